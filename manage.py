@@ -6,16 +6,13 @@ from __future__ import annotations
 import os
 import sys
 
-# PostgreSQL's codes
+# Error codes of PostgreSQL
 TABLE_IS_MISSING = "42P01"
 IS_THERE = frozenset({"42P07", "42701", "42710", "42723", "23505"})  # a table, column, object, function, row
 
 
 def open_what_is_closed() -> None:
-    """Have the standard streams that this process was started without lead nowhere.
-
-    Else Python has none of them, and what is opened next, a database's connection, takes their numbers.
-    """
+    """Open /dev/null for standard streams that are closed, else a database connection would get their numbers."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDWR)
@@ -27,31 +24,31 @@ def open_what_is_closed() -> None:
 
 
 def asks_for_help(words: list[str]) -> bool:
-    """Whether nothing is to be done but to say what commands are for."""
+    """Return whether only help is requested."""
     options = words[: words.index("--")] if "--" in words else words
     return words[:1] in ([], ["help"]) or not {"-h", "--help"}.isdisjoint(options)
 
 
 def main() -> None:
-    """Run one command. Only `sandbox` runs without the service's environment: it is what makes one; help does, too."""
+    """Run one command. Only `sandbox` and help run without the service's environment."""
     open_what_is_closed()
     if "sandbox" in (sys.argv[1:2] if sys.argv[1:2] != ["help"] else sys.argv[2:3]):
         os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.sandbox.settings"
-        from redrive_service.sandbox import stopping  # noqa: PLC0415  # for the sandbox alone, and before all else
+        from redrive_service.sandbox import stopping  # noqa: PLC0415  # for the sandbox only, and first
 
-        stopping.listen()  # Ctrl-C while Django is imported ends in a sentence, too
+        stopping.listen()  # also while Django is imported
     elif asks_for_help(sys.argv[1:]):
         os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.handbook"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "redrive_service.settings")
 
     from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415  # after the choice of settings
-    from django.core.management import execute_from_command_line  # noqa: PLC0415  # as above
     from django.db.utils import IntegrityError, OperationalError, ProgrammingError  # noqa: PLC0415  # as above
 
+    from reprocessing.management.command_help import Utility  # noqa: PLC0415  # as above
     from reprocessing.management.command_line import as_invoked  # noqa: PLC0415  # as above
 
     try:
-        execute_from_command_line(sys.argv)
+        Utility(sys.argv).execute()
     except ImproperlyConfigured as error:
         sys.exit(as_invoked(f"{error}"))
     except OperationalError as error:
@@ -59,12 +56,12 @@ def main() -> None:
     except (IntegrityError, ProgrammingError) as error:
         code = getattr(error.__cause__, "sqlstate", None)
         if code == TABLE_IS_MISSING:
-            sys.exit(as_invoked("The database has not all of its tables yet. Run: manage.py migrate"))
+            sys.exit(as_invoked("The database lacks tables of this version. Run: manage.py migrate"))
         if code not in IS_THERE or sys.argv[1:2] != ["migrate"]:
             raise
         sys.exit(
-            f"What a migration makes is there already: {str(error).strip().splitlines()[0]}. Where another migrate was "
-            "under way, run this one again. A database that is new, holds nothing, and stays so: drop it, make it anew."
+            f"The migration creates something that exists already: {str(error).strip().splitlines()[0]}. If another "
+            "migrate was running, run this again. If the database is new and empty, drop it and create it again."
         )
 
 

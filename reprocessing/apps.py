@@ -1,4 +1,4 @@
-"""The application's name for Django, and what it refuses to migrate."""
+"""The Django application."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import DEFAULT_DB_ALIAS
 
 
 class ReprocessingConfig(AppConfig):
-    """Dead letters and what became of them."""
+    """Redrive of dead-letter queues."""
 
     name = "reprocessing"
     verbose_name = "Dead letters"
@@ -21,7 +21,7 @@ class ReprocessingConfig(AppConfig):
 
 
 def _stopped_halfway(*, databases: Collection[str] | None = None, **_: Any) -> list[checks.Error]:  # noqa: ANN401  Django's
-    """Nothing is migrated, nor called whole, that Django would leave as it is."""
+    """Report a database that an interrupted migration left incomplete."""
     from reprocessing.pipeline.maintenance.doctor import database  # noqa: PLC0415  # no models before the applications are ready
 
     found = database.halfway() if DEFAULT_DB_ALIAS in (databases or ()) else None

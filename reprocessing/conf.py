@@ -1,4 +1,4 @@
-"""settings.REDRIVE as a typed, frozen view. Every name may be left out; what is there must be right.
+"""settings.REDRIVE as a typed, frozen value. Every name is optional.
 
     REDRIVE = {"LANES_PER_TASK": 1, "MARKS": {"message_id": None}}
 
@@ -30,36 +30,35 @@ _ALERTS = Thresholds()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conf:
-    """What holds for every dlq; the name of each in settings.REDRIVE is the same in capitals.
+    """Settings of all DLQs. Names in settings.REDRIVE are the same, in upper case.
 
     Attributes:
-        lease: how long a slice owns a lane without renewing; a killed worker's lanes are free after it.
-        slice: how long one task of replay works before it hands over.
-        lanes_per_task: 1 makes one task per ordering key.
-        intent_size: letters committed before one trip to the wire: what one kill can repeat.
-        open_requests: what one worker may have open at targets that answer one by one.
-        custody_limit: letters of one dlq held in it, invisible; more are deleted once they are captured.
-        max_unsettled: letters of one target that are sent and not settled.
-        count_lag: by how much SQS's counts may lag behind.
-        receive_visibility: whole seconds, as SQS takes them.
-        long_poll: whole seconds.
-        receivers: threads that receive from one dlq at the same time.
-        hints_per_slot: untaken hints for each slot of a worker.
-        hint_life: how long a hint waits for a worker; doubled up to `hint_life_cap` while nobody takes any.
-        doctor_every: how often the service runs the checks of redrive_doctor by itself; 0: never.
-        history: how long finished letters and their attempts are kept.
-        outbound_hosts: what health checks may ask, and letters may be sent to: host names, addresses and networks, each
-            perhaps with a port; see `domain.endpoint`. No other endpoint is reached.
-        secrets: what signs letters to endpoints, by the names that targets know; see `domain.secret`. Never shown.
-        place: the name of the environment that this service is for, shown on every page; `colour` is one of `COLOURS`.
-        own_queues: the URLs of the queues that the service's own tasks travel in, each of which has a dlq.
-        cloudwatch: the namespace under which CloudWatch is told the metrics, every minute; empty: it is not.
-        destinations: destinations of notifications, by name; see `domain.notifications.destination`.
-            Their URLs hold secrets, and are never shown.
-        public_url: URL of the admin's host, such as https://redrive.example.com; empty: notifications have no links.
-        alert_...: see `domain.notifications.thresholds`.
-        marks: the names of the attributes that are added on replay: redrive, idempotency_key, message_id and
-            reprocessed_from; None switches one off.
+        lease: time that a worker owns an ordering key without renewal; keys of a killed worker are free after it.
+        slice: time that one replay task works before it hands over.
+        lanes_per_task: ordering keys of one replay task; 1 makes one task per key.
+        intent_size: messages committed before one send: the most that a killed worker can repeat.
+        open_requests: max open requests of one worker to HTTP endpoints and functions.
+        custody_limit: max invisible messages of one DLQ; further messages are deleted as soon as they are captured.
+        max_unsettled: max messages of one target that are sent and whose outcome is not known.
+        count_lag: max lag of the message counts of SQS.
+        receive_visibility: visibility timeout of received messages, in whole seconds.
+        long_poll: long poll of receives, in whole seconds.
+        receivers: threads that receive from one DLQ at the same time.
+        hints_per_slot: untaken hints for each worker slot.
+        hint_life: time that a hint waits for a worker; doubled up to `hint_life_cap` while no hint is taken.
+        doctor_every: interval of the checks of redrive_doctor; 0: never.
+        history: retention of finished messages and their attempts.
+        outbound_hosts: host names, addresses and networks, each optionally with a port, that health checks, HTTP
+            targets and notifications may reach.
+        secrets: signing secrets of HTTP targets, by name. Never shown.
+        place: name of the environment, shown on every page in `colour`: red, amber, green, blue, violet or grey.
+        own_queues: URLs of the queues of the service's own tasks. Each has a DLQ.
+        cloudwatch: namespace of metrics in CloudWatch; empty: no metrics are published.
+        destinations: URLs of notification destinations, by name. They contain secrets, and are never shown.
+        public_url: URL of the admin, such as https://redrive.example.com; empty: notifications have no links.
+        alert_...: thresholds of notifications (docs/notifications.md).
+        marks: names of the attributes added on redrive: redrive, idempotency_key, message_id and reprocessed_from; None
+            omits one.
         price_standard: US dollars for a million requests to standard queues; `price_fifo` to FIFO queues.
     """
 
@@ -111,17 +110,17 @@ class Conf:
 
     @property
     def prices(self) -> Prices:
-        """What SQS charges."""
+        """The prices of SQS requests."""
         return Prices(self.price_standard, self.price_fifo)
 
 
-#: Without a path: the admin is where the service has put it.
+#: Without a path.
 _PUBLIC_URL = re.compile(r"(?:https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?)?")
-#: What `colour` may be: the desk's pages have a look for each.
+#: Values of `colour`.
 COLOURS = ("red", "amber", "green", "blue", "violet", "grey")
-#: The longest name of a place: a ribbon on a phone has no room for more.
+#: Longest `place`: it must fit the width of a phone.
 LONGEST_PLACE = 40
-#: The least and the most of each threshold of notifications; of durations, in seconds.
+#: Min and max of the thresholds of notifications; durations in seconds.
 ALERT_LIMITS: dict[str, tuple[float, float]] = {
     "alert_parked_count": (1, 1_000_000_000),
     "alert_parked_age": (60, 365 * 86_400),
@@ -131,17 +130,17 @@ ALERT_LIMITS: dict[str, tuple[float, float]] = {
     "alert_stalled_for": (60, 14 * 86_400),
     "doctor_every": (0, 86_400),
 }
-#: The same of each number.
+#: Min and max of each number.
 _LIMITS: dict[str, tuple[float, float]] = {
     "lease": (1, 300),
     "slice": (0.1, 300),
     "lanes_per_task": (1, 1_000),
     "intent_size": (1, 1_000),
     "open_requests": (1, 2_000),
-    "custody_limit": (0, 120_000),  # SQS has no more messages of one queue in flight
+    "custody_limit": (0, 120_000),  # AWS: at most 120,000 messages of a queue in flight
     "max_unsettled": (1, 1_000_000),
     "count_lag": (0, 3_600),
-    "receive_visibility": (10, 21_600),  # what is extended comes to twelve hours: as much again, at the least
+    "receive_visibility": (10, 21_600),  # half of AWS's maximum of 12 hours, so that it can be extended
     "long_poll": (0, 20),
     "receivers": (1, 32),
     "hints_per_slot": (1, 100),
@@ -157,16 +156,16 @@ _DEFAULTS: dict[str, object] = {one.name.upper(): getattr(Conf(), one.name) for 
 
 
 def current() -> Conf:
-    """The view of the settings as they are now.
+    """Return the settings.
 
     Raises:
-        SettingsAreUnclear: names everything that is wrong with them.
+        SettingsAreUnclear: the error lists everything that is wrong.
     """
     return of(getattr(settings, "REDRIVE", {}))
 
 
 def of(given: Mapping[str, Any]) -> Conf:
-    """The view of a mapping; see `current`."""
+    """Return the settings of a mapping; see `current`."""
     if not isinstance(given, Mapping):
         raise SettingsAreUnclear("settings.REDRIVE is not a mapping of names to values. Write REDRIVE = {...}.")
     problems = list(_problems(given))
@@ -184,7 +183,7 @@ def of(given: Mapping[str, Any]) -> Conf:
 def _problems(given: Mapping[str, Any]) -> Iterator[str]:
     for name, value in given.items():
         if name not in _DEFAULTS:
-            yield f"{name} is not one of its names, which are {', '.join(_DEFAULTS)}."
+            yield f"{name} is not a setting. The settings are: {', '.join(_DEFAULTS)}."
         elif isinstance(_DEFAULTS[name], MarkNames):
             yield from _problems_of_marks(name, value)
         elif isinstance(_DEFAULTS[name], AllowList):
@@ -218,35 +217,35 @@ def _problems_of_text(name: str, value: object) -> Iterator[str]:
         if not isinstance(value, str) or not _PUBLIC_URL.fullmatch(value):
             yield f"{name} is {value!r}; it must be a URL without a path: https://redrive.example.com"
     elif not isinstance(value, str) or len(value) > LONGEST_PLACE or not value.isprintable():
-        yield f"{name} is {value!r}; it must be a text of at most {LONGEST_PLACE} characters that can be seen."
+        yield f"{name} is {value!r}; it must be a printable text of at most {LONGEST_PLACE} characters."
 
 
 def _problems_of_marks(name: str, value: object) -> Iterator[str]:
     known = [one.name for one in fields(MarkNames)]
     if not isinstance(value, Mapping):
-        yield f"{name} is {value!r}; it must be a mapping of {', '.join(known)} to an attribute's name or None."
+        yield f"{name} is {value!r}; it must be a mapping of {', '.join(known)} to an attribute name or None."
         return
     for mark, attribute in value.items():
         if mark not in known:
             yield f"{name} has {mark!r}; the marks are {', '.join(known)}."
         elif attribute is not None and not (isinstance(attribute, str) and is_name(attribute)):
-            yield f"{name}: {mark} is {attribute!r}; SQS takes no attribute of that name. Correct it, or write None."
+            yield f"{name}: {mark} is {attribute!r}; SQS does not allow this attribute name. Correct it, or set None."
 
 
 def _problems_of_hosts(name: str, value: object) -> Iterator[str]:
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
         yield f"{name} is {value!r}; it must be a list of hosts and networks: status.example.com, 10.1.0.0/16."
     elif isinstance(found := allow_list(value), Denied):
-        yield f"{name}: {found.why}. Correct it, or take it out."
+        yield f"{name}: {found.why}. Correct it, or remove it."
 
 
 def _problems_of_urls(name: str, value: object) -> Iterator[str]:
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) and "://" in one for one in value):
-        yield f"{name} is {value!r}; it must be a list of the URLs of queues, as SQS shows them."
+        yield f"{name} is {value!r}; it must be a list of queue URLs."
 
 
 def _problems_of_secrets(name: str, value: object) -> Iterator[str]:
-    """Nothing of a value that was given stands in these: it may be a secret in the wrong place."""
+    """Yield problems without values: a value may be a secret in the wrong place."""
     if not isinstance(value, Mapping) or not all(isinstance(one, str) for pair in value.items() for one in pair):
         yield f"{name} must be a mapping of names to texts."
         return
@@ -256,7 +255,7 @@ def _problems_of_secrets(name: str, value: object) -> Iterator[str]:
 
 
 def _problems_of_destinations(name: str, value: object) -> Iterator[str]:
-    """Nothing of a URL stands in these. What is wrong with one is found once secrets and hosts are known."""
+    """Yield problems without URLs. The URLs themselves are checked once secrets and hosts are known."""
     if not isinstance(value, Mapping) or not all(isinstance(one, str) for pair in value.items() for one in pair):
         yield f"{name} must be a mapping of names to URLs."
         return
@@ -288,11 +287,11 @@ def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - of the same type as 
 
 def _contradictions(conf: Conf) -> Iterator[str]:
     if conf.slice >= conf.lease:
-        yield "SLICE is not shorter than LEASE: a slice would outlive its lanes. Shorten it, or lengthen LEASE."
+        yield "SLICE is not shorter than LEASE: a slice would outlive its lease. Shorten SLICE, or lengthen LEASE."
     if conf.hint_life > conf.hint_life_cap:
-        yield "HINT_LIFE is longer than HINT_LIFE_CAP. Shorten it."
+        yield "HINT_LIFE is longer than HINT_LIFE_CAP. Shorten HINT_LIFE."
     if conf.long_poll >= conf.receive_visibility:
-        yield "LONG_POLL is not shorter than RECEIVE_VISIBILITY. Shorten it."
+        yield "LONG_POLL is not shorter than RECEIVE_VISIBILITY. Shorten LONG_POLL."
     names = [name for name in (getattr(conf.marks, one.name) for one in fields(MarkNames)) if name]
     if len(set(names)) < len(names):
         yield "MARKS gives two marks the same name. Name them differently."

@@ -1,4 +1,4 @@
-"""`POST /reports`: what consumers say of single messages, from those that hold a reporter's token."""
+"""`POST /reports`: outcomes of messages, reported by consumers with a token."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from reprocessing.store.outcomes import reporters
 
 logger = logging.getLogger(__name__)
 
-#: Bytes, and reports, that one call may bring.
+#: Max bytes and reports of one request.
 LARGEST, MOST = 1_048_576, 500
 
 dice = random.SystemRandom().random
 
 
 class _Refused(Exception):
-    """The call is answered with this status and this sentence."""
+    """Answer the request with this status and error."""
 
     def __init__(self, status: HTTPStatus, why: str, **headers: str) -> None:
         super().__init__(why)
         self.status, self.headers = status, headers
 
 
-@csrf_exempt  # who calls brings a token, and no cookie
+@csrf_exempt  # a token authenticates the request, not a cookie
 def reports(request: HttpRequest) -> JsonResponse:
-    """Hear the reports of one call; one that is repeated changes nothing. Nothing of what was said is logged."""
+    """Record the reports of one request, idempotently. Their texts are not logged."""
     try:
         _judge(request)
         reporter = _reporter(request)
@@ -44,8 +44,8 @@ def reports(request: HttpRequest) -> JsonResponse:
     except _Refused as refusal:
         return JsonResponse({"error": str(refusal)}, status=refusal.status, headers=refusal.headers)
     except (OperationalError, InterfaceError, InternalError) as error:
-        logger.warning("reports were not heard: %s", str(error).partition("\n")[0])
-        why = "Nothing was kept: the database is out of reach. Send it again; what was kept before is not kept twice."
+        logger.warning("Reports were not recorded: %s", str(error).partition("\n")[0])
+        why = "Nothing was recorded: PostgreSQL cannot be reached. Send the request again; nothing is recorded twice."
         return JsonResponse({"error": why}, status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": "5"})
     logger.info(
         "%s reported: %d accepted, %d repeated, %d refused",
@@ -56,35 +56,32 @@ def reports(request: HttpRequest) -> JsonResponse:
 
 
 def _judge(request: HttpRequest) -> None:
-    """What can be seen without a database: the method, the form, the size that is announced."""
+    """Check the method, the content type and the length."""
     if request.method != "POST":
-        raise _Refused(HTTPStatus.METHOD_NOT_ALLOWED, "Reports are sent by POST.", Allow="POST")
+        raise _Refused(HTTPStatus.METHOD_NOT_ALLOWED, "Send reports with POST.", Allow="POST")
     if request.content_type != "application/json" or request.headers.get("Content-Encoding", "identity") != "identity":
-        why = "Reports are JSON, neither compressed nor in another form: Content-Type: application/json."
+        why = "Send reports as uncompressed JSON, with Content-Type: application/json."
         raise _Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, why)
     length = request.headers.get("Content-Length", "")
     if not length:
-        why = "The call does not say how long it is, and chunks are not read. Send Content-Length."
+        why = "The request has no Content-Length. Send it; chunked requests are not read."
         raise _Refused(HTTPStatus.LENGTH_REQUIRED, why)
     if length.isdecimal() and (len(length) > len(str(LARGEST)) or int(length) > LARGEST):
         raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
 
 
-_TOO_LARGE = f"A call brings {LARGEST:,} bytes at most. Send fewer reports at once."
+_TOO_LARGE = f"A request has at most {LARGEST:,} bytes. Send fewer reports at once."
 
 
 def _reporter(request: HttpRequest) -> Reporter:
-    """Whose token the call brings."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     found = reporters.of(token.strip()) if scheme.lower() == "bearer" else None
     if found is None:
-        why = (
-            "No reporter has this token. Send Authorization: Bearer TOKEN, with what the command add_reporter printed."
-        )
+        why = "No reporter has this token. Send Authorization: Bearer TOKEN, with the token that add_reporter printed."
         raise _Refused(HTTPStatus.UNAUTHORIZED, why, **{"WWW-Authenticate": "Bearer"})
     if found.revoked_at is not None:
         another = f"manage.py add_reporter {found.name} --new-token --confirm"
-        why = f"The token of {found.name} was revoked. For another: {another}"
+        why = f"The token of {found.name} was revoked. To create another: {another}"
         raise _Refused(HTTPStatus.FORBIDDEN, why)
     return found
 
@@ -93,16 +90,16 @@ def _said(request: HttpRequest) -> Sequence[JsonValue]:
     try:
         body = request.read(LARGEST + 1)
     except (UnreadablePostError, OSError):
-        raise _Refused(HTTPStatus.BAD_REQUEST, "The call broke off before its end.") from None
+        raise _Refused(HTTPStatus.BAD_REQUEST, "The request ended before its Content-Length.") from None
     if len(body) > LARGEST:
         raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
-    match json_view.read(body, halves=True):  # who cuts a text may halve a character; one report's fault is no other's
+    match json_view.read(body, halves=True):  # a cut text may end in half a character
         case Unreadable(why):
             raise _Refused(HTTPStatus.BAD_REQUEST, f"The body cannot be read: {why}.")
         case {"reports": list(said), **other} if not other:
             if len(said) > MOST:
-                why = f"A call brings {MOST} reports at most, and these are {len(said):,}."
+                why = f"A request has at most {MOST} reports; this one has {len(said):,}."
                 raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why)
             return said
         case _:
-            raise _Refused(HTTPStatus.BAD_REQUEST, 'The body is to be an object of one list: {"reports": [...]}.')
+            raise _Refused(HTTPStatus.BAD_REQUEST, 'The body must be an object with one list: {"reports": [...]}.')

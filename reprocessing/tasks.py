@@ -1,4 +1,4 @@
-"""The Celery tasks: ids in, one call, next tasks out."""
+"""The Celery tasks. Each takes ids, makes one call, and enqueues the next tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from celery import shared_task
-from celery.signals import beat_init, worker_process_shutdown, worker_ready, worker_shutdown
+from celery.signals import worker_process_shutdown, worker_shutdown
 from django.conf import settings
 from django.db import connection
 
@@ -44,7 +44,7 @@ from reprocessing.store.replay import task_hints
 from reprocessing.store.routing import rules
 from reprocessing.store.runs import enlistment_batches
 from reprocessing.store.safety import health_checks
-from reprocessing.watchdog import Watchdog
+from reprocessing.watchdog import watch_processes
 
 logger = logging.getLogger(__name__)
 
@@ -52,28 +52,26 @@ CONTROL = "redrive-control"
 CAPTURE = "redrive-capture"
 REPLAY = "redrive-replay"
 
-#: Seconds of one capture task: three long polls of twenty seconds fit twice; it hands over before the time limit.
+#: Seconds of one capture task: two long polls of 20 s with three retries; shorter than the tasks' time limit.
 CAPTURE_SLICE = 150.0
-#: Batches of letters that one capture sorts by their causes; what is left, sweeps see to.
+#: Batches of messages that one capture assigns to failure groups; `recover` assigns the rest.
 SORTED_A_CAPTURE = 20
-#: Seconds between two sweeps of what was left behind, and between two purges of what is past its time.
+#: Seconds between two runs of `recover`, and between two runs of `purge`.
 SWEEP_EVERY, PURGE_EVERY = 10.0, 3600.0
-#: Seconds that a worker that is asked to stop waits for the answers of slow targets.
+#: Seconds that a stopping worker waits for answers of slow targets.
 PATIENCE = 10.0
-#: Seconds of one turn at an operation, and operations that one tick sets going.
+#: Seconds of one turn at a bulk action; bulk actions that one tick starts.
 OPERATING_SLICE, OPERATIONS_A_TICK = 10.0, 5
-#: Dlqs that one tick gives their turn, and slots of workers that hints are meant for.
+#: DLQs that one tick polls; worker slots that hints are meant for.
 DLQS_A_TICK, SLOTS = 20, 8
 
 dice = random.SystemRandom().random
+watch_processes(CONTROL)
 
 
 @shared_task(name="reprocessing.tick")
 def tick(**_future: object) -> None:
-    """What beat sends every two seconds: dispatch due dlqs and due lanes, and see to rules, health and the rest.
-
-    That it arrived is the pulse of the control queue. First it looks whether PostgreSQL was restored from a backup.
-    """
+    """Enqueue everything that is due. Beat sends this every 2 s. First, detect a restore of PostgreSQL."""
     detect_restore.tick(marks())
     Pulse.beat(CONTROL)
     now = lanes.clock()
@@ -82,8 +80,8 @@ def tick(**_future: object) -> None:
     if rules.turn_over(now):
         wake.apply_async(queue=CONTROL)
     _hint()
-    for operation in bulk_actions.due(limit=OPERATIONS_A_TICK):
-        operate.apply_async((operation,), queue=CONTROL, expires=bulk_actions.LEASE)
+    for action in bulk_actions.due(limit=OPERATIONS_A_TICK):
+        operate.apply_async((action,), queue=CONTROL, expires=bulk_actions.LEASE)
     if health_checks.are_due():
         check_health.apply_async(queue=CONTROL, expires=10)
     _promote()
@@ -101,13 +99,12 @@ def tick(**_future: object) -> None:
 
 
 def _promote() -> None:
-    """Have it found out what became of sent letters, where somebody waits for that."""
     if acknowledgements.is_awaited():
         promote.apply_async(queue=CONTROL, expires=10)
 
 
 def _hint() -> None:
-    """Tell workers of due lanes, in tasks of several. A hint that is lost or doubled harms nobody."""
+    """Enqueue hints for due lanes, several in a task. Losing or repeating a hint is harmless."""
     view = conf.current()
     most = view.hints_per_slot * SLOTS * view.lanes_per_task
     life = view.hint_life.total_seconds()
@@ -120,22 +117,19 @@ def _hint() -> None:
 
 @shared_task(name="reprocessing.look")
 def look(dlq_ids: list[int], **_future: object) -> None:
-    """Ask how much these dlqs hold, and have captured what that is worth. A task for each would cost more than waiting.
-
-    Where SQS takes its time, the rest of them are another task's.
-    """
+    """Poll these DLQs for their number of messages, and enqueue captures. If SQS is slow, enqueue the rest again."""
     until = time.monotonic() + CAPTURE_SLICE / 2
     ids = sorted(dlq_ids)
     for number, dlq_id in enumerate(ids):
         if number and time.monotonic() > until:
             look.apply_async((ids[number:],), queue=CAPTURE)
             return
-        if dlq := _dlq(dlq_id):  # each read as late as that: its turn may be another's by now
-            _look(dlq)
+        if dlq := _dlq(dlq_id):  # read just before its poll: another task may have polled it meanwhile
+            _poll(dlq)
 
 
-def _look(dlq: DeadLetterQueue) -> None:
-    """One that cannot be looked at keeps none behind it from its turn; it is given its own once more."""
+def _poll(dlq: DeadLetterQueue) -> None:
+    """Poll one DLQ. A failure does not keep the others from their poll."""
     try:
         if (turn := schedule.take(dlq, now=lanes.clock())) is None:
             return
@@ -147,14 +141,14 @@ def _look(dlq: DeadLetterQueue) -> None:
         capture_lease.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error)
     except Exception:
-        if not connection.is_usable():  # it is gone for all of them
+        if not connection.is_usable():  # no DLQ can be polled
             raise
-        logger.exception("%s could not be looked at.", dlq.name)
+        logger.exception("%s could not be polled.", dlq.name)
 
 
 @shared_task(name="reprocessing.capture")
 def capture(dlq_id: int, **_future: object) -> None:
-    """Take one turn at a dlq, and another one when this was not enough; where nothing may be received, have a look."""
+    """Capture one DLQ for a while, and enqueue another capture if it is not empty. In mode observe, only poll it."""
     dlq = _dlq(dlq_id)
     if dlq is None or (turn := schedule.take(dlq, now=lanes.clock())) is None:
         return
@@ -170,13 +164,13 @@ def capture(dlq_id: int, **_future: object) -> None:
         logger.warning("%s", error)
         return
     if gathered.captured.drained:
-        _promote()  # that nothing came back is evidence at once
+        _promote()  # the absence of returns is evidence
     group_failures.letters(batches=SORTED_A_CAPTURE)
-    _go_on(dlq, turn, gathered)
+    _continue(dlq, turn, gathered)
 
 
-def _go_on(dlq: DeadLetterQueue, turn: schedule.Turn, gathered: feed_run.Gathered) -> None:
-    """A turn was had once the dlq has run dry, and all that is its run's is enlisted."""
+def _continue(dlq: DeadLetterQueue, turn: schedule.Turn, gathered: feed_run.Gathered) -> None:
+    """End the turn if the DLQ is empty and its run has all messages; else enqueue another capture."""
     captured = gathered.captured
     more = captured.received and not captured.drained and not captured.trouble and not captured.busy
     if more or (gathered.enlisted and gathered.enlisted.left):
@@ -189,95 +183,81 @@ def _go_on(dlq: DeadLetterQueue, turn: schedule.Turn, gathered: feed_run.Gathere
 
 
 def _dlq(dlq_id: int) -> DeadLetterQueue | None:
-    dlqs = DeadLetterQueue.objects.select_related("default_origin", "interval", "crontab")
-    return dlqs.filter(pk=dlq_id).first()
+    return DeadLetterQueue.objects.select_related("default_origin", "interval", "crontab").filter(pk=dlq_id).first()
 
 
 @shared_task(name="reprocessing.replay_lanes")
 def replay_lanes(lane_ids: list[int], **_future: object) -> None:
-    """Replay these lanes, each in order, one letter at a time; then, while there is time, any lane that is due."""
+    """Send the messages of these lanes, each lane in order; then, until the slice ends, of any due lane."""
     if not detect_restore.look(marks()):
-        return  # a hint of before the restore
+        return  # the hint is older than the restore
     view = conf.current()
     strictly = view.lanes_per_task == 1
-    turn = replay_slice.Slice(owner=_owner(), conf=view, rates=rates(), dice=dice, only=lane_ids, strictly=strictly)
+    owner = f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
+    turn = replay_slice.Slice(owner=owner, conf=view, rates=rates(), dice=dice, only=lane_ids, strictly=strictly)
     left = turn.run(seconds=view.slice.total_seconds()).left
     if left:
         replay_lanes.apply_async((left,), queue=REPLAY)
     elif strictly:
-        _hint()  # one task, one lane: whoever is done with one asks for the next
+        _hint()  # with one lane a task, each finished task asks for the next lane
 
 
 @worker_process_shutdown.connect
 @worker_shutdown.connect
 def hear_the_last(**_: object) -> None:
-    """Before a worker ends: slow targets, and destinations of notifications, may still answer."""
+    """Wait for late answers of targets and of notification destinations before the worker ends."""
     late_answers.wait(PATIENCE)
     notifications.wait_for_delivery(PATIENCE)
 
 
-@worker_ready.connect
-@beat_init.connect
-def watch_silence(**_: object) -> None:
-    """Have each worker and each beat watch whether the others live."""
-    if not watchdog().is_alive():
-        watchdog().start()
-
-
-@worker_shutdown.connect
-def watch_no_more(**_: object) -> None:
-    """Before a worker ends: it looks no more."""
-    watchdog().stop()
-
-
 @shared_task(name="reprocessing.check_health")
 def check_health(**_future: object) -> None:
-    """Look whether targets are well that letters wait for."""
+    """Run the health checks of targets that messages wait for."""
     run_health_checks.targets(conf=conf.current())
 
 
 @shared_task(name="reprocessing.notify")
 def notify(**_future: object) -> None:
-    """Have people told what happened, in a thread beside: a destination that hangs takes nothing of this queue."""
+    """Start a thread that sends notifications, so that a slow destination blocks no task."""
     notifications.start_delivery(conf.current())
 
 
 @shared_task(name="reprocessing.wake")
 def wake(**_future: object) -> None:
-    """Ask anew about what rules stopped that hold no more."""
+    """Route messages again that rules held which are no longer in force."""
     route.keep_up(lanes.clock())
 
 
 @shared_task(name="reprocessing.operate")
 def operate(operation_id: int, **_future: object) -> None:
-    """Take one turn at what somebody asked for of many letters, and another one when this was not enough."""
+    """Work on a bulk action for a while, and enqueue the rest."""
     if run_bulk_actions.operation(operation_id, seconds=OPERATING_SLICE):
         operate.apply_async((operation_id,), queue=CONTROL)
 
 
 @shared_task(name="reprocessing.enlist")
 def enlist(**_future: object) -> None:
-    """Bring letters of large plans that were started onto their lanes, until the next sweep sends another."""
+    """Enlist messages of large plans that were started, until the next sweep enqueues another task."""
     ends = time.monotonic() + SWEEP_EVERY
     plan.go_on(stop=lambda: time.monotonic() >= ends)
 
 
 @shared_task(name="reprocessing.promote")
 def promote(**_future: object) -> None:
-    """Find out what became of sent letters, as far as their consumers, or the evidence, say; their lanes go on."""
+    """Resolve outcomes of sent messages, and enqueue hints for their lanes."""
     if promotion.letters(conf=conf.current(), dice=dice):
         _hint()
 
 
 @shared_task(name="reprocessing.recover")
 def recover(**_future: object) -> None:
-    """See to what dead workers and failed calls left behind."""
+    """Recover the work of dead workers and failed calls."""
     recovery.dlqs(conf=conf.current())
 
 
 @shared_task(name="reprocessing.look_for_conditions")
 def look_for_conditions(**_future: object) -> None:
-    """Announce conditions that hold, conclude those that are over, and now and then have the doctor look."""
+    """Open and close incidents for conditions such as old parked messages; enqueue the doctor if it is due."""
     view = conf.current()
     conditions.look(view)
     every = view.doctor_every.total_seconds()
@@ -287,43 +267,32 @@ def look_for_conditions(**_future: object) -> None:
 
 @shared_task(name="reprocessing.check_up")
 def check_up(**_future: object) -> None:
-    """Have the doctor look at the service, and at the next DLQs."""
-    now = lambda: datetime.now(UTC)  # noqa: E731, TID251  # a door: it is compared with other clocks, nothing else
+    """Run the doctor for the service and for the next DLQs."""
+    now = lambda: datetime.now(UTC)  # noqa: E731, TID251  # a door; compared with other clocks only
     checkup.checkup(Patient(names=(), control=CONTROL, conf=conf.current(), rates=rates(), now=now))
 
 
 @shared_task(name="reprocessing.publish")
 def publish(**_future: object) -> None:
-    """Tell CloudWatch the metrics."""
+    """Publish the metrics to CloudWatch."""
     view = conf.current()
-    publishing.everything(
-        configured_region() or "", view.cloudwatch, now=lanes.clock(), count_lag=view.count_lag.total_seconds()
-    )
+    lag = view.count_lag.total_seconds()
+    publishing.everything(configured_region() or "", view.cloudwatch, now=lanes.clock(), count_lag=lag)
 
 
 @shared_task(name="reprocessing.purge")
 def purge(**_future: object) -> None:
-    """Forget what is past its time."""
+    """Delete finished messages past their retention."""
     purging.letters(conf=conf.current())
 
 
 @cache
-def watchdog() -> Watchdog:
-    """This process's watchdog."""
-    return Watchdog(CONTROL)
-
-
-@cache
 def marks() -> HighWater:
-    """How far this process's database had come; safe over a fork."""
+    """Return the mark of the last tick in Redis; safe over a fork."""
     return HighWater.at(settings.REDIS_URL)
 
 
 @cache
 def rates() -> Rates:
-    """The rates of this process's targets; safe over a fork."""
+    """Return the rate limits of targets in Redis; safe over a fork."""
     return Rates.at(settings.REDIS_URL)
-
-
-def _owner() -> str:
-    return f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"

@@ -1,6 +1,6 @@
-"""A watchdog thread: each worker and each beat watches whether the others live, and notifies people if they do not.
+"""A thread in each worker and each beat that notifies people if beat or all workers are silent.
 
-A process that finds the others silent sends the notifications itself: the task for that needs beat and a worker.
+The process that detects the silence sends the notifications itself: the task for that needs beat and a worker.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 
+from celery.signals import beat_init, worker_ready, worker_shutdown
 from django.db import connection
 
 from reprocessing import conf
@@ -19,15 +20,15 @@ from reprocessing.store.notifications import heartbeats
 
 logger = logging.getLogger(__name__)
 
-#: Most seconds between two looks, and the number of looks within `silent_for`.
-_EVERY, _LOOKS = 15.0, 8
+#: Max seconds between two checks, and checks within `silent_for`.
+_EVERY, _CHECKS = 15.0, 8
 
 
 class Watchdog(threading.Thread):
-    """Looks until it is stopped. A look that fails is logged, and followed by the next one."""
+    """Checks until it is stopped. A failed check is logged."""
 
     def __init__(self, control: str) -> None:
-        """Watch the workers of the queue of this name, in which beat's tick travels."""
+        """Watch the workers of the queue that beat sends its tick to."""
         super().__init__(name="redrive watchdog", daemon=True)
         self._control = control
         self._over = threading.Event()
@@ -35,22 +36,22 @@ class Watchdog(threading.Thread):
         self._looked = 0.0
 
     def run(self) -> None:
-        """Look until `stop` is called."""
-        every = min(_EVERY, conf.current().thresholds.silent_for.total_seconds() / _LOOKS)
+        """Check until `stop` is called."""
+        every = min(_EVERY, conf.current().thresholds.silent_for.total_seconds() / _CHECKS)
         while not self._over.is_set():
             self.look(every=every, now=time.monotonic())
             self._over.wait(every)
 
     def stop(self) -> None:
-        """End after the current look."""
+        """End after the current check."""
         self._over.set()
 
     def look(self, *, every: float, now: float) -> None:
-        """Look once; `now` in seconds, by any clock that only rises, `every` the seconds from one look to the next."""
+        """Check once. `now` is monotonic, in seconds; `every` is the seconds between two checks."""
         try:
             self._look(every, now)
         except Exception as error:  # noqa: BLE001  # PostgreSQL may be down; other checks report that
-            logger.warning("It is not known whether beat and workers live: %s.", type(error).__name__)
+            logger.warning("It is not known whether beat and workers are running: %s.", type(error).__name__)
         finally:
             connection.close()
 
@@ -64,3 +65,19 @@ class Watchdog(threading.Thread):
         silences.note(found, control=self._control, silent_for=silent_for)
         if (found.beat or found.workers) and is_due(view):
             start_delivery(view)
+
+
+def watch_processes(control: str) -> None:
+    """Run a watchdog in each worker and each beat of this process, from its start to its end."""
+    watchdog = Watchdog(control)
+
+    def start(**_: object) -> None:
+        if not watchdog.is_alive():
+            watchdog.start()
+
+    def stop(**_: object) -> None:
+        watchdog.stop()
+
+    for signal in (worker_ready, beat_init):
+        signal.connect(start, weak=False)
+    worker_shutdown.connect(stop, weak=False)

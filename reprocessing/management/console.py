@@ -1,53 +1,77 @@
-"""What every command of a person has in common: how it is asked, how it answers, and how it says what is wrong."""
+"""What all commands share: their help, options, output, and errors."""
 
 from __future__ import annotations
 
-import getpass
+import inspect
 import json
-import math
 import os
 import sys
-from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
 from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError
+from django.db.models import Model, QuerySet
 
 from reprocessing.domain.errors import RedriveError
-from reprocessing.management.command_line import as_invoked
+from reprocessing.management.command_line import DOCUMENTED, as_invoked
+from reprocessing.management.output.table import Cells, plain_table, rich_table
 from reprocessing.models import DeadLetterQueue
 
 #: Stands where `report_at_length` puts what it is given in pieces; no text that PostgreSQL holds has a zero byte.
 LATER: Final = "\0later"
-_LARGEST = 2**31 - 1  #: of a column of whole numbers
-_DIGITS = 20  #: of a number that is worth reading
-_INTERRUPTED = 130  #: what a shell reports of a process that Ctrl-C ended
+_INTERRUPTED = 130  #: a shell's exit status of a process that Ctrl-C ended
+_EXAMPLES = "Examples:\n"
+
+Row = TypeVar("Row", bound=Model)
+
+
+class HelpFormatter(DjangoHelpFormatter):
+    """Keeps paragraphs, and the lines of indented ones."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = [
+            one if "\n  " in one else super(HelpFormatter, self)._fill_text(one, width, indent)
+            for one in text.split("\n\n")
+        ]
+        return "\n\n".join(paragraphs)
 
 
 class Console(BaseCommand):
-    """A command whose answers may be read by a person or, with --json, by a program; its refusals are sentences.
+    """A command that answers in text or, with --json, in JSON. Errors are sentences.
 
-    docs/production.md promises its exit statuses: 0 is done or told, 1 refused, failed or not all of it done.
-
-    A reader that goes away (`| head`) ends nothing: the command does what it was told, and nobody is told of it.
+    The docstring of a command is its help; lines below "Examples:" are command lines, without `manage.py`.
+    Exit statuses are listed in docs/production.md: 0 done or shown, 1 refused, failed or partly done.
+    If standard output is closed (`| head`), the command still finishes its work.
     """
 
     requires_system_checks: list[str] = []  # noqa: RUF012  # an emergency stop needs no templates
     heard = True  #: False as soon as nobody reads standard output any more
+    examples: tuple[str, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        """Take help and examples from the docstring."""
+        cls.help, _, lines = inspect.cleandoc(cls.__doc__ or "").partition(f"\n\n{_EXAMPLES}")
+        cls.examples = tuple(line.strip() for line in lines.splitlines())
+
+    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:  # noqa: ANN401  # Django's
+        """Return the parser, whose help ends with the examples."""
+        lines = "".join(f"  {DOCUMENTED} {one}\n" for one in self.examples)
+        epilog = as_invoked(_EXAMPLES + lines) if lines else None
+        return super().create_parser(prog_name, subcommand, formatter_class=HelpFormatter, epilog=epilog, **options)
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Django's entry from a shell; argparse takes `--reason=--` for a reason that was given, and has none."""
-        for given in takewhile(lambda one: one != "--", argv[2:]):
+        """Run from a shell. Refuse `--reason=--`, which argparse takes for an option without a value."""
+        for given in takewhile(lambda word: word != "--", argv[2:]):
             if given.startswith("--") and given.endswith("=--"):
-                self.stderr.write(f"Nothing was done: {given[:-3]} is given --, which is no value.")
+                self.stderr.write(f"Nothing was done: {given[:-3]} needs a value, and -- is none.")
                 sys.exit(2)
         super().run_from_argv(argv)
 
     def handle(self, *_: Any, **options: Any) -> None:  # noqa: ANN401  # Django's own signature
-        """Django's word for `answer`."""
+        """Run the command; command lines in its errors begin as this process was invoked."""
         try:
             self.attempt(options)
         except CommandError as error:
@@ -55,10 +79,10 @@ class Console(BaseCommand):
             raise
 
     def attempt(self, options: dict[str, Any]) -> None:
-        """Answer, or refuse in a sentence.
+        """Run the command.
 
         Raises:
-            CommandError: what is wrong, and the cure.
+            CommandError: what happened, why, and what to do.
         """
         refuse_what_is_no_text(options)
         try:
@@ -66,24 +90,31 @@ class Console(BaseCommand):
         except RedriveError as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt as error:
-            raise CommandError("Interrupted: what was done by then stays done.", returncode=_INTERRUPTED) from error
+            raise CommandError(
+                "Interrupted. Changes that were made before the interruption are kept.", returncode=_INTERRUPTED
+            ) from error
         except (OperationalError, InterfaceError, InternalError) as error:
-            raise CommandError(f"PostgreSQL is out of reach: {_first_line(error)}. Check DATABASE_URL.") from error
+            raise CommandError(f"PostgreSQL cannot be reached: {_first_line(error)}. Check DATABASE_URL.") from error
         except ProgrammingError as error:
             raise CommandError(
-                f"The database lacks what this version needs: {_first_line(error)}. Run manage.py migrate."
+                f"The database does not match this version: {_first_line(error)}. Run: manage.py migrate"
             ) from error
 
     def answer(self, options: dict[str, Any]) -> None:
-        """Do what the command is for."""
+        """Do the command's work."""
         raise NotImplementedError
 
     def say(self, text: str = "") -> None:
-        """One line, or several, for whoever reads standard output."""
+        """Print text, with command lines as this process was invoked."""
         self.write(as_invoked(text))
 
+    def table(self, header: Cells, rows: Iterable[Cells]) -> None:
+        """Print a table, fitted to the terminal if there is one."""
+        found = list(rows)
+        self.say(rich_table(header, found) if self.stdout.isatty() else plain_table(header, found))
+
     def write(self, text: str, *, ending: str = "\n") -> None:
-        """Text as it is; with another `ending`, a piece of a line."""
+        """Print text as it is."""
         try:
             self.stdout.write(text, ending=ending)
             self.stdout.flush()
@@ -91,14 +122,13 @@ class Console(BaseCommand):
             self.heard = _silence()
 
     def report(self, found: object) -> None:
-        """One JSON object on one line; command lines in it begin with manage.py, however this was invoked."""
+        """Print one JSON object on one line. Command lines in it always begin with manage.py."""
         self.write(json.dumps(found, default=_in_json))
 
     def report_at_length(self, found: object, pieces: Iterable[list[Any] | dict[str, Any]]) -> None:
-        """One JSON object on one line, of which one member, `LATER` in `found`, is still being read, piece by piece.
+        """Print one JSON object on one line; its member `LATER` is read and printed piece by piece.
 
-        No more than a piece is kept in memory, however many there are; where nobody reads any more, none is read. The
-        first piece, which may be empty, says whether they make up a list or an object.
+        Only one piece is kept in memory. The first piece, which may be empty, is a list or an object like the others.
         """
         head, tail = json.dumps(found, default=_in_json).split(json.dumps(LATER))
         ends, between = "", ""
@@ -116,114 +146,46 @@ class Console(BaseCommand):
 
 
 def refuse_what_is_no_text(options: dict[str, Any]) -> None:
-    """Refuse arguments that neither PostgreSQL nor SQS can be told, before anything is done.
+    """Refuse arguments that PostgreSQL and SQS cannot store, before anything is done.
 
     Raises:
-        CommandError: it names the argument, and what is wrong with it.
+        CommandError: an argument has a zero byte, or bytes that are not UTF-8.
     """
     for name, value in options.items():
         for text in value if isinstance(value, list | tuple) else [value]:
             if isinstance(text, str) and not _is_text(text):
                 raise CommandError(
-                    f"Nothing was done: what was given as {name.replace('_', ' ')}, {text!a}, is no text. It "
-                    "holds a zero byte, or bytes that are not UTF-8. Say it in UTF-8, without them."
+                    f"Nothing was done: the value of {name.replace('_', ' ')}, {text!a}, has a zero byte, or bytes "
+                    "that are not UTF-8. Give it as UTF-8 text without zero bytes."
                 )
 
 
-def add_name(parser: CommandParser) -> None:
-    """The name of a dlq."""
-    parser.add_argument("name", metavar="NAME", help="the dlq's name")
-
-
-def add_json(parser: CommandParser) -> None:
-    """Whether a program reads the answer."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def add_confirm(parser: CommandParser) -> None:
-    """Whether anything is to be done."""
-    parser.add_argument("--confirm", action="store_true", help="do it; without it nothing is changed, only told")
-
-
-def add_person(parser: CommandParser, *, reason: str | None = None) -> None:
-    """Who acts, and why; `reason` is what is written down where none is given, None where one must be."""
-    parser.add_argument("--by", default=whoever_is_here(), type=words, metavar="WHO", help="who does it (%(default)s)")
-    parser.add_argument(
-        "--reason", required=reason is None, default=reason, type=words, metavar="WHY", help="why; it is kept"
-    )
-
-
-def find(name: str) -> DeadLetterQueue:
-    """The dlq of this name.
+def find_named(rows: QuerySet[Row], name: str, *, kind: str, hint: str) -> Row:
+    """Return the row of this name.
 
     Raises:
-        CommandError: there is none; it names those there are.
+        CommandError: there is none; the error lists the names, or shows with `hint` how to add the first.
     """
-    found = DeadLetterQueue.objects.filter(name=name).first()
+    found = rows.filter(name=name).first()
     if found is None:
-        known = ", ".join(DeadLetterQueue.objects.order_by("name").values_list("name", flat=True))
-        there_are = (
-            f"There are: {known}."
-            if known
-            else "None has been added yet. Add one: manage.py add_dlq NAME --url URL --confirm"
-        )
-        raise CommandError(f'No dlq is named "{name}". {there_are}')
+        known = ", ".join(rows.order_by("name").values_list("name", flat=True))
+        there_are = f"There are: {known}." if known else f"None has been added yet. Add one: {hint}"
+        raise CommandError(f'No {kind} is named "{name}". {there_are}')
     return found
 
 
-def whoever_is_here() -> str:
-    """The operating system's name of whoever runs this process."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user has a number and no name
-        return f"uid {os.getuid()}"
+def find(name: str) -> DeadLetterQueue:
+    """Return the DLQ of this name.
 
-
-def words(text: str) -> str:
-    """An argument that says something."""
-    if not text.strip():
-        raise ArgumentTypeError("it is empty; say something")
-    return text.strip()
-
-
-def number(least: float, most: float, *, above: bool = False) -> Callable[[str], float]:
-    """The type of an argument that is a number of at least, or above, so much, and at most so much."""
-
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not (least < value if above else least <= value) or value > most:
-            begins = f"{'above' if above else 'of at least'} {least:g}"
-            raise ArgumentTypeError(f"{text!r} is not a number {begins} and at most {most:,.15g}")
-        return value
-
-    return read
-
-
-def whole(least: int, most: int = _LARGEST) -> Callable[[str], int]:
-    """The type of an argument that is a whole number of at least so much, and at most so much."""
-
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS and least <= int(text) <= most):
-            raise ArgumentTypeError(f"{text!r} is not a whole number of at least {least} and at most {most:,}")
-        return int(text)
-
-    return read
-
-
-def moment(text: str) -> datetime:
-    """The type of an argument that is a moment in ISO 8601; one without an offset is UTC."""
-    try:
-        value = datetime.fromisoformat(text)
-        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        raise ArgumentTypeError(f"{text!r} is no moment; 2026-03-01T08:00:00Z is one") from None
+    Raises:
+        CommandError: there is none.
+    """
+    hint = "manage.py add_dlq NAME --url URL --confirm"
+    return find_named(DeadLetterQueue.objects.all(), name, kind="DLQ", hint=hint)
 
 
 def when(moment: datetime | None) -> str:
-    """A moment, as it is printed."""
+    """Return a time as commands print it."""
     return "never" if moment is None else f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC"
 
 
@@ -246,11 +208,11 @@ def _in_json(value: object) -> object:
         case timedelta():
             return value.total_seconds()
         case _:
-            raise TypeError(f"{type(value).__name__} has no form in JSON")
+            raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def _silence() -> bool:
-    """Have standard output go nowhere, since Python would try again, in vain, as it ends; whether it is heard: no."""
+    """Redirect standard output to /dev/null, so that Python's last flush does not fail, and return False."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -88,7 +88,7 @@ def test_without_an_environment_every_command_says_what_it_is_for() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["help"], "    drain_dlq\n"), (["help", "sandbox"], "usage: manage.py sandbox "),
+        (["help"], "\n  drain_dlq  "), (["help", "sandbox"], "usage: manage.py sandbox "),
         (["drain_dlq", "orders", "--help"], "usage: manage.py drain_dlq "),
     ],
 )  # fmt: skip
@@ -131,7 +131,7 @@ def test_a_database_without_tables_is_told_in_a_sentence() -> None:
 
     assert done.returncode == 1
     invoked = shlex.join([sys.executable, "manage.py"])
-    assert done.stderr == f"The database has not all of its tables yet. Run: {invoked} migrate\n"
+    assert done.stderr == f"The database lacks tables of this version. Run: {invoked} migrate\n"
 
 
 @pytest.mark.parametrize("made", ["TABLE django_content_type (id int)", "TYPE django_content_type AS (id int)"])
@@ -147,10 +147,10 @@ def test_what_a_migration_makes_and_is_there_already_is_told_in_a_sentence(made:
             admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
     assert done.returncode == 1
-    assert done.stderr.startswith("What a migration makes is there already: ")
+    assert done.stderr.startswith("The migration creates something that exists already: ")
     assert done.stderr.endswith(
-        "Where another migrate was under way, run this one again. "
-        "A database that is new, holds nothing, and stays so: drop it, make it anew.\n"
+        "If another migrate was running, run this again. "
+        "If the database is new and empty, drop it and create it again.\n"
     )
     assert "Traceback" not in done.stderr
 

@@ -64,10 +64,10 @@ def test_a_host_that_is_not_clear_is_named(hosts: object, said: str) -> None:
     [
         ({"COLOUR": "pink"}, "COLOUR is 'pink'; it must be one of red, amber, green, blue, violet, grey."),
         ({"COLOUR": 1}, "COLOUR is 1; it must be one of"),
-        ({"PLACE": "x" * 41}, "it must be a text of at most 40 characters"),
-        ({"PLACE": None}, "PLACE is None; it must be a text"),
-        ({"OWN_QUEUES": "https://sqs/1/a"}, "it must be a list of the URLs of queues"),
-        ({"OWN_QUEUES": ["redrive-control"]}, "it must be a list of the URLs of queues"),
+        ({"PLACE": "x" * 41}, "it must be a printable text of at most 40 characters"),
+        ({"PLACE": None}, "PLACE is None; it must be a printable text"),
+        ({"OWN_QUEUES": "https://sqs/1/a"}, "it must be a list of queue URLs"),
+        ({"OWN_QUEUES": ["redrive-control"]}, "it must be a list of queue URLs"),
     ],
 )
 def test_a_place_that_cannot_be_shown_is_named(given: dict[str, object], said: str) -> None:

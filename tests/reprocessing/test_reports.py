@@ -81,7 +81,7 @@ def test_a_token_that_was_revoked_or_replaced_is_heard_no_more(stock: Stock, tok
     answer = post(reports(DELIVERED), token)
     assert (answer.status_code, Report.objects.count()) == (403, 0)
     assert answer.json()["error"] == (
-        "The token of shop was revoked. For another: manage.py add_reporter shop --new-token --confirm"
+        "The token of shop was revoked. To create another: manage.py add_reporter shop --new-token --confirm"
     )
     other = reporters.put("shop", [], anew=True, by="ann", reason="a test").token
     assert post(reports(DELIVERED), token).status_code == 401
@@ -103,11 +103,11 @@ def test_a_reporter_of_another_target_is_refused(stock: Stock) -> None:
         (b"{", 400, "The body cannot be read: it is not JSON"),
         (b"\xff", 400, "The body cannot be read: it is not UTF-8"),
         (b'{"reports": ' + b"[" * 100_000, 400, "The body cannot be read: its JSON is nested more than 64 deep"),
-        (b"[]", 400, 'The body is to be an object of one list: {"reports": [...]}.'),
-        (b'{"reports": {}}', 400, 'The body is to be an object of one list: {"reports": [...]}.'),
-        (b'{"reports": [], "more": 1}', 400, 'The body is to be an object of one list: {"reports": [...]}.'),
-        (json.dumps(reports(*[0] * (MOST + 1))).encode(), 413, "A call brings 500 reports at most, and these are 501."),
-        (b" " * (LARGEST + 1), 413, "A call brings 1,048,576 bytes at most. Send fewer reports at once."),
+        (b"[]", 400, 'The body must be an object with one list: {"reports": [...]}.'),
+        (b'{"reports": {}}', 400, 'The body must be an object with one list: {"reports": [...]}.'),
+        (b'{"reports": [], "more": 1}', 400, 'The body must be an object with one list: {"reports": [...]}.'),
+        (json.dumps(reports(*[0] * (MOST + 1))).encode(), 413, "A request has at most 500 reports; this one has 501."),
+        (b" " * (LARGEST + 1), 413, "A request has at most 1,048,576 bytes. Send fewer reports at once."),
     ],
     ids=["empty", "broken", "binary", "deep", "list", "object", "more", "many", "large"],
 )
@@ -120,7 +120,7 @@ def test_a_body_that_is_no_list_of_reports_is_refused(
 
 def test_other_methods_and_forms_are_refused(stock: Stock, token: str) -> None:
     got = Client().get("/reports", headers={"Authorization": f"Bearer {token}"})
-    assert (got.status_code, got.headers["Allow"], got.json()) == (405, "POST", {"error": "Reports are sent by POST."})
+    assert (got.status_code, got.headers["Allow"], got.json()) == (405, "POST", {"error": "Send reports with POST."})
     assert post(reports(DELIVERED), token, content_type="text/plain").status_code == 415
     assert post(reports(DELIVERED), token, **{"Content-Encoding": "gzip"}).status_code == 415
 
@@ -137,7 +137,7 @@ def test_half_a_character_in_one_report_costs_no_other(stock: Stock, token: str)
 def test_a_call_that_does_not_say_its_length_is_refused(stock: Stock, token: str) -> None:
     told = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Transfer-Encoding": "chunked"}
     answer = Client().generic("POST", "/reports", headers=told)
-    why = "The call does not say how long it is, and chunks are not read. Send Content-Length."
+    why = "The request has no Content-Length. Send it; chunked requests are not read."
     assert (answer.status_code, answer.json()) == (411, {"error": why})
 
 
@@ -159,7 +159,7 @@ def test_a_database_that_is_out_of_reach_is_told_so(stock: Stock, token: str, mo
     monkeypatch.setattr("reprocessing.pipeline.outcomes.record_reports.told", gone)
     answer = post(reports(DELIVERED), token)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
-    assert answer.json()["error"].startswith("Nothing was kept: the database is out of reach.")
+    assert answer.json()["error"].startswith("Nothing was recorded: PostgreSQL cannot be reached.")
 
 
 json_values = some.recursive(

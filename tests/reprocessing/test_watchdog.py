@@ -63,9 +63,7 @@ def test_workers_that_fall_silent_are_one_incident_that_the_others_deliver_and_c
     fleet.goes_on(7, workers=False)
     assert told("workers_silent") == []
     fleet.goes_on(5, workers=False)
-    assert is_open("workers_silent") == {
-        "workers:redrive-control": {"queue": "redrive-control", "seconds": 120},
-    }
+    assert is_open("workers_silent") == {"workers:redrive-control": {"queue": "redrive-control", "seconds": 120}}
     assert told("workers_silent") == [("workers:redrive-control", 1, True)]
     assert len(fleet.delivered) == 5 * len(fleet.dogs)
     assert told("beat_silent") == []
@@ -107,7 +105,7 @@ def test_a_look_that_fails_ends_no_watchdog(
     with monkeypatch.context() as patch:
         patch.setattr(heartbeats, "signs", breaks)
         fleet.dogs[0].look(every=EVERY, now=0)
-    assert "It is not known whether beat and workers live: OperationalError." in caplog.text
+    assert "It is not known whether beat and workers are running: OperationalError." in caplog.text
     assert "s3cret" not in caplog.text
     fleet.goes_on(1)
 

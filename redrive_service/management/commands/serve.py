@@ -18,7 +18,7 @@ _MOST_THREADS = 128
 class Command(BaseCommand):
     """Serves the admin and `/reports`, and health checks on a second address."""
 
-    help = "Serves the admin and /reports, and health checks on a second address, until SIGTERM or Ctrl-C."
+    help = "Serve the admin and /reports, and health checks on a second address, until SIGTERM or Ctrl-C."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:

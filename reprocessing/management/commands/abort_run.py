@@ -1,4 +1,4 @@
-"""`manage.py abort_run`: a run ends for good; what it has not sent is left to another one."""
+"""`manage.py abort_run`."""
 
 from __future__ import annotations
 
@@ -16,24 +16,28 @@ from reprocessing.store.runs.run_transitions import Moved
 
 
 class Command(Operator):
-    """Aborts a run, or gives up a plan."""
+    """End a run for good.
 
-    help = (
-        "Ends a run: nothing of it is sent any more, what is on the wire is settled, and what waits keeps waiting for "
-        "the dlq's next run. The dlq is stopped with it, unless told otherwise: its next letters would fail likewise. "
-        "A plan that was not started is given up: its letters are free again."
-    )
+    Messages in flight are settled, and unsent messages wait for the DLQ's next run. The DLQ is stopped too, because
+    its next messages would probably fail as well. A run that is only planned is deleted, and its messages can be
+    planned again.
+
+    Examples:
+        abort_run orders-1a2b3c4d --reason "wrong selection"
+        abort_run orders-1a2b3c4d --reason "wrong selection" --keep-dlq --confirm
+    """
+
     deed = "aborted"
     out_of = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--keep-dlq", action="store_true", help="do not stop the dlq's sends")
+        parser.add_argument("--keep-dlq", action="store_true", help="do not stop the DLQ")
 
     def refuse(self, run: Run) -> None:
         if run.kind == RunKind.STANDING:
             pause = command("pause_run", run.name, "--reason", "WHY", "--confirm")
-            raise CommandError(f"{run.name} is fed by beat and never ends. To have it send nothing: {pause}")
+            raise CommandError(f"{run.name} is the standing run of a DLQ and never ends. To pause it: {pause}")
         super().refuse(run)
 
     def act(self, run: Run, options: dict[str, Any]) -> Moved | None:
@@ -43,10 +47,10 @@ class Command(Operator):
         plan = was.state == RunState.PLANNED
         stops = not plan and not options["keep_dlq"]
         if not options["confirm"]:
-            with_it = f", and {run.dlq.name} is stopped with it" if stops else ""
+            with_it = f", and {run.dlq.name} is stopped" if stops else ""
             return [letters(run), f"NOT ABORTED: this was a dry run. {run.name} is aborted with --confirm{with_it}."]
         if plan:
-            return [f"{run.name} was not started, and is given up: its letters are free again."]
-        again = f"manage.py drain_dlq {run.dlq.name}, a dry run."
-        said = [letters(run), f"{run.name} is aborted. What is left of it goes along with the next run: {again}"]
+            return [f"{run.name} was not started, and is deleted. Its messages can be planned again."]
+        again = f"To plan it: manage.py drain_dlq {run.dlq.name}, a dry run."
+        said = [letters(run), f"{run.name} is aborted. Its unsent messages wait for the next run. {again}"]
         return [*said, stop_of(run.dlq)] if stops else said

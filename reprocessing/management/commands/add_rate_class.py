@@ -1,4 +1,4 @@
-"""`manage.py add_rate_class`: a rate, a backoff and breakers of their own for letters that rules put together."""
+"""`manage.py add_rate_class`."""
 
 from __future__ import annotations
 
@@ -6,57 +6,45 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.commands.add_dlq import name
-from reprocessing.management.console import Console, add_confirm, add_json, add_person, number
+from reprocessing.management.arguments import add_change, slug
+from reprocessing.management.console import Console
+from reprocessing.management.options.target_policy_options import add_rate
 from reprocessing.management.output import rule_output
+from reprocessing.management.output.findings_output import fields_in_json, outcome
 from reprocessing.management.shared import rule_command
 from reprocessing.models import RateClass
-from reprocessing.models.target import FASTEST, SLOWEST
 from reprocessing.store.routing import rule_changes
 
 
 class Command(Console):
-    """Makes a rate class, or changes one."""
+    """Add or change a rate class: a rate limit and a backoff for the messages of some rules.
 
-    help = (
-        "Makes a rate class, or changes the one of that name: then only what is given is changed. Letters that a rule "
-        "puts into it (add_rule --rate-class) draw from its rate, and from their target's."
-    )
+    A message in a rate class (add_rule --rate-class) obeys the rate limits of its class and of its target. For an
+    existing class, only the options that are given change.
+
+    Examples:
+        add_rate_class bulk --rate 5 --reason "slow partner"
+        add_rate_class bulk --backoff-base 120 --reason "slow partner" --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", type=name, metavar="NAME", help="a name of your own: letters, digits, - _")
-        parser.add_argument(
-            "--rate", type=rule_command.or_off(number(SLOWEST, FASTEST)), metavar="R",
-            help='letters a second, by all workers together; default ("off"): its target\'s rate alone',
-        )  # fmt: skip
-        parser.add_argument(
-            "--burst", type=rule_command.or_off(number(1, FASTEST)), metavar="N",
-            help='letters at once; default ("off"): one second of rate',
-        )  # fmt: skip
+        parser.add_argument("name", type=slug, metavar="NAME", help="name of the rate class: letters, digits, - _")
+        add_rate(parser, "off, the rate of the target")
         rule_command.add_backoff(parser)
-        add_person(parser)
-        add_confirm(parser)
-        add_json(parser)
+        add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        fields = {one: options[one] for one in ("rate", "burst") if options[one] is not None}
-        fields = {one: None if value == rule_output.OFF else value for one, value in fields.items()}
+        name = options["name"]
+        fields = {field: options[field] for field in ("rate", "burst") if options[field] is not None}
+        fields = {field: None if value == rule_output.OFF else value for field, value in fields.items()}
         fields |= rule_command.said_of_backoff(options)
-        new = not RateClass.objects.filter(name=options["name"]).exists()
-        found = rule_changes.differences_of_class(options["name"], fields)
+        new = not RateClass.objects.filter(name=name).exists()
+        found = rule_changes.differences_of_class(name, fields)
         if options["confirm"]:
-            rule_changes.put_class(options["name"], fields, by=options["by"], reason=options["reason"])
+            rule_changes.put_class(name, fields, by=options["by"], reason=options["reason"])
         if options["json"]:
-            changed = [{"field": one.field, "before": one.before, "after": one.after} for one in found]
-            told = {"rate_class": options["name"], "dry_run": not options["confirm"], "new": new}
-            self.report({**told, "changes": changed})
+            told = {"rate_class": name, "dry_run": not options["confirm"], "new": new}
+            self.report({**told, "changes": fields_in_json(found)})
             return
-        self.say("\n".join([f"{options['name']}:", *rule_output.changes(found)]))
-        self.say(_last_line(options["name"], new=new, changed=bool(found), acted=options["confirm"]))
-
-
-def _last_line(of: str, *, new: bool, changed: bool, acted: bool) -> str:
-    if not new and not changed:
-        return f"{of} is as it was: nothing to change."
-    word = "made" if new else "changed"
-    return f"{of} is {word}." if acted else f"This was a dry run: {of} is {word} with --confirm."
+        last = outcome(name, new=new, changed=bool(found), acted=options["confirm"], verb="made")
+        self.say("\n".join([f"{name}:", *rule_output.changes(found), last]))

@@ -1,4 +1,4 @@
-"""`manage.py add_reporter`: a consumer may say what became of the letters that were sent to it."""
+"""`manage.py add_reporter`."""
 
 from __future__ import annotations
 
@@ -6,30 +6,31 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.commands.add_dlq import name
-from reprocessing.management.console import Console, add_confirm, add_json, add_person
+from reprocessing.management.arguments import add_change, slug
+from reprocessing.management.console import Console
+from reprocessing.management.output.findings_output import outcome
 from reprocessing.models import Reporter
 from reprocessing.store.outcomes import reporters
 
 
 class Command(Console):
-    """Adds a reporter, or changes one."""
+    """Let a consumer report outcomes of messages to POST /reports.
 
-    help = (
-        "Lets a consumer report what became of letters (POST /reports), of the targets that are named alone. Its token "
-        "is printed once, and kept nowhere. Of a reporter that is there, what is given is changed."
-    )
+    Reports are accepted for messages of its targets only. Prints the token once; it is not stored. For an existing
+    reporter, only the options that are given change.
+
+    Examples:
+        add_reporter shop --target orders --confirm
+        add_reporter shop --new-token --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", type=name, metavar="NAME", help="a name of your own: letters, digits, - _")
+        parser.add_argument("name", type=slug, metavar="NAME", help="name of the consumer: letters, digits, - _")
         parser.add_argument(
-            "--target", action="append", metavar="ARN",
-            help="whose letters it speaks of: the ARN or URL of a target, or its name; may be given several times",
-        )  # fmt: skip
-        parser.add_argument("--new-token", action="store_true", help="give it another token; the old one is void")
-        add_person(parser, reason="add_reporter")
-        add_confirm(parser)
-        add_json(parser)
+            "--target", action="append", metavar="ARN", help="target it reports on: ARN, URL or name; repeatable"
+        )
+        parser.add_argument("--new-token", action="store_true", help="create a new token, and revoke the old one")
+        add_change(parser, reason="add_reporter")
 
     def answer(self, options: dict[str, Any]) -> None:
         who, anew = options["name"], options["new_token"]
@@ -40,7 +41,7 @@ class Command(Console):
             "reporter": who,
             "dry_run": not options["confirm"],
             "new": there is None,
-            "targets": [one.arn for one in targets] or (there and reporters.told(there)["targets"]),
+            "targets": [target.arn for target in targets] or (there and reporters.told(there)["targets"]),
         }
         if options["confirm"]:
             done = reporters.put(who, targets, anew=anew, by=options["by"], reason=options["reason"])
@@ -48,11 +49,7 @@ class Command(Console):
         if options["json"]:
             self.report(told)
             return
-        self.say(f"{who} speaks of letters sent to: {', '.join(told['targets'])}")
-        word = "added" if told["new"] else "changed"
-        if not options["confirm"]:
-            self.say(f"This was a dry run: {who} is {word} with --confirm.")
-            return
-        self.say(f"{who} is {word}.")
-        if told["token"]:
+        self.say(f"{who} may report on messages sent to: {', '.join(told['targets'])}")
+        self.say(outcome(who, new=told["new"], changed=True, acted=options["confirm"]))
+        if told.get("token"):
             self.say(f"Its token, which is not shown again:\n{told['token']}")

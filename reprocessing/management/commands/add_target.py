@@ -1,4 +1,4 @@
-"""`manage.py add_target`: where letters may go that is no queue they died in, or what is to change about a target."""
+"""`manage.py add_target`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
-from reprocessing.management.console import Console, add_confirm, add_json, add_person
+from reprocessing.management.arguments import add_change
+from reprocessing.management.console import Console
 from reprocessing.management.options.safety_options import add_brakes_of_targets
 from reprocessing.management.options.target_policy_options import PACE, REACH, add_outcome, add_reach, said
 from reprocessing.management.output import findings_output
+from reprocessing.management.output.findings_output import outcome
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import TargetCase
 from reprocessing.store.differences import Difference
@@ -19,22 +21,22 @@ from reprocessing.store.targets import targets
 
 
 class Command(Console):
-    """Examines a target, says what it would remember and what is wrong, and with --confirm remembers it."""
+    """Add or change a target: an HTTP endpoint, Lambda function, SQS queue, SNS topic or EventBridge bus.
 
-    help = (
-        "Adds a target: the URL of an HTTP endpoint, or the ARN of a Lambda function, an SQS queue, an SNS topic or an "
-        "EventBridge bus; or changes one that is known: then only what is given is changed. Sends nothing. Letters go "
-        "there when add_dlq --to, or a rule, says so."
-    )
+    Sends nothing. Messages go to the target when add_dlq --to or a rule names it. For an existing target, only the
+    options that are given change.
+
+    Examples:
+        add_target https://shop.example.com/orders --secret shop --timeout 10
+        add_target arn:aws:lambda:eu-west-1:111122223333:function:orders --rate 5 --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("target", metavar="TARGET", help="a URL, an ARN, or the name of one that is known")
+        parser.add_argument("target", metavar="TARGET", help="URL, ARN, or name of a known target")
         add_reach(parser)
         add_outcome(parser)
         add_brakes_of_targets(parser)
-        add_person(parser, reason="add_target")
-        add_confirm(parser)
-        add_json(parser)
+        add_change(parser, reason="add_target")
 
     def answer(self, options: dict[str, Any]) -> None:
         found = examine.target(options["target"], said(options, (*REACH, *PACE)), conf.current())
@@ -48,25 +50,20 @@ class Command(Console):
         else:
             self.say("\n".join(screen(found, changes)))
         if found.is_refused:
-            raise CommandError(f"{found.arn}: nothing was written. Cure what is refused above, and run this again.")
+            raise CommandError(f"{found.arn}: nothing was saved. Fix what is REFUSED above, then run this again.")
         if not options["json"]:
             self.say(_last_line(found, changes, acted=acted))
 
 
 def screen(found: TargetCase, changes: list[Difference]) -> Iterable[str]:
-    """The examination for people."""
+    """Yield the changes and the problems."""
     yield f"{found.arn}: {found.kind.label}"
     yield ""
     yield from findings_output.lines(changes, found.findings, new=found.row is None)
 
 
 def _last_line(found: TargetCase, changes: list[Difference], *, acted: bool) -> str:
-    if not changes:
-        return f"{found.arn} is as it was: nothing to change."
-    word = "added" if found.row is None else "changed"
-    if not acted:
-        return f"This was a dry run: {found.arn} is {word} with --confirm."
-    if found.row is None:
-        say_so = f"manage.py add_dlq NAME --to {found.arn} --confirm"
-        return f"{found.arn} is added. Nothing goes there yet: say so with {say_so}, or a rule."
-    return f"{found.arn} is changed."
+    told = outcome(found.arn, new=found.row is None, changed=bool(changes), acted=acted)
+    if not acted or found.row:
+        return told
+    return f"{told} No messages go there yet. Use it in a rule, or: manage.py add_dlq NAME --to {found.arn} --confirm"

@@ -1,4 +1,4 @@
-"""`manage.py after_restore`: PostgreSQL was restored from a backup; nothing is sent before a person has reconciled."""
+"""`manage.py after_restore`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.gateways.redis.tick_watermark import HighWater
-from reprocessing.management.console import LATER, Console, add_confirm, add_json, add_person, find, moment, when
+from reprocessing.management.arguments import add_change, add_json, moment
+from reprocessing.management.console import LATER, Console, find, when
 from reprocessing.management.output import restore_output
 from reprocessing.management.output.drain_output import counted
-from reprocessing.management.shared.drain_command import Telling
+from reprocessing.management.shared.progress import Pace, Telling
 from reprocessing.models.system import Word
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.maintenance import detect_restore, reconcile
@@ -21,38 +22,36 @@ from reprocessing.store.ordering import lanes
 
 
 class Command(Console):
-    """Holds everything after a restore, tells what can be known, takes a person's word, and lets go on."""
+    """Resume safely after PostgreSQL was restored from a backup.
 
-    help = (
-        "After PostgreSQL was restored from a backup, first of all and before workers start: hold. What the backup "
-        "knows as unfinished may have been sent, delivered and deleted since. Then start workers: they capture, and "
-        "send nothing. report tells what the dlqs show of each letter, resolve takes a person's word for each class, "
-        "release ends the hold."
-    )
+    Messages that the backup knows as unfinished may have been sent since. Run hold before workers start, then start
+    workers: they capture, but send nothing. Then report shows what is known of each message, resolve records your
+    decision, and release ends the hold.
+
+    Examples:
+        after_restore hold --since 2026-03-01T08:00:00Z --reason INC-7 --confirm
+        after_restore report
+        after_restore resolve --finished parked --unfinished replay --unknown parked --reason INC-7 --confirm
+        after_restore release --reason INC-7 --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         deeds = parser.add_subparsers(dest="deed", required=True, metavar="hold|report|resolve|release")
-        begin = deeds.add_parser("hold", help="stop every send, as no resume_redrive undoes")
-        begin.add_argument("--since", type=moment, required=True, metavar="TIME", help="of the backup (ISO 8601)")
-        begin.add_argument(
-            "--again",
-            action="store_true",
-            help="it was restored once more: what was said under an earlier hold is forgotten",
-        )
-        telling = deeds.add_parser("report", help="what can be known of each letter that was unfinished")
+        begin = deeds.add_parser("hold", help="stop all sends; only release ends this")
+        begin.add_argument("--since", type=moment, required=True, metavar="TIME", help="time of the backup (ISO 8601)")
+        begin.add_argument("--again", action="store_true", help="restored again: forget decisions of the last hold")
+        telling = deeds.add_parser("report", help="show what is known of unfinished messages")
         add_json(telling)
-        deciding = deeds.add_parser("resolve", help="say what became of the letters of a class")
-        deciding.add_argument("name", nargs="?", metavar="NAME", help="of this dlq alone; default: of all")
+        deciding = deeds.add_parser("resolve", help="decide about the messages of a class")
+        deciding.add_argument("name", nargs="?", metavar="NAME", help="only this DLQ (default: all)")
         for kind, may_be in reconcile.MAY_BE.items():
-            deciding.add_argument(f"--{kind}", choices=[one.value for one in may_be], help=f"of {kind} ones")
-        release = deeds.add_parser("release", help="let everything go on, when all is decided")
-        release.add_argument(
-            "--early", action="store_true", help="though copies may yet come to sight, and be sent a second time"
-        )
+            deciding.add_argument(
+                f"--{kind}", choices=[one.value for one in may_be], help=f"what to do with {kind} messages"
+            )
+        release = deeds.add_parser("release", help="resume sending, once everything is decided")
+        release.add_argument("--early", action="store_true", help="at once, though messages may be sent twice")
         for one in (begin, deciding, release):
-            add_person(one)
-            add_confirm(one)
-            add_json(one)
+            add_change(one)
 
     def answer(self, options: dict[str, Any]) -> None:
         match options["deed"]:
@@ -66,10 +65,12 @@ class Command(Console):
                 self.release(options)
 
     def hold(self, options: dict[str, Any]) -> None:
-        """Stop every send."""
+        """Stop all sends."""
         since = options["since"]
         if since > lanes.clock():
-            raise CommandError(f"Nothing was done: {when(since)} has not come yet. --since is the time of the backup.")
+            raise CommandError(
+                f"Nothing was done: --since {when(since)} is in the future. Give the time of the backup."
+            )
         found, sent = restore_hold.standing(), restore_hold.sent_since(since)
         if options["confirm"]:
             marks = HighWater.at(settings.REDIS_URL)
@@ -83,23 +84,23 @@ class Command(Console):
             return
         if sent:
             self.say(
-                f"{counted(sent, 'attempt')} began after {when(since)}: workers ran on the restored database, and may "
-                "have sent what had been sent; or that is not the time of the backup."
+                f"{counted(sent, 'attempt')} began after {when(since)}: workers ran on the restored database and may "
+                "have sent messages twice; or --since is not the time of the backup."
             )
         if found is None:
             self.say(
                 "NOT HELD: this was a dry run. "
-                f"{counted(restore_hold.unfinished(), 'unfinished letter')}: held with --confirm."
+                f"{counted(restore_hold.unfinished(), 'unfinished message')}: held with --confirm."
             )
             return
         self.say(restore_output.held(found))
         if options["again"] and not options["confirm"]:
-            self.say("This was a dry run: with --confirm it is held anew, and what was said is forgotten.")
+            self.say("This was a dry run: with --confirm, a new hold begins, and earlier decisions are forgotten.")
             return
-        self.say("Nothing is sent until after_restore release. Start the workers: they capture, and report tells more.")
+        self.say("Nothing is sent until after_restore release. Start the workers: they capture, and report shows more.")
 
     def tell(self, options: dict[str, Any]) -> None:
-        """What can be known."""
+        """Show what is known."""
         found = restore_hold.standing()
         if found is not None:
             restore_hold.doubt_arrived()
@@ -114,19 +115,21 @@ class Command(Console):
             self.say("\n".join(restore_output.report(found, counts, undrained)))
 
     def resolve(self, options: dict[str, Any]) -> None:
-        """A person's word for each class that is named."""
+        """Record decisions about classes of messages."""
         words = {kind: Word(options[kind]) for kind in reconcile.MAY_BE if options[kind]}
         if not words:
-            raise CommandError("Nothing was done: say what is meant, --finished, --unfinished or --unknown.")
+            raise CommandError(
+                "Nothing was done: no decision was given. Example: --finished parked --unfinished replay"
+            )
         if restore_hold.standing() is None:
-            raise CommandError("Nothing is held after a restore, so nothing is to be decided.")
+            raise CommandError("Nothing is held after a restore, so there is nothing to decide.")
         dlq = find(options["name"]) if options["name"] else None
         done = 0
         if options["confirm"]:
-            telling = Telling(self.stderr)
+            telling, pace = Telling(self.stderr), Pace()
             done = reconcile.decide(
                 words, dlq=dlq.pk if dlq else None, by=options["by"], reason=options["reason"],
-                heard=lambda n: telling.seldom(lambda: f"{n:,} letters are decided"),
+                heard=lambda n: telling.seldom(lambda: f"{n:,} messages decided{pace.of(n)}"),
             )  # fmt: skip
         left = restore_doubts.tally()
         if options["json"]:
@@ -135,15 +138,15 @@ class Command(Console):
             return
         meant = sum(one.n for one in left if (dlq is None or one.dlq == dlq.name) and one.kind in words)
         if not options["confirm"]:
-            self.say(f"This was a dry run: {meant:,} letters are decided about with --confirm.")
+            self.say(f"This was a dry run: {counted(meant, 'message')} would be decided with --confirm.")
             return
         undecided = sum(one.n for one in left)
-        self.say(f"{done:,} letters are decided, {undecided:,} are not.")
+        self.say(f"{counted(done, 'message')} decided, {undecided:,} left.")
         if not undecided and (found := restore_hold.standing()):
             self.say(restore_output.release(found, restore_hold.undrained()))
 
     def release(self, options: dict[str, Any]) -> None:
-        """Let everything go on."""
+        """Resume sending."""
         found = restore_hold.standing()
         if options["confirm"]:
             native_redrive.look_first(None)
@@ -158,6 +161,6 @@ class Command(Console):
         elif found is None:
             self.say("Nothing is held after a restore, so there is nothing to release.")
         elif options["confirm"]:
-            self.say("Everything goes on. Where stop_redrive stopped anything too, that stop holds.")
+            self.say("Sending resumes. Stops of stop_redrive remain.")
         else:
-            self.say(f"{restore_output.held(found)}\nThis was a dry run: with --confirm everything goes on.")
+            self.say(f"{restore_output.held(found)}\nThis was a dry run: with --confirm, sending resumes.")

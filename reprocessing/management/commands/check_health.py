@@ -1,4 +1,4 @@
-"""`manage.py check_health`: what must be well before letters go back, how it is now, and who asks what of it."""
+"""`manage.py check_health`."""
 
 from __future__ import annotations
 
@@ -7,24 +7,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import Q
 
 from reprocessing import conf
 from reprocessing.conf import Conf
 from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
 from reprocessing.domain.safety.url_policy import Denied
-from reprocessing.management.console import (
-    Console,
-    add_confirm,
-    add_json,
-    add_name,
-    find,
-    number,
-    whoever_is_here,
-    whole,
-    words,
-)
+from reprocessing.management.arguments import add_by, add_confirm, add_json, add_name, number, whole, words
+from reprocessing.management.console import Console, find
+from reprocessing.management.shared.dlq_targets import targets_of
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.safety import CheckKind
 from reprocessing.models.target import FORTNIGHT, QUEUES
@@ -39,7 +30,7 @@ _DRY = "NOT CHANGED: this was a dry run. With --confirm and --reason"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of what was asked for. In a dry run: what a new check would find, or which one would go."""
+    """What was changed. In a dry run: the result of the new check, or the check that would be removed."""
 
     added: int | None = None
     removed: int | None = None
@@ -48,101 +39,84 @@ class Change:
 
 
 class Command(Console):
-    """Performs and shows the health checks of a dlq's targets; adds one, or removes one."""
+    """Run the health checks of a DLQ's targets; add or remove a check.
 
-    help = (
-        "Performs the health checks of the targets of a dlq, once and now, and shows what they find. While any check "
-        "of a target is not healthy, or nobody has looked for 30 seconds, nothing is sent to that target. With --http, "
-        "--alarm, --max-depth or --max-age it adds a check, with --remove it takes one away; both need --confirm."
-    )
+    Nothing is sent to a target while one of its checks is not healthy, or is older than 30 seconds. --http,
+    --alarm, --max-depth and --max-age add a check, --remove removes one; both need --reason and --confirm.
+
+    Examples:
+        check_health orders
+        check_health orders --http https://shop.example.com/healthz --reason INC-7 --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
-        parser.add_argument("--target", type=words, metavar="QUEUE", help="one of its targets: a queue's name, or ARN")
+        parser.add_argument("--target", type=words, metavar="QUEUE", help="only this target: name or ARN")
         change = parser.add_mutually_exclusive_group()
         change.add_argument(
-            "--http", type=words, metavar="URL", help="this URL answers; its host is in REDRIVE_OUTBOUND_HOSTS"
+            "--http", type=words, metavar="URL", help="URL that must answer (see REDRIVE_OUTBOUND_HOSTS)"
         )
-        change.add_argument("--alarm", type=words, metavar="NAME", help="this CloudWatch alarm is in OK")
-        change.add_argument("--max-depth", type=whole(0), metavar="N", help="the target holds at most N messages")
+        change.add_argument("--alarm", type=words, metavar="NAME", help="CloudWatch alarm that must be OK")
+        change.add_argument("--max-depth", type=whole(0), metavar="N", help="max messages in the target queue")
         change.add_argument(
-            "--max-age", type=number(0, FORTNIGHT), metavar="S", help="its oldest message is at most S seconds old"
+            "--max-age", type=number(0, FORTNIGHT), metavar="SECONDS", help="max age of its oldest message"
         )
-        change.add_argument("--remove", type=whole(1), metavar="ID", help="take away the check of this id")
-        parser.add_argument("--status", type=whole(200, 599), metavar="N", help="with --http: the one that is well")
-        parser.add_argument(
-            "--by", default=whoever_is_here(), type=words, metavar="WHO", help="who does it (%(default)s)"
-        )
-        parser.add_argument("--reason", type=words, metavar="WHY", help="why; a change needs one, and it is kept")
+        change.add_argument("--remove", type=whole(1), metavar="ID", help="remove the check of this id")
+        parser.add_argument("--status", type=whole(200, 599), metavar="N", help="with --http: expected status code")
+        add_by(parser)
+        parser.add_argument("--reason", type=words, metavar="WHY", help="reason of a change, for the audit log")
         add_confirm(parser)
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         view = conf.current()
         dlq = find(options["name"])
-        targets = chosen(dlq, options["target"])
+        targets = targets_of(dlq, options["target"])
         change = changed(targets, options, view)
-        run_health_checks.targets(conf=view, only=[one.pk for one in targets])
-        found = health_checks.told([one.pk for one in targets])
+        ids = [target.pk for target in targets]
+        run_health_checks.targets(conf=view, only=ids)
+        found = health_checks.told(ids)
         if options["json"]:
             self.report(_in_json(dlq, targets, found, change))
         else:
             self.say("\n".join(screen(targets, found, change)))
 
 
-def chosen(dlq: DeadLetterQueue, name: str | None) -> list[Target]:
-    """The targets that are meant: all that the dlq's letters may go to, or the named one of them.
-
-    Raises:
-        CommandError: there is none.
-    """
-    by_rule = Q(rules__dlq=dlq) | Q(rules__isnull=False, rules__dlq=None)
-    found = list(Target.objects.filter(Q(origins__dlq=dlq) | by_rule).distinct().order_by("pk"))
-    if not found:
-        raise CommandError(
-            f"{dlq.name} has no target yet. Name its origin: manage.py add_dlq {dlq.name} --origin ARN --confirm"
-        )
-    named = [one for one in found if name in {None, one.arn, str(one)}]
-    if not named:
-        raise CommandError(f'{dlq.name} has no target named "{name}". It has: {", ".join(map(str, found))}.')
-    return named
-
-
 def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> Change:
-    """Do what was asked for, or try it.
+    """Add or remove a check; in a dry run, try it.
 
     Raises:
-        CommandError: it cannot be done; nothing was changed.
+        CommandError: nothing was changed.
     """
     question = asked(options, view)
     if options["confirm"] and (question or options["remove"]) and not options["reason"]:
-        raise CommandError("Nothing was changed: say why, with --reason.")
+        raise CommandError("Nothing was changed: a change needs a reason. Add: --reason WHY")
     if options["remove"]:
         return _removed(targets, options)
     if question is None:
         return Change()
     if len(targets) > 1:
-        raise CommandError(f"Say which target is meant, with --target: {', '.join(map(str, targets))}.")
+        raise CommandError(f"There are several targets. Add --target with one of: {', '.join(map(str, targets))}.")
     if question.kind in _OF_QUEUES and targets[0].kind not in QUEUES:
-        raise CommandError(f"{targets[0]} is no queue, so it holds no messages. Say --http URL, or --alarm NAME.")
+        raise CommandError(f"{targets[0]} is not a queue, so it has no messages. Use --http URL or --alarm NAME.")
     if not options["confirm"]:
         return Change(trial=trial(targets[0], question, view))
     return Change(added=health_checks.add(targets[0].pk, question, by=options["by"], reason=options["reason"]))
 
 
 def asked(options: dict[str, Any], view: Conf) -> Question | None:
-    """What is to be asked of a target from now on, if anything.
+    """Return the new check, or None.
 
     Raises:
-        CommandError: it could never be well.
+        CommandError: the check could never be healthy.
     """
     if options["status"] is not None and not options["http"]:
-        raise CommandError("--status is for --http.")
+        raise CommandError("--status needs --http URL.")
     if options["http"]:
         return _url(options["http"], options["status"], view)
     if options["alarm"]:
         if options["alarm"].startswith("arn:"):
-            raise CommandError("Name the alarm, not its ARN; it is looked for in its target's region.")
+            raise CommandError("--alarm takes the name of the alarm, not its ARN. It is read in the target's region.")
         return Question(CheckKind.ALARM, options["alarm"])
     if options["max_depth"] is not None:
         return Question(CheckKind.DEPTH, ceiling=options["max_depth"])
@@ -152,20 +126,21 @@ def asked(options: dict[str, Any], view: Conf) -> Question | None:
 
 
 def trial(target: Target, question: Question, view: Conf) -> Finding:
-    """What the target would be found to be; nothing is written down."""
-    one = Check(
+    """Return what the check finds now; nothing is saved."""
+    check = Check(
         check_id=0, target_id=target.pk, kind=question.kind.value, subject=question.subject, ceiling=question.ceiling,
         expected_status=question.expected_status, url=target.url, region=target.region, role_arn=target.role_arn,
         began=lanes.clock(),
     )  # fmt: skip
-    ((_, found),) = run_health_checks.look([one], conf=view)
+    ((_, found),) = run_health_checks.look([check], conf=view)
     return found
 
 
 def screen(targets: Sequence[Target], found: Sequence[Told], change: Change) -> Iterable[str]:
-    """All of it, for people."""
+    """Yield the change, and each target with its checks."""
     if change.trial is not None:
-        yield f"{_DRY} the check is added. Now it finds: {_in_words(change.trial)}"
+        now = "; ".join(_finding_in_json(change.trial).values())
+        yield f"{_DRY} the check is added. Its result now: {now}"
     elif change.would_remove:
         yield f"{_DRY} check {change.would_remove} is removed."
     elif change.added:
@@ -173,71 +148,58 @@ def screen(targets: Sequence[Target], found: Sequence[Told], change: Change) -> 
     elif change.removed:
         yield f"Check {change.removed} is removed."
     for target in targets:
-        yield from _of_target(target, [one for one in found if one.target_id == target.pk])
+        yield from _of_target(target, [check for check in found if check.target_id == target.pk])
 
 
 def _of_target(target: Target, found: Sequence[Told]) -> Iterable[str]:
-    shut = [one for one in found if not one.lets_go]
     if not found:
-        yield f"{target}: nothing is asked of it; letters go there whatever its health."
-    elif shut:
-        yield f"{target}: NOTHING IS SENT THERE until {'this is' if len(found) == 1 else 'all of this is'} well:"
+        yield f"{target}: no health checks; messages are sent there whatever its health."
+    elif all(check.lets_go for check in found):
+        yield f"{target}: healthy, so messages are sent there:"
     else:
-        yield f"{target}: well, so letters may go there:"
-    for one in found:
-        yield f"  {one.check_id}  {_question(one)}: {one.verdict}{_since(one)}"
-        if one.detail:
-            yield f"      {one.detail}"
+        yield f"{target}: NOTHING IS SENT THERE until all checks are healthy:"
+    for check in found:
+        yield f"  {check.check_id}  {_question(check)}: {check.verdict}{_since(check)}"
+        if check.detail:
+            yield f"      {check.detail}"
 
 
-def _question(one: Told) -> str:
-    match CheckKind(one.kind):
+def _question(check: Told) -> str:
+    match CheckKind(check.kind):
         case CheckKind.HTTP:
-            return f"{one.subject} answers {one.expected_status or '200 to 299'}"
+            return f"{check.subject} answers {check.expected_status or '200 to 299'}"
         case CheckKind.ALARM:
-            return f"alarm {one.subject} is in OK"
+            return f"alarm {check.subject} is in OK"
         case CheckKind.DEPTH:
-            return f"holds at most {one.ceiling:,.15g} messages"
+            return f"holds at most {check.ceiling:,.15g} messages"
         case CheckKind.AGE:
-            return f"oldest message at most {one.ceiling:,.15g} s old"
+            return f"oldest message at most {check.ceiling:,.15g} s old"
         case CheckKind.POLICY:
             return "has a redrive policy, which Celery workers need"
 
 
-def _since(one: Told) -> str:
-    if one.age is None:
-        return ", nobody has looked yet"
-    stale = "" if one.counts else f", too long ago: after {one.max_age:g} s it counts no more"
-    return f", seen {max(one.age, 0.0):.1f} s ago{stale}"
-
-
-def _in_words(found: Finding) -> str:
-    match found:
-        case Healthy(detail):
-            return f"healthy: {detail}"
-        case Unhealthy(why):
-            return f"unhealthy: {why}"
-        case Unknown(why):
-            return f"unknown, which lets nothing go either: {why}"
+def _since(check: Told) -> str:
+    if check.age is None:
+        return ", never run"
+    stale = "" if check.counts else f", too old: a result counts for {check.max_age:g} s"
+    return f", {max(check.age, 0.0):.1f} s ago{stale}"
 
 
 def _in_json(dlq: DeadLetterQueue, targets: Sequence[Target], found: Sequence[Told], change: Change) -> dict[str, Any]:
-    tried = None if change.trial is None else _finding_in_json(change.trial)
-    dry = change.trial is not None or change.would_remove is not None
-    rows = {one.pk: [told for told in found if told.target_id == one.pk] for one in targets}
+    rows = {target.pk: [check for check in found if check.target_id == target.pk] for target in targets}
     return {
         "dlq": dlq.name,
-        "dry_run": dry,
+        "dry_run": change.trial is not None or change.would_remove is not None,
         "added": change.added,
         "removed": change.removed,
-        "trial": tried,
+        "trial": None if change.trial is None else _finding_in_json(change.trial),
         "targets": [
             {
-                "target": one.arn,
-                "lets_go": all(told.lets_go for told in rows[one.pk]),
-                "checks": [asdict(told) for told in rows[one.pk]],
+                "target": target.arn,
+                "lets_go": all(check.lets_go for check in rows[target.pk]),
+                "checks": [asdict(check) for check in rows[target.pk]],
             }
-            for one in targets
+            for target in targets
         ],
     }
 
@@ -255,18 +217,17 @@ def _finding_in_json(found: Finding) -> dict[str, str]:
 def _url(url: str, status: int | None, view: Conf) -> Question:
     read = url_policy.read(url, view.outbound_hosts)
     if isinstance(read, Denied):
-        raise CommandError(f"Nothing was changed: {url[:100]!a} may not be asked: {read.why}. {read.cure}".rstrip())
+        raise CommandError(f"Nothing was changed: {url[:100]!a} is not allowed: {read.why}. {read.cure}".rstrip())
     if status is not None and 300 <= status < 400:  # noqa: PLR2004  redirects
-        raise CommandError(f"{status} is a redirect, and none is followed: give the URL it leads to.")
+        raise CommandError(f"{status} is a redirect, and redirects are not followed. Give the URL it redirects to.")
     return Question(CheckKind.HTTP, url, expected_status=status)
 
 
 def _removed(targets: Sequence[Target], options: dict[str, Any]) -> Change:
-    ids = [one.pk for one in targets]
-    if options["remove"] not in {one.check_id for one in health_checks.told(ids)}:
-        raise CommandError(f"Nothing was changed: these targets have no check {options['remove']}. Without --remove "
-                           "all of them are listed, with their ids.")  # fmt: skip
+    ids, check = [target.pk for target in targets], options["remove"]
+    if check not in {known.check_id for known in health_checks.told(ids)}:
+        raise CommandError(f"Nothing was changed: no check has the id {check}. Without --remove, all are listed.")
     if not options["confirm"]:
-        return Change(would_remove=options["remove"])
-    health_checks.remove(options["remove"], ids, by=options["by"], reason=options["reason"])
-    return Change(removed=options["remove"])
+        return Change(would_remove=check)
+    health_checks.remove(check, ids, by=options["by"], reason=options["reason"])
+    return Change(removed=check)

@@ -1,41 +1,46 @@
-"""`manage.py check_pulse`: do the workers still consume?"""
+"""`manage.py check_pulse`."""
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from reprocessing.management.console import number
+from reprocessing.management.arguments import add_json, number
+from reprocessing.management.console import Console
 from reprocessing.models import Pulse
 from reprocessing.models.target import FORTNIGHT
 from reprocessing.tasks import CONTROL
 
 
-class Command(BaseCommand):
-    """Ends with status 0 while tasks are consumed, else 1: a container's health check."""
+class Command(Console):
+    """Fail if workers have stopped consuming tasks.
 
-    help = "Tells when a worker last consumed a task, and fails when that is too long ago."
+    Exit status 0 while tasks are consumed, else 1: for the health check of a container.
+
+    Examples:
+        check_pulse
+        check_pulse --max-age 120 --json
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--max-age", type=number(0, FORTNIGHT), default=60.0, metavar="SECONDS",
-            help="fail above this age (default: %(default)s)",
+            help="max time since a worker consumed a task (default: %(default)s)",
         )  # fmt: skip
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        add_json(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def answer(self, options: dict[str, Any]) -> None:
         age = Pulse.ages(CONTROL).first()
         alive = Pulse.is_recent(age, within=timedelta(seconds=options["max_age"]))
         seconds = None if age is None else round(age.total_seconds(), 1)
         if options["json"]:
-            self.stdout.write(json.dumps({"queue": CONTROL, "age_seconds": seconds, "alive": alive}))
+            self.report({"queue": CONTROL, "age_seconds": seconds, "alive": alive})
         elif alive:
-            self.stdout.write(f"A worker consumed from {CONTROL} {seconds} s ago.")
+            self.say(f"A worker consumed from {CONTROL} {seconds} s ago.")
         if not alive:
-            last = "No worker has ever consumed" if seconds is None else f"Nobody has consumed for {seconds} s"
+            last = "No worker has ever consumed" if seconds is None else f"No worker has consumed for {seconds} s"
             raise CommandError(
-                f"{last} from {CONTROL}. Are a worker and beat running, with this database and these queue URLs?"
+                f"{last} from {CONTROL}. Check that a worker and beat run, with this database and these queue URLs."
             )

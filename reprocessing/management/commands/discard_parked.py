@@ -1,4 +1,4 @@
-"""`manage.py discard_parked`: parked letters are given up, since a person says so."""
+"""`manage.py discard_parked`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 
 
 class Command(ParkingCommand):
-    """Discards parked letters."""
+    """Discard parked messages: they are never sent.
 
-    help = "Gives up parked letters: they are never sent. Letters with the same idempotency key are parked later on."
+    Messages that arrive later with the same idempotency key are parked. restore_discarded undoes this.
+
+    Examples:
+        discard_parked orders --parked-for stale --older-than 7d --reason "obsolete"
+        discard_parked orders --message-id 2f1c --reason "obsolete" --confirm
+    """
+
     deed = "discarded"
     act = staticmethod(act_on_parked.discard)

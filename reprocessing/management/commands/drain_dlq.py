@@ -1,23 +1,23 @@
-"""`manage.py drain_dlq`: empty a dlq back into the queues its messages died in, here and now."""
+"""`manage.py drain_dlq`."""
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError, BooleanOptionalAction
+from argparse import BooleanOptionalAction
 from typing import Any
 from uuid import uuid4
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
-from django.core.validators import validate_slug
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.management.arguments import add_by, add_confirm, add_json, add_name, slug, whoever_is_here
 from reprocessing.management.command_line import command
-from reprocessing.management.console import add_confirm, add_json, add_name, find, when, whoever_is_here, words
+from reprocessing.management.console import find, when
 from reprocessing.management.options.selection_options import add_selection, selected
 from reprocessing.management.output import drain_output
-from reprocessing.management.shared.drain_command import Drainer, Interruption, Telling, hands, refuse, refuse_moves
+from reprocessing.management.shared.drain_command import Drainer, Interruption, hands, refuse, refuse_moves
+from reprocessing.management.shared.progress import Pace, Telling
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunState
@@ -28,38 +28,36 @@ from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.runs import late_arrivals, plans, progress
 from reprocessing.store.runs.plans import UNNAMED, Asked
 
-#: Seconds after which a capture that never runs dry is begun anew.
+#: Seconds after which a capture that has not emptied the DLQ is started again.
 _CAPTURE = 3_600.0
-#: Seconds between two tries while another capture has the dlq.
+#: Seconds between two tries while another capture has the DLQ.
 _PATIENCE = 1.0
-_LONGEST_NAME = 100
 
 
 class Command(Drainer):
-    """Captures and plans; with --confirm replays and waits for outcomes."""
+    """Redrive the messages of a DLQ to their targets, in order per ordering key.
 
-    help = (
-        "Captures what a dlq holds and shows the plan; with --confirm replays it, in order per key, and waits for the "
-        "outcomes. Needs neither worker nor beat. A dry run captures, too: on a standard dlq the messages become "
-        "invisible to its other readers for a while and stay in it; on a FIFO one they move to PostgreSQL and leave "
-        "SQS. It sends, parks and discards nothing."
-    )
+    Captures the DLQ and shows a plan; --confirm executes the plan and waits for the outcomes. Needs neither workers
+    nor beat. A dry run captures too: on a standard DLQ, messages stay in SQS and are invisible to other readers for
+    a while; on a FIFO DLQ, they move to PostgreSQL and are deleted from SQS. A dry run sends, parks and discards
+    nothing.
+
+    Examples:
+        drain_dlq orders --limit 100
+        drain_dlq orders --run monday --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
-        parser.add_argument(
-            "--run", type=run_name, metavar="ID", help="the run's id: the same id again repeats it, done is done"
-        )
+        parser.add_argument("--run", type=slug, metavar="ID", help="id of the run; the same id continues the run")
         add_selection(parser)
         parser.add_argument(
             "--waves", action=BooleanOptionalAction,
-            help="one letter first, then 10, then 100, then all, each when the one before went well; default: as the "
-            "dlq says",
+            help="send 1 message first, then 10, then 100, then all, each if the one before succeeded (default: as set "
+            "with add_dlq)",
         )  # fmt: skip
-        parser.add_argument("--enqueue", action="store_true", help="leave the replay to the workers")
-        parser.add_argument(
-            "--by", default=whoever_is_here(), type=words, metavar="WHO", help="who does it (%(default)s)"
-        )
+        parser.add_argument("--enqueue", action="store_true", help="leave the work to workers")
+        add_by(parser)
         add_confirm(parser)
         add_json(parser)
 
@@ -67,15 +65,16 @@ class Command(Drainer):
         dlq = find(options["name"])
         wish = selected(options, dlq)
         known = drain.known(dlq, name=options["run"], selection=wish) if options["run"] else None
+        telling = Telling(self.stderr)
         if stopped := refuse(dlq, acts=options["confirm"]):
-            Telling(self.stderr).line(f"{stopped}. Until then --confirm is refused; to look and to plan sends nothing.")
+            telling.line(f"{stopped}. Until then --confirm is refused. A plan sends nothing.")
         if dlq.mode == Mode.AUTOMATIC:
             raise CommandError(
-                f"{dlq.name} is in mode automatic: beat drains it. Watch it with "
-                f"{command('redrive_status', dlq.name, '--watch')}, or take it over with "
-                f"{command('add_dlq', dlq.name, '--mode', 'manual', '--confirm')}."
+                f"{dlq.name} is in mode automatic: beat and workers redrive it. To watch: "
+                f"{command('redrive_status', dlq.name, '--watch')} To redrive it by hand: "
+                f"{command('add_dlq', dlq.name, '--mode', 'manual', '--confirm')}"
             )
-        refuse_moves(dlq, Telling(self.stderr))
+        refuse_moves(dlq, telling)
         if known is None and options["run"] and options["confirm"]:
             refuse_if_plans_wait(dlq, options["run"])
         with Interruption() as interruption:
@@ -85,14 +84,14 @@ class Command(Drainer):
                 self.drain(dlq, wish or ALL, options, interruption)
 
     def repeat(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
-        """A run that was planned or begun before: go on with it, capture nothing for it."""
+        """Continue a run, without a capture."""
         planned = run.state == RunState.PLANNED
         outlook = look_ahead(run, by_beat=options["enqueue"]) if planned else None
         refused = drain_output.too_slow(outlook) if outlook and outlook.late else ""
         if outlook and not options["json"]:
             self.say("\n".join(drain_output.plan(outlook, 0)))
             if since := late_arrivals.since(run.pk):
-                self.say(f"  since then      {drain_output.counted(since, 'letter')} arrived, which are not part of it")
+                self.say(f"  since then      {drain_output.counted(since, 'message')} arrived; not part of this run")
         if refused:
             raise CommandError(refused)
         if options["confirm"]:
@@ -106,12 +105,11 @@ class Command(Drainer):
             self.say(how_to_go_on(run, options))
 
     def drain(self, dlq: DeadLetterQueue, wish: Selection, options: dict[str, Any], interruption: Interruption) -> None:
-        """Capture, plan and, when told to, act."""
+        """Capture and plan; with --confirm, execute the plan."""
         new, through = self.capture(dlq, interruption, patient=options["confirm"])
         name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
-        asked = Asked(
-            name, options["by"], wish, named=bool(options["run"]), in_waves=options["waves"], through=through
-        )  # fmt: skip
+        named, waves = bool(options["run"]), options["waves"]
+        asked = Asked(name, options["by"], wish, named=named, in_waves=waves, through=through)
         run = drain.prepare(dlq, asked)
         outlook = look_ahead(run, by_beat=options["enqueue"])
         refused = drain_output.too_slow(outlook) if outlook.late else ""
@@ -126,40 +124,39 @@ class Command(Drainer):
             self.report(drain_output.plan_in_json(outlook, new, refused))
         if interruption():
             raise CommandError(
-                "Interrupted: nothing was sent. What was captured is kept; run this again to go on.",
+                "Interrupted: nothing was sent. Captured messages are kept. To continue, run this command again.",
                 returncode=interruption.status,
             )
         if refused:
             raise CommandError(refused)
         if not options["json"]:
             said = "This was a dry run: nothing was sent, parked or discarded."
-            self.say(said if outlook.nothing else f"{said} To act:\n{acting(run, options)}")
+            self.say(said if outlook.nothing else f"{said} To execute the plan:\n{acting(run, options)}")
 
     def capture(
         self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Capture until the dlq has run dry; how many letters were new, and its newest one then (None: it has not).
+        """Capture until the DLQ is empty. Return the number of new messages, and the newest (None: not empty).
 
         Args:
-            dlq: which.
-            interruption: ends it.
-            patient: what an earlier capture received and did not record is waited for: order rests on it.
+            dlq: the DLQ.
+            interruption: ends the capture.
+            patient: wait for messages that an earlier capture received and did not record, for the sake of order.
 
         Raises:
             QueueIsOutOfReach: receiving failed.
         """
-        telling, new, told = Telling(self.stderr), 0, False
+        telling, pace, new, told = Telling(self.stderr), Pace(), 0, False
         telling.line(drain_output.hiding(dlq))
         while True:
             found = drain.collect(
-                dlq,
-                hands(interruption),
-                seconds=_CAPTURE,
-                heard=lambda now: heard(telling, now),
+                dlq, hands(interruption), seconds=_CAPTURE, heard=lambda now: heard(telling, now, pace)
             )
             new += found.letters
             if found.trouble:
-                raise QueueIsOutOfReach(f"{found.trouble} What was captured is kept; run this again to go on.")
+                raise QueueIsOutOfReach(
+                    f"{found.trouble} Captured messages are kept. To continue, run this command again."
+                )
             if found.drained or interruption() or not (found.busy or patient):
                 return new, found.through if found.drained else None
             refuse_moves(dlq, telling)
@@ -171,68 +168,56 @@ class Command(Drainer):
             interruption.wait(_PATIENCE)
 
     def act(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
-        """Work on a run that is running, or leave it to the workers."""
+        """Work on the run, or leave it to workers."""
         if options["enqueue"]:
             self.leave(run, options)
         else:
             self.work(run, options, interruption, along=forecast_plan.others(run.dlq, run))
 
 
-def heard(telling: Telling, now: Captured) -> None:
-    """Tell how far a capture is, once it has received anything: until then it waits for SQS, or for another capture."""
+def heard(telling: Telling, now: Captured, pace: Pace) -> None:
+    """Show the progress of a capture, once it has received messages."""
     if now.received:
-        telling.seldom(lambda: f"{now.received:,} copies received, {now.letters:,} new")
+        telling.seldom(lambda: f"{now.received:,} messages received, {now.letters:,} new{pace.of(now.received)}")
 
 
 def waits_for_another(dlq: DeadLetterQueue) -> str:
-    """Another capture has the dlq, or one ended uncleanly: what it received comes to sight again, and when."""
+    """Return that messages of another capture are invisible, and until when."""
     watch = dlq_status.watches(dlq.pk)[0]
-    until = watch.unclean_until or watch.captured_until  # who has it may live on; if it dies, its copies stay hidden
-    said = f", at the latest at {when(until)}" if until else ""
-    return f"Another capture of {dlq.name} has, or had, part of its messages: waiting for them{said}."
+    until = watch.unclean_until or watch.captured_until
+    said = f", until {when(until)} at the latest" if until else ""
+    return f"Another capture of {dlq.name} received messages that are still invisible: waiting for them{said}."
 
 
 def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
-    """Refuse to begin a run over all letters under an id that may be meant for a plan, and misspelt.
+    """Refuse a new run id while plans wait: the id may be a misspelt one.
 
     Raises:
-        CommandError: plans of the dlq wait to be started; it names them.
+        CommandError: plans of the DLQ wait to be started.
     """
     named = Run.objects.filter(dlq=dlq, state=RunState.PLANNED).exclude(selection__has_key=UNNAMED).order_by("pk")
     if plans := list(named.values_list("name", flat=True)):
         raise CommandError(
-            f"No run is named {name}, and plans of {dlq.name} wait to be started: {', '.join(plans)}. Name one of "
-            f"them; or give them up: {command('abort_run', plans[0], '--reason', 'WHY', '--confirm')}"
+            f"No run has the id {name}, and plans of {dlq.name} wait to be started: {', '.join(plans)}. Give the id "
+            f"of a plan, or delete the plan: {command('abort_run', plans[0], '--reason', 'WHY', '--confirm')}"
         )
 
 
 def look_ahead(run: Run, *, by_beat: bool) -> Outlook:
-    """What a plan has before it, which workers and beat or this process would replay."""
+    """Return the forecast of a plan, for workers and beat or for this process."""
     view = conf.current()
     return forecast_plan.plan(run, count_lag=view.count_lag.total_seconds(), by_beat=by_beat, prices=view.prices)
 
 
 def acting(run: Run, options: dict[str, Any]) -> str:
-    """The command that acts on exactly what was planned."""
+    """Return the command that executes exactly this plan."""
     flags = ["--enqueue"] if options["enqueue"] else []
     by = ["--by", options["by"]] if options["by"] != whoever_is_here() else []
     return command("drain_dlq", run.dlq.name, "--run", run.name, *by, *flags, "--confirm")
 
 
 def how_to_go_on(run: Run, options: dict[str, Any]) -> str:
-    """What a dry run says of a run that was planned or begun before."""
+    """Return what a dry run says of an existing run."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return drain.standing_still(run)
-    begun = "is planned" if run.state == RunState.PLANNED else f"was begun before, and {run.state}"
-    return f"{run.name} {begun}. This was a dry run; to go on with it:\n{acting(run, options)}"
-
-
-def run_name(text: str) -> str:
-    """The type of a run's id."""
-    try:
-        validate_slug(text)
-    except ValidationError:
-        raise ArgumentTypeError(f"{text!r} is no run's id: it takes letters, digits, hyphens and underscores") from None
-    if len(text) > _LONGEST_NAME:
-        raise ArgumentTypeError(f"a run's id has {_LONGEST_NAME} characters at most")
-    return text
+    return f"{run.name} is {run.state}. This was a dry run. To continue the run:\n{acting(run, options)}"

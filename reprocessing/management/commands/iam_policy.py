@@ -1,4 +1,4 @@
-"""`manage.py iam_policy`: the IAM policy that what is configured takes, and nothing more."""
+"""`manage.py iam_policy`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.message.arn import Arn, Named, read
 from reprocessing.domain.notifications.destination import SnsTopic
 from reprocessing.gateways.sqs import QueueAddress, describe, locate
-from reprocessing.management.console import Console, add_json, find
+from reprocessing.management.arguments import add_json, matching
+from reprocessing.management.console import Console, find
 from reprocessing.management.options.target_policy_options import role
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import Mode
@@ -25,10 +26,10 @@ from reprocessing.store.dlqs import aws_resources
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _LONGEST: Final = 6_144  #: characters without white space; AWS: IAM quotas, managed policy
-#: What stands in a trust policy for the role that is not known here.
+#: Placeholder of the service's role in a trust policy.
 _SERVICE: Final = "arn:aws:iam::ACCOUNT:role/NAME"
 _WITH: Final = ("provision", "native", "metrics", "alarms", "doctor")
-#: What queues of each purpose need of the keys that encrypt them, and whether only where letters are taken or sent.
+#: Rights on KMS keys by purpose of the queue, and whether mode observe omits them.
 _KEYS: Final = {
     Purpose.TAKE: (Purpose.DECRYPT, True),
     Purpose.SEND: (Purpose.ENCRYPT, True),
@@ -36,41 +37,43 @@ _KEYS: Final = {
     Purpose.OWN: (Purpose.ENCRYPT, False),
 }
 _QUEUES: Final = (Purpose.WATCH, Purpose.LOOK, Purpose.LOOK_AT_PARKING, Purpose.OWN)
-#: Of what alarms are put, and what the ARNs of those are like.
+#: Purposes of queues with alarms, and the pattern of the alarms' ARNs.
 _ALARMED: Final = (Purpose.WATCH, Purpose.OWN)
 _ALARMS: Final = r":cloudwatch:\1:alarm:redrive-*"
 
 
-class Command(Console):
-    """Prints policies as JSON; what it could not find out it says on standard error."""
+bucket = matching(_BUCKET.fullmatch, "a bucket name", "orders-bodies")
 
-    help = (
-        "Prints the least IAM policy for the service's own role: what the dlqs that are configured, their targets and "
-        "their health checks take, and the service's own queues. Asks SQS which KMS keys encrypt them; changes nothing."
-    )
+
+class Command(Console):
+    """Print the least-privilege IAM policy of the service.
+
+    Covers the configured DLQs, their targets and health checks, and the service's own queues. Asks SQS which KMS
+    keys encrypt them. Changes nothing.
+
+    Examples:
+        iam_policy --mode manual
+        iam_policy orders --mode automatic --with provision,alarms
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("names", nargs="*", metavar="NAME", help="the dlqs; default: all of them")
+        parser.add_argument("names", nargs="*", metavar="NAME", help="DLQs (default: all)")
         parser.add_argument(
-            "--mode", required=True, choices=Mode.values, help="observe takes no right to receive or to send anything"
+            "--mode", required=True, choices=Mode.values, help="observe needs no right to receive or to send"
         )
-        parser.add_argument(
-            "--dlq", action="append", default=[], type=queue, metavar="ARN",
-            help="as if this dlq had been added; may be given several times",
-        )  # fmt: skip
-        parser.add_argument(
-            "--origin", action="append", default=[], type=queue, metavar="ARN", help="as if letters went to this queue"
-        )
+        arns: dict[str, Any] = {"action": "append", "default": [], "type": queue, "metavar": "ARN"}
+        parser.add_argument("--dlq", **arns, help="as if this DLQ were registered; repeatable")
+        parser.add_argument("--origin", **arns, help="as if messages were sent to this queue; repeatable")
         parser.add_argument(
             "--bucket", action="append", default=[], type=bucket, metavar="NAME",
-            help="a bucket that bodies of letters point to: a plan says which objects are gone",
+            help="bucket that message bodies point to, so that plans find missing objects; repeatable",
         )  # fmt: skip
         parser.add_argument(
             "--with", dest="also", type=several, default=(), metavar="WHAT",
-            help=f"rights for what else is asked of AWS: {', '.join(_WITH)}, with commas",
+            help=f"further rights, separated by commas: {', '.join(_WITH)}",
         )  # fmt: skip
-        parser.add_argument("--for", dest="whose", type=role, metavar="ARN", help="that role's policy and trust policy")
-        parser.add_argument("--service-role", type=role, metavar="ARN", help="whom a trust policy lets in")
+        parser.add_argument("--for", dest="whose", type=role, metavar="ARN", help="print the policies of this role")
+        parser.add_argument("--service-role", type=role, metavar="ARN", help="role that trust policies allow")
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
@@ -80,29 +83,29 @@ class Command(Console):
         for one in found.values():
             if (length := len(re.sub(r"\s", "", json.dumps(one)))) > _LONGEST:
                 self.warn(
-                    f"A managed policy takes {_LONGEST:,} characters, and one of these has {length:,}: print several, "
-                    "with the NAMEs of some dlqs each."
+                    f"A managed policy has at most {_LONGEST:,} characters, and one of these has {length:,}. Print "
+                    "several policies, each with the NAMEs of some DLQs."
                 )
         if options["json"]:
             told = {one: trust(options["service_role"] or _SERVICE) for one in roles}
             self.report({"policy": found[""], "roles": {one: found[one] for one in roles}, "trust": told})
         elif options["whose"]:
             if options["whose"] not in found:
-                raise CommandError(f"Nothing is used under {options['whose']}. Roles: {', '.join(roles) or 'none'}.")
+                raise CommandError(f"The role {options['whose']} is not used. Roles: {', '.join(roles) or 'none'}.")
             both = {"policy": found[options["whose"]], "trust": trust(options["service_role"] or _SERVICE)}
             self.say(json.dumps(both, indent=2))
         else:
             self.say(json.dumps(found[""], indent=2))
             for whose in roles:
-                self.warn(f"Some of it is used under {whose}. Its policy and its trust policy: --for {whose}")
+                self.warn(f"Some resources are used with the role {whose}. To print its policies, add: --for {whose}")
 
     def warn(self, text: str) -> None:
-        """One line beside the policy."""
+        """Write a line to standard error."""
         self.stderr.write(text)
 
 
 class Holder:
-    """What is used, as it is configured and as it was said."""
+    """The resources in use: configured, and given as options."""
 
     def __init__(self, options: dict[str, Any], warn: Callable[[str], None]) -> None:
         self._options = options
@@ -113,7 +116,7 @@ class Holder:
         self._urls: dict[str, str] = {}
 
     def uses(self) -> Iterator[Use]:
-        """All of it, perhaps some of it twice."""
+        """Yield all uses, possibly with repetitions."""
         said = [*self._configured(), *self._as_if(), *self._parking(), *self._own(), *self._topics()]
         yield from said
         yield from self._buckets(said)
@@ -169,7 +172,7 @@ class Holder:
             url = self._urls.get(one.arn)
             return describe(QueueAddress(url, _region(one), one.role) if url else locate(one.arn, one.role)).kms_key
         except QueueIsOutOfReach as error:
-            self._warn(f"Whether a KMS key encrypts {one.arn}, and takes rights of its own, is not known: {error}")
+            self._warn(f"It is not known whether a KMS key encrypts {one.arn} and needs further rights: {error}")
             return None
 
     def _also(self, said: list[Use]) -> Iterator[Use]:
@@ -183,7 +186,7 @@ class Holder:
             yield from (Use(moves[one.purpose], one.arn, one.role) for one in queues)
         namespace = conf.current().cloudwatch
         if "metrics" in also and not namespace:
-            raise CommandError("CloudWatch is told no metrics: set REDRIVE_CLOUDWATCH to a namespace first.")
+            raise CommandError("No metrics are published to CloudWatch. Set REDRIVE_CLOUDWATCH to a namespace first.")
         if namespace:
             yield Use(Purpose.METRICS, ALL, within=namespace)
         if "alarms" in also:
@@ -198,25 +201,20 @@ class Holder:
 
 
 def queue(text: str) -> Arn:
-    """The type of a queue's ARN."""
+    """Read the ARN of a queue."""
     arn = read(text)
     if arn is None or arn.named is not Named.QUEUE:
-        raise ArgumentTypeError(f"{text!r} is no queue's ARN; arn:aws:sqs:eu-west-1:111122223333:orders is one")
+        raise ArgumentTypeError(
+            f"{text!r} is not the ARN of a queue. Example: arn:aws:sqs:eu-west-1:111122223333:orders"
+        )
     return arn
 
 
-def bucket(text: str) -> str:
-    """The type of a bucket's name."""
-    if not _BUCKET.fullmatch(text):
-        raise ArgumentTypeError(f"{text!r} is no bucket's name")
-    return text
-
-
 def several(text: str) -> tuple[str, ...]:
-    """The type of what else is asked of AWS."""
+    """Read a list of further rights."""
     found = tuple(one.strip() for one in text.split(",") if one.strip())
     if unknown := [one for one in found if one not in _WITH]:
-        raise ArgumentTypeError(f"{', '.join(unknown)}: it takes {', '.join(_WITH)}")
+        raise ArgumentTypeError(f"{', '.join(unknown)} is unknown. Use some of: {', '.join(_WITH)}")
     return found
 
 

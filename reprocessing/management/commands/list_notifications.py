@@ -1,22 +1,31 @@
-"""`manage.py list_notifications`: destinations, their events, and failures."""
+"""`manage.py list_notifications`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from reprocessing import conf
-from reprocessing.management.console import Console, add_json, when
-from reprocessing.management.output.notification_output import as_json, told, unheard, without_url
+from reprocessing.domain.notifications.destination import Destination
+from reprocessing.management.arguments import add_json
+from reprocessing.management.console import Console, when
+from reprocessing.management.output.notification_output import as_json, unheard, without_url
 from reprocessing.models import NotificationRoute
 from reprocessing.store.notifications import routes
+from reprocessing.store.notifications.routes import Route
 
 
 class Command(Console):
-    """Lists destinations."""
+    """List the destinations of notifications, with their events and failures.
 
-    help = "Lists destinations: the events of each, when it last got a notification, and failures. URLs are not shown."
+    The URLs of destinations are not shown.
+
+    Examples:
+        list_notifications
+        list_notifications --json
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_json(parser)
@@ -36,19 +45,21 @@ class Command(Console):
                 "without_events": unused,
             })  # fmt: skip
             return
-        for row, route in found:
-            self.say(told(route))
-            self.say(f"  {_kind(row.destination, known)}last sent: {when(row.sent_at)}")
+        if found:
+            self.table(("destination", "kind", "events", "DLQs", "last sent"), [_cells(*one, known) for one in found])
+        for row, _ in found:
             if lacks := without_url(row.destination, known):
-                self.say(f"  {lacks}")
+                self.say(lacks)
             if row.failures:
-                self.say(f"  Failed attempts in a row: {row.failures:,}. Reason: {row.trouble}.")
-                self.say(f"  Next attempt: {when(row.next_at)}.")
+                failed = f"{row.destination}: failed attempts in a row: {row.failures:,}. Reason: {row.trouble}."
+                self.say(f"{failed} Next attempt: {when(row.next_at)}.")
         for name in unused:
             self.say(f"{name}: has a URL, but gets no events. To add them: manage.py set_notification {name} --confirm")
         if silence := unheard(routes.events_without_route([route for _, route in found])):
             self.say(silence)
 
 
-def _kind(name: str, known: Any) -> str:
-    return f"{known[name].kind}; " if name in known else ""
+def _cells(row: NotificationRoute, route: Route, known: Mapping[str, Destination]) -> list[str]:
+    kind = str(known[row.destination].kind) if row.destination in known else "no URL"
+    events = ", ".join(kind.value for kind in route.kinds) or "all"
+    return [row.destination, kind, events, ", ".join(route.dlqs) or "all, and the service", when(row.sent_at)]

@@ -1,4 +1,4 @@
-"""`manage.py list_reporters`: who may report, on what, and when each was last heard."""
+"""`manage.py list_reporters`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db.models import Max
 
-from reprocessing.management.console import Console, add_json, when
+from reprocessing.management.arguments import add_json
+from reprocessing.management.console import Console, when
 from reprocessing.models import Report, Reporter
 
 
 class Command(Console):
-    """Lists reporters."""
+    """List the consumers that may report outcomes.
 
-    help = "Lists the consumers that may report, the targets of each, and when it was last heard."
+    Shows the targets of each, and the time of its last report.
+
+    Examples:
+        list_reporters
+        list_reporters --json
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_json(parser)
@@ -35,11 +41,20 @@ class Command(Console):
         if options["json"]:
             self.report({"reporters": found})
             return
-        for row in found:
-            state = f"revoked {when(row['revoked_at'])}" if row["revoked_at"] else "heard"
-            self.say(f"{row['reporter']}  ({state}; added {when(row['added_at'])} by {row['added_by']})")
-            self.say(f"  last heard  {when(row['last_heard_at'])}")
-            for target in row["targets"]:
-                self.say(f"  target      {target}")
         if not found:
             self.say("No reporter has been added yet. Add one: manage.py add_reporter NAME --target TARGET --confirm")
+            return
+        header = ("reporter", "state", "added", "last report", "targets")
+        self.table(
+            header,
+            [
+                [
+                    row["reporter"],
+                    f"revoked {when(row['revoked_at'])}" if row["revoked_at"] else "active",
+                    f"{when(row['added_at'])} by {row['added_by']}",
+                    when(row["last_heard_at"]),
+                    ", ".join(row["targets"]),
+                ]
+                for row in found
+            ],
+        )

@@ -1,82 +1,86 @@
-"""`manage.py list_rules`: every rule in the order in which they are asked."""
+"""`manage.py list_rules`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.console import Console, add_json, when
+from reprocessing.management.arguments import add_json
+from reprocessing.management.console import Console, when
 from reprocessing.management.output.drain_output import counted
 from reprocessing.models import RateClass, Rule
 from reprocessing.store.routing import rules
 from reprocessing.store.routing.rule_changes import FIELDS, plain
 
+_HEADER = ("position", "rule", "state", "DLQ", "when", "then", "decided")
+_CLASS_FIELDS = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backoff_jitter")
+
 
 class Command(Console):
-    """Lists rules and rate classes; changes nothing."""
+    """List the rules in order of evaluation, and the rate classes.
 
-    help = "Lists every rule in the order in which they are asked, with what it has decided, and the rate classes."
+    Shows how many messages each rule has decided about.
+
+    Examples:
+        list_rules
+        list_rules --json
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         found = list(Rule.objects.select_related("dlq", "target", "rate_class").order_by("position", "id"))
-        holding = {one.rule.id for one in rules.in_force().rules}
+        holding = {bound.rule.id for bound in rules.in_force().rules}
         classes = list(RateClass.objects.order_by("name"))
         if options["json"]:
             self.report({
                 "version": rules.version(),
-                "rules": [_of_rule(one, holds=one.pk in holding) for one in found],
-                "rate_classes": [_of_class(one) for one in classes],
+                "rules": [_rule_in_json(rule, holds=rule.pk in holding) for rule in found],
+                "rate_classes": [{field: getattr(one, field) for field in _CLASS_FIELDS} for one in classes],
             })  # fmt: skip
             return
-        self.say(
-            "\n".join(line for one in found for line in _told(one, holds=one.pk in holding)) or "There are no rules."
-        )
-        for one in classes:
-            rate = "its target's rate" if one.rate is None else f"{one.rate:g} letters/s"
-            self.say(f"rate class {one.name}: {rate}")
+        if found:
+            self.table(_HEADER, [_cells(rule, holds=rule.pk in holding) for rule in found])
+        else:
+            self.say("There are no rules.")
+        for rule in found:
+            if rule.errs:
+                self.say(f"{rule.name} could not evaluate {counted(rule.errs, 'message')}: {rule.trouble}")
+        if classes:
+            self.say()
+            self.table(["rate class", "rate"], [[one.name, _rate(one)] for one in classes])
 
 
-def _of_rule(row: Rule, *, holds: bool) -> dict[str, Any]:
-    said = {one: plain(getattr(row, one)) for one in FIELDS}
-    counts = {"hits": row.hits, "errs": row.errs, "last_hit_at": row.last_hit_at, "trouble": row.trouble or None}
-    return {"name": row.name, "holds": holds, **said, **counts, "made_by": row.made_by}
+def _rule_in_json(rule: Rule, *, holds: bool) -> dict[str, Any]:
+    said = {field: plain(getattr(rule, field)) for field in FIELDS}
+    counts = {"hits": rule.hits, "errs": rule.errs, "last_hit_at": rule.last_hit_at, "trouble": rule.trouble or None}
+    return {"name": rule.name, "holds": holds, **said, **counts, "made_by": rule.made_by}
 
 
-def _of_class(row: RateClass) -> dict[str, Any]:
-    fields = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backoff_jitter")
-    return {one: getattr(row, one) for one in fields}
+def _cells(rule: Rule, *, holds: bool) -> list[str]:
+    state = "in force" if holds else ("enabled, but not now" if rule.enabled else "disabled")
+    begins = f" from {when(rule.valid_from)}" if rule.valid_from else ""
+    ends = f" until {when(rule.valid_until)}" if rule.valid_until else ""
+    conditions = " and ".join(map(str, rule.conditions)) or "every message"
+    decided = f"{rule.hits:,}" + (f", last {when(rule.last_hit_at)}" if rule.last_hit_at else "")
+    dlq = rule.dlq.name if rule.dlq else "all"
+    return [f"{rule.position}", rule.name, f"{state}{begins}{ends}", dlq, conditions, _action(rule), decided]
 
 
-def _told(row: Rule, *, holds: bool) -> Iterable[str]:
-    standing = "holds" if holds else ("enabled, but not now" if row.enabled else "disabled")
-    where = f", of {row.dlq}" if row.dlq else ", of every dlq"
-    yield f"{row.position:>4}  {row.name} ({standing}{where})"
-    yield f"      when  {' and '.join(str(one) for one in row.conditions) or 'every letter'}"
-    yield f"      then  {in_words(row)}"
-    begins = f"from {when(row.valid_from)}" if row.valid_from else ""
-    ends = f"until {when(row.valid_until)}" if row.valid_until else ""
-    if begins or ends:
-        yield f"      {' '.join(filter(None, [begins, ends]))}"
-    last = f", the last at {when(row.last_hit_at)}" if row.last_hit_at else ""
-    yield f"      decided about {counted(row.hits, 'letter')}{last}"
-    if row.errs:
-        yield f"      could not be asked about {counted(row.errs, 'letter')}: {row.trouble}"
+def _rate(rate_class: RateClass) -> str:
+    return "rate of its target" if rate_class.rate is None else f"{rate_class.rate:g} messages/s"
 
 
-def in_words(row: Rule) -> str:
-    """What becomes of its letters."""
-    parts = [str(row.action)]
-    if row.delay is not None:
-        parts.append(f"for {row.delay:g} s")
-    if row.target:
-        parts.append(f"to {row.target}")
-    if row.rate_class:
-        parts.append(f"in class {row.rate_class}")
-    if row.backoff_base is not None:
-        parts.append(f"with a backoff of {row.backoff_base:g} s up to {row.backoff_cap:g} s")
+def _action(rule: Rule) -> str:
+    parts = [str(rule.action)]
+    if rule.delay is not None:
+        parts.append(f"for {rule.delay:g} s")
+    if rule.target:
+        parts.append(f"to {rule.target}")
+    if rule.rate_class:
+        parts.append(f"in class {rule.rate_class}")
+    if rule.backoff_base is not None:
+        parts.append(f"with a backoff of {rule.backoff_base:g} s up to {rule.backoff_cap:g} s")
     return " ".join(parts)

@@ -1,4 +1,4 @@
-"""`manage.py native_redrive`: have AWS move a dlq's messages by itself, look how far it is, have it stop."""
+"""`manage.py native_redrive`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from reprocessing.domain.aws import pricing
 from reprocessing.domain.message.arn import Named, read
 from reprocessing.gateways.sqs import FASTEST, Begun, QueueAddress, depth
 from reprocessing.gateways.sqs.queue_attributes import is_missing
+from reprocessing.management.arguments import add_change, add_json, add_name, whole
 from reprocessing.management.command_line import command
-from reprocessing.management.console import Console, add_confirm, add_json, add_name, add_person, find, when, whole
+from reprocessing.management.console import Console, find, when
 from reprocessing.management.output import native_redrive_output
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import native_redrive
@@ -24,29 +25,30 @@ Told = dict[str, Any]
 
 
 class Command(Console):
-    """AWS's StartMessageMoveTask and its kin, kept apart from drains of ours."""
+    """Have AWS move the messages of a DLQ by itself (StartMessageMoveTask).
 
-    help = (
-        "Bulk moves that need no order, no choice and no history: AWS moves all that is visible in a dlq back to where "
-        "it died, or to one queue. While it does, nothing of the dlq is captured or sent from here; it is not begun "
-        "while anything of ours is at the dlq. What it is told, and by whom, is kept."
-    )
+    For bulk moves that need no order, selection or history. Meanwhile this service captures and sends nothing of
+    the DLQ.
+
+    Examples:
+        native_redrive start orders --reason INC-7 --confirm
+        native_redrive list orders
+        native_redrive cancel orders --reason INC-7 --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         deeds = parser.add_subparsers(dest="deed", required=True, metavar="start|list|cancel")
-        start = deeds.add_parser("start", help="have AWS move what is visible in the dlq")
+        start = deeds.add_parser("start", help="start a native redrive")
         add_name(start)
-        start.add_argument("--to", metavar="ARN", default="", help="the queue that takes it; default: where each died")
+        start.add_argument("--to", metavar="ARN", default="", help="ARN of the target (default: source queues)")
         start.add_argument(
-            "--per-second", type=whole(1, FASTEST), metavar="N", help="messages a second; default: AWS finds a rate"
+            "--per-second", type=whole(1, FASTEST), metavar="N", help="max messages/s (default: AWS chooses)"
         )
-        cancel = deeds.add_parser("cancel", help="have AWS move no more; what was moved stays moved")
+        cancel = deeds.add_parser("cancel", help="cancel it; moved messages stay moved")
         add_name(cancel)
         for one in (start, cancel):
-            add_person(one)
-            add_confirm(one)
-            add_json(one)
-        listing = deeds.add_parser("list", help="what AWS says of its newest ten, and whose the dlq is")
+            add_change(one)
+        listing = deeds.add_parser("list", help="show the last ten native redrives")
         add_name(listing)
         add_json(listing)
 
@@ -61,10 +63,10 @@ class Command(Console):
                 self.tell(dlq, options)
 
     def start(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """Say what would be lost; with --confirm have AWS begin."""
+        """Show the plan; with --confirm, start."""
         to, per_second = options["to"], options["per_second"]
         refuse_destination(dlq, to)
-        native_redrive.look(dlq)  # of what has ended meanwhile, nobody need be told first
+        native_redrive.look(dlq)  # notes a native redrive that has ended
         found, seen = native_redrive_lock.standing(dlq.pk), depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
         refuse(dlq, found)
         if not options["json"]:
@@ -78,13 +80,13 @@ class Command(Console):
                 told | {"per_second": per_second, "captured": found.captured, "lost": native_redrive_output.LOST}
             )
         elif not options["confirm"]:
-            self.say("NOT STARTED: this was a dry run. AWS is asked with --confirm.")
+            self.say("NOT STARTED: this was a dry run. Add --confirm to start.")
 
     def begin(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """Ask AWS, and tell what it said.
+        """Start the native redrive.
 
         Raises:
-            CommandError: it did not begin, or is not known to have.
+            CommandError: it did not start, or it is not known whether it did.
         """
         to, per_second = options["to"], options["per_second"]
         done = native_redrive.start(dlq, to=to, per_second=per_second, by=options["by"], reason=options["reason"])
@@ -92,24 +94,24 @@ class Command(Console):
             case Standing():
                 refuse(dlq, done)
             case Refusal(why):
-                raise CommandError(f"AWS did not begin: {why}. Nothing was moved.")
+                raise CommandError(f"AWS did not start it: {why}. Nothing was moved.")
             case Open(why):
                 raise CommandError(
-                    f"Whether AWS has begun is not known: {why}. Until its list tells, nothing of {dlq.name} is "
-                    f"captured or sent: {command('native_redrive', 'list', dlq.name)}"
+                    f"It is not known whether AWS has started it: {why}. Until that is known, nothing of {dlq.name} is "
+                    f"captured or sent. To check: {command('native_redrive', 'list', dlq.name)}"
                 )
             case Begun():
                 if not options["json"]:
-                    self.say(f"AWS moves its messages. How far it is: {command('native_redrive', 'list', dlq.name)}")
+                    self.say(f"AWS moves the messages. To watch: {command('native_redrive', 'list', dlq.name)}")
             case _ as never:
                 assert_never(never)
 
     def cancel(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """Have AWS stop."""
+        """Cancel the native redrive."""
         if not options["confirm"]:
             self.tell(dlq, options)
             if not options["json"]:
-                self.say("NOT CANCELLED: this was a dry run. AWS is told to stop with --confirm.")
+                self.say("NOT CANCELLED: this was a dry run. Add --confirm to cancel.")
             return
         said = cancelled(native_redrive.cancel(dlq, by=options["by"], reason=options["reason"]))
         if options["json"]:
@@ -118,7 +120,7 @@ class Command(Console):
             self.say(said)
 
     def tell(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """What AWS says, and whose the dlq is by now."""
+        """Show the native redrives of the DLQ."""
         listed = native_redrive.look(dlq)
         own = aws_redrives.of(dlq.pk)
         if options["json"]:
@@ -128,62 +130,69 @@ class Command(Console):
             )
             return
         if own:
-            self.say(f'{dlq.name} is AWS\'s since {when(own.at)}, as {own.by} asked ("{own.reason}").')
+            self.say(f'{dlq.name}: native redrive since {when(own.at)} by {own.by} ("{own.reason}").')
         else:
-            self.say(f"{dlq.name} is ours: AWS moves nothing out of it.")
-        self.say("\n".join(map(native_redrive_output.task, listed)) or "  AWS lists no redrive of it.")
+            self.say(f"{dlq.name}: no native redrive is running.")
+        self.say("\n".join(map(native_redrive_output.task, listed)) or "  AWS lists no native redrive.")
 
 
 def cancelled(done: Cancelling | Over | Refusal | Open) -> str:
-    """What became of a cancel.
+    """Return the result of a cancel.
 
     Raises:
-        CommandError: AWS did not stop, or is not known to.
+        CommandError: AWS did not cancel, or it is not known whether it did.
     """
     match done:
         case Cancelling(moved):
-            return f"AWS stops. {moved:,} messages were moved by then, and stay moved."
+            return f"Cancelled. {moved:,} messages were moved before, and stay moved."
         case Over(became):
-            return f"There is nothing to cancel. {became or 'AWS lists no redrive of it.'}"
+            return f"Nothing to cancel. {became or 'AWS lists no native redrive.'}"
         case Refusal(why):
-            raise CommandError(f"AWS did not stop: {why}.")
+            raise CommandError(f"AWS did not cancel it: {why}.")
         case Open(why):
-            raise CommandError(f"Whether AWS stops is not known: {why}. Ask again.")
+            raise CommandError(f"It is not known whether AWS cancelled it: {why}. Run this command again.")
         case _ as never:
             assert_never(never)
 
 
 def refuse(dlq: DeadLetterQueue, found: Standing) -> None:
-    """Refuse a dlq that something of ours is at.
+    """Refuse a DLQ that this service works on.
 
     Raises:
-        CommandError: it says what, and how it ends.
+        CommandError: what prevents the native redrive.
     """
     if said := list(native_redrive_output.obstacles(dlq, found)):
-        raise CommandError("\n".join([f"AWS cannot have {dlq.name} now. Nothing was done:", *(f"- {x}" for x in said)]))
+        raise CommandError(
+            "\n".join(
+                [
+                    f"Nothing was done: a native redrive of {dlq.name} is not possible now.",
+                    *(f"- {line}" for line in said),
+                ]
+            )
+        )
 
 
 def refuse_destination(dlq: DeadLetterQueue, to: str) -> None:
-    """Refuse what AWS would refuse, before anything is claimed.
+    """Refuse a target queue that AWS would refuse.
 
     Raises:
-        CommandError: it is no queue's ARN, the dlq itself, not there, or of another account, region or type.
+        CommandError: it is not a queue, the DLQ itself, missing, or of another account, region or type.
     """
     if not to:
         return
     found = read(to)
     if found is None or found.named is not Named.QUEUE:
-        raise CommandError(f"--to takes a queue's ARN, such as arn:aws:sqs:eu-west-1:111122223333:orders; not {to!r}.")
+        raise CommandError(f"--to {to!r} is not the ARN of a queue. Example: arn:aws:sqs:eu-west-1:111122223333:orders")
     if to == dlq.arn:
-        raise CommandError(f"--to names {dlq.name} itself.")
+        raise CommandError(f"--to is {dlq.name} itself. Give another queue, or leave out --to.")
     own = read(dlq.arn)
     if own and (own.region, own.account) != (found.region, found.account):
         raise CommandError(
-            f"--to names a queue of account {found.account} in {found.region}. AWS moves messages within one account "
-            f"and region, those of {dlq.name}: {own.account} in {own.region}."
+            f"--to is a queue of account {found.account} in {found.region}. AWS moves messages only within the account "
+            f"and region of {dlq.name}: {own.account} in {own.region}."
         )
     if found.fifo != dlq.fifo:
-        raise CommandError(f"{dlq.name} is {'a FIFO' if dlq.fifo else 'a standard'} queue, and --to is none. AWS moves "
-                           "messages between queues of one type alone.")  # fmt: skip
+        kind, other = ("FIFO", "standard") if dlq.fifo else ("standard", "FIFO")
+        raise CommandError(f"{dlq.name} is a {kind} queue, and --to is a {other} queue. AWS needs queues of one type.")
     if is_missing(to, dlq.role_arn):
-        raise CommandError(f"--to names a queue that is not there: {to}. Check its name.")
+        raise CommandError(f"--to is a queue that does not exist: {to}. Check its name.")

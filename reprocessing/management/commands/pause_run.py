@@ -1,4 +1,4 @@
-"""`manage.py pause_run`: nothing of a run is sent any more until it is resumed."""
+"""`manage.py pause_run`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ from reprocessing.store.runs.run_transitions import Moved
 
 
 class Command(Operator):
-    """Pauses a run."""
+    """Pause a run on all workers.
 
-    help = "Pauses a run, on every worker: what is on the wire is settled, what waits keeps waiting, until resume_run."
+    Messages in flight are settled, and the others wait until resume_run.
+
+    Examples:
+        pause_run orders-1a2b3c4d --reason "consumer is down"
+        pause_run orders-1a2b3c4d --reason "consumer is down" --confirm
+    """
+
     deed = "paused"
     out_of = (RunState.RUNNING,)
 
@@ -25,4 +31,4 @@ class Command(Operator):
         if not options["confirm"]:
             return [letters(run), f"NOT PAUSED: this was a dry run. {run.name} is paused with --confirm."]
         resume = f"manage.py resume_run {run.name} --reason WHY --confirm"
-        return [letters(run), f"{run.name} is paused: nothing of it is sent until: {resume}"]
+        return [letters(run), f"{run.name} is paused: nothing more of it is sent. To resume: {resume}"]

@@ -1,4 +1,4 @@
-"""`manage.py peek_dlq`: look into a dlq without taking anything out of it."""
+"""`manage.py peek_dlq`."""
 
 from __future__ import annotations
 
@@ -13,30 +13,36 @@ from reprocessing.domain.ordering.placement import Place
 from reprocessing.domain.replay.verdicts import Park
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.gateways.sqs import Depth, QueueAddress, depth
-from reprocessing.management.console import Console, add_confirm, add_json, add_name, find, when, whole
+from reprocessing.management.arguments import add_confirm, add_json, add_name, whole
+from reprocessing.management.console import Console, find, when
+from reprocessing.management.output.drain_output import STATE_NAMES
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.capture import peek
 from reprocessing.pipeline.capture.peek import Glimpse, Peeked
 from reprocessing.store.capture import capture_lease
 
 Told = dict[str, Any]
-#: Characters of a body that are shown.
+#: Characters shown of a body.
 _SHOWN = 400
 
 
 class Command(Console):
-    """Tells how many messages there are; with --confirm receives some, shows them and gives them back."""
+    """Show messages of a DLQ without removing them.
 
-    help = (
-        "Tells how many messages a dlq holds. With --confirm it receives some, shows what they are and where they "
-        "would stand, and gives them back at once: their receive count rises, nothing else changes. "
-        "Letters that have been captured are out of sight: redrive_status and the admin show them."
-    )
+    Without --confirm, shows only how many there are. With --confirm, receives some, shows them and returns them at
+    once; this raises their receive count. Captured messages are hidden: see redrive_status or the admin.
+
+    Examples:
+        peek_dlq orders
+        peek_dlq orders --limit 3 --bodies --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
-        parser.add_argument("--limit", type=whole(1), default=10, metavar="N", help="the most messages (%(default)s)")
-        parser.add_argument("--bodies", action="store_true", help=f"show the first {_SHOWN} characters of their bodies")
+        parser.add_argument(
+            "--limit", type=whole(1), default=10, metavar="N", help="max messages (default: %(default)s)"
+        )
+        parser.add_argument("--bodies", action="store_true", help=f"show the first {_SHOWN} characters of bodies")
         add_confirm(parser)
         add_json(parser)
 
@@ -52,26 +58,26 @@ class Command(Console):
 
 
 def screen(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies: bool) -> Iterable[str]:
-    """What was seen, for people."""
+    """Yield the counts and the messages."""
     others = f"{found.in_flight:,} in flight, {found.delayed:,} delayed"
     yield f"{dlq.name}: about {found.visible:,} messages visible, {others}"
     if peeked is None:
-        yield "With --confirm some of the visible ones are received, shown and given back; their receive count rises."
+        yield "With --confirm, some visible messages are received, shown and returned; this raises their receive count."
         return
     if not peeked.messages:
-        yield "None could be received."
+        yield "No message could be received."
     for one in peeked.messages:
         yield ""
         yield from _message(one, bodies=bodies)
     if peeked.kept:
-        yield f"{peeked.kept} could not be given back; they come to sight by themselves in {peek.VISIBILITY} s."
+        yield f"{peeked.kept} could not be returned; they become visible again in {peek.VISIBILITY} s."
 
 
 def _message(one: Glimpse, *, bodies: bool) -> Iterable[str]:
-    known = f", a letter that is {one.known}" if one.known else ""
+    known = f", already captured: {STATE_NAMES.get(one.known, one.known)}" if one.known else ""
     yield f"{one.message_id}{known}"
-    origin = name_of(one.origin or "") or "not told"
-    yield f"  sent {when(one.sent_at)}, received {one.receives} times, {one.size:,} bytes, died in: {origin}"
+    origin = name_of(one.origin or "") or "unknown"
+    yield f"  sent {when(one.sent_at)}, received {one.receives} times, {one.size:,} bytes, source: {origin}"
     if one.attributes:
         yield f"  attributes: {', '.join(one.attributes)}"
     yield f"  {_where(one.where)}"
@@ -89,7 +95,7 @@ def _where(where: Place | Park) -> str:
         case Park(reason, detail):
             return f"would be parked: {reason.sentence} {detail}".rstrip()
         case Place(key=None):
-            return "no ordering key: a lane of its own"
+            return "no ordering key"
         case Place():
             key = shown(json.dumps(where.key, ensure_ascii=False).encode())
             return f"ordering key {key}, idempotency key {shown(where.idempotency_key.encode())}"
@@ -102,7 +108,7 @@ def _task(found: TaskMessage) -> str:
 
 
 def shown(body: bytes) -> str:
-    """The beginning of a body, on one line, with nothing in it that a terminal would obey."""
+    """Return the beginning of a body on one line, without control characters."""
     try:
         text = body.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""`manage.py provision_queues`: the queues that a redrive takes, checked, made, or printed for other tools."""
+"""`manage.py provision_queues`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from django.core.management.base import CommandError, CommandParser
 from reprocessing import conf
 from reprocessing.domain.aws.queue_spec import FIFO, MOST_RECEIVES, Wanted, family, own, said
 from reprocessing.domain.aws.queue_templates import cloudformation, terraform
-from reprocessing.domain.message import arn as arns
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.gateways.sqs.provisioning import Place
-from reprocessing.management.console import Console, add_confirm, add_json, whole
-from reprocessing.management.options.target_policy_options import add_role
+from reprocessing.management.arguments import add_confirm, add_json, matching, whole
+from reprocessing.management.console import Console
+from reprocessing.management.options.target_policy_options import add_role, region
 from reprocessing.management.output import provision_output as words
 from reprocessing.management.output.rule_output import OFF
 from reprocessing.pipeline.aws import provision
@@ -30,45 +30,50 @@ _LONGEST: Final = 80  # as above
 _KEY: Final = re.compile(r"[A-Za-z0-9:/_-]{1,256}")
 _FORMS: Final = {"cloudformation": cloudformation, "terraform": terraform}
 ON: Final = "on"
-#: What a person means as a yes or a no, and not as the name of a queue.
+#: Words that mean yes or no, and are not accepted as names of queues.
 _YES_OR_NO: Final = frozenset({ON, OFF, "yes", "no", "true", "false", "none", "null", "default", "1", "0"})
 _LONGEST_VISIBILITY: Final = 43_200
 
 
-class Command(Console):
-    """Shows what the queues lack, and with --confirm makes it good. It deletes nothing, and weakens nothing."""
+key = matching(_KEY.fullmatch, "a KMS key: its id, its ARN or alias/NAME", "alias/orders")
 
-    help = (
-        "Checks that a queue, its dlq and its parking queue, or the service's own queues, are there and set as a "
-        "redrive needs them; with --confirm makes what is missing and changes what differs. What is there and better "
-        "stays; nothing is deleted. With --as it looks at no queue, and prints them for CloudFormation or Terraform."
-    )
+
+class Command(Console):
+    """Create or check the queues of a redrive.
+
+    Checks a source queue, its DLQ and its parking queue, or the service's own queues; --confirm creates missing
+    queues and changes settings that differ. Deletes nothing, and keeps stricter settings. --as prints the queues
+    for CloudFormation or Terraform, and reads nothing.
+
+    Examples:
+        provision_queues orders --region eu-west-1
+        provision_queues orders --region eu-west-1 --as terraform
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", nargs="?", type=queue_name, metavar="NAME", help="the queue whose messages die")
+        parser.add_argument("name", nargs="?", type=queue_name, metavar="NAME", help="name of the source queue")
         parser.add_argument(
-            "--own", action="store_true", help="the service's own queues, too, by their configured URLs"
+            "--own", action="store_true", help="also the service's own queues, by their configured URLs"
         )
-        parser.add_argument("--fifo", action="store_true", help="they are FIFO queues; a NAME with .fifo says so, too")
-        parser.add_argument("--dlq", type=clear_name, metavar="NAME", help="default: the queue's name and -dlq")
+        parser.add_argument("--fifo", action="store_true", help="FIFO queues; implied by a NAME that ends with .fifo")
+        parser.add_argument("--dlq", type=clear_name, metavar="NAME", help="name of the DLQ (default: NAME-dlq)")
         parser.add_argument(
-            "--parking", type=parking, metavar="on|off|NAME", help='"on", the default: the queue\'s name and -parking; '
-            '"off": none',
-        )  # fmt: skip
+            "--parking", type=parking, metavar="on|off|NAME", help="parking queue (default: on, NAME-parking)"
+        )
         parser.add_argument(
             "--max-receives", type=whole(1, MOST_RECEIVES), metavar="N",
-            help="receives before a message dies; default: as it is, and 5 of a new queue",
+            help="maxReceiveCount (default: unchanged, new queues: 5)",
         )  # fmt: skip
         parser.add_argument(
             "--visibility", type=whole(0, _LONGEST_VISIBILITY), metavar="SECONDS",
-            help="the queue's visibility timeout; default: as it is, and 30 of a new queue",
+            help="visibility timeout (default: unchanged, new queues: 30)",
         )  # fmt: skip
         encryption = parser.add_mutually_exclusive_group()
         encryption.add_argument("--kms", type=key, metavar="KEY", help="encrypt with this KMS key")
-        encryption.add_argument("--sse", choices=["sqs"], help="encrypt with SQS's own keys; the default")
-        parser.add_argument("--region", type=region, metavar="R", help="default: the environment's")
+        encryption.add_argument("--sse", choices=["sqs"], help="encrypt with SQS-owned keys (default)")
+        parser.add_argument("--region", type=region, metavar="R", help="AWS region (default: from the environment)")
         add_role(parser, "SQS")
-        parser.add_argument("--as", dest="form", choices=sorted(_FORMS), help="print them for another tool; ask nobody")
+        parser.add_argument("--as", dest="form", choices=sorted(_FORMS), help="print a template instead; reads nothing")
         add_confirm(parser)
         add_json(parser)
 
@@ -76,7 +81,7 @@ class Command(Console):
         wanted = list(asked(options))
         if options["form"]:
             if options["confirm"]:
-                raise CommandError("--as prints, and --confirm acts: say one of them.")
+                raise CommandError("--as prints a template, --confirm changes queues. Leave out one of them.")
             self.say(json.dumps(_FORMS[options["form"]]([one for _, one in wanted]), indent=2))
             return
         looks = provision.look(wanted)
@@ -85,7 +90,7 @@ class Command(Console):
         if refused := [one.wanted.name for one in looks if one.is_contradicted]:
             if options["json"]:
                 self.report({"dry_run": True, "refused": True, "queues": words.in_json(looks)})
-            raise CommandError(f"Nothing was done: what is refused above of {', '.join(refused)} is to be cured first.")
+            raise CommandError(f"Nothing was done. Fix what is REFUSED above first: {', '.join(refused)}.")
         steps = self.act(looks, options) if options["confirm"] else []
         if options["json"]:
             told = {"dry_run": not options["confirm"], "refused": False, "queues": words.in_json(looks)}
@@ -94,10 +99,10 @@ class Command(Console):
             self.say(last_line(looks, acted=options["confirm"]))
 
     def act(self, looks: list[Look], options: dict[str, Any]) -> list[str]:
-        """Do it, and tell each step as it is done.
+        """Create and change the queues, and show each step.
 
         Raises:
-            CommandError: SQS does not show all of it.
+            CommandError: SQS does not show all changes yet.
         """
         steps = []
         for step in provision.queues(looks, pause=time.sleep):
@@ -107,48 +112,48 @@ class Command(Console):
         left = provision.look([(one.place, one.wanted) for one in looks])
         if names := ", ".join(one.wanted.name for one in left if one.is_to_be_changed or one.is_contradicted):
             raise CommandError(
-                f"SQS does not show all of it yet of {names}: that takes up to 60 s, or somebody else changes them. "
-                "Run this again in a minute, without --confirm first: it shows what is left."
+                f"SQS does not show all changes of {names} yet: this takes up to 60 s, or something else changes them. "
+                "Run this again in a minute, first without --confirm: it shows what is left."
             )
         return steps
 
 
 def asked(options: dict[str, Any]) -> Iterator[tuple[Place, Wanted]]:
-    """The queues that are meant, and where they are.
+    """Yield the queues and where they are.
 
     Raises:
-        CommandError: none is meant, or what was said of them does not fit together.
+        CommandError: there are none, or the options contradict each other.
     """
     if not options["name"] and not options["own"]:
-        raise CommandError("Name the queue whose messages die, or say --own for the service's own queues.")
+        raise CommandError("Give the name of the source queue, or --own for the service's own queues.")
     if options["name"]:
         where = options["region"] or configured_region()
         if not where:
-            raise CommandError("No region was said. Say --region, or set AWS_DEFAULT_REGION.")
+            raise CommandError("No AWS region is set. Add --region, or set AWS_DEFAULT_REGION.")
         refuse_own(options["name"], _family(options), where)
         role = "" if options["role_arn"] in {None, OFF} else options["role_arn"]
         yield from ((Place(where, role), one) for one in _family(options))
     if options["own"]:
         urls = conf.current().own_queues
         if not urls:
-            raise CommandError("settings.REDRIVE names no OWN_QUEUES, so there are none to be made.")
+            raise CommandError("There are no queues of the service's own: OWN_QUEUES of settings.REDRIVE is empty.")
         for address in map(QueueAddress.of, urls):
             place = Place(address.region, account=address.account)
             yield from ((place, one) for one in own(address.name, key=options["kms"] or ""))
 
 
 def refuse_own(name: str, queues: list[Wanted], region: str) -> None:
-    """Refuse what names a queue of the service itself, or its dlq: those are made as it needs them.
+    """Refuse names of the service's own queues and their DLQs.
 
     Raises:
-        CommandError: it says which, and how they are made.
+        CommandError: a queue is the service's own.
     """
     addresses = [one for one in map(QueueAddress.of, conf.current().own_queues) if one.region == region]
     theirs = {one.name for address in addresses for one in own(address.name)}
     if found := sorted(theirs.intersection(one.name for one in queues)):
         raise CommandError(
-            f"{name}: {', '.join(found)} belongs to the service itself, which says how it has to be. "
-            "Say --own for all of its queues, without a name."
+            f"{name}: {', '.join(found)} belongs to the service itself, which sets its attributes. "
+            "Use --own, without a name, for all of its queues."
         )
 
 
@@ -159,7 +164,9 @@ def _family(options: dict[str, Any]) -> list[Wanted]:
     names = {"dlq": options["dlq"] or f"{plain}-dlq", "parking": lot}
     for option, name in names.items():
         if name.endswith(FIFO) and not ending:
-            raise CommandError(f"--{option} {name} is a FIFO queue, and {plain} is none: say --fifo, or another name.")
+            raise CommandError(
+                f"--{option} {name} is a FIFO queue, and {plain} is not. Add --fifo, or give another name."
+            )
     fitting = {of: name.removesuffix(FIFO) + ending for of, name in names.items()}
     if lot == OFF:
         fitting["parking"] = ""
@@ -175,61 +182,48 @@ def _family(options: dict[str, Any]) -> list[Wanted]:
     for one in queues:
         if len(one.name) > _LONGEST:
             raise CommandError(
-                f"{one.name} has {len(one.name)} characters, more than {_LONGEST}: give it another name."
+                f"{one.name} has {len(one.name)} characters, more than {_LONGEST}. Give it a shorter name."
             )
     if len({one.name for one in queues}) < len(queues):
-        raise CommandError(f"{', '.join(one.name for one in queues)}: give each of them a name of its own.")
+        raise CommandError(
+            f"{', '.join(one.name for one in queues)}: two queues have the same name. Give each another name."
+        )
     return list(queues)
 
 
 def last_line(looks: list[Look], *, acted: bool) -> str:
-    """What was done, or how to have it done."""
+    """Return what was done, or would be."""
     if not any(one.is_to_be_changed for one in looks):
-        return "All of it is as wanted: nothing to do."
+        return "All queues are as wanted: nothing to change."
     if not acted:
-        return "This was a dry run: nothing was done. It is made good with --confirm."
-    return "Done. SQS takes up to 60 s until all of it knows, and 15 minutes for a retention."
+        return "This was a dry run: nothing was changed. Add --confirm to create and change these."
+    return "Done. Changes take effect in SQS within 60 s, a new retention within 15 minutes."
 
 
 def queue_name(text: str) -> str:
-    """The type of a queue's name."""
+    """Read the name of a queue."""
     if not _NAME.fullmatch(text):
         raise ArgumentTypeError(
-            f"{text!r} is no name of a queue: it takes letters, digits, hyphens and underscores, perhaps .fifo"
+            f"{text!r} is not a queue name: use letters, digits, hyphens and underscores, with or without .fifo"
         )
     if len(text) > _LONGEST:
-        raise ArgumentTypeError(f"{text!r} has {len(text):,} characters: a queue's name has {_LONGEST} at most")
+        raise ArgumentTypeError(f"{text!r} has {len(text):,} characters; a queue name has at most {_LONGEST}")
     return text
 
 
 def clear_name(text: str) -> str:
-    """The type of the name of a queue that is not there by default; a yes or a no is none."""
+    """Read the name of a queue; words for yes and no are refused."""
     if text.lower().removesuffix(FIFO) in _YES_OR_NO:
-        raise ArgumentTypeError(f"{text!r} reads as a yes or a no; give the name of a queue")
+        raise ArgumentTypeError(f"{text!r} means yes or no; give the name of a queue")
     return queue_name(text)
 
 
 def parking(text: str) -> str:
-    """The type of a parking queue: on, off or a name."""
+    """Read on, off or the name of a queue."""
     if text in {ON, OFF}:
         return text
     if text.lower().removesuffix(FIFO) in _YES_OR_NO:
         raise ArgumentTypeError(
-            f"{text!r} is neither on, off nor clearly a name; say on (NAME-parking), off (no parking queue), or the "
-            "name of a queue"
+            f"{text!r} is ambiguous; give on (NAME-parking), off (no parking queue), or the name of a queue"
         )
     return queue_name(text)
-
-
-def key(text: str) -> str:
-    """The type of a KMS key's id, ARN or alias."""
-    if not _KEY.fullmatch(text):
-        raise ArgumentTypeError(f"{text!r} is no KMS key; its id, its ARN or alias/NAME is one")
-    return text
-
-
-def region(text: str) -> str:
-    """The type of a region's name."""
-    if not arns.is_region(text):
-        raise ArgumentTypeError(f"{text!r} is no region; eu-west-1 is one")
-    return text

@@ -1,4 +1,4 @@
-"""`manage.py put_alarms`: the alarms in CloudWatch that somebody is woken by, checked or put."""
+"""`manage.py put_alarms`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from reprocessing import conf
 from reprocessing.domain.aws.cloudwatch_alarm import Differs, Missing
 from reprocessing.domain.message.arn import Named, read
 from reprocessing.gateways.aws.clients import configured_region
-from reprocessing.management.console import Console, add_confirm, add_json, find
+from reprocessing.management.arguments import add_confirm, add_json
+from reprocessing.management.console import Console, find
 from reprocessing.pipeline.aws import put_alarms
 from reprocessing.pipeline.aws.put_alarms import Look
 
-#: AWS: PutMetricAlarm, AlarmActions: at most five; topics, functions and these.
+#: AWS, PutMetricAlarm, AlarmActions: at most five topics, functions or these.
 _MOST: Final = 5
 _TOLD: Final = frozenset({Named.TOPIC, Named.FUNCTION})
 _OTHERS: Final = tuple(
@@ -27,27 +28,32 @@ _OTHERS: Final = tuple(
 
 
 class Command(Console):
-    """Shows which alarms are missing or other than wanted, and with --confirm puts them. It deletes none."""
+    """Create or check the CloudWatch alarms.
 
-    help = (
-        "Checks the alarms on DLQs, origins, targets and the service itself that CloudWatch has, by their names, which "
-        "begin with redrive-; with --confirm puts those that are missing or differ. The alarm on messages in a DLQ "
-        "counts visible and hidden ones: a capture does not silence it."
-    )
+    Covers DLQs, source queues, targets and the service itself. Names begin with redrive-. --confirm creates missing
+    alarms and updates those that differ. The alarm on messages in a DLQ counts visible and invisible messages, so
+    that a capture does not silence it.
+
+    Examples:
+        put_alarms orders
+        put_alarms --action arn:aws:sns:eu-west-1:111122223333:on-call --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("names", nargs="*", metavar="NAME", help="dlqs; with none all, and the service itself")
+        parser.add_argument("names", nargs="*", metavar="NAME", help="DLQs (default: all, and the service itself)")
         parser.add_argument(
             "--action", action="append", default=[], type=action, metavar="ARN",
-            help="what an alarm tells, an SNS topic for example; may be repeated. With none, each keeps what it has",
+            help="action of the alarms, such as the ARN of an SNS topic; repeatable (default: unchanged)",
         )  # fmt: skip
         add_confirm(parser)
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        for its in {one.split(":")[3] for one in options["action"]}:
+        for its in {arn.split(":")[3] for arn in options["action"]}:
             if (n := len(put_alarms.of_region(options["action"], its))) > _MOST:
-                raise CommandError(f"An alarm tells {_MOST} at most, and {n} --action were said{_of(its)}.")
+                raise CommandError(
+                    f"CloudWatch allows {_MOST} actions of an alarm; {n} were given{_of(its)}. Leave out some."
+                )
         for name in options["names"]:
             find(name)
         region, namespace, actions = configured_region(), conf.current().cloudwatch, tuple(options["action"])
@@ -56,8 +62,8 @@ class Command(Console):
         looks = put_alarms.look(region, namespace, names=options["names"], actions=actions)
         if actions and (mute := put_alarms.mute(looks, actions)):
             raise CommandError(
-                f"Alarms are to be put{_of(', '.join(mute))}, and no --action is of there: CloudWatch takes none of "
-                f"another region. Add one, such as --action arn:aws:sns:{mute[0]}:111122223333:on-call."
+                f"The alarms{_of(', '.join(mute))} have no --action of their region, and CloudWatch refuses actions of "
+                f"another. Add one, such as --action arn:aws:sns:{mute[0]}:111122223333:on-call."
             )
         if not options["json"]:
             self.tell(looks, namespace, options)
@@ -65,34 +71,35 @@ class Command(Console):
         for one in put_alarms.put(looks, actions) if options["confirm"] else ():
             done.append(one.wanted.name)
             if not options["json"]:
-                self.say(f"  {one.wanted.name}: put")
+                self.say(f"  {one.wanted.name}: done")
         if options["json"]:
             self.report({"dry_run": not options["confirm"], "alarms": [_object(one) for one in looks], "put": done})
         else:
             self.say(_last_line(looks, acted=options["confirm"]))
 
     def tell(self, looks: list[Look], namespace: str, options: dict[str, Any]) -> None:
-        """Each alarm, and what it lacks."""
+        """Show each alarm and its differences."""
         for one in looks:
             self.say(f"{one.wanted.name} ({one.region}): {_state(one)}")
             for each in one.differences:
                 self.say(f"  {_line(each)}")
         for name in put_alarms.elsewhere(options["names"]):
-            self.say(f"{name}: its queues are another account's: alarms on them are to be set there.")
+            self.say(f"{name}: its queues are in another account. Create their alarms there.")
         if not namespace:
             self.say(
-                "Alarms on the service's own metrics are left out: it does not tell CloudWatch any. "
+                "Alarms on the service's own metrics are omitted, because it publishes none to CloudWatch. "
                 "Set REDRIVE_CLOUDWATCH to a namespace, such as Redrive/Production."
             )
 
 
 def action(text: str) -> str:
-    """The type of an alarm's action."""
+    """Read the ARN of an action."""
     found = read(text)
     if found is None or not (found.named in _TOLD or text.startswith(_OTHERS)):
         raise ArgumentTypeError(
-            f"{text!r} is nothing that an alarm can tell; arn:aws:sns:eu-west-1:111122223333:on-call, an SNS topic, "
-            "is; so are a Lambda function, a scaling policy, and an OpsItem or a response plan of Systems Manager"
+            f"{text!r} cannot be the action of an alarm. Give an SNS topic, such as "
+            "arn:aws:sns:eu-west-1:111122223333:on-call, a Lambda function, a scaling policy, or an OpsItem or "
+            "response plan of Systems Manager"
         )
     return text
 
@@ -110,7 +117,7 @@ def _state(one: Look) -> str:
 def _line(one: Missing | Differs) -> str:
     match one:
         case Missing():
-            return "to be put"
+            return "to be created"
         case Differs():
             return f"{one.what}: is {_said(one.found)}, wanted {_said(one.wanted)}"
         case _:
@@ -138,7 +145,7 @@ def _object(one: Look) -> dict[str, Any]:
 def _last_line(looks: list[Look], *, acted: bool) -> str:
     n = sum(bool(one.differences) for one in looks)
     if not n:
-        return "All of them are as wanted: nothing to do."
+        return "All alarms are as wanted: nothing to change."
     if not acted:
-        return f"This was a dry run: nothing was done. --confirm puts {n} of {len(looks)}."
-    return f"Done: {n} of {len(looks)} were put."
+        return f"This was a dry run: nothing was changed. Add --confirm to create or update {n} of {len(looks)}."
+    return f"Done: {n} of {len(looks)} created or updated."

@@ -1,4 +1,4 @@
-"""`manage.py redrive_doctor`: what ails the service, or its queues, and how it is cured."""
+"""`manage.py redrive_doctor`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError
 
 from reprocessing import conf
-from reprocessing.management.console import Console, add_json, find
+from reprocessing.management.arguments import add_json
+from reprocessing.management.console import Console, find
 from reprocessing.management.output import doctor_output as words
 from reprocessing.pipeline.maintenance import doctor
 from reprocessing.pipeline.maintenance.doctor import Look, Patient
@@ -17,16 +18,18 @@ from reprocessing.tasks import CONTROL, rates
 
 
 class Command(Console):
-    """Looks at every connection, right, policy, schedule and clock; fails when something is ill."""
+    """Diagnose the service and its queues, and show how to fix each problem.
 
-    help = (
-        "Looks at PostgreSQL, Redis, AWS, the service's own queues, beat, workers, lanes and every dlq, and says of "
-        "what ails them what follows and how it is cured. Changes nothing, takes nothing from any queue. Ends with "
-        "status 1 when something is ill; warnings, and what is not known, do not count."
-    )
+    Checks PostgreSQL, Redis, AWS, the service's own queues, beat, workers, and every DLQ. Changes nothing and
+    receives nothing. Exit status 1 if there is an error; warnings and unknown results do not count.
+
+    Examples:
+        redrive_doctor
+        redrive_doctor orders --json
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("names", nargs="*", metavar="NAME", help="dlqs; with none all of them")
+        parser.add_argument("names", nargs="*", metavar="NAME", help="DLQs (default: all)")
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
@@ -42,21 +45,21 @@ class Command(Console):
             self.report(words.in_json(looks))
         counts = words.counted(looks)
         if counts["ill"]:
-            raise CommandError(f"{words.last_line(counts)} What is ill is to be cured: the arrows say how.")
+            raise CommandError(f"{words.last_line(counts)} Fix the errors as the arrows (->) say.")
         if not options["json"]:
             self.say(words.last_line(counts))
 
     def tell(self, title: str, options: dict[str, Any]) -> None:
-        """Say to a person what is looked at, while it is."""
+        """Show on a terminal which check is running."""
         if not options["json"] and self.stderr.isatty():
-            self.stderr.write(f"looking at {title} …", str)
+            self.stderr.write(f"checking {title} …", str)
 
 
 def known(names: list[str]) -> list[str]:
-    """The same names; without PostgreSQL nobody knows whether there are such dlqs, and the diagnosis says so.
+    """Return the names of the DLQs. Without PostgreSQL, they cannot be checked, and the doctor reports that.
 
     Raises:
-        CommandError: there is no such dlq.
+        CommandError: there is no such DLQ.
     """
     try:
         return [find(one).name for one in names]
@@ -65,5 +68,5 @@ def known(names: list[str]) -> list[str]:
 
 
 def now() -> datetime:
-    """This machine's clock."""
-    return datetime.now(UTC)  # noqa: TID251  # a door: it is compared with other clocks, nothing else
+    """Return the time of this machine's clock."""
+    return datetime.now(UTC)  # noqa: TID251  # a door; compared with other clocks only

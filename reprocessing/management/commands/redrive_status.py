@@ -1,4 +1,4 @@
-"""`manage.py redrive_status`: every dlq on one screen."""
+"""`manage.py redrive_status`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from reprocessing import conf
 from reprocessing.domain.aws.pricing import Polling
 from reprocessing.domain.lifecycle import FINISHED, LetterState
 from reprocessing.domain.ordering.placement import read_sort_key
-from reprocessing.management.console import LATER, Console, add_json, find, number
+from reprocessing.management.arguments import add_json, number
+from reprocessing.management.console import LATER, Console, find
 from reprocessing.management.output import rule_output, safety_output, status_output
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue
 from reprocessing.models.dlq import Mode
@@ -39,32 +40,31 @@ _CLEAR = "\033[H\033[2J"
 
 
 class Command(Console):
-    """Tells where everything stands; changes nothing, asks SQS nothing."""
+    """Show the status of one DLQ, or of all.
 
-    help = "Tells of one dlq, or of all: what is where, what is stopped, what waits and why."
+    Counts of messages, stops, circuit breakers, runs, and what messages wait for. Changes nothing, and asks SQS
+    nothing.
+
+    Examples:
+        redrive_status orders --watch
+        redrive_status --letter 2f1c9a
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", nargs="?", metavar="NAME", help="one dlq's name")
-        parser.add_argument("--watch", action="store_true", help="tell it again and again, until Ctrl-C")
+        parser.add_argument("name", nargs="?", metavar="NAME", help="name of a DLQ (default: all)")
+        parser.add_argument("--watch", action="store_true", help="refresh until Ctrl-C")
         parser.add_argument(
-            "--every",
-            type=number(0.1, 86_400),
-            default=2.0,
-            metavar="SECONDS",
-            help="how often with --watch (%(default)s)",
-        )
-        parser.add_argument(
-            "--letters", action="store_true", help="with --json, of one dlq: the state of every letter by message id"
-        )
-        parser.add_argument(
-            "--letter", metavar="ID", help="one letter, by message id or redrive id: did it work, how do we know"
-        )
+            "--every", type=number(0.1, 86_400), default=2.0, metavar="SECONDS",
+            help="with --watch: refresh interval (default: %(default)s)",
+        )  # fmt: skip
+        parser.add_argument("--letters", action="store_true", help="with --json and NAME: state of every message")
+        parser.add_argument("--letter", metavar="ID", help="only this message: message id or redrive id")
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         key = find(options["name"]).pk if options["name"] else None
         if options["letters"] and not (key and options["json"]):
-            raise CommandError("--letters is for one dlq, with --json: name the dlq.")
+            raise CommandError("--letters needs the name of a DLQ, and --json.")
         if options["letter"]:
             self.tell_of(options["letter"], key, options)
             return
@@ -77,7 +77,7 @@ class Command(Console):
             self.say()
 
     def tell(self, key: int | None, options: dict[str, Any]) -> None:
-        """One look."""
+        """Show the status once."""
         found = status(key)
         if options["letters"] and key:
             found["dlqs"][0]["states"] = LATER
@@ -85,18 +85,14 @@ class Command(Console):
         elif options["json"]:
             self.report(found)
         else:
-            self.show(found, options)
-
-    def show(self, found: Told, options: dict[str, Any]) -> None:
-        """The same for people."""
-        clear = _CLEAR if options["watch"] and self.stdout.isatty() else ""
-        self.say(clear + "\n".join(status_output.screen(found)))
+            clear = _CLEAR if options["watch"] and self.stdout.isatty() else ""
+            self.say(clear + "\n".join(status_output.screen(found)))
 
     def tell_of(self, text: str, key: int | None, options: dict[str, Any]) -> None:
-        """The letters that go by this text: in several dlqs, there may be several."""
-        found = [of_letter(one) for one in named(text, key)]
+        """Show the messages of this id; several DLQs may have one."""
+        found = [of_letter(letter) for letter in named(text, key)]
         if not found:
-            raise CommandError(f'No letter is known by the id "{text}". Name its message id, or its redrive id.')
+            raise CommandError(f'No message has the id "{text}". Give its message id or its redrive id.')
         if options["json"]:
             self.report({"letters": found})
         else:
@@ -104,7 +100,7 @@ class Command(Console):
 
 
 def status(key: int | None = None) -> Told:
-    """Everything of one dlq, or of all."""
+    """Return the status of one DLQ, or of all."""
     now = lanes_of.clock()
     halt = stops.stopped(None)
     letters, lanes, oldest = counters.kinds(key), dlq_status.lanes(key), dlq_status.oldest(key)
@@ -139,14 +135,14 @@ def status(key: int | None = None) -> Told:
 
 
 def _polling() -> Told:
-    """What waiting costs, while nothing dies; by all dlqs' schedules, beat's ticks and one worker."""
+    """Return the cost of polling, by the schedules of all DLQs, beat and one worker."""
     polling = Polling(schedule.turns())
     each = conf.current().prices.of(fifo=False)
     return {"requests_a_second": polling.requests, "a_day": asdict(polling.a_day(each=each))}
 
 
 def named(text: str, key: int | None) -> list[DeadLetter]:
-    """The letters of that message id, of a death or of a copy that was sent, or redrive id; of one dlq or of all."""
+    """Return the messages of this redrive id, or message id, captured or sent; of one DLQ or of all."""
     dlqs = [key] if key else list(DeadLetterQueue.objects.values_list("pk", flat=True))
     sent = Attempt.objects.filter(sent_message_id=text).values("letter")
     which = Q(dlq__in=dlqs, message_id=text) | Q(pk__in=sent)
@@ -156,7 +152,7 @@ def named(text: str, key: int | None) -> list[DeadLetter]:
 
 
 def of_letter(one: DeadLetter) -> Told:
-    """What is known of a letter, and what consumers said of it, but for their messages."""
+    """Return what is known of a message, and what consumers reported, without their texts."""
     found = delivery_status.of(one)
     return {
         "message_id": one.message_id,
@@ -170,16 +166,11 @@ def of_letter(one: DeadLetter) -> Told:
         "sentence": found.sentence,
         "attempts": one.attempts,
         "said": [
-            {
-                "verdict": said.verdict,
-                "at": said.happened_at,
-                "by": said.reporter,
-                "type": said.type,
-                "fingerprint": said.fingerprint,
-            }
+            {"verdict": said.verdict, "at": said.happened_at, "by": said.reporter, "type": said.type,
+             "fingerprint": said.fingerprint}
             for said in delivery_status.reasons(one, most=20)
         ],
-    }
+    }  # fmt: skip
 
 
 def _stop(since: datetime, by: str, reason: str) -> Told:
@@ -233,7 +224,7 @@ def _of_lanes(found: list[Lanes]) -> Told:
 
 
 def _waiting(found: list[Lanes]) -> list[Told]:
-    """Why lanes wait, each reason once: how many, and when the first of them is due."""
+    """Return the reasons why ordering keys wait, each with their number and the first due time."""
     reasons: dict[str, Told] = {}
     for one in found:
         why = dlq_status.in_words(one)

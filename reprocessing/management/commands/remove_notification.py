@@ -1,4 +1,4 @@
-"""`manage.py remove_notification`: stop sending notifications to a destination."""
+"""`manage.py remove_notification`."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.console import Console, add_confirm, add_json, add_person
+from reprocessing.management.arguments import add_change
+from reprocessing.management.console import Console
 from reprocessing.management.output.notification_output import as_json, told
 from reprocessing.store.notifications import routes
 
 
 class Command(Console):
-    """Removes what was set for a destination."""
+    """Stop sending notifications to a destination.
 
-    help = "Stops sending notifications to a destination. Those that wait to be sent there are deleted."
+    Notifications that wait to be sent there are deleted.
+
+    Examples:
+        remove_notification ops --reason "team was renamed"
+        remove_notification ops --reason "team was renamed" --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("destination", metavar="NAME", help="the destination")
-        add_person(parser)
-        add_confirm(parser)
-        add_json(parser)
+        parser.add_argument("destination", metavar="NAME", help="name of the destination")
+        add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         route = routes.find_route(options["destination"])

@@ -1,4 +1,4 @@
-"""`manage.py remove_origin`: remove a source queue that no longer uses a DLQ."""
+"""`manage.py remove_origin`."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.gateways.sqs import QueueAddress, origins_of
-from reprocessing.management.console import Console, add_confirm, add_json, add_name, add_person, find
+from reprocessing.management.arguments import add_change, add_name
+from reprocessing.management.console import Console, find
 from reprocessing.models import DeadLetterQueue, Origin
 from reprocessing.store.dlqs import source_queues
 
 
 class Command(Console):
-    """Removes an origin, unless letters depend on it, or its redrive policy still names the DLQ."""
+    """Remove a source queue that no longer uses a DLQ.
 
-    help = (
-        "Removes a source queue, or what add_dlq --origin named, from a DLQ. Refused while messages from it are "
-        "unfinished or parked, and while its redrive policy names the DLQ. The history of its messages is kept. "
-        "add_dlq --origin adds it again."
-    )
+    Refused while messages from it are unfinished or parked, and while its redrive policy names the DLQ. The history
+    of its messages is kept. add_dlq --origin adds it again.
+
+    Examples:
+        remove_origin orders orders-v1 --reason "queue was deleted"
+        remove_origin orders orders-v1 --reason "queue was deleted" --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
-        parser.add_argument("origin", metavar="ORIGIN", help="its ARN, its URL, or the name of its queue")
-        add_person(parser)
-        add_confirm(parser)
-        add_json(parser)
+        parser.add_argument("origin", metavar="ORIGIN", help="ARN, URL or queue name of the source")
+        add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         dlq = find(options["name"])

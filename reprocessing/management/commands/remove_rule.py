@@ -1,4 +1,4 @@
-"""`manage.py remove_rule`: a rule is gone; what it held or delayed goes on."""
+"""`manage.py remove_rule`."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.console import Console, add_confirm, add_json, add_person
+from reprocessing.management.arguments import add_change
+from reprocessing.management.console import Console
 from reprocessing.management.output.drain_output import counted
 from reprocessing.management.shared import rule_command
 from reprocessing.store.routing import rule_changes
 
 
 class Command(Console):
-    """Removes one rule."""
+    """Remove a rule.
 
-    help = "Removes a rule. What it quarantined stays parked, and names it; see disable_rule --release."
+    Messages that it held or delayed are routed again. Messages that it quarantined stay parked: see disable_rule
+    --release.
+
+    Examples:
+        remove_rule hold-acme --reason "migration is done"
+        remove_rule hold-acme --reason "migration is done" --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", metavar="NAME", help="the rule's name")
-        add_person(parser)
-        add_confirm(parser)
-        add_json(parser)
+        parser.add_argument("name", metavar="NAME", help="name of the rule")
+        add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         row = rule_command.find_rule(options["name"])
@@ -38,5 +43,5 @@ class Command(Console):
         else:
             self.say(
                 f"This was a dry run: {row.name} is removed with --confirm. It has decided about "
-                f"{counted(row.hits, 'letter')}."
+                f"{counted(row.hits, 'message')}."
             )

@@ -1,4 +1,4 @@
-"""`manage.py rerun`: go on with a run as it was asked for; what is done of it is not done again."""
+"""`manage.py rerun`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from reprocessing.management.arguments import add_confirm, add_json, whoever_is_here
 from reprocessing.management.command_line import command
-from reprocessing.management.console import add_confirm, add_json, whoever_is_here
-from reprocessing.management.shared.drain_command import Drainer, Interruption, Telling, refuse, refuse_moves
+from reprocessing.management.shared.drain_command import Drainer, Interruption, refuse, refuse_moves
+from reprocessing.management.shared.progress import Telling
 from reprocessing.management.shared.run_command import find_run
 from reprocessing.models import Run
 from reprocessing.models.run import RunState
@@ -17,13 +18,18 @@ from reprocessing.store.runs import progress
 
 
 class Command(Drainer):
-    """Tells what is left of a run; with --confirm goes on with it."""
+    """Continue a run, as it was planned.
 
-    help = "Tells what is left of a run; with --confirm goes on with it, as it was asked for. Done is done."
+    Messages that are finished are not sent again.
+
+    Examples:
+        rerun orders-1a2b3c4d
+        rerun orders-1a2b3c4d --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("run", metavar="RUN", help="the run's id")
-        parser.add_argument("--enqueue", action="store_true", help="leave the replay to the workers")
+        parser.add_argument("run", metavar="RUN", help="id of the run (see show_runs)")
+        parser.add_argument("--enqueue", action="store_true", help="leave the work to workers")
         add_confirm(parser)
         add_json(parser)
 
@@ -49,4 +55,4 @@ def _next(run: Run, options: dict[str, Any]) -> str:
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return drain.standing_still(run)
     flags = ["--enqueue"] if options["enqueue"] else []
-    return f"This was a dry run: nothing was done. To go on:\n{command('rerun', run.name, *flags, '--confirm')}"
+    return f"This was a dry run: nothing was done. To continue:\n{command('rerun', run.name, *flags, '--confirm')}"

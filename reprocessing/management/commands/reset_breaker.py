@@ -1,17 +1,18 @@
-"""`manage.py reset_breaker`: letters go to a target again, or go there no more for a while, since a person says so."""
+"""`manage.py reset_breaker`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Literal
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import Q
 
-from reprocessing.management.console import Console, add_confirm, add_json, add_name, add_person, find, number, when
+from reprocessing.management.arguments import add_change, add_name, number
+from reprocessing.management.console import Console, find, when
 from reprocessing.management.output import safety_output
-from reprocessing.models import DeadLetterQueue, RateClass, Target
+from reprocessing.management.shared.dlq_targets import targets_of
+from reprocessing.management.shared.rule_command import find_rate_class
+from reprocessing.models import DeadLetterQueue
 from reprocessing.models.target import FORTNIGHT
 from reprocessing.store.ordering import lanes
 from reprocessing.store.safety import breaker_resets, breaker_status
@@ -19,118 +20,73 @@ from reprocessing.store.safety.breaker_status import Bearing
 
 
 class Command(Console):
-    """Closes breakers, or opens them."""
+    """Close the circuit breakers of a DLQ's targets, or open them.
 
-    help = (
-        "Closes the breakers of a dlq's targets: letters go again, slowly at first, and what was seen before no longer "
-        "counts. With --open it opens them: nothing goes there for a while, then one letter tries. Other dlqs that "
-        "share a target are named. Without --confirm it tells how the breakers stand."
-    )
+    Closed: messages are sent again, at a rate that ramps up; earlier failures no longer count. Opened: nothing is
+    sent for a while, then one canary. Shows other DLQs that share the target.
+
+    Examples:
+        reset_breaker orders --reason "consumer fixed" --confirm
+        reset_breaker orders --open --for 600 --reason "deployment" --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
-        parser.add_argument("--target", metavar="ARN_OR_NAME", help="one of its targets alone")
-        parser.add_argument("--rate-class", metavar="NAME", help="the breakers of one class of letters alone")
-        parser.add_argument("--open", action="store_true", help="open them instead")
+        parser.add_argument("--target", metavar="ARN_OR_NAME", help="only this target")
+        parser.add_argument("--rate-class", metavar="NAME", help="only the breakers of this rate class")
+        parser.add_argument("--open", action="store_true", help="open the breakers instead")
         parser.add_argument(
             "--for", dest="seconds", type=number(0.1, FORTNIGHT), metavar="SECONDS",
-            help="how long nothing goes, with --open; default: each breaker's cooldown",
+            help="with --open: time until a canary (default: the cooldown of each breaker)",
         )  # fmt: skip
-        add_person(parser)
-        add_confirm(parser)
-        add_json(parser)
+        add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         if options["seconds"] is not None and not options["open"]:
-            raise CommandError("--for says how long a breaker stays open: say --open too, or leave it out.")
+            raise CommandError("--for sets how long a breaker stays open. Add --open, or leave out --for.")
         dlq = find(options["name"])
-        targets = meant(dlq, options["target"])
-        which = _class(options["rate_class"])
+        targets = [target.pk for target in targets_of(dlq, options["target"])]
+        which = find_rate_class(options["rate_class"]) if options["rate_class"] is not None else None
         rate_class = which.pk if which else None
-        found = breaker_status.bearings([one.pk for one in targets], rate_class=rate_class)
+        found = breaker_status.bearings(targets, rate_class=rate_class)
         if not found:
-            raise CommandError(f"No letters of {which} have gone to a target of {dlq.name}: there is no such breaker.")
+            raise CommandError(f"No messages of {which} were sent to a target of {dlq.name}, so it has no breaker.")
         if options["confirm"]:
             to: Literal["closed", "open"] = "open" if options["open"] else "closed"
             found = breaker_resets.reset(
-                [one.pk for one in targets], to=to, by=options["by"], reason=options["reason"],
-                seconds=options["seconds"], rate_class=rate_class,
+                targets, to=to, by=options["by"], reason=options["reason"], seconds=options["seconds"],
+                rate_class=rate_class,
             )  # fmt: skip
         self.tell(dlq, found, options)
 
     def tell(self, dlq: DeadLetterQueue, found: list[Bearing], options: dict[str, Any]) -> None:
-        """How they stand, and what was done or would be."""
+        """Show the breakers, and what was done."""
         now = lanes.clock()
-        sharing = others(dlq, {one.target_id for one in found})
+        sharing = DeadLetterQueue.objects.filter(origins__target__in={one.target_id for one in found})
+        names = list(sharing.exclude(pk=dlq.pk).order_by("name").values_list("name", flat=True).distinct())
         breakers = [safety_output.told(one, now) for one in found]
         if options["json"]:
-            self.report(
-                {
-                    "dlq": dlq.name,
-                    "dry_run": not options["confirm"],
-                    "to": "open" if options["open"] else "closed",
-                    "shared_with": sharing,
-                    "breakers": breakers,
-                }
-            )
+            to = "open" if options["open"] else "closed"
+            told = {"dlq": dlq.name, "dry_run": not options["confirm"], "to": to}
+            self.report({**told, "shared_with": names, "breakers": breakers})
             return
-        for one in breakers:
-            self.say(f"{one['name']}: {safety_output.standing(one, now)}; {safety_output.allowed(one)}")
-        if sharing:
-            self.say(f"Letters of {', '.join(sharing)} go there, too.")
+        for breaker in breakers:
+            self.say(f"{breaker['name']}: {safety_output.standing(breaker, now)}; {safety_output.allowed(breaker)}")
+        if names:
+            self.say(f"Messages of {', '.join(names)} go there too.")
         self.say(last_line(options, found, now))
 
 
 def last_line(options: dict[str, Any], found: list[Bearing], now: datetime) -> str:
-    """What was done, or what --confirm would do."""
+    """Return what was done, or what --confirm would do."""
     these = "the breaker" if len(found) == 1 else f"the {len(found)} breakers"
     if not options["confirm"]:
         if not options["open"]:
-            return f"This was a dry run: with --confirm {these} would be closed, and the rate would ramp up anew."
-        rests = {options["seconds"] or one.cooldown for one in found}
-        length = " to ".join(f"{rest:g}" for rest in sorted({min(rests), max(rests)}))
+            return f"This was a dry run: with --confirm {these} would be closed, and the rate would ramp up again."
+        cooldowns = {options["seconds"] or one.cooldown for one in found}
+        length = " to ".join(f"{seconds:g}" for seconds in sorted({min(cooldowns), max(cooldowns)}))
         return f"This was a dry run: with --confirm {these} would be open for {length} seconds."
     if options["open"]:
         until = max((one.next_canary(now) or now for one in found), default=now)
-        return f"Opened {these}: nothing goes until {when(until)}, then one letter tries."
-    return f"Closed {these}: letters go again, and the rate ramps up anew."
-
-
-def meant(dlq: DeadLetterQueue, named: str | None) -> list[Target]:
-    """The targets of a dlq's letters, or the one of them that is named.
-
-    Raises:
-        CommandError: there is none, or none of this name; it names those there are.
-    """
-    ruled = Q(rules__isnull=False) & (Q(rules__dlq=dlq) | Q(rules__dlq=None))
-    found = list(Target.objects.filter(Q(origins__dlq=dlq) | ruled).order_by("arn").distinct())
-    some = [one for one in found if named in {None, one.arn, str(one)}]
-    if some:
-        return some
-    if not found:
-        raise CommandError(
-            f"{dlq.name} has no target yet. Name its origin: manage.py add_dlq {dlq.name} --origin ARN --confirm"
-        )
-    there_are = ", ".join(str(one) for one in found)
-    raise CommandError(f'"{named}" is no target of {dlq.name}. There are: {there_are}.')
-
-
-def others(dlq: DeadLetterQueue, targets: Collection[int]) -> list[str]:
-    """The other dlqs whose letters go back to these targets."""
-    sharing = DeadLetterQueue.objects.filter(origins__target__in=targets).exclude(pk=dlq.pk)
-    return list(sharing.order_by("name").values_list("name", flat=True).distinct())
-
-
-def _class(name: str | None) -> RateClass | None:
-    if name is None:
-        return None
-    found = RateClass.objects.filter(name=name).first()
-    if found is None:
-        known = ", ".join(RateClass.objects.order_by("name").values_list("name", flat=True))
-        there_are = (
-            f"There are: {known}."
-            if known
-            else "There is none yet. Make one: manage.py add_rate_class NAME --rate R --reason WHY --confirm"
-        )
-        raise CommandError(f'No class of letters is named "{name}". {there_are}')
-    return found
+        return f"Opened {these}: nothing is sent until {when(until)}, then one canary."
+    return f"Closed {these}: messages are sent again, and the rate ramps up."

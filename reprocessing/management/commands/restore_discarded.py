@@ -1,4 +1,4 @@
-"""`manage.py restore_discarded`: discarded letters are parked again, since a person says so."""
+"""`manage.py restore_discarded`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 
 
 class Command(ParkingCommand):
-    """Restores discarded letters."""
+    """Park discarded messages again, for the reasons they were parked.
 
-    help = (
-        "Parks discarded letters again, for what they were parked for, until they are forgotten with the rest of "
-        "history. Their idempotency keys are free again; letters that were parked as their twins stay parked."
-    )
+    Possible until their history is deleted. Their idempotency keys are free again; duplicates that were parked stay
+    parked.
+
+    Examples:
+        restore_discarded orders --message-id 2f1c --reason "discarded by mistake"
+        restore_discarded orders --older-than 1h --reason "discarded by mistake" --confirm
+    """
+
     deed = "restored"
     act = staticmethod(act_on_parked.restore)
     state = LetterState.DISCARDED
 
     def after(self, decided: Decided) -> Iterable[str]:
-        """What follows from it."""
+        """Yield the next step."""
         if decided.done:
-            yield "They are parked: release_parked replays them."
+            yield "They are parked. release_parked sends them."

@@ -1,4 +1,4 @@
-"""`manage.py resume_redrive`: what was stopped may send again."""
+"""`manage.py resume_redrive`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from reprocessing.management.arguments import add_change
 from reprocessing.management.commands.stop_redrive import add_which, in_words, naming, standing, which
-from reprocessing.management.console import Console, add_confirm, add_json, add_person
+from reprocessing.management.console import Console
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.store.aws import aws_redrives
@@ -15,18 +16,18 @@ from reprocessing.store.safety import stops
 
 
 class Command(Console):
-    """Lifts the stop of one dlq, or that of all."""
+    """End a stop of stop_redrive.
 
-    help = (
-        "Lifts what stop_redrive did: for one dlq, or with --all the stop of all. "
-        "A dlq that was stopped by itself stays stopped when the stop of all is lifted, and the other way round."
-    )
+    A stop of all DLQs and a stop of one DLQ are separate: ending one keeps the other.
+
+    Examples:
+        resume_redrive orders --reason "consumer fixed" --confirm
+        resume_redrive --all --reason "consumer fixed" --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_which(parser)
-        add_person(parser)
-        add_confirm(parser)
-        add_json(parser)
+        add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         dlq = which(options)
@@ -48,25 +49,25 @@ class Command(Console):
             self.say(one)
 
     def sentence(self, dlq: DeadLetterQueue | None, was: stops.Stop | None, *, acted: bool) -> str:
-        """What became of it."""
+        """Return what was done."""
         what = dlq.name if dlq else "Everything"
         if was is None:
-            return f"{what}: not stopped, so there is nothing to resume."
+            return f"{what}: not stopped, nothing to resume."
         if acted:
             return f"{what}: resumed. It was stopped {in_words(was)}."
         return f"{what}: stopped {in_words(was)}. This was a dry run; with --confirm it is resumed."
 
 
 def still_stopped(dlq: DeadLetterQueue | None) -> list[str]:
-    """The stops of the other kind, which stay."""
+    """Return the stops that remain."""
     if dlq is None:
         names = DeadLetterQueue.objects.filter(stopped_at__isnull=False).order_by("name").values_list("name", flat=True)
-        return [f"{name} is stopped by itself: {_resume(name)}" for name in names]
+        return [f"{name} is still stopped by a stop of its own: {_resume(name)}" for name in names]
     halt, moved = stops.stopped(None), aws_redrives.of(dlq.pk)
-    aws_s = [aws_redrives.in_words(moved)] if moved else []
+    native = [aws_redrives.in_words(moved)] if moved else []
     if halt and halt.restored:
-        return [f"Everything is held {in_words(halt)} after a restore: manage.py after_restore report", *aws_s]
-    return [f"Everything is stopped {in_words(halt)}: {_resume('--all')}", *aws_s] if halt else aws_s
+        return [f"Everything is held {in_words(halt)} after a restore: manage.py after_restore report", *native]
+    return [f"Everything is still stopped {in_words(halt)}: {_resume('--all')}", *native] if halt else native
 
 
 def _resume(which: str) -> str:

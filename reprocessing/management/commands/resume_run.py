@@ -1,4 +1,4 @@
-"""`manage.py resume_run`: a paused run goes on."""
+"""`manage.py resume_run`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from reprocessing.store.runs.run_transitions import Moved
 
 
 class Command(Operator):
-    """Resumes a run."""
+    """Resume a paused run.
 
-    help = (
-        "Has a paused run go on, whoever paused it, and says why it was. One that goes in waves begins with one letter "
-        "again."
-    )
+    Shows who paused it and why. A run in waves starts again with one message.
+
+    Examples:
+        resume_run orders-1a2b3c4d --reason "consumer fixed"
+        resume_run orders-1a2b3c4d --reason "consumer fixed" --confirm
+    """
+
     deed = "resumed"
     out_of = (RunState.PAUSED,)
 
@@ -33,9 +36,9 @@ class Command(Operator):
         said = [letters(run), f"It was paused by {was.by}: {was.why}"]
         if not options["confirm"]:
             return [*said, f"NOT RESUMED: this was a dry run. {run.name} is resumed with --confirm."]
-        begins = ", with one letter first" if run.waves else ""
-        said.append(f"{run.name} is resumed{begins}. Workers replay it, where worker and beat run.")
+        begins = ", with one message first" if run.waves else ""
+        said.append(f"{run.name} is resumed{begins}. Workers send it, if beat and workers are running.")
         if run.kind != RunKind.STANDING:
-            said.append(f"Here it goes on with: {command('rerun', run.name, '--confirm')}")
+            said.append(f"To continue it here: {command('rerun', run.name, '--confirm')}")
         moved = aws_redrives.of(run.dlq_id)
         return [*said, *filter(None, [stop_of(run.dlq), aws_redrives.in_words(moved) if moved else ""])]

@@ -1,4 +1,4 @@
-"""`manage.py revoke_reporter`: a consumer is heard no more."""
+"""`manage.py revoke_reporter`."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.console import Console, add_confirm, add_json, add_person
+from reprocessing.management.arguments import add_change
+from reprocessing.management.console import Console
 from reprocessing.store.outcomes import reporters
 
 
 class Command(Console):
-    """Revokes a reporter's token."""
+    """Revoke the token of a reporter.
 
-    help = (
-        "Revokes a reporter's token. What it has said stays, and what followed from it; what it said of messages that "
-        "are not known yet is not believed."
-    )
+    Outcomes that it reported are kept. Its reports about messages that are not known yet are ignored.
+
+    Examples:
+        revoke_reporter shop --reason "token leaked"
+        revoke_reporter shop --reason "token leaked" --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", metavar="NAME", help="the reporter's name")
-        add_person(parser)
-        add_confirm(parser)
-        add_json(parser)
+        parser.add_argument("name", metavar="NAME", help="name of the reporter")
+        add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         row = reporters.find(options["name"])
@@ -32,7 +33,7 @@ class Command(Console):
         if options["json"]:
             self.report({"reporter": row.name, "dry_run": not options["confirm"], "already": already})
         elif already:
-            self.say(f"{row.name} was revoked before: nothing to change.")
+            self.say(f"{row.name} was revoked already: nothing to change.")
         elif options["confirm"]:
             self.say(f"{row.name} is revoked.")
         else:

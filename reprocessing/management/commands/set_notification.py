@@ -1,4 +1,4 @@
-"""`manage.py set_notification`: choose which events are sent to a destination."""
+"""`manage.py set_notification`."""
 
 from __future__ import annotations
 
@@ -8,34 +8,35 @@ from django.core.management.base import CommandParser
 
 from reprocessing import conf
 from reprocessing.domain.notifications.event import EventKind
-from reprocessing.management.console import Console, add_confirm, add_json, add_person
+from reprocessing.management.arguments import add_change
+from reprocessing.management.console import Console
 from reprocessing.management.output.notification_output import as_json, told, without_url
 from reprocessing.store.notifications import routes
 from reprocessing.store.notifications.routes import Route
 
 
 class Command(Console):
-    """Sets which events a destination gets."""
+    """Set which events are sent to a destination, and for which DLQs.
 
-    help = (
-        "Sets which events are sent to a destination, and for which DLQs. This replaces what was set before. The URL "
-        "of the destination is an environment variable: REDRIVE_NOTIFY_OPS for the destination ops."
-    )
+    Replaces earlier settings. The URL of a destination is an environment variable: REDRIVE_NOTIFY_OPS for the
+    destination ops.
+
+    Examples:
+        set_notification ops --confirm
+        set_notification team-a --events run_finished parked_many --dlq orders --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         events = ", ".join(kind.value for kind in EventKind)
-        parser.add_argument("destination", metavar="NAME", help="the destination, such as ops")
+        parser.add_argument("destination", metavar="NAME", help="name of the destination, such as ops")
         parser.add_argument(
-            "--events", nargs="+", default=["all"], metavar="EVENT", help=f"all (the default), or some of: {events}"
+            "--events", nargs="+", default=["all"], metavar="EVENT", help=f"some of: {events} (default: all)"
         )
         parser.add_argument(
             "--dlq", action="append", default=[], metavar="NAME",
-            help="only events of this DLQ; may be given several times. Default: all DLQs, and events of the service "
-            "itself, such as beat_silent",
+            help="only events of this DLQ; repeatable (default: all DLQs and the service itself)",
         )  # fmt: skip
-        add_person(parser, reason="set_notification")
-        add_confirm(parser)
-        add_json(parser)
+        add_change(parser, reason="set_notification")
 
     def answer(self, options: dict[str, Any]) -> None:
         names = [name for entry in options["events"] for name in entry.split(",")]

@@ -1,4 +1,4 @@
-"""`manage.py show_runs`: where every run stands, how far it is, and when it will end."""
+"""`manage.py show_runs`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from django.core.management.base import CommandParser
 from django.db.models import F
 
 from reprocessing import conf
-from reprocessing.management.console import Console, add_json, find, whole
+from reprocessing.management.arguments import add_json, whole
+from reprocessing.management.console import Console, find
 from reprocessing.management.output import run_output
 from reprocessing.management.output.run_output import Seen
 from reprocessing.management.shared.run_command import find_run
@@ -19,15 +20,20 @@ _ENDED = (RunState.FINISHED, RunState.ABORTED)
 
 
 class Command(Console):
-    """Tells of runs; changes nothing."""
+    """Show the progress of runs, and when they will end.
 
-    help = "Tells of the runs of one dlq, or of all: those that have not ended, and the last ones that have."
+    Shows all active runs and the last ended ones.
+
+    Examples:
+        show_runs orders
+        show_runs --run orders-1a2b3c4d --json
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", nargs="?", metavar="NAME", help="one dlq's name")
-        parser.add_argument("--run", metavar="ID", help="one run alone")
+        parser.add_argument("name", nargs="?", metavar="NAME", help="name of a DLQ (default: all)")
+        parser.add_argument("--run", metavar="ID", help="only this run")
         parser.add_argument(
-            "--last", type=whole(0), default=5, metavar="N", help="so many that have ended (%(default)s)"
+            "--last", type=whole(0), default=5, metavar="N", help="number of ended runs (default: %(default)s)"
         )
         add_json(parser)
 
@@ -37,15 +43,15 @@ class Command(Console):
             runs = runs.filter(dlq=find(options["name"]))
         if options["run"]:
             runs = runs.filter(pk=find_run(options["run"]).pk)
-        # By their end: a drain that found nothing is begun after one that still goes, and ends before it.
+        # Ordered by their end: a short run can begin after a long one, and end before it.
         ended = runs.filter(state__in=_ENDED).order_by(F("finished_at").desc(nulls_last=True), "-pk")[: options["last"]]
-        chosen = sorted([*runs.exclude(state__in=_ENDED), *ended], key=lambda one: one.pk)
+        chosen = sorted([*runs.exclude(state__in=_ENDED), *ended], key=lambda run: run.pk)
         view = conf.current()
-        seen = [Seen.look(one, count_lag=view.count_lag.total_seconds(), prices=view.prices) for one in chosen]
+        seen = [Seen.look(run, count_lag=view.count_lag.total_seconds(), prices=view.prices) for run in chosen]
         if options["json"]:
             self.report({"runs": [run_output.in_json(one) for one in seen]})
         else:
             self.say(
                 "\n\n".join("\n".join(run_output.lines(one)) for one in seen)
-                or "There is no run. Plan one: manage.py drain_dlq NAME, a dry run."
+                or "There are no runs. To plan one: manage.py drain_dlq NAME, a dry run."
             )

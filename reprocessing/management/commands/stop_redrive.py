@@ -1,4 +1,4 @@
-"""`manage.py stop_redrive`: nothing is sent any more, by any worker, until someone resumes it."""
+"""`manage.py stop_redrive`."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from reprocessing.management.console import Console, add_confirm, add_json, add_person, find, when
+from reprocessing.management.arguments import add_change
+from reprocessing.management.console import Console, find, when
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.safety import stops
 
 
 class Command(Console):
-    """Stops one dlq, or all."""
+    """Stop sending, for one DLQ or for all.
 
-    help = (
-        "Stops every send of a dlq, or with --all of all dlqs, on every worker within two seconds. "
-        "What is on the wire at that moment is settled; letters stay where they are. It holds until resume_redrive."
-    )
+    Takes effect on all workers within two seconds, and lasts until resume_redrive. Messages in flight are settled;
+    the others stay where they are.
+
+    Examples:
+        stop_redrive orders --reason "consumer is down" --confirm
+        stop_redrive --all --reason INC-7 --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_which(parser)
-        add_person(parser)
-        add_confirm(parser)
-        add_json(parser)
+        add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         dlq = which(options)
@@ -44,45 +46,45 @@ class Command(Console):
 
 
 def aws_goes_on(dlq: DeadLetterQueue) -> str:
-    """What a stop of ours does not stop."""
+    """Return that a native redrive continues, and how to cancel it."""
     cancel = f"manage.py native_redrive cancel {dlq.name} --reason WHY --confirm"
-    return f"AWS moves messages of {dlq.name} by itself, which this does not stop: {cancel}"
+    return f"A native redrive of {dlq.name} by AWS continues. To cancel it: {cancel}"
 
 
 def sentence(dlq: DeadLetterQueue | None, stop: stops.Stop | None) -> str:
-    """What became of it; no stop is a dry run's answer."""
+    """Return what was done; `stop` is None in a dry run."""
     what = dlq.name if dlq else "Everything"
     if stop is None:
         return f"NOT STOPPED: this was a dry run. {what} is stopped with --confirm."
     if stop.new:
         resume = f"manage.py resume_redrive {dlq.name if dlq else '--all'} --reason WHY --confirm"
-        return f"{what} is stopped: nothing is sent until: {resume}"
-    return f"{what} was stopped already, {in_words(stop)}. That stop holds."
+        return f"{what} is stopped: nothing is sent. To resume: {resume}"
+    return f"{what} was stopped already, {in_words(stop)}: nothing to change."
 
 
 def add_which(parser: CommandParser) -> None:
-    """One dlq, or all."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="the dlq's name")
-    parser.add_argument("--all", action="store_true", help="every dlq, also those that are added later")
+    """Add the name of a DLQ, or --all."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of the DLQ")
+    parser.add_argument("--all", action="store_true", help="all DLQs, and those added later")
 
 
 def which(options: dict[str, Any]) -> DeadLetterQueue | None:
-    """The dlq that is meant; None for all."""
+    """Return the DLQ; None for all."""
     if options["all"] == bool(options["name"]):
-        raise CommandError("Name one dlq, or say --all; not both, and not neither.")
+        raise CommandError("Give the name of a DLQ, or --all.")
     return None if options["all"] else find(options["name"])
 
 
 def naming(dlq: DeadLetterQueue | None) -> dict[str, str | None]:
-    """What an answer in JSON speaks of; null stands for all."""
+    """Return the DLQ as JSON; null for all."""
     return {"dlq": dlq.name if dlq else None}
 
 
 def standing(stop: stops.Stop) -> dict[str, object]:
-    """A stop in JSON; `new` is false where it was there before."""
+    """Return a stop as JSON; `new` is false if it existed before."""
     return {"new": stop.new, "since": stop.since, "by": stop.by, "reason": stop.reason}
 
 
 def in_words(stop: stops.Stop) -> str:
-    """Since when, by whom, why."""
+    """Return the time, author and reason of a stop."""
     return f'since {when(stop.since)} by {stop.by} ("{stop.reason}")'

@@ -1,4 +1,4 @@
-"""`manage.py test_notification`: send a test to a destination now, and show the result."""
+"""`manage.py test_notification`."""
 
 from __future__ import annotations
 
@@ -8,22 +8,28 @@ from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
 from reprocessing.domain.notifications.delivery import Failed
-from reprocessing.management.console import Console, add_json, number
+from reprocessing.management.arguments import add_json, number
+from reprocessing.management.console import Console
 from reprocessing.management.output.notification_output import without_url
 from reprocessing.pipeline import notifications
 from reprocessing.pipeline.notifications.deliver import SEND_SECONDS
 
 
 class Command(Console):
-    """Sends a test notification."""
+    """Send a test notification to a destination.
 
-    help = "Sends a test notification from this process, and says whether the destination accepted it."
+    Sends from this process, and shows whether the destination accepted it.
+
+    Examples:
+        test_notification ops
+        test_notification ops --timeout 30 --json
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("destination", metavar="NAME", help="the destination, such as ops")
+        parser.add_argument("destination", metavar="NAME", help="name of the destination, such as ops")
         parser.add_argument(
             "--timeout", type=number(1, 60), default=SEND_SECONDS, metavar="SECONDS",
-            help="how long the destination may take (default: %(default)g)",
+            help="time for the destination to answer (default: %(default)g)",
         )  # fmt: skip
         add_json(parser)
 

@@ -1,4 +1,4 @@
-"""`manage.py test_rules`: what rules would do to the letters of the last days. Nothing is changed."""
+"""`manage.py test_rules`."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.console import Console, add_json, find
+from reprocessing.management.arguments import add_json
+from reprocessing.management.console import Console, find
 from reprocessing.management.output import rule_output
 from reprocessing.management.shared import rule_command
 from reprocessing.store.routing import rules
 
 
 class Command(Console):
-    """Asks the rules about letters that were captured, and writes nothing."""
+    """Show what the enabled rules would do to recently captured messages.
 
-    help = (
-        "Tells what the rules that hold would do to the letters captured in the last days; with --rule what that one "
-        "would, enabled or not, among them."
-    )
+    With --rule, shows what this rule would do, enabled or not. Changes nothing.
+
+    Examples:
+        test_rules --dlq orders --days 30
+        test_rules --rule hold-acme
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--rule", metavar="NAME", help="this rule alone")
-        parser.add_argument("--dlq", metavar="NAME", help="the letters of this dlq alone")
+        parser.add_argument("--rule", metavar="NAME", help="only this rule")
+        parser.add_argument("--dlq", metavar="NAME", help="only messages of this DLQ")
         rule_command.add_days(parser)
         add_json(parser)
 
@@ -40,4 +43,4 @@ class Command(Console):
         else:
             self.say("\n".join(rule_output.shares(found, days=days)))
             if not some:
-                self.say("No rule holds: manage.py list_rules shows those there are.")
+                self.say("No rule is in force. To see all rules: manage.py list_rules")

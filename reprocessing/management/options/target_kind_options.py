@@ -1,4 +1,4 @@
-"""What a person may say of where letters go back to: of which kind it is, and in which form it is to have them."""
+"""Options of source queues that Celery workers consume."""
 
 from __future__ import annotations
 
@@ -14,26 +14,22 @@ FIELDS: Final = ("kind", "strips_eta", "strips_expires", "resets_retries", "rene
 
 
 def add_target(parser: CommandParser) -> None:
-    """The options of targets' kinds."""
-    _add_celery(parser)
-
-
-def _add_celery(parser: CommandParser) -> None:
+    """Add the options."""
     parser.add_argument(
         "--celery", dest="kind", action="store_const", const=TargetKind.CELERY.value,
-        help="Celery workers consume the origins: letters are task messages, and what workers would throw away, or "
-        "what is a part of a group, waits for a person",
+        help="Celery workers consume the source queues; parks task messages that workers would drop, and parts of "
+        "groups",
     )  # fmt: skip
     parser.add_argument(
         "--no-celery", dest="kind", action="store_const", const=TargetKind.SQS.value,
-        help="other consumers do; the default",
+        help="other consumers consume them (default)",
     )  # fmt: skip
     for option, field, what in (
-        ("--strip-eta", "strips_eta", "tasks go without their eta: they are run at once"),
-        ("--strip-expires", "strips_expires", "tasks go without their expiry; else what has expired is parked"),
-        ("--reset-retries", "resets_retries", "tasks go as if they had never been retried"),
-        ("--new-id", "renews_id", "tasks go under new ids, except parts of groups"),
+        ("--strip-eta", "strips_eta", "remove the eta, so that tasks run at once"),
+        ("--strip-expires", "strips_expires", "remove the expiry; else expired tasks are parked"),
+        ("--reset-retries", "resets_retries", "set the number of retries to 0"),
+        ("--new-id", "renews_id", "give tasks new ids, except parts of groups"),
     ):
         parser.add_argument(
-            option, dest=field, action=BooleanOptionalAction, help=f"with --celery: {what}; default: no"
+            option, dest=field, action=BooleanOptionalAction, help=f"with --celery: {what} (default: no)"
         )

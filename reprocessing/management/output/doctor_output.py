@@ -1,4 +1,4 @@
-"""What the doctor found, for people and for programs."""
+"""The results of the doctor, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from reprocessing.pipeline.maintenance.doctor import Look
 
 _WIDTH: Final = 116
 _MARKS: Final = {
-    Grade.ILL: "ILL",
-    Grade.WARN: "warn",
+    Grade.ILL: "ERROR",
+    Grade.WARN: "warning",
     Grade.UNKNOWN: "unknown",
     Grade.NOTE: "note",
     Grade.WELL: "ok",
@@ -22,7 +22,7 @@ _INDENT: Final = " " * 10
 
 
 def lines(look: Look) -> Iterator[str]:
-    """One look: what is well in a line each, the rest with what follows and its cure; the worst first."""
+    """Yield the results of one check, the worst first."""
     yield look.title
     order = list(Grade)
     for one in sorted(look.remarks, key=lambda remark: order.index(remark.grade)):
@@ -39,26 +39,27 @@ def _remark(title: str, one: Remark) -> Iterator[str]:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Commands, URLs and ARNs are never cut."""
+    """Wrap text, but never inside commands, URLs and ARNs."""
     return wrap(text, _WIDTH, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False)
 
 
 def counted(looks: Iterable[Look]) -> dict[str, int]:
-    """How many remarks there are of each grade."""
+    """Return the number of results of each grade."""
     found = Counter(one.grade for look in looks for one in look.remarks)
     return {grade.value: found[grade] for grade in Grade}
 
 
 def last_line(counts: dict[str, int]) -> str:
-    """All of it in a sentence."""
+    """Return the counts as a sentence."""
     if not counts["ill"] and not counts["warn"] and not counts["unknown"]:
-        return "Nothing ails it."
-    parts = [f"{counts['ill']} ill", f"{counts['warn']} to be warned of", f"{counts['unknown']} not known"]
-    return f"Found: {', '.join(parts)}."
+        return "No problems found."
+    words = {"ill": "error", "warn": "warning"}
+    found = [f"{counts[grade]} {word}{'' if counts[grade] == 1 else 's'}" for grade, word in words.items()]
+    return f"{', '.join(found)}, {counts['unknown']} unknown."
 
 
 def in_json(looks: Sequence[Look]) -> dict[str, Any]:
-    """All of it for programs."""
+    """Return the results as JSON."""
     counts = counted(looks)
     return {
         "well": not counts["ill"],

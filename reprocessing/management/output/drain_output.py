@@ -1,4 +1,4 @@
-"""A drain in words and in JSON: what it would do, how far it is, what it came to."""
+"""The plan, progress and result of a drain, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from reprocessing.pipeline.runs.forecast_plan import Outlook, held_by
 from reprocessing.store.runs.plan_figures import Prospect, Share
 from reprocessing.store.runs.progress import Tally
 
-#: Letters that are named where many are told of.
+#: Ids that are shown of many.
 _NAMED = 10
-#: What a run has come to, in the order of telling; together they are its letters.
+#: What users see of states that have another name in the code.
+STATE_NAMES = {"waiting": "queued", "awaiting": "awaiting outcome", "presumed": "presumed delivered"}
+#: Final states of a run's messages.
 _ENDS = {
     "delivered": "delivered",
     "presumed": "presumed delivered",
@@ -30,116 +32,116 @@ _ENDS = {
 
 
 def hiding(dlq: DeadLetterQueue) -> str:
-    """What a capture does to those who look into the dlq."""
+    """Return what a capture changes for other readers of the DLQ."""
     if dlq.delete_when == DeleteWhen.CAPTURED:
-        return f"Capturing {dlq.name}: its messages move to PostgreSQL, and are gone from SQS."
-    return f"Capturing {dlq.name}: its messages are out of sight of its other readers for a while, and stay in it."
+        return f"Capturing {dlq.name}: its messages move to PostgreSQL and are deleted from SQS."
+    return f"Capturing {dlq.name}: its messages stay there, invisible to other readers for a while."
 
 
 def plan(outlook: Outlook, new: int) -> Iterable[str]:
-    """The plan for people; `new` of its letters were captured just now."""
+    """Yield the plan; `new` messages were captured just now."""
     asked = Selection.read(outlook.run.selection)
-    waits = "no letter waits but those of paused runs" if outlook.paused else "no letter waits"
+    waits = "only messages of paused runs wait" if outlook.paused else "no message waits"
     if outlook.nothing and asked == ALL and not outlook.behind:
-        yield f"{outlook.dlq.name}: there is nothing to replay. No message was found in the dlq, and {waits}."
+        yield f"{outlook.dlq.name}: nothing to redrive. The DLQ is empty, and {waits}."
     elif outlook.nothing:
-        yield f"{outlook.dlq.name}: there is nothing to replay: {asked} were asked for, and none can go."
+        yield f"{outlook.dlq.name}: nothing to redrive: {asked} were selected, and none can be sent."
     else:
         yield from _ahead(outlook, new)
     if outlook.behind:
         ids = ", ".join(outlook.behind)
         number = outlook.run.behind or len(outlook.behind)
-        yield f"  behind          {number:,}: letters before them in their lanes are not part of this run. {ids}"
+        yield f"  behind          {number:,}: earlier messages of their keys are not part of this run. {ids}"
     for one in outlook.plans:
-        many = counted(one.selected or 0, "letter")
+        many = counted(one.selected or 0, "message")
         yield f"  planned         {many}: {held_by(one)} (manage.py show_runs {outlook.dlq.name})"
     for one in outlook.paused:
         yield f"  paused          {waits_for(one)}"
     if gone := outlook.verified.gone:
         ids = ", ".join(gone[:_NAMED])
-        some = f"{len(gone):,} of {outlook.verified.asked:,} that lie in S3"
-        yield f"  bodies gone     {some}: their consumer will fail. Put the objects back, or discard them. {ids}"
+        some = f"{len(gone):,} of {outlook.verified.asked:,} in S3"
+        yield f"  bodies missing  {some}: their consumer will fail. Restore the objects, or discard the messages. {ids}"
     if outlook.parked:
-        decide = f"manage.py release_parked {outlook.dlq.name} --reason WHY shows them; or the parking lot"
-        yield f"  parked          {counted(outlook.parked, 'letter')} {_verb(outlook.parked)} for a person: {decide}"
+        decide = f"manage.py release_parked {outlook.dlq.name} --reason WHY shows them; or use the admin"
+        yield f"  parked          {counted(outlook.parked, 'message')} to review: {decide}"
 
 
 def waits_for(run: Run) -> str:
-    """What a paused run holds up."""
-    return f"{run.name} is paused, and letters behind its own wait for it (manage.py show_runs {run.dlq.name})."
+    """Return that a paused run blocks messages."""
+    return f"{run.name} is paused, and later messages of its keys wait for it (manage.py show_runs {run.dlq.name})."
 
 
 def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
     ahead = outlook.prospect
     total = ahead.letters + ahead.objected
-    yield f"{outlook.dlq.name}: {counted(total, 'letter')} captured, {new:,} of them just now"
-    lanes = f"{counted(ahead.lanes, 'lane')}; the longest lane has {ahead.longest:,}"
-    yield f"  to be replayed  {ahead.letters:,}, on {lanes}"
+    yield f"{outlook.dlq.name}: {counted(total, 'message')} captured, {new:,} of them just now"
+    keys = f"{counted(ahead.lanes, 'ordering key')}, at most {ahead.longest:,} of one key"
+    yield f"  to be sent      {ahead.letters:,}, of {keys}"
     if ahead.returned:
-        yield f"  along with them {counted(ahead.returned, 'letter')} left by runs that have ended"
+        yield f"  from old runs   {counted(ahead.returned, 'message')} of runs that have ended"
     for one in outlook.objections:
-        yield f"  not eligible    {one.letters:,}: {_why(one.reason)} A run parks them at once."
+        yield f"  to be parked    {one.letters:,}: {ParkedReason(one.reason).sentence}"
     for share in outlook.shares:
         yield from _target(share, outlook.forecast(share))
         if order := outlook.order(share):
             yield f"      order: {order} (add_dlq {outlook.dlq.name} ...)"
         yield from _faster(outlook.faster(share), outlook.dlq.name)
     if outlook.shares:
-        yield f"  reckoned with   {'; '.join(outlook.assumed)}"
-        yield f"  costs           {cost_in_words(outlook.cost)}; looks for outcomes come on top, one a second or so"
+        yield f"  assumes         {'; '.join(outlook.assumed)}"
+        yield f"  costs           {cost_in_words(outlook.cost)}, plus about one request/s for outcomes"
     if ahead.expires_at and outlook.dlq.delete_when == DeleteWhen.TERMINAL:
-        yield f"  the dlq drops the oldest message {_until(ahead)}; PostgreSQL keeps its letter"
+        yield f"  expiry          SQS deletes the oldest message {_until(ahead)}; PostgreSQL keeps it"
     if outlook.run.waves:
         wait = f"; {outlook.waves_wait_for}" if outlook.waves_wait_for else ""
-        yield f"  waves           one letter first, then 10, then 100, then all{wait}; a wave that fails stops the run"
+        yield f"  waves           1 message first, then 10, then 100, then all{wait}; a failed wave pauses the run"
     for name, letters in outlook.under_way.items():
-        yield f"  under way       {counted(letters, 'letter')} of the run {name} (replayed along, to its end)"
+        yield f"  in progress     {counted(letters, 'message')} of the run {name} (sent with this run)"
 
 
 def _target(one: Share, forecast: Forecast) -> Iterable[str]:
-    rate = "no limit of rate" if one.rate is None else f"{one.rate:g} letters/s"
-    window = f", a window of {one.window:g} s" if one.proof == "absence" else ""
-    yield f"  to {name_of(one.name)}: {counted(one.letters, 'letter')}, {rate}"
+    rate = "no rate limit" if one.rate is None else f"{one.rate:g} messages/s"
+    window = f", window {one.window:g} s" if one.proof == "absence" else ""
+    yield f"  to {name_of(one.name)}: {counted(one.letters, 'message')}, {rate}"
     if one.refires is not None:
         yield f"      {refired(one.refires)}"
-    yield f"      outcome {one.proof}{window}; a lane's next letter goes when the one before is {one.advance}"
+    yield f"      outcome {one.proof}{window}; a key's next message is sent when the one before is {one.advance}"
     yield f"      {forecasts(one, forecast)}"
 
 
 def _faster(ways: list[str], dlq: str) -> Iterable[str]:
-    """What would be faster, and with which command; nothing where nothing is told of it."""
+    """Yield faster settings, and their command."""
     if ways:
-        said = f"Faster would be (options of manage.py add_dlq {dlq}):"
-        yield f"      Most of that is waiting for outcomes, one after another. {said}"
+        said = f"Faster (options of manage.py add_dlq {dlq}):"
+        yield f"      Most of that time is waiting for outcomes, one after another. {said}"
         yield from (f"      - {way}" for way in ways)
 
 
 def refired(others: int) -> str:
-    """Who gets a letter again that is published again."""
-    return f"each letter goes to {counted(others, 'subscriber')} again that had it already"
+    """Return how many other subscribers receive each message again."""
+    return f"each message is published again to {counted(others, 'other subscriber')}"
 
 
 def forecasts(one: Share, forecast: Forecast) -> str:
-    """Both forecasts of a target."""
+    """Return both forecasts of a target."""
     by_rate = f"by rate {in_words(forecast.by_rate) if forecast.by_rate else 'no time'}"
     if not one.round_trip:
-        return f"{by_rate}; by the longest lane no time: none waits for an outcome"
+        return f"{by_rate}; by the longest key no time: no message waits for an outcome"
     trip = f"{one.longest:,} x {one.round_trip:g} s{', the first one sooner' if one.tail < one.round_trip else ''}"
-    return f"{by_rate}; by the longest lane {in_words(forecast.by_lane)} ({trip})"
+    return f"{by_rate}; by the longest key {in_words(forecast.by_lane)} ({trip})"
 
 
 def too_slow(outlook: Outlook) -> str:
-    """Why it is refused, and the cures."""
+    """Return why the plan is refused, and what to do."""
     told = "; ".join(
-        f"{counted(one.late, 'letter')} to {name_of(one.name)} ({forecasts(one, outlook.forecast(one))})"
+        f"{counted(one.late, 'message')} to {name_of(one.name)} ({forecasts(one, outlook.forecast(one))})"
         for one in outlook.late
     )
     name = outlook.dlq.name
     return (
-        f"{name}: its lanes are too long for their window. Before it is their turn, SQS drops {told}; "
-        f"it drops the oldest {_until(outlook.prospect)}. Let a lane go on as soon as the target took its letter "
-        f"(manage.py add_dlq {name} --advance accepted --confirm), have its consumers acknowledge "
-        f"(--outcome acknowledged), or keep the messages in PostgreSQL alone (--delete-when captured)."
+        f"{name}: some keys have too many messages for their window. SQS would delete {told} before they are sent; "
+        f"it deletes the oldest message {_until(outlook.prospect)}. Send a key's next message as soon as the target "
+        f"accepted the one before (manage.py add_dlq {name} --advance accepted --confirm), have consumers report "
+        f"outcomes (--outcome acknowledged), or keep messages in PostgreSQL only (--delete-when captured)."
     )
 
 
@@ -147,15 +149,11 @@ def _until(ahead: Prospect) -> str:
     if ahead.expires_at is None:
         return "never"
     left = (ahead.expires_at - ahead.now).total_seconds()
-    return f"in {in_words(left)}" if left > 0 else "now: its time is over"
-
-
-def _why(reason: str) -> str:
-    return ParkedReason(reason).sentence
+    return f"in {in_words(left)}" if left > 0 else "now"
 
 
 def plan_in_json(outlook: Outlook, new: int, refused: str) -> dict[str, Any]:
-    """The plan for programs; `run` is null where there is nothing to start."""
+    """Return the plan as JSON; `run` is null if there is nothing to start."""
     run = None if refused or outlook.nothing else outlook.run.name
     ahead = outlook.prospect
     total = ahead.letters + ahead.objected
@@ -205,9 +203,9 @@ def _target_in_json(one: Share, forecast: Forecast, outlook: Outlook) -> dict[st
 
 
 def came_to(run: str, dlq: DeadLetterQueue, tally: Tally, along: Mapping[str, Tally]) -> dict[str, Any]:
-    """What a run has come to, for programs: `captured` is the sum of what follows, failed attempts aside.
+    """Return the result as JSON; `captured` is the sum of the other counts, without failed attempts.
 
-    `along` has the same of each other run of the dlq that went along, by its name.
+    `along` has the results of the DLQ's other runs that were sent too, by name.
     """
     ends = {name: getattr(tally, name) for name in _ENDS}
     return {
@@ -232,49 +230,44 @@ def _ends(run: str | None, captured: int, *, waiting: int) -> dict[str, Any]:
 
 
 def progress(tally: Tally) -> str:
-    """What a run has come to, in one line."""
+    """Return the counts of a run in one line."""
     ends = [f"{getattr(tally, name):,} {words}" for name, words in _ENDS.items() if getattr(tally, name)]
     if tally.waiting:
-        ends.append(f"{tally.waiting:,} waiting")
+        ends.append(f"{tally.waiting:,} queued")
     if tally.awaiting:
-        ends.append(f"{tally.awaiting:,} sent, outcome not known yet")
+        ends.append(f"{tally.awaiting:,} awaiting outcome")
     if tally.failed_attempts:
-        ends.append(f"{counted(tally.failed_attempts, 'failed attempt')}")
-    return f"{counted(tally.letters, 'letter')}: {', '.join(ends)}" if tally.letters else "no letter"
+        ends.append(counted(tally.failed_attempts, "failed attempt"))
+    return f"{counted(tally.letters, 'message')}: {', '.join(ends)}" if tally.letters else "no messages"
 
 
 def end(run: str, dlq: str, own: Tally, along: Mapping[str, Tally]) -> Iterable[str]:
-    """What a run and those that went along came to, and what is left for a person."""
+    """Yield the results, and what needs review."""
     yield f"{run}: {progress(own)}."
     for name, other in along.items():
-        yield f"Along with it went {name}: {progress(other)}."
+        yield f"Sent with it: {name}: {progress(other)}."
     tally = together([own, *along.values()])
     if tally.held:
-        held = f"{counted(tally.held, 'letter')} of them {_verb(tally.held)}"
-        shown = f"manage.py redrive_status {dlq} shows it."
-        yield f"{held} behind a parked one or a rule, until a person decides about that: {shown}"
+        shown = f"manage.py redrive_status {dlq} shows which."
+        yield f"{counted(tally.held, 'message')} held by a parked message of the same key, or by a rule: {shown}"
     if tally.parked:
-        shown = f"manage.py release_parked {dlq} --reason WHY shows them; or the parking lot."
-        yield f"Parked letters wait for a person: {shown}"
+        shown = f"manage.py release_parked {dlq} --reason WHY shows them; or use the admin."
+        yield f"Parked messages need review: {shown}"
 
 
 def together(tallies: Iterable[Tally]) -> Tally:
-    """What several runs have come to."""
+    """Return the sum of several results."""
     every = list(tallies)
     return Tally(**{one.name: sum(getattr(tally, one.name) for tally in every) for one in fields(Tally)})
 
 
 def unfinished(tally: Tally) -> str:
-    """What has not come to an end: unsent, or sent and not known."""
-    parts = [(tally.waiting, "still to be sent"), (tally.awaiting, "sent, outcome not known yet")]
+    """Return the number of unfinished messages."""
+    parts = [(tally.waiting, "queued"), (tally.awaiting, "awaiting outcome")]
     told = ", ".join(f"{count:,} {what}" for count, what in parts if count)
-    return f"{counted(tally.open, 'letter')} {'is' if tally.open == 1 else 'are'} unfinished ({told})"
-
-
-def _verb(count: int) -> str:
-    return "waits" if count == 1 else "wait"
+    return f"{counted(tally.open, 'message')} unfinished ({told})"
 
 
 def counted(count: int, what: str) -> str:
-    """So many of something."""
+    """Return a count with its noun."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""What an examination found, and what it would change, for people and for programs."""
+"""Changes of an examination and the problems it found, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -12,22 +12,31 @@ OFF = "off"
 
 
 def lines(changes: Iterable[Difference], findings: Iterable[Finding], *, new: bool) -> Iterable[str]:
-    """All of it for people."""
-    for change in changes:
-        yield f"  {_change(change, new=new)}"
+    """Yield the changes and the problems."""
+    for one in changes:
+        before = "" if new or one.before is None else f"{one.before} -> "
+        yield f"  {one.about}.{one.field}: {before}{OFF if one.after is None else one.after}"
     for finding in findings:
         cure = f"\n          {finding.cure}" if finding.cure else ""
         yield f"  {finding.severity.upper():7} {finding.what}{cure}"
 
 
 def in_json(changes: Iterable[Difference], findings: Iterable[Finding]) -> dict[str, Any]:
-    """All of it for programs."""
+    """Return the changes and the problems."""
     return {
         "changes": [{"of": one.of, "field": one.field, "before": one.before, "after": one.after} for one in changes],
         "findings": [{"severity": one.severity.value, "what": one.what, "cure": one.cure} for one in findings],
     }
 
 
-def _change(one: Difference, *, new: bool) -> str:
-    before = "" if new or one.before is None else f"{one.before} -> "
-    return f"{one.about}.{one.field}: {before}{OFF if one.after is None else one.after}"
+def outcome(name: str, *, new: bool, changed: bool, acted: bool, verb: str = "added") -> str:
+    """Return what a command that adds or changes something did, or would do."""
+    if not new and not changed:
+        return f"{name}: nothing to change."
+    verb = verb if new else "changed"
+    return f"{name} is {verb}." if acted else f"This was a dry run: {name} is {verb} with --confirm."
+
+
+def fields_in_json(changes: Iterable[Difference]) -> list[dict[str, Any]]:
+    """Return the changed fields."""
+    return [{"field": one.field, "before": one.before, "after": one.after} for one in changes]

@@ -1,4 +1,4 @@
-"""What queues lack, and what was done to them, for people and for programs."""
+"""Differences of queues, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _ATTRIBUTES: Final = {
 
 
 def lines(looks: Iterable[Look]) -> Iterable[str]:
-    """Each queue, and below it what is other than wanted."""
+    """Yield each queue, and its differences."""
     for one in looks:
         yield f"{one.wanted.name}: {_state(one)}"
         yield from (f"  {line(each)}" for each in one.differences)
         if one.found is None and one.wanted.dlq:
-            yield f"  its messages die into {one.wanted.dlq} after {one.wanted.receives.value} receives"
+            yield f"  redrive policy to {one.wanted.dlq} after {one.wanted.receives.value} receives"
         if one.found is None and one.wanted.origins:
-            yield f"  messages of {', '.join(one.wanted.origins)} alone may die into it"
+            yield f"  redrive allow policy: only {', '.join(one.wanted.origins)}"
 
 
 def line(one: Difference) -> str:
-    """One difference."""
+    """Return one difference."""
     match one:
         case Missing():
-            return "to be made: " + ", ".join(
+            return "to be created: " + ", ".join(
                 f"{_ATTRIBUTES[name]} {value(name, text)}"
                 for name, text in one.attributes.items()
                 if name in _ATTRIBUTES
@@ -47,7 +47,7 @@ def line(one: Difference) -> str:
             return f"{_ATTRIBUTES[one.attribute]}: {_change(one)}"
         case Kept():
             is_, wanted = value(one.attribute, one.found), value(one.attribute, one.wanted)
-            return f"{_ATTRIBUTES[one.attribute]}: stays {is_}, not {wanted}: {one.why}"
+            return f"{_ATTRIBUTES[one.attribute]}: stays {is_}, instead of {wanted}: {one.why}"
         case Contradicts():
             return f"REFUSED {_ATTRIBUTES[one.attribute]}: {one.what}.\n          {one.cure}"
         case _:
@@ -55,15 +55,15 @@ def line(one: Difference) -> str:
 
 
 def done(step: Step) -> str:
-    """A step that was taken."""
+    """Return a step that was done."""
     return f"{step.name}: " + "; ".join(
-        "made" if isinstance(one, Missing) else f"{_ATTRIBUTES[one.attribute]} changed: {_change(one)}"
+        "created" if isinstance(one, Missing) else f"{_ATTRIBUTES[one.attribute]} changed: {_change(one)}"
         for one in step.done
     )
 
 
 def in_json(looks: Iterable[Look]) -> list[dict[str, Any]]:
-    """All of it for programs; values as SQS has them."""
+    """Return the differences as JSON, with values as in SQS."""
     return [
         {
             "queue": one.wanted.name,
@@ -75,7 +75,7 @@ def in_json(looks: Iterable[Look]) -> list[dict[str, Any]]:
 
 
 def value(attribute: str, text: str) -> str:
-    """An attribute's value, as people read it."""
+    """Return the value of an attribute as text."""
     if not text:
         return "none"
     match attribute:
@@ -85,13 +85,13 @@ def value(attribute: str, text: str) -> str:
             said = in_words(int(text)).removeprefix("about ")
         case queue_spec.REDRIVE:
             policy = json.loads(text)
-            said = f"into {policy['deadLetterTargetArn']} after {policy['maxReceiveCount']} receives"
+            said = f"to {policy['deadLetterTargetArn']} after {policy['maxReceiveCount']} receives"
         case queue_spec.ALLOW if text.startswith("{"):
-            said = f"by {', '.join(json.loads(text)['sourceQueueArns'])} alone"
+            said = f"only {', '.join(json.loads(text)['sourceQueueArns'])}"
         case queue_spec.BY_CONTENT | queue_spec.SSE:
             said = "on" if text == "true" else "off"
         case _:
-            said = {"allowAll": "by every queue", "byQueue": "by name"}.get(text, text)
+            said = {"allowAll": "all queues", "byQueue": "by name"}.get(text, text)
     return said
 
 

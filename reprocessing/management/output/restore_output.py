@@ -1,4 +1,4 @@
-"""What after_restore says, for people and for programs."""
+"""The state after a restore, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = ("finished", "unfinished", "unknown")
 
 
 def held(found: Hold) -> str:
-    """Since when, by whom, why, and what the backup was."""
+    """Return the time, author and reason of the hold, and the time of the backup."""
     return (
         f'Everything is held since {when(found.since)} by {found.by} ("{found.reason}"); PostgreSQL was restored to '
         f"{when(found.restored_to)}."
@@ -23,17 +23,16 @@ def held(found: Hold) -> str:
 
 
 def stands(found: Hold, asked: datetime) -> str:
-    """A hold that stood before was asked for again, with another time."""
+    """Return that a hold exists, with another time of the backup."""
     return (
-        f"Nothing was changed: {held(found)} --since {when(asked)} was not taken. The time is kept for people to read: "
-        "whatever it says, every letter that the database knows as unfinished is held, and decided about. Was it "
-        "mistyped, say so in the --reason of after_restore release. Was PostgreSQL restored once more, say "
-        "--again: all is to be decided anew."
+        f"Nothing was changed: {held(found)} --since {when(asked)} was ignored. The time is only for people: every "
+        "message that the database knows as unfinished is held. If it was mistyped, say so in the --reason of "
+        "after_restore release. If PostgreSQL was restored again, add --again: everything must be decided again."
     )
 
 
 def report(found: Hold, counts: Sequence[Count], undrained: Sequence[str]) -> Iterable[str]:
-    """What can be known, and what is to be done next."""
+    """Yield what is known, and the next step."""
     yield held(found)
     for dlq in sorted({one.dlq for one in counts}):
         yield f"{dlq}:"
@@ -44,34 +43,34 @@ def report(found: Hold, counts: Sequence[Count], undrained: Sequence[str]) -> It
                 yield from (f"      {one.n:,}: {Finding(one.finding).sentence}" for one in of_kind)
     if undrained:
         yield (
-            f"Not all is in sight yet in {', '.join(undrained)}: that takes a capture which begins after "
-            f"{when(found.in_sight_at)} and runs dry. Until then a copy may come to sight of a letter that was "
-            "captured after the backup, and sent: it is taken for new."
+            f"Messages may still be invisible in {', '.join(undrained)}, until a capture that begins after "
+            f"{when(found.in_sight_at)} empties it. Until then, a message that was captured after the backup and sent "
+            "may become visible, and would be captured as new."
         )
     if counts:
         yield (
-            "Any of these may have been sent since the backup: what is replayed may be sent twice, under the same "
-            "idempotency key. To decide, of all dlqs or of one: manage.py after_restore resolve --finished parked "
-            "--unfinished replay --unknown parked --reason WHY --confirm (delivered, parked or replay where finished; "
-            "replay or parked where unfinished or unknown)"
+            "Any of these may have been sent since the backup: replay may send it twice, with the same idempotency "
+            "key. To decide, for all DLQs or for one: manage.py after_restore resolve --finished parked --unfinished "
+            "replay --unknown parked --reason WHY --confirm (finished: delivered, parked or replay; unfinished and "
+            "unknown: replay or parked)"
         )
     else:
-        yield f"Nothing is undecided. {release(found, undrained)}"
+        yield f"Everything is decided. {release(found, undrained)}"
 
 
 def release(found: Hold, undrained: Sequence[str]) -> str:
-    """What ends the hold where nothing is undecided, and from when on."""
+    """Return how the hold ends, and when."""
     if not undrained:
-        return "To let everything go on: manage.py after_restore release --reason WHY --confirm"
+        return "To resume sending: manage.py after_restore release --reason WHY --confirm"
     return (
-        f"To let everything go on, when a capture of {', '.join(undrained)} that begins after "
-        f"{when(found.in_sight_at)} has run dry: manage.py after_restore release --reason WHY --confirm; sooner with "
-        "--early added, and what comes to sight later may be sent twice."
+        f"To resume sending, once a capture of {', '.join(undrained)} that begins after {when(found.in_sight_at)} has "
+        "emptied it: manage.py after_restore release --reason WHY --confirm; with --early, at once, and messages that "
+        "become visible later may be sent twice."
     )
 
 
 def in_json(found: Hold | None, counts: Sequence[Count], undrained: Sequence[str]) -> dict[str, Any]:
-    """The same for programs, without the letters."""
+    """Return the state as JSON, without messages."""
     said = found and {
         "since": found.since,
         "by": found.by,
@@ -86,7 +85,7 @@ def in_json(found: Hold | None, counts: Sequence[Count], undrained: Sequence[str
 
 
 def letter_in_json(one: Doubted) -> dict[str, Any]:
-    """One undecided letter, by its ids."""
+    """Return one undecided message, by its ids."""
     kind = Finding(one.finding).kind
     return {
         "dlq": one.dlq,

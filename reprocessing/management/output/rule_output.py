@@ -1,4 +1,4 @@
-"""Rules told: what would change, what they would do, and what those that hold have come to."""
+"""Rules: changes, previews and status, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reprocessing.management.console import when
-from reprocessing.management.output.drain_output import counted
+from reprocessing.management.output.drain_output import STATE_NAMES, counted
 from reprocessing.pipeline.routing.preview import Preview, Share
 from reprocessing.store.differences import Difference
 from reprocessing.store.routing.rules import Standing
@@ -15,7 +15,7 @@ OFF = "off"
 
 
 def changes(found: list[Difference]) -> Iterable[str]:
-    """Differences for people."""
+    """Yield the changes."""
     for one in found:
         if one.before is None and one.after is None:
             continue
@@ -25,47 +25,47 @@ def changes(found: list[Difference]) -> Iterable[str]:
 
 def _value(value: object) -> str:
     if isinstance(value, list):
-        return " and ".join(str(one) for one in value) or "every letter"
+        return " and ".join(str(one) for one in value) or "every message"
     return OFF if value is None else str(value)
 
 
 def shares(found: Preview, *, days: int) -> Iterable[str]:
-    """A preview for people."""
-    yield f"Of {counted(found.letters, 'letter')} captured in the last {counted(days, 'day')}:"
+    """Yield the preview."""
+    yield f"Of {counted(found.letters, 'message')} captured in the last {counted(days, 'day')}:"
     for one in found.shares:
         yield from _share(one)
     if len(found.shares) != 1:
-        yield f"  {counted(found.unmatched, 'letter')}: no rule matches"
+        yield f"  {counted(found.unmatched, 'message')}: no rule matches"
     if found.older:
-        yield f"  not asked about, though not finished: {counted(found.older, 'letter')} captured before; see --days"
+        yield f"  not evaluated: {counted(found.older, 'unfinished message')} captured before; see --days"
 
 
 def _share(one: Share) -> Iterable[str]:
     states = f" ({_states(one.would_act_on)})" if one.acts else ""
-    yield f"  {one.name} ({one.action}) would act on {counted(one.acts, 'letter')}{states}"
+    yield f"  {one.name} ({one.action}) would act on {counted(one.acts, 'message')}{states}"
     if one.matched_before:
-        yield f"    finished before: {counted(one.matched_before.total(), 'letter')} ({_states(one.matched_before)})"
+        yield f"    finished before: {counted(one.matched_before.total(), 'message')} ({_states(one.matched_before)})"
     if one.under_way:
-        yield f"    with their target, and asked about when they come back: {counted(one.under_way, 'letter')}"
+        yield f"    sent to their target, evaluated if they return: {counted(one.under_way, 'message')}"
     if one.objected:
-        yield f"    parked for another reason before it is asked: {counted(one.objected, 'letter')}"
+        yield f"    parked for another reason first: {counted(one.objected, 'message')}"
     if one.released:
-        yield f"    released from it, and let through: {counted(one.released, 'letter')}"
+        yield f"    released from it before: {counted(one.released, 'message')}"
     if one.taken_first:
         taken = ", ".join(f"{n:,} by {name}" for name, n in one.taken_first.most_common())
-        yield f"    matching, but taken first: {counted(one.taken_first.total(), 'letter')} ({taken})"
+        yield f"    matching, but an earlier rule decides: {counted(one.taken_first.total(), 'message')} ({taken})"
     if one.errs:
-        yield f"    cannot be asked about, and holds while they wait: {counted(one.errs, 'letter')} ({one.trouble})"
+        yield f"    cannot be evaluated, and are held: {counted(one.errs, 'message')} ({one.trouble})"
     if one.shown:
         yield f"    such as {', '.join(one.shown)}"
 
 
 def _states(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{n:,} {state}" for state, n in sorted(counts.items()))
+    return ", ".join(f"{n:,} {STATE_NAMES.get(state, state)}" for state, n in sorted(counts.items()))
 
 
 def in_json(found: Preview, *, days: int) -> dict[str, Any]:
-    """A preview for programs."""
+    """Return the preview as JSON."""
     return {
         "days": days,
         "letters": found.letters,
@@ -92,7 +92,7 @@ def in_json(found: Preview, *, days: int) -> dict[str, Any]:
 
 
 def of_rule(one: Standing) -> dict[str, Any]:
-    """A rule that holds, for programs."""
+    """Return an enabled rule as JSON."""
     return {
         "name": one.name,
         "action": one.action,
@@ -108,15 +108,14 @@ def of_rule(one: Standing) -> dict[str, Any]:
 
 
 def standing(rule: Mapping[str, Any]) -> Iterable[str]:
-    """The same for people."""
+    """Yield the lines of an enabled rule."""
     where = f" of {rule['dlq']}" if rule["dlq"] else ""
-    last = f", the last at {when(rule['last_hit_at'])}" if rule["last_hit_at"] else ""
-    stops = f"; {counted(rule['stopped'], 'letter')} stopped by it" if rule["stopped"] else ""
-    yield f"rule {rule['name']}{where} ({rule['action']}): {counted(rule['hits'], 'letter')} decided{last}{stops}"
+    last = f", last at {when(rule['last_hit_at'])}" if rule["last_hit_at"] else ""
+    stops = f"; {counted(rule['stopped'], 'message')} held by it" if rule["stopped"] else ""
+    yield f"rule {rule['name']}{where} ({rule['action']}): {counted(rule['hits'], 'message')} decided{last}{stops}"
     if rule["errs"]:
-        word = "ERRS" if rule["errs_too_often"] else "errs"
-        of = f"{rule['errs']:,} of {counted(rule['asked'] or 0, 'letter')}, which it holds"
-        yield f"  {word}: it could not be asked about {of}: {rule['trouble']}"
-        name = rule["name"]
-        yield f"  correct it: manage.py add_rule {name} --reason WHY shows it; or"
-        yield f"  disable it: manage.py disable_rule {name} --reason WHY --confirm"
+        word, name = "ERROR" if rule["errs_too_often"] else "error", rule["name"]
+        of = f"{rule['errs']:,} of {counted(rule['asked'] or 0, 'message')}, which it holds"
+        yield f"  {word}: it could not evaluate {of}: {rule['trouble']}"
+        yield f"  to correct it: manage.py add_rule {name} --reason WHY shows it; or"
+        yield f"  to disable it: manage.py disable_rule {name} --reason WHY --confirm"

@@ -1,4 +1,4 @@
-"""A run in words and in JSON: where it stands, who stopped it and why, how far it is, and when it will end."""
+"""A run as text and as JSON: state, progress, who stopped it and why, and its forecast."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from reprocessing.store.runs.progress import Left, Tally
 from reprocessing.store.safety import failed_answers
 from reprocessing.store.safety.failed_answers import Failing
 
-#: The last waves of a run that are told of; a standing run has many.
+#: Waves that are shown; a standing run has many.
 _WAVES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A run as it stands.
+    """The state of a run.
 
     Attributes:
-        waves: its last waves, the oldest first.
-        left: what has not come to an end, by target.
-        awaited: what its sent letters wait for, by target.
-        elsewhere: letters that it sent and that are in other runs by now; its tally has none of them.
-        spent: what SQS has charged for its sends and deletes, without the captures.
-        arrived: letters captured in its dlq since it began; None for one that beat feeds, which takes them.
-        failing: what most of its attempts that failed lately were answered.
+        waves: its last waves, oldest first.
+        left: unfinished messages, by target.
+        awaited: outcomes that sent messages wait for, by target.
+        elsewhere: messages that it sent and that are in other runs now; not part of its tally.
+        spent: cost of its sends and deletes, without captures.
+        arrived: messages captured in its DLQ since it began; None for a standing run, which sends them.
+        failing: the most frequent answer of its recent failed attempts.
     """
 
     run: Run
@@ -52,7 +52,7 @@ class Seen:
 
     @classmethod
     def look(cls, run: Run, *, count_lag: float, prices: Prices) -> Seen:
-        """Ask Postgres."""
+        """Read the state of a run."""
         awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag)
         known = pending_outcomes.known_in(awaited)
         return cls(
@@ -69,82 +69,76 @@ class Seen:
 
     @property
     def done(self) -> float:
-        """The share of its letters that have come to an end."""
+        """The share of its messages that are finished."""
         return 1 - self.tally.open / self.tally.letters if self.tally.letters else 1.0
 
     @property
     def seconds(self) -> float | None:
-        """The least time until it ends; None when that is not known.
+        """The least time until it ends.
 
-        So it is where it does not run, a breaker lets nothing go, or nothing by itself ends the wait for an outcome.
+        None if it is not running, a breaker is open, or a person must end the wait for an outcome.
         """
         shut = any(one.known_in is None or (one.letters and one.breaker != BreakerState.CLOSED) for one in self.left)
         if shut or self.run.state not in {RunState.RUNNING, RunState.PLANNED}:
             return None
         return max((one.seconds for one in self.left), default=0.0)
 
-    @property
-    def open_wave(self) -> Wave | None:
-        """The wave that it is in."""
-        return next((one for one in self.waves if one.settled_at is None), None)
-
 
 def lines(seen: Seen) -> Iterable[str]:
-    """A run for people."""
+    """Yield the lines of a run."""
     run, tally = seen.run, seen.tally
     yield f"{run.name}  ({run.dlq.name}, {run.kind}, {run.state})"
     if run.why:
         yield f"  {run.state:9} at {when(run.changed_at)} by {run.stopped_by}: {run.why}"
     if run.state == RunState.PAUSED:
-        yield f"  to go on  manage.py resume_run {run.name} --reason WHY --confirm"
+        yield f"  resume    manage.py resume_run {run.name} --reason WHY --confirm"
     begun = f", started {when(run.started_at)}" if run.started_at else ""
     yield f"  asked     by {run.asked_by or 'nobody'}{begun}"
     if run.selected is not None:
-        behind = f", {counted(run.behind or 0, 'letter')} behind" if run.behind else ""
-        yield f"  selected  {counted(run.selected, 'letter')}{behind}"
-    ended = f" ({tally.percent} % at an end)" if tally.letters else ""
-    yield f"  letters   {drain_output.progress(tally)}{ended}"
+        behind = f", {counted(run.behind or 0, 'message')} behind" if run.behind else ""
+        yield f"  selected  {counted(run.selected, 'message')}{behind}"
+    ended = f" ({tally.percent} % finished)" if tally.letters else ""
+    yield f"  messages  {drain_output.progress(tally)}{ended}"
     if seen.elsewhere:
-        moved = f"{counted(seen.elsewhere, 'letter')} that it sent"
-        yield f"            {moved} {'is' if seen.elsewhere == 1 else 'are'} in other runs by now"
+        yield f"            {counted(seen.elsewhere, 'message')} that it sent, now in other runs"
     if seen.failing:
-        yield f"  failing   {seen.failing.answer}, {counted(seen.failing.attempts, 'attempt')} lately"
+        yield f"  failing   {seen.failing.answer}, {counted(seen.failing.attempts, 'attempt')} recently"
     if seen.waves:
         yield "  waves     " + "; ".join(map(_wave, seen.waves))
     yield from _forecast(seen)
     if seen.spent.most:
-        yield f"  cost      so far {cost_in_words(seen.spent)}, for sends and deletes; captures serve all of the dlq"
+        yield f"  cost      so far {cost_in_words(seen.spent)}, for sends and deletes, without captures"
     if seen.arrived:
-        yield f"  meanwhile {counted(seen.arrived, 'letter')} more captured in {run.dlq.name}; not part of this run"
+        yield f"  since     {counted(seen.arrived, 'message')} more captured in {run.dlq.name}; not part of this run"
 
 
 def _wave(one: Wave) -> str:
     size = "all" if one.size is None else f"{one.size:,}"
     if one.settled_at is None:
-        return f"{size} (under way)"
-    return f"{size} ({one.touched or 0:,} touched, {one.failed or 0:,} failed)"
+        return f"{size} (in progress)"
+    return f"{size} ({one.touched or 0:,} sent, {one.failed or 0:,} failed)"
 
 
 def _forecast(seen: Seen) -> Iterable[str]:
     for one in seen.left:
         if not one.letters:
             continue
-        rate = "no limit of rate" if one.rate is None else f"{one.rate * one.ramp:g} of {one.rate:g} letters/s now"
+        rate = "no rate limit" if one.rate is None else f"{one.rate * one.ramp:g} of {one.rate:g} messages/s now"
         shut = "" if one.breaker == BreakerState.CLOSED else f", its breaker is {one.breaker}"
-        yield f"  to {one.name.rpartition(':')[2]}: {counted(one.letters, 'letter')} to be sent, {rate}{shut}"
+        yield f"  to {one.name.rpartition(':')[2]}: {counted(one.letters, 'message')} to be sent, {rate}{shut}"
     for sent in seen.awaited:
-        letters = f"{counted(sent.unsettled, 'letter')} sent to {name_of(sent.target)}"
-        yield f"  awaits    {letters}: {pending_outcomes.in_words(sent)}"
+        messages = f"{counted(sent.unsettled, 'message')} sent to {name_of(sent.target)}"
+        yield f"  awaits    {messages}: {pending_outcomes.in_words(sent)}"
     if seen.seconds is None or not seen.tally.under_way:
         return
     if seen.tally.waiting:
-        yield f"  ends      in {in_words(seen.seconds)}, if nothing fails and its rate goes on climbing"
+        yield f"  ends      in {in_words(seen.seconds)}, if nothing fails and the rate keeps ramping up"
     else:
-        yield f"  ends      all are sent; what became of the last is known in {in_words(seen.seconds)} at the earliest"
+        yield f"  ends      all are sent; the last outcome is known in {in_words(seen.seconds)} at the earliest"
 
 
 def in_json(seen: Seen) -> dict[str, Any]:
-    """A run for programs."""
+    """Return a run as JSON."""
     run, tally = seen.run, seen.tally
     ends = drain_output.came_to(run.name, run.dlq, tally, {})
     named = ("run", "dlq", "captured", "delivered", "presumed", "parked", "closed_as_duplicate", "discarded", "held")

@@ -1,4 +1,4 @@
-"""What `redrive_status` found, as people read it."""
+"""The status as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.domain.message.safe_text import visible
 from reprocessing.domain.runs.forecast import in_words
 from reprocessing.management.console import when
 from reprocessing.management.output import rule_output, safety_output
-from reprocessing.management.output.drain_output import counted, refired
+from reprocessing.management.output.drain_output import STATE_NAMES, counted, refired
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 
@@ -22,22 +22,22 @@ Told = dict[str, Any]
 
 
 def screen(found: Told) -> Iterable[str]:
-    """The same for people, line by line."""
+    """Yield the lines of the status."""
     yield f"{when(found['now'])}"
     if found["held_after_restore"]:
         yield f"EVERYTHING IS HELD {_stopped(found['stopped'])}: PostgreSQL was restored from a backup."
-        yield "  nothing is sent; manage.py after_restore report tells what is known, resolve and release end it"
+        yield "  nothing is sent until after_restore resolve and release; see: manage.py after_restore report"
     elif found["stopped"]:
         resume = "manage.py resume_redrive --all --reason WHY --confirm"
-        yield f"EVERYTHING IS STOPPED {_stopped(found['stopped'])}: nothing is sent. To lift it: {resume}"
+        yield f"EVERYTHING IS STOPPED {_stopped(found['stopped'])}: nothing is sent. To resume: {resume}"
     if not found["dlqs"]:
-        yield "No dlq has been added yet. Add one: manage.py add_dlq NAME --url URL --confirm"
+        yield "No DLQ has been added yet. Add one: manage.py add_dlq NAME --url URL --confirm"
     for dlq in found["dlqs"]:
         yield ""
         yield from _dlq(dlq, found)
     if found["polling"] and found["dlqs"]:
         yield ""
-        yield f"Waiting alone costs about {_waiting(found['polling'])}"
+        yield f"Polling costs about {_waiting(found['polling'])}"
     if found["rules"]:
         yield ""
     for rule in found["rules"]:
@@ -51,20 +51,20 @@ def _dlq(dlq: Told, found: Told) -> Iterable[str]:
     yield f"{dlq['name']}  ({dlq['mode']}{schedule}{following})"
     if dlq["stopped"]:
         resume = f"manage.py resume_redrive {dlq['name']} --reason WHY --confirm"
-        yield f"  STOPPED {_stopped(dlq['stopped'])}: nothing is sent. To lift it: {resume}"
+        yield f"  STOPPED {_stopped(dlq['stopped'])}: nothing is sent. To resume: {resume}"
     yield from _ailments(dlq, found)
     yield f"  in SQS    {_depth(dlq)}"
-    yield f"  letters   {_counts(dlq['letters'])}"
+    yield f"  messages  {_counts(dlq['letters'])}"
     if dlq["known"]:
         yield f"  known     {_counts(dlq['known'])}"
     if dlq["parked"]:
         yield "  parked    " + "; ".join(f"{n}: {ParkedReason(why).sentence}" for why, n in dlq["parked"].items())
     if dlq["oldest"]:
-        expiry = f"; the dlq drops its first copy {_in(dlq['expires_in_seconds'])}" if dlq["expires"] else ""
+        expiry = f"; SQS deletes it {_in(dlq['expires_in_seconds'])}" if dlq["expires"] else ""
         yield f"  oldest    unfinished, sent first {in_words(dlq['oldest_age_seconds'])} ago{expiry}"
     for waiting in dlq["waiting"]:
         due = f" (from {when(due_at)} on)" if (due_at := waiting["due_at"]) and due_at > now else ""
-        yield f"  waiting   {counted(waiting['lanes'], 'lane')}: {waiting['why']}{due}"
+        yield f"  waiting   {counted(waiting['lanes'], 'ordering key')}: {waiting['why']}{due}"
     for target in dlq["targets"]:
         yield from _target(target, now)
     for run in dlq["runs"]:
@@ -73,23 +73,23 @@ def _dlq(dlq: Told, found: Told) -> Iterable[str]:
         yield f"  run       {which} is {_stands(run)}"
         if run["why"]:
             yield f"            {run['why']}"
-        if (asked := run["aws_requests"]) and asked["most"]:  # of a large run show_runs tells it
-            yield f"            so far {cost_in_words(Cost(**asked))}, for its sends and deletes"
+        if (asked := run["aws_requests"]) and asked["most"]:  # for large runs, see show_runs
+            yield f"            cost so far {cost_in_words(Cost(**asked))}, for sends and deletes"
     yield f"  capture   {_capture(dlq['capture'])}"
 
 
 def _ailments(dlq: Told, found: Told) -> Iterable[str]:
-    """Who is missing of those that redrive it by themselves; what its queue ails; why attempts fail."""
+    """Yield what is missing in mode automatic, problems of the queue, and why attempts fail."""
     if dlq["mode"] == Mode.AUTOMATIC:
         yield from (f"  MISSING   {one}" for one in found["missing"])
     yield from (f"  {one:9} {dlq[one]}" for one in ("native", "trouble") if dlq[one])
     if failing := dlq["failing"]:
-        yield f"  failing   {failing['answer']}, {counted(failing['attempts'], 'attempt')} lately"
+        yield f"  failing   {failing['answer']}, {counted(failing['attempts'], 'attempt')} recently"
 
 
 def _target(target: Told, now: datetime) -> Iterable[str]:
-    rate = "no limit of rate" if target["rate"] is None else f"{target['rate']:g} letters/s"
-    unsettled = f", {target['unsettled']} sent and not settled" if target["unsettled"] else ""
+    rate = "no rate limit" if target["rate"] is None else f"{target['rate']:g} messages/s"
+    unsettled = f", {target['unsettled']} sent without outcome yet" if target["unsettled"] else ""
     origin, to = name_of(target["origin"]), name_of(target["target"])
     way = origin if target["origin"] == target["target"] else f"{origin} \N{RIGHTWARDS ARROW} {to}"
     yield f"  target    {way}: outcome {target['outcome']}, {rate}{unsettled}"
@@ -106,24 +106,23 @@ def _target(target: Told, now: datetime) -> Iterable[str]:
 
 
 def _stands(run: Told) -> str:
-    """Where a run stands; a drain of which nothing is left runs until beat, or the next drain, looks at it."""
+    """Return the state of a run. A drain with nothing left runs until beat, or the next drain, finishes it."""
     if (run["kind"], run["state"], run["unfinished"]) == (RunKind.DRAIN, RunState.RUNNING, 0):
-        return "at its end: beat finishes it"
-    return f"{run['state']}: {counted(run['unfinished'], 'letter')} unfinished{_wave(run['wave'])}"
+        return "done: beat finishes it"
+    return f"{run['state']}: {counted(run['unfinished'], 'message')} unfinished{_wave(run['wave'])}"
 
 
 def _wave(wave: Told | None) -> str:
     if wave is None:
         return ""
-    if wave["size"] is None:
-        return f"; in its last wave, {counted(wave['touched'], 'letter')} sent"
-    return f"; in a wave of {wave['size']:,}, {counted(wave['touched'], 'letter')} sent"
+    size = "the last wave" if wave["size"] is None else f"a wave of {wave['size']:,}"
+    return f"; in {size}, {counted(wave['touched'], 'message')} sent"
 
 
 def _waiting(polling: Told) -> str:
     day = polling["a_day"]
     price = f"${day['least_price']:,.2f}"
-    return f"{polling['requests_a_second']:.1f} AWS requests a second, {day['least']:,} a day, {price}."
+    return f"{polling['requests_a_second']:.1f} AWS requests/s, {day['least']:,} a day, {price}."
 
 
 def _stopped(stop: Told) -> str:
@@ -132,34 +131,33 @@ def _stopped(stop: Told) -> str:
 
 def _depth(dlq: Told) -> str:
     depth, copies = dlq["depth"], dlq["copies"]
-    said = "never asked"
+    said = "not read yet"
     if depth["at"]:
         said = f"about {depth['visible']} visible, {depth['in_flight']} in flight at {when(depth['at'])}"
-    held = "1 copy" if copies["held"] == 1 else f"{copies['held']:,} copies"
-    return f"{said}; {held} held, {copies['to_delete']:,} to be deleted"
+    return f"{said}; {copies['held']:,} held in the DLQ, {copies['to_delete']:,} to be deleted"
 
 
 def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{n} {state}" for state, n in counts.items() if n) or "none"
+    return ", ".join(f"{n} {STATE_NAMES.get(state, state)}" for state, n in counts.items() if n) or "none"
 
 
 def _in(seconds: float) -> str:
-    return f"in {in_words(seconds)}" if seconds > 0 else "now: its time is over"
+    return f"in {in_words(seconds)}" if seconds > 0 else "now"
 
 
 def _capture(capture: Told) -> str:
-    said = f"the last clean one that ran dry began {when(capture['last_clean'])}"
+    said = f"the last clean one that emptied the DLQ began {when(capture['last_clean'])}"
     if capture["under_way_until"]:
-        return f"under way; {said}"
+        return f"running; {said}"
     if capture["unclean_until"]:
-        return f"{said}; one ended uncleanly, so none counts before {when(capture['unclean_until'])}"
+        return f"{said}; one was interrupted, so none is clean before {when(capture['unclean_until'])}"
     return said
 
 
 def letter(found: Told) -> Iterable[str]:
-    """One letter, line by line. What consumers' messages quote is for those who may see payloads, in the admin."""
+    """Yield the lines of one message. Texts of consumers may quote payloads, so only the admin shows them."""
     since = f", since {when(found['since'])}" if found["since"] else ""
-    yield f"{found['message_id']}  of {found['dlq']}: {found['state']}"
+    yield f"{found['message_id']}  of {found['dlq']}: {STATE_NAMES.get(found['state'], found['state'])}"
     yield f"  {found['sentence']} ({found['how']}{since})"
     yield f"  redrive id  {found['redrive_id']}, {counted(found['attempts'], 'attempt')}"
     if found["sequence"]:
@@ -167,4 +165,4 @@ def letter(found: Told) -> Iterable[str]:
     for said in found["said"]:
         who = said["by"] or "a consumer in this database"
         why = ", ".join(one for one in (said["type"], said["fingerprint"]) if one)
-        yield f"  said        {said['verdict']} at {when(said['at'])} by {who}{f': {why}' if why else ''}"
+        yield f"  reported    {said['verdict']} at {when(said['at'])} by {who}{f': {why}' if why else ''}"

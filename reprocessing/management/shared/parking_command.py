@@ -1,4 +1,4 @@
-"""What release_parked, discard_parked and restore_discarded share: which letters are meant, exactly, and their fate."""
+"""What release_parked, discard_parked and restore_discarded share: an exact selection of messages."""
 
 from __future__ import annotations
 
@@ -16,25 +16,17 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Count
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.management.arguments import add_change, add_name, whoever_is_here, whole
 from reprocessing.management.command_line import DOCUMENTED
-from reprocessing.management.console import (
-    Console,
-    add_confirm,
-    add_json,
-    add_name,
-    add_person,
-    find,
-    when,
-    whoever_is_here,
-    whole,
-)
+from reprocessing.management.console import Console, find, when
+from reprocessing.management.shared.progress import Pace, Telling
 from reprocessing.models import DeadLetter, DeadLetterQueue
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.store.ordering import lanes
 
-#: Letters that are decided about in one transaction.
+#: Messages of one transaction.
 GROUP = 500
-#: Letters of each reason that are shown.
+#: Examples of each reason.
 _SHOWN = 3
 _LENGTH = re.compile(r"(\d{1,9})([smhd]?)", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -46,7 +38,7 @@ _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """A parked letter, or one that was, as it was seen; none of its bytes. `reason`: empty once it is discarded."""
+    """A parked or discarded message, without its bytes. `reason` is empty once it is discarded."""
 
     id: int
     message_id: str
@@ -57,42 +49,36 @@ class Parked:
 
 @dataclass(slots=True)
 class Decided:
-    """What became of a selection; why letters were left alone, by message id."""
+    """The result for a selection; reasons of refusals by message id."""
 
     done: list[int] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
 
 
 class ParkingCommand(Console):
-    """A decision about parked letters."""
+    """Decides about parked messages."""
 
-    deed: ClassVar[str]  #: as in "12 letters are released"
+    deed: ClassVar[str]  #: as in "12 messages are released"
     act: ClassVar[Callable[..., Reviewed]]
-    state: ClassVar[LetterState] = LetterState.PARKED  #: of the letters that it is about
+    state: ClassVar[LetterState] = LetterState.PARKED  #: of the messages that may be selected
 
     def add_arguments(self, parser: CommandParser) -> None:  # noqa: D102  Django's own
         add_name(parser)
         if self.state is LetterState.PARKED:
             parser.add_argument(
-                "--parked-for", action="append", choices=[one.value for one in ParkedReason], metavar="CODE",
-                help="parked for this; may be given several times: " + ", ".join(ParkedReason),
+                "--parked-for", action="append", choices=[reason.value for reason in ParkedReason], metavar="CODE",
+                help=f"messages parked for this reason; repeatable: {', '.join(ParkedReason)}",
             )  # fmt: skip
-        parser.add_argument("--key", metavar="K", help="of this ordering key")
-        parser.add_argument(
-            "--message-id", action="append", metavar="ID", help="this letter; may be given several times"
-        )
+        parser.add_argument("--key", metavar="K", help="messages of this ordering key")
+        parser.add_argument("--message-id", action="append", metavar="ID", help="this message; repeatable")
         parser.add_argument(
             "--older-than", type=length, metavar="AGE", help=f"{self.state} for longer than this: 90s, 30m, 12h, 7d"
         )
+        parser.add_argument("--limit", type=whole(1), metavar="N", help="at most N messages, oldest first")
         parser.add_argument(
-            "--limit", type=whole(1), metavar="N", help=f"so many at most, the longest {self.state} first"
+            "--selection", type=selection, metavar="MARK", help="exactly the messages of the dry run that showed MARK"
         )
-        parser.add_argument(
-            "--selection", type=selection, metavar="MARK", help="exactly the letters of a dry run, which tells the mark"
-        )
-        add_person(parser)
-        add_confirm(parser)
-        add_json(parser)
+        add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:  # noqa: D102  the base's own
         dlq = find(options["name"])
@@ -101,8 +87,8 @@ class ParkingCommand(Console):
         mark = mark_of(chosen)
         if options["selection"] not in {None, mark}:
             raise CommandError(
-                f"Nothing was done: of the letters that were shown, some are no longer {self.state}, or are so anew. "
-                "Leave out --confirm and --selection, and look again."
+                f"Nothing was done: some messages of the dry run are no longer {self.state}, or {self.state} again. "
+                "To see the messages of now, leave out --confirm and --selection."
             )
         decided = self.decide(chosen, options, how) if options["confirm"] else Decided()
         if options["json"]:
@@ -114,28 +100,28 @@ class ParkingCommand(Console):
         if decided.refused:
             raise CommandError(f"{len(decided.refused):,} of {len(chosen):,} are not {self.deed}: see above why.")
 
-    def how(self, options: dict[str, Any]) -> dict[str, Any]:
-        """What the deed is done with beside who and why, by the names of its arguments."""
-        del options
+    def how(self, options: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Return further arguments of `act`."""
         return {}
 
-    def how_said(self, options: dict[str, Any]) -> list[str]:
-        """The same, as it is said on the command line."""
-        del options
+    def how_said(self, options: dict[str, Any]) -> list[str]:  # noqa: ARG002
+        """Return the options that `how` reads."""
         return []
 
     def decide(self, chosen: Sequence[Parked], options: dict[str, Any], how: dict[str, Any]) -> Decided:
-        """Act on these letters, group by group; each group is done or not done as a whole."""
-        decided = Decided()
+        """Act on these messages, a group per transaction."""
+        decided, pace, telling = Decided(), Pace(), Telling(self.stderr)
         for first in range(0, len(chosen), GROUP):
             ids = {one.id: one.message_id for one in chosen[first : first + GROUP]}
             reviewed = type(self).act(list(ids), by=options["by"], reason=options["reason"], **how)
             decided.done += reviewed.done
             decided.refused |= {ids[letter]: why for letter, why in reviewed.refused.items()}
+            past = first + len(ids)
+            telling.seldom(lambda: f"{past:,} of {len(chosen):,} messages{pace.of(past, len(chosen) - past)}")  # noqa: B023
         return decided
 
     def told(self, chosen: Sequence[Parked], decided: Decided, options: dict[str, Any], mark: str) -> Iterable[str]:
-        """What was done, or how to do it."""
+        """Yield what was done, or the command that does it."""
         if not chosen:
             return
         if not options["confirm"]:
@@ -146,13 +132,12 @@ class ParkingCommand(Console):
         yield from left_alone(decided)
         yield from self.after(decided)
 
-    def after(self, decided: Decided) -> Iterable[str]:
-        """What follows from it."""
-        del decided
+    def after(self, decided: Decided) -> Iterable[str]:  # noqa: ARG002
+        """Yield the next steps."""
         return ()
 
     def acting(self, options: dict[str, Any], mark: str) -> str:
-        """The same command, as it acts."""
+        """Return the command that acts on this selection."""
         given = [DOCUMENTED, type(self).__module__.rpartition(".")[2], options["name"], *filters(options)]
         if options["limit"] is not None:
             given += ["--limit", str(options["limit"])]
@@ -163,7 +148,7 @@ class ParkingCommand(Console):
     def in_json(
         self, dlq: DeadLetterQueue, chosen: Sequence[Parked], decided: Decided, options: dict[str, Any], mark: str
     ) -> dict[str, Any]:
-        """The same for programs."""
+        """Return the result as JSON."""
         return {
             "dlq": dlq.name,
             "dry_run": not options["confirm"],
@@ -176,7 +161,7 @@ class ParkingCommand(Console):
 
 
 def select(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> list[Parked]:
-    """The letters of this state that are meant, as they are now; the longest so first."""
+    """Return the messages that match, oldest first."""
     found = DeadLetter.objects.filter(dlq=dlq, state=state.value)
     if options.get("parked_for"):
         found = found.filter(reason__in=options["parked_for"])
@@ -186,7 +171,7 @@ def select(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) ->
         found = found.filter(message_id__in=options["message_id"])
     if options["older_than"] is not None:
         found = found.filter(finished_at__lt=lanes.clock() - options["older_than"])
-    if options["selection"] is not None:  # what was parked since then was not shown
+    if options["selection"] is not None:  # messages parked later were not shown
         found = found.filter(finished_at__lte=_EPOCH + int(options["selection"].partition("-")[0]) * _MICROSECOND)
     limit: int | None = options["limit"]
     fields = ("pk", "message_id", "ordering_key", "reason", "finished_at")
@@ -194,7 +179,7 @@ def select(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) ->
 
 
 def filters(options: dict[str, Any]) -> list[str]:
-    """What narrows the choice, as it is said on the command line."""
+    """Return the options that narrow the selection."""
     given: list[str] = []
     for name in ("parked_for", "message_id"):
         given += [part for value in options.get(name) or () for part in (f"--{name.replace('_', '-')}", value)]
@@ -206,11 +191,11 @@ def filters(options: dict[str, Any]) -> list[str]:
 
 
 def in_shell(given: Iterable[str]) -> str:
-    """Words as a shell reads them; of what cannot be seen, which might act on a terminal, the bytes as numbers."""
-    return " ".join(shlex.quote(one) if one.isprintable() else f"$'{_numbered(one)}'" for one in given)
+    """Return words quoted for a shell, with invisible characters as escaped bytes."""
+    return " ".join(shlex.quote(one) if one.isprintable() else f"$'{_escaped(one)}'" for one in given)
 
 
-def _numbered(text: str) -> str:
+def _escaped(text: str) -> str:
     known = {"\\": r"\\", "'": r"\'"}
     return "".join(
         known.get(one, one) if one.isprintable() else "".join(f"\\x{byte:02x}" for byte in one.encode()) for one in text
@@ -218,34 +203,33 @@ def _numbered(text: str) -> str:
 
 
 def missed(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> str:
-    """That the filters meant no letter, and what to check."""
+    """Return that no message matched, and which messages there are."""
     there = DeadLetter.objects.filter(dlq=dlq, state=state.value).order_by("reason").values_list("reason")
-    kinds = ", ".join(f"{n:,} {reason}".strip() for reason, n in there.annotate(n=Count("pk"))) or "no letter at all"
+    kinds = ", ".join(f"{n:,} {reason}".strip() for reason, n in there.annotate(n=Count("pk"))) or "no messages"
     return (
-        f"No {state} letter of {dlq.name} has all of: {in_shell(filters(options))}. {state.capitalize()} there: "
-        f"{kinds}. Keys and message ids are compared letter by letter; leave a filter out, and a dry run shows which "
-        "letters there are."
+        f"No {state} message of {dlq.name} matches {in_shell(filters(options))}. {state.capitalize()} there: {kinds}. "
+        "Keys and message ids must match exactly. To list messages, leave out a filter and --confirm."
     )
 
 
 def mark_of(chosen: Sequence[Parked]) -> str:
-    """A short mark of exactly these letters: since when the last of them is parked, and a digest of all."""
+    """Return a short mark of exactly these messages: the time of the newest, and a digest."""
     newest = max((one.since for one in chosen), default=_EPOCH)
     each = sorted(f"{one.id}@{(one.since - _EPOCH) // _MICROSECOND}" for one in chosen)
     return f"{(newest - _EPOCH) // _MICROSECOND}-{hashlib.sha256(' '.join(each).encode()).hexdigest()[:16]}"
 
 
 def selection(text: str) -> str:
-    """The type of an argument that is a selection's mark."""
+    """Read the mark of a selection."""
     if not _MARK.fullmatch(text):
-        raise ArgumentTypeError(f"{text!r} is no mark of a selection; a dry run tells one")
+        raise ArgumentTypeError(f"{text!r} is not the mark of a selection. Copy it from a dry run")
     return text
 
 
 def shown(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[Parked]) -> Iterable[str]:
-    """How many they are, why they were parked, and some of each."""
-    meant = "letter is" if len(chosen) == 1 else "letters are"
-    yield f"{dlq.name}: {len(chosen):,} {state} {meant} meant{':' if chosen else '.'}"
+    """Yield the number of messages, their reasons, and examples."""
+    found = f"{len(chosen):,} {state} {'message matches' if len(chosen) == 1 else 'messages match'}"
+    yield f"{dlq.name}: {found}{':' if chosen else '.'}"
     for reason, count in Counter(one.reason for one in chosen).most_common():
         if reason:
             yield f"  {count:,} parked because: {ParkedReason(reason).sentence} (--parked-for {reason})"
@@ -258,24 +242,20 @@ def shown(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[Parked]) ->
 
 
 def left_alone(decided: Decided) -> Iterable[str]:
-    """What somebody else decided meanwhile, or cannot be done."""
+    """Yield the reasons of refusals, with examples."""
     for why, count in Counter(decided.refused.values()).most_common():
         examples = [letter for letter, said in decided.refused.items() if said == why][:_SHOWN]
-        yield f"{count:,} left alone, since {why}: {', '.join(examples)}{' …' if count > _SHOWN else ''}"
+        yield f"{count:,} refused, since {why}: {', '.join(examples)}{' …' if count > _SHOWN else ''}"
 
 
 def length(text: str) -> timedelta:
-    """The type of an argument that is a length of time."""
+    """Read a duration."""
     found = _LENGTH.fullmatch(text)
-    if not found:
-        raise ArgumentTypeError(f"{text!r} is no length of time; 90s, 30m, 12h and 7d are")
-    seconds = int(found[1]) * _SECONDS[found[2]]
+    seconds = int(found[1]) * _SECONDS[found[2]] if found else _LONGEST + 1
     if seconds > _LONGEST:
-        raise ArgumentTypeError(f"{text!r} is too long: nothing is as old as that")
+        raise ArgumentTypeError(f"{text!r} is not a duration of at most 100 years. Examples: 90s, 30m, 12h, 7d")
     return timedelta(seconds=seconds)
 
 
 def _short(key: str) -> str:
-    """A key as it can be printed on one line."""
-    cut = key if len(key) <= _LONGEST_KEY_SHOWN else f"{key[:_LONGEST_KEY_SHOWN]}…"
-    return repr(cut)
+    return repr(key if len(key) <= _LONGEST_KEY_SHOWN else f"{key[:_LONGEST_KEY_SHOWN]}…")

@@ -1,4 +1,4 @@
-"""The line of progress that a drain tells again and again: how far it is, and why nothing moves where nothing does."""
+"""One line of progress of a drain: counts, rate, time left, and what messages wait for."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.gateways.sqs import QueueAddress, depth
 from reprocessing.management.console import when
 from reprocessing.management.output import drain_output
+from reprocessing.management.shared.progress import Pace
 from reprocessing.management.shared.stops_in_words import stop_of
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.pipeline.runs import forecast_plan
@@ -21,41 +22,39 @@ from reprocessing.store.runs.progress import Tally
 from reprocessing.store.safety import failed_answers
 
 
-def line(dlq: DeadLetterQueue, tally: Tally) -> str:
-    """A line of progress, and why nothing moves where nothing can: first that nobody consumes a target, if so."""
+def line(dlq: DeadLetterQueue, tally: Tally, pace: Pace | None = None) -> str:
+    """Return the line; a target that nobody consumes comes first among the reasons."""
+    speed = pace.of(tally.letters - tally.open, tally.open) if pace else ""
     lag = conf.current().count_lag.total_seconds()
     sent = pending_outcomes.of_targets(dlq.pk, count_lag=lag) if tally.awaiting else []
     unconsumed = [one for one in sent if pending_outcomes.is_never_empty(one)]
     reasons: Sequence[str] = [*_waits(unconsumed), stop_of(dlq)]
     if tally.waiting:
-        reasons = [
-            *reasons,
-            _failing(dlq),
-            _next_attempt(dlq),
-            *map(drain_output.waits_for, forecast_plan.paused(dlq)),
-            *_held_back(dlq),
-        ]
+        paused = map(drain_output.waits_for, forecast_plan.paused(dlq))
+        reasons = [*reasons, _failing(dlq), _next_attempt(dlq), *paused, *_held_back(dlq)]
     reasons = [*reasons, *_waits([one for one in sent if one not in unconsumed])]
-    return " ".join([f"{drain_output.progress(tally)}.", *filter(None, reasons)])
+    return " ".join([f"{drain_output.progress(tally)}{speed}.", *filter(None, reasons)])
 
 
 def _held_back(dlq: DeadLetterQueue) -> list[str]:
-    """What holds lanes back now, each reason once: a wave, a breaker, a target's health, a rule, a rate."""
+    """Return what ordering keys wait for: a wave, a breaker, a health check, a rule, a rate; each reason once."""
     reasons: Counter[str] = Counter()
     for one in dlq_status.lanes(dlq.pk):
         if one.why and one.phase in {LanePhase.READY, LanePhase.HELD}:
             reasons[one.why] += one.n
-    return [f"{drain_output.counted(lanes, 'lane')}: {why}." for why, lanes in reasons.items()]
+    return [f"{drain_output.counted(lanes, 'ordering key')}: {why}." for why, lanes in reasons.items()]
 
 
 def _failing(dlq: DeadLetterQueue) -> str:
-    """What most of the attempts that failed lately were answered; empty where none did."""
+    """Return the most frequent answer of recent failed attempts, or an empty text."""
     found = failed_answers.of_dlqs(dlq.pk).get(dlq.pk)
-    return f"Attempts fail: {found.answer}, {drain_output.counted(found.attempts, 'attempt')} lately." if found else ""
+    return (
+        f"Attempts fail: {found.answer}, {drain_output.counted(found.attempts, 'attempt')} recently." if found else ""
+    )
 
 
 def _next_attempt(dlq: DeadLetterQueue) -> str:
-    """When the first lane's rest is over; empty where one is due or at work already."""
+    """Return when the first backoff is over; empty if something is due or in progress."""
     busy = [one for one in dlq_status.lanes(dlq.pk) if one.phase in {LanePhase.READY, LanePhase.LEASED}]
     if any(one.due or one.phase == LanePhase.LEASED for one in busy):
         return ""
@@ -68,18 +67,18 @@ def _waits(some: Sequence[Expectation]) -> list[str]:
 
 
 def _wait(one: Expectation) -> str:
-    """What the outcomes of a target's letters wait for, and whether that comes by itself."""
+    """Return what the outcomes of a target's messages wait for."""
     awaited = pending_outcomes.in_words(one)
     if not awaited:
         return ""
     target = Target.objects.get(pk=one.target_id)
     name = str(target)
     if awaited.startswith("nothing"):
-        return f"Outcomes of letters sent to {name} wait for {awaited}. The wait has no end by itself."
+        return f"Outcomes of messages sent to {name} wait for {awaited}. This does not end by itself."
     if not pending_outcomes.is_never_empty(one):
-        return f"Outcomes of letters sent to {name} wait for: {awaited}."
-    asked = "; is its consumer running? The wait has no end by itself" if pending_outcomes.is_long(one) else ""
-    return f"Outcomes wait: {awaited}{_visible(target)}{asked}."
+        return f"Outcomes of messages sent to {name} wait for: {awaited}."
+    asked = "; is its consumer running? This does not end by itself" if pending_outcomes.is_long(one) else ""
+    return f"Waiting for outcomes: {awaited}{_visible(target)}{asked}."
 
 
 def _visible(target: Target) -> str:

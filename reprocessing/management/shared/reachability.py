@@ -1,4 +1,4 @@
-"""Whether this process may reach a dlq's targets: it was started with the hosts and the secrets that they ask for."""
+"""Whether this process has the hosts and secrets that a DLQ's targets need."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from reprocessing.models.target import TargetKind
 
 
 def refuse_unreachable(dlq: DeadLetterQueue) -> None:
-    """Refuse to send from here what this process may not: nothing would leave, and every letter would wait.
+    """Refuse to send from a process that may not reach a target.
 
     Raises:
-        CommandError: which host or secret is missing, and the cure.
+        CommandError: a host or a secret is missing.
     """
     view = conf.current()
     for target in Target.objects.filter(origins__dlq=dlq, origins__removed_at=None, kind=TargetKind.HTTP).distinct():
         found = url_policy.read(target.url, view.outbound_hosts)
         if isinstance(found, Denied):
             raise CommandError(
-                f"Letters of {dlq.name} go to {target.url}, which this process may not reach: {found.why}. "
-                f"{found.cure or 'Start it with REDRIVE_OUTBOUND_HOSTS as the workers have it.'}"
+                f"Messages of {dlq.name} go to {target.url}, which this process may not reach: {found.why}. "
+                f"{found.cure or 'Set REDRIVE_OUTBOUND_HOSTS here as for the workers.'}"
             )
         if target.secret and target.secret not in view.secrets:
             raise CommandError(
-                f"Letters of {dlq.name} are signed with the secret {target.secret}, which this process does not have. "
-                "Start it with REDRIVE_SECRETS as the workers have it."
+                f"Messages of {dlq.name} are signed with the secret {target.secret}, which this process does not have. "
+                "Set REDRIVE_SECRETS here as for the workers."
             )

@@ -6,24 +6,22 @@ from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.console import Console, add_confirm, add_json, add_person
-from reprocessing.management.output import rule_output
+from reprocessing.management.arguments import add_change
+from reprocessing.management.console import Console
 from reprocessing.management.shared import rule_command
 from reprocessing.models import Rule
-from reprocessing.store.routing import rule_changes, rules
+from reprocessing.store.routing import rule_changes
 
 
 class SwitchCommand(Console):
-    """A rule that begins, or ceases, to decide."""
+    """Enables or disables a rule."""
 
     enables: ClassVar[bool]
 
     def add_arguments(self, parser: CommandParser) -> None:  # noqa: D102  Django's own
-        parser.add_argument("name", metavar="NAME", help="the rule's name")
+        parser.add_argument("name", metavar="NAME", help="name of the rule")
         rule_command.add_days(parser)
-        add_person(parser)
-        add_confirm(parser)
-        add_json(parser)
+        add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:  # noqa: D102  the base's own
         row = rule_command.find_rule(options["name"])
@@ -34,25 +32,20 @@ class SwitchCommand(Console):
             rule_changes.switch(row.pk, enabled=self.enables, by=options["by"], reason=options["reason"])
             told["asked_anew"] = rule_command.followed()
         else:
-            seen = rule_command.look(
-                rule_command.with_rule(row), days=options["days"], dlq=row.dlq_id, focus=rules.bound(row).rule.id
-            )
-            told["preview"] = rule_output.in_json(seen, days=options["days"])
-            lines += rule_output.shares(seen, days=options["days"])
+            preview, lines = rule_command.preview_of(row, days=options["days"])
+            told |= preview
         said, more = self.after(row, options)
-        lines += [*more, self.last_line(row, was=was, acted=options["confirm"])]
         if options["json"]:
             self.report({**told, **said, "enabled": self.enables if options["confirm"] else was})
         else:
-            self.say("\n".join(lines))
+            self.say("\n".join([*lines, *more, self._last_line(row, was=was, acted=options["confirm"])]))
 
-    def after(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """What else follows, for programs and for people."""
-        raise NotImplementedError
+    def after(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:  # noqa: ARG002
+        """Do what follows; return it as JSON and as lines."""
+        return {}, []
 
-    def last_line(self, row: Rule, *, was: bool, acted: bool) -> str:
-        """What was done."""
-        word = "enabled" if self.enables else "disabled"
+    def _last_line(self, row: Rule, *, was: bool, acted: bool) -> str:
+        state = "enabled" if self.enables else "disabled"
         if was == self.enables:
-            return f"{row.name} was {word} already: nothing to change."
-        return f"{row.name} is {word}." if acted else f"This was a dry run: {row.name} is {word} with --confirm."
+            return f"{row.name} was {state} already: nothing to change."
+        return f"{row.name} is {state}." if acted else f"This was a dry run: {row.name} is {state} with --confirm."

@@ -1,4 +1,4 @@
-"""What keeps a dlq from sending, as commands say it."""
+"""Stops as commands show them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reprocessing.store.safety import stops
 
 
 def stop_of(dlq: DeadLetterQueue) -> str:
-    """Each stop that keeps the dlq from sending, in words: which, since when, by whom, why, how it ends; or nothing."""
+    """Return each stop of the DLQ's sends, with its time, author, reason and end; or an empty text."""
     found = ((stops.stopped(None), "Everything", "--all"), (stops.stopped(dlq.pk), dlq.name, dlq.name))
     return "\n".join(_in_words(stop, what, which) for stop, what, which in found if stop)
 
@@ -18,8 +18,8 @@ def _in_words(stop: stops.Stop, what: str, which: str) -> str:
     since = f'since {when(stop.since)} by {stop.by} ("{stop.reason}")'
     if stop.restored:
         return (
-            f"{what} is held {since}: PostgreSQL was restored from a backup, and nothing is sent until somebody has "
-            f"decided (after_restore resolve) and ended it (release): {command('after_restore', 'report')}"
+            f"{what} is held {since}: PostgreSQL was restored from a backup. Nothing is sent until after_restore "
+            f"resolve and release. To see what is known: {command('after_restore', 'report')}"
         )
     resume = command("resume_redrive", which, "--reason", "WHY", "--confirm")
-    return f"{what} is stopped {since}: nothing is sent until {resume}"
+    return f"{what} is stopped {since}: nothing is sent. To resume: {resume}"

@@ -11,6 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from reprocessing.models import DeadLetterQueue
+from tests.reprocessing.commands.listeners import listeners  # noqa: F401  a fixture
 from tests.reprocessing.gateways.aws_endpoint import endpoint, make_queue, own_sqs, sandbox  # noqa: F401  fixtures
 
 Ask: TypeAlias = Callable[..., str]

@@ -30,7 +30,7 @@ class Command(BaseCommand):
     """Runs PostgreSQL, Valkey and a local SQS until it is stopped."""
 
     help = (
-        "Runs PostgreSQL, Valkey and a local SQS in the foreground and prints the environment to export. "
+        "Run PostgreSQL, Valkey and a local SQS in the foreground, and print the environment to export. "
         "Their data stay in the folder; everything ends with this process."
     )
     requires_system_checks: list[str] = []

@@ -18,8 +18,8 @@ class Command(BaseCommand):
     """Deletes claims past their time, in batches. Without --confirm it counts them."""
 
     help = (
-        "Deletes the claims of reprocessing.idempotency that are past their time (REDRIVE_IDEMPOTENCY['KEEP'], or the "
-        "keep of the decorator). Without --confirm nothing is deleted, only counted. Run it once a day."
+        "Delete expired idempotency claims. Claims expire after REDRIVE_IDEMPOTENCY['KEEP'], or the keep of the "
+        "decorator. Without --confirm, only counts them. Run it once a day."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

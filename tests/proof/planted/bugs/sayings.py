@@ -58,8 +58,8 @@ BUGS: Final = (
         name="a-dlq-and-its-source-queue-look-alike",
         breaks="Of two queues of one name it is said which is which.",
         file="reprocessing/management/output/findings_output.py",
-        old='    return f"{one.about}.{one.field}: ',
-        new='    return f"{one.of}.{one.field}: ',
+        old='        yield f"  {one.about}.{one.field}: ',
+        new='        yield f"  {one.of}.{one.field}: ',
         caught_by=(
             "tests/reprocessing/commands/dlqs/test_add_dlq.py"
             "::test_a_dlq_and_its_source_queue_of_one_name_are_told_apart_and_both_are_written_down"

@@ -291,7 +291,7 @@ def test_the_second_post_of_one_form_finds_the_run_of_the_first() -> None:
         ({"mode": "observe"}, "is in mode observe"),
         ({"mode": "automatic"}, "beat drains it by itself"),
         ({"origin": "elsewhere"}, "No letter of shop-dlq can have died there"),
-        ({"died_after": "2026-02-01 00:00", "died_before": "2026-01-01 00:00"}, "turn them round"),
+        ({"died_after": "2026-02-01 00:00", "died_before": "2026-01-01 00:00"}, "Swap them"),
         ({"reason": " "}, "This field is required"),
         ({"name": "no name"}, "A name has letters from a to z"),
         ({"died_after": "yesterday"}, "There is no such day, or no such time."),

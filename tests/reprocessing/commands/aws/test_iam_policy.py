@@ -325,7 +325,7 @@ def test_a_role_of_another_account_has_a_policy_of_its_own(
     (trusted,) = abroad["trust"]["Statement"]
     assert (trusted["Principal"], trusted["Action"]) == ({"AWS": f"{ROLE}-home"}, "sts:AssumeRole")
     assert trusted["Condition"] == {"StringEquals": {"sts:RoleSessionName": "redrive"}}
-    with pytest.raises(CommandError, match=f"Nothing is used under {ROLE}-other"):
+    with pytest.raises(CommandError, match=f"The role {ROLE}-other is not used"):
         ask("iam_policy", "--mode", "manual", "--for", f"{ROLE}-other")
 
 
@@ -448,17 +448,17 @@ def test_the_manual_shows_what_is_printed(ask: Ask) -> None:
 def test_what_could_not_be_found_out_is_said_beside_the_policy(capsys: pytest.CaptureFixture[str], ask: Ask) -> None:
     dlq = f"arn:aws:sqs:{REGION}:{ACCOUNT}:not-there-dlq"
     assert allowed(json.loads(ask("iam_policy", "--mode", "manual", "--dlq", dlq)))
-    assert f"Whether a KMS key encrypts {dlq}, and takes rights of its own, is not known" in capsys.readouterr().err
+    assert f"It is not known whether a KMS key encrypts {dlq} and needs further rights" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["nobody"], 'No dlq is named "nobody"'),
-        (["--dlq", "orders"], "is no queue's ARN"),
-        (["--bucket", "a*"], "is no bucket's name"),
-        (["--with", "metrics"], "set REDRIVE_CLOUDWATCH"),
-        (["--with", "everything"], "it takes provision, native, metrics, alarms, doctor"),
+        (["nobody"], 'No DLQ is named "nobody"'),
+        (["--dlq", "orders"], "is not the ARN of a queue"),
+        (["--bucket", "a*"], "is not a bucket name"),
+        (["--with", "metrics"], "Set REDRIVE_CLOUDWATCH"),
+        (["--with", "everything"], "Use some of: provision, native, metrics, alarms, doctor"),
     ],
 )
 def test_what_was_said_wrong_is_told_with_its_cure(ask: Ask, arguments: list[str], told: str) -> None:

@@ -30,11 +30,9 @@ def test_a_dry_run_says_how_much_where_and_what_is_lost_and_asks_nothing(ask: As
     bench = mine()
     bench.bury("a")
     said = ask("native_redrive", "start", bench.name, *WHY, "--per-second", "5")
-    assert (
-        f"{bench.name}: AWS would move about 1 message to the queue that each of them died in, at most 5 a se" in said
-    )
+    assert f"{bench.name}: AWS would move about 1 message to their source queues, at most 5/s" in said
     assert "  costs           4 AWS requests, less than $0.01" in said
-    for lost in ("order:", "history:", "ids and marks:", "care:", "choice:"):
+    for lost in ("order:", "history:", "ids:", "safety:", "selection:"):
         assert f"    - {lost}" in said
     assert "NOT STARTED: this was a dry run" in said
     assert (tasks(bench), is_aws_s(bench)) == ([], False)
@@ -63,21 +61,21 @@ def test_it_is_refused_with_what_is_in_the_way_and_the_cure() -> None:
     bench.ready()
     said = refusal("native_redrive", "start", bench.name, *WHY, "--confirm")
     first, under_way, hidden = said.splitlines()
-    assert first == f"AWS cannot have {bench.name} now. Nothing was done:"
-    assert under_way.endswith(f"let them come to an end (manage.py redrive_status {bench.name}).")
-    assert hidden.startswith("- Copies of 1 letter captured here are out of sight in it until ")
+    assert first == f"Nothing was done: a native redrive of {bench.name} is not possible now."
+    assert under_way.endswith(f"Wait until they are finished (manage.py redrive_status {bench.name}).")
+    assert hidden.startswith("- 1 captured message are invisible in SQS until ")
     assert tasks(bench) == []
 
 
 @pytest.mark.parametrize(
     ("to", "why"),
     [
-        ("orders", "takes a queue's ARN"),
+        ("orders", "is not the ARN of a queue"),
         ("{dlq}", "itself"),
-        ("{dlq}.fifo", "of one type alone"),
-        ("{dlq}-nowhere", "not there"),
-        ("arn:aws:sqs:eu-north-1:000000000000:orders", "within one account and region"),
-        ("arn:aws:sqs:us-east-1:999999999999:orders", "within one account and region"),
+        ("{dlq}.fifo", "needs queues of one type"),
+        ("{dlq}-nowhere", "does not exist"),
+        ("arn:aws:sqs:eu-north-1:000000000000:orders", "only within the account and region"),
+        ("arn:aws:sqs:us-east-1:999999999999:orders", "only within the account and region"),
     ],
 )
 def test_a_destination_that_aws_would_refuse_is_refused_before_anything_is_claimed(to: str, why: str) -> None:
@@ -93,7 +91,7 @@ def test_what_aws_refuses_is_said(sandbox: Sandbox) -> None:
     refused = {"status": 400, "code": "ResourceNotFoundException", "message": "It is gone"}
     sandbox.plan({"kind": "error", "action": "StartMessageMoveTask", **refused})
     said = refusal("native_redrive", "start", bench.name, *WHY, "--to", bench.target.arn, "--confirm")
-    assert said.startswith("AWS did not begin: ResourceNotFoundException: ")
+    assert said.startswith("AWS did not start it: ResourceNotFoundException: ")
     assert re.search(r"[^.]\. Nothing was moved\.$", said)
     assert not is_aws_s(bench)
 

@@ -77,8 +77,8 @@ def arn(name: str) -> str:
 def test_a_check_shows_what_is_missing_and_makes_nothing(ask: Ask, shelf: Shelf, name: str) -> None:
     said = ask("provision_queues", name)
     assert f"{name}: missing" in said
-    assert f"its messages die into {name}-dlq after 5 receives" in said
-    assert "This was a dry run: nothing was done." in said
+    assert f"redrive policy to {name}-dlq after 5 receives" in said
+    assert "This was a dry run: nothing was changed." in said
     assert shelf.names(name) == set()
 
 
@@ -87,7 +87,7 @@ def test_what_is_missing_is_made_whole_and_a_second_time_changes_nothing(
     ask: Ask, shelf: Shelf, sandbox: Sandbox, name: str, ending: str
 ) -> None:
     said = ask("provision_queues", name + ending, "--max-receives", "3", "--visibility", "45", "--confirm")
-    assert f"{name}{ending}: made" in said
+    assert f"{name}{ending}: created" in said
     of_fifo = {"FifoQueue": "true", "ContentBasedDeduplication": "false"} if ending else {}
     common = {"ReceiveMessageWaitTimeSeconds": "20", "SqsManagedSseEnabled": "true", **of_fifo}
     longest = {**common, "MessageRetentionPeriod": "1209600", "VisibilityTimeout": "30"}
@@ -101,7 +101,9 @@ def test_what_is_missing_is_made_whole_and_a_second_time_changes_nothing(
         "RedriveAllowPolicy": {"redrivePermission": "byQueue", "sourceQueueArns": [arn(name + ending)]},
     }
     before = len(sandbox.calls())
-    assert ask("provision_queues", name + ending, "--confirm").endswith("All of it is as wanted: nothing to do.\n")
+    assert ask("provision_queues", name + ending, "--confirm").endswith(
+        "All queues are as wanted: nothing to change.\n"
+    )
     assert {one["action"] for one in sandbox.calls()[before:]} == {
         "GetQueueUrl", "GetQueueAttributes", "ListDeadLetterSourceQueues"
     }  # fmt: skip
@@ -120,9 +122,9 @@ def test_parking_on_makes_the_parking_queue_of_the_default_name(ask: Ask, shelf:
 
 @pytest.mark.parametrize("said", ["On", "OFF", "yes", "no", "true", "none", "default", "off.fifo", "0"])
 def test_a_parking_queue_s_name_that_reads_as_a_yes_or_a_no_is_refused(said: str) -> None:
-    with pytest.raises(CommandError, match=re.escape(f"{said!r} is neither on, off nor clearly a name; say on")):
+    with pytest.raises(CommandError, match=re.escape(f"{said!r} is ambiguous; give on")):
         call_command("provision_queues", "shop", "--parking", said)
-    with pytest.raises(CommandError, match=re.escape(f"{said!r} reads as a yes or a no; give the name of a queue")):
+    with pytest.raises(CommandError, match=re.escape(f"{said!r} means yes or no; give the name of a queue")):
         call_command("provision_queues", "shop", "--dlq", said)
 
 
@@ -131,8 +133,8 @@ def test_what_is_better_stays_and_is_told(ask: Ask, shelf: Shelf, name: str) -> 
     shelf.set(name, MessageRetentionPeriod="864000", VisibilityTimeout="77", KmsMasterKeyId="alias/shop")
     before = shelf.settings(name)
     said = ask("provision_queues", name, "--confirm")
-    assert "retention: stays 10 days, not 4 days: a queue that is there keeps its own" in said
-    assert "visibility timeout: stays 77 s, not 30 s" in said
+    assert "retention: stays 10 days, instead of 4 days: a queue that is there keeps its own" in said
+    assert "visibility timeout: stays 77 s, instead of 30 s" in said
     assert "KMS key: stays alias/shop" in said
     assert shelf.settings(name) == before
 
@@ -175,7 +177,7 @@ def test_a_dlq_that_was_open_to_all_keeps_everyone_who_dies_into_it(ask: Ask, sh
 
 def test_a_queue_that_dies_elsewhere_stops_everything(ask: Ask, ask_json: AskJson, shelf: Shelf, name: str) -> None:
     ask("provision_queues", name, "--confirm")
-    with pytest.raises(CommandError, match=f"Nothing was done: what is refused above of {name} is to be cured first"):
+    with pytest.raises(CommandError, match=f"Nothing was done. Fix what is REFUSED above first: {name}"):
         ask("provision_queues", name, "--dlq", f"{name}-other", "--confirm")
     assert shelf.names(f"{name}-other") == set()
     with pytest.raises(CommandError):
@@ -185,7 +187,7 @@ def test_a_queue_that_dies_elsewhere_stops_everything(ask: Ask, ask_json: AskJso
 def test_a_circle_of_queues_is_refused(ask: Ask, shelf: Shelf, name: str) -> None:
     ask("provision_queues", name, "--parking", "off", "--confirm")
     before = shelf.settings(f"{name}-dlq")
-    with pytest.raises(CommandError, match=f"what is refused above of {name} is to be cured first"):
+    with pytest.raises(CommandError, match=f"Fix what is REFUSED above first: {name}"):
         ask("provision_queues", f"{name}-dlq", "--dlq", name, "--confirm")
     assert shelf.settings(f"{name}-dlq") == before
 
@@ -193,14 +195,14 @@ def test_a_circle_of_queues_is_refused(ask: Ask, shelf: Shelf, name: str) -> Non
 def test_a_dlq_gets_a_dlq_of_its_own_only_where_that_is_named(ask: Ask, shelf: Shelf, name: str) -> None:
     ask("provision_queues", name, "--parking", "off", "--confirm")
     out = StringIO()
-    with pytest.raises(CommandError, match=f"what is refused above of {name}-dlq is to be cured first"):
+    with pytest.raises(CommandError, match=f"Fix what is REFUSED above first: {name}-dlq"):
         call_command("provision_queues", f"{name}-dlq", "--parking", "off", "--confirm", stdout=out)
     assert f"it is a dlq itself, of {name}" in out.getvalue()
     assert shelf.names(name) == {name, f"{name}-dlq"}
     further = ("provision_queues", f"{name}-dlq", "--parking", "off")
     ask(*further, "--dlq", f"{name}-dlq-dlq", "--confirm")
     assert shelf.settings(f"{name}-dlq")["RedrivePolicy"]["deadLetterTargetArn"] == arn(f"{name}-dlq-dlq")
-    assert ask(*further).endswith("nothing to do.\n")
+    assert ask(*further).endswith("nothing to change.\n")
 
 
 @pytest.mark.parametrize("ending", ["", "-dlq"])
@@ -208,7 +210,7 @@ def test_a_queue_of_the_service_is_made_by_own_alone(ask: Ask, shelf: Shelf, nam
     url = f"http://127.0.0.1:9/000000000000/{name}"
     with (
         override_settings(REDRIVE={"OWN_QUEUES": [url]}),
-        pytest.raises(CommandError, match="belongs to the service itself, which says how it has to be"),
+        pytest.raises(CommandError, match="belongs to the service itself, which sets its attributes"),
     ):
         ask("provision_queues", name + ending, "--visibility", "1", "--confirm")
     assert shelf.names(name) == set()
@@ -258,7 +260,7 @@ def test_what_sqs_does_not_show_yet_is_waited_for_and_then_told(
         "kind": "error", "action": "GetQueueUrl", "status": 400, "code": "AWS.SimpleQueueService.NonExistentQueue",
         "message": "no",
     })  # fmt: skip
-    with pytest.raises(CommandError, match=r"SQS does not show all of it yet of .*: that takes up to 60 s"):
+    with pytest.raises(CommandError, match=r"SQS does not show all changes of .* yet: this takes up to 60 s"):
         ask("provision_queues", name, "--confirm")
     assert pauses == [1.0] * 7
     assert {one["action"] for one in sandbox.calls() if one["queue"] == name} == {"GetQueueUrl", "CreateQueue"}
@@ -270,7 +272,7 @@ def test_the_services_own_queues_are_those_of_the_settings(ask: Ask, shelf: Shel
     urls = [f"http://127.0.0.1:9/000000000000/{name}-{one}" for one in ("control", "replay")]
     with override_settings(REDRIVE={"OWN_QUEUES": urls}):
         ask("provision_queues", "--own", "--confirm")
-        assert ask("provision_queues", "--own").endswith("nothing to do.\n")
+        assert ask("provision_queues", "--own").endswith("nothing to change.\n")
     assert shelf.names(name) == {f"{name}-{one}{of}" for one in ("control", "replay") for of in ("", "-dlq")}
     settings = shelf.settings(f"{name}-replay")
     assert (settings["VisibilityTimeout"], settings["RedrivePolicy"]) == (
@@ -349,16 +351,16 @@ def made(shelf: Shelf, name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "Name the queue whose messages die, or say --own"),
-        (["orders", "--dlq", "orders"], "give each of them a name of its own"),
-        (["orders", "--dlq", "dead.fifo"], "--dlq dead.fifo is a FIFO queue, and orders is none"),
-        (["o" * 79], "-dlq has 83 characters, more than 80: give it another name."),
-        (["o" * 81], "has 81 characters: a queue's name has 80 at most"),
-        (["orders/x"], "is no name of a queue"),
-        (["orders", "--kms", "${x}"], "is no KMS key"),
-        (["orders", "--region", "mars"], "is no region"),
-        (["orders", "--as", "terraform", "--confirm"], "--as prints, and --confirm acts"),
-        (["--own"], "names no OWN_QUEUES"),
+        ([], "Give the name of the source queue, or --own"),
+        (["orders", "--dlq", "orders"], "two queues have the same name"),
+        (["orders", "--dlq", "dead.fifo"], "--dlq dead.fifo is a FIFO queue, and orders is not"),
+        (["o" * 79], "-dlq has 83 characters, more than 80. Give it a shorter name."),
+        (["o" * 81], "has 81 characters; a queue name has at most 80"),
+        (["orders/x"], "is not a queue name"),
+        (["orders", "--kms", "${x}"], "is not a KMS key"),
+        (["orders", "--region", "mars"], "is not a region"),
+        (["orders", "--as", "terraform", "--confirm"], "--as prints a template, --confirm changes queues"),
+        (["--own"], "OWN_QUEUES of settings.REDRIVE is empty"),
     ],
 )
 def test_what_was_said_wrong_is_told_with_its_cure(ask: Ask, arguments: list[str], told: str) -> None:
@@ -378,8 +380,7 @@ def test_steps_are_told_one_by_one(name: str) -> None:
     place = Place("us-east-1")
     steps = list(
         provision.queues(
-            provision.look([(place, one) for one in family(Wanted(name=name, dlq=f"{name}-dlq"))]),
-            pause=lambda _: None,
+            provision.look([(place, one) for one in family(Wanted(name=name, dlq=f"{name}-dlq"))]), pause=lambda _: None
         )
     )
     assert [(one.name, [type(each) for each in one.done]) for one in steps] == [

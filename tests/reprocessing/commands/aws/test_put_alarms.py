@@ -69,10 +69,10 @@ def test_nothing_is_put_without_confirm_and_nothing_differs_afterwards(cloudwatc
 @pytest.mark.parametrize(
     ("actions", "told"),
     [
-        (["arn:x"], "is nothing that an alarm can tell"),
-        (["arn:aws:sqs:eu-west-1:000000000000:orders"], "is nothing that an alarm can tell"),
-        ([f"{TOPIC}\x1b[2J"], r"on-call\\x1b\[2J' is nothing that an alarm can tell"),
-        ([f"{TOPIC}-{n}" for n in range(6)], "An alarm tells 5 at most, and 6 --action were said in eu-west-1"),
+        (["arn:x"], "cannot be the action of an alarm"),
+        (["arn:aws:sqs:eu-west-1:000000000000:orders"], "cannot be the action of an alarm"),
+        ([f"{TOPIC}\x1b[2J"], r"on-call\\x1b\[2J' cannot be the action of an alarm"),
+        ([f"{TOPIC}-{n}" for n in range(6)], "CloudWatch allows 5 actions of an alarm; 6 were given in eu-west-1"),
     ],
 )
 def test_an_action_that_cloudwatch_would_refuse_is_refused_in_a_dry_run(actions: list[str], told: str) -> None:
@@ -88,7 +88,7 @@ def test_each_alarm_tells_what_is_of_its_region_and_none_is_put_where_one_could_
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(region="eu-central-1")
     there = boto3.client("cloudwatch", region_name="eu-central-1")
     for confirm in ([], ["--confirm"]):
-        with pytest.raises(CommandError, match="Alarms are to be put in eu-central-1, and no --action is of there"):
+        with pytest.raises(CommandError, match="The alarms in eu-central-1 have no --action of their region"):
             put("--action", TOPIC, *confirm)
     assert (names(cloudwatch), names(there)) == (set(), set())
     other = TOPIC.replace("eu-west-1", "eu-central-1")
@@ -157,11 +157,11 @@ def test_alarms_on_queues_of_another_account_are_for_that_account(cloudwatch: An
     bench = Workbench()
     DeadLetterQueue.objects.update(role_arn="arn:aws:iam::111111111111:role/theirs")
     assert not [one for one in put(bench.name)["alarms"] if one["alarm"].endswith("messages-present")]
-    assert f"{bench.name}: its queues are another account's" in _said("put_alarms", bench.name)
+    assert f"{bench.name}: its queues are in another account" in _said("put_alarms", bench.name)
 
 
 def test_a_dlq_that_is_not_there_is_refused_in_a_sentence() -> None:
-    with pytest.raises(CommandError, match='No dlq is named "nobody"'):
+    with pytest.raises(CommandError, match='No DLQ is named "nobody"'):
         put("nobody")
 
 

@@ -176,21 +176,21 @@ def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
     assert own.pop("since").endswith("Z")
     assert own == {
         "name": "shop", "rate_class": None, "state": "closed", "why": "3 canaries went well", "next_canary_at": None,
-        "rate": 10, "allowed_rate": 2, "ramp": 0.2, "ramp_why": "from its start: nothing was settled yet",
+        "rate": 10, "allowed_rate": 2, "ramp": 0.2, "ramp_why": "start of the ramp-up",
     }  # fmt: skip
     assert (its_class["rate_class"], its_class["allowed_rate"]) == ("vip", 0.5)
     said = ask("redrive_status")
     assert ": 3 canaries went well\n" in said
-    assert "2 of 10 letters/s allowed now (from its start: nothing was settled yet)" in said
+    assert "2 of 10 messages/s allowed now (start of the ramp-up)" in said
     Breaker.objects.filter(pk=classed.pk).update(
         state="open", retry_at=ago(seconds=-60), why="5 letters in a row failed"
     )
     said = ask("redrive_status")
     assert "breaker (vip)   OPEN since" in said
-    assert ": 5 letters in a row failed; the next canary may go at" in said
-    assert "nothing but canaries goes" in said
+    assert ": 5 letters in a row failed; next canary at" in said
+    assert "only canaries are sent" in said
     Breaker.objects.filter(pk=classed.pk).update(state="half_open", retry_at=None, canary_until=ago(seconds=1))
-    assert "; the next canary may go now" in ask("redrive_status")
+    assert "; next canary now" in ask("redrive_status")
 
 
 def test_what_cannot_be_presumed_says_so(ask_json: AskJson, origin: Origin) -> None:
@@ -215,9 +215,9 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
         'by ann ("rain")',
         "no right",
         "about 7 visible, 2 in flight",
-        "1 waiting, 1 parked",
+        "1 queued, 1 parked",
         "1: Every attempt the dlq allows has failed.",
-        "monday (drain for cy) is running: 1 letter unfinished",
+        "monday (drain for cy) is running: 1 message unfinished",
         "target    shop: outcome absence",
     ):
         assert part in said
@@ -226,9 +226,9 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        (RunState.RUNNING, "is at its end: beat finishes it"),
-        (RunState.PAUSED, "is paused: 0 letters unfinished"),
-        (RunState.PLANNED, "is planned: 0 letters unfinished"),
+        (RunState.RUNNING, "is done: beat finishes it"),
+        (RunState.PAUSED, "is paused: 0 messages unfinished"),
+        (RunState.PLANNED, "is planned: 0 messages unfinished"),
     ],
 )
 def test_a_running_drain_of_which_nothing_is_left_is_said_to_be_at_its_end(
@@ -246,7 +246,7 @@ def test_letters_that_go_elsewhere_are_said_to(ask: Ask, origin: Origin) -> None
 
 
 @pytest.mark.parametrize(
-    ("size", "said"), [(10, "; in a wave of 10, 1 letter sent"), (None, "; in its last wave, 1 letter sent")]
+    ("size", "said"), [(10, "; in a wave of 10, 1 message sent"), (None, "; in the last wave, 1 message sent")]
 )
 def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
     ask: Ask, ask_json: AskJson, origin: Origin, size: int | None, said: str
@@ -262,16 +262,16 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
         letter=letter, lane=lane, target=origin.target, no=1, epoch=0, fence=1, opened_at=ago(),
         holds_lane=True, run=run, wave=wave,
     )  # fmt: skip
-    assert "so far 1 AWS request, less than $0.01, for its sends and deletes" in ask("redrive_status")
+    assert "cost so far 1 AWS request, less than $0.01, for sends and deletes" in ask("redrive_status")
     (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["runs"]
     assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "touched": 1}, "It stopped itself: rain.")
-    assert f"monday (drain) is paused: 0 letters unfinished{said}\n            It stopped itself: rain." in ask(
+    assert f"monday (drain) is paused: 0 messages unfinished{said}\n            It stopped itself: rain." in ask(
         "redrive_status"
     )
 
 
 def test_before_any_dlq_it_says_how_to_begin(ask: Ask) -> None:
-    assert "No dlq has been added yet. Add one: manage.py add_dlq NAME --url URL --confirm" in ask("redrive_status")
+    assert "No DLQ has been added yet. Add one: manage.py add_dlq NAME --url URL --confirm" in ask("redrive_status")
 
 
 def test_the_statements_do_not_grow_with_the_letters(ask: Ask, origin: Origin, add_row: AddRow) -> None:
@@ -323,14 +323,14 @@ def test_the_rules_that_hold_are_told_with_what_they_stop_and_err_on(
         "bad", 1, 1, 2, 2, True,
     )  # fmt: skip
     lines = ask("redrive_status")
-    assert "rule bad (hold): 1 letter decided; 1 letter stopped by it" in lines
-    assert "  ERRS: it could not be asked about 2 of 2 letters, which it holds: body:kind: it was odd" in lines
-    assert f"waiting   1 lane: {why}" in lines
+    assert "rule bad (hold): 1 message decided; 1 message held by it" in lines
+    assert "  ERROR: it could not evaluate 2 of 2 messages, which it holds: body:kind: it was odd" in lines
+    assert f"waiting   1 ordering key: {why}" in lines
 
 
 def test_the_health_of_a_target_is_told_with_its_age(ask: Ask, ask_json: AskJson, origin: Origin) -> None:
     check = HealthCheck.objects.create(target=origin.target, kind="alarm", subject="shop-errors")
-    assert "health    alarm shop-errors is unknown (never looked at); nothing goes until it is healthy" in ask(
+    assert "health    alarm shop-errors is unknown (never run); nothing is sent until it is healthy" in ask(
         "redrive_status", "orders"
     )
     HealthCheck.objects.filter(pk=check.pk).update(verdict="healthy", detail="OK", checked_at=ago(seconds=7))

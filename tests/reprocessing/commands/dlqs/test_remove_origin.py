@@ -59,8 +59,7 @@ def test_what_dies_in_it_afterwards_is_of_unknown_origin(shop: Origin, ask: Ask)
 
 
 @pytest.mark.parametrize(
-    "state",
-    [LetterState.CAPTURED, LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING, LetterState.PARKED],
+    "state", [LetterState.CAPTURED, LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING, LetterState.PARKED]
 )
 def test_one_that_an_unfinished_or_parked_letter_goes_back_to_is_refused(shop: Origin, state: LetterState) -> None:
     add_letter(shop, state)

@@ -30,7 +30,7 @@ def test_a_letter_is_told_of_by_any_of_its_ids(sent: Attempt, ask: Ask, ask_json
     (told,) = found[0]
     assert (told["how"], told["worked"], told["state"], told["dlq"]) == ("open", None, "awaiting", "orders")
     lines = ask("redrive_status", "orders", "--letter", letter.message_id).splitlines()
-    assert lines[0] == f"{letter.message_id}  of orders: awaiting"
+    assert lines[0] == f"{letter.message_id}  of orders: awaiting outcome"
     assert lines[1].startswith("  It is not known yet: its target took it, and it may come back until 20")
     assert lines[2] == f"  redrive id  {letter.public_id}, 1 attempt"
 
@@ -54,11 +54,11 @@ def test_why_it_failed_is_told_without_what_it_may_quote(sent: Attempt, ask: Ask
 
 @pytest.mark.parametrize("text", ["m-none", str(uuid.UUID(int=7))])
 def test_a_letter_that_is_not_known_is_said_to_be_none(text: str, sent: Attempt) -> None:
-    with pytest.raises(CommandError, match="No letter is known by the id"):
+    with pytest.raises(CommandError, match="No message has the id"):
         call_command("redrive_status", "--letter", text)
 
 
 def test_a_letter_of_another_dlq_is_not_told_of(sent: Attempt, add_row: AddRow) -> None:
     add_row("mail")
-    with pytest.raises(CommandError, match="No letter is known by the id"):
+    with pytest.raises(CommandError, match="No message has the id"):
         call_command("redrive_status", "mail", "--letter", sent.letter.message_id)

@@ -17,11 +17,7 @@ from reprocessing.gateways import aws
 from reprocessing.models import DeadLetter, DeadLetterQueue, Origin, Review, Rule, Target
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.listeners import (  # noqa: F401  a fixture
-    Listeners,
-    function,
-    listeners,
-)
+from tests.reprocessing.commands.listeners import Listeners, function
 from tests.reprocessing.commands.stock import add_letter
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 from tests.reprocessing.gateways.stand_ins import Said, standing_in
@@ -59,7 +55,7 @@ def said(severity: str, found: Any) -> list[str]:  # noqa: ANN401  decoded JSON
 def refused(*arguments: str) -> list[str]:
     """What is refused; nothing is written, and the command fails."""
     before, out = Review.objects.count(), StringIO()
-    with pytest.raises(CommandError, match="nothing was written"):
+    with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_dlq", "orders", *arguments, "--confirm", "--json", stdout=out)
     assert Review.objects.count() == before
     return said("refuse", json.loads(out.getvalue()))
@@ -118,11 +114,7 @@ def test_a_queue_that_a_rule_of_eventbridge_names_may_be_of_another_type(
 
 @pytest.mark.parametrize("listening", [("lambda", SHIP, "lambda"), ("https", URL, "http"), ("sqs", "", "sqs")])
 def test_a_subscription_leads_to_whom_it_delivers(
-    ask: Ask,
-    dlq: Queue,
-    make_queue: MakeQueue,
-    listeners: Listeners,  # noqa: F811
-    listening: tuple[str, str, str],
+    ask: Ask, dlq: Queue, make_queue: MakeQueue, listeners: Listeners, listening: tuple[str, str, str]
 ) -> None:
     protocol, to, kind = listening
     to = to or make_queue().arn
@@ -133,9 +125,7 @@ def test_a_subscription_leads_to_whom_it_delivers(
 
 
 def test_a_subscriber_that_cannot_be_reached_from_here_is_refused_with_the_cure(
-    ask: Ask,
-    dlq: Queue,
-    listeners: Listeners,  # noqa: F811
+    ask: Ask, dlq: Queue, listeners: Listeners
 ) -> None:
     _, [subscription] = listeners.topic(("email", "orders@example.com"))
     [what] = refused("--url", dlq.url, "--origin", subscription)
@@ -218,7 +208,7 @@ def test_another_queue_can_be_named_by_its_url(ask: Ask, dlq: Queue, make_queue:
     assert (Target.objects.get().kind, Target.objects.get().proof) == ("sqs", "accepted")
 
 
-def test_who_gets_letters_again_is_told(ask: Ask, ask_json: AskJson, dlq: Queue, listeners: Listeners) -> None:  # noqa: F811
+def test_who_gets_letters_again_is_told(ask: Ask, ask_json: AskJson, dlq: Queue, listeners: Listeners) -> None:
     topic, _ = listeners.topic(("lambda", SHIP), ("lambda", BILL))
     ask("add_target", topic, "--refire", "1", "--confirm")
     found = ask_json("add_dlq", "orders", "--url", dlq.url, "--origin", SHIP, "--to", topic, "--confirm")
@@ -227,16 +217,12 @@ def test_who_gets_letters_again_is_told(ask: Ask, ask_json: AskJson, dlq: Queue,
     assert told in said("warn", found)
     dlq.send()
     for command in ("drain_dlq", "redrive_status"):
-        assert "each letter goes to 1 subscriber again that had it already" in ask(command, "orders")
+        assert "each message is published again to 1 other subscriber" in ask(command, "orders")
     [target] = ask_json("redrive_status", "orders")["dlqs"][0]["targets"]
     assert (target["origin"], target["target"], target["kind"], target["refires"]) == (SHIP, topic, "topic", 1)
 
 
-def test_nothing_is_published_again_without_a_person(
-    ask: Ask,
-    dlq: Queue,
-    listeners: Listeners,  # noqa: F811
-) -> None:
+def test_nothing_is_published_again_without_a_person(ask: Ask, dlq: Queue, listeners: Listeners) -> None:
     topic, _ = listeners.topic(("lambda", SHIP))
     ask("add_target", topic, "--refire", "0", "--confirm")
     add(ask, dlq, "--origin", SHIP, "--to", topic)
@@ -325,10 +311,7 @@ def test_letters_do_not_go_to_a_watched_dlq(ask: Ask, dlq: Queue, make_queue: Ma
 
 
 def test_the_role_of_a_dlq_is_the_role_of_what_its_letters_go_back_to(
-    ask: Ask,
-    dlq: Queue,
-    make_queue: MakeQueue,
-    listeners: Listeners,  # noqa: F811  the fixture has roles given
+    ask: Ask, dlq: Queue, make_queue: MakeQueue, listeners: Listeners
 ) -> None:
     queue, role = make_queue(RedrivePolicy=redrive_policy(dlq, 3)), "arn:aws:iam::111122223333:role/redrive"
     row = add(ask, dlq, "--role", role, "--origin", SHIP)
@@ -340,7 +323,7 @@ def test_the_role_of_a_dlq_is_the_role_of_what_its_letters_go_back_to(
 
 
 def test_what_is_no_role_is_said(ask: Ask, dlq: Queue) -> None:
-    with pytest.raises(CommandError, match="'redrive' is no role's ARN"):
+    with pytest.raises(CommandError, match="'redrive' is not the ARN of a role"):
         ask("add_dlq", "orders", "--url", dlq.url, "--role", "redrive")
 
 

@@ -124,9 +124,9 @@ def test_a_person_reads_what_is_well_and_what_is_ill(shop: Shop, ask: Ask) -> No
     assert "  ok      its queues, rights, policies and schedule are as they have to be." in said
     PeriodicTask.objects.update(last_run_at=ago(hours=1))
     out = StringIO()
-    with pytest.raises(CommandError, match=r"^Found: 1 ill, "):
+    with pytest.raises(CommandError, match=r"^1 error, "):
         call_command("redrive_doctor", "orders", stdout=out)
-    assert "  ILL     beat: It sent its last tick about 60 minutes ago: it is dead, or none leads." in out.getvalue()
+    assert "  ERROR   beat: It sent its last tick about 60 minutes ago: it is dead, or none leads." in out.getvalue()
 
 
 @pytest.mark.parametrize("action", ["ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"])
@@ -506,7 +506,7 @@ def test_without_redis_the_others_are_looked_at(shop: Shop, settings: Settings) 
 
 
 def test_a_name_that_no_dlq_has_is_refused_in_a_sentence(shop: Shop) -> None:
-    with pytest.raises(CommandError, match=r'^No dlq is named "order"\. There are: orders\.$'):
+    with pytest.raises(CommandError, match=r'^No DLQ is named "order"\. There are: orders\.$'):
         call_command("redrive_doctor", "order")
 
 

@@ -30,7 +30,7 @@ def test_a_dry_run_gives_nothing_up_and_says_how_to(lot: Lot, ask: Ask) -> None:
 
 def test_a_key_that_would_act_on_a_terminal_is_printed_as_numbers_that_a_shell_reads(lot: Lot, ask: Ask) -> None:
     word = r"$'--key=a\x1b[2J\'\\'"
-    assert f"has all of: {word}. Parked there" in refusal("discard_parked", "orders", *WHY, "--key", "a\x1b[2J'\\")
+    assert f"matches {word}. Parked there" in refusal("discard_parked", "orders", *WHY, "--key", "a\x1b[2J'\\")
     lot.park("a\x1b[2J'\\", "refused", since=ago(hours=1))
     said = ask("discard_parked", "orders", *WHY, "--key", "a\x1b[2J'\\")
     assert ("\x1b" in said, said.splitlines()[-1].startswith(f"manage.py discard_parked orders {word} ")) == (
@@ -51,5 +51,6 @@ def test_confirmed_they_are_given_up_and_it_is_written_down(lot: Lot, ask_json: 
 def test_what_was_released_since_the_dry_run_is_not_given_up(lot: Lot, ask_json: AskJson) -> None:
     mark = ask_json("discard_parked", "orders", *WHY)["selection"]
     act_on_parked.release([lot.old.pk], by="bob", reason="mended")
-    assert "some are no longer parked" in refusal("discard_parked", "orders", *WHY, "--selection", mark, "--confirm")
+    said = refusal("discard_parked", "orders", *WHY, "--selection", mark, "--confirm")
+    assert "some messages of the dry run are no longer parked" in said
     assert lot.states() == ["waiting", "parked", "parked"]

@@ -32,7 +32,7 @@ def lot(add_row: AddRow) -> Lot:
 
 def test_a_dry_run_shows_counts_and_examples_and_releases_nothing(lot: Lot, ask: Ask) -> None:
     said = ask("release_parked", "orders", *WHY)
-    assert "orders: 3 parked letters are meant:" in said
+    assert "orders: 3 parked messages match:" in said
     assert [line for line in said.splitlines() if "parked because" in line] == [
         f"  2 parked because: {ParkedReason.REFUSED.sentence} (--parked-for refused)",
         f"  1 parked because: {ParkedReason.ATTEMPTS_SPENT.sentence} (--parked-for attempts_spent)",
@@ -79,7 +79,7 @@ def test_filters_that_mean_no_letter_are_a_failure_that_says_what_there_is(
     lot: Lot, filters: tuple[str, ...], confirm: tuple[str, ...]
 ) -> None:
     said = refusal("release_parked", "orders", *filters, *WHY, *confirm)
-    assert f"has all of: {' '.join(filters)}. Parked there: 1 attempts_spent, 2 refused." in said
+    assert f"matches {' '.join(filters)}. Parked there: 1 attempts_spent, 2 refused." in said
     assert lot.states() == ["parked"] * 3
 
 
@@ -93,7 +93,7 @@ def test_a_failure_of_filters_is_still_one_object(lot: Lot) -> None:
 
 def test_one_letter_is_told_in_the_singular(lot: Lot, ask: Ask) -> None:
     said = ask("release_parked", "orders", "--key", "b", *WHY, "--confirm")
-    assert "1 parked letter is meant:" in said
+    assert "1 parked message matches:" in said
     assert "1 of 1 is released." in said
     assert lot.states() == ["parked", "parked", "waiting"]
 
@@ -106,7 +106,7 @@ def test_letters_are_named_by_their_message_ids(lot: Lot, ask: Ask) -> None:
 
 def test_another_dlqs_letters_are_never_meant(lot: Lot, ask: Ask, add_row: AddRow) -> None:
     mails = add_row("mails")
-    assert "0 parked letters are meant" in ask("release_parked", mails.name, *WHY, "--confirm")
+    assert "0 parked messages match" in ask("release_parked", mails.name, *WHY, "--confirm")
     assert lot.states() == ["parked"] * 3
 
 
@@ -127,7 +127,7 @@ def test_a_selection_that_somebody_touched_since_is_left_alone(lot: Lot, ask_jso
     mark = ask_json("release_parked", "orders", *WHY)["selection"]
     act_on_parked.discard([lot.old.pk], by="bob", reason="old")
     said = refusal("release_parked", "orders", *WHY, "--selection", mark, "--confirm")
-    assert "some are no longer parked" in said
+    assert "some messages of the dry run are no longer parked" in said
     assert lot.states() == ["discarded", "parked", "parked"]
 
 
@@ -146,7 +146,7 @@ def test_what_somebody_decides_meanwhile_is_told_and_is_a_failure(lot: Lot, monk
         call_command("release_parked", "orders", *WHY, "--confirm", stdout=out)
     said = out.getvalue()
     assert "2 of 3 are released." in said
-    assert f"1 left alone, since it is no longer parked: it is discarded: {lot.old.message_id}" in said
+    assert f"1 refused, since it is no longer parked: it is discarded: {lot.old.message_id}" in said
 
 
 def test_many_are_decided_in_groups(lot: Lot, ask_json: AskJson, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,10 +171,10 @@ def test_in_json_a_program_learns_reasons_and_the_mark(lot: Lot, ask_json: AskJs
     [
         ((), "--reason"),
         (("--reason", "  "), "it is empty"),
-        (("--reason", "x", "--older-than", "soon"), "is no length of time"),
-        (("--reason", "x", "--older-than", "999999999d"), "is too long"),
+        (("--reason", "x", "--older-than", "soon"), "is not a duration"),
+        (("--reason", "x", "--older-than", "999999999d"), "is not a duration of at most 100 years"),
         (("--reason", "x", "--parked-for", "mood"), "invalid choice"),
-        (("--reason", "x", "--selection", "abc"), "is no mark"),
+        (("--reason", "x", "--selection", "abc"), "is not the mark"),
     ],
 )
 def test_what_is_unclear_is_refused_in_words(lot: Lot, arguments: tuple[str, ...], why: str) -> None:
@@ -204,8 +204,9 @@ def test_a_time_that_has_passed_and_a_target_that_is_none_are_refused(lot: Lot) 
     row = lot.dlq
     Target.objects.create(arn=row.arn, url=row.url, region="x")
     for how, told in (
-        (("--at", "2020-01-01"), "has passed. Leave out --at"), (("--target", "nowhere"), 'no target is "nowhere"'),
-        (("--target", row.arn), "is watched, as orders"),
+        (("--at", "2020-01-01"), "is in the past. Leave out --at"),
+        (("--target", "nowhere"), 'no target is named "nowhere"'),
+        (("--target", row.arn), "is the registered DLQ orders"),
     ):  # fmt: skip
         assert told in refusal("release_parked", "orders", *how, *WHY, "--confirm")
     assert lot.states() == ["parked"] * 3

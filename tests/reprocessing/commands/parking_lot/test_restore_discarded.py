@@ -22,7 +22,7 @@ def lot(add_row: AddRow) -> Lot:
 
 def test_a_dry_run_restores_nothing_and_says_how_to(lot: Lot, ask: Ask) -> None:
     said = ask("restore_discarded", "orders", *WHY)
-    assert "orders: 2 discarded letters are meant:" in said
+    assert "orders: 2 discarded messages match:" in said
     assert f"{lot.old.message_id}, key 'a', since" in said
     assert "This was a dry run: none of them is restored." in said
     assert lot.states() == ["discarded", "parked", "discarded"]
@@ -39,10 +39,10 @@ def test_what_somebody_else_restored_since_is_not_touched(lot: Lot, ask_json: As
     mark = ask_json("restore_discarded", "orders", *WHY)["selection"]
     act_on_parked.restore([lot.old.pk], by="bob", reason="mine")
     told = refusal("restore_discarded", "orders", *WHY, "--selection", mark, "--confirm")
-    assert "some are no longer discarded" in told
+    assert "some messages of the dry run are no longer discarded" in told
     assert lot.states() == ["parked", "parked", "discarded"]
 
 
 def test_a_filter_that_means_none_says_what_there_is(lot: Lot) -> None:
     told = refusal("restore_discarded", "orders", "--key", "x", *WHY)
-    assert told.startswith("No discarded letter of orders has all of: --key=x. Discarded there: 2. ")
+    assert told.startswith("No discarded message of orders matches --key=x. Discarded there: 2. ")

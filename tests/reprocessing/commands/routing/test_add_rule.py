@@ -25,11 +25,11 @@ def test_a_dry_run_tells_what_it_would_do_and_makes_nothing(add_row: AddRow, ask
     add_letter(origin, LetterState.DELIVERED, body=b'{"kind": "bad"}')
     add_letter(origin, LetterState.WAITING, body=b'{"kind": "good"}')
     said = ask(*BAD)
-    assert "Of 3 letters captured in the last 7 days:" in said
-    assert "  bad (quarantine) would act on 1 letter (1 waiting)" in said
-    assert "    finished before: 1 letter (1 delivered)" in said
+    assert "Of 3 messages captured in the last 7 days:" in said
+    assert "  bad (quarantine) would act on 1 message (1 queued)" in said
+    assert "    finished before: 1 message (1 delivered)" in said
     assert f"    such as {waiting.message_id}" in said
-    assert said.endswith("This was a dry run: bad, for letters of every dlq, is made with --confirm.\n")
+    assert said.endswith("This was a dry run: bad, for messages of every DLQ, is made with --confirm.\n")
     assert not Rule.objects.exists()
     assert not Rulebook.objects.exists()
 
@@ -40,7 +40,9 @@ def test_confirmed_it_is_made_and_decides_nothing_before_it_is_enabled(ask: Ask)
     assert (rule.enabled, rule.conditions, rule.action, rule.position, rule.made_by) == (
         False, ["body:kind equals bad"], "quarantine", 100, "ann",
     )  # fmt: skip
-    assert said.endswith("bad is made, and decides nothing until: manage.py enable_rule bad --reason WHY --confirm\n")
+    assert said.endswith(
+        "bad is made. It is disabled. To enable it: manage.py enable_rule bad --reason WHY --confirm\n"
+    )
     review = Review.objects.get()
     assert (review.act, review.rule, review.by, review.reason) == ("added", rule, "ann", "bad tenant")
     assert review.after["conditions"] == ["body:kind equals bad"]
@@ -59,7 +61,7 @@ def test_the_same_name_again_changes_what_is_said_and_nothing_else(ask: Ask) -> 
     rule.refresh_from_db()
     assert (rule.action, rule.delay) == ("hold", None)
     said = ask("add_rule", "bad", "--then", "hold", *WHY, "--confirm")
-    assert said.endswith("bad is as it was: nothing to change.\n")
+    assert said.endswith("bad: nothing to change.\n")
     assert Review.objects.count() == 3
 
 
@@ -99,8 +101,11 @@ NEW = ("add_rule", "new", *WHY)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((*NEW, "--when", "body:x exists"), "new is new: say what is to become of its letters, --then ACTION."),
-        ((*NEW, "--then", "hold"), "new is new: say which letters it is for, --when CONDITION, or --every-letter."),
+        ((*NEW, "--when", "body:x exists"), "The rule new is new, so it needs an action. Add: --then ACTION"),
+        (
+            (*NEW, "--then", "hold"),
+            "The rule new is new, so it needs conditions. Add --when CONDITION, or --every-letter.",
+        ),
         ((*NEW, "--every-letter", "--then", "delay"), "Say how long letters rest."),
         ((*NEW, "--every-letter", "--then", "divert"), "needs the target that letters go to"),
         ((*NEW, "--every-letter", "--then", "hold", "--delay", "5"), "takes a delay above nothing"),
@@ -109,26 +114,29 @@ NEW = ("add_rule", "new", *WHY)
         ((*NEW, "--every-letter", "--then", "replay", "--to", "nowhere"), 'No target is named "nowhere".'),
         ((*NEW, "--every-letter", "--then", "replay", "--to", "ftp://x"), "is not the URL of a queue"),
         ((*NEW, "--every-letter", "--then", "replay", "--to", "orders"), "is watched, as orders"),
-        ((*NEW, "--every-letter", "--then", "hold", "--dlq", "none"), 'No dlq is named "none".'),
+        ((*NEW, "--every-letter", "--then", "hold", "--dlq", "none"), 'No DLQ is named "none".'),
         ((*NEW, "--every-letter", "--then", "replay", "--rate-class", "x"), 'No rate class is named "x".'),
-        ((*NEW, "--every-letter", "--then", "replay", "--backoff-cap", "5"), "say --backoff-base too"),
+        ((*NEW, "--every-letter", "--then", "replay", "--backoff-cap", "5"), "Add: --backoff-base SECONDS"),
         ((*NEW, "--every-letter", "--then", "replay", "--backoff-base", "9", "--backoff-cap", "5"), "Raise"),
         (
             (*NEW, "--every-letter", "--then", "hold", "--from", "2030-01-02", "--until", "2030-01-01"),
             "before it begins",
         ),
-        ((*NEW, "--every-letter", "--then", "hold", "--from", "soon"), "'soon' is no moment"),
-        ((*NEW, "--every-letter", "--then", "hold", "--from", "0001-01-01T00:00+14:00"), "is no moment"),
-        ((*NEW, "--every-letter", "--then", "hold", "--until", "9999-12-31T23:59-14:00"), "is no moment"),
-        ((*NEW, "--every-letter", "--when", "body:x exists", "--then", "hold"), "Say one of them."),
-        ((*NEW, "--every-letter", "--then", "replay", "--backoff-base", "off", "--jitter", "full"), "takes the whole"),
+        ((*NEW, "--every-letter", "--then", "hold", "--from", "soon"), "'soon' is not a time"),
+        ((*NEW, "--every-letter", "--then", "hold", "--from", "0001-01-01T00:00+14:00"), "is not a time"),
+        ((*NEW, "--every-letter", "--then", "hold", "--until", "9999-12-31T23:59-14:00"), "is not a time"),
+        ((*NEW, "--every-letter", "--when", "body:x exists", "--then", "hold"), "Leave out one of them."),
+        (
+            (*NEW, "--every-letter", "--then", "replay", "--backoff-base", "off", "--jitter", "full"),
+            "off removes the backoff",
+        ),
         # What a shell makes of a variable that is not set.
-        ((*NEW, "--every-letter", "--then", "hold", "--dlq", ""), 'No dlq is named "".'),
+        ((*NEW, "--every-letter", "--then", "hold", "--dlq", ""), 'No DLQ is named "".'),
         ((*NEW, "--every-letter", "--then", "replay", "--rate-class", ""), 'No rate class is named "".'),
         ((*NEW, "--every-letter", "--then", "replay", "--to", ""), 'No target is named "".'),
         (("test_rules", "--rule", ""), 'No rule is named "".'),
-        (("test_rules", "--dlq", ""), 'No dlq is named "".'),
-        (("enable_rule", "none", *WHY), 'No rule is named "none". None has been made yet. Make one: '),
+        (("test_rules", "--dlq", ""), 'No DLQ is named "".'),
+        (("enable_rule", "none", *WHY), 'No rule is named "none". None has been added yet. Add one: '),
         (("test_rules", "--rule", "none"), 'No rule is named "none".'),
     ],
 )
@@ -144,7 +152,7 @@ def test_a_rule_is_enabled_and_disabled_with_a_reason(ask: Ask, add_row: AddRow)
     add_letter(origin, LetterState.CAPTURED, body=b'{"kind": "bad"}')
     ask(*BAD, "--confirm")
     said = ask("enable_rule", "bad", *WHY)
-    assert "bad (quarantine) would act on 1 letter (1 captured)" in said
+    assert "bad (quarantine) would act on 1 message (1 captured)" in said
     assert said.endswith("This was a dry run: bad is enabled with --confirm.\n")
     assert ask("enable_rule", "bad", *WHY, "--confirm") == "bad is enabled.\n"
     assert ask("enable_rule", "bad", *WHY, "--confirm") == "bad was enabled already: nothing to change.\n"
@@ -164,8 +172,8 @@ def test_disabling_puts_back_what_the_rule_quarantined_when_told_to(ask: Ask, ad
     values: dict[str, Any] = {"planned": True, "sequence": "1", "reason": "quarantined", "rule": row, "detail": "bad"}
     mine = add_letter(origin, LetterState.PARKED, lane=add_lane(origin), **values)
     other = add_letter(origin, LetterState.PARKED, lane=add_lane(origin), planned=True, sequence="1")
-    assert "Put back: 1 letter that it quarantined." in ask("disable_rule", "bad", "--release", *WHY)
-    assert "Put back: 1 letter." in ask("disable_rule", "bad", "--release", *WHY, "--confirm")
+    assert "To be released: 1 message that it quarantined." in ask("disable_rule", "bad", "--release", *WHY)
+    assert "Released: 1 message." in ask("disable_rule", "bad", "--release", *WHY, "--confirm")
     states = dict(DeadLetter.objects.values_list("pk", "state"))
     assert (states[mine.pk], states[other.pk]) == ("waiting", "parked")
 
@@ -184,15 +192,13 @@ def test_a_rule_whose_queue_is_watched_by_now_is_not_enabled(ask: Ask, add_row: 
 
 def test_the_same_moment_in_another_zone_changes_nothing(ask: Ask) -> None:
     ask(*BAD, "--until", "2030-01-01T00:00Z", "--confirm")
-    assert ask(*BAD, "--until", "2030-01-01T02:00+02:00", "--confirm").endswith(
-        "bad is as it was: nothing to change.\n"
-    )
+    assert ask(*BAD, "--until", "2030-01-01T02:00+02:00", "--confirm").endswith("bad: nothing to change.\n")
 
 
 def test_what_was_captured_before_and_waits_is_told_as_not_asked_about(ask: Ask, add_row: AddRow) -> None:
     add_letter(add_origin(add_row("orders")), LetterState.WAITING, body=b'{"kind": "bad"}')
     DeadLetter.objects.update(captured_at=datetime(2020, 1, 1, tzinfo=UTC))
-    assert "  not asked about, though not finished: 1 letter captured before; see --days" in ask(*BAD)
+    assert "  not evaluated: 1 unfinished message captured before; see --days" in ask(*BAD)
 
 
 def test_a_rule_that_is_removed_leaves_its_reviews_and_its_letters(ask: Ask, add_row: AddRow) -> None:
@@ -212,8 +218,8 @@ def test_the_rules_are_listed_in_the_order_in_which_they_are_asked(ask: Ask, ask
     ask("add_rule", "first", "--every-letter", "--then", "delay", "--delay", "5", "--position", "1", "--enable", *WHY,
         "--confirm")  # fmt: skip
     said = ask("list_rules")
-    assert said.index("   1  first (holds, of every dlq)") < said.index(" 100  bad (disabled, of every dlq)")
-    assert "      then  delay for 5 s" in said
+    assert [line.split()[:3] for line in said.splitlines()[1:]] == [["1", "first", "in"], ["100", "bad", "disabled"]]
+    assert "  delay for 5 s  " in said
     found = ask_json("list_rules")
     assert [(one["name"], one["holds"], one["delay"]) for one in found["rules"]] == [
         ("first", True, 5), ("bad", False, None),
@@ -226,7 +232,7 @@ def test_all_rules_together_are_tried_on_the_letters_of_the_last_days(
     origin = add_origin(add_row("orders"))
     add_letter(origin, LetterState.WAITING, body=b'{"kind": "bad"}')
     add_letter(origin, LetterState.WAITING, body=b'{"kind": "good"}')
-    assert ask("test_rules").endswith("No rule holds: manage.py list_rules shows those there are.\n")
+    assert ask("test_rules").endswith("No rule is in force. To see all rules: manage.py list_rules\n")
     ask(*BAD, "--enable", "--confirm")
     found = ask_json("test_rules")
     assert (found["letters"], found["unmatched"]) == (2, 1)

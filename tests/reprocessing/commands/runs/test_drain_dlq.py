@@ -21,8 +21,10 @@ from pytest_django import Settings
 from reprocessing.gateways.sqs import Move
 from reprocessing.management.commands.drain_dlq import heard
 from reprocessing.management.console import when
-from reprocessing.management.shared import drain_command, progress_line
-from reprocessing.management.shared.drain_command import Interruption, Telling
+from reprocessing.management.shared import progress as progress_of_work
+from reprocessing.management.shared import progress_line
+from reprocessing.management.shared.drain_command import Interruption
+from reprocessing.management.shared.progress import Pace, Telling
 from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Run, Target
 from reprocessing.models import Lane as LaneRow
 from reprocessing.pipeline.aws import native_redrive
@@ -64,10 +66,7 @@ def change(bench: Workbench, **values: object) -> None:
 
 @pytest.mark.parametrize(
     ("redrive", "missing"),
-    [
-        ({}, "REDRIVE_OUTBOUND_HOSTS"),
-        ({"OUTBOUND_HOSTS": ["shop.example.com"]}, "REDRIVE_SECRETS"),
-    ],
+    [({}, "REDRIVE_OUTBOUND_HOSTS"), ({"OUTBOUND_HOSTS": ["shop.example.com"]}, "REDRIVE_SECRETS")],
 )
 def test_a_process_that_may_not_reach_the_target_sends_nothing_and_says_what_it_lacks(
     settings: Settings, redrive: dict[str, Any], missing: str
@@ -86,7 +85,7 @@ def test_a_plan_tells_of_letters_that_wait_in_a_paused_run(ask: Ask) -> None:
     run = bench.ready()
     Run.objects.filter(pk=run.pk).update(state="paused", stopped_by="ann", why="the consumer is down")
     told = ask("drain_dlq", bench.name)
-    assert "no letter waits but those of paused runs" in told
+    assert "only messages of paused runs wait" in told
     assert f"{run.name} is paused" in told
 
 
@@ -95,8 +94,8 @@ def test_a_plan_names_another_that_holds_letters(ask: Ask, ask_json: AskJson) ->
     bench.bury("a", key="a", n="0")
     ask("drain_dlq", bench.name, "--run", "monday", "--by", "ann")
     told = ask("drain_dlq", bench.name)
-    held = f"1 letter: in the plan monday, which ann made and nobody has started (manage.py show_runs {bench.name})"
-    assert ("there is nothing to replay" in told, held in told) == (True, True)
+    held = f"1 message: in the plan monday, which ann made and nobody has started (manage.py show_runs {bench.name})"
+    assert ("nothing to redrive" in told, held in told) == (True, True)
     assert ask_json("drain_dlq", bench.name)["in_other_plans"] == {"monday": 1}
 
 
@@ -123,9 +122,9 @@ def test_a_dry_run_says_that_it_hides_messages_and_how_to_act(capsys: pytest.Cap
     bench = Workbench()
     bench.bury("letter")
     said = ask("drain_dlq", bench.name, "--limit", "7", "--run", "monday")
-    assert f"Capturing {bench.name}: its messages are out of sight" in capsys.readouterr().err
+    assert f"Capturing {bench.name}: its messages stay there, invisible" in capsys.readouterr().err
     assert said.splitlines()[-2:] == [
-        "This was a dry run: nothing was sent, parked or discarded. To act:",
+        "This was a dry run: nothing was sent, parked or discarded. To execute the plan:",
         f"manage.py drain_dlq {bench.name} --run monday --confirm",
     ]
 
@@ -133,7 +132,7 @@ def test_a_dry_run_says_that_it_hides_messages_and_how_to_act(capsys: pytest.Cap
 def test_a_fifo_dlq_is_said_to_move_to_postgres(capsys: pytest.CaptureFixture[str], ask: Ask) -> None:
     bench = Workbench(fifo=True)
     ask("drain_dlq", bench.name)
-    assert "its messages move to PostgreSQL, and are gone from SQS" in capsys.readouterr().err
+    assert "its messages move to PostgreSQL and are deleted from SQS" in capsys.readouterr().err
 
 
 def test_a_drain_delivers_parks_and_ends_with_one_object(ask_json: AskJson) -> None:
@@ -235,8 +234,7 @@ def test_a_halt_of_everything_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "why"),
-    [("observe", "--mode manual --confirm"), ("automatic", "redrive_status {name} --watch")],
+    ("mode", "why"), [("observe", "--mode manual --confirm"), ("automatic", "redrive_status {name} --watch")]
 )
 def test_a_mode_that_is_no_persons_to_drain_is_refused_with_its_cure(mode: str, why: str) -> None:
     bench = Workbench(fields={"mode": mode})
@@ -306,7 +304,7 @@ def test_a_plan_reckons_with_the_ramp_and_the_waves_and_says_so(
         "every wave succeeds, and its outcome is known after about 60 seconds",
         f"{empty}; if others fill it, an outcome takes about 89 seconds",
     ]
-    assert f"  reckoned with   {'; '.join(told['forecast_assumes'])}" in said
+    assert f"  assumes         {'; '.join(told['forecast_assumes'])}" in said
 
 
 def test_a_plan_for_workers_reckons_with_the_captures_that_beat_makes_and_says_so(
@@ -346,7 +344,7 @@ def test_lanes_that_outlast_their_letters_are_refused_with_both_forecasts(
         assert (told["forecast_seconds"], told["refused"]) == (180.0, None)
         return
     said = refusal("drain_dlq", bench.name, "--confirm")
-    assert "by rate about 2 seconds; by the longest lane about 3 minutes (3 x 60 s)" in said
+    assert "by rate about 2 seconds; by the longest key about 3 minutes (3 x 60 s)" in said
     assert "--advance accepted" in said
     assert Run.objects.count() == 0
 
@@ -411,8 +409,8 @@ def test_interrupted_twice_it_hands_back_and_says_how_to_go_on(status: int) -> N
     with pytest.raises(CommandError) as refused:
         call_command("drain_dlq", bench.name, "--run", "monday", "--confirm", "--json", stdout=out, stderr=StringIO())
     assert refused.value.returncode == status
-    assert "2 letters are unfinished (1 still to be sent, 1 sent, outcome not known yet)" in str(refused.value)
-    assert "Go on here with: manage.py rerun monday --confirm" in str(refused.value)
+    assert "2 messages unfinished (1 queued, 1 awaiting outcome)" in str(refused.value)
+    assert "To continue here: manage.py rerun monday --confirm" in str(refused.value)
     assert f"manage.py stop_redrive {bench.name} --reason WHY --confirm" in str(refused.value)
     assert json.loads(out.getvalue())["waiting"] == 2
     assert bench.lane().phase == "awaiting"
@@ -447,7 +445,7 @@ def test_letters_behind_a_parked_one_are_left_to_a_person(ask: Ask) -> None:
     run = bench.enlist()
     DeadLetter.objects.filter(payload__body=b"first").update(attempts=1)
     said = ask("rerun", run.name, "--confirm")
-    assert "1 letter of them waits behind a parked one" in said
+    assert "1 message held by a parked message of the same key" in said
     assert sorted(bench.states().items()) == [("first", "parked"), ("second", "waiting")]
 
 
@@ -467,11 +465,11 @@ def test_other_runs_that_are_under_way_are_drained_to_their_end_and_counted(ask:
         bench.bury(f"{number}")
     other = bench.ready()  # a run that nobody works on
     LaneRow.objects.filter(dlq=bench.dlq).update(due_at=clock() + timedelta(seconds=1))
-    ahead = f"under way       3 letters of the run {other.name} (replayed along, to its end)"
+    ahead = f"in progress     3 messages of the run {other.name} (sent with this run)"
     assert ahead in ask("drain_dlq", bench.name)
     said = ask("drain_dlq", bench.name, "--run", "monday", "--confirm")
-    assert "monday: no letter." in said
-    assert f"Along with it went {other.name}: 3 letters: 3 delivered." in said
+    assert "monday: no messages." in said
+    assert f"Sent with it: {other.name}: 3 messages: 3 delivered." in said
     assert set(bench.states().values()) == {"delivered"}
 
 
@@ -492,12 +490,12 @@ def test_those_that_went_along_are_told_within_the_one_object(ask_json: AskJson)
 def test_a_plan_with_nothing_in_it_says_so_and_offers_no_act(ask: Ask) -> None:
     bench = Workbench(fields=KEYED)
     said = ask("drain_dlq", bench.name)
-    assert f"{bench.name}: there is nothing to replay." in said
+    assert f"{bench.name}: nothing to redrive." in said
     assert said.splitlines()[-1] == "This was a dry run: nothing was sent, parked or discarded."
     bench.bury("lost")
     ask("drain_dlq", bench.name, "--confirm")
     said = ask("drain_dlq", bench.name)
-    assert "parked          1 letter waits for a person: manage.py release_parked" in said
+    assert "parked          1 message to review: manage.py release_parked" in said
     assert "--confirm" not in said
 
 
@@ -505,8 +503,8 @@ def test_help_says_that_a_dry_run_captures(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit):
         call_command("drain_dlq", "--help")
     said = " ".join(capsys.readouterr().out.split())
-    assert "A dry run captures, too: on a standard dlq the messages become invisible" in said
-    assert "on a FIFO one they move to PostgreSQL and leave SQS." in said
+    assert "A dry run captures too: on a standard DLQ, messages stay in SQS and are invisible" in said
+    assert "on a FIFO DLQ, they move to PostgreSQL and are deleted from SQS." in said
 
 
 def test_while_letters_rest_progress_says_when_the_next_attempt_is_due() -> None:
@@ -539,8 +537,8 @@ def test_what_a_killed_capture_left_is_waited_for_until_it_is_in_sight_and_told_
     with pytest.raises(CommandError, match="Interrupted"):
         call_command("drain_dlq", bench.name, "--confirm", stdout=StringIO(), stderr=err)
     told = [line for line in err.getvalue().splitlines() if line.startswith("Another capture of")]
-    waited = f"Another capture of {bench.name} has, or had, part of its messages: waiting for them"
-    assert told == [f"{waited}, at the latest at {when(in_sight)}."]
+    waited = f"Another capture of {bench.name} received messages that are still invisible: waiting for them"
+    assert told == [f"{waited}, until {when(in_sight)} at the latest."]
     assert len(waits) == 3
 
 
@@ -559,13 +557,13 @@ def test_a_target_that_nobody_empties_is_named_with_its_depth_and_after_a_while_
         return progress_line.line(bench.dlq, progress.tally(run.pk))
 
     assert eventually(lambda: "has not been seen empty" in told(), within=10)
-    assert f"Outcomes wait: {shop} has not been seen empty since" in told()
+    assert f"Waiting for outcomes: {shop} has not been seen empty since" in told()
     assert told().endswith(" UTC; 2 visible.")
     clock.advance(120)
-    asked = "is its consumer running? The wait has no end by itself."
+    asked = "is its consumer running? This does not end by itself."
     assert told().endswith(f" UTC: nobody seems to consume {shop}; 2 visible; {asked}")
     stops.stop(bench.dlq.pk, by="ann", reason="why")
-    assert told().startswith(f"2 letters: 2 sent, outcome not known yet. Outcomes wait: {shop} has not been seen empty")
+    assert told().startswith(f"2 messages: 2 awaiting outcome. Waiting for outcomes: {shop} has not been seen empty")
 
 
 def test_a_target_seen_empty_once_is_asked_about_after_a_while_of_not_being_seen_so_again(clock: Clock) -> None:
@@ -586,7 +584,7 @@ def test_a_target_seen_empty_once_is_asked_about_after_a_while_of_not_being_seen
     assert "has not been seen empty again since" in told()
     assert "is its consumer running?" not in told()
     clock.advance(120)
-    assert told().endswith("; is its consumer running? The wait has no end by itself.")
+    assert told().endswith("; is its consumer running? This does not end by itself.")
 
 
 def test_a_plan_whose_longest_key_takes_far_longer_than_the_rate_says_what_would_be_faster(
@@ -608,7 +606,7 @@ def test_a_plan_whose_longest_key_takes_far_longer_than_the_rate_says_what_would
     ]
     assert ask_json("drain_dlq", bench.name)["targets"][0]["faster"] == ways
     said = ask("drain_dlq", bench.name)
-    begins = f"Faster would be (options of manage.py add_dlq {bench.name}):\n"
+    begins = f"Faster (options of manage.py add_dlq {bench.name}):\n"
     assert begins + "\n".join(f"      - {way}" for way in ways) in said
     Target.objects.filter(pk=bench.target.pk).update(rate=0.1)  # 30 s by the rate
     assert ask_json("drain_dlq", bench.name)["targets"][0]["faster"] == []
@@ -697,7 +695,7 @@ def test_a_rate_that_nobody_knows_is_waited_for_with_a_message(
     monkeypatch.setattr(replay_slice.Slice, "run", running)
     with nobody() as port:
         settings.REDIS_URL = f"redis://127.0.0.1:{port}/0"
-        with pytest.raises(CommandError, match="1 letter is unfinished"):
+        with pytest.raises(CommandError, match="1 message unfinished"):
             call_command("drain_dlq", bench.name, "--confirm", stdout=StringIO(), stderr=StringIO())
     assert "Nothing is sent until it does" in caplog.text
     assert (bench.arrivals(), bench.states()) == ([], {"letter": "waiting"})
@@ -741,11 +739,11 @@ def _cut_the_watch() -> None:
 def test_progress_is_told_beside_the_result(
     capsys: pytest.CaptureFixture[str], ask_json: AskJson, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drain_command, "_LOGGED", 0.0)
+    monkeypatch.setattr(progress_of_work, "_LOGGED", 0.0)
     bench = Workbench()
     bench.bury("letter")
     ask_json("drain_dlq", bench.name, "--confirm")
-    assert "1 letter: 1 delivered." in capsys.readouterr().err
+    assert "1 message: 1 delivered." in capsys.readouterr().err
 
 
 def test_a_misspelt_plan_begins_no_other_run(ask: Ask) -> None:
@@ -753,7 +751,7 @@ def test_a_misspelt_plan_begins_no_other_run(ask: Ask) -> None:
     for number in range(3):
         bench.bury(str(number))
     ask("drain_dlq", bench.name, "--limit", "1", "--run", "two")
-    with pytest.raises(CommandError, match=r"No run is named tow, and plans of .* wait to be started: two\."):
+    with pytest.raises(CommandError, match=r"No run has the id tow, and plans of .* wait to be started: two\."):
         ask("drain_dlq", bench.name, "--run", "tow", "--confirm")
     assert set(bench.states().values()) == {"captured"}
 
@@ -763,5 +761,5 @@ def test_progress_is_told_of_what_was_received_and_never_of_nothing() -> None:
     telling = Telling(OutputWrapper(out))
     for received in (0, 0, 3):
         telling._next = 0.0
-        heard(telling, Captured(received=received, letters=received))
-    assert out.getvalue() == "3 copies received, 3 new\n"
+        heard(telling, Captured(received=received, letters=received), Pace())
+    assert out.getvalue() == "3 messages received, 3 new\n"

@@ -39,7 +39,7 @@ def bench(ask: Ask) -> Workbench:
 
 def test_without_confirm_it_tells_what_is_left_and_how_to_go_on(bench: Workbench, ask: Ask, ask_json: AskJson) -> None:
     said = ask("rerun", "monday")
-    assert "monday: 2 letters: 2 waiting." in said
+    assert "monday: 2 messages: 2 queued." in said
     assert said.splitlines()[-1] == "manage.py rerun monday --confirm"
     told = ask_json("rerun", "monday")
     assert (told["captured"], told["waiting"], told["dry_run"]) == (2, 2, True)
@@ -68,7 +68,7 @@ def test_what_is_left_of_another_run_is_told_with_the_command_that_goes_on(bench
     ask("drain_dlq", bench.name, "--run", "tuesday", "--enqueue", "--confirm")
     Lane.objects.filter(letters__run__name="tuesday").update(due_at=lanes.clock() + timedelta(hours=1))
     said = ask("rerun", "monday", "--confirm")
-    assert "Of the run tuesday 1 letter is unfinished (1 still to be sent)." in said
+    assert "Run tuesday: 1 message unfinished (1 queued)." in said
     assert "manage.py rerun tuesday --confirm" in said
 
 
@@ -112,7 +112,7 @@ def test_a_stopped_dlq_is_not_gone_on_with(bench: Workbench) -> None:
 
 def test_an_unknown_id_is_answered_with_those_there_are(bench: Workbench) -> None:
     assert bench.states()
-    with pytest.raises(CommandError, match=r'No run has the id "tuesday"\. The last ones: monday\.'):
+    with pytest.raises(CommandError, match=r'No run has the id "tuesday"\. The last runs: monday\.'):
         call_command("rerun", "tuesday")
 
 
@@ -120,5 +120,5 @@ def test_a_standing_run_is_beats() -> None:
     bench = Workbench()
     run = feed_run.standing_run(bench.dlq)
     assert run.kind == RunKind.STANDING
-    with pytest.raises(CommandError, match="which beat feeds"):
+    with pytest.raises(CommandError, match="which beat continues"):
         call_command("rerun", run.name, "--confirm")

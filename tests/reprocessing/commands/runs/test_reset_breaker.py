@@ -42,8 +42,8 @@ def test_a_dry_run_tells_how_it_stands_and_changes_nothing(ask: Ask, shop: Targe
     before = Breaker.objects.values().get()
     said = ask("reset_breaker", "orders", *WHY)
     assert "shop: OPEN since" in said
-    assert ": 5 letters in a row failed; the next canary may go at" in said
-    assert "This was a dry run: with --confirm the breaker would be closed, and the rate would ramp up anew." in said
+    assert ": 5 letters in a row failed; next canary at" in said
+    assert "This was a dry run: with --confirm the breaker would be closed, and the rate would ramp up again." in said
     assert "would be open for 30 seconds" in ask("reset_breaker", "orders", *WHY, "--open")
     assert "would be open for 5 seconds" in ask("reset_breaker", "orders", *WHY, "--open", "--for", "5")
     assert Breaker.objects.values().get() == before
@@ -53,8 +53,8 @@ def test_a_dry_run_tells_how_it_stands_and_changes_nothing(ask: Ask, shop: Targe
 def test_a_closed_one_lets_letters_go_and_the_ramp_begins_anew(ask: Ask, shop: Target) -> None:
     said = ask("reset_breaker", "orders", *WHY, "--confirm")
     assert "shop: closed since" in said
-    assert 'closed by ann: "the shop is mended"; 1 of 10 letters/s allowed now' in said
-    assert "Closed the breaker: letters go again, and the rate ramps up anew." in said
+    assert 'closed by ann: "the shop is mended"; 1 of 10 messages/s allowed now' in said
+    assert "Closed the breaker: messages are sent again, and the rate ramps up." in said
     row = Breaker.objects.get()
     assert (row.state, row.epoch, row.retry_at, row.rest, row.ramp) == ("closed", 4, None, 0, 0.1)
 
@@ -125,13 +125,13 @@ def test_targets_of_rules_are_targets_too(ask: Ask, orders: DeadLetterQueue, sho
     for name, dlq in names:
         other = Target.objects.create(arn=f"arn:aws:sqs:us-east-1:000000000000:{name}", url="u", region="x")
         Rule.objects.create(name=name, dlq=dlq, action="divert", target=other, made_by="ann")
-    with pytest.raises(CommandError, match=r'"nowhere" is no target of orders\. There are: any, aside, shop\.'):
+    with pytest.raises(CommandError, match=r'orders has no target named "nowhere"\. It has: any, aside, shop\.'):
         ask("reset_breaker", "orders", "--target", "nowhere", *WHY)
 
 
 def test_dlqs_that_share_a_target_are_named(ask: Ask, shop: Target, add_row: AddRow) -> None:
     Origin.objects.create(dlq=add_row("mails"), arn=shop.arn, target=shop)
-    assert "Letters of mails go there, too." in ask("reset_breaker", "orders", *WHY)
+    assert "Messages of mails go there too." in ask("reset_breaker", "orders", *WHY)
 
 
 def test_a_program_reads_how_they_stand(ask_json: AskJson, shop: Target) -> None:
@@ -142,17 +142,17 @@ def test_a_program_reads_how_they_stand(ask_json: AskJson, shop: Target) -> None
     assert breaker.pop("next_canary_at").endswith("Z")
     assert breaker == {
         "name": "shop", "rate_class": None, "state": "open", "why": "5 letters in a row failed", "rate": 10,
-        "allowed_rate": 0, "ramp": 1, "ramp_why": "the whole rate",
+        "allowed_rate": 0, "ramp": 1, "ramp_why": "full rate",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--for", "5"), "say --open too"),
+        (("--for", "5"), "Add --open, or leave out --for"),
         (("--open", "--for", "0"), "is not a number of at least 0.1"),
         (("--open", "--for", "soon"), "is not a number"),
-        (("--rate-class", "vip"), 'No class of letters is named "vip". There is none'),
+        (("--rate-class", "vip"), 'No rate class is named "vip". None has been added'),
     ],
 )
 def test_what_is_not_meant_so_is_refused(ask: Ask, shop: Target, arguments: tuple[str, ...], said: str) -> None:
@@ -168,7 +168,7 @@ def test_a_dlq_without_targets_a_class_without_letters_and_a_lack_of_reason_are_
         ask("reset_breaker", "orders", *WHY)
     add_origin(orders)
     RateClass.objects.create(name="vip")
-    with pytest.raises(CommandError, match="No letters of vip have gone to a target of orders"):
+    with pytest.raises(CommandError, match="No messages of vip were sent to a target of orders"):
         ask("reset_breaker", "orders", "--rate-class", "vip", *WHY)
     with pytest.raises(CommandError, match="--reason"):
         ask("reset_breaker", "orders")

@@ -58,9 +58,9 @@ def test_what_a_dry_run_planned_is_what_its_command_sends_and_what_came_later_is
     bench.bury("later")
     bench.capture()
     said = ask("drain_dlq", bench.name, "--run", name)
-    assert "since then      1 letter arrived, which are not part of it" in said
+    assert "since then      1 message arrived; not part of this run" in said
     assert said.splitlines()[-2:] == [
-        f"{name} is planned. This was a dry run; to go on with it:",
+        f"{name} is planned. This was a dry run. To continue the run:",
         f"manage.py drain_dlq {bench.name} --run {name} --confirm",
     ]
     told = ask_json("drain_dlq", bench.name, "--run", name, "--confirm")
@@ -91,7 +91,7 @@ def test_letters_are_chosen_and_those_behind_others_are_told(ask: Ask, ask_json:
     told = ask_json("drain_dlq", bench.name, "--message-id", ids[0], "--message-id", ids[2])
     assert (told["letters"], told["behind"], told["behind_ids"]) == (1, 1, [ids[2]])
     said = ask("drain_dlq", bench.name, "--key", "a", "--died-before", "2020-01-01")
-    assert "all letters that died before 2020-01-01T00:00:00+00:00 and with the ordering key a were asked for" in said
+    assert "all letters that died before 2020-01-01T00:00:00+00:00 and with the ordering key a were selected" in said
     assert Run.objects.filter(state="planned").count() == 0
     told = ask_json("drain_dlq", bench.name, "--origin", bench.origin_url.rpartition("/")[2], "--confirm")
     assert told["delivered"] == 3
@@ -100,9 +100,9 @@ def test_letters_are_chosen_and_those_behind_others_are_told(ask: Ask, ask_json:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (("--origin", "nowhere"), "can have died in nowhere. Its origins: t-"),
-        (("--died-after", "2026-01-02", "--died-before", "2026-01-01"), "turn them round"),
-        (("--died-after", "noon"), "'noon' is no moment; 2026-03-01T08:00:00Z is one"),
+        (("--origin", "nowhere"), "has no source queue nowhere. It has: t-"),
+        (("--died-after", "2026-01-02", "--died-before", "2026-01-01"), "Swap them"),
+        (("--died-after", "noon"), "'noon' is not a time. Use ISO 8601, such as 2026-03-01T08:00:00Z"),
     ],
 )
 def test_a_selection_that_means_nothing_is_refused_in_a_sentence(options: tuple[str, ...], why: str) -> None:
@@ -130,7 +130,7 @@ def test_a_paused_run_sends_nothing_until_it_is_resumed_by_somebody_who_hears_wh
     assert monday().state == "paused"
     said = ask("resume_run", "monday", *WHY, "--confirm")
     assert "It was paused by ann: the shop is down" in said
-    assert "Here it goes on with: manage.py rerun monday --confirm" in said
+    assert "To continue it here: manage.py rerun monday --confirm" in said
     assert bench.replay().taken == 2
 
 
@@ -138,7 +138,7 @@ def test_an_aborted_run_stops_its_dlq_and_its_letters_go_along_with_the_next(
     bench: Workbench, ask: Ask, ask_json: AskJson
 ) -> None:
     said = ask("abort_run", "monday", *WHY, "--confirm")
-    assert f"What is left of it goes along with the next run: manage.py drain_dlq {bench.name}" in said
+    assert f"Its unsent messages wait for the next run. To plan it: manage.py drain_dlq {bench.name}" in said
     assert f"manage.py resume_redrive {bench.name} --reason WHY --confirm" in said
     assert (bench.replay().taken, monday().state) == (0, "aborted")
     ask("resume_redrive", bench.name, *WHY, "--confirm")
@@ -164,19 +164,19 @@ def test_a_plan_is_given_up(ask: Ask) -> None:
     bench.bury("letter")
     ask("drain_dlq", bench.name, "--run", "monday")
     said = ask("abort_run", "monday", *WHY, "--confirm")
-    assert said.splitlines() == ["monday was not started, and is given up: its letters are free again."]
+    assert said.splitlines() == ["monday was not started, and is deleted. Its messages can be planned again."]
     assert (bench.letter().run, stops.stopped(bench.dlq.pk)) == (None, None)
 
 
 @pytest.mark.parametrize(
     ("verb", "why"),
-    [("resume_run", "monday is running; only one that is paused can be resumed."),
-     ("abort_run", "monday is running; only one that is")],
+    [("resume_run", "monday is running. Only a run that is paused can be resumed."),
+     ("abort_run", "monday is running. Only a run that is")],
 )  # fmt: skip
 def test_a_run_that_stands_elsewhere_is_said_to(bench: Workbench, ask: Ask, verb: str, why: str) -> None:
     if verb == "abort_run":
         ask(verb, "monday", *WHY, "--confirm")
-        why = "monday is aborted; only one that is planned or running or paused can be aborted; it was aborted by ann"
+        why = "monday is aborted. Only a run that is planned or running or paused can be aborted. It was aborted by ann"
     assert bench.states()
     assert why in refusal(verb, "monday", *WHY, "--confirm")
 
@@ -195,7 +195,7 @@ def test_a_standing_run_is_paused_and_never_aborted(ask: Ask) -> None:
 
 def test_an_unknown_run_is_answered_with_those_there_are(bench: Workbench) -> None:
     assert bench.states()
-    assert 'No run has the id "tuesday". The last ones: monday.' in refusal("pause_run", "tuesday", *WHY)
+    assert 'No run has the id "tuesday". The last runs: monday.' in refusal("pause_run", "tuesday", *WHY)
 
 
 def test_a_run_is_shown_with_what_it_came_to_and_when_it_ends(bench: Workbench, ask: Ask, ask_json: AskJson) -> None:
@@ -210,9 +210,9 @@ def test_a_run_is_shown_with_what_it_came_to_and_when_it_ends(bench: Workbench, 
     assert (told["forecast_seconds"], told["targets"][0]["rate_now"], told["done"]) == (22.5, 0.05, 0.0)
     said = ask("show_runs")
     assert f"monday  ({bench.name}, drain, running)" in said
-    assert "2 letters to be sent, 0.05 of 0.5 letters/s now" in said
-    assert "ends      in about 22 seconds, if nothing fails and its rate goes on climbing" in said
-    assert f"meanwhile 1 letter more captured in {bench.name}; not part of this run" in said
+    assert "2 messages to be sent, 0.05 of 0.5 messages/s now" in said
+    assert "ends      in about 22 seconds, if nothing fails and the rate keeps ramping up" in said
+    assert f"since     1 message more captured in {bench.name}; not part of this run" in said
 
 
 def test_a_paused_run_is_shown_with_who_and_why_and_without_an_end(
@@ -255,8 +255,8 @@ def test_a_run_says_how_many_of_its_letters_went_to_other_runs(ask: Ask, ask_jso
     told = ask_json("show_runs", "--run", "monday")["runs"][0]
     assert (told["captured"], told["in_other_runs"]) == (1, 2)
     assert (
-        "  letters   1 letter: 1 delivered, 2 failed attempts (100 % at an end)\n"
-        "            2 letters that it sent are in other runs by now\n"
+        "  messages  1 message: 1 delivered, 2 failed attempts (100 % finished)\n"
+        "            2 messages that it sent, now in other runs\n"
     ) in ask("show_runs", "--run", "monday")
     (other,) = [one for one in ask_json("show_runs")["runs"] if one["run"] != "monday"]
     assert (other["captured"], other["in_other_runs"]) == (2, 0)
@@ -265,12 +265,12 @@ def test_a_run_says_how_many_of_its_letters_went_to_other_runs(ask: Ask, ask_jso
 def test_a_run_without_a_letter_has_no_share_of_them_at_an_end(add_row: AddRow, ask: Ask) -> None:
     Run.objects.create(dlq=add_row("orders"), name="monday", state="finished", finished_at=ago(minutes=1))
     assert ask("show_runs").splitlines() == [
-        "monday  (orders, drain, finished)", "  asked     by nobody", "  letters   no letter",
+        "monday  (orders, drain, finished)", "  asked     by nobody", "  messages  no messages",
     ]  # fmt: skip
 
 
 def test_where_there_is_no_run_it_says_so(ask: Ask) -> None:
-    assert ask("show_runs") == "There is no run. Plan one: manage.py drain_dlq NAME, a dry run.\n"
+    assert ask("show_runs") == "There are no runs. To plan one: manage.py drain_dlq NAME, a dry run.\n"
 
 
 def test_a_drain_that_stops_itself_ends_with_a_failure_that_says_why_and_how_to_go_on(
@@ -313,7 +313,7 @@ def test_a_drain_goes_in_waves_as_it_is_told(ask: Ask, ask_json: AskJson) -> Non
     bench = Workbench(fields={"waves": True})
     for number in range(13):
         bench.bury(f"{number}")
-    assert "waves           one letter first, then 10, then 100, then all" in ask("drain_dlq", bench.name)
+    assert "waves           1 message first, then 10, then 100, then all" in ask("drain_dlq", bench.name)
     assert ask_json("drain_dlq", bench.name, "--confirm", "--run", "monday")["delivered"] == 13
     assert list(Wave.objects.order_by("no").values_list("size", "touched", "failed")) == [
         (1, 1, 0), (10, 10, 0), (100, 2, 0),
@@ -339,5 +339,5 @@ def test_a_run_whose_last_letters_are_awaited_says_for_what_and_until_when(
     (later,) = ask_json("show_runs", bench.name)["runs"]
     assert 400 < told["forecast_seconds"] - later["forecast_seconds"] < 600
     said = ask("show_runs")
-    assert f"awaits    2 letters sent to {bench.name}: another look at {bench.name}, at " in said
-    assert "ends      all are sent; what became of the last is known in about " in said
+    assert f"awaits    2 messages sent to {bench.name}: another look at {bench.name}, at " in said
+    assert "ends      all are sent; the last outcome is known in about " in said

@@ -61,9 +61,9 @@ def test_who_acts_under_a_hold_and_a_stop_is_told_of_both_and_how_each_ends(ask:
     assert stop is not None
     assert str(refused.value) == (
         f'Everything is held since {when(held.since)} by bob ("the disk broke"): PostgreSQL was restored from a '
-        "backup, and nothing is sent until somebody has decided (after_restore resolve) and ended it (release): "
+        "backup. Nothing is sent until after_restore resolve and release. To see what is known: "
         f'manage.py after_restore report\norders is stopped since {when(stop.since)} by ann ("the shop is down"): '
-        "nothing is sent until manage.py resume_redrive orders --reason WHY --confirm"
+        "nothing is sent. To resume: manage.py resume_redrive orders --reason WHY --confirm"
     )
 
 
@@ -100,7 +100,7 @@ def test_a_second_stop_changes_nothing_and_says_who_was_first(ask: Ask, add_row:
 @pytest.mark.parametrize("which", ["orders", "--all"])
 def test_what_is_not_stopped_cannot_be_resumed(ask: Ask, add_row: AddRow, which: str) -> None:
     add_row("orders")
-    assert "not stopped, so there is nothing to resume" in ask("resume_redrive", which, *WHY, "--confirm")
+    assert "not stopped, nothing to resume" in ask("resume_redrive", which, *WHY, "--confirm")
     assert acts() == []
 
 
@@ -114,7 +114,7 @@ def test_each_stop_is_lifted_by_itself_and_the_other_is_named(ask: Ask, ask_json
     ask("stop_redrive", "orders", *WHY, "--confirm")
     said = ask_json("resume_redrive", "--all", *WHY, "--confirm")
     assert said["still_stopped"] == [
-        "orders is stopped by itself: manage.py resume_redrive orders --reason WHY --confirm"
+        "orders is still stopped by a stop of its own: manage.py resume_redrive orders --reason WHY --confirm"
     ]
     assert not active(orders)
 
@@ -137,7 +137,7 @@ def test_a_program_reads_what_holds(ask_json: AskJson, add_row: AddRow) -> None:
 @pytest.mark.parametrize("which", [(), ("orders", "--all")])
 def test_a_stop_names_one_or_all(ask: Ask, add_row: AddRow, which: tuple[str, ...]) -> None:
     add_row("orders")
-    with pytest.raises(CommandError, match="Name one dlq, or say --all"):
+    with pytest.raises(CommandError, match="Give the name of a DLQ, or --all"):
         ask("stop_redrive", *which, *WHY)
 
 
@@ -154,7 +154,7 @@ def test_an_unknown_name_is_answered_with_those_there_are(ask: Ask, add_row: Add
         ask("stop_redrive", "order", *WHY)
     add_row("orders")
     add_row("mails")
-    with pytest.raises(CommandError, match=r'No dlq is named "order"\. There are: mails, orders\.'):
+    with pytest.raises(CommandError, match=r'No DLQ is named "order"\. There are: mails, orders\.'):
         ask("stop_redrive", "order", *WHY)
 
 

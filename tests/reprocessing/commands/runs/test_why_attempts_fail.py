@@ -50,15 +50,15 @@ def test_the_most_frequent_answer_is_told_with_its_status_and_nothing_that_was_w
         "answer": "503 Service Unavailable",
         "attempts": 3,
     }
-    assert "  failing   503 Service Unavailable, 3 attempts lately\n" in ask("redrive_status")
-    assert "  failing   503 Service Unavailable, 3 attempts lately\n" in ask("show_runs", "orders")
-    assert "Attempts fail: 503 Service Unavailable, 3 attempts lately." in progress_line.line(
+    assert "  failing   503 Service Unavailable, 3 attempts recently\n" in ask("redrive_status")
+    assert "  failing   503 Service Unavailable, 3 attempts recently\n" in ask("show_runs", "orders")
+    assert "Attempts fail: 503 Service Unavailable, 3 attempts recently." in progress_line.line(
         monday.dlq, progress.tally(monday.pk)
     )
     fail(origin, monday, "InvalidMessageContents: 4111 1111 1111 1111 is no text", many=2)
-    assert "  failing   InvalidMessageContents, 4 attempts lately\n" in ask("redrive_status")
+    assert "  failing   InvalidMessageContents, 4 attempts recently\n" in ask("redrive_status")
     fail(origin, monday, "4111 1111 1111 1111", many=5)
-    assert "  failing   their target refused them, 5 attempts lately\n" in ask("redrive_status")
+    assert "  failing   their target refused them, 5 attempts recently\n" in ask("redrive_status")
 
 
 @pytest.mark.parametrize(
@@ -118,4 +118,4 @@ def test_what_holds_lanes_back_is_told_once_due_or_not(orders: DeadLetterQueue, 
         add_letter(origin, LetterState.WAITING, lane=lane, run=run)
     told = progress_line.line(orders, progress.tally(run.pk))
     assert told.count("the run monday is paused") == 1
-    assert "2 lanes: the run monday is paused." in told
+    assert "2 ordering keys: the run monday is paused." in told

@@ -16,11 +16,7 @@ from pytest_django import Settings
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.models import Act, Review, Target
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.listeners import (  # noqa: F401  a fixture
-    Listeners,
-    function,
-    listeners,
-)
+from tests.reprocessing.commands.listeners import Listeners, function
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +32,7 @@ def of_kind(found: Any, severity: str) -> list[str]:  # noqa: ANN401  decoded JS
 def refused(*arguments: str) -> list[str]:
     """What is refused; nothing is written, and the command fails."""
     out = StringIO()
-    with pytest.raises(CommandError, match="nothing was written"):
+    with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_target", *arguments, "--confirm", "--json", stdout=out)
     assert not Review.objects.filter(target__isnull=False).exists()
     return of_kind(json.loads(out.getvalue()), "refuse")
@@ -124,10 +120,7 @@ def test_a_queue_is_described_by_sqs(ask: Ask, make_queue: MakeQueue) -> None:
 @pytest.mark.parametrize(
     ("what", "sentence"),
     [
-        (
-            "arn:aws:sns:us-east-1:111122223333:orders:0b7f",
-            "is an SNS subscription, and no target by itself. Name",
-        ),
+        ("arn:aws:sns:us-east-1:111122223333:orders:0b7f", "is an SNS subscription, and no target by itself. Name"),
         ("arn:aws:events:us-east-1:111122223333:rule/orders", "is an EventBridge rule, and no target by itself"),
         ("arn:aws:states:us-east-1:111122223333:stateMachine:a", "is nothing that letters can be sent to from here"),
         ("orders", 'No target is named "orders". Give the URL of an endpoint'),
@@ -147,7 +140,7 @@ def test_a_name_that_means_two_targets_asks_for_the_arn(ask: Ask) -> None:
 
 def test_a_host_that_is_not_listed_is_refused_with_the_line_to_set() -> None:
     out = StringIO()
-    with pytest.raises(CommandError, match="nothing was written"):
+    with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_target", "http://127.0.0.1:8199/hook", "--json", stdout=out)
     (found,) = [one for one in json.loads(out.getvalue())["findings"] if one["severity"] == "refuse"]
     assert found["what"] == "Messages may not be sent there: 127.0.0.1:8199 is not listed in REDRIVE_OUTBOUND_HOSTS."
@@ -157,7 +150,7 @@ def test_a_host_that_is_not_listed_is_refused_with_the_line_to_set() -> None:
 
 def test_a_url_that_cannot_be_read_is_not_told_to_be_listed() -> None:
     out = StringIO()
-    with pytest.raises(CommandError, match="nothing was written"):
+    with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_target", "https://u:p@shop.example.com/", "--json", stdout=out)
     assert [one["cure"] for one in json.loads(out.getvalue())["findings"] if one["severity"] == "refuse"] == [
         "Correct the URL: https://HOST/PATH."
@@ -174,7 +167,7 @@ def test_a_url_that_cannot_be_read_is_not_told_to_be_listed() -> None:
 )
 def test_one_endpoint_is_one_target_however_it_is_written(url: str, plain: str) -> None:
     out = StringIO()
-    with pytest.raises(CommandError, match="nothing was written"):
+    with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_target", url, "--confirm", "--json", stdout=out)
     cures = [one["cure"] for one in json.loads(out.getvalue())["findings"] if one["severity"] == "refuse"]
     assert (cures, Target.objects.exists()) == ([f"Write {plain}"], False)
@@ -214,7 +207,7 @@ def test_an_endpoint_without_tls_that_is_listed_is_said_to_be_allowed_and_by_wha
 
 def test_a_secret_that_nobody_has_is_refused_and_none_is_shown() -> None:
     out = StringIO()
-    with pytest.raises(CommandError, match="nothing was written"):
+    with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_target", URL, "--secret", "mails", stdout=out)
     assert 'No secret is named "mails". There are: shop.' in out.getvalue()
     assert "Put mails=whsec_… into REDRIVE_SECRETS" in out.getvalue()
@@ -227,16 +220,8 @@ def test_a_secret_that_nobody_has_is_refused_and_none_is_shown() -> None:
         (URL, ("--outcome", "absence"), "The outcome absence cannot be seen here: nothing comes back from there."),
         (URL, ("--outcome", "acknowledged"), "Its consumer is to say what became of each message, and nobody said how"),
         (URL, ("--refire", "1"), "--refire means nothing for endpoints: it is for topics and buses."),
-        (
-            URL,
-            ("--role", "arn:aws:iam::111122223333:role/r"),
-            "--role means nothing for endpoints: it is for",
-        ),
-        (
-            function("ship"),
-            ("--secret", "shop"),
-            "--secret means nothing for functions: it is for endpoints.",
-        ),
+        (URL, ("--role", "arn:aws:iam::111122223333:role/r"), "--role means nothing for endpoints: it is for"),
+        (function("ship"), ("--secret", "shop"), "--secret means nothing for functions: it is for endpoints."),
         (function("ship"), ("--answers", "4xx=retry"), "--answers means nothing for functions"),
         (function("ship"), ("--outcome", "absence"), "The outcome absence cannot be seen here"),
     ],
@@ -251,9 +236,9 @@ def test_what_means_nothing_there_is_refused(what: str, option: tuple[str, str],
     [
         ("--timeout", "901", "not a number of at least 0.1 and at most 900"),
         ("--answers", "409=maybe", "does not say what an answer means"),
-        ("--content-type", "a\r\nX: y", "is no content type"),
-        ("--role", "redrive", "is no role's ARN"),
-        ("--region", "Ireland", "is no region"),
+        ("--content-type", "a\r\nX: y", "is not a content type"),
+        ("--role", "redrive", "is not the ARN of a role"),
+        ("--region", "Ireland", "is not a region"),
         ("--refire", "-1", "not a whole number"),
         ("--rate", "0", "not a number of at least 0.001"),
     ],
@@ -272,7 +257,7 @@ def test_a_watched_dlq_is_no_target(make_queue: MakeQueue, add_row: AddRow) -> N
     ]
 
 
-def test_publishing_again_takes_the_number_of_those_who_get_it_again(ask: Ask, listeners: Listeners) -> None:  # noqa: F811
+def test_publishing_again_takes_the_number_of_those_who_get_it_again(ask: Ask, listeners: Listeners) -> None:
     topic, _ = listeners.topic(("lambda", function("a")), ("lambda", function("b")), ("lambda", function("c")))
     what = "What is published again goes to all subscribers, and not to the one alone that failed: 2 besides the one"
     assert refused(topic)[0].startswith(what)
@@ -283,7 +268,7 @@ def test_publishing_again_takes_the_number_of_those_who_get_it_again(ask: Ask, l
     assert (row.kind, row.refires, row.size_limit) == ("topic", 2, 262_144)
 
 
-def test_of_a_bus_the_targets_of_its_rules_are_counted(ask: Ask, listeners: Listeners) -> None:  # noqa: F811
+def test_of_a_bus_the_targets_of_its_rules_are_counted(ask: Ask, listeners: Listeners) -> None:
     bus = listeners.bus(function("a"), function("b"))
     assert "1 besides the one that failed" in refused(bus)[0]
     ask("add_target", bus, "--refire", "1", "--confirm")
@@ -292,8 +277,7 @@ def test_of_a_bus_the_targets_of_its_rules_are_counted(ask: Ask, listeners: List
 
 
 def test_where_nobody_can_be_asked_who_listens_the_number_is_taken_and_doubted(
-    ask_json: AskJson,
-    listeners: Listeners,  # noqa: F811
+    ask_json: AskJson, listeners: Listeners
 ) -> None:
     found = ask_json("add_target", "arn:aws:sns:us-east-1:123456789012:gone", "--refire", "4")
     first, second = of_kind(found, "warn")

@@ -48,14 +48,14 @@ def kept() -> list[tuple[str, str, float | None, str]]:
 def test_a_check_is_tried_without_confirm_and_added_with_it(ask: Ask, dlq: DeadLetterQueue, server: Server) -> None:
     url = f"http://127.0.0.1:{server.port}/health"
     assert ask("check_health", "orders", "--http", url).splitlines() == [
-        f"{DRY} the check is added. Now it finds: healthy: it answered 200",
-        "shop: nothing is asked of it; letters go there whatever its health.",
+        f"{DRY} the check is added. Its result now: healthy; it answered 200",
+        "shop: no health checks; messages are sent there whatever its health.",
     ]
     assert (kept(), Review.objects.count()) == ([], 0)
     said = ask("check_health", "orders", "--http", url, *WHY).splitlines()
     check = HealthCheck.objects.get()
-    assert said[:2] == [f"Check {check.pk} is added.", "shop: well, so letters may go there:"]
-    assert said[2].startswith(f"  {check.pk}  {url} answers 200 to 299: healthy, seen ")
+    assert said[:2] == [f"Check {check.pk} is added.", "shop: healthy, so messages are sent there:"]
+    assert said[2].startswith(f"  {check.pk}  {url} answers 200 to 299: healthy, ")
     assert said[3:] == ["      it answered 200"]
     assert kept() == [("http", url, None, "healthy")]
     review = Review.objects.get()
@@ -66,8 +66,8 @@ def test_depth_is_looked_at_and_says_that_nothing_is_sent(ask: Ask, dlq: DeadLet
     queue.send("x")
     queue.send("y")
     said = ask("check_health", "orders", "--max-depth", "1", *WHY).splitlines()
-    assert said[1] == "shop: NOTHING IS SENT THERE until this is well:"
-    assert said[2].partition(", seen")[0].endswith("holds at most 1 messages: unhealthy")
+    assert said[1] == "shop: NOTHING IS SENT THERE until all checks are healthy:"
+    assert said[2].partition("unhealthy,")[0].endswith("holds at most 1 messages: ")
     assert said[3] == "      its depth is 2 messages, above its ceiling of 1"
     ask("check_health", "orders", "--max-depth", "2", *WHY)
     assert kept() == [("depth", "", 2.0, "healthy")]
@@ -77,7 +77,7 @@ def test_depth_is_looked_at_and_says_that_nothing_is_sent(ask: Ask, dlq: DeadLet
 @pytest.mark.parametrize("option", ["--max-depth", "--max-age"])
 def test_what_is_no_queue_holds_no_messages(ask: Ask, add_row: AddRow, option: str) -> None:
     add_origin(add_row("orders"), "https://shop.example.com/hook", kind="http", proof="accepted", watched_by=None)
-    with pytest.raises(CommandError, match="is no queue, so it holds no messages"):
+    with pytest.raises(CommandError, match="is not a queue, so it has no messages"):
         ask("check_health", "orders", option, "1", *WHY)
     assert kept() == []
 
@@ -98,7 +98,7 @@ def test_a_check_is_removed_with_confirm_alone(ask: Ask, dlq: DeadLetterQueue) -
     assert len(kept()) == 1
     assert ask("check_health", "orders", "--remove", check, *WHY).splitlines() == [
         f"Check {check} is removed.",
-        "shop: nothing is asked of it; letters go there whatever its health.",
+        "shop: no health checks; messages are sent there whatever its health.",
     ]
     assert (kept(), Review.objects.count()) == ([], 2)
 
@@ -128,19 +128,19 @@ def test_a_program_reads_the_same(ask_json: AskJson, dlq: DeadLetterQueue) -> No
 
 def test_of_several_targets_one_is_named(ask: Ask, dlq: DeadLetterQueue, make_queue: MakeQueue) -> None:
     add_origin(dlq, "mails", url=make_queue().url)
-    with pytest.raises(CommandError, match=r"Say which target is meant, with --target: shop, mails\."):
+    with pytest.raises(CommandError, match=r"There are several targets. Add --target with one of: mails, shop\."):
         ask("check_health", "orders", "--max-depth", "1")
     ask("check_health", "orders", "--max-depth", "1", "--target", "mails", *WHY)
     ask("check_health", "orders", "--max-depth", "1", "--target", "arn:aws:sqs:us-east-1:000000000000:shop", *WHY)
     assert [str(one.target) for one in HealthCheck.objects.order_by("id")] == ["mails", "shop"]
-    assert ask("check_health", "orders").count("well, so letters may go there") == 2
-    assert ask("check_health", "orders", "--target", "shop").count("well, so letters may go there") == 1
+    assert ask("check_health", "orders").count("healthy, so messages are sent there") == 2
+    assert ask("check_health", "orders", "--target", "shop").count("healthy, so messages are sent there") == 1
 
 
 def test_where_a_rule_sends_letters_is_a_target_too(ask: Ask, dlq: DeadLetterQueue, add_row: AddRow) -> None:
     other = add_origin(add_row("others"), "elsewhere").target
     Rule.objects.create(name="r", dlq=dlq, action="divert", target=other, made_by="ann")
-    assert "elsewhere: nothing is asked of it" in ask("check_health", "orders")
+    assert "elsewhere: no health checks" in ask("check_health", "orders")
 
 
 @pytest.mark.parametrize(
@@ -153,11 +153,11 @@ def test_where_a_rule_sends_letters_is_a_target_too(ask: Ask, dlq: DeadLetterQue
         (("--max-age", "x"), "not a number"),
         (("--max-age", "1209601"), "not a number"),
         (("--alarm", " "), "it is empty"),
-        (("--alarm", "arn:aws:cloudwatch:eu-west-1:111122223333:alarm:a"), "Name the alarm, not its ARN"),
-        (("--status", "204"), "--status is for --http"),
-        (("--remove", "999999"), "these targets have no check 999999"),
+        (("--alarm", "arn:aws:cloudwatch:eu-west-1:111122223333:alarm:a"), "takes the name of the alarm, not its ARN"),
+        (("--status", "204"), "--status needs --http URL"),
+        (("--remove", "999999"), "no check has the id 999999"),
         (("--target", "nobody"), r'orders has no target named "nobody". It has: shop\.'),
-        (("--max-depth", "1", "--confirm"), "say why, with --reason"),
+        (("--max-depth", "1", "--confirm"), "a change needs a reason"),
         (("--max-depth", "1", "--confirm", "--reason", " "), "it is empty"),
     ],
 )
@@ -170,14 +170,14 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(
 
 
 def test_a_redirect_is_never_what_is_expected(ask: Ask, dlq: DeadLetterQueue, server: Server) -> None:
-    with pytest.raises(CommandError, match="302 is a redirect, and none is followed"):
+    with pytest.raises(CommandError, match="302 is a redirect, and redirects are not followed"):
         ask("check_health", "orders", "--http", f"http://127.0.0.1:{server.port}/", "--status", "302")
 
 
 def test_a_check_of_another_dlqs_target_is_not_removed(ask: Ask, dlq: DeadLetterQueue, add_row: AddRow) -> None:
     add_origin(add_row("others"), "elsewhere")
     ask("check_health", "orders", "--max-depth", "0", *WHY)
-    with pytest.raises(CommandError, match="these targets have no check"):
+    with pytest.raises(CommandError, match="no check has the id"):
         ask("check_health", "others", "--remove", str(HealthCheck.objects.get().pk), *WHY)
     assert len(kept()) == 1
 
@@ -186,7 +186,7 @@ def test_a_dlq_without_targets_says_what_to_do(ask: Ask, add_row: AddRow) -> Non
     add_row("orders")
     with pytest.raises(
         CommandError,
-        match=r"orders has no target yet\. Name its origin: manage\.py add_dlq orders --origin ARN --confirm",
+        match=r"orders has no target yet\. Add its source queue: manage\.py add_dlq orders --origin URL --confirm",
     ):
         ask("check_health", "orders")
 
@@ -194,6 +194,6 @@ def test_a_dlq_without_targets_says_what_to_do(ask: Ask, add_row: AddRow) -> Non
 def test_a_queue_that_cannot_be_asked_is_unknown_and_lets_nothing_go(ask: Ask, add_row: AddRow) -> None:
     add_origin(add_row("orders"), "shop")
     said = ask("check_health", "orders", "--max-depth", "1", *WHY)
-    assert "NOTHING IS SENT THERE until this is well" in said
+    assert "NOTHING IS SENT THERE until all checks are healthy" in said
     assert "unknown" in said
     assert "GetQueueAttributes failed" in said

@@ -26,7 +26,7 @@ def _targets(add_row: AddRow) -> None:
 def test_a_dry_run_adds_nobody(ask: Ask) -> None:
     told = ask("add_reporter", "shop-worker", "--target", "shop")
     assert told.splitlines() == [
-        f"shop-worker speaks of letters sent to: {ARN}",
+        f"shop-worker may report on messages sent to: {ARN}",
         "This was a dry run: shop-worker is added with --confirm.",
     ]
     assert (Reporter.objects.count(), Review.objects.count()) == (0, 0)
@@ -74,7 +74,7 @@ def test_a_reporter_is_revoked_once_and_heard_again_with_a_new_token_alone(ask: 
     revoke = ("revoke_reporter", "worker", "--reason", "it left")
     assert ask(*revoke) == "This was a dry run: worker is revoked with --confirm.\n"
     assert ask(*revoke, "--confirm") == "worker is revoked.\n"
-    assert ask(*revoke, "--confirm") == "worker was revoked before: nothing to change.\n"
+    assert ask(*revoke, "--confirm") == "worker was revoked already: nothing to change.\n"
     assert [one.after["revoked"] for one in Review.objects.order_by("id")] == [False, True]
     with pytest.raises(CommandError, match=r"worker was revoked\. It is heard again with a new token: --new-token\."):
         call_command("add_reporter", "worker", "--target", "mail", "--confirm")
@@ -98,5 +98,4 @@ def test_reporters_are_listed(ask: Ask, ask_json: AskJson) -> None:
     (found,) = ask_json("list_reporters")["reporters"]
     assert (found["reporter"], found["targets"], found["added_by"]) == ("worker", [ARN], "ann")
     assert (found["revoked_at"], found["last_heard_at"]) == (None, None)
-    lines = ask("list_reporters").splitlines()
-    assert lines[1:] == ["  last heard  never", f"  target      {ARN}"]
+    assert ask("list_reporters").splitlines()[1].endswith(f" by ann  never        {ARN}")

@@ -103,7 +103,7 @@ def test_everybody_again(ask: Ask, make_queue: MakeQueue, listeners: Listeners) 
     section = "Everybody again: a topic or a bus"
     said = run(ask, section, URL=make_queue().url, TOPIC=topic, SUBSCRIPTION=subscription)
     assert ways("news") == {subscription: topic}
-    assert "each letter goes to 2 subscribers again that had it already" in said
+    assert "each message is published again to 2 other subscribers" in said
 
 
 @pytest.mark.soak

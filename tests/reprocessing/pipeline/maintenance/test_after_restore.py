@@ -252,7 +252,7 @@ def test_whoever_looks_is_told_of_the_restore_and_of_what_ends_the_hold(client: 
     assert "EVERYTHING IS HELD" in out.getvalue()
     assert "after_restore report" in out.getvalue()
     assert "resume_redrive" not in out.getvalue()
-    with pytest.raises(CommandError, match=r"restored from a backup, and nothing is sent .* after_restore report"):
+    with pytest.raises(CommandError, match=r"restored from a backup. Nothing is sent .* after_restore report"):
         call_command("drain_dlq", bench.name)
     client.force_login(User.objects.create_superuser("root"))
     page = client.get("/admin/").content.decode()
@@ -512,7 +512,7 @@ def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
         bench.letter().message_id, "unfinished", "seen",
     )  # fmt: skip
     assert (told["undecided"], told["not_in_sight"]) == (1, [])
-    assert "1 letters are decided" in ask("resolve", bench.name, "--unfinished", "replay", *said)
+    assert "1 message decided" in ask("resolve", bench.name, "--unfinished", "replay", *said)
     for more in ((), ("--confirm",)):
         with pytest.raises(CommandError, match="Nothing was done: 1 letter is undecided"):
             ask("release", *said, *more)
@@ -525,7 +525,7 @@ def test_what_ends_the_hold_is_told_with_its_time_and_a_dry_run_is_refused_as_th
     bench = waiting("letter")
     began = held()
     why = ("--reason", "why")
-    after = f"when a capture of {bench.name} that begins after {when(began.in_sight_at)} has run dry: manage.py"
+    after = f"once a capture of {bench.name} that begins after {when(began.in_sight_at)} has emptied it: manage.py"
     assert after in ask("resolve", "--unknown", "replay", *why, "--confirm")
     assert after in ask("report")
     refusals = []
@@ -534,7 +534,7 @@ def test_what_ends_the_hold_is_told_with_its_time_and_a_dry_run_is_refused_as_th
             ask("release", *why, *more)
         refusals.append(str(refused.value))
     assert len(set(refusals)) == 1
-    assert "This was a dry run: with --confirm everything goes on." in ask("release", *why, "--early")
+    assert "This was a dry run: with --confirm, sending resumes." in ask("release", *why, "--early")
     assert restore_hold.standing() is not None
 
 

@@ -1,0 +1,128 @@
+"""Options that many commands share, and the types of arguments."""
+
+from __future__ import annotations
+
+import getpass
+import math
+import os
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandParser
+from django.core.validators import validate_slug
+
+_LARGEST = 2**31 - 1  #: of a column of whole numbers
+_DIGITS = 20  #: of a number that is worth reading
+_LONGEST_NAME = 100
+
+
+def add_name(parser: CommandParser) -> None:
+    """Add the name of a DLQ."""
+    parser.add_argument("name", metavar="NAME", help="name of the DLQ")
+
+
+def add_json(parser: CommandParser) -> None:
+    """Add --json."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def add_confirm(parser: CommandParser) -> None:
+    """Add --confirm."""
+    parser.add_argument("--confirm", action="store_true", help="execute; without it, only show what would be done")
+
+
+def add_by(parser: CommandParser) -> None:
+    """Add --by."""
+    parser.add_argument(
+        "--by", default=whoever_is_here(), type=words, metavar="WHO", help="your name, for the audit log (%(default)s)"
+    )
+
+
+def add_person(parser: CommandParser, *, reason: str | None = None) -> None:
+    """Add --by and --reason; without a default `reason`, --reason is required."""
+    add_by(parser)
+    parser.add_argument(
+        "--reason", required=reason is None, default=reason, type=words, metavar="WHY", help="reason, for the audit log"
+    )
+
+
+def add_change(parser: CommandParser, *, reason: str | None = None) -> None:
+    """Add the options of every command that changes something."""
+    add_person(parser, reason=reason)
+    add_confirm(parser)
+    add_json(parser)
+
+
+def whoever_is_here() -> str:
+    """Return the operating system's name of the user who runs this process."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user has a number and no name
+        return f"uid {os.getuid()}"
+
+
+def words(text: str) -> str:
+    """Read an argument that is not empty."""
+    if not text.strip():
+        raise ArgumentTypeError("it is empty. Is the shell variable set?")
+    return text.strip()
+
+
+def slug(text: str) -> str:
+    """Read a name that can be part of a URL."""
+    try:
+        validate_slug(text)
+    except ValidationError:
+        raise ArgumentTypeError(f"{text!r} is not valid: use letters, digits, hyphens and underscores") from None
+    if len(text) > _LONGEST_NAME:
+        raise ArgumentTypeError(f"it is longer than {_LONGEST_NAME} characters")
+    return text
+
+
+def matching(accepts: Callable[[str], object], what: str, example: str) -> Callable[[str], str]:
+    """Return the type of a text that `accepts` finds valid."""
+
+    def read(text: str) -> str:
+        if not accepts(text):
+            raise ArgumentTypeError(f"{text!r} is not {what}. Example: {example}")
+        return text
+
+    return read
+
+
+def number(least: float, most: float, *, above: bool = False) -> Callable[[str], float]:
+    """Return the type of a number from `least` (excluded if `above`) to `most`."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not (least < value if above else least <= value) or value > most:
+            begins = f"{'above' if above else 'of at least'} {least:g}"
+            raise ArgumentTypeError(f"{text!r} is not a number {begins} and at most {most:,.15g}")
+        return value
+
+    return read
+
+
+def whole(least: int, most: int = _LARGEST) -> Callable[[str], int]:
+    """Return the type of a whole number from `least` to `most`."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS and least <= int(text) <= most):
+            raise ArgumentTypeError(f"{text!r} is not a whole number of at least {least} and at most {most:,}")
+        return int(text)
+
+    return read
+
+
+def moment(text: str) -> datetime:
+    """Read a time in ISO 8601; without an offset, UTC."""
+    try:
+        value = datetime.fromisoformat(text)
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise ArgumentTypeError(f"{text!r} is not a time. Use ISO 8601, such as 2026-03-01T08:00:00Z") from None

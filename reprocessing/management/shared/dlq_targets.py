@@ -1,0 +1,25 @@
+"""The targets of a DLQ, as commands name them."""
+
+from __future__ import annotations
+
+from django.core.management.base import CommandError
+from django.db.models import Q
+
+from reprocessing.models import DeadLetterQueue, Target
+
+
+def targets_of(dlq: DeadLetterQueue, named: str | None) -> list[Target]:
+    """Return the targets that messages of the DLQ may be sent to, or the one of this name or ARN.
+
+    Raises:
+        CommandError: there is none.
+    """
+    by_rule = Q(rules__isnull=False) & (Q(rules__dlq=dlq) | Q(rules__dlq=None))
+    found = list(Target.objects.filter(Q(origins__dlq=dlq) | by_rule).distinct().order_by("arn"))
+    if not found:
+        raise CommandError(
+            f"{dlq.name} has no target yet. Add its source queue: manage.py add_dlq {dlq.name} --origin URL --confirm"
+        )
+    if some := [target for target in found if named in {None, target.arn, str(target)}]:
+        return some
+    raise CommandError(f'{dlq.name} has no target named "{named}". It has: {", ".join(map(str, found))}.')

@@ -1,0 +1,56 @@
+"""Progress of long work: lines on standard error, with rate and time left."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from django.core.management.base import OutputWrapper
+
+from reprocessing.domain.runs.forecast import in_words
+from reprocessing.management.command_line import as_invoked
+
+#: Seconds between two lines: on a terminal, and in a log.
+_WATCHED, _LOGGED = 1.0, 10.0
+#: Samples that a rate is measured over.
+_SAMPLES = 30
+
+
+class Pace:
+    """Measures the rate of work over the last samples."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, int]] = deque(maxlen=_SAMPLES)
+
+    def of(self, done: int, left: int | None = None) -> str:
+        """Return ", 12.5/s, about 2 minutes left"; empty until the rate is known."""
+        now = time.monotonic()
+        self._samples.append((now, done))
+        began, before = self._samples[0]
+        if now <= began or done <= before:
+            return ""
+        rate = (done - before) / (now - began)
+        return f", {rate:,.3g}/s" + (f", {in_words(left / rate)} left" if left else "")
+
+
+class Telling:
+    """Writes lines of progress to standard error, at most one a second on a terminal, one in ten seconds elsewhere."""
+
+    def __init__(self, out: OutputWrapper) -> None:
+        self._out = out
+        self._every = _WATCHED if out.isatty() else _LOGGED
+        self._next = time.monotonic() + self._every
+
+    def line(self, text: str) -> None:
+        """Write a line now."""
+        self._next = time.monotonic() + self._every
+        with suppress(BrokenPipeError):
+            self._out.write(as_invoked(text), lambda plain: plain)
+            self._out.flush()
+
+    def seldom(self, text: Callable[[], str]) -> None:
+        """Write a line if the last one is old enough."""
+        if time.monotonic() >= self._next:
+            self.line(text())

@@ -1,0 +1,70 @@
+"""Help: grouped commands, examples that run, tables, and progress."""
+
+from __future__ import annotations
+
+import shlex
+import time
+
+import pytest
+from django.core.management import get_commands, load_command_class
+
+from reprocessing.management.command_help import GROUPS, Utility, one_line
+from reprocessing.management.console import Console
+from reprocessing.management.output.table import plain_table, rich_table
+from reprocessing.management.shared.progress import Pace
+
+OURS = {name: app for name, app in get_commands().items() if app.startswith(("reprocessing", "redrive_service"))}
+COMMANDS = {name: load_command_class(app, name) for name, app in OURS.items()}
+
+
+def test_every_example_in_a_command_s_help_is_accepted_by_its_parser() -> None:
+    for name, command in COMMANDS.items():
+        if not isinstance(command, Console):
+            continue
+        assert len(command.examples) >= 2, name
+        for example in command.examples:
+            first, *words = shlex.split(example)
+            assert first == name
+            command.create_parser("manage.py", name).parse_args(words)
+        assert f"\n  manage.py {command.examples[0]}\n" in command.create_parser("manage.py", name).format_help()
+
+
+def test_every_option_has_a_help_text_and_every_command_a_first_line_that_fits() -> None:
+    for name, command in COMMANDS.items():
+        actions = command.create_parser("manage.py", name)._actions
+        assert [action.dest for action in actions if not action.help and action.dest != "deed"] == [], name
+        assert 0 < len(one_line(command)) <= 110, name
+
+
+def test_help_lists_each_of_our_commands_once_under_its_capability_before_django_s() -> None:
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted({*OURS, "sandbox"})
+    lines = Utility(["manage.py", "help"]).main_help_text().splitlines()
+    assert [line for line in lines if line in GROUPS] == list(GROUPS)
+    assert [line.split()[0] for line in lines if line.startswith("  ")][: len(grouped)] == grouped
+    assert lines.index("  migrate") > lines.index("Servers")
+
+
+def test_programs_get_django_s_list_of_commands() -> None:
+    assert "drain_dlq" in Utility(["manage.py", "help", "--commands"]).main_help_text(commands_only=True).split()
+
+
+ROWS = (["orders", "1"], ["[red]x", "1,000"])
+
+
+def test_a_table_is_aligned_without_a_terminal() -> None:
+    assert plain_table(("name", "n"), ROWS).splitlines() == ["NAME    N", "orders  1", "[red]x  1,000"]
+
+
+@pytest.mark.parametrize("width", [20, 80])
+def test_a_table_on_a_terminal_fits_it_and_keeps_every_character(width: int) -> None:
+    lines = rich_table(("name", "n"), ROWS, width=width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert "[red]x" in "".join(lines).replace(" ", "")
+
+
+def test_a_pace_is_the_rate_of_the_last_samples_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 10.0, 20.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    pace = Pace()
+    assert [pace.of(0, 100), pace.of(50, 50), pace.of(100)] == ["", ", 5/s, about 10 seconds left", ", 5/s"]
