@@ -1,7 +1,6 @@
-"""What the service measures: the names under which Prometheus, CloudWatch, alarms and the dashboard know it.
+"""The names of all metrics in Prometheus and CloudWatch.
 
-A name that is not here is nowhere. The first three names in CloudWatch are those that teams know from redrive functions
-of their own: RedriveSuccess, RedriveFailure, MessageMovedToParkingLot.
+RedriveSuccess, RedriveFailure and MessageMovedToParkingLot are names that many redrive functions use.
 """
 
 from __future__ import annotations
@@ -12,22 +11,21 @@ from typing import Final
 
 
 class Kind(StrEnum):
-    """How a metric's values go on."""
+    """The type of a metric."""
 
-    COUNTER = "counter"  # only upwards, over all processes and restarts
+    COUNTER = "counter"  # survives restarts, and adds up all processes
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One thing that is measured.
+    """One metric.
 
     Attributes:
-        name: Prometheus's, without the endings that counters and histograms get.
-        labels: what tells its samples apart.
-        cloudwatch: its name there; empty: it is not told there. The dimension is Dlq, or Target.
-        unit: CloudWatch's.
+        name: in Prometheus, without the suffixes of counters and histograms.
+        cloudwatch: in CloudWatch; empty: not published there.
+        unit: in CloudWatch.
     """
 
     name: str
@@ -39,7 +37,7 @@ class Metric:
 
     @property
     def exposed(self) -> tuple[str, ...]:
-        """The names of its samples, as Prometheus stores them."""
+        """Return the names of its samples, as Prometheus stores them."""
         match self.kind:
             case Kind.COUNTER:
                 return (f"{self.name}_total",)
@@ -51,7 +49,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One value. `part` of a histogram: the upper bound of a bucket in seconds, `+Inf`, or `sum`; else empty."""
+    """One value; `part` of a histogram: a bucket's upper bound in seconds, `+Inf` or `sum`."""
 
     metric: Metric
     labels: tuple[str, ...]
@@ -61,7 +59,7 @@ class Sample:
 
 _DLQ, _TARGET = ("dlq",), ("target", "rate_class")
 
-#: Of a letter's life, by what it came to (as `redrive_flow` has it).
+#: What happens to letters, by the column of `redrive_flow`.
 CAME_TO: Final = {
     "captured": Metric("redrive_captured", Kind.COUNTER, "Letters captured from a dlq.", _DLQ, "LettersCaptured"),
     "delivered": Metric("redrive_success", Kind.COUNTER, "Letters delivered.", _DLQ, "RedriveSuccess"),
@@ -125,7 +123,7 @@ CONSUMED: Final = Metric(
 )  # fmt: skip
 HALTED: Final = Metric("redrive_stopped", Kind.GAUGE, "1: everything is stopped.", (), "EverythingStopped")
 
-#: All of them.
+#: All metrics.
 METRICS: Final = (
     *CAME_TO.values(),
     VISIBLE, IN_FLIGHT, LETTERS, UNFINISHED, PARKED, OLDEST, EXPIRY, STOPPED, TROUBLE,
@@ -133,11 +131,11 @@ METRICS: Final = (
     CAPTURES, CAPTURE_ERRORS, SLICES, SLICE_ERRORS, THROTTLES, CONSUMED, HALTED,
 )  # fmt: skip
 
-#: Upper bounds of the buckets of how long turns take, in seconds: a slice is 5 s long, a capture up to 150.
+#: Upper bounds of the buckets in seconds. A slice takes 5 s, a capture up to 150 s.
 BOUNDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0)
 
 
 def spent(seconds: float) -> dict[str, float]:
-    """What a turn of so many seconds adds to each part of its histogram."""
+    """Return what one turn of this duration adds to each part of its histogram."""
     parts = {f"{bound:g}": 1.0 for bound in BOUNDS if seconds <= bound}
     return {**parts, "+Inf": 1.0, "sum": seconds}

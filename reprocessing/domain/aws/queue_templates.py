@@ -1,7 +1,6 @@
-"""Queues as they are wanted, in the words of CloudFormation and of Terraform, for those who apply their own.
+"""Templates of CloudFormation (AWS::SQS::Queue) and Terraform (aws_sqs_queue, JSON syntax) for the wanted queues.
 
-AWS: CloudFormation, AWS::SQS::Queue. HashiCorp: aws_sqs_queue and aws_sqs_queue_redrive_allow_policy, in the JSON
-syntax of Terraform. Both keep a queue that is taken out of them: it holds messages.
+Both keep a queue that is removed from the template, because it may hold messages.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _SIBLING: Final = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:"
 
 
 def cloudformation(wanted: Sequence[Wanted]) -> dict[str, Any]:
-    """A template of these queues; a dlq and its origin name each other, so the one of them by a text."""
+    """Return a template. A DLQ names its source queue by text, because references in both directions are a cycle."""
     ids = _names(
         wanted, lambda name: "".join(part.capitalize() for part in re.findall(r"[A-Za-z0-9]+", name)) or "Queue"
     )
@@ -34,7 +33,7 @@ def cloudformation(wanted: Sequence[Wanted]) -> dict[str, Any]:
 
 
 def terraform(wanted: Sequence[Wanted]) -> dict[str, Any]:
-    """A configuration of these queues, for a file whose name ends with .tf.json."""
+    """Return a configuration for a file with the suffix .tf.json."""
     ids = _names(wanted, lambda name: re.sub(r"^(?=[0-9-])", "queue_", re.sub(r"[^A-Za-z0-9_-]", "_", name)))
     allowing = {
         ids[one.name]: {
@@ -85,13 +84,11 @@ def _arguments(one: Wanted, ids: dict[str, str]) -> dict[str, Any]:
     return said
 
 
-def _names(wanted: Iterable[Wanted], read: Any) -> dict[str, str]:  # noqa: ANN401  a text of a text
-    """Each queue's name in the template; where two come out alike, the later one has a number."""
+def _names(wanted: Iterable[Wanted], read: Any) -> dict[str, str]:  # noqa: ANN401  text to text
+    """Return each queue's name in the template; equal names are numbered."""
     found: dict[str, str] = {}
     for one in wanted:
-        plain = read(one.name)
-        taken = set(found.values())
-        found[one.name] = next(
-            name for name in (plain, *(f"{plain}{number}" for number in range(2, len(taken) + 3))) if name not in taken
-        )
+        plain, taken = read(one.name), set(found.values())
+        numbered = (f"{plain}{number}" for number in range(2, len(taken) + 3))
+        found[one.name] = next(name for name in (plain, *numbered) if name not in taken)
     return found

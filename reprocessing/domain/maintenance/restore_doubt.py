@@ -1,4 +1,4 @@
-"""What can be found of a letter that a restored backup knows as unfinished, and what that says."""
+"""Evidence about letters that a restored backup has as unfinished."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Final
 
 
 class Finding(StrEnum):
-    """What is found of it."""
+    """What was found of a letter."""
 
-    SEEN = "seen"  #: its copy was in the dlq after the hold
-    ARRIVED = "arrived"  #: the backup does not know it; its message was there before
-    CAME_BACK = "came_back"  #: an attempt came back that the backup does not know
-    GONE = "gone"  #: its copy is in the dlq no more
-    DROPPED = "dropped"  #: likewise, and it had expired, or was about to
-    HIDDEN = "hidden"  #: its copy has not come to sight, and may yet
-    NO_COPY = "no_copy"  #: no copy was held of it
-    SENT = "sent"  #: it was out when the backup was made
+    SEEN = "seen"  #: its copy was in the DLQ after the restore
+    ARRIVED = "arrived"  #: it is not in the backup, and its message is older than the restore
+    CAME_BACK = "came_back"  #: an attempt that is not in the backup came back
+    GONE = "gone"  #: its copy is no longer in the DLQ
+    DROPPED = "dropped"  #: the same, and it had expired or was about to
+    HIDDEN = "hidden"  #: its copy was not received yet
+    NO_COPY = "no_copy"  #: no copy was kept in the DLQ
+    SENT = "sent"  #: it had been sent when the backup was made
 
     @property
     def kind(self) -> str:
-        """Which of the three words of a person is meant for it: finished, unfinished, unknown."""
+        """Return what a person would answer: finished, unfinished or unknown."""
         return _KINDS[self]
 
     @property
     def sentence(self) -> str:
-        """What it says, for whoever decides."""
+        """Return the evidence in a sentence."""
         return _SENTENCES[self]
 
 

@@ -1,4 +1,4 @@
-"""Two texts line by line: what is taken out, what is put in. In bounded time, whatever the texts."""
+"""Compare two texts line by line, in bounded time."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-#: Lines around a change that stay the same and are shown.
-_CONTEXT: Final = 3
-#: Lines of either text that are compared with each other, and shown where there are more: then all is replaced.
+_CONTEXT: Final = 3  # equal lines around a change
+#: Most lines that are compared, and shown. In longer texts all between the first and the last change is replaced.
 _COMPARED: Final = 1_000
-# A longer line is shown in parts. Which words end one depends on the words alone: behind a change in a long line both
-# texts are soon parted alike again.
+# Longer lines are split after words chosen by their checksum, so that both texts split alike again behind a change.
 _LONG: Final = 160
 _WORD: Final = re.compile(r"[^\s,;&<{\[]{0,160}[\s,;&<{\[]?")
-_ENDS_A_PART: Final = 8  # one word in so many
+_ENDS_A_PART: Final = 8  # one word in so many ends a part
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: `mark` is "-" for one taken out, "+" for one put in, " " for one that stays, "@" for a place."""
+    """One line; `mark`: "-" removed, "+" added, " " unchanged, "@" position."""
 
     mark: str
     text: str
@@ -30,7 +28,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What is different; no lines: nothing is. `cut`: lines beyond those that are shown."""
+    """The changed lines, if any; `cut`: how many are not shown."""
 
     lines: tuple[Line, ...]
     cut: int = 0
@@ -43,7 +41,7 @@ class _Text:
 
 
 def between(before: str, after: str) -> Diff:
-    """The lines that differ, each change with the lines around it."""
+    """Return the lines that differ, with the lines around them."""
     if before == after:
         return Diff(())
     old, new = _parted(before), _parted(after)
@@ -80,7 +78,7 @@ def _compared(a: Sequence[str], b: Sequence[str], numbers: Sequence[int]) -> Ite
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many of the first are the same in both."""
+    """Return how many of the first elements are equal."""
     for number, (one, other) in enumerate(zip(a, b, strict=False)):
         if one != other:
             return number

@@ -1,4 +1,4 @@
-"""Did it work, how do we know, and since when: what can be said of a letter that was sent, and no more than that."""
+"""Say whether a sent message succeeded, how that is known, and since when."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
 
 
 class How(StrEnum):
-    """How it is known what became of a letter."""
+    """How the outcome of a message is known."""
 
-    ACCEPTED = "accepted"  #: its target took it
-    PRESUMED = "presumed"  #: it has not come back, with evidence; or a person said so after a restore
-    ACKNOWLEDGED = "acknowledged"  #: its consumer said that it worked
-    FAILED = "failed"  #: it came back, was refused, or its consumer said that it failed
-    SILENT = "silent"  #: its consumer was to say something, and did not
-    UNKNOWN = "unknown"  #: perhaps it went out
-    OPEN = "open"  #: with the target, or on its way: not known yet
-    UNSENT = "unsent"  #: nothing was sent
+    ACCEPTED = "accepted"  #: its target accepted it
+    PRESUMED = "presumed"  #: it did not come back; or a person said so after a restore
+    ACKNOWLEDGED = "acknowledged"  #: its consumer reported success
+    FAILED = "failed"  #: it came back, was refused, or its consumer reported a failure
+    SILENT = "silent"  #: its consumer did not report in time
+    UNKNOWN = "unknown"  #: it may have been sent
+    OPEN = "open"  #: the outcome is not known yet
+    UNSENT = "unsent"  #: it was not sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is written down of a letter, of its newest attempt that went out, and of what was said of that one.
+    """What is recorded about a letter and about its newest attempt that was sent.
 
     Attributes:
         state: the letter's.
-        presumed: the letter is delivered by absence.
-        acknowledges: the target's consumer is to say what became of letters.
-        watched: a dlq that is received from lies behind the target.
-        outcome: None while the attempt is open, or where there is none.
+        presumed: delivered because it did not come back.
+        acknowledges: the target's consumer reports outcomes.
+        watched: the DLQ behind the target is captured.
+        outcome: None: the attempt is open, or there is none.
         sent_at: when the attempt began; None: there is none.
-        deadline: until when it may come back, or is to be acknowledged.
-        denied: its consumer said that it failed.
-        said: what its consumer said last of it that decides; None: nothing that is believed.
-        said_by: the reporter; empty: a consumer that shares the database.
+        deadline: until when it may come back, or has to be acknowledged.
+        denied: its consumer reported a failure.
+        said: the consumer's last report that decides.
+        said_by: the reporter's name; empty: a consumer that shares the database.
     """
 
     state: str
@@ -59,7 +59,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """An answer. `since`: since when what is said has been so; `worked` None: it is not known, or presumed."""
+    """An answer. `since`: the time from which it holds; `worked`: None if it is not known, or presumed."""
 
     how: How
     sentence: str
@@ -75,7 +75,7 @@ _ENDS: Final = {
 
 
 def known(facts: Facts) -> Knowledge:
-    """What is known of a letter."""
+    """Return what is known about a letter."""
     state = LetterState(facts.state)
     if state is LetterState.DUPLICATE:
         return Knowledge(How.UNSENT, "It was not sent: an equal letter was delivered.", facts.finished_at)

@@ -1,4 +1,4 @@
-"""Say in words how attempts failed, and quote nothing of a message: a status, a code, or what was not reached."""
+"""Say how attempts failed, without quoting a message: a status, a code, or what was not reached."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SAID: Final = {
 
 
 def in_words(outcome: str, said: str) -> str:
-    """How attempts failed.
+    """Return how attempts failed.
 
     Args:
-        outcome: theirs.
-        said: of a refusal its code alone, for what a target writes beside it may quote a message; else why nothing went
-            out, or no answer was had.
+        outcome: of the attempts.
+        said: the code of a refusal, because its text may quote a message; else why nothing was sent, or why there was
+            no answer.
     """
     if known := _SAID.get(AttemptOutcome(outcome)):
         return known
@@ -35,7 +35,7 @@ def in_words(outcome: str, said: str) -> str:
 
 
 def _coded(code: str) -> str:
-    """A code; one of HTTP with its phrase."""
+    """Return a code; an HTTP status with its phrase."""
     try:
         return f"{code} {HTTPStatus(int(code)).phrase}"
     except ValueError:

@@ -1,4 +1,4 @@
-"""What rules read of one letter: every field once, and its body at most once."""
+"""Read the fields that rules ask for: each field once, the body at most once."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ _MISSING, _PRESENT = Missing(), Present()
 
 @dataclass(frozen=True)
 class Facts:
-    """What rules read of one letter.
+    """The fields of one letter.
 
     Attributes:
-        dlq: its name.
-        origin: ARN or name of the queue the letter died in; empty if nobody knows.
-        type: where the dlq's letters carry their message type, None where they do not.
-        tenant: where they carry their tenant, likewise.
+        origin: ARN or name of the source queue; empty: not known.
+        type: where the DLQ's letters have their message type; None: nowhere.
+        tenant: the same for the tenant.
     """
 
     letter: LetterFacts = field(repr=False)
@@ -45,12 +44,12 @@ class Facts:
     _known: dict[str, Found] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def read(self, one: Field) -> Found:
-        """What the letter has in a field. Never raises.
+        """Return the value of a field. Never raises.
 
-        Texts as they are; numbers in their one written form; true and false by these names. Null is missing. A body
-        beyond `BODY_LIMIT` is Unreadable, not missing: what cannot be read might be what a rule is there to stop.
+        Numbers have one canonical text, booleans are "true" and "false", null is missing. A body larger than
+        `BODY_LIMIT` is Unreadable, not missing: a rule may be there to stop such messages.
         """
-        known = self._known.get(one.text)  # a text knows its hash; a hundred rules ask for it
+        known = self._known.get(one.text)  # the hash of a string is cached; hundreds of rules ask
         if known is None:
             known = self._known[one.text] = self._read(one)
         return known
@@ -98,7 +97,7 @@ class Facts:
         return document if isinstance(document, Unreadable) else _of_json(jmespath_query.search(name, document))
 
     def _of_task(self, name: str) -> Found:
-        """A task's name; or what an expression finds in its fields and arguments."""
+        """Return a task's name, or what an expression finds in the task."""
         match self._task:
             case Unreadable() as unreadable:
                 return unreadable
@@ -114,7 +113,7 @@ class Facts:
     def _in_task(self, message: TaskMessage, name: str) -> Found:
         told = _told(message)
         shown = name in told and message.protocol == celery_task.TWO
-        if not shown and message.opaque:  # it might ask for what is not shown
+        if not shown and message.opaque:  # the expression may read arguments
             return Unreadable(message.opaque)
         if not shown:
             told |= {"args": message.args, "kwargs": message.kwargs}
@@ -131,7 +130,7 @@ class Facts:
 
 
 def _as_fields(document: JsonValue | Unreadable) -> JsonValue | Unreadable:
-    """What is JSON for nobody has no fields. What others may read does, so not to know them is no answer."""
+    """Return JSON as it is, and a body that no reader takes for JSON as one without fields."""
     return _NO_FIELDS if isinstance(document, Unreadable) and not document.is_json else document
 
 
@@ -142,7 +141,7 @@ def _too_large(body: bytes) -> Unreadable | None:
 
 
 def _told(message: TaskMessage) -> dict[str, JsonValue]:
-    """What rules may ask of a task besides its arguments; what it does not say is null."""
+    """Return the fields of a task besides its arguments; missing ones are null."""
     return {
         "name": message.task or None,
         "id": message.id or None,
@@ -177,7 +176,7 @@ def _of_json(value: object) -> Found:
             found = json_view.written(value)
         case Decimal():
             found = _of_number(value)
-        case float():  # written in the expression itself
+        case float():  # a literal of the expression
             found = _of_number(Decimal(repr(value)))
         case Failed(why):
             found = Unreadable(why)
