@@ -1,4 +1,4 @@
-"""Forgetting what was done so long ago that nobody asks for it any more."""
+"""Delete old claims."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ BATCH = 1_000
 
 
 def purge(*, using: str | None = None, batch: int = BATCH, stop: Callable[[], bool] = lambda: False) -> int:
-    """Delete claims that are past their time, `batch` of them in each statement and commit; how many.
+    """Delete claims that are past their time, `batch` in each statement and commit; return how many.
 
-    Neither what somebody works on nor what somebody else purges just now is waited for.
+    Claims that are in use, or being deleted by another process, are skipped.
     """
     alias, purged = using or conf.current().database, 0
     while not stop():
@@ -24,5 +24,5 @@ def purge(*, using: str | None = None, batch: int = BATCH, stop: Callable[[], bo
 
 
 def purgeable(*, using: str | None = None) -> int:
-    """How many claims `purge` would delete now."""
+    """Return how many claims `purge` would delete now."""
     return table.forgettable(using or conf.current().database)
