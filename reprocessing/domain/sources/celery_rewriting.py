@@ -56,13 +56,7 @@ _LEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def leaving(  # noqa: PLR0913  # each by its name
-    body: bytes,
-    wanted: Adaptation,
-    *,
-    now: datetime,
-    died_in: str,
-    goes_to: str,
-    released: bool = False,
+    body: bytes, wanted: Adaptation, *, now: datetime, died_in: str, goes_to: str, released: bool = False
 ) -> bytes | Refused:
     """Return the body to send to Celery workers, or why it is not sent. Never raises.
 
