@@ -158,7 +158,7 @@ class Reporter:
             if not batch:
                 return
             due = time.monotonic() + self._every
-            answer = self._endpoint.post(_batched(batch)) if self._endpoint else Heard()
+            answer = self._endpoint.post(b'{"reports": [' + b", ".join(batch) + b"]}") if self._endpoint else Heard()
             unheard = unheard + 1 if isinstance(answer, Unheard) else 0
             match answer:
                 case Heard(refused):
@@ -227,10 +227,6 @@ def _in_json(verdict: Verdict, names: Names, reason: Reason, at: float) -> bytes
         "at": datetime.fromtimestamp(at, UTC).isoformat(),
     }
     return json.dumps({name: value for name, value in said.items() if value}, ensure_ascii=False).encode()
-
-
-def _batched(reports: list[bytes]) -> bytes:
-    return b'{"reports": [' + b", ".join(reports) + b"]}"
 
 
 _reporters: WeakSet[Reporter] = WeakSet()

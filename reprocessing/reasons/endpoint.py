@@ -91,21 +91,14 @@ def read(url: str, token: str, *, timeout: float) -> Endpoint:
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port, parts = None, None, urlsplit("")
-    if (
-        parts.scheme not in {"http", "https"}
-        or not host
-        or parts.username
-        or not url.isascii()
-        or not url.isprintable()
-    ):
+    is_plain = url.isascii() and url.isprintable() and not parts.username
+    if parts.scheme not in {"http", "https"} or not host or not is_plain:
         raise EndpointIsUnclear(
-            "The URL that reports go to is unclear. Give one like https://redrive.example.com/reports, without a "
-            "password in it, or an empty one to report nothing."
+            "The URL for reports is not valid. Use one like https://redrive.example.com/reports, without a password, "
+            "or an empty one to report nothing."
         )
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise EndpointIsUnclear(
-            "The token that reports go with is unclear. Give the one that was shown when it was made."
-        )
+        raise EndpointIsUnclear("The token for reports is not valid. Use the one that was shown when it was created.")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Endpoint(parts.scheme == "https", host, port, path, token, timeout)
 

@@ -54,17 +54,14 @@ def fingerprint(name: str, traceback: TracebackType | None) -> str:
     """
     told = hashlib.sha256(name.encode(errors="replace"))
     for code in _innermost(traceback):
-        told.update(f"\n{_file(code)}:{code.co_name}".encode(errors="replace"))
+        file = code.co_filename.replace("\\", "/").rpartition("/")[2]  # Path is much slower
+        told.update(f"\n{file}:{code.co_name}".encode(errors="replace"))
     return told.hexdigest()[:16]
 
 
 def clean(text: str, longest: int) -> str:
     """Return a text that JSON and PostgreSQL can store, of at most so many characters."""
     return text[:longest].replace("\0", "").encode(errors="replace").decode()
-
-
-def _file(code: CodeType) -> str:
-    return code.co_filename.replace("\\", "/").rpartition("/")[2]  # a Path would take longer than all the rest
 
 
 def _innermost(traceback: TracebackType | None) -> Iterable[CodeType]:

@@ -66,7 +66,7 @@ class Alarm:
             "EvaluationPeriods": self.periods, "TreatMissingData": self.missing,
         }  # fmt: skip
         if len(self.streams) == 1:
-            return told | _plain(self.streams[0], self.period)
+            return told | _metric(self.streams[0]) | {"Statistic": self.streams[0].stat, "Period": self.period}
         return told | {"Metrics": [*_summed(self.streams, self.period)]}
 
 
@@ -198,7 +198,7 @@ def differences(
     return tuple(
         Differs(name, found.get(name), value)
         for name, value in (told | absent).items()
-        if not _same(found.get(name), value)
+        if _plainly(found.get(name)) != _plainly(value)
     )
 
 
@@ -207,11 +207,7 @@ def dimension(label: str) -> str:
     return "".join(part.capitalize() for part in label.split("_"))
 
 
-def _same(found: Any, wanted: Any) -> bool:  # noqa: ANN401  # CloudWatch's values
-    return bool(_plainly(found) == _plainly(wanted))
-
-
-def _plainly(value: Any) -> Any:  # noqa: ANN401
+def _plainly(value: Any) -> Any:  # noqa: ANN401  # CloudWatch's values
     """Return a value that compares equal to others in another order, or with empty parts left out."""
     if isinstance(value, Mapping):
         return {name: _plainly(one) for name, one in value.items() if one not in (None, [], "")}
@@ -230,21 +226,14 @@ def _own(one: Metric, dimensions: tuple[tuple[str, str], ...], namespace: str, s
     return Stream(namespace, one.cloudwatch, dimensions, stat)
 
 
-def _plain(one: Stream, period: int) -> dict[str, Any]:
-    return {
-        "Namespace": one.namespace, "MetricName": one.name, "Dimensions": _dimensions(one), "Statistic": one.stat,
-        "Period": period,
-    }  # fmt: skip
+def _metric(stream: Stream) -> dict[str, Any]:
+    dimensions = [{"Name": name, "Value": value} for name, value in stream.dimensions]
+    return {"Namespace": stream.namespace, "MetricName": stream.name, "Dimensions": dimensions}
 
 
 def _summed(streams: tuple[Stream, ...], period: int) -> Iterator[dict[str, Any]]:
-    for number, one in enumerate(streams):
-        metric_ = {"Namespace": one.namespace, "MetricName": one.name, "Dimensions": _dimensions(one)}
-        stat = {"Metric": metric_, "Period": period, "Stat": one.stat}
+    for number, stream in enumerate(streams):
+        stat = {"Metric": _metric(stream), "Period": period, "Stat": stream.stat}
         yield {"Id": f"m{number}", "MetricStat": stat, "ReturnData": False}
     expression = " + ".join(f"FILL(m{number}, 0)" for number in range(len(streams)))
     yield {"Id": "sum", "Expression": expression, "Label": "visible and hidden", "ReturnData": True}
-
-
-def _dimensions(one: Stream) -> list[dict[str, str]]:
-    return [{"Name": name, "Value": value} for name, value in one.dimensions]

@@ -21,7 +21,9 @@ class Finding(StrEnum):
     @property
     def kind(self) -> str:
         """Return what a person would answer: finished, unfinished or unknown."""
-        return _KINDS[self]
+        if self is Finding.GONE:
+            return "finished"
+        return "unfinished" if self in _UNFINISHED else "unknown"
 
     @property
     def sentence(self) -> str:
@@ -29,16 +31,7 @@ class Finding(StrEnum):
         return _SENTENCES[self]
 
 
-_KINDS: Final = {
-    Finding.SEEN: "unfinished",
-    Finding.ARRIVED: "unfinished",
-    Finding.CAME_BACK: "unfinished",
-    Finding.GONE: "finished",
-    Finding.DROPPED: "unknown",
-    Finding.HIDDEN: "unknown",
-    Finding.NO_COPY: "unknown",
-    Finding.SENT: "unknown",
-}
+_UNFINISHED: Final = frozenset({Finding.SEEN, Finding.ARRIVED, Finding.CAME_BACK})
 _SENTENCES: Final = {
     Finding.SEEN: "its copy is in the dlq: it was not finished; never sent, or sent and not settled",
     Finding.ARRIVED: "captured anew: its copy is in the dlq, so it was not finished; it may have been sent",

@@ -83,7 +83,7 @@ def _of_json(body: bytes, document: JsonValue) -> Told:
         case {"Type": "Notification", "TopicArn": str()} if isinstance(
             sns := sns_notification.read(body), Notification
         ):
-            return Told(Dialect.SNS, f"topic {_last(sns.topic)}{_within(sns)}")
+            return Told(Dialect.SNS, f"topic {_short(sns.topic.rpartition(':')[2])}{_within(sns)}")
         case {"detail-type": str(what), "source": str(source), "detail": dict()}:
             return Told(Dialect.EVENT, f"{_short(what)}, from {_short(source)}")
         case {"Records": [{"eventSource": "aws:s3", "eventName": str(what), "s3": dict(where)}, *others]}:
@@ -124,10 +124,6 @@ def _named(names: list[str]) -> str:
         return "no fields"
     shown = ", ".join(_short(one) for one in names[:_NAMES])
     return f"{len(names)} field{'' if len(names) == 1 else 's'}: {shown}{', …' if len(names) > _NAMES else ''}"
-
-
-def _last(arn: str) -> str:
-    return _short(arn.rpartition(":")[2])
 
 
 def _short(text: str) -> str:

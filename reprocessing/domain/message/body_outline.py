@@ -65,8 +65,8 @@ def of_bytes(body: bytes, document: JsonValue | Unreadable) -> Outline:
         return of_json(document)
     if not body.strip():
         return Outline("an empty body", ("empty",))
-    if root := _root(body[:_XML_HEAD]):
-        return Outline(f"XML: {root}", ("xml", root))
+    if name := xml_root.root(body[:_XML_HEAD].decode(errors="replace")):
+        return Outline(f"XML: {_key(name)}", ("xml", _key(name)))
     if names := _form(body[:_XML_HEAD]):
         return Outline(f"a form with {', '.join(names[:_NAMED])}", ("form", *names))
     try:
@@ -132,7 +132,3 @@ def _form(head: bytes) -> list[str]:
         return []
     fields = [part.partition(b"=") for part in head.rstrip(b"&").split(b"&")]
     return sorted({_key(name.decode("ascii")) for name, _, _ in fields}) if any(value for _, _, value in fields) else []
-
-
-def _root(head: bytes) -> str:
-    return _key(name) if (name := xml_root.root(head.decode(errors="replace"))) else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final, NoReturn
+from typing import Final
 
 from reprocessing.domain.message import json_view
 from reprocessing.domain.message.json_view import Unreadable
@@ -77,9 +77,5 @@ def _blank(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
 # Numbers stay texts: int() takes quadratic time, and refuses more than 4300 digits.
-_DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse)
+_DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=json_view.refuse_constant)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from itertools import accumulate
+from typing import NoReturn
 
 #: Most nested containers.
 DEPTH = 64
@@ -43,7 +44,7 @@ def read(body: bytes, *, halves: bool = False) -> JsonValue | Unreadable:
         text = body.decode()
         if is_too_deep(body):
             return Unreadable(f"its JSON is nested more than {DEPTH} deep")
-        value: JsonValue = json.loads(text, parse_int=_integer, parse_float=Decimal, parse_constant=_refuse)
+        value: JsonValue = json.loads(text, parse_int=_integer, parse_float=Decimal, parse_constant=refuse_constant)
     except (ValueError, InvalidOperation) as error:
         is_json = not isinstance(error, UnicodeDecodeError | json.JSONDecodeError) or _is_json_behind_a_mark(body)
         return Unreadable(_why(error), is_json=is_json)
@@ -54,7 +55,10 @@ def read(body: bytes, *, halves: bool = False) -> JsonValue | Unreadable:
 
 def is_too_deep(body: bytes) -> bool:
     """Return whether brackets nest beyond `DEPTH`; meaningless for other bytes than JSON."""
-    return _depth(body) > DEPTH
+    if body.count(b"[") + body.count(b"{") <= DEPTH:  # too few to nest so deep; counting is faster
+        return False
+    steps = _STRING.sub(b"", body).translate(_STEPS, _NO_BRACKETS)
+    return max(accumulate(memoryview(steps).cast("b")), default=0) > DEPTH
 
 
 def written(number: int | Decimal) -> str:
@@ -71,6 +75,11 @@ def written(number: int | Decimal) -> str:
     if abs(exponent) <= 2 * _QUICK_INTEGER:
         return minus + format(Decimal(f"{stripped}E{exponent}"), "f")
     return f"{minus}{stripped}E{exponent}"
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """Reject NaN and Infinity, as `parse_constant` of a JSON decoder."""
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _is_json_behind_a_mark(body: bytes) -> bool:
@@ -94,20 +103,8 @@ def _why(error: ValueError | InvalidOperation) -> str:
             return str(error)
 
 
-def _depth(body: bytes) -> int:
-    """Return how deep brackets nest; 0 if there are too few to matter, which is faster to count."""
-    if body.count(b"[") + body.count(b"{") <= DEPTH:
-        return 0
-    steps = _STRING.sub(b"", body).translate(_STEPS, _NO_BRACKETS)
-    return max(accumulate(memoryview(steps).cast("b")), default=0)
-
-
 def _integer(text: str) -> int | Decimal:
     return int(text) if len(text) <= _QUICK_INTEGER else Decimal(text)
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _strings(value: JsonValue) -> Iterator[str]:

@@ -34,32 +34,26 @@ class Diff:
     cut: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    numbers: Sequence[int]
-    parts: Sequence[str]
-
-
 def between(before: str, after: str) -> Diff:
     """Return the lines that differ, with the lines around them."""
     if before == after:
         return Diff(())
-    old, new = _parted(before), _parted(after)
-    head = _common(old.parts, new.parts)
-    tail = _common(old.parts[head:][::-1], new.parts[head:][::-1])
-    a, b = old.parts[head : len(old.parts) - tail], new.parts[head : len(new.parts) - tail]
+    (old, numbers), (new, _) = _parted(before), _parted(after)
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    a, b = old[head : len(old) - tail], new[head : len(new) - tail]
     cut = 0
     if max(len(a), len(b)) > _COMPARED:
         found = [Line("-", one) for one in a[:_COMPARED]] + [Line("+", one) for one in b[:_COMPARED]]
         cut = max(0, len(a) - _COMPARED) + max(0, len(b) - _COMPARED)
     else:
-        found = list(_compared(a, b, old.numbers[head:]))
+        found = list(_compared(a, b, numbers[head:]))
     first = max(0, head - _CONTEXT)
     lines = (
-        Line("@", f"line {old.numbers[first]}"),
-        *(Line(" ", one) for one in old.parts[first:head]),
+        Line("@", f"line {numbers[first]}"),
+        *(Line(" ", part) for part in old[first:head]),
         *found,
-        *(Line(" ", one) for one in old.parts[len(old.parts) - tail :][:_CONTEXT]),
+        *(Line(" ", part) for part in old[len(old) - tail :][:_CONTEXT]),
     )
     return Diff(lines, cut)
 
@@ -85,14 +79,15 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
     return min(len(a), len(b))
 
 
-def _parted(text: str) -> _Text:
+def _parted(text: str) -> tuple[list[str], list[int]]:
+    """Return the parts of all lines, and the number of each part's line."""
     numbers: list[int] = []
     parts: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         found = [line] if len(line) <= _LONG else list(_parts(line))
         parts += found
         numbers += [number] * len(found)
-    return _Text(numbers, parts)
+    return parts, numbers
 
 
 def _parts(line: str) -> Iterator[str]:

@@ -40,7 +40,7 @@ class Wording:
     many: str
     service: str
     person: str
-    page: Page
+    page: Page = DASHBOARD
     more: tuple[str, ...] = ()
     over: str = ""
     person_without: str = ""
@@ -139,7 +139,6 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         service="SQS deletes a message when its retention period ends. Captured messages are kept in PostgreSQL. The"
         " service cannot save a message that is not captured.",
         person="Capture the DLQ now: manage.py drain_dlq {dlq}, a dry run, which captures and sends nothing.",
-        page=DASHBOARD,
     ),
     EventKind.DLQ_GROWING: Wording(
         opened="DLQ grows faster than it drains: {dlq}",
@@ -148,7 +147,6 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("Within {seconds}: {arrived} arrived, {drained} left.", "Messages in it: {messages}."),
         service="It goes on at the configured rate.",
         person="Check the consumer of the source queue. Then run: manage.py redrive_status {dlq}",
-        page=DASHBOARD,
     ),
     EventKind.REDRIVE_LOOP: Wording(
         opened="Redrive loop: redriven messages come back to DLQ {dlq}, run {run}",
@@ -165,7 +163,6 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         over="Beat works again",
         service="It captures and sends nothing by itself until beat runs. Nothing is lost.",
         person="Start beat: celery -A redrive_service beat. Then run: manage.py redrive_doctor",
-        page=DASHBOARD,
     ),
     EventKind.WORKERS_SILENT: Wording(
         opened="Workers are silent: queue {queue}, for {seconds}",
@@ -174,7 +171,6 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("Waiting tasks: {messages}.",),
         service="The tasks of this queue wait until a worker consumes them. Nothing is lost.",
         person="Start workers: celery -A redrive_service worker. Then run: manage.py check_pulse",
-        page=DASHBOARD,
     ),
     EventKind.RESTORE_DETECTED: Wording(
         opened="The database was restored from a backup: sending is on hold",
@@ -183,7 +179,6 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("Time of the backup: {backup_time}.", "Messages to decide about: {messages}."),
         service="It sends nothing, because messages may have been delivered after the backup was made.",
         person="Run: manage.py after_restore report",
-        page=DASHBOARD,
     ),
     EventKind.DOCTOR_WORSE: Wording(
         opened="redrive_doctor reports new errors: {errors} (warnings: {warnings})",
@@ -192,6 +187,5 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("First: {finding}",),
         service="It goes on as far as it can.",
         person="Run: manage.py redrive_doctor",
-        page=DASHBOARD,
     ),
 }

@@ -103,7 +103,8 @@ def place(policy: Policy, letter: LetterFacts) -> Place | Park:
     if isinstance(key, Missing) and lane_of_its_own:
         sequence = _sequence(policy, letter)
         known = sequence if isinstance(sequence, str) else ""  # nothing is before or after it
-        digest = _hash_of_single(letter.message_id)
+        # No key contains NUL (see identity.select), so no key has this digest.
+        digest = hashlib.sha256(b"\x00single\x00" + letter.message_id.encode()).digest()
         return Place(None, digest, single=True, sequence=known, idempotency_key=idempotency)
     if not isinstance(key, str):
         return _park(ParkedReason.NO_ORDERING_KEY, policy.ordering, key)
@@ -163,11 +164,6 @@ def _number_key(number: re.Match[str]) -> str:
 def _sequence(policy: Policy, letter: LetterFacts) -> Selected:
     text = select(policy.sequence, letter)
     return sort_key(text) if isinstance(text, str) else text
-
-
-def _hash_of_single(message_id: str) -> bytes:
-    # No key contains NUL (see identity.select), so no key has this digest.
-    return hashlib.sha256(b"\x00single\x00" + message_id.encode()).digest()
 
 
 def _park(reason: ParkedReason, selector: Selector, found: Missing | Unreadable | TooLong) -> Park:

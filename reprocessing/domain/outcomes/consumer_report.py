@@ -17,7 +17,7 @@ TYPE, MESSAGE, FINGERPRINT, MESSAGE_ID = 200, 2_000, 128, 200
 
 _FIELDS: Final = ("message_id", "redrive_id", "verdict", "type", "message", "fingerprint", "at")
 _REDRIVE_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::([1-9][0-9]{0,8}))?")
-_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL cannot store
 _SHOWN = 40
 
 
@@ -66,7 +66,7 @@ def read(given: object) -> Said | Unclear:
     for name, value in texts.items():
         if not isinstance(value, str):
             return Unclear(f"{name} is not a text")
-    return _read({name: _plain(str(value)) for name, value in texts.items()})
+    return _read({name: _NO_TEXT.sub("\ufffd", str(value)) for name, value in texts.items()})
 
 
 def _read(texts: Mapping[str, str]) -> Said | Unclear:
@@ -100,11 +100,6 @@ def _objection(texts: Mapping[str, str], *, marked: bool, timed: bool) -> str:
         if len(texts.get(name, "")) > longest:
             return f"{name} is longer than {longest} characters"
     return ""
-
-
-def _plain(text: str) -> str:
-    """Replace characters that PostgreSQL cannot store."""
-    return _NO_TEXT.sub("\ufffd", text)
 
 
 def _moment(text: str) -> datetime | None:

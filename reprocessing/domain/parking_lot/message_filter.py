@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ LONGEST: Final = 1_024
 #: How many of the newest letters that match the rest of a filter are searched for a text.
 LOOKED_THROUGH: Final = 20_000
 _LARGEST: Final = 2**63 - 1
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL cannot store
 _NOBODY: Final = "-"  #: in an address: assigned to nobody
 
 #: Old names of filters, which saved addresses still use.
@@ -140,7 +142,7 @@ def _one(name: str, values: Sequence[str]) -> str:
     if len(set(values)) > 1:
         raise FilterIsUnclear(f"The filter {name} was given several times. Give it once.")
     text = values[0]
-    if len(text) > LONGEST or "\0" in text or not _is_text(text):
+    if len(text) > LONGEST or _UNSTORABLE.search(text):
         raise FilterIsUnclear(f"The value of {name} is not a text of at most {LONGEST:,} characters.")
     return text
 
@@ -176,14 +178,6 @@ def _among(known: Sequence[str]) -> Callable[[str, Sequence[str]], tuple[str, ..
         return tuple(one for one in known if one in values)
 
     return read
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 _MOMENTS: Final = ("died_after", "died_before", "finished_after", "finished_before")

@@ -85,14 +85,6 @@ class Unmatched:
 Routed = Matched | Erred | Unmatched
 
 
-def route(rules: Sequence[Rule], facts: Facts) -> Routed:
-    """Return what the rules decide about a letter. Never raises."""
-    for rule in sorted(rules, key=_order):
-        if routed := _asked(rule, facts):
-            return routed
-    return Unmatched()
-
-
 def compiled(rules: Sequence[Rule]) -> Routes:
     """Return the rules, prepared for many letters."""
     return Routes(rules)
@@ -115,7 +107,7 @@ class Routes:
         self._indexes = sorted((_Index(one, values) for one, values in indexed.items()), key=lambda index: index.first)
 
     def route(self, facts: Facts) -> Routed:
-        """Return the same as the function `route`."""
+        """Return what the rules decide about a letter. Never raises."""
         asked = self._always.copy()
         for index in self._indexes:
             # Rules before the first of this index may decide; then its field, which may be the body, is not read.

@@ -65,8 +65,8 @@ def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
 
 def problem_of_rule(expression: str) -> str | None:
     """Return why a rule may not use a valid expression: it calls a forbidden function, or with wrong arguments."""
-    calls = [node for level in _levels(_compiled(expression).parsed) for node in level if _called(node)]
-    for node in calls:
+    nodes = [node for level in _levels(_compiled(expression).parsed) for node in level]
+    for node in (node for node in nodes if node["type"] == "function_expression"):
         if (name := node["value"]) not in FUNCTIONS:
             return f"a rule knows no function {name}(). It may use {', '.join(sorted(FUNCTIONS))}."
         wanted = Functions.FUNCTION_TABLE[name]["signature"]
@@ -164,11 +164,7 @@ def _literal(value: object) -> dict[str, object]:
     return {"type": "literal", "value": value, "children": []}
 
 
-def _called(node: Any) -> bool:  # noqa: ANN401 - the library's own tree, of plain dictionaries
-    return bool(node["type"] == "function_expression")
-
-
-def _levels(tree: Any) -> list[list[Any]]:  # noqa: ANN401 - as above
+def _levels(tree: Any) -> list[list[Any]]:  # noqa: ANN401 - the library's own tree, of plain dictionaries
     """The nodes of a tree, level by level."""
     levels, level = [], [tree]
     while level:

@@ -35,8 +35,10 @@ class Pattern:
         try:
             compiled = _compiled(text)
         except re2.error as error:
+            said = error.args[0] if error.args else b""
+            why = said.decode(errors="replace") if isinstance(said, bytes) else said
             return Unreadable(
-                f"RE2 refuses its regex: {_said(error)}. It knows neither look-around nor back-references; see "
+                f"RE2 refuses its regex: {why}. It knows neither look-around nor back-references; see "
                 "github.com/google/re2/wiki/Syntax."
             )
         size = compiled.programsize
@@ -50,11 +52,6 @@ class Pattern:
         if len(read) > self.longest:
             return Unreadable(f"{len(read)} bytes are more than the {self.longest} that its regex may read")
         return self._compiled.search(read) is not None
-
-
-def _said(error: Exception) -> str:
-    said = error.args[0] if error.args else b""
-    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
 
 
 @lru_cache(maxsize=1024)

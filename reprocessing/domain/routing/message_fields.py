@@ -22,7 +22,6 @@ from reprocessing.domain.sources.celery_task import NotATask, Read, TaskMessage
 BODY_LIMIT = 256 * 1024
 _DIGITS = 1_024  # of a number that is compared as text
 
-_NO_FIELDS: JsonValue = None
 _MISSING, _PRESENT = Missing(), Present()
 
 
@@ -126,12 +125,8 @@ class Facts:
 
     @cached_property
     def _document(self) -> JsonValue | Unreadable:
-        return _too_large(self.letter.body) or _as_fields(self.letter.document)
-
-
-def _as_fields(document: JsonValue | Unreadable) -> JsonValue | Unreadable:
-    """Return JSON as it is, and a body that no reader takes for JSON as one without fields."""
-    return _NO_FIELDS if isinstance(document, Unreadable) and not document.is_json else document
+        found = _too_large(self.letter.body) or self.letter.document
+        return None if isinstance(found, Unreadable) and not found.is_json else found
 
 
 def _too_large(body: bytes) -> Unreadable | None:

@@ -120,7 +120,8 @@ def _judge(count: Count, success: float) -> Verdict:
         return _failed(count, success)
     if count.touched < count.size or count.open:
         return Wait()
-    return Next(_after(count.size)) if possible else Again()
+    larger = next((size for size in SIZES if size is None or size > count.size), None)
+    return Next(larger) if possible else Again()
 
 
 def _failed(count: Count, success: float) -> Verdict:
@@ -140,10 +141,6 @@ def _judge_the_last(count: Count, success: float) -> Verdict:
     if seen < AT_LEAST or (seen - count.failed) / seen >= success:
         return Wait()
     return Stop(f"{count.failed} of its last {seen} letters failed; {_share(success)} of them have to go well")
-
-
-def _after(size: int) -> int | None:
-    return next((one for one in SIZES if one is None or one > size), None)
 
 
 def _share(success: float) -> str:

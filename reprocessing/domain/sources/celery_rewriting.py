@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -113,7 +113,7 @@ def _in_sqs(name: str) -> str:
 def _adapted(body: bytes, message: TaskMessage, wanted: Adaptation) -> bytes | Unchangeable:
     outside = list(_outside(message, wanted))
     inside = list(_inside(message, wanted))
-    if message.protocol == ONE and message.opaque and _looks_inside(wanted):
+    if message.protocol == ONE and message.opaque and wanted != Adaptation(queue=wanted.queue):
         return Unchangeable(message.opaque)
     if message.protocol == ONE and inside:
         payload = _payload(message, inside)
@@ -126,10 +126,6 @@ def _adapted(body: bytes, message: TaskMessage, wanted: Adaptation) -> bytes | U
         return body
     text = _changed(message.envelope.text.encode(), outside)
     return text if isinstance(text, Unchangeable) else celery_envelope.closed(message.envelope, text.decode())
-
-
-def _looks_inside(wanted: Adaptation) -> bool:
-    return wanted.strips_eta or wanted.strips_expires or wanted.resets_retries or wanted.new_id is not None
 
 
 def _outside(message: TaskMessage, wanted: Adaptation) -> Iterator[_Change]:
@@ -195,8 +191,4 @@ def _put(raw: bytes, wanted: _Wanted) -> bytes | Unreadable:
             members[name] = value
         else:
             members.pop(name, None)
-    return _object(members)
-
-
-def _object(members: Mapping[str, bytes]) -> bytes:
     return b"{" + b", ".join(json.dumps(name).encode() + b": " + value for name, value in members.items()) + b"}"
