@@ -1,4 +1,4 @@
-"""Dead letters that did not die in an SQS queue, as AWS's pages show them."""
+"""Dead letters that did not come from a source queue, as AWS documents them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from reprocessing.domain.message.identity import (
     deduplication_id,
     key_hash,
     select,
-)
+)  # fmt: skip
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.routing import jmespath_query
 
@@ -75,7 +75,7 @@ def test_a_selector_reads_its_key(text: str, key: Selected) -> None:
     assert selected(text) == key
 
 
-def test_a_key_that_takes_too_long_to_find_is_there_all_the_same() -> None:
+def test_a_key_that_needs_too_many_steps_is_unreadable_and_not_missing() -> None:
     body = b"[" + b"1," * jmespath_query.STEPS + b"1]"
     why = f"the expression takes more than {jmespath_query.STEPS} steps on it"
     assert selected("body:[*].a | [0]", body) == Unreadable(why)
@@ -83,7 +83,7 @@ def test_a_key_that_takes_too_long_to_find_is_there_all_the_same() -> None:
 
 @pytest.mark.parametrize("text", ["order", "@ || `1`", "to_number(@)", "length(@)", "[0]", "a == b && 'k'"])
 @given(body=st.binary() | st.sampled_from([b"NaN", b'"\\u0000"', b"1e400", b"[1e999999999]", b"9" * 5_000]))
-def test_no_body_makes_it_raise(text: str, body: bytes) -> None:
+def test_no_body_makes_a_selector_raise(text: str, body: bytes) -> None:
     selected(f"body:{text}", body)
 
 
@@ -95,23 +95,20 @@ def test_a_body_that_is_not_json_cannot_be_read() -> None:
 def test_a_body_is_parsed_once_for_all_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bytes] = []
     monkeypatch.setattr(json_view, "read", asked.append)
-    one = letter()
+    facts = letter()
     for text in ("body:a", "body:b", "attribute:account"):
-        select(Selector.parse(text), one)
+        select(Selector.parse(text), facts)
     assert asked == [BODY]
 
 
-def test_keys_have_a_longest_length() -> None:
+def test_a_key_that_is_too_long_or_cannot_be_stored_is_no_key() -> None:
     assert selected("body:@", b'"' + b"x" * KEY_LENGTH + b'"') == "x" * KEY_LENGTH
     assert selected("body:@", b'"' + b"x" * (KEY_LENGTH + 1) + b'"') == TooLong(KEY_LENGTH + 1, KEY_LENGTH)
-
-
-def test_a_key_that_no_database_could_hold_cannot_be_read() -> None:
     assert isinstance(selected("body:@", b'"a\\u0000b"'), Unreadable)
 
 
 @pytest.mark.parametrize("text", ["system:SentTimestamp", "attribute:a.b", "body:a.b[0]", "message-id", "none"])
-def test_a_selector_gives_its_text_back(text: str) -> None:
+def test_a_selector_is_written_back(text: str) -> None:
     assert str(Selector.parse(f" {text} ")) == text
 
 
@@ -133,14 +130,14 @@ def test_a_selector_gives_its_text_back(text: str) -> None:
         ("none:", "Write none alone"),
     ],
 )
-def test_what_is_no_selector_is_refused_with_the_cure(text: str, cure: str) -> None:
+def test_an_invalid_selector_is_refused_with_what_to_write(text: str, cure: str) -> None:
     with pytest.raises(SelectorIsUnclear) as refusal:
         Selector.parse(text)
     assert f'"{text}" is no selector' in str(refusal.value)
     assert cure in str(refusal.value)
 
 
-def test_digests_are_thirty_two_bytes_of_all_that_was_given() -> None:
+def test_digests_are_sha256_of_the_whole_value() -> None:
     assert key_hash("k") == hashlib.sha256(b"k").digest() != key_hash("K")
     assert body_hash(b"b") == hashlib.sha256(b"b").digest()
 

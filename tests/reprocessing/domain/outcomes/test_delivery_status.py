@@ -1,4 +1,4 @@
-"""Did it work, how do we know, since when: each answer says what is known, and no more."""
+"""Whether a message succeeded, how that is known, and since when."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SENT, TAKEN, DEADLINE, CLOSED, RETURNED, FINISHED, SAID = (START + timedelta(min
 
 
 def facts(state: str, outcome: str | None = None, **other: Any) -> Facts:  # noqa: ANN401  any of its fields
-    """Of a letter whose newest attempt its target took."""
+    """A letter whose newest attempt was accepted by its target."""
     values: dict[str, Any] = {
         "state": state, "presumed": False, "acknowledges": False, "watched": False, "outcome": outcome,
         "sent_at": SENT, "taken_at": TAKEN, "deadline": DEADLINE, "closed_at": CLOSED, "finished_at": FINISHED,
@@ -51,18 +51,11 @@ PRESUMED = "It is presumed to have worked: {}it has not come back, and would hav
         ),
         (facts("sending", taken_at=None), None, "open", "It is not known yet: it is on its way.", SENT),
         (
-            facts("awaiting"),
-            None, "open", f"{YET}it may come back {UNTIL}.", TAKEN,
-        ),
-        (
+        (facts("awaiting"), None, "open", f"{YET}it may come back {UNTIL}.", TAKEN),
             facts("awaiting", watched=True),
             None, "open", f"{YET}it may come back {UNTIL}, unless its queue is seen empty before that.", TAKEN,
         ),
-        (
-            facts("awaiting", acknowledges=True),
-            None, "open",
-            YET + PARKS, TAKEN,
-        ),
+        (facts("awaiting", acknowledges=True), None, "open", YET + PARKS, TAKEN),
         (
             facts("awaiting", acknowledges=True, watched=True, deadline=None),
             None, "open",
@@ -84,11 +77,7 @@ PRESUMED = "It is presumed to have worked: {}it has not come back, and would hav
             facts("discarded", "refused"),
             False, "failed", "It failed: its target refused it. It was given up.", CLOSED,
         ),
-        (
-            facts("parked", "silent"),
-            None, "silent",
-            f"{SILENT} It is parked: a person decides.", CLOSED,
-        ),
+        (facts("parked", "silent"), None, "silent", f"{SILENT} It is parked: a person decides.", CLOSED),
         (
             facts("waiting", "unknown"),
             None, "unknown", "It is not known: perhaps it went out, and no answer was heard. It will be sent again.",
@@ -110,7 +99,7 @@ def test_what_is_known_of_a_letter(given: Facts, worked: bool | None, how: str, 
 @pytest.mark.parametrize("state", list(LetterState))
 @pytest.mark.parametrize("outcome", [None, *AttemptOutcome])
 @pytest.mark.parametrize("bare", [True, False])
-def test_something_is_known_of_every_letter(state: LetterState, outcome: AttemptOutcome | None, bare: bool) -> None:
+def test_every_letter_has_a_status(state: LetterState, outcome: AttemptOutcome | None, bare: bool) -> None:
     times = ("sent_at", "taken_at", "deadline", "closed_at", "finished_at")
     found = known(facts(state, outcome, **(dict.fromkeys(times) if bare else {})))
     assert found.how in How
