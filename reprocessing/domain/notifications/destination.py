@@ -37,7 +37,6 @@ SCHEMAS: Final = frozenset((
 
 
 @dataclass(frozen=True, slots=True)
-@dataclass(frozen=True, slots=True)
 class AppriseService:
     """An e-mail address, a chat or a pager that Apprise can reach. `schema`: such as mailto or slack.
 
@@ -57,7 +56,7 @@ class SnsTopic:
     """An SNS topic. Its subscribers are configured in AWS."""
 
     arn: str = field(repr=False)
-    kind: ClassVar = "an SNS topic"
+    kind: ClassVar[str] = "an SNS topic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class SignedWebhook:
     secret: str
     key: bytes = field(repr=False)
     allowed: AllowList = field(repr=False)
-    kind: ClassVar = "a signed webhook"
+    kind: ClassVar[str] = "a signed webhook"
 
 
 Destination = AppriseService | SnsTopic | SignedWebhook

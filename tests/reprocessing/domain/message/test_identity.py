@@ -43,34 +43,18 @@ def selected(text: str, body: bytes = BODY) -> Selected:
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        ("system:MessageGroupId", "g-1"),
-        ("system:SequenceNumber", Missing()),
-        ("attribute:account", "a-1"),
-        ("attribute:no", "007"),
-        ("attribute:raw", Missing()),
-        ("attribute:blank", Missing()),
-        ("attribute:absent", Missing()),
-        ("body:order.id", "o-1"),
-        ("body:order.no", "7.5"),
-        ("body:order.lines[0].sku", "a"),
-        ("body:join('-', [order.id, order.lines[0].sku])", "o-1-a"),
-        ("body:length(order.lines)", "1"),
-        ("body:to_number('0.5')", "0.5"),
-        ("body:to_number(order.no)", "7.5"),
-        ("body:to_number('nan')", Missing()),
-        ("body:to_number('inf')", Missing()),
-        ("body:order.paid", Missing()),
-        ("body:order.none", Missing()),
-        ("body:order.lines", Missing()),
-        ("body:order", Missing()),
-        ("body:order.blank", Missing()),
-        ("body:abs(order.id)", Missing()),
-        ("body:nobody_knows(order.id)", Missing()),
-        ("message-id", "m-1"),
-        ("content-hash", hashlib.sha256(BODY).hexdigest()),
-        ("none", Missing()),
+        ("system:MessageGroupId", "g-1"), ("system:SequenceNumber", Missing()), ("attribute:account", "a-1"),
+        ("attribute:no", "007"), ("attribute:raw", Missing()), ("attribute:blank", Missing()),
+        ("attribute:absent", Missing()), ("body:order.id", "o-1"), ("body:order.no", "7.5"),
+        ("body:order.lines[0].sku", "a"), ("body:join('-', [order.id, order.lines[0].sku])", "o-1-a"),
+        ("body:length(order.lines)", "1"), ("body:to_number('0.5')", "0.5"), ("body:to_number(order.no)", "7.5"),
+        ("body:to_number('nan')", Missing()), ("body:to_number('inf')", Missing()), ("body:order.paid", Missing()),
+        ("body:order.none", Missing()), ("body:order.lines", Missing()), ("body:order", Missing()),
+        ("body:order.blank", Missing()), ("body:abs(order.id)", Missing()),
+        ("body:nobody_knows(order.id)", Missing()), ("message-id", "m-1"),
+        ("content-hash", hashlib.sha256(BODY).hexdigest()), ("none", Missing()),
     ],
-)
+)  # fmt: skip
 def test_a_selector_reads_its_key(text: str, key: Selected) -> None:
     assert selected(text) == key
 
@@ -116,20 +100,14 @@ def test_a_selector_is_written_back(text: str) -> None:
     ("text", "cure"),
     [
         ("", "Write system:NAME, attribute:NAME, body:JMESPATH"),
-        ("order.id", "Write system:NAME, attribute:NAME, body:JMESPATH"),
-        ("system:Group", "MessageGroupId"),
-        ("system:", "MessageGroupId"),
-        ("attribute:", "Write attribute:NAME"),
-        ("attribute:a b", "Write attribute:NAME"),
-        ("body:", "Write body:order.id"),
-        ("body:" + "a" * 257, "256 characters"),
-        ("body:a[", "See jmespath.org"),
-        ("body:" + "(" * 250, "See jmespath.org"),
-        ("body:" + "!" * 40 + "a", "Write a plainer one"),
-        ("message-id:x", "Write message-id alone"),
-        ("none:", "Write none alone"),
+        ("order.id", "Write system:NAME, attribute:NAME, body:JMESPATH"), ("system:Group", "MessageGroupId"),
+        ("system:", "MessageGroupId"), ("attribute:", "Write attribute:NAME"),
+        ("attribute:a b", "Write attribute:NAME"), ("body:", "Write body:order.id"),
+        ("body:" + "a" * 257, "256 characters"), ("body:a[", "See jmespath.org"),
+        ("body:" + "(" * 250, "See jmespath.org"), ("body:" + "!" * 40 + "a", "Write a plainer one"),
+        ("message-id:x", "Write message-id alone"), ("none:", "Write none alone"),
     ],
-)
+)  # fmt: skip
 def test_an_invalid_selector_is_refused_with_what_to_write(text: str, cure: str) -> None:
     with pytest.raises(SelectorIsUnclear) as refusal:
         Selector.parse(text)

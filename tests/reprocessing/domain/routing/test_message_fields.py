@@ -56,44 +56,22 @@ def read(field: str, body: bytes | object = BODY, **selectors: str) -> Found:
 @pytest.mark.parametrize(
     ("field", "found"),
     [
-        ("dlq", "orders-dlq"),
-        ("origin", "orders"),
-        ("attribute:region", "eu"),
-        ("attribute:no", "007"),
-        ("attribute:raw", Present()),
-        ("attribute:empty", ""),
-        ("attribute:absent", Missing()),
-        ("body:order.id", "o-1"),
-        ("body:order.total", "7.5"),
-        ("body:order.paid", "true"),
-        ("body:order.open", "false"),
-        ("body:order.none", Missing()),
-        ("body:order.absent.absent", Missing()),
-        ("body:order", Present()),
-        ("body:order.lines", Present()),
-        ("body:blank", " "),
-        ("body:empty", ""),
-        ("body:no", "1000000000000000000000000000000"),
-        ("body:`1.50`", "1.5"),
-        ("body:`1e400`", Unreadable("its number is beyond every bound")),
-        ("body:order.total > `7`", "true"),
-        ("body:order.total > 'a'", Missing()),
-        ("body:order.id > `7`", Missing()),
-        ("body:length(order.lines)", "2"),
-        ("body:length(order.absent)", Missing()),
-        ("body:order.lines[?length(sku) > `0`] | length(@)", "1"),
-        ("body:!contains(tags, 'safe')", "true"),
-        ("body:join('-', [tenant, order.id])", "acme-o-1"),
+        ("dlq", "orders-dlq"), ("origin", "orders"), ("attribute:region", "eu"), ("attribute:no", "007"),
+        ("attribute:raw", Present()), ("attribute:empty", ""), ("attribute:absent", Missing()),
+        ("body:order.id", "o-1"), ("body:order.total", "7.5"), ("body:order.paid", "true"),
+        ("body:order.open", "false"), ("body:order.none", Missing()), ("body:order.absent.absent", Missing()),
+        ("body:order", Present()), ("body:order.lines", Present()), ("body:blank", " "), ("body:empty", ""),
+        ("body:no", "1000000000000000000000000000000"), ("body:`1.50`", "1.5"),
+        ("body:`1e400`", Unreadable("its number is beyond every bound")), ("body:order.total > `7`", "true"),
+        ("body:order.total > 'a'", Missing()), ("body:order.id > `7`", Missing()), ("body:length(order.lines)", "2"),
+        ("body:length(order.absent)", Missing()), ("body:order.lines[?length(sku) > `0`] | length(@)", "1"),
+        ("body:!contains(tags, 'safe')", "true"), ("body:join('-', [tenant, order.id])", "acme-o-1"),
         ("body:join('-', [tenant, order.absent])", Missing()),
         ("body:contains(order, 'a')", Unreadable("contains() was given a value of the wrong type")),
-        ("body:order.lines[].sku | [0]", "a"),
-        ("body:order.lines[::-1] | [1].sku", "a"),
-        ("body:[::0]", Missing()),
-        ("type", Missing()),
-        ("tenant", "acme"),
-        ("task", Missing()),
+        ("body:order.lines[].sku | [0]", "a"), ("body:order.lines[::-1] | [1].sku", "a"), ("body:[::0]", Missing()),
+        ("type", Missing()), ("tenant", "acme"), ("task", Missing()),
     ],
-)
+)  # fmt: skip
 def test_a_field_is_read(field: str, found: Found) -> None:
     assert read(field) == found
 
@@ -166,20 +144,14 @@ PROTOCOL_1 = {"task": "billing.charge", "id": "1", "args": [], "kwargs": {}}
 @pytest.mark.parametrize(
     ("body", "found"),
     [
-        (kombu(HEADERS), "billing.charge"),
-        (kombu({}, PROTOCOL_1), "billing.charge"),
-        (kombu({}, PROTOCOL_1, "utf-8"), "billing.charge"),
-        (kombu({}, {"task": 1, "id": "1"}), Missing()),
-        (kombu({}, [1]), Missing()),
-        (kombu({"task": 1}), Missing()),
-        (kombu({"task": ""}), Missing()),
-        (kombu([]), Missing()),
-        ({"headers": HEADERS}, Missing()),
+        (kombu(HEADERS), "billing.charge"), (kombu({}, PROTOCOL_1), "billing.charge"),
+        (kombu({}, PROTOCOL_1, "utf-8"), "billing.charge"), (kombu({}, {"task": 1, "id": "1"}), Missing()),
+        (kombu({}, [1]), Missing()), (kombu({"task": 1}), Missing()), (kombu({"task": ""}), Missing()),
+        (kombu([]), Missing()), ({"headers": HEADERS}, Missing()),
         ({"body": "!", "headers": {}, "properties": {"body_encoding": "base64"}}, Missing()),
-        ({"body": "\N{GRINNING FACE}", "headers": {}}, Missing()),
-        ([kombu(HEADERS)], Missing()),
+        ({"body": "\N{GRINNING FACE}", "headers": {}}, Missing()), ([kombu(HEADERS)], Missing()),
     ],
-)
+)  # fmt: skip
 def test_a_celery_task_has_its_name_in_plain_and_base64_messages(body: object, found: Found) -> None:
     plain = json.dumps(body).encode()
     assert (read("task", plain), read("task", base64.b64encode(plain))) == (found, found)
@@ -189,23 +161,14 @@ def test_a_celery_task_has_its_name_in_plain_and_base64_messages(body: object, f
 @pytest.mark.parametrize(
     ("field", "found"),
     [
-        ("task", "billing.charge"),
-        ("task:name", "billing.charge"),
-        ("task:id", "t-1"),
-        ("task:retries", "2"),
-        ("task:retries > `1`", "true"),
-        ("task:eta", "2026-11-22T00:00:00+00:00"),
-        ("task:expires", Missing()),
-        ("task:group", Missing()),
-        ("task:args", Present()),
-        ("task:args[0].order", "o-1"),
-        ("task:args[1]", Missing()),
-        ("task:kwargs.tenant", "acme"),
-        ("task:kwargs.absent", Missing()),
+        ("task", "billing.charge"), ("task:name", "billing.charge"), ("task:id", "t-1"), ("task:retries", "2"),
+        ("task:retries > `1`", "true"), ("task:eta", "2026-11-22T00:00:00+00:00"), ("task:expires", Missing()),
+        ("task:group", Missing()), ("task:args", Present()), ("task:args[0].order", "o-1"),
+        ("task:args[1]", Missing()), ("task:kwargs.tenant", "acme"), ("task:kwargs.absent", Missing()),
         ("task:contains(args, 'a')", "false"),
         ("task:starts_with(retries, 'a')", Unreadable("starts_with() was given a value of the wrong type")),
     ],
-)
+)  # fmt: skip
 def test_the_fields_and_arguments_of_a_task_are_read(protocol: int, field: str, found: Found) -> None:
     eta = datetime(2026, 11, 22, tzinfo=UTC)
     options: dict[str, Any] = {"task_id": "t-1", "retries": 2, "eta": eta, "kwargs": {"tenant": "acme"}}

@@ -142,16 +142,12 @@ def test_a_repeated_name_is_not_changed() -> None:
 @pytest.mark.parametrize(
     ("queue", "died_in", "routing_key", "name"),
     [
-        ("other", "shop", "shop", "other"),
-        ("live-other", "live-shop", "shop", "other"),
-        ("live-other", "live-my-shop", "my.shop", "other"),
-        ("other", "live-shop", "shop", "other"),
-        ("live-other.fifo", "live-shop.fifo", "shop.fifo", "other.fifo"),
-        ("other", "shop", "", "other"),
-        ("other", "shop", "elsewhere", "other"),
-        ("live-", "live-shop", "shop", "live-"),
+        ("other", "shop", "shop", "other"), ("live-other", "live-shop", "shop", "other"),
+        ("live-other", "live-my-shop", "my.shop", "other"), ("other", "live-shop", "shop", "other"),
+        ("live-other.fifo", "live-shop.fifo", "shop.fifo", "other.fifo"), ("other", "shop", "", "other"),
+        ("other", "shop", "elsewhere", "other"), ("live-", "live-shop", "shop", "live-"),
     ],
-)
+)  # fmt: skip
 def test_a_queue_has_the_name_that_its_workers_probably_use(
     queue: str, died_in: str, routing_key: str, name: str
 ) -> None:
