@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from reprocessing.idempotency import conf, table
 
 BATCH = 1_000
 
 
-def purge(*, using: str | None = None, batch: int = BATCH, stop: Callable[[], bool] = lambda: False) -> int:
+def purge(*, using: str | None = None, batch: int = BATCH) -> int:
     """Delete claims that are past their time, `batch` in each statement and commit; return how many.
 
     Claims that are in use, or being deleted by another process, are skipped.
     """
     alias, purged = using or conf.current().database, 0
-    while not stop():
+    found = batch
+    while found == batch:
         found = table.forget(alias, limit=batch)
         purged += found
-        if found < batch:
-            break
     return purged
 
 

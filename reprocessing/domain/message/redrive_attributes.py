@@ -13,7 +13,8 @@ ATTRIBUTES = 10
 #: Most attempts counted by earlier tools; larger counts are not plausible.
 EARLIER_ATTEMPTS = 1000
 
-_EARLIER_COUNTERS = ("redrive_attempt", "sqs-dlq-replay-nb")
+#: Attributes in which earlier tools counted attempts.
+EARLIER_COUNTERS = ("redrive_attempt", "sqs-dlq-replay-nb")
 _MARK = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):([1-9][0-9]{0,8})")
 _NAME = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _NAME_LENGTH = 256
@@ -101,7 +102,7 @@ def read_mark(attributes: Attributes, names: MarkNames) -> Mark | None:
 
 def earlier_attempts(attributes: Attributes) -> int:
     """Return how often earlier tools redrove a letter, by the counters they left on it."""
-    texts = [_text(attributes, name) for name in _EARLIER_COUNTERS]
+    texts = [_text(attributes, name) for name in EARLIER_COUNTERS]
     return min(sum(int(text) for text in texts if _COUNT.fullmatch(text)), EARLIER_ATTEMPTS)
 
 

@@ -18,7 +18,8 @@ _CLASSES: Final = {
     "software.amazon.payloadoffloading.PayloadS3Pointer",
     "com.amazon.sqs.javamessaging.MessageS3Pointer",
 }
-_SIZES: Final = ("ExtendedPayloadSize", "SQSLargePayloadSize")
+#: Names of the attribute with the body's size.
+SIZES: Final = ("ExtendedPayloadSize", "SQSLargePayloadSize")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 _LONGEST_KEY: Final = 1_024  #: bytes (S3)
 
@@ -33,7 +34,7 @@ class Pointer:
 
 def read(body: bytes, attributes: Attributes) -> Pointer | None:
     """Return the pointer that a body is, else None. Requires the attribute with the size. Never raises."""
-    if len(body) > _LONGEST or not any(name in attributes and attributes[name].type == "Number" for name in _SIZES):
+    if len(body) > _LONGEST or not any(name in attributes and attributes[name].type == "Number" for name in SIZES):
         return None
     try:
         parts = json.loads(body, parse_int=float)  # int() refuses more than 4300 digits

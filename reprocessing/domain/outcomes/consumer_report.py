@@ -59,9 +59,8 @@ def read(given: object) -> Said | Unclear:
     """Return one report from parsed JSON."""
     if not isinstance(given, Mapping):
         return Unclear("it is not an object")
-    unknown = sorted(str(name)[:_SHOWN] for name in given if name not in _FIELDS)
-    if unknown:
-        return Unclear(f"it has fields that are not known: {', '.join(ascii(one) for one in unknown[:5])}")
+    if unknown := sorted(ascii(str(name)[:_SHOWN])[:_SHOWN] for name in given if name not in _FIELDS):
+        return Unclear(f"it has unknown fields: {', '.join(unknown[:5])}")
     texts = {name: given.get(name) for name in _FIELDS if given.get(name) is not None}
     for name, value in texts.items():
         if not isinstance(value, str):

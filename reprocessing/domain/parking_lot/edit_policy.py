@@ -12,7 +12,7 @@ from reprocessing.domain.message import json_view, s3_pointer
 from reprocessing.domain.message.envelope import Attribute, Attributes
 from reprocessing.domain.message.identity import LetterFacts, Selector, Source, select
 from reprocessing.domain.message.json_view import Unreadable
-from reprocessing.domain.message.redrive_attributes import ATTRIBUTES, MarkNames, is_name, size
+from reprocessing.domain.message.redrive_attributes import ATTRIBUTES, EARLIER_COUNTERS, MarkNames, is_name, size
 from reprocessing.domain.ordering.placement import Policy
 from reprocessing.domain.sources.failed_delivery import OF_ITS_DEATH
 
@@ -22,8 +22,6 @@ _TYPE: Final = re.compile(r"(?:String|Number|Binary)(?:\.[A-Za-z0-9_.-]+)?")
 _LONGEST_TYPE: Final = 256
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _DIGITS: Final = 38  #: most digits of a Number (developer guide, message attributes)
-_COUNTERS: Final = ("redrive_attempt", "sqs-dlq-replay-nb")
-_SIZES: Final = ("ExtendedPayloadSize", "SQSLargePayloadSize")
 _TRACES: Final = frozenset({
     "awstraceheader", "b3", "baggage", "elastic-apm-traceparent", "newrelic", "sentry-trace", "traceparent",
     "tracestate", "uber-trace-id", "x-amzn-trace-id", "x-b3-sampled", "x-b3-spanid", "x-b3-traceid",
@@ -69,9 +67,9 @@ def keys(policy: Policy, *, message_type: str = "", tenant: str = "") -> dict[st
 
 def standing(name: str, names: MarkNames, goes_by: Keys) -> Standing:
     """Return whether an attribute may be edited."""
-    if name in {getattr(names, one.name) for one in fields(names)} or name in _COUNTERS:
+    if name in {getattr(names, one.name) for one in fields(names)} or name in EARLIER_COUNTERS:
         return Locked("it was added by this service, or by an earlier redrive")
-    if name in _SIZES:
+    if name in s3_pointer.SIZES:
         return Locked("the size of a body that lies in S3")
     if name.lower() in _TRACES:
         return Locked("it belongs to the message's trace")

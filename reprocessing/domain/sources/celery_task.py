@@ -122,7 +122,11 @@ class TaskMessage:
     @property
     def in_chord(self) -> bool:
         """Return whether a chord waits for it."""
-        return bool(self._embedding("chord"))
+        match self._payload:
+            case [_, _, {"chord": chord}] | {"chord": chord}:
+                return bool(chord)
+            case _:
+                return False
 
     @property
     def of_many(self) -> bool:
@@ -160,15 +164,6 @@ class TaskMessage:
                 return named.get("args"), named.get("kwargs")
             case _:
                 return None, None
-
-    def _embedding(self, name: str) -> JsonValue:
-        match self._payload:
-            case [_, _, dict() as embedding]:
-                return embedding.get(name)
-            case dict() as named:
-                return named.get(name)
-            case _:
-                return None
 
     def _text(self, name: str) -> str:
         found = self.fields.get(name)

@@ -77,5 +77,5 @@ def test_the_first_delivery_and_a_redrive_of_a_message_have_one_key(message: dic
 
 @pytest.mark.parametrize("properties", [None, {}, {"delivery_info": {"routing_key": "orders"}}])
 def test_a_task_that_did_not_come_from_sqs_has_no_message_key(properties: dict[str, Any] | None) -> None:
-    with pytest.raises(ClaimIsUnclear, match="Take the task's id"):
+    with pytest.raises(ClaimIsUnclear, match="Use the task's id"):
         task_key(Request(properties))

@@ -57,4 +57,4 @@ def test_a_type_has_its_module_in_its_name() -> None:
         """Ours."""
 
     names = [type_of(error) for error in (ValueError(), Broke())]
-    assert names == ["ValueError", f"{__name__}.test_a_type_is_told_with_its_module.<locals>.Broke"]
+    assert names == ["ValueError", f"{__name__}.test_a_type_has_its_module_in_its_name.<locals>.Broke"]

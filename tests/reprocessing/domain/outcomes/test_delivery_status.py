@@ -50,8 +50,8 @@ PRESUMED = "It is presumed to have worked: {}it has not come back, and would hav
             True, "acknowledged", "It worked: its consumer said so.", SAID,
         ),
         (facts("sending", taken_at=None), None, "open", "It is not known yet: it is on its way.", SENT),
-        (
         (facts("awaiting"), None, "open", f"{YET}it may come back {UNTIL}.", TAKEN),
+        (
             facts("awaiting", watched=True),
             None, "open", f"{YET}it may come back {UNTIL}, unless its queue is seen empty before that.", TAKEN,
         ),
