@@ -90,7 +90,7 @@ def vitals(of: Series) -> tuple[Vital, ...]:
     few = [name for name, values in (("age", of.age), ("messages in flight", of.in_flight)) if len(values) < LEAST]
     if few or not of.received:
         missing = " and ".join(few) or "receives"
-        return (Untold(f"CloudWatch has too few values of its {missing}: nobody has used it of late"),)
+        return (Untold(f"CloudWatch has too few values of its {missing}: it was not used lately"),)
     return (Keeping(),)
 
 

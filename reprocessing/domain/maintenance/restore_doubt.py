@@ -38,7 +38,7 @@ _SENTENCES: Final = {
     Finding.CAME_BACK: "it was sent after the backup, failed, and came back",
     Finding.GONE: "its copy is gone: it was delivered, parked or discarded since, and nobody knows which",
     Finding.DROPPED: "its copy is gone, and had expired or was about to: whether it was finished is not known",
-    Finding.HIDDEN: "its copy has not come to sight, and may yet",
+    Finding.HIDDEN: "its copy was not received yet",
     Finding.NO_COPY: "no copy of it was held in the dlq: nothing is known",
     Finding.SENT: "it was with its target when the backup was made: what became of it is not known",
 }

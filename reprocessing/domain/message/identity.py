@@ -57,10 +57,10 @@ class Selector:
         """Return the selector of a text, or raise SelectorIsUnclear, which says what to write."""
         word, colon, name = text.strip().partition(":")
         if word not in list(Source):
-            raise SelectorIsUnclear(f'"{text}" is no selector. Write {_SHAPES}.')
+            raise SelectorIsUnclear(f'"{text}" is not a selector. Write {_SHAPES}.')
         source = Source(word)
         if problem := _problem(source, name, named=bool(colon)):
-            raise SelectorIsUnclear(f'"{text}" is no selector: {problem}')
+            raise SelectorIsUnclear(f'"{text}" is not a selector: {problem}')
         return cls(source, name)
 
 

@@ -169,9 +169,9 @@ def _sequence(policy: Policy, letter: LetterFacts) -> Selected:
 def _park(reason: ParkedReason, selector: Selector, found: Missing | Unreadable | TooLong) -> Park:
     match found:
         case Missing():
-            return Park(reason, f"{selector} names nothing that could be a key.")
+            return Park(reason, f"{selector} finds no key.")
         case TooLong(length, limit):
-            return Park(reason, f"{selector} is {length} characters long; {limit} is the most.")
+            return Park(reason, f"{selector} is {length} characters long; the limit is {limit}.")
         case Unreadable(why):
             unreadable = ParkedReason.UNREADABLE_BODY if selector.source is Source.BODY else reason
             return Park(unreadable, f"{selector} cannot be read: {why}.")

@@ -68,9 +68,9 @@ class Knowledge:
 
 
 _ENDS: Final = {
-    LetterState.PARKED: " It is parked: a person decides.",
+    LetterState.PARKED: " It is parked for review.",
     LetterState.WAITING: " It will be sent again.",
-    LetterState.DISCARDED: " It was given up.",
+    LetterState.DISCARDED: " It was discarded.",
 }
 
 
@@ -78,9 +78,9 @@ def known(facts: Facts) -> Knowledge:
     """Return what is known about a letter."""
     state = LetterState(facts.state)
     if state is LetterState.DUPLICATE:
-        return Knowledge(How.UNSENT, "It was not sent: an equal letter was delivered.", facts.finished_at)
+        return Knowledge(How.UNSENT, "It was not sent: an equal message was delivered.", facts.finished_at)
     if state is LetterState.DELIVERED and facts.presumed and facts.outcome in {None, AttemptOutcome.UNKNOWN}:
-        text = "It is presumed to have worked: a person said so after PostgreSQL was restored from a backup."
+        text = "It is presumed delivered: a person said so after PostgreSQL was restored from a backup."
         return Knowledge(How.PRESUMED, text, facts.finished_at)
     if facts.sent_at is None:
         end = "" if state is LetterState.WAITING else _ENDS.get(state, "")
@@ -100,13 +100,13 @@ def _delivered(facts: Facts) -> Knowledge:
         but = "its consumer has not said so, but " if facts.acknowledges else ""
         text = f"It is presumed to have worked: {but}it has not come back, and would have been seen."
         return Knowledge(How.PRESUMED, text, facts.finished_at)
-    text = "Its target took it, and that is all that was asked for: what its consumer made of it is not known."
+    text = "Its target accepted it. What the consumer did with it is not known."
     return Knowledge(How.ACCEPTED, text, facts.taken_at or facts.closed_at, worked=True)
 
 
 def _open(facts: Facts) -> Knowledge:
     if facts.taken_at is None:
-        return Knowledge(How.OPEN, "It is not known yet: it is on its way.", facts.sent_at)
+        return Knowledge(How.OPEN, "It is not known yet: it is being sent.", facts.sent_at)
     waits = f"it may come back{_until(facts)}"
     if facts.watched:
         waits += ", unless its queue is seen empty before that"
@@ -130,7 +130,7 @@ def _undelivered(facts: Facts, end: str) -> Knowledge:
             return Knowledge(How.SILENT, text, facts.closed_at)
         case _:
             waits = f", and it may come back{_until(facts)}" if facts.closed_at is None and facts.deadline else ""
-            text = f"It is not known: perhaps it went out, and no answer was heard{waits}.{end}"
+            text = f"It is not known: it may have been sent, and there was no answer{waits}.{end}"
             return Knowledge(How.UNKNOWN, text, facts.closed_at)
 
 

@@ -31,7 +31,7 @@ def in_words(outcome: str, said: str) -> str:
     if outcome == AttemptOutcome.REFUSED:
         return _coded(said) if _CODE.fullmatch(said) else "their target refused them"
     later = _LATER.match(said)
-    return _coded(later[1]) if later else visible(said) or "no answer was had"
+    return _coded(later[1]) if later else visible(said) or "there was no answer"
 
 
 def _coded(code: str) -> str:

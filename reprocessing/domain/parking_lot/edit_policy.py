@@ -56,9 +56,9 @@ Keys = Mapping[str, Selector]
 def keys(policy: Policy, *, message_type: str = "", tenant: str = "") -> dict[str, Selector]:
     """Return the selectors of a DLQ and its rules that read attributes or the body."""
     named = {
-        "which letters are replayed in order": policy.ordering,
+        "which messages are redriven in order": policy.ordering,
         "where in that order it stands": policy.sequence,
-        "which letters are the same": policy.idempotency,
+        "which messages are equal": policy.idempotency,
     }
     named |= {"which type rules take it for": Selector.parse(message_type)} if message_type else {}
     named |= {"whose it is": Selector.parse(tenant)} if tenant else {}

@@ -91,7 +91,7 @@ class Condition:
 
     def __post_init__(self) -> None:
         for problem in _problems(self.field, self.operator, self.values):
-            raise RuleIsUnclear(f'"{_short(f"{self.field} {self.operator}")}" is no condition: {problem}')
+            raise RuleIsUnclear(f'"{_short(f"{self.field} {self.operator}")}" is not a condition: {problem}')
         object.__setattr__(self, "_matches", self._matcher())
 
     def __str__(self) -> str:
@@ -104,7 +104,7 @@ class Condition:
             where, operator, rest = _parted(text)
             return cls(where, operator, _values(operator, rest))
         except _NotWritten as error:
-            raise RuleIsUnclear(f'"{_short(text)}" is no condition: {error}') from None
+            raise RuleIsUnclear(f'"{_short(text)}" is not a condition: {error}') from None
 
     @property
     def equalities(self) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ def _parted(text: str) -> tuple[Field, Operator, str]:
     expression: in JMESPath no word can follow a complete expression.
     """
     if len(text) > _LONGEST:
-        raise _NotWritten(f"it has {len(text)} characters. Make several rules of it.")
+        raise _NotWritten(f"it has {len(text)} characters. Split it into several rules.")
     text, seen = text.strip(" "), []
     for found in re.finditer(r" +(equals|in|prefix|exists|regex)(?= |$)", text):
         if found.start() > len(Kind.ATTRIBUTE) + 1 + jmespath_query.LENGTH:
@@ -246,7 +246,7 @@ def _problems(where: Field, operator: Operator, values: tuple[str, ...]) -> Iter
 def _problem_of_number(operator: Operator, values: int) -> str | None:
     match operator:
         case Operator.EXISTS:
-            return "exists takes no value. Write nothing behind it." if values else None
+            return "exists takes no value. Remove the value." if values else None
         case Operator.IN:
             fits = 1 <= values <= VALUES
             return None if fits else f"in takes 1 to {VALUES} values, not {values}. Write in a,b or several rules."

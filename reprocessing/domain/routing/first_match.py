@@ -169,10 +169,10 @@ def _order(rule: Rule) -> tuple[int, int]:
 
 def _problem(rule: Rule) -> str | None:
     if len(rule.conditions) > CONDITIONS:
-        return f"it has {len(rule.conditions)} conditions, {CONDITIONS} at most. Make several rules of it."
+        return f"it has {len(rule.conditions)} conditions, {CONDITIONS} at most. Split it into several rules."
     rests = rule.delay is not None and rule.delay > timedelta()
     if rests is not (rule.action is Action.DELAY) or (rule.delay is not None and not rests):
-        return "the action delay, and no other, takes a delay above nothing. Say how long letters rest."
+        return "the action delay, and no other, takes a delay above 0. Set the delay."
     if rule.action is Action.DIVERT and rule.target is None:
         return "the action divert needs the target that letters go to. Name it."
     if rule.action not in _SENDING and rule.target is not None:

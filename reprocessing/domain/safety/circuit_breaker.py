@@ -79,10 +79,10 @@ def opens(policy: Policy, sends: Sends) -> str | None:
     counted = sends[: newest + 1][-policy.window :]
     row = _longest_row(counted)
     if row >= policy.threshold:
-        return f"{row} letters in a row failed" if row > 1 else "a letter failed"
+        return f"{row} messages in a row failed" if row > 1 else "a message failed"
     failures = sum(1 for failed in counted if failed)
     if len(counted) >= policy.at_least and failures / len(counted) >= policy.ratio:
-        return f"{failures} of {len(counted)} letters failed ({failures / len(counted):.0%})"
+        return f"{failures} of {len(counted)} messages failed ({failures / len(counted):.0%})"
     return None
 
 
@@ -101,7 +101,7 @@ def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: f
         return Opens(next_rest(policy, rest), f"the canary failed after a rest of {rest:g} s")
     if successes + 1 < policy.closes_after:
         return Frees(successes + 1)
-    return Closes("the canary went well" if policy.closes_after == 1 else f"{successes + 1} canaries went well")
+    return Closes("the canary succeeded" if policy.closes_after == 1 else f"{successes + 1} canaries succeeded")
 
 
 def next_rest(policy: Policy, rest: float) -> float:

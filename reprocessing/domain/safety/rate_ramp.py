@@ -47,7 +47,7 @@ def step(ramp: Ramp, sends: Sends) -> Pace | None:
     counted = sends[: newest + 1][-WINDOW:]
     failures = sum(1 for failed in counted if failed)
     ill = failures / len(counted)
-    seen = f"{failures} of {len(counted)} letters failed"
+    seen = f"{failures} of {len(counted)} messages failed"
     if ill <= ramp.ill + FLAT:
         share = min(1.0, max(ramp.start, 2 * ramp.share))
         return Pace(share, ill, f"the whole rate: {seen}" if share == 1 else f"the rate rises: {seen}")

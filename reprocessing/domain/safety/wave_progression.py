@@ -101,7 +101,7 @@ def judge(count: Count, *, success: float, heals: bool = False) -> Verdict:
         case Stop(why):
             return Rest(why)
         case Again() if count.failed:
-            return Rest("the first letter of its waves failed")
+            return Rest("the first message of its waves failed")
         case _:
             return verdict
 
@@ -127,20 +127,20 @@ def _judge(count: Count, success: float) -> Verdict:
 def _failed(count: Count, success: float) -> Verdict:
     if count.size != 1:
         return Stop(
-            f"{count.failed} of the {count.touched} letters touched in its wave of {count.size} failed; "
-            f"{_share(success)} of a wave has to go well"
+            f"{count.failed} of the {count.touched} messages sent in its wave of {count.size} failed; "
+            f"{_share(success)} of a wave must succeed"
         )
     # After a stop the count begins anew.
     if (count.tries + 1) % TRIES:
         return Again()
-    return Stop(f"{TRIES} waves of one letter failed in a row")
+    return Stop(f"{TRIES} waves of one message failed in a row")
 
 
 def _judge_the_last(count: Count, success: float) -> Verdict:
     seen = count.touched - count.silent
     if seen < AT_LEAST or (seen - count.failed) / seen >= success:
         return Wait()
-    return Stop(f"{count.failed} of its last {seen} letters failed; {_share(success)} of them have to go well")
+    return Stop(f"{count.failed} of its last {seen} messages failed; {_share(success)} of them must succeed")
 
 
 def _share(success: float) -> str:

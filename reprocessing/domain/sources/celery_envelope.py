@@ -23,7 +23,7 @@ JSON = "application/json"
 _LZMA_MEMORY = 64 << 20  # bytes; enough for every preset
 #: Why a payload is not shown, by content type. Reading a pickle runs code.
 _NOT_SHOWN = {
-    "application/x-python-serialize": "its payload is pickled, which nobody here opens",
+    "application/x-python-serialize": "its payload is pickled, and is not opened",
     "application/x-yaml": "its payload is YAML, which is not read here",
     "application/x-msgpack": "its payload is msgpack, which is not read here",
     "application/data": "its payload is signed, or raw bytes, which are not read here",
@@ -95,11 +95,11 @@ def opened(body: bytes, document: JsonValue | Unreadable | None = None) -> Envel
     if isinstance(found, Unreadable) and found.is_json:
         return found
     if not isinstance(found, dict) or "properties" not in found:
-        return NotATask("it is no kombu message")
+        return NotATask("it is not a kombu message")
     if why := _unfit(found):
-        return NotATask("it is no kombu message", why)
+        return NotATask("it is not a kombu message", why)
     if not isinstance(found.get("body"), str):
-        return NotATask("it is no kombu message")
+        return NotATask("it is not a kombu message")
     return Envelope(raw.decode(), decoded is not None, found)
 
 

@@ -142,7 +142,7 @@ class TaskMessage:
         """
         shape = self._payload
         if isinstance(shape, Opaque) and shape.damaged:
-            return f"workers would throw it away: {shape.why}"
+            return f"workers would discard it: {shape.why}"
         limits = self.fields.get("timelimit") or [None, None]
         whole = bool(self.id or not self.fields) and isinstance(limits, list)
         if self.protocol == TWO and not isinstance(shape, Opaque):
@@ -185,7 +185,7 @@ def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: 
         return TaskMessage(envelope, TWO, envelope.headers, limit)
     found = celery_envelope.content(envelope, limit=limit)
     if isinstance(found, Opaque):
-        lost = NotATask(f"it names no task, and {found.why}", "workers would throw it away")
+        lost = NotATask(f"it names no task, and {found.why}", "workers would discard it")
         return lost if found.damaged else TaskMessage(envelope, ONE, {}, limit)
     if isinstance(found, dict) and "task" in found:
         return TaskMessage(envelope, ONE, found, limit)

@@ -186,7 +186,7 @@ def test_what_is_no_task_has_a_cause_only_where_workers_were_to_take_it(
     Target.objects.filter(origins=origin).update(kind="celery")
     (seen,) = ask_json("peek_dlq", "orders", "--confirm")["messages"]
     assert seen["causes"] == [
-        "Not a Celery task: it is no kombu message. Workers that receive it reject it, until it dies."
+        "Not a Celery task: it is not a kombu message. Workers that receive it reject it, until it dies."
     ]
 
 

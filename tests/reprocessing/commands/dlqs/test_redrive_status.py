@@ -170,24 +170,24 @@ def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
 ) -> None:
     target = add_origin(orders, rate=10).target
     vip = RateClass.objects.create(name="vip", rate=0.5)
-    classed = Breaker.objects.create(target=target, rate_class=vip, ramp=0.2, ramp_why="none of 9 letters failed")
-    Breaker.objects.filter(target=target, rate_class=None).update(ramp=0.2, why="3 canaries went well")
+    classed = Breaker.objects.create(target=target, rate_class=vip, ramp=0.2, ramp_why="none of 9 messages failed")
+    Breaker.objects.filter(target=target, rate_class=None).update(ramp=0.2, why="3 canaries succeeded")
     own, its_class = ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["breakers"]
     assert own.pop("since").endswith("Z")
     assert own == {
-        "name": "shop", "rate_class": None, "state": "closed", "why": "3 canaries went well", "next_canary_at": None,
+        "name": "shop", "rate_class": None, "state": "closed", "why": "3 canaries succeeded", "next_canary_at": None,
         "rate": 10, "allowed_rate": 2, "ramp": 0.2, "ramp_why": "from its start: nothing was settled yet",
     }  # fmt: skip
     assert (its_class["rate_class"], its_class["allowed_rate"]) == ("vip", 0.5)
     said = ask("redrive_status")
-    assert ": 3 canaries went well\n" in said
+    assert ": 3 canaries succeeded\n" in said
     assert "2 of 10 letters/s allowed now (from its start: nothing was settled yet)" in said
     Breaker.objects.filter(pk=classed.pk).update(
-        state="open", retry_at=ago(seconds=-60), why="5 letters in a row failed"
+        state="open", retry_at=ago(seconds=-60), why="5 messages in a row failed"
     )
     said = ask("redrive_status")
     assert "breaker (vip)   OPEN since" in said
-    assert ": 5 letters in a row failed; the next canary may go at" in said
+    assert ": 5 messages in a row failed; the next canary may go at" in said
     assert "nothing but canaries goes" in said
     Breaker.objects.filter(pk=classed.pk).update(state="half_open", retry_at=None, canary_until=ago(seconds=1))
     assert "; the next canary may go now" in ask("redrive_status")
@@ -216,7 +216,7 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
         "no right",
         "about 7 visible, 2 in flight",
         "1 waiting, 1 parked",
-        "1: Every attempt the dlq allows has failed.",
+        "1: All attempts that the DLQ allows have failed.",
         "monday (drain for cy) is running: 1 letter unfinished",
         "target    shop: outcome absence",
     ):

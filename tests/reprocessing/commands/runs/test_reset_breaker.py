@@ -28,7 +28,12 @@ def shop(orders: DeadLetterQueue) -> Target:
     """The target of orders, its breaker open for another minute."""
     origin = add_origin(orders, rate=10)
     Breaker.objects.update(
-        state="open", retry_at=clock() + timedelta(minutes=1), epoch=3, rest=60, why="5 letters in a row failed", ramp=1
+        state="open",
+        retry_at=clock() + timedelta(minutes=1),
+        epoch=3,
+        rest=60,
+        why="5 messages in a row failed",
+        ramp=1,
     )
     return origin.target
 
@@ -42,7 +47,7 @@ def test_a_dry_run_tells_how_it_stands_and_changes_nothing(ask: Ask, shop: Targe
     before = Breaker.objects.values().get()
     said = ask("reset_breaker", "orders", *WHY)
     assert "shop: OPEN since" in said
-    assert ": 5 letters in a row failed; the next canary may go at" in said
+    assert ": 5 messages in a row failed; the next canary may go at" in said
     assert "This was a dry run: with --confirm the breaker would be closed, and the rate would ramp up anew." in said
     assert "would be open for 30 seconds" in ask("reset_breaker", "orders", *WHY, "--open")
     assert "would be open for 5 seconds" in ask("reset_breaker", "orders", *WHY, "--open", "--for", "5")
@@ -78,7 +83,7 @@ def test_who_did_it_and_why_is_written_down_with_before_and_after(ask: Ask, shop
     review = Review.objects.get()
     assert (review.act, review.target, review.by, review.reason) == (Act.RESET, shop, "ann", "the shop is mended")
     assert {name: review.before[name] for name in ("breaker", "state", "why", "epoch", "ramp")} == {
-        "breaker": "shop", "state": "open", "why": "5 letters in a row failed", "epoch": 3, "ramp": 1,
+        "breaker": "shop", "state": "open", "why": "5 messages in a row failed", "epoch": 3, "ramp": 1,
     }  # fmt: skip
     assert review.after == {"breaker": "shop", "state": "closed", "epoch": 4, "retry_at": None, "ramp": 0.1}
 
@@ -141,7 +146,7 @@ def test_a_program_reads_how_they_stand(ask_json: AskJson, shop: Target) -> None
     assert breaker.pop("since").endswith("Z")
     assert breaker.pop("next_canary_at").endswith("Z")
     assert breaker == {
-        "name": "shop", "rate_class": None, "state": "open", "why": "5 letters in a row failed", "rate": 10,
+        "name": "shop", "rate_class": None, "state": "open", "why": "5 messages in a row failed", "rate": 10,
         "allowed_rate": 0, "ramp": 1, "ramp_why": "the whole rate",
     }  # fmt: skip
 

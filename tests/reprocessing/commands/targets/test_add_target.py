@@ -250,7 +250,7 @@ def test_what_means_nothing_there_is_refused(what: str, option: tuple[str, str],
     ("option", "value", "sentence"),
     [
         ("--timeout", "901", "not a number of at least 0.1 and at most 900"),
-        ("--answers", "409=maybe", "does not say what an answer means"),
+        ("--answers", "409=maybe", "is not a meaning of an answer"),
         ("--content-type", "a\r\nX: y", "is no content type"),
         ("--role", "redrive", "is no role's ARN"),
         ("--region", "Ireland", "is no region"),

@@ -64,7 +64,7 @@ CONDITIONS: list[tuple[str, str]] = [
         "in takes 1 to 1000 values, not 1001. Write in a,b or several rules.",
     ),
     ("tenant equals " + "a" * 1_025, "a value has 1024 characters at most, not 1025. Write prefix and its beginning."),
-    ("tenant in [" + '"a",' * 3_000_000 + '"a"]', "it has 12000015 characters. Make several rules of it."),
+    ("tenant in [" + '"a",' * 3_000_000 + '"a"]', "it has 12000015 characters. Split it into several rules."),
     (
         "tenant in " + "[" * 100_000,
         'what begins with " or [ is read as JSON, and this is none. Write "say \\"hi\\"" or ["a,b", "c"].',

@@ -111,7 +111,7 @@ def test_a_selector_is_written_back(text: str) -> None:
 def test_an_invalid_selector_is_refused_with_what_to_write(text: str, cure: str) -> None:
     with pytest.raises(SelectorIsUnclear) as refusal:
         Selector.parse(text)
-    assert f'"{text}" is no selector' in str(refusal.value)
+    assert f'"{text}" is not a selector' in str(refusal.value)
     assert cure in str(refusal.value)
 
 

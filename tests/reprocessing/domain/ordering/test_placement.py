@@ -125,7 +125,7 @@ def test_the_keys_that_a_dlq_names_are_read() -> None:
 KEYED = Policy.of(fifo=False, ordering="attribute:account")
 LANED = Policy.of(fifo=False, ordering="attribute:account", missing_key="lane")
 BY_BODY = Policy.of(fifo=False, ordering="body:account", missing_key="lane")
-LONG = Park(ParkedReason.NO_ORDERING_KEY, "attribute:account is 1025 characters long; 1024 is the most.")
+LONG = Park(ParkedReason.NO_ORDERING_KEY, "attribute:account is 1025 characters long; the limit is 1024.")
 NUL = Park(
     ParkedReason.NO_ORDERING_KEY, "attribute:account cannot be read: the key holds a NUL or half a surrogate pair."
 )
@@ -134,7 +134,7 @@ NUL = Park(
 @pytest.mark.parametrize(
     ("policy", "facts", "parked"),
     [
-        (KEYED, letter(), Park(ParkedReason.NO_ORDERING_KEY, "attribute:account names nothing that could be a key.")),
+        (KEYED, letter(), Park(ParkedReason.NO_ORDERING_KEY, "attribute:account finds no key.")),
         (KEYED, letter(account="x" * 1025), LONG),
         (LANED, letter(account="x" * 1025), LONG),
         (KEYED, letter(account="a\0"), NUL),
@@ -146,17 +146,17 @@ NUL = Park(
         (
             KEYED,
             letter(account="a", system={}),
-            Park(ParkedReason.NO_SEQUENCE, "system:SentTimestamp names nothing that could be a key."),
+            Park(ParkedReason.NO_SEQUENCE, "system:SentTimestamp finds no key."),
         ),
         (
             Policy.of(fifo=False, ordering="attribute:account", sequence="attribute:at"),
             letter(account="a", at="x" * 301),
-            Park(ParkedReason.NO_SEQUENCE, "attribute:at is 301 characters long; 300 is the most."),
+            Park(ParkedReason.NO_SEQUENCE, "attribute:at is 301 characters long; the limit is 300."),
         ),
         (
             Policy.of(fifo=False, idempotency="attribute:event", missing_key="lane"),
             letter(),
-            Park(ParkedReason.NO_IDEMPOTENCY_KEY, "attribute:event names nothing that could be a key."),
+            Park(ParkedReason.NO_IDEMPOTENCY_KEY, "attribute:event finds no key."),
         ),
     ],
 )

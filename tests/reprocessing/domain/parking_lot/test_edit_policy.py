@@ -39,7 +39,7 @@ def test_an_editable_body_comes_back_from_a_browser_byte_for_byte(body: bytes) -
         ("ExtendedPayloadSize", Locked("the size of a body that lies in S3")),
         ("TraceParent", Locked("it belongs to the message's trace")),
         ("ERROR_CODE", Locked("AWS added it when delivery failed")),
-        ("customer", Sensitive("it says which letters are replayed in order")),
+        ("customer", Sensitive("it says which messages are redriven in order")),
         ("kind", Custom()),
     ],
 )

@@ -140,7 +140,7 @@ RE2 = (
             "an attribute's name has letters, digits, _ . and -, 256 at most. Write attribute:NAME.",
         ),
         ("tenant equals", "", 'equals takes a value. Write equals acme, or "" for an empty one.'),
-        ("tenant exists", "acme", "exists takes no value. Write nothing behind it."),
+        ("tenant exists", "acme", "exists takes no value. Remove the value."),
         ("tenant prefix", '""', "every text begins with an empty one. Write exists."),
         ("tenant in", "", QUOTED),
         ("tenant in a,,b", "", QUOTED),
@@ -162,14 +162,14 @@ RE2 = (
 def test_an_invalid_condition_is_refused_with_what_to_write(quoted: str, rest: str, why: str) -> None:
     with pytest.raises(RuleIsUnclear) as refused:
         Condition.parse(f"{quoted} {rest}".rstrip() if rest else quoted)
-    assert str(refused.value) == f'"{quoted}" is no condition: {why}'
+    assert str(refused.value) == f'"{quoted}" is not a condition: {why}'
 
 
 @pytest.mark.parametrize(("text", "why"), CONDITIONS, ids=range(len(CONDITIONS)))
 def test_a_condition_beyond_the_limits_is_refused_in_a_short_sentence(text: str, why: str) -> None:
     with pytest.raises(RuleIsUnclear) as refused:
         Condition.parse(text)
-    assert str(refused.value).partition(" is no condition: ")[2] == why
+    assert str(refused.value).partition(" is not a condition: ")[2] == why
     assert len(str(refused.value)) < 1_000
 
 

@@ -171,7 +171,7 @@ def test_an_action_takes_the_values_that_it_needs(said: dict[str, object]) -> No
     assert {name: getattr(made, name) for name in said} == said
 
 
-DELAY = "the action delay, and no other, takes a delay above nothing. Say how long letters rest."
+DELAY = "the action delay, and no other, takes a delay above 0. Set the delay."
 OTHERS = "a rate class and a backoff belong to replay and delay, not to"
 
 
@@ -187,7 +187,7 @@ OTHERS = "a rate class and a backoff belong to replay and delay, not to"
         ({"action": Action.DIVERT, "target": 1, "backoff": Backoff(REST, REST)}, f"{OTHERS} divert. Leave them out."),
         (
             {"action": Action.HOLD, "conditions": (Condition.parse("tenant exists"),) * (CONDITIONS + 1)},
-            "it has 33 conditions, 32 at most. Make several rules of it.",
+            "it has 33 conditions, 32 at most. Split it into several rules.",
         ),
     ],
 )

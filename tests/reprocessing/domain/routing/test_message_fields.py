@@ -182,7 +182,7 @@ def test_the_fields_and_arguments_of_a_task_are_read(protocol: int, field: str, 
     [("task", "t"), ("task:id", "t-1"), ("task:retries", "0"), ("task:args[0]", None), ("task:[id, args]", None)],
 )
 def test_fields_in_a_pickled_payload_are_unreadable_and_headers_are_read(field: str, found: str | None) -> None:
-    closed = Unreadable("its payload is pickled, which nobody here opens")
+    closed = Unreadable("its payload is pickled, and is not opened")
     body = envelopes.task("t", 1, serializer="pickle", task_id="t-1")
     assert read(field, body) == (found or closed)
     assert read(field, envelopes.task("t", 1, serializer="pickle", task_id="t-1", protocol=1)) == closed

@@ -25,8 +25,8 @@ def row(sends: list[bool | None]) -> int:
 
 def test_the_threshold_in_a_row_opens_it() -> None:
     assert opens(POLICY, ILL * 4) is None
-    assert opens(POLICY, ILL * 5) == "5 letters in a row failed"
-    assert opens(replace(POLICY, threshold=1), ILL) == "a letter failed"
+    assert opens(POLICY, ILL * 5) == "5 messages in a row failed"
+    assert opens(replace(POLICY, threshold=1), ILL) == "a message failed"
 
 
 @pytest.mark.parametrize("between", [WELL, OPEN])
@@ -38,15 +38,15 @@ def test_a_row_that_is_completed_later_opens_the_breaker() -> None:
     sends = [*ILL * 2, None, *ILL * 2, *WELL * 30]
     assert opens(POLICY, sends) is None
     sends[2] = True
-    assert opens(POLICY, sends) == "5 letters in a row failed"
+    assert opens(POLICY, sends) == "5 messages in a row failed"
 
 
 @pytest.mark.parametrize(
     ("sends", "why"),
     [
         ((WELL + ILL) * 9 + ILL, None),  # fewer than 20
-        ((WELL + ILL) * 10, "10 of 20 letters failed (50%)"),
-        ((WELL + ILL) * 10 + OPEN * 900, "10 of 20 letters failed (50%)"),  # sent after the newest failure
+        ((WELL + ILL) * 10, "10 of 20 messages failed (50%)"),
+        ((WELL + ILL) * 10 + OPEN * 900, "10 of 20 messages failed (50%)"),  # sent after the newest failure
         (OPEN * 11 + (WELL + ILL) * 10, None),  # unsettled ones have not failed
         (ILL * 40 + OPEN * (WINDOW - 1) + ILL, None),  # sent long before
     ],
@@ -56,7 +56,7 @@ def test_the_ratio_counts_a_window_of_sends_up_to_the_newest_failure(sends: list
 
 
 def test_a_window_is_as_long_as_the_threshold() -> None:
-    assert opens(replace(POLICY, threshold=150), WELL * 900 + ILL * 150) == "150 letters in a row failed"
+    assert opens(replace(POLICY, threshold=150), WELL * 900 + ILL * 150) == "150 messages in a row failed"
 
 
 @given(st.sets(st.integers(0, 2_999), min_size=5, max_size=5), st.sampled_from([False, None]))
@@ -86,9 +86,9 @@ def test_a_success_opens_nothing(sends: list[bool | None]) -> None:
 def test_a_canary_that_went_well_lets_the_next_one_go_until_there_are_enough() -> None:
     assert after_canary(POLICY, failed=False, successes=0, rest=30) == Frees(1)
     assert after_canary(POLICY, failed=False, successes=1, rest=30) == Frees(2)
-    assert after_canary(POLICY, failed=False, successes=2, rest=30) == Closes("3 canaries went well")
+    assert after_canary(POLICY, failed=False, successes=2, rest=30) == Closes("3 canaries succeeded")
     only = replace(POLICY, closes_after=1)
-    assert after_canary(only, failed=False, successes=0, rest=30) == Closes("the canary went well")
+    assert after_canary(only, failed=False, successes=0, rest=30) == Closes("the canary succeeded")
 
 
 @pytest.mark.parametrize(

@@ -28,14 +28,16 @@ def walked(ramp: Ramp, *sends: list[bool | None]) -> list[Pace]:
 def test_the_rate_rises_from_a_tenth_to_the_whole_in_four_steps() -> None:
     paces = walked(Ramp(start=0.1, share=0.1, ill=0.0), *[[False] * 20] * 5)
     assert [pace.share for pace in paces] == [0.2, 0.4, 0.8, 1.0, 1.0]
-    rises, whole = "the rate rises: 0 of 20 letters failed", "the whole rate: 0 of 20 letters failed"
+    rises, whole = "the rate rises: 0 of 20 messages failed", "the whole rate: 0 of 20 messages failed"
     assert [pace.why for pace in paces] == [rises, rises, rises, whole, whole]
 
 
 def test_more_failures_than_before_halve_the_rate() -> None:
     ramp = Ramp(start=0.1, share=0.8, ill=0.1)
-    assert step(ramp, [True] * 4 + [False] * 16) == Pace(0.4, 0.2, "the rate falls: 4 of 20 letters failed, 10% before")
-    assert step(ramp, [True] * 3 + [False] * 17) == Pace(1.0, 0.15, "the whole rate: 3 of 20 letters failed")
+    assert step(ramp, [True] * 4 + [False] * 16) == Pace(
+        0.4, 0.2, "the rate falls: 4 of 20 messages failed, 10% before"
+    )
+    assert step(ramp, [True] * 3 + [False] * 17) == Pace(1.0, 0.15, "the whole rate: 3 of 20 messages failed")
 
 
 @pytest.mark.parametrize(
@@ -43,9 +45,9 @@ def test_more_failures_than_before_halve_the_rate() -> None:
     [
         ([], None),
         ([None] * 30, None),
-        ([None] * 8 + [True] * 2 + [None] * 500, Pace(0.2, 0.2, "the rate falls: 2 of 10 letters failed, 0% before")),
-        ([True] * 50 + [False] * 100, Pace(0.8, 0.0, "the rate rises: 0 of 100 letters failed")),
-        ([False] * 10 + [True], Pace(0.4, 0.0, "as before: 1 of 11 letters failed")),
+        ([None] * 8 + [True] * 2 + [None] * 500, Pace(0.2, 0.2, "the rate falls: 2 of 10 messages failed, 0% before")),
+        ([True] * 50 + [False] * 100, Pace(0.8, 0.0, "the rate rises: 0 of 100 messages failed")),
+        ([False] * 10 + [True], Pace(0.4, 0.0, "as before: 1 of 11 messages failed")),
     ],
 )
 def test_the_last_hundred_sends_up_to_the_newest_settled_one_count(sends: list[bool | None], pace: Pace | None) -> None:

@@ -45,7 +45,7 @@ def test_a_wave_without_failures_is_followed_by_the_next(size: int, following: i
     ("failed", "success", "verdict"),
     [
         (2, 0.8, Next(100)),
-        (3, 0.8, Stop("3 of the 10 letters touched in its wave of 10 failed; 80 % of a wave has to go well")),
+        (3, 0.8, Stop("3 of the 10 messages sent in its wave of 10 failed; 80 % of a wave must succeed")),
         (10, 0.0, Next(100)),
     ],
 )
@@ -55,7 +55,7 @@ def test_as_many_letters_may_fail_as_the_share_allows(failed: int, success: floa
 
 def test_a_failed_letter_is_followed_by_another_and_three_in_a_row_stop_the_run() -> None:
     verdicts = [judge(Count(1, 1, 0, 1, 0, tries), success=0.8) for tries in range(4)]
-    assert verdicts == [Again(), Again(), Stop("3 waves of one letter failed in a row"), Again()]
+    assert verdicts == [Again(), Again(), Stop("3 waves of one message failed in a row"), Again()]
 
 
 @pytest.mark.parametrize("tries", [0, 1, 3, 4])
@@ -69,7 +69,7 @@ def test_an_automatic_run_rests_when_a_letter_failed_and_goes_on_at_once_when_th
 def test_an_automatic_run_rests_when_every_third_wave_of_one_in_a_row_was_poison(tries: int) -> None:
     """A target that refuses everything is broken, and its messages must not be parked at full speed."""
     verdict = judge(Count(1, 1, 0, 1, 0, tries, 1), success=0.8, heals=True)
-    assert verdict == Rest("3 waves of one letter failed in a row")
+    assert verdict == Rest("3 waves of one message failed in a row")
 
 
 def test_a_wave_that_says_nothing_is_repeated() -> None:
@@ -81,9 +81,9 @@ def test_a_wave_that_says_nothing_is_repeated() -> None:
     [
         (AT_LEAST - 1, AT_LEAST - 1, Wait()),
         (AT_LEAST, 4, Wait()),
-        (AT_LEAST, 5, Stop("5 of its last 20 letters failed; 80 % of them have to go well")),
+        (AT_LEAST, 5, Stop("5 of its last 20 messages failed; 80 % of them must succeed")),
         (LAST, 20, Wait()),
-        (LAST, 21, Stop("21 of its last 100 letters failed; 80 % of them have to go well")),
+        (LAST, 21, Stop("21 of its last 100 messages failed; 80 % of them must succeed")),
     ],
 )
 def test_the_last_wave_stops_when_too_many_of_its_newest_letters_failed(

@@ -71,6 +71,6 @@ def test_a_time_limit_beyond_the_visibility_timeout_is_a_cause() -> None:
 def test_chords_foreign_bodies_and_unreadable_ones_have_their_own_causes() -> None:
     waits = "It waits for the parts of a chord, and probably one of them has never ended."
     assert why(envelopes.task("celery.chord_unlock", retries=9))[0] == waits
-    foreign = "Not a Celery task: it is no kombu message. Workers that receive it reject it, until it dies."
+    foreign = "Not a Celery task: it is not a kombu message. Workers that receive it reject it, until it dies."
     assert why(b"hello") == [foreign]
     assert causes(Unreadable("x"), {}) == ["Whether it is a Celery task cannot be said: x."]

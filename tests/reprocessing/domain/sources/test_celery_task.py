@@ -76,7 +76,7 @@ def test_messages_of_both_protocols_are_read(protocol: int, compression: str | N
 @pytest.mark.parametrize(
     ("content_type", "why"),
     [
-        ("application/x-python-serialize", "its payload is pickled, which nobody here opens"),
+        ("application/x-python-serialize", "its payload is pickled, and is not opened"),
         ("application/x-yaml", "its payload is YAML, which is not read here"),
         ("application/x-msgpack", "its payload is msgpack, which is not read here"),
         ("application/data", "its payload is signed, or raw bytes, which are not read here"),
@@ -222,14 +222,14 @@ HARMFUL: dict[str, tuple[bytes, str]] = {
     "limits are a number": (broken(lambda one: one["headers"].update(timelimit=7)), PARTS),
     "two parts of three": (broken(lambda one: one.update(body="W10=")), PARTS),
     "a null payload": (broken(lambda one: one.update(body="bnVsbA==")), PARTS),
-    "no base64": (broken(lambda one: one.update(body="a")), "workers would throw it away: its payload is no base64"),
+    "no base64": (broken(lambda one: one.update(body="a")), "workers would discard it: its payload is no base64"),
     "no JSON": (
         broken(lambda one: one.update(body="aGVsbG8=")),
-        "workers would throw it away: it is not JSON: Expecting value at character 0",
+        "workers would discard it: it is not JSON: Expecting value at character 0",
     ),
     "damaged": (
         broken(lambda one: one["headers"].update(compression="application/x-gzip")),
-        "workers would throw it away: its compressed payload is damaged",
+        "workers would discard it: its compressed payload is damaged",
     ),
 }
 
