@@ -55,7 +55,7 @@ class Alarm:
     @property
     def is_of_sqs(self) -> bool:
         """Return whether all its metrics are SQS's own, which exist in the queue's region."""
-        return all(one.namespace == _SQS for one in self.streams)
+        return all(metric.namespace == _SQS for metric in self.streams)
 
     def request(self, actions: tuple[str, ...] = ()) -> dict[str, Any]:
         """Return the parameters of PutMetricAlarm."""
@@ -210,9 +210,9 @@ def dimension(label: str) -> str:
 def _plainly(value: Any) -> Any:  # noqa: ANN401  # CloudWatch's values
     """Return a value that compares equal to others in another order, or with empty parts left out."""
     if isinstance(value, Mapping):
-        return {name: _plainly(one) for name, one in value.items() if one not in (None, [], "")}
+        return {name: _plainly(member) for name, member in value.items() if member not in (None, [], "")}
     if isinstance(value, list | tuple):
-        return sorted((_plainly(one) for one in value), key=repr) or None
+        return sorted((_plainly(member) for member in value), key=repr) or None
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -220,10 +220,10 @@ def _of_queue(name: str, queue: str) -> Stream:
     return Stream(_SQS, name, (("QueueName", queue),), "Maximum")
 
 
-def _own(one: Metric, dimensions: tuple[tuple[str, str], ...], namespace: str, stat: str) -> Stream:
-    if not one.cloudwatch:
-        raise ValueError(f"{one.name} is not told to CloudWatch.")
-    return Stream(namespace, one.cloudwatch, dimensions, stat)
+def _own(metric: Metric, dimensions: tuple[tuple[str, str], ...], namespace: str, stat: str) -> Stream:
+    if not metric.cloudwatch:
+        raise ValueError(f"{metric.name} is not told to CloudWatch.")
+    return Stream(namespace, metric.cloudwatch, dimensions, stat)
 
 
 def _metric(stream: Stream) -> dict[str, Any]:

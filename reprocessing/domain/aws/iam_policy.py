@@ -135,12 +135,12 @@ def policies(uses: Iterable[Use], *, acts: bool) -> dict[str, dict[str, Any]]:
         uses: may contain duplicates.
         acts: messages may be captured and sent; else DLQs are only observed.
     """
-    wanted = {one for one in uses if acts or not (one.acting or one.purpose in _ACTS)}
-    used = sorted(wanted, key=lambda one: (one.role, one.within, one.arn))
-    roles = sorted({one.role for one in used} - {""})
+    wanted = {use for use in uses if acts or not (use.acting or use.purpose in _ACTS)}
+    used = sorted(wanted, key=lambda use: (use.role, use.within, use.arn))
+    roles = sorted({use.role for use in used} - {""})
     used += [Use(Purpose.ASSUME, role) for role in roles]
     return {
-        role: {"Version": "2012-10-17", "Statement": list(_statements([one for one in used if one.role == role]))}
+        role: {"Version": "2012-10-17", "Statement": list(_statements([use for use in used if use.role == role]))}
         for role in ("", *roles)
     }
 
@@ -165,10 +165,10 @@ def _statements(used: list[Use]) -> Iterator[dict[str, Any]]:
     """Yield one statement for each purpose and condition; further statements of a purpose are numbered."""
     for purpose in Purpose:
         groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
-        for one in used:
-            if one.purpose is purpose:
-                condition = _condition(one)
-                groups.setdefault(repr(condition), (condition, []))[1].append(_resource(one))
+        for use in used:
+            if use.purpose is purpose:
+                condition = _condition(use)
+                groups.setdefault(repr(condition), (condition, []))[1].append(_resource(use))
         for number, (condition, resources) in enumerate(groups.values(), 1):
             yield {
                 "Sid": purpose.value + (str(number) if number > 1 else ""),
@@ -179,34 +179,34 @@ def _statements(used: list[Use]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _condition(one: Use) -> dict[str, Any]:
-    match one.purpose:
+def _condition(use: Use) -> dict[str, Any]:
+    match use.purpose:
         case Purpose.DECRYPT | Purpose.ENCRYPT:
-            via = {"StringEquals": {"kms:ViaService": f"sqs.{one.within}.amazonaws.com"}}
-            alias = one.arn.rpartition(":")[2]
+            via = {"StringEquals": {"kms:ViaService": f"sqs.{use.within}.amazonaws.com"}}
+            alias = use.arn.rpartition(":")[2]
             if not alias.startswith("alias/"):
                 return via
             return {**via, "ForAnyValue:StringEquals": {"kms:ResourceAliases": alias}}
         case Purpose.METRICS:
-            return {"StringEquals": {"cloudwatch:namespace": one.within}}
-        case _ if one.arn == ALL:
-            return {"StringEquals": {"aws:RequestedRegion": one.within}}
+            return {"StringEquals": {"cloudwatch:namespace": use.within}}
+        case _ if use.arn == ALL:
+            return {"StringEquals": {"aws:RequestedRegion": use.within}}
         case _:
             return {}
 
 
-def _resource(one: Use) -> str:
+def _resource(use: Use) -> str:
     """Return the resource of the statement: IAM knows keys by id, not by alias, and rules not by their bus."""
-    match one.purpose:
+    match use.purpose:
         case Purpose.DECRYPT | Purpose.ENCRYPT:
-            return re.sub(r":alias/.*", ":key/*", one.arn)
+            return re.sub(r":alias/.*", ":key/*", use.arn)
         case Purpose.RULES:
             # IAM does not name the rule when the rules of a bus are listed.
-            return re.sub(r":event-bus/.*", ":rule/*", one.arn)
+            return re.sub(r":event-bus/.*", ":rule/*", use.arn)
         case Purpose.OBJECTS:
-            return f"{one.arn}/*"
+            return f"{use.arn}/*"
         case _:
-            return one.arn
+            return use.arn
 
 
 def key_of(queue: str, key: str) -> str | None:

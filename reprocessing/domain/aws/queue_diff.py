@@ -49,7 +49,7 @@ def _bare(wanted: Wanted) -> dict[str, str]:
     encryption = {KEY: wanted.key} if wanted.key else {SSE: "true"}
     numbers = {VISIBILITY: wanted.visibility, RETENTION: wanted.retention, WAIT: wanted.wait}
     of_fifo = {"FifoQueue": "true", BY_CONTENT: _text(BY_CONTENT, int(wanted.by_content))} if wanted.fifo else {}
-    return {**{name: str(one.value) for name, one in numbers.items()}, **encryption, **of_fifo}
+    return {**{name: str(number.value) for name, number in numbers.items()}, **encryption, **of_fifo}
 
 
 def _text(attribute: str, value: int) -> str:
@@ -77,9 +77,9 @@ def _encryption(wanted: Wanted, found: Found) -> Iterator[Difference]:
         yield Differs(SSE, "false", "true")
 
 
-def _same_key(one: str, other: str) -> bool:
+def _same_key(key: str, other: str) -> bool:
     """Return whether both name the same key: as an ARN, an id or an alias."""
-    return one == other or one.endswith((f"/{other}", f":{other}")) or other.endswith((f"/{one}", f":{one}"))
+    return key == other or key.endswith((f"/{other}", f":{other}")) or other.endswith((f"/{key}", f":{key}"))
 
 
 def _circle(wanted: Wanted, found: Found) -> Iterator[Difference]:
@@ -120,10 +120,12 @@ def _redrive(wanted: Wanted, found: Found) -> Iterator[Difference]:
             f"Name that as its dlq, --dlq {into.rpartition(':')[2]}, or change the redrive policy by hand.",
         )
         return
-    for one in _number(REDRIVE, wanted.receives, receives):
+    for difference in _number(REDRIVE, wanted.receives, receives):
         texts = _policy(arn, receives), _policy(arn, wanted.receives.value)
         yield (
-            Differs(REDRIVE, *texts) if isinstance(one, Differs) else Kept(REDRIVE, *texts, wanted.receives.hold.value)
+            Differs(REDRIVE, *texts)
+            if isinstance(difference, Differs)
+            else Kept(REDRIVE, *texts, wanted.receives.hold.value)
         )
 
 

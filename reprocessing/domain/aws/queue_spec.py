@@ -158,12 +158,14 @@ def own(name: str, *, key: str = "") -> tuple[Wanted, ...]:
     wait, longest = Want(LONGEST_POLL), Want(FORTNIGHT)
     hidden = Want(OWN_VISIBILITY, Hold.AT_LEAST)
     queue = Wanted(name=name, key=key, dlq=f"{name}-dlq", visibility=hidden, retention=longest, wait=wait)
-    return tuple(replace(one, wait=wait) for one in family(queue))
+    return tuple(replace(wanted, wait=wait) for wanted in family(queue))
 
 
 def fitted(wanted: Sequence[Wanted], found: Mapping[str, Found | None]) -> tuple[Wanted, ...]:
     """Return the same queues; each DLQ has its source queue's content-based deduplication. `found`: by name."""
-    by_content = {one.name for one in wanted if one.by_content} | {
-        name for name, one in found.items() if one is not None and one.by_content
+    by_content = {queue.name for queue in wanted if queue.by_content} | {
+        name for name, queue in found.items() if queue is not None and queue.by_content
     }
-    return tuple(replace(one, by_content=True) if by_content.intersection(one.origins) else one for one in wanted)
+    return tuple(
+        replace(queue, by_content=True) if by_content.intersection(queue.origins) else queue for queue in wanted
+    )

@@ -60,7 +60,7 @@ def read(text: str) -> Arn | None:
     if parts is None:
         return None
     named = next(
-        (one for one, service, form in _FORMS if service == parts["service"] and form.fullmatch(parts["resource"])),
+        (kind for kind, service, form in _FORMS if service == parts["service"] and form.fullmatch(parts["resource"])),
         Named.ANOTHER,
     )
     plain = text.removesuffix(":$LATEST") if named is Named.FUNCTION else text

@@ -122,7 +122,7 @@ def _object(where: Mapping[str, JsonValue]) -> str:
 def _named(names: list[str]) -> str:
     if not names:
         return "no fields"
-    shown = ", ".join(_short(one) for one in names[:_NAMES])
+    shown = ", ".join(_short(name) for name in names[:_NAMES])
     return f"{len(names)} field{'' if len(names) == 1 else 's'}: {shown}{', …' if len(names) > _NAMES else ''}"
 
 

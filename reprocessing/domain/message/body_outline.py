@@ -34,7 +34,7 @@ def of_json(document: JsonValue) -> Outline:
     paths = _paths(document)
     match document:
         case dict():
-            names = sorted({_key(one) for one in document})[:KEYS]
+            names = sorted({_key(name) for name in document})[:KEYS]
             shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
             title = f"JSON with {shown}" if names else "an empty JSON object"
         case list():

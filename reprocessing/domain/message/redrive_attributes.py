@@ -91,7 +91,10 @@ def addressed(
 
 def size(attributes: Attributes) -> int:
     """Return the bytes that SQS counts: names, types and values."""
-    return sum(len(name.encode()) + len(one.type.encode()) + len(_raw(one.value)) for name, one in attributes.items())
+    return sum(
+        len(name.encode()) + len(attribute.type.encode()) + len(_raw(attribute.value))
+        for name, attribute in attributes.items()
+    )
 
 
 def read_mark(attributes: Attributes, names: MarkNames) -> Mark | None:

@@ -44,7 +44,7 @@ def between(before: str, after: str) -> Diff:
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]
     cut = 0
     if max(len(a), len(b)) > _COMPARED:
-        found = [Line("-", one) for one in a[:_COMPARED]] + [Line("+", one) for one in b[:_COMPARED]]
+        found = [Line("-", part) for part in a[:_COMPARED]] + [Line("+", part) for part in b[:_COMPARED]]
         cut = max(0, len(a) - _COMPARED) + max(0, len(b) - _COMPARED)
     else:
         found = list(_compared(a, b, numbers[head:]))
@@ -65,16 +65,16 @@ def _compared(a: Sequence[str], b: Sequence[str], numbers: Sequence[int]) -> Ite
             yield Line("@", f"line {numbers[group[0][1]]}")
         for tag, i, j, k, m in group:
             if tag == "equal":
-                yield from (Line(" ", one) for one in a[i:j])
+                yield from (Line(" ", part) for part in a[i:j])
             else:
-                yield from (Line("-", one) for one in a[i:j])
-                yield from (Line("+", one) for one in b[k:m])
+                yield from (Line("-", part) for part in a[i:j])
+                yield from (Line("+", part) for part in b[k:m])
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
     """Return how many of the first elements are equal."""
-    for number, (one, other) in enumerate(zip(a, b, strict=False)):
-        if one != other:
+    for number, (part, other) in enumerate(zip(a, b, strict=False)):
+        if part != other:
             return number
     return min(len(a), len(b))
 

@@ -62,12 +62,12 @@ def keys(policy: Policy, *, message_type: str = "", tenant: str = "") -> dict[st
     }
     named |= {"which type rules take it for": Selector.parse(message_type)} if message_type else {}
     named |= {"whose it is": Selector.parse(tenant)} if tenant else {}
-    return {what: one for what, one in named.items() if one.source in {Source.ATTRIBUTE, Source.BODY}}
+    return {what: selector for what, selector in named.items() if selector.source in {Source.ATTRIBUTE, Source.BODY}}
 
 
 def standing(name: str, names: MarkNames, goes_by: Keys) -> Standing:
     """Return whether an attribute may be edited."""
-    if name in {getattr(names, one.name) for one in fields(names)} or name in EARLIER_COUNTERS:
+    if name in {getattr(names, field.name) for field in fields(names)} or name in EARLIER_COUNTERS:
         return Locked("it was added by this service, or by an earlier redrive")
     if name in s3_pointer.SIZES:
         return Locked("the size of a body that lies in S3")
@@ -75,7 +75,7 @@ def standing(name: str, names: MarkNames, goes_by: Keys) -> Standing:
         return Locked("it belongs to the message's trace")
     if name in OF_ITS_DEATH:
         return Locked("AWS added it when delivery failed")
-    told = [what for what, one in goes_by.items() if one.source is Source.ATTRIBUTE and one.name == name]
+    told = [what for what, selector in goes_by.items() if selector.source is Source.ATTRIBUTE and selector.name == name]
     return Sensitive(f"it says {told[0]}") if told else Custom()
 
 
@@ -146,17 +146,17 @@ def json_problem(before: bytes, after: bytes) -> str:
 def touched(goes_by: Keys, before: LetterFacts, after: LetterFacts) -> list[str]:
     """Return sentences that name the selectors whose values an edit changes."""
     return [
-        f"This changes {one}, which says {what}."
-        for what, one in goes_by.items()
-        if select(one, before) != select(one, after)
+        f"This changes {selector}, which says {what}."
+        for what, selector in goes_by.items()
+        if select(selector, before) != select(selector, after)
     ]
 
 
 def _problems(body: bytes, attributes: Attributes, former: Attributes, names: MarkNames, largest: int) -> Iterator[str]:
-    for name, one in attributes.items():
-        if former.get(name) != one:
-            yield from _problems_of(name, one)
-    room = ATTRIBUTES - sum(1 for one in fields(names) if getattr(names, one.name))
+    for name, attribute in attributes.items():
+        if former.get(name) != attribute:
+            yield from _problems_of(name, attribute)
+    room = ATTRIBUTES - sum(1 for field in fields(names) if getattr(names, field.name))
     if len(attributes) > max(len(former), room):
         yield (
             f"There are {len(attributes)} attributes; SQS accepts {ATTRIBUTES}, and {ATTRIBUTES - room} are needed on "
@@ -167,20 +167,20 @@ def _problems(body: bytes, attributes: Attributes, former: Attributes, names: Ma
         yield f"With its attributes it has {weight:,} bytes; its target accepts {largest:,}."
 
 
-def _problems_of(name: str, one: Attribute) -> Iterator[str]:
+def _problems_of(name: str, attribute: Attribute) -> Iterator[str]:
     if not is_name(name):
         yield "An attribute's name has 1 to 256 letters, digits, _ . and -, and does not begin with AWS."
         return
-    if len(one.type) > _LONGEST_TYPE or not _TYPE.fullmatch(one.type):
+    if len(attribute.type) > _LONGEST_TYPE or not _TYPE.fullmatch(attribute.type):
         yield f"The type of {name} is not valid: String, Number or Binary, with an optional label after a full stop."
-    if not one.value:
+    if not attribute.value:
         yield f"{name} is empty; SQS does not accept empty values. Remove it, or enter a value."
-    elif isinstance(one.value, str):
-        if found := _unsendable(one.value.encode(errors="surrogatepass")):
+    elif isinstance(attribute.value, str):
+        if found := _unsendable(attribute.value.encode(errors="surrogatepass")):
             yield f"{name} {found}."
-        number = _NUMBER.fullmatch(one.value) if one.type.startswith("Number") else None
+        number = _NUMBER.fullmatch(attribute.value) if attribute.type.startswith("Number") else None
         digits = len(number[1].replace(".", "").strip("0")) if number else 0
-        if one.type.startswith("Number") and (number is None or digits > _DIGITS):
+        if attribute.type.startswith("Number") and (number is None or digits > _DIGITS):
             yield f"{name} is a Number, and its value is not a number of at most {_DIGITS} digits."
 
 

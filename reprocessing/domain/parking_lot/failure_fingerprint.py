@@ -179,7 +179,7 @@ def _answered(signs: Signs) -> Cause | None:
     code, colon, said = signs.answer.detail[: text_pattern.LONGEST].partition(": ")
     if not colon or not (NAME.fullmatch(code) or STATUS.fullmatch(code)):
         code, said = "", signs.answer.detail
-    told = " ".join(one for one in (code, text_pattern.normal(said)) if one)
+    told = " ".join(part for part in (code, text_pattern.normal(said)) if part)
     match signs.answer.outcome:
         case AttemptOutcome.REFUSED:
             return _cause(CauseKind.ANSWERED, f"The target refused it: {told}", "refused", told)
@@ -193,7 +193,7 @@ def _left(signs: Signs) -> Cause | None:
     """Return what was added to a dead letter."""
     found = failed_delivery.recognise(signs.letter.body, signs.letter.attributes, signs.letter.system)
     if found is not None and (NAME.fullmatch(found.code) or STATUS.fullmatch(found.code)):
-        told = ": ".join(one for one in (found.code, _more(found, signs.letter)) if one)
+        told = ": ".join(part for part in (found.code, _more(found, signs.letter)) if part)
         return _cause(CauseKind.LEFT, f"{_AWS[found.kind]}: {told}", found.kind.value, told)
     return _in_attributes(signs.letter)
 
@@ -211,7 +211,11 @@ def _more(found: Shape, letter: LetterFacts) -> str:
 
 def _said(text: str, letter: LetterFacts) -> str:
     """Return a text without what it quotes from the letter."""
-    others = (one.value for one in letter.attributes.values() if isinstance(one.value, str) and one.value != text)
+    others = (
+        attribute.value
+        for attribute in letter.attributes.values()
+        if isinstance(attribute.value, str) and attribute.value != text
+    )
     return text_pattern.first_line(text, [*body_outline.texts(letter.document), *others])
 
 
@@ -237,8 +241,8 @@ def _type_in(attributes: Attributes, name: str) -> str:
 
 
 def _text(attributes: Attributes, name: str) -> str:
-    one = attributes.get(name)
-    return one.value if one is not None and isinstance(one.value, str) else ""
+    attribute = attributes.get(name)
+    return attribute.value if attribute is not None and isinstance(attribute.value, str) else ""
 
 
 def _what_it_is(signs: Signs) -> Cause:
@@ -283,7 +287,7 @@ def _event(letter: LetterFacts) -> Cause | None:
     """Return the cause of an EventBridge event: its type and its source."""
     match letter.document:
         case {"detail-type": str(kind), "source": str(source), "detail": dict()}:
-            fit = all(_EVENT.fullmatch(one) and not ID_IN_IT.search(one) for one in (kind, source))
+            fit = all(_EVENT.fullmatch(text) and not ID_IN_IT.search(text) for text in (kind, source))
             return _cause(CauseKind.TYPE, f"Event {kind} from {source}", "event", kind, source) if fit else None
         case _:
             return None

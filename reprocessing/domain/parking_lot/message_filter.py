@@ -63,7 +63,7 @@ class Sieve:
         """Return the filter of an address; empty values are ignored. An invalid one raises FilterIsUnclear."""
         said: dict[str, list[str]] = {}
         for name, values in query.items():
-            said.setdefault(_FORMER.get(name, name), []).extend(one.strip() for one in values if one.strip())
+            said.setdefault(_FORMER.get(name, name), []).extend(value.strip() for value in values if value.strip())
         if unknown := sorted(name for name, values in said.items() if values and name not in _READERS):
             raise FilterIsUnclear(f"There is no filter {unknown[0][:60]!a}. Remove it from the address.")
         read = {_READERS[name][0]: _READERS[name][1](name, values) for name, values in said.items() if values}
@@ -75,7 +75,7 @@ class Sieve:
 
     def stored(self) -> dict[str, Any]:
         """Return the form for JSON; empty conditions are left out."""
-        every = {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
+        every = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
         return {name: value for name, value in every.items() if value is not None and value != []}
 
     def recorded(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Sieve:
         """
         told = replace(self, text=None) if covered else self
         parts = [*told._parts(names or {}), *(["whose body holds a text"] if told.text != self.text else [])]  # noqa: SLF001  its own
-        goes = [one.replace("that go by", "that goes by", 1) if single else one for one in parts]
+        goes = [part.replace("that go by", "that goes by", 1) if single else part for part in parts]
         return " ".join([" or ".join(self.states), "letter" if single else "letters", " and ".join(goes)]).strip()
 
     def _parts(self, names: Mapping[str, str]) -> Iterator[str]:
@@ -172,10 +172,10 @@ def _assigned(name: str, values: Sequence[str]) -> str:
 
 def _among(known: Sequence[str]) -> Callable[[str, Sequence[str]], tuple[str, ...]]:
     def read(name: str, values: Sequence[str]) -> tuple[str, ...]:
-        for one in values:
-            if one not in known:
-                raise FilterIsUnclear(f"The filter {name} has no value {one[:60]!a}. It takes: {', '.join(known)}.")
-        return tuple(one for one in known if one in values)
+        for value in values:
+            if value not in known:
+                raise FilterIsUnclear(f"The filter {name} has no value {value[:60]!a}. It takes: {', '.join(known)}.")
+        return tuple(value for value in known if value in values)
 
     return read
 
@@ -184,8 +184,8 @@ _MOMENTS: Final = ("died_after", "died_before", "finished_after", "finished_befo
 #: Names in addresses, each with its attribute and its parser.
 _READERS: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], Any]]]] = {
     "dlq": ("dlq", _id),
-    "state": ("states", _among([one.value for one in LetterState])),
-    "reason": ("reasons", _among([one.value for one in ParkedReason])),
+    "state": ("states", _among([state.value for state in LetterState])),
+    "reason": ("reasons", _among([reason.value for reason in ParkedReason])),
     "group": ("group", _id),
     "origin": ("origin", _id),
     "target": ("target", _id),
@@ -207,7 +207,7 @@ def _said(name: str, value: object) -> Iterator[tuple[str, str]]:
         case None:
             return
         case tuple():
-            yield from ((name, one) for one in value)
+            yield from ((name, member) for member in value)
         case datetime():
             yield name, value.astimezone(UTC).isoformat()
         case "" if name == "assigned":

@@ -35,8 +35,10 @@ def normal(text: str) -> str:
 def first_line(text: str, values: Iterable[str]) -> str:
     """Return the first line, also without these values and possible ids; empty: nothing is left."""
     line = text.strip().partition("\n")[0][:LONGEST]
-    for one in sorted({one for one in values if len(one) >= _SHORTEST and one in line}, key=len, reverse=True):
-        line = re.sub(rf"(?<!\w){re.escape(one)}(?!\w)", "…", line)
+    for value in sorted(
+        {value for value in values if len(value) >= _SHORTEST and value in line}, key=len, reverse=True
+    ):
+        line = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", line)
     told = normal(" ".join("#" if _ID.search(word) else word for word in line.split()))
     return told if _LETTER.search(told) else ""
 

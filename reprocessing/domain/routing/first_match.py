@@ -104,7 +104,9 @@ class Routes:
                     index.setdefault(value, []).append(place)
             else:
                 self._always.append(place)
-        self._indexes = sorted((_Index(one, values) for one, values in indexed.items()), key=lambda index: index.first)
+        self._indexes = sorted(
+            (_Index(field, values) for field, values in indexed.items()), key=lambda index: index.first
+        )
 
     def route(self, facts: Facts) -> Routed:
         """Return what the rules decide about a letter. Never raises."""
@@ -127,8 +129,8 @@ class Routes:
 class _Index:
     """The positions of rules by the value that they expect of one field."""
 
-    def __init__(self, one: Field, places: Mapping[str, list[int]]) -> None:
-        self._field, self._places = one, places
+    def __init__(self, field: Field, places: Mapping[str, list[int]]) -> None:
+        self._field, self._places = field, places
         self._all = sorted({place for of_value in places.values() for place in of_value})
         self.first = self._all[0]
 
@@ -160,7 +162,7 @@ def _asked(rule: Rule, facts: Facts) -> Matched | Erred | None:
 def _key(rule: Rule) -> Condition | None:
     """Return the condition by whose values the rule is indexed; one that does not read the body, if there is one."""
     keys = [condition for condition in rule.conditions if condition.equalities]
-    return min(keys, key=lambda one: one.field.kind in (Kind.BODY, Kind.TASK), default=None)
+    return min(keys, key=lambda key: key.field.kind in (Kind.BODY, Kind.TASK), default=None)
 
 
 def _order(rule: Rule) -> tuple[int, int]:

@@ -112,7 +112,7 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
         base = self.visit(node["children"][0], value)
         if isinstance(base, list):
             self._pay(len(base))
-            self._pay(sum(len(one) for one in base if isinstance(one, list)))
+            self._pay(sum(len(element) for element in base if isinstance(element, list)))
         return super().visit_flatten({**node, "children": [_literal(base)]}, value)
 
     def visit_comparator(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
@@ -125,11 +125,11 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
 
     def visit_function_expression(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
         name, given = node["value"], [self.visit(child, value) for child in node["children"]]
-        for one in given:
+        for argument in given:
             if name not in _SHALLOW:
-                self._weigh(one)
-            elif isinstance(one, list | dict):
-                self._pay(len(one))
+                self._weigh(argument)
+            elif isinstance(argument, list | dict):
+                self._pay(len(argument))
         if name == "join" and len(given) > 1 and isinstance(given[0], str) and isinstance(given[1], list):
             self._pay(len(given[0]) * len(given[1]) // _BYTES_A_STEP)
         try:
@@ -143,15 +143,15 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
         """Count the elements of a value, including nested and repeated ones."""
         left = [value]
         while left:
-            one = left.pop()
-            if isinstance(one, str):
-                self._pay(len(one) // _BYTES_A_STEP)
-            elif isinstance(one, list):
-                self._pay(len(one))
-                left.extend(one)
-            elif isinstance(one, dict):
-                self._pay(len(one))
-                left.extend(one.values())
+            element = left.pop()
+            if isinstance(element, str):
+                self._pay(len(element) // _BYTES_A_STEP)
+            elif isinstance(element, list):
+                self._pay(len(element))
+                left.extend(element)
+            elif isinstance(element, dict):
+                self._pay(len(element))
+                left.extend(element.values())
 
     def _pay(self, steps: int) -> None:
         self._left -= steps

@@ -42,34 +42,34 @@ class Facts:
     tenant: Selector | None = None
     _known: dict[str, Found] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def read(self, one: Field) -> Found:
+    def read(self, asked: Field) -> Found:
         """Return the value of a field. Never raises.
 
         Numbers have one canonical text, booleans are "true" and "false", null is missing. A body larger than
         `BODY_LIMIT` is Unreadable, not missing: a rule may be there to stop such messages.
         """
-        known = self._known.get(one.text)  # the hash of a string is cached; hundreds of rules ask
+        known = self._known.get(asked.text)  # the hash of a string is cached; hundreds of rules ask
         if known is None:
-            known = self._known[one.text] = self._read(one)
+            known = self._known[asked.text] = self._read(asked)
         return known
 
-    def _read(self, one: Field) -> Found:
+    def _read(self, asked: Field) -> Found:
         found: Found
-        match one.kind:
+        match asked.kind:
             case Kind.DLQ:
                 found = self.dlq or _MISSING
             case Kind.ORIGIN:
                 found = name_of(self.origin) or _MISSING
             case Kind.ATTRIBUTE:
-                found = _of_attribute(self.letter.attributes.get(one.name))
+                found = _of_attribute(self.letter.attributes.get(asked.name))
             case Kind.BODY:
-                found = self._in_body(one.name)
+                found = self._in_body(asked.name)
             case Kind.TYPE:
                 found = self._selected(self.type)
             case Kind.TENANT:
                 found = self._selected(self.tenant)
             case Kind.TASK:
-                found = self._of_task(one.name)
+                found = self._of_task(asked.name)
             case _ as never:
                 assert_never(never)
         return found

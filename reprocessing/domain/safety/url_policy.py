@@ -30,8 +30,8 @@ _DEVIATIONS = frozenset("\u00df\u1e9e\u03c2\u200c\u200d")
 
 #: Not public: IANA's special-purpose registry for IPv4, multicast and the reserved end.
 _SPECIAL = tuple(
-    IPv4Network(one)
-    for one in (
+    IPv4Network(network)
+    for network in (
         "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
         "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
         "224.0.0.0/4", "240.0.0.0/4",
@@ -39,7 +39,7 @@ _SPECIAL = tuple(
 )  # fmt: skip
 #: The routed IPv6 range, and its parts that are not public: Teredo, documentation, 6to4.
 _ROUTED = IPv6Network("2000::/3")
-_NOT_ROUTED = tuple(IPv6Network(one) for one in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
+_NOT_ROUTED = tuple(IPv6Network(network) for network in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
 #: IPv6 ranges that reach the IPv4 address in their last four bytes: mapped addresses and NAT64.
 _STANDS_FOR_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
@@ -217,14 +217,14 @@ def _name(host: str) -> str | Denied:
     return name
 
 
-def _meant(one: Address) -> Address:
+def _meant(ip: Address) -> Address:
     """Return the IPv4 address that an IPv6 address reaches, else the address itself."""
-    if isinstance(one, IPv6Address) and any(one in network for network in _STANDS_FOR_IPV4):
-        return IPv4Address(int(one) & 0xFFFF_FFFF)
-    return one
+    if isinstance(ip, IPv6Address) and any(ip in network for network in _STANDS_FOR_IPV4):
+        return IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return ip
 
 
-def _is_public(one: Address) -> bool:
-    if isinstance(one, IPv4Address):
-        return not any(one in network for network in _SPECIAL)
-    return one in _ROUTED and not any(one in network for network in _NOT_ROUTED)
+def _is_public(ip: Address) -> bool:
+    if isinstance(ip, IPv4Address):
+        return not any(ip in network for network in _SPECIAL)
+    return ip in _ROUTED and not any(ip in network for network in _NOT_ROUTED)

@@ -121,7 +121,7 @@ def _adapted(body: bytes, message: TaskMessage, wanted: Adaptation) -> bytes | U
             return payload
         outside.append(_Change(("body",), payload))
     elif inside:
-        outside += [replace(one, path=("headers", *one.path)) for one in inside]
+        outside += [replace(change, path=("headers", *change.path)) for change in inside]
     if not outside:
         return body
     text = _changed(message.envelope.text.encode(), outside)
@@ -165,12 +165,12 @@ def _payload(message: TaskMessage, changes: Sequence[_Change]) -> str | Unchange
 
 def _changed(raw: bytes, changes: Sequence[_Change]) -> bytes | Unchangeable:
     wanted: _Wanted = {}
-    for one in changes:
+    for change in changes:
         level = wanted
-        for name in one.path[:-1]:
+        for name in change.path[:-1]:
             inner = level.setdefault(name, {})
             level = inner if isinstance(inner, dict) else {}
-        level[one.path[-1]] = None if one.goes else json.dumps(one.value).encode()
+        level[change.path[-1]] = None if change.goes else json.dumps(change.value).encode()
     found = _put(raw, wanted)
     return Unchangeable(found.why) if isinstance(found, Unreadable) else found
 

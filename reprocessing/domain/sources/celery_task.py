@@ -117,7 +117,7 @@ class TaskMessage:
         """Return the arguments for people: as JSON, or as the producer described them."""
         if self.opaque:
             return f"{self._text('argsrepr')} {self._text('kwargsrepr')}".strip()
-        return " ".join(json.dumps(one, ensure_ascii=False, default=str) for one in self._arguments)
+        return " ".join(json.dumps(argument, ensure_ascii=False, default=str) for argument in self._arguments)
 
     @property
     def in_chord(self) -> bool:

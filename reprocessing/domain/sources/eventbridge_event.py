@@ -62,7 +62,7 @@ def read(body: bytes, *, attempt: int, trace_header: str | None = None) -> Event
 
 def _resources(raw: bytes) -> tuple[str, ...] | None:
     named = json.loads(raw, parse_int=float)  # int() refuses more than 4300 digits
-    if not isinstance(named, list) or not all(isinstance(one, str) and _is_storable(one) for one in named):
+    if not isinstance(named, list) or not all(isinstance(text, str) and _is_storable(text) for text in named):
         return None
     return tuple(named)
 

@@ -73,7 +73,11 @@ def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) ->
     """Return the shape of a letter; None: it came from a source queue, or is not clearly one kind. Never raises."""
     if system.get("DeadLetterQueueSourceArn"):
         return None
-    texts = {name: one.value for name, one in attributes.items() if one.type == "String" and isinstance(one.value, str)}
+    texts = {
+        name: attribute.value
+        for name, attribute in attributes.items()
+        if attribute.type == "String" and isinstance(attribute.value, str)
+    }
     status = attributes.get("ErrorCode")
     number = status.value if status is not None and status.type == "Number" and isinstance(status.value, str) else ""
     found = (
@@ -83,7 +87,7 @@ def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) ->
         _from_eventbridge(texts),
         _from_scheduler(body, texts),
     )
-    shapes = [one for one in found if one is not None]
+    shapes = [shape for shape in found if shape is not None]
     return shapes[0] if len(shapes) == 1 else None
 
 

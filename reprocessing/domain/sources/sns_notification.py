@@ -132,8 +132,8 @@ def _attributes(raw: bytes | None) -> dict[str, Attribute] | Unreadable:
     if isinstance(found, Unreadable):
         return found
     read_back: dict[str, Attribute] = {}
-    for name, one in found.items():
-        parts = spans(one)
+    for name, raw_attribute in found.items():
+        parts = spans(raw_attribute)
         if isinstance(parts, Unreadable):
             return parts
         attribute = _attribute(text_of(parts.get("Type")), text_of(parts.get("Value")))

@@ -51,8 +51,8 @@ def headers(
         content_type: the target's, for letters that have none.
     """
     made = [(_CONTENT_TYPE, _content_type(attributes, content_type, body))]
-    for name, one in added.items():
-        value = _held(str(one.value)) if name == names.idempotency_key else str(one.value)
+    for name, attribute in added.items():
+        value = _held(str(attribute.value)) if name == names.idempotency_key else str(attribute.value)
         if is_header(_header(name), value):
             made.append((_header(name), value))
     if mark := read_mark(added, names):
@@ -73,7 +73,7 @@ def is_media_type(text: str) -> bool:
 
 def _content_type(attributes: Attributes, usual: str, body: bytes) -> str:
     """Return the letter's content type, else the target's, else the body's."""
-    own = (one.value for name, one in attributes.items() if name.lower() == _CONTENT_TYPE.lower())
+    own = (attribute.value for name, attribute in attributes.items() if name.lower() == _CONTENT_TYPE.lower())
     for text in (*own, usual):
         if isinstance(text, str) and is_media_type(text):
             return text
