@@ -22,19 +22,7 @@ from reprocessing.idempotency.naming import message_key, task_key
 from reprocessing.idempotency.purging import purge
 
 __all__ = [
-    "Claim",
-    "ClaimIsUnclear",
-    "ClaimWasLost",
-    "ClaimWouldNotBeSeen",
-    "Found",
-    "IdempotencyError",
-    "InProgress",
-    "PayloadConflict",
-    "ResultIsNotJson",
-    "SettingsAreUnclear",
-    "idempotent",
-    "message_key",
-    "once",
-    "purge",
+    "Claim", "ClaimIsUnclear", "ClaimWasLost", "ClaimWouldNotBeSeen", "Found", "IdempotencyError", "InProgress",
+    "PayloadConflict", "ResultIsNotJson", "SettingsAreUnclear", "idempotent", "message_key", "once", "purge",
     "task_key",
-]
+]  # fmt: skip

@@ -218,14 +218,10 @@ class Reporter:
 
 def _in_json(verdict: Verdict, names: Names, reason: Reason, at: float) -> bytes:
     said = {
-        "message_id": names.message_id,
-        "redrive_id": names.redrive_id,
-        "verdict": verdict,
-        "type": reason.type,
-        "message": reason.message,
-        "fingerprint": reason.fingerprint,
+        "message_id": names.message_id, "redrive_id": names.redrive_id, "verdict": verdict, "type": reason.type,
+        "message": reason.message, "fingerprint": reason.fingerprint,
         "at": datetime.fromtimestamp(at, UTC).isoformat(),
-    }
+    }  # fmt: skip
     return json.dumps({name: value for name, value in said.items() if value}, ensure_ascii=False).encode()
 
 

@@ -95,7 +95,6 @@ def vitals(of: Series) -> tuple[Vital, ...]:
 
 
 def _rise(values: Sequence[float], least: float) -> tuple[float, float] | None:
-    """Return the earlier and the later value, if they grow."""
     if len(values) < LEAST:
         return None
     third = len(values) // 3

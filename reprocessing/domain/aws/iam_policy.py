@@ -91,13 +91,10 @@ CALLS: Final[Mapping[Purpose, tuple[str, ...]]] = {
 
 #: Calls whose IAM action has another name.
 _ACTIONS: Final = {
-    "sqs:SendMessageBatch": "sqs:SendMessage",
-    "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
-    "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
-    "lambda:Invoke": "lambda:InvokeFunction",
-    "sns:PublishBatch": "sns:Publish",
-    "s3:HeadObject": "s3:GetObject",
-}
+    "sqs:SendMessageBatch": "sqs:SendMessage", "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
+    "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility", "lambda:Invoke": "lambda:InvokeFunction",
+    "sns:PublishBatch": "sns:Publish", "s3:HeadObject": "s3:GetObject",
+}  # fmt: skip
 #: Purposes that change something: not allowed in mode `observe`.
 _ACTS: Final = frozenset({
     Purpose.TAKE, Purpose.SEND, Purpose.PARK, Purpose.INVOKE, Purpose.PUBLISH, Purpose.PUT, Purpose.OBJECTS,
@@ -151,14 +148,11 @@ def trust(service: str) -> dict[str, Any]:
         "Version": "2012-10-17",
         "Statement": [
             {
-                "Sid": "LetTheServiceAssumeThisRole",
-                "Effect": "Allow",
-                "Principal": {"AWS": service},
-                "Action": "sts:AssumeRole",
-                "Condition": {"StringEquals": {"sts:RoleSessionName": SESSION}},
+                "Sid": "LetTheServiceAssumeThisRole", "Effect": "Allow", "Principal": {"AWS": service},
+                "Action": "sts:AssumeRole", "Condition": {"StringEquals": {"sts:RoleSessionName": SESSION}},
             }
         ],
-    }
+    }  # fmt: skip
 
 
 def _statements(used: list[Use]) -> Iterator[dict[str, Any]]:

@@ -33,15 +33,11 @@ def differences(wanted: Wanted, found: Found | None) -> tuple[Difference, ...]:
         return (Missing(_bare(wanted)),)
     return (
         *_number(VISIBILITY, wanted.visibility, found.visibility),
-        *_number(RETENTION, wanted.retention, found.retention),
-        *_number(WAIT, wanted.wait, found.wait),
+        *_number(RETENTION, wanted.retention, found.retention), *_number(WAIT, wanted.wait, found.wait),
         *(_number(BY_CONTENT, Want(int(wanted.by_content), Hold.AT_LEAST), int(found.by_content))),
-        *_encryption(wanted, found),
-        *_circle(wanted, found),
-        *_chain(wanted, found),
-        *_redrive(wanted, found),
+        *_encryption(wanted, found), *_circle(wanted, found), *_chain(wanted, found), *_redrive(wanted, found),
         *_allow(wanted, found),
-    )
+    )  # fmt: skip
 
 
 def _bare(wanted: Wanted) -> dict[str, str]:

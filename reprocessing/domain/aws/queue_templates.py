@@ -85,7 +85,6 @@ def _arguments(queue: Wanted, ids: dict[str, str]) -> dict[str, Any]:
 
 
 def _names(wanted: Iterable[Wanted], read: Any) -> dict[str, str]:  # noqa: ANN401  text to text
-    """Return each queue's name in the template; equal names are numbered."""
     found: dict[str, str] = {}
     for queue in wanted:
         plain, taken = read(queue.name), set(found.values())

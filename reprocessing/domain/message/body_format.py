@@ -102,7 +102,6 @@ def _of_task(task: TaskMessage) -> Told:
 
 
 def _within(found: Notification) -> str:
-    """Return the format of the notified message, if it is a known one."""
     message = text_of(found.fields.get("Message"))
     document = json_view.read(message.encode()) if message else None
     if not isinstance(document, dict) or document.get("Type") == "Notification":

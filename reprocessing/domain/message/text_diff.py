@@ -72,7 +72,6 @@ def _compared(a: Sequence[str], b: Sequence[str], numbers: Sequence[int]) -> Ite
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return how many of the first elements are equal."""
     for number, (part, other) in enumerate(zip(a, b, strict=False)):
         if part != other:
             return number

@@ -74,15 +74,11 @@ def _read(texts: Mapping[str, str]) -> Said | Unclear:
     if why := _objection(texts, marked=mark is not None, timed=at is not None):
         return Unclear(why)
     return Said(
-        verdict=texts["verdict"],
-        message_id=texts.get("message_id") or None,
-        public_id=UUID(mark[1]) if mark else None,
-        attempt_no=int(mark[2]) if mark and mark[2] else None,
-        type=texts.get("type", "")[:TYPE],
-        message=texts.get("message", "")[:MESSAGE],
-        fingerprint=texts.get("fingerprint", ""),
-        at=at,
-    )
+        verdict=texts["verdict"], message_id=texts.get("message_id") or None,
+        public_id=UUID(mark[1]) if mark else None, attempt_no=int(mark[2]) if mark and mark[2] else None,
+        type=texts.get("type", "")[:TYPE], message=texts.get("message", "")[:MESSAGE],
+        fingerprint=texts.get("fingerprint", ""), at=at,
+    )  # fmt: skip
 
 
 def _objection(texts: Mapping[str, str], *, marked: bool, timed: bool) -> str:
@@ -102,7 +98,6 @@ def _objection(texts: Mapping[str, str], *, marked: bool, timed: bool) -> str:
 
 
 def _moment(text: str) -> datetime | None:
-    """Parse a time; without an offset it is UTC."""
     try:
         value = datetime.fromisoformat(text)
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)

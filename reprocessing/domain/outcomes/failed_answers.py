@@ -35,7 +35,6 @@ def in_words(outcome: str, said: str) -> str:
 
 
 def _coded(code: str) -> str:
-    """Return a code; an HTTP status with its phrase."""
     try:
         return f"{code} {HTTPStatus(int(code)).phrase}"
     except ValueError:

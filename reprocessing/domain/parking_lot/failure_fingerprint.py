@@ -83,12 +83,9 @@ _CUSTOMARY: Final = (
 _TEXTS: Final = ("errormessage", "exceptionmessage", "failuremessage")
 _PLAIN: Final = str.maketrans("", "", "-_.")
 _AWS: Final = {
-    ShapeKind.LAMBDA: "Lambda",
-    ShapeKind.LAMBDA_DESTINATION: "Lambda",
-    ShapeKind.SNS: "SNS",
-    ShapeKind.EVENTBRIDGE: "EventBridge",
-    ShapeKind.SCHEDULER: "EventBridge Scheduler",
-}
+    ShapeKind.LAMBDA: "Lambda", ShapeKind.LAMBDA_DESTINATION: "Lambda", ShapeKind.SNS: "SNS",
+    ShapeKind.EVENTBRIDGE: "EventBridge", ShapeKind.SCHEDULER: "EventBridge Scheduler",
+}  # fmt: skip
 
 _END_OF_A_TYPE: Final = re.compile(r":\s|[\n,;(`]")
 
@@ -165,7 +162,6 @@ def _reported(signs: Signs) -> Cause | None:
 
 
 def _parked(signs: Signs) -> Cause | None:
-    """Return the parking reason, if the message is at fault."""
     if not (signs.reason and ParkedReason(signs.reason).kills):
         return None
     reason, more = ParkedReason(signs.reason), text_pattern.normal(signs.detail)
@@ -190,7 +186,6 @@ def _answered(signs: Signs) -> Cause | None:
 
 
 def _left(signs: Signs) -> Cause | None:
-    """Return what was added to a dead letter."""
     found = failed_delivery.recognise(signs.letter.body, signs.letter.attributes, signs.letter.system)
     if found is not None and (NAME.fullmatch(found.code) or STATUS.fullmatch(found.code)):
         told = ": ".join(part for part in (found.code, _more(found, signs.letter)) if part)
@@ -266,7 +261,6 @@ def _what_it_is(signs: Signs) -> Cause:
 
 
 def _task(letter: LetterFacts) -> str:
-    """Return the name of the letter's Celery task, or ""."""
     document = letter.document if letter.body.lstrip()[:1] == b"{" else None
     found = celery_task.read(letter.body, document, limit=BODY_LIMIT)
     return found.task if isinstance(found, TaskMessage) else ""
@@ -284,7 +278,6 @@ def _looks(letter: LetterFacts) -> Outline:
 
 
 def _event(letter: LetterFacts) -> Cause | None:
-    """Return the cause of an EventBridge event: its type and its source."""
     match letter.document:
         case {"detail-type": str(kind), "source": str(source), "detail": dict()}:
             fit = all(_EVENT.fullmatch(text) and not ID_IN_IT.search(text) for text in (kind, source))

@@ -183,23 +183,13 @@ def _among(known: Sequence[str]) -> Callable[[str, Sequence[str]], tuple[str, ..
 _MOMENTS: Final = ("died_after", "died_before", "finished_after", "finished_before")
 #: Names in addresses, each with its attribute and its parser.
 _READERS: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], Any]]]] = {
-    "dlq": ("dlq", _id),
-    "state": ("states", _among([state.value for state in LetterState])),
-    "reason": ("reasons", _among([reason.value for reason in ParkedReason])),
-    "group": ("group", _id),
-    "origin": ("origin", _id),
-    "target": ("target", _id),
-    "key": ("key", _one),
-    "q": ("named", _one),
-    "died_after": ("died_after", _moment),
-    "died_before": ("died_before", _moment),
-    "parked_after": ("finished_after", _moment),
-    "parked_before": ("finished_before", _moment),
-    "assigned": ("assigned", _assigned),
-    "rule": ("rule", _id),
-    "run": ("run", _id),
-    "text": ("text", _one),
-}
+    "dlq": ("dlq", _id), "state": ("states", _among([state.value for state in LetterState])),
+    "reason": ("reasons", _among([reason.value for reason in ParkedReason])), "group": ("group", _id),
+    "origin": ("origin", _id), "target": ("target", _id), "key": ("key", _one), "q": ("named", _one),
+    "died_after": ("died_after", _moment), "died_before": ("died_before", _moment),
+    "parked_after": ("finished_after", _moment), "parked_before": ("finished_before", _moment),
+    "assigned": ("assigned", _assigned), "rule": ("rule", _id), "run": ("run", _id), "text": ("text", _one),
+}  # fmt: skip
 
 
 def _said(name: str, value: object) -> Iterator[tuple[str, str]]:

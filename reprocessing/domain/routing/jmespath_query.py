@@ -160,12 +160,10 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
 
 
 def _literal(value: object) -> dict[str, object]:
-    """Return a node for a value that is already evaluated."""
     return {"type": "literal", "value": value, "children": []}
 
 
 def _levels(tree: Any) -> list[list[Any]]:  # noqa: ANN401 - the library's own tree, of plain dictionaries
-    """The nodes of a tree, level by level."""
     levels, level = [], [tree]
     while level:
         levels.append(level)

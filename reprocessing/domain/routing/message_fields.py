@@ -96,7 +96,6 @@ class Facts:
         return document if isinstance(document, Unreadable) else _of_json(jmespath_query.search(name, document))
 
     def _of_task(self, name: str) -> Found:
-        """Return a task's name, or what an expression finds in the task."""
         match self._task:
             case Unreadable() as unreadable:
                 return unreadable
@@ -138,14 +137,10 @@ def _too_large(body: bytes) -> Unreadable | None:
 def _told(message: TaskMessage) -> dict[str, JsonValue]:
     """Return the fields of a task besides its arguments; missing ones are null."""
     return {
-        "name": message.task or None,
-        "id": message.id or None,
-        "root_id": message.root_id or None,
-        "group": message.group or None,
-        "retries": message.retries,
-        "eta": message.eta or None,
+        "name": message.task or None, "id": message.id or None, "root_id": message.root_id or None,
+        "group": message.group or None, "retries": message.retries, "eta": message.eta or None,
         "expires": message.expires or None,
-    }
+    }  # fmt: skip
 
 
 def _of_attribute(attribute: Attribute | None) -> Found:

@@ -202,7 +202,6 @@ def _host(authority: str) -> tuple[str | Address, int | None] | Denied:
 
 
 def _name(host: str) -> str | Denied:
-    """Return the canonical form of a host name."""
     if len(host) > _LONGEST_HOST + 1:
         return Denied(f"its host is longer than {_LONGEST_HOST} characters")
     if _DEVIATIONS & set(host):

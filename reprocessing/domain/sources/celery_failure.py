@@ -66,7 +66,6 @@ def _retried(message: TaskMessage) -> Iterator[str]:
 
 
 def _received(message: TaskMessage, system: Mapping[str, str], *, alone: bool) -> str:
-    """Return the remaining causes."""
     times = system.get("ApproximateReceiveCount", "")
     often = (
         f"It was received {_times(int(times))}" if times.isdecimal() else "It was received as often as its queue allows"

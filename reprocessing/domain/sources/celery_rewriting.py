@@ -129,7 +129,6 @@ def _adapted(body: bytes, message: TaskMessage, wanted: Adaptation) -> bytes | U
 
 
 def _outside(message: TaskMessage, wanted: Adaptation) -> Iterator[_Change]:
-    """Yield the changes of the properties."""
     if wanted.queue is not None and _in_sqs(message.routing_key) != _in_sqs(wanted.queue):
         # kombu uses this name to delete, reject, hide and retry: an unknown queue ends the worker.
         yield _Change(("properties", "delivery_info", "exchange"), "")
@@ -142,7 +141,6 @@ def _outside(message: TaskMessage, wanted: Adaptation) -> Iterator[_Change]:
 
 
 def _inside(message: TaskMessage, wanted: Adaptation) -> Iterator[_Change]:
-    """Yield the changes of the task's fields."""
     if wanted.strips_eta and message.fields.get("eta") is not None:
         yield _Change(("eta",))
     if wanted.strips_expires and message.fields.get("expires") is not None:

@@ -238,7 +238,6 @@ def _over(message: TaskMessage, now: datetime) -> str:
 
 
 def _time(value: JsonValue) -> str:
-    """Return a time as text; kombu's JSON may write an object."""
     match value:
         case str():
             return value

@@ -50,14 +50,9 @@ def read(body: bytes, *, attempt: int, trace_header: str | None = None) -> Event
     if resources is None or isinstance(moment, Unreadable):
         return Unreadable("it is no event of EventBridge: its resources are no list of texts, or its time is none")
     return Event(
-        attempt=attempt,
-        source=source,
-        detail_type=detail_type,
-        detail=detail,
-        resources=resources,
-        time=moment,
+        attempt=attempt, source=source, detail_type=detail_type, detail=detail, resources=resources, time=moment,
         trace_header=trace_header,
-    )
+    )  # fmt: skip
 
 
 def _resources(raw: bytes) -> tuple[str, ...] | None:

@@ -81,12 +81,9 @@ def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) ->
     status = attributes.get("ErrorCode")
     number = status.value if status is not None and status.type == "Number" and isinstance(status.value, str) else ""
     found = (
-        _from_lambda(texts, number),
-        _from_a_destination(body),
-        _from_sns(body, texts),
-        _from_eventbridge(texts),
+        _from_lambda(texts, number), _from_a_destination(body), _from_sns(body, texts), _from_eventbridge(texts),
         _from_scheduler(body, texts),
-    )
+    )  # fmt: skip
     shapes = [shape for shape in found if shape is not None]
     return shapes[0] if len(shapes) == 1 else None
 
@@ -183,13 +180,10 @@ def _from_scheduler(body: bytes, texts: Mapping[str, str]) -> Shape | None:
     if not (_SCHEDULE.fullmatch(schedule) and _ARN.fullmatch(target) and code) or "RULE_ARN" in texts:
         return None
     return Shape(
-        ShapeKind.SCHEDULER,
-        _queue_of(target, body) or target,
-        code[:_LONGEST_CODE],
-        _short(texts.get("ERROR_MESSAGE", "")),
-        through=schedule,
+        ShapeKind.SCHEDULER, _queue_of(target, body) or target, code[:_LONGEST_CODE],
+        _short(texts.get("ERROR_MESSAGE", "")), through=schedule,
         truncated=texts.get("IS_PAYLOAD_TRUNCATED", "false") != "false",
-    )
+    )  # fmt: skip
 
 
 def _queue_of(target: str, body: bytes) -> str | None:

@@ -106,13 +106,9 @@ def publication(
     if message is None or isinstance(attributes, Unreadable):
         return Unreadable("its message or its attributes cannot be read")
     return Publication(
-        attempt=attempt,
-        message=message.encode(),
-        attributes=attributes,
-        subject=text_of(notification.fields.get("Subject")),
-        group_id=group_id,
-        deduplication_id=deduplication_id,
-    )
+        attempt=attempt, message=message.encode(), attributes=attributes,
+        subject=text_of(notification.fields.get("Subject")), group_id=group_id, deduplication_id=deduplication_id,
+    )  # fmt: skip
 
 
 def _subscription(topic: str, url: str | None) -> str:

@@ -72,7 +72,6 @@ def is_media_type(text: str) -> bool:
 
 
 def _content_type(attributes: Attributes, usual: str, body: bytes) -> str:
-    """Return the letter's content type, else the target's, else the body's."""
     own = (attribute.value for name, attribute in attributes.items() if name.lower() == _CONTENT_TYPE.lower())
     for text in (*own, usual):
         if isinstance(text, str) and is_media_type(text):

@@ -80,9 +80,6 @@ class Dead:
 
 
 LETTERS = {
-    "lambda": Dead(PAYLOAD, OF_LAMBDA),
-    "lambda_destination": Dead(RECORD),
-    "sns": Dead(NOTIFICATION),
-    "eventbridge": Dead(EVENT, OF_A_RULE),
-    "scheduler": Dead(REQUEST, OF_A_SCHEDULE),
-}
+    "lambda": Dead(PAYLOAD, OF_LAMBDA), "lambda_destination": Dead(RECORD), "sns": Dead(NOTIFICATION),
+    "eventbridge": Dead(EVENT, OF_A_RULE), "scheduler": Dead(REQUEST, OF_A_SCHEDULE),
+}  # fmt: skip

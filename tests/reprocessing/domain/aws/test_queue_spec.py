@@ -40,16 +40,11 @@ KEYS = st.sampled_from(["", "alias/redrive", "1234-abcd", f"{ACCOUNT}key/1234-ab
 @st.composite
 def wanted_queues(draw: st.DrawFn) -> Wanted:
     return Wanted(
-        name="orders" + draw(st.sampled_from(["", ".fifo"])),
-        visibility=draw(WANTS),
-        retention=draw(WANTS),
-        wait=Want(draw(st.integers(0, 20)), draw(st.sampled_from(Hold))),
-        by_content=draw(st.booleans()),
-        key=draw(KEYS),
-        dlq=draw(st.sampled_from(["", "q1", "q2"])),
-        receives=draw(WANTS),
+        name="orders" + draw(st.sampled_from(["", ".fifo"])), visibility=draw(WANTS), retention=draw(WANTS),
+        wait=Want(draw(st.integers(0, 20)), draw(st.sampled_from(Hold))), by_content=draw(st.booleans()),
+        key=draw(KEYS), dlq=draw(st.sampled_from(["", "q1", "q2"])), receives=draw(WANTS),
         origins=tuple(draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=2))),
-    )
+    )  # fmt: skip
 
 
 @st.composite

@@ -31,12 +31,9 @@ def placed(policy: Policy, facts: LetterFacts) -> Place:
 
 exponents = st.integers(-400, 400).map(lambda power: f"e{power}") | st.just("")
 numbers = st.builds(
-    "{}{}{}{}".format,
-    st.sampled_from(["", "-", "+", "00", "-0"]),
-    st.integers(0, 10**40) | st.integers(0, 30),
-    st.just("") | st.integers(0, 10**20).map(lambda digits: f".{digits}"),
-    exponents,
-)
+    "{}{}{}{}".format, st.sampled_from(["", "-", "+", "00", "-0"]), st.integers(0, 10**40) | st.integers(0, 30),
+    st.just("") | st.integers(0, 10**20).map(lambda digits: f".{digits}"), exponents,
+)  # fmt: skip
 
 
 @given(numbers, numbers)

@@ -29,16 +29,13 @@ _LITERAL = st.sampled_from(["' in '", "'a equals b'", "`1`", '`" exists "`', "'i
 _EXPRESSION = st.recursive(
     _WORD | _LITERAL,
     lambda inner: st.one_of(
-        st.builds("{} . {}".format, inner, _WORD),
-        st.builds("{}[0]".format, inner),
-        st.builds("{} || {}".format, inner, inner),
-        st.builds("{}[? {} == {}]".format, inner, inner, inner),
-        st.builds("[ {} , {} ]".format, inner, inner),
-        st.builds("contains( {} , {} )".format, inner, inner),
+        st.builds("{} . {}".format, inner, _WORD), st.builds("{}[0]".format, inner),
+        st.builds("{} || {}".format, inner, inner), st.builds("{}[? {} == {}]".format, inner, inner, inner),
+        st.builds("[ {} , {} ]".format, inner, inner), st.builds("contains( {} , {} )".format, inner, inner),
         st.builds("( {} )".format, inner),
     ),
     max_leaves=6,
-)
+)  # fmt: skip
 _FIELD = st.one_of(
     st.sampled_from([Field(kind) for kind in Kind if kind not in (Kind.ATTRIBUTE, Kind.BODY)]),
     st.from_regex(r"[A-Za-z0-9_.-]{1,20}", fullmatch=True).map(lambda name: Field(Kind.ATTRIBUTE, name)),
