@@ -22,9 +22,7 @@ NAME, URL = "dying", os.environ.get("DYING_QUEUE", "")
 app = Celery("dying", broker=os.environ.get("DYING_BROKER", "memory://"), set_as_current=False)
 app.conf.update(
     broker_transport_options={
-        "is_secure": False,
-        "predefined_queues": {NAME: {"url": URL}},
-        "wait_time_seconds": 1,
+        "is_secure": False, "predefined_queues": {NAME: {"url": URL}}, "wait_time_seconds": 1,
         "fetch_message_attributes": {"MessageAttributeNames": ["RedriveId"]},
     },
     task_queues=[Queue(NAME, routing_key=NAME)],
@@ -34,7 +32,7 @@ app.conf.update(
     task_reject_on_worker_lost=False,
     task_ignore_result=True,
     worker_enable_remote_control=False,
-)
+)  # fmt: skip
 if os.environ.get("DYING_REPORTS"):
     hook.install(app, url=os.environ["DYING_REPORTS"], token="token", acknowledges=True, every=0.1)
 

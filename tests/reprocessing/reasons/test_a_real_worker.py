@@ -20,14 +20,12 @@ from tests.reprocessing.reasons.stub import Stub
 
 #: The reports about each task. A retry may be over before Celery sends its signal.
 SAID = {
-    "dying.fail": {("retrying", "ValueError")},
-    "dying.fail_for_good": {("failed", "ValueError")},
+    "dying.fail": {("retrying", "ValueError")}, "dying.fail_for_good": {("failed", "ValueError")},
     "dying.retry": {("retrying", "ValueError"), ("delivered", "")},
     "dying.dawdle": {("retrying", "billiard.exceptions.TimeLimitExceeded")},
     "dying.reject": {("retrying", "celery.exceptions.Reject")},
-    "dying.vanish": {("retrying", "billiard.exceptions.WorkerLostError")},
-    "dying.work": {("delivered", "")},
-}
+    "dying.vanish": {("retrying", "billiard.exceptions.WorkerLostError")}, "dying.work": {("delivered", "")},
+}  # fmt: skip
 
 
 @contextmanager

@@ -53,18 +53,12 @@ def found_queues(draw: st.DrawFn) -> Found:
     allowed = draw(ARNS)[:10] if permission == "byQueue" else ()
     origins = draw(ARNS)
     return Found(
-        arn=f"{ACCOUNT}orders",
-        visibility=draw(st.integers(0, 43_200)),
-        retention=draw(st.integers(60, FORTNIGHT)),
-        wait=draw(st.integers(0, 20)),
-        by_content=draw(st.booleans()),
-        sse=draw(st.booleans()),
-        key=draw(KEYS),
+        arn=f"{ACCOUNT}orders", visibility=draw(st.integers(0, 43_200)), retention=draw(st.integers(60, FORTNIGHT)),
+        wait=draw(st.integers(0, 20)), by_content=draw(st.booleans()), sse=draw(st.booleans()), key=draw(KEYS),
         dies_into=draw(st.none() | st.tuples(st.sampled_from([ACCOUNT + "q1", ACCOUNT + "q2"]), st.integers(1, 1_000))),
-        permission=permission if allowed or permission != "byQueue" else "allowAll",
-        allowed=allowed,
+        permission=permission if allowed or permission != "byQueue" else "allowAll", allowed=allowed,
         origins=tuple(one for one in origins if not allowed or one in allowed) if permission != "denyAll" else (),
-    )
+    )  # fmt: skip
 
 
 def taken(found: Found, attributes: Mapping[str, str]) -> Found:
@@ -73,17 +67,15 @@ def taken(found: Found, attributes: Mapping[str, str]) -> Found:
     allow = json.loads(attributes.get(ALLOW, "null"))
     key = attributes.get(queue_spec.KEY, found.key)
     return replace(
-        found,
-        visibility=int(attributes.get(queue_spec.VISIBILITY, found.visibility)),
+        found, visibility=int(attributes.get(queue_spec.VISIBILITY, found.visibility)),
         retention=int(attributes.get(queue_spec.RETENTION, found.retention)),
         wait=int(attributes.get(WAIT, found.wait)),
-        by_content=attributes[BY_CONTENT] == "true" if BY_CONTENT in attributes else found.by_content,
-        key=key,
+        by_content=attributes[BY_CONTENT] == "true" if BY_CONTENT in attributes else found.by_content, key=key,
         sse=False if key else attributes.get(queue_spec.SSE, str(found.sse)).lower() == "true",
         dies_into=(redrive["deadLetterTargetArn"], redrive["maxReceiveCount"]) if redrive else found.dies_into,
         permission=allow["redrivePermission"] if allow else found.permission,
         allowed=tuple(allow["sourceQueueArns"]) if allow else found.allowed,
-    )
+    )  # fmt: skip
 
 
 def changes(told: tuple[Difference, ...]) -> dict[str, str]:

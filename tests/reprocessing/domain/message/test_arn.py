@@ -12,19 +12,17 @@ AWS = "arn:aws:{}:eu-west-1:111122223333:{}"
 @pytest.mark.parametrize(
     ("service", "resource", "named", "name"),
     [
-        ("sqs", "orders", Named.QUEUE, "orders"),
-        ("sqs", "orders.fifo", Named.QUEUE, "orders.fifo"),
+        ("sqs", "orders", Named.QUEUE, "orders"), ("sqs", "orders.fifo", Named.QUEUE, "orders.fifo"),
         ("lambda", "function:orders", Named.FUNCTION, "orders"),
         ("lambda", "function:orders:prod", Named.FUNCTION, "orders:prod"),
-        ("lambda", "layer:orders", Named.ANOTHER, "layer:orders"),
-        ("sns", "orders", Named.TOPIC, "orders"),
+        ("lambda", "layer:orders", Named.ANOTHER, "layer:orders"), ("sns", "orders", Named.TOPIC, "orders"),
         ("sns", "orders.fifo", Named.TOPIC, "orders.fifo"),
         ("sns", "orders:0b7f-1", Named.SUBSCRIPTION, "orders:0b7f-1"),
         ("events", "event-bus/orders", Named.BUS, "orders"),
         ("events", "rule/bus/orders", Named.RULE, "rule/bus/orders"),
         ("states", "stateMachine:orders", Named.ANOTHER, "stateMachine:orders"),
     ],
-)
+)  # fmt: skip
 def test_an_arn_names_one_kind_of_resource(service: str, resource: str, named: Named, name: str) -> None:
     text = AWS.format(service, resource)
     found = read(text)

@@ -40,19 +40,17 @@ def test_json_is_read_as_it_was_written(value: object, ascii_only: bool) -> None
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"", "it is not JSON: Expecting value at character 0"),
-        (b"\xff", "it is not UTF-8"),
+        (b"", "it is not JSON: Expecting value at character 0"), (b"\xff", "it is not UTF-8"),
         (b"\xef\xbb\xbf{}", "it is not JSON: Unexpected UTF-8 BOM (decode using utf-8-sig) at character 0"),
         ("\ud800".encode(errors="surrogatepass"), "it is not UTF-8"),
         (b'["\\ud800"]', "its text holds half a surrogate pair, which is no character"),
         (b'{"\\udfff": 1}', "its text holds half a surrogate pair, which is no character"),
-        (b"[NaN]", "NaN is not a JSON number"),
-        (b"-Infinity", "-Infinity is not a JSON number"),
+        (b"[NaN]", "NaN is not a JSON number"), (b"-Infinity", "-Infinity is not a JSON number"),
         (b"1e99999999999999999999", "a number in it is beyond every bound"),
         (nested(DEPTH + 1), "its JSON is nested more than 64 deep"),
         (nested(10_000), "its JSON is nested more than 64 deep"),
     ],
-)
+)  # fmt: skip
 def test_unreadable_bytes_have_a_reason(body: bytes, why: str) -> None:
     assert read(body) == Unreadable(why)
 

@@ -119,23 +119,19 @@ def test_one_of_a_hundred_rules_for_values_of_one_field_is_evaluated(monkeypatch
 
 _SHORT = st.sampled_from(["a", "b", "c"])
 _TEXTS = st.one_of(
-    st.builds("tenant equals {}".format, _SHORT),
-    st.builds("attribute:region equals {}".format, _SHORT),
-    st.builds("body:a equals {}".format, _SHORT),
-    st.builds("body:b in {},{},a".format, _SHORT, _SHORT),
+    st.builds("tenant equals {}".format, _SHORT), st.builds("attribute:region equals {}".format, _SHORT),
+    st.builds("body:a equals {}".format, _SHORT), st.builds("body:b in {},{},a".format, _SHORT, _SHORT),
     st.builds("body:length(b) equals {}".format, st.integers(0, 2)),
     st.sampled_from(["dlq equals dlq", "origin in origin,other", "tenant exists", "tenant prefix a", "task regex a"]),
-)
+)  # fmt: skip
 _RULES = st.lists(
     st.builds(
-        lambda number, position, texts: rule(number, *texts, position=position),
-        st.integers(1, 1_000),
-        st.integers(0, 3),
-        st.lists(_TEXTS, max_size=3),
+        lambda number, position, texts: rule(number, *texts, position=position), st.integers(1, 1_000),
+        st.integers(0, 3), st.lists(_TEXTS, max_size=3),
     ),
     max_size=12,
     unique_by=lambda one: one.id,
-)
+)  # fmt: skip
 _BODIES = st.one_of(
     st.sampled_from([b"", UNREADABLE, b'{"a": "a", "b": 1}', b'{"a": {}, "b": ["a"]}', b"{}" + b" " * 300_000]),
     st.dictionaries(st.sampled_from(["a", "b"]), _SHORT),

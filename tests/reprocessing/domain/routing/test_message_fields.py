@@ -29,17 +29,12 @@ CANARY = "canary-7c1f"
 
 BODY = {
     "order": {"id": "o-1", "total": 7.50, "paid": True, "open": False, "lines": [{"sku": "a"}, {}], "none": None},
-    "tenant": "acme",
-    "blank": " ",
-    "empty": "",
-    "no": 10**30,
-}
+    "tenant": "acme", "blank": " ", "empty": "", "no": 10**30,
+}  # fmt: skip
 ATTRIBUTES = {
-    "region": Attribute("String", "eu"),
-    "no": Attribute("Number.int", "007"),
-    "raw": Attribute("Binary", b"eu"),
+    "region": Attribute("String", "eu"), "no": Attribute("Number.int", "007"), "raw": Attribute("Binary", b"eu"),
     "empty": Attribute("String", ""),
-}
+}  # fmt: skip
 ORIGIN = "arn:aws:sqs:eu-west-1:000000000000:orders"
 
 

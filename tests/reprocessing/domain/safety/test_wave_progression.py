@@ -79,13 +79,11 @@ def test_a_wave_that_says_nothing_is_repeated() -> None:
 @pytest.mark.parametrize(
     ("touched", "failed", "verdict"),
     [
-        (AT_LEAST - 1, AT_LEAST - 1, Wait()),
-        (AT_LEAST, 4, Wait()),
-        (AT_LEAST, 5, Stop("5 of its last 20 messages failed; 80 % of them must succeed")),
-        (LAST, 20, Wait()),
+        (AT_LEAST - 1, AT_LEAST - 1, Wait()), (AT_LEAST, 4, Wait()),
+        (AT_LEAST, 5, Stop("5 of its last 20 messages failed; 80 % of them must succeed")), (LAST, 20, Wait()),
         (LAST, 21, Stop("21 of its last 100 messages failed; 80 % of them must succeed")),
     ],
-)
+)  # fmt: skip
 def test_the_last_wave_stops_when_too_many_of_its_newest_letters_failed(
     touched: int, failed: int, verdict: object
 ) -> None:

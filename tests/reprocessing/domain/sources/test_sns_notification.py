@@ -20,11 +20,9 @@ def read(body: bytes = NOTIFICATION) -> Notification:
 
 def test_an_endpoint_gets_snss_headers() -> None:
     assert sns_notification.headers(read()) == (
-        ("x-amz-sns-message-type", "Notification"),
-        ("x-amz-sns-message-id", "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324"),
-        ("x-amz-sns-topic-arn", TOPIC),
-        ("x-amz-sns-subscription-arn", SUBSCRIPTION),
-    )
+        ("x-amz-sns-message-type", "Notification"), ("x-amz-sns-message-id", "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324"),
+        ("x-amz-sns-topic-arn", TOPIC), ("x-amz-sns-subscription-arn", SUBSCRIPTION),
+    )  # fmt: skip
 
 
 def test_a_function_gets_snss_event_with_the_notifications_bytes() -> None:

@@ -29,13 +29,9 @@ def headers(
 
 def test_a_letter_carries_its_marks() -> None:
     assert headers() == {
-        "Content-Type": "application/json",
-        "Redrive-Id": f"{MARK.public_id}:3",
-        "Idempotency-Key": "order-17",
-        "Original-Message-Id": "m-1",
-        "Reprocessed-From": "orders-dlq",
-        "Redrive-Attempt": "3",
-    }
+        "Content-Type": "application/json", "Redrive-Id": f"{MARK.public_id}:3", "Idempotency-Key": "order-17",
+        "Original-Message-Id": "m-1", "Reprocessed-From": "orders-dlq", "Redrive-Attempt": "3",
+    }  # fmt: skip
 
 
 def test_disabled_marks_are_not_sent() -> None:
@@ -46,13 +42,9 @@ def test_disabled_marks_are_not_sent() -> None:
 def test_marks_with_other_names_keep_them_unless_these_are_reserved() -> None:
     names = MarkNames(redrive="x-redrive", idempotency_key="Host", message_id="content-type", reprocessed_from="a.b_c")
     assert headers(names=names) == {
-        "Content-Type": "application/json",
-        "x-redrive": f"{MARK.public_id}:3",
-        "Redrive-Host": "order-17",
-        "Redrive-content-type": "m-1",
-        "a.b_c": "orders-dlq",
-        "Redrive-Attempt": "3",
-    }
+        "Content-Type": "application/json", "x-redrive": f"{MARK.public_id}:3", "Redrive-Host": "order-17",
+        "Redrive-content-type": "m-1", "a.b_c": "orders-dlq", "Redrive-Attempt": "3",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
