@@ -96,7 +96,7 @@ def _chain(wanted: Wanted, found: Found) -> Iterator[Difference]:
         names = ", ".join(arn.rpartition(":")[2] for arn in origins)
         yield Contradicts(
             ALLOW,
-            f"it is a dlq itself, of {names}",
+            f"it is itself the DLQ of {names}",
             f"Name the queue whose messages die; or, if its own dead are to go on, say --dlq {wanted.dlq}.",
         )
 

@@ -33,12 +33,12 @@ class Finding(StrEnum):
 
 _UNFINISHED: Final = frozenset({Finding.SEEN, Finding.ARRIVED, Finding.CAME_BACK})
 _SENTENCES: Final = {
-    Finding.SEEN: "its copy is in the dlq: it was not finished; never sent, or sent and not settled",
-    Finding.ARRIVED: "captured anew: its copy is in the dlq, so it was not finished; it may have been sent",
+    Finding.SEEN: "its copy is in the DLQ, so it was not finished; it may have been sent",
+    Finding.ARRIVED: "captured again: its copy is in the DLQ, so it was not finished; it may have been sent",
     Finding.CAME_BACK: "it was sent after the backup, failed, and came back",
-    Finding.GONE: "its copy is gone: it was delivered, parked or discarded since, and nobody knows which",
+    Finding.GONE: "its copy is gone: it was delivered, parked or discarded since",
     Finding.DROPPED: "its copy is gone, and had expired or was about to: whether it was finished is not known",
     Finding.HIDDEN: "its copy was not received yet",
-    Finding.NO_COPY: "no copy of it was held in the dlq: nothing is known",
-    Finding.SENT: "it was with its target when the backup was made: what became of it is not known",
+    Finding.NO_COPY: "no copy of it was kept in the DLQ: nothing is known",
+    Finding.SENT: "it had been sent when the backup was made: its outcome is not known",
 }

@@ -118,7 +118,7 @@ def _open(facts: Facts) -> Knowledge:
 
 def _undelivered(facts: Facts, end: str) -> Knowledge:
     if facts.returned_at is not None:
-        return Knowledge(How.FAILED, f"It failed: it came back to a dlq.{end}", facts.returned_at, worked=False)
+        return Knowledge(How.FAILED, f"It failed: it came back to a DLQ.{end}", facts.returned_at, worked=False)
     if facts.denied:
         since = facts.said_at or facts.closed_at
         return Knowledge(How.FAILED, f"It failed: {_consumer(facts)} said so.{end}", since, worked=False)

@@ -195,7 +195,7 @@ def test_a_dlq_gets_a_dlq_of_its_own_only_where_that_is_named(ask: Ask, shelf: S
     out = StringIO()
     with pytest.raises(CommandError, match=f"what is refused above of {name}-dlq is to be cured first"):
         call_command("provision_queues", f"{name}-dlq", "--parking", "off", "--confirm", stdout=out)
-    assert f"it is a dlq itself, of {name}" in out.getvalue()
+    assert f"it is itself the DLQ of {name}" in out.getvalue()
     assert shelf.names(name) == {name, f"{name}-dlq"}
     further = ("provision_queues", f"{name}-dlq", "--parking", "off")
     ask(*further, "--dlq", f"{name}-dlq-dlq", "--confirm")

@@ -63,7 +63,7 @@ PRESUMED = "It is presumed to have worked: {}it has not come back, and would hav
         ),
         (
             facts("waiting", "accepted", returned_at=RETURNED, said="delivered"),
-            False, "failed", "It failed: it came back to a dlq. It will be sent again.", RETURNED,
+            False, "failed", "It failed: it came back to a DLQ. It will be sent again.", RETURNED,
         ),
         (
             facts("parked", "failed", denied=True, said="failed", said_at=SAID, said_by="shop"),
