@@ -70,10 +70,10 @@ def envelope(task: str) -> str:
 
 def send(sqs: LocalSqs, queue: str, task: str, mark: str) -> str:
     """Send a task as the service redrives it; return the message id."""
-    attribute = {"DataType": "String", "StringValue": mark}
     return sqs.client.send_message(
-        QueueUrl=queue, MessageBody=envelope(task), MessageAttributes={"RedriveId": attribute}
-    )["MessageId"]
+        QueueUrl=queue, MessageBody=envelope(task),
+        MessageAttributes={"RedriveId": {"DataType": "String", "StringValue": mark}},
+    )["MessageId"]  # fmt: skip
 
 
 @pytest.mark.soak

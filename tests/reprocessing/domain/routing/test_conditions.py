@@ -222,7 +222,7 @@ def test_a_condition_keeps_its_compiled_regex(monkeypatch: pytest.MonkeyPatch) -
 def test_a_hostile_regex_is_refused_or_has_a_bounded_cost(regex: str) -> None:
     read, field = Pattern.parse(regex), Field(Kind.TENANT)
     if isinstance(read, Unreadable):
-        with pytest.raises(RuleIsUnclear, match="is no condition"):
+        with pytest.raises(RuleIsUnclear, match="is not a condition"):
             Condition(field, Operator.REGEX, (regex,))
         return
     assert read.longest == linear_regex.WORK // read._compiled.programsize >= linear_regex.SHORTEST

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprocessing.domain.safety.circuit_breaker import Sends
 from reprocessing.domain.safety.rate_ramp import FLAT, Pace, Ramp, anew, step
 
 SENDS = st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=150)
 SHARES = st.floats(0.001, 1)
 
 
-def walked(ramp: Ramp, *sends: list[bool | None]) -> list[Pace]:
+def walked(ramp: Ramp, *sends: Sends) -> list[Pace]:
     """Return the paces of a ramp that takes a step after each of these."""
     paces = []
     for settled in sends:
