@@ -72,7 +72,7 @@ def standing(name: str, names: MarkNames, goes_by: Keys) -> Standing:
     if name in s3_pointer.SIZES:
         return Locked("the size of a body that lies in S3")
     if name.lower() in _TRACES:
-        return Locked("it belongs to the message's trace")
+        return Locked("it links the message to its trace")
     if name in OF_ITS_DEATH:
         return Locked("AWS added it when delivery failed")
     told = [what for what, selector in goes_by.items() if selector.source is Source.ATTRIBUTE and selector.name == name]

@@ -157,7 +157,7 @@ def test_attributes_come_in_three_classes() -> None:
     page = opened(client, letter)
     assert [field(page, f"form-{row}-name") for row in range(3)] == ["customer", "note", ""]
     assert "It says which messages are redriven in order." in page
-    assert "it belongs to the message's trace" in page
+    assert "it links the message to its trace" in page
     assert "raw: 1 byte, which cannot be typed" in page
     told = looked(client, letter, gone="raw", **{"form-1-remove": "on"})
     assert changes(told) == [

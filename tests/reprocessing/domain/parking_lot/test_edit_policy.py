@@ -37,7 +37,7 @@ def test_an_editable_body_comes_back_from_a_browser_byte_for_byte(body: bytes) -
         ("sqs-dlq-replay-nb", Locked("it was added by this service, or by an earlier redrive")),
         ("ReprocessedFrom", Custom()),  # this mark is disabled
         ("ExtendedPayloadSize", Locked("the size of a body that lies in S3")),
-        ("TraceParent", Locked("it belongs to the message's trace")),
+        ("TraceParent", Locked("it links the message to its trace")),
         ("ERROR_CODE", Locked("AWS added it when delivery failed")),
         ("customer", Sensitive("it says which messages are redriven in order")),
         ("kind", Custom()),

@@ -226,7 +226,7 @@ def test_a_body_that_no_queue_would_take_is_refused_in_a_sentence(body: bytes, t
             ("String", "x"),
             "RedriveId stays as it is: it was added by this service, or by an earlier redrive.",
         ),
-        ("traceparent", ("String", "x"), "traceparent stays as it is: it belongs to the message's trace."),
+        ("traceparent", ("String", "x"), "traceparent stays as it is: it links the message to its trace."),
         ("ERROR_CODE", ("String", "x"), "ERROR_CODE stays as it is: AWS added it when delivery failed."),
     ],
 )
