@@ -1,14 +1,14 @@
-"""The promises that can be broken, each an exception named after it."""
+"""Exceptions. Each message says what happened, why, and what to do."""
 
 from __future__ import annotations
 
 
 class RedriveError(Exception):
-    """A promise was broken; the message says which, where, and how to cure it."""
+    """Base of the app's exceptions."""
 
 
 class QueueIsOutOfReach(RedriveError):
-    """A queue could not be used: wrong address, missing right, or SQS did not answer."""
+    """A queue could not be used: wrong address, missing permission, or SQS did not answer."""
 
 
 class QueueRefuses(QueueIsOutOfReach):
@@ -16,51 +16,51 @@ class QueueRefuses(QueueIsOutOfReach):
 
 
 class CloudWatchIsOutOfReach(RedriveError):
-    """CloudWatch was not told, or did not tell: wrong region, missing right, or no answer."""
+    """CloudWatch could not be used: wrong region, missing permission, or no answer."""
 
 
 class SelectorIsUnclear(RedriveError):
-    """A selector, or a set of them, does not say what is to be read from a letter."""
+    """A selector, or a set of selectors, does not say what to read from a letter."""
 
 
 class RuleIsUnclear(RedriveError):
-    """A rule, or one of its conditions, does not say which letters are meant or what is to be done with them."""
+    """A rule or a condition does not say which letters it matches or what to do with them."""
 
 
 class TargetIsUnclear(RedriveError):
-    """What was named as a target is none that letters can be sent to, or could be several."""
+    """A target is not known, ambiguous, or nothing that letters can be sent to."""
 
 
 class AnswersAreUnclear(RedriveError):
-    """What an endpoint's answers mean was said in a way that cannot be read."""
+    """The meanings given to an endpoint's status codes cannot be parsed."""
 
 
 class SettingsAreUnclear(RedriveError):
-    """settings.REDRIVE has names or values that nobody can act on."""
+    """settings.REDRIVE has an unknown name or an invalid value."""
 
 
 class RateIsUnknown(RedriveError):
-    """Redis did not say whether a letter may go, so none may."""
+    """Redis did not answer, so the rate limit cannot be checked and nothing is sent."""
 
 
 class RunIsAnother(RedriveError):
-    """A run's id was used for another selection: running a run again must change nothing that is done."""
+    """A run's id was used for another selection."""
 
 
 class RunStandsOtherwise(RedriveError):
-    """A run was asked for what it cannot do where it stands: it is paused, or it has ended."""
+    """A run's state does not allow the operation: it is paused, or it has ended."""
 
 
 class AwsMovesTheMessages(RedriveError):
-    """A dlq is AWS's to empty or ours, never both at once: AWS's own redrive is at work on it, or something of ours."""
+    """AWS's native redrive and this service cannot work on one DLQ at the same time."""
 
 
 class BackupIsUnreconciled(RedriveError):
-    """PostgreSQL was restored from a backup, and nobody has said yet what became of what it remembers as unsent."""
+    """PostgreSQL was restored from a backup, and the letters in doubt are not decided yet."""
 
 
 class DlqIsTaken(RedriveError):
-    """A dlq's name or queue was added by somebody else meanwhile."""
+    """Somebody else has added a DLQ with this name or queue meanwhile."""
 
 
 class OriginIsNeeded(RedriveError):
@@ -68,11 +68,11 @@ class OriginIsNeeded(RedriveError):
 
 
 class DlqIsNotToBeRead(RedriveError):
-    """Messages of a dlq were asked for that may not be received now."""
+    """Messages of a DLQ may not be received now."""
 
 
 class ReporterIsUnclear(RedriveError):
-    """Who is to report, or on which targets' letters, was said in a way that nobody can act on."""
+    """A reporter's name or its targets are not valid."""
 
 
 class NotificationIsUnclear(RedriveError):
@@ -80,4 +80,4 @@ class NotificationIsUnclear(RedriveError):
 
 
 class FilterIsUnclear(RedriveError):
-    """A filter does not say which letters are meant, or could not be looked through to its end."""
+    """A filter is not valid, or the search took too long."""

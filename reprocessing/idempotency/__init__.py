@@ -1,9 +1,7 @@
-"""Work that is done once: for any Django project on PostgreSQL whose messages may come twice (docs/consumers.md).
+"""Do work once, in any Django project on PostgreSQL whose messages may be delivered twice (docs/consumers.md).
 
-Install it alone with `INSTALLED_APPS += ["reprocessing.idempotency"]` and `manage.py migrate`; it imports nothing else
-of this project. `idempotent` is the decorator, `once` the context manager, `purge` forgets what is past its time.
-The redrive service has it installed as well, with an empty table, so that one `migrate` and one `check` cover both
-(docs/adr/0013).
+Install it with `INSTALLED_APPS += ["reprocessing.idempotency"]` and `manage.py migrate`; it imports nothing else of
+this project. The service installs it too, so that one `migrate` and one `check` cover both (docs/adr/0013).
 """
 
 from __future__ import annotations
@@ -24,19 +22,7 @@ from reprocessing.idempotency.naming import message_key, task_key
 from reprocessing.idempotency.purging import purge
 
 __all__ = [
-    "Claim",
-    "ClaimIsUnclear",
-    "ClaimWasLost",
-    "ClaimWouldNotBeSeen",
-    "Found",
-    "IdempotencyError",
-    "InProgress",
-    "PayloadConflict",
-    "ResultIsNotJson",
-    "SettingsAreUnclear",
-    "idempotent",
-    "message_key",
-    "once",
-    "purge",
+    "Claim", "ClaimIsUnclear", "ClaimWasLost", "ClaimWouldNotBeSeen", "Found", "IdempotencyError", "InProgress",
+    "PayloadConflict", "ResultIsNotJson", "SettingsAreUnclear", "idempotent", "message_key", "once", "purge",
     "task_key",
-]
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The application's name for Django."""
+"""Django's configuration of the app."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class IdempotencyConfig(AppConfig):
-    """What was done under which key. Needs nothing else of this package's neighbours."""
+    """Needs no other app of this project."""
 
     name = "reprocessing.idempotency"
     label = "redrive_idempotency"

@@ -1,4 +1,4 @@
-"""What Django's system checks say about the settings, before anything is claimed."""
+"""System checks of the settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprocessing.idempotency.errors import SettingsAreUnclear
 
 @register
 def settings_are_clear(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:  # noqa: ANN401, ARG001  # Django's signature
-    """What is wrong with settings.REDRIVE_IDEMPOTENCY, and with what decorated functions say."""
+    """Return what is wrong with settings.REDRIVE_IDEMPOTENCY and with decorated functions."""
     try:
         view = conf.current()
         kept = {"REDRIVE_IDEMPOTENCY": view.keep} | {
@@ -42,8 +42,8 @@ def _memories(kept: dict[str, timedelta]) -> Iterator[CheckMessage]:
     for who, keep in kept.items():
         if keep < conf.LEAST_KEEP:
             yield Warning(
-                f"{who} forgets what was done after {keep.total_seconds() / 86_400:.3g} days. A message may come again "
-                f"later: SQS keeps it for {conf.RETENTION_LIMIT.days} days, and a replay of it for as long once more.",
+                f"{who} forgets finished work after {keep.total_seconds() / 86_400:.3g} days. A message may come "
+                f"later: SQS keeps it for {conf.RETENTION_LIMIT.days} days, and a redriven one for as long again.",
                 hint=f"Keep claims for {conf.LEAST_KEEP.days} days or longer.",
                 id="redrive_idempotency.W001",
             )

@@ -1,4 +1,4 @@
-"""`once`: work that is done once under its key, whoever asks for it, and however often."""
+"""`once`: a context manager for work that is done once for each key."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from reprocessing.idempotency.errors import (
 from reprocessing.idempotency.naming import digest, evidence, named
 from reprocessing.idempotency.table import Place
 
-#: Bytes of JSON; a result is for telling again, not a store.
+#: Most bytes of a result's JSON.
 LARGEST_RESULT: Final = 1 << 20
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds between two looks at a claim that somebody else has
-_SOON: Final = 1.0  # seconds: when to ask again after a claim whose end nobody knows
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds between two looks at another worker's claim
+_SOON: Final = 1.0  # seconds: when to retry if the end of a claim is not known
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Somebody did the work before. `result` is what they kept of it, through JSON; None when they kept nothing."""
+    """The work was done before. `result`: what was kept, through JSON; None: nothing."""
 
     result: Any
 
 
 class Claim:
-    """A key, and the right to do its work; or what became of it, in `found`."""
+    """The right to do the work of a key, or in `found` the result of work that was done before."""
 
     def __init__(self, place: Place, lease: timedelta, token: UUID | None, found: Found | None = None) -> None:
         self.found = found
@@ -48,7 +48,7 @@ class Claim:
         self._unkept: str | None = None
 
     def result(self, value: object) -> None:
-        """Keep this for whoever asks again. It must be JSON, of at most 1 MiB; that it is not is said at the end."""
+        """Keep this for later callers: JSON of at most 1 MiB; else the end of the block raises ResultIsNotJson."""
         try:
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
@@ -56,22 +56,18 @@ class Claim:
             return
         self._result, self._unkept = text, None
         if len(text) > LARGEST_RESULT:
-            self._result, self._unkept = None, f"JSON of {len(text):,} bytes, of {LARGEST_RESULT:,} that there may be"
+            self._result, self._unkept = None, f"JSON of {len(text):,} bytes, more than {LARGEST_RESULT:,}"
 
     def renew(self) -> None:
-        """Let the lease begin anew: the work is not done yet, and goes on.
-
-        Raises:
-            ClaimWasLost: another has it. Stop: what follows would be done twice.
-        """
+        """Extend the lease, because the work is not done yet. ClaimWasLost: another worker has it, so stop."""
         if self._token and not table.renew(self._place, self._token, lease=self._lease):
             raise _lost(self._place)
 
     def finish(self) -> None:
-        """Say that the work is done. `once` does it.
+        """Record that the work is done; called by `once`.
 
         Raises:
-            ClaimWasLost: another has the claim; theirs stands.
+            ClaimWasLost: another worker has the claim; its result counts.
             ResultIsNotJson: the work is recorded as done, without a result.
         """
         token = self._token
@@ -81,12 +77,12 @@ class Claim:
             raise _lost(self._place)
         if self._unkept:
             raise ResultIsNotJson(
-                f"The work is done and will not be done again, but its result is {self._unkept}. In the space "
-                f'"{self._place.space}" whoever asks again gets None. Return what JSON knows, or nothing.'
+                f"The work is done and will not be done again, but its result is {self._unkept}. Later callers of the "
+                f'space "{self._place.space}" get None. Return JSON, or nothing.'
             )
 
     def release(self, error: BaseException) -> None:
-        """Say that the work failed, and may be tried again. `once` does it, and raises the error in any case."""
+        """Record that the work failed and may be retried; called by `once`, which raises the error."""
         token = self._token
         if token is None:
             return
@@ -95,11 +91,11 @@ class Claim:
             if not _surely(self._place, lambda: table.failed(self._place, token, error=why)):
                 error.add_note(str(_lost(self._place)))
         except Error:
-            error.add_note("Its claim could not be released, since the database is away. It ends with its lease.")
+            error.add_note("Its claim could not be released, because the database is away. It ends with its lease.")
 
 
 @contextmanager
-def once(  # noqa: PLR0913  # one named argument for each thing that may be different
+def once(  # noqa: PLR0913  # keyword arguments
     key: object,
     *,
     space: str,
@@ -110,29 +106,28 @@ def once(  # noqa: PLR0913  # one named argument for each thing that may be diff
     transactional: bool = False,
     using: str | None = None,
 ) -> Iterator[Claim]:
-    """Claim a key for the work of the block. Leave the work out when `claim.found` says that it was done.
+    """Claim a key for the work of the block. Skip the work if `claim.found` says that it was done before.
 
-    The claim is committed before the block begins, and the outcome after it has ended; an exception releases it for
-    another try. Between the end of the work and its record there is a gap: who dies in it leaves a claim that ends with
-    its lease, and the work is done again. With `transactional` there is none: claim, outcome and whatever the block
-    writes under the same alias are committed together, or not at all. No coroutines.
+    The claim is committed before the block begins, and the result after it has ended; an exception releases the claim.
+    A process that dies in between leaves a claim that ends with its lease, and the work is done again. With
+    `transactional`, the claim, the result and the block's own changes are committed together. No coroutines.
 
     Args:
-        key: what is done once: a text of at most 500 characters, a number or a UUID. The same on every delivery.
-        space: what is done with it, in at most 100 characters; the same key in another space is another claim.
-        lease: how long the claim is taken for alive; longer than the work ever takes, or `claim.renew()` it.
-        keep: how long it is remembered that the work was done.
-        payload: bytes, a text, or what JSON knows. The same key with another payload is refused.
-        wait: seconds to wait for whoever has the claim; for no longer than a request may take.
-        transactional: claim in the transaction of the effect, which is in the database `using`.
-        using: an alias of DATABASES. By default REDRIVE_IDEMPOTENCY["DATABASE"]; with `transactional`, "default".
+        key: what is done once: a text of at most 500 characters, a number or a UUID. The same for every delivery.
+        space: the kind of work, in at most 100 characters; one key has a claim in each space.
+        lease: how long the claim is valid; longer than the work takes, or call `claim.renew()`.
+        keep: how long the result is remembered.
+        payload: bytes, a text, or JSON. The same key with another payload is refused.
+        wait: seconds to wait for another worker's claim.
+        transactional: claim in the transaction of the work, in the database `using`.
+        using: an alias of DATABASES. Default: REDRIVE_IDEMPOTENCY["DATABASE"]; with `transactional`, "default".
 
     Raises:
-        InProgress: somebody else has it, also after `wait`.
+        InProgress: another worker has the claim, also after `wait`.
         PayloadConflict: the key was used for another payload.
-        ClaimWasLost: the work outlived its lease, and another took the claim.
-        ClaimWouldNotBeSeen: not `transactional`, and within a transaction.
-        ClaimIsUnclear, ResultIsNotJson, SettingsAreUnclear: as they say.
+        ClaimWasLost: the work outlived its lease, and another worker took the claim.
+        ClaimWouldNotBeSeen: not `transactional`, and inside a transaction.
+        ClaimIsUnclear, ResultIsNotJson, SettingsAreUnclear: an argument or the result is not valid.
     """
     if transactional and lease is not None:
         raise ClaimIsUnclear("A transactional claim ends with its transaction. Leave lease out.")
@@ -179,10 +174,10 @@ def _note_what_was_rolled_back(place: Place, error: BaseException) -> None:
     why = evidence(error, messages=conf.current().error_messages)
     try:
         with transaction.atomic(using=place.using):
-            if table.lock(place):  # else the next one is at work already, and the row is theirs for as long
+            if table.lock(place):  # else another worker has begun, and records its own result
                 table.failed_anew(place, error=why)
     except Error:
-        error.add_note("That it failed could not be recorded: the database is away.")
+        error.add_note("The failure could not be recorded, because the database is away.")
 
 
 def _take(place: Place, lease: timedelta, wait: float, *, may_take: Callable[[], bool]) -> Claim:
@@ -194,8 +189,7 @@ def _take(place: Place, lease: timedelta, wait: float, *, may_take: Callable[[],
         seen = table.look(place)
         if seen and seen.other_payload:
             raise PayloadConflict(
-                f'This key of the space "{place.space}" was used for another payload. One key stands for one piece of '
-                "work: give the other work a key of its own."
+                f'This key of the space "{place.space}" was used for another payload. Use another key for other work.'
             )
         if seen and seen.done:
             return Claim(place, lease, None, Found(None if seen.result is None else json.loads(seen.result)))
@@ -212,18 +206,18 @@ def _take(place: Place, lease: timedelta, wait: float, *, may_take: Callable[[],
 def _refuse_a_transaction(using: str) -> None:
     connection = connections[using]
     blocks = connection.atomic_blocks if connection.in_atomic_block else []
-    # Those of a TestCase are around every test, and hide nothing that the test does not hide itself.
+    # Blocks of a TestCase surround every test, and are no transactions of the caller.
     ours = [block for block in blocks if not getattr(block, "_from_testcase", False)]
     if ours or (not blocks and not connection.get_autocommit()):
         raise ClaimWouldNotBeSeen(
-            f'A claim in a transaction of "{using}" is seen by nobody before it is committed. Claim outside of it '
-            "(around atomic(), in a view that is non_atomic_requests), or say transactional=True to commit claim and "
-            'effect together, or name an alias with a connection of its own in REDRIVE_IDEMPOTENCY["DATABASE"].'
+            f'A claim inside a transaction of "{using}" is invisible until the commit. Claim outside of atomic() '
+            "(views: non_atomic_requests), or pass transactional=True to commit claim and work together, or set "
+            'REDRIVE_IDEMPOTENCY["DATABASE"] to an alias with its own connection.'
         )
 
 
 def _surely(place: Place, say: Callable[[], bool]) -> bool:
-    """Say it, and once more on a new connection when this one broke meanwhile: the work may have taken long."""
+    """Run a statement, and once more on a new connection if this one broke during long work."""
     try:
         return say()
     except (OperationalError, InterfaceError):
@@ -236,6 +230,6 @@ def _surely(place: Place, say: Callable[[], bool]) -> bool:
 
 def _lost(place: Place) -> ClaimWasLost:
     return ClaimWasLost(
-        f'The work outlived its lease, and its claim in the space "{place.space}" was taken by another, whose outcome '
-        "stands: the work may have been done twice. Make the lease longer than the work, or renew it on the way."
+        f'The work outlived its lease, and another worker took its claim (space "{place.space}"): the work may have '
+        "been done twice. Make the lease longer than the work, or renew it."
     )

@@ -1,4 +1,4 @@
-"""`idempotent`: a function whose work is done once for each key."""
+"""`idempotent`: a decorator for functions that are executed once for each key."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reprocessing.idempotency.errors import ClaimIsUnclear
 
 Given = ParamSpec("Given")
 Done = TypeVar("Done")
-#: The name of an argument, or what makes the value from all of them.
+#: The name of an argument, or a function of all arguments.
 From = str | Callable[..., Any]
 
-#: How long each decorated function says that it is remembered, by its space; a system check reads it.
+#: The `keep` of each decorated function by its space, for the system check.
 declared: Final[dict[str, timedelta | float]] = {}
 
 
@@ -31,9 +31,9 @@ def idempotent(  # noqa: PLR0913  # those of `once`
     transactional: bool = False,
     using: str | None = None,
 ) -> Callable[[Callable[Given, Done]], Callable[Given, Done]]:
-    """A function that is executed once for each key; whoever calls it again gets what it returned, through JSON.
+    """Execute the function once for each key; later calls return the first result, through JSON.
 
-    `key` and `payload` name an argument, or are called with all of them. Everything else is as in `once`, errors too.
+    `key` and `payload` name an argument, or are called with all arguments. The rest is as in `once`, including errors.
 
     Raises:
         ClaimIsUnclear: the function is a coroutine or a generator, or has no such argument.
@@ -67,8 +67,8 @@ def _refuse_what_is_not_called(function: Callable[..., Any]) -> None:
     later = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
     if any(is_one(function) for is_one in later):
         raise ClaimIsUnclear(
-            f"{function.__qualname__} is a coroutine or a generator: its work is not done when the call ends. Decorate "
-            "the function that does the work, and call it with sync_to_async."
+            f"{function.__qualname__} is a coroutine or a generator, whose work is not done when the call returns. "
+            "Decorate the function that does the work, and call it with sync_to_async."
         )
 
 
@@ -81,7 +81,7 @@ def _reader(function: Callable[..., Any], wanted: From | None) -> Callable[..., 
     if wanted not in signature.parameters:
         raise ClaimIsUnclear(f'{function.__qualname__} has no argument "{wanted}". Name one of {signature}.')
 
-    def read(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # whatever the function takes
+    def read(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # the function's own arguments
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return bound.arguments[wanted]

@@ -1,42 +1,42 @@
-"""The promises that can be broken, each an exception named after it."""
+"""Exceptions; each message says what to do."""
 
 from __future__ import annotations
 
 
 class IdempotencyError(Exception):
-    """A promise was broken; the message says which, and what to do."""
+    """Base of the package's exceptions."""
 
 
 class InProgress(IdempotencyError):
-    """Another holds the claim. Leave the message to its queue, or ask again in `retry_after` seconds."""
+    """Another worker holds the claim. Do not acknowledge the message, or ask again in `retry_after` seconds."""
 
     def __init__(self, space: str, *, retry_after: float) -> None:
         self.retry_after = retry_after
         super().__init__(
-            f'The same work is in progress elsewhere, under the same key of the space "{space}". Its claim ends within '
-            f"{retry_after:.3g} s. Do not acknowledge the message: it has to come again."
+            f'Another worker does the same work (space "{space}"). Its claim ends within {retry_after:.3g} s. Do not '
+            "acknowledge the message, so that it is delivered again."
         )
 
 
 class PayloadConflict(IdempotencyError):
-    """A key was used before for another payload: one of the two would be taken for the other."""
+    """A key was used before for another payload."""
 
 
 class ClaimWasLost(IdempotencyError):
-    """The lease ended before the work did, and another took the claim: the work may have been done twice."""
+    """The lease ended before the work did, and another worker took the claim."""
 
 
 class ClaimWouldNotBeSeen(IdempotencyError):
-    """A claim was asked for where nobody else could see it before the work is over."""
+    """A claim inside a transaction is invisible to others until the commit."""
 
 
 class ClaimIsUnclear(IdempotencyError):
-    """A claim was asked for with a key, a payload or a lease that says nothing."""
+    """A key, a payload or a lease is not valid."""
 
 
 class ResultIsNotJson(IdempotencyError):
-    """What the work returned cannot be kept for those who ask again."""
+    """A result is not JSON, so it cannot be kept."""
 
 
 class SettingsAreUnclear(IdempotencyError):
-    """settings.REDRIVE_IDEMPOTENCY has names or values that nobody can act on."""
+    """settings.REDRIVE_IDEMPOTENCY has an unknown name or an invalid value."""

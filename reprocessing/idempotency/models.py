@@ -1,4 +1,4 @@
-"""What remembers which work was begun, done or given up under which key."""
+"""The table of claims."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.idempotency.conf import LONGEST_KEY, LONGEST_SPACE
 
 
 class ClaimState(models.TextChoices):
-    """How far the work under a key is."""
+    """The state of the work under a key."""
 
     IN_PROGRESS = "in_progress", "in progress: somebody works on it, until its lease ends"
     DONE = "done", "done: it is not done again"
@@ -19,11 +19,10 @@ class ClaimState(models.TextChoices):
 
 
 class Claim(models.Model):
-    """One key of one space: who asks under it, and what became of it.
+    """The claim of one key in one space.
 
-    `token` is the fence: each taking draws a new one, and only its holder moves the row. `attempts` counts takings;
-    those that are neither failures nor the present one ended with their lease. `result` is JSON text, null for none.
-    `keep_until` is when the row may be purged.
+    `token` is the fence: each claim gets a new one, and only its holder changes the row. `attempts` counts claims;
+    those that are neither failures nor current ended with their lease. `result` is JSON text.
     """
 
     pk = models.CompositePrimaryKey("space", "key")
@@ -32,7 +31,7 @@ class Claim(models.Model):
     state = models.TextField(choices=ClaimState.choices)
     token = models.UUIDField()
     payload_hash = models.BinaryField(null=True, blank=True)
-    result = models.TextField(null=True, blank=True)  # noqa: DJ001  # an empty text would be no JSON
+    result = models.TextField(null=True, blank=True)  # noqa: DJ001  # an empty text is not JSON
     attempts = models.IntegerField()
     failures = models.IntegerField()
     claimed_at = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""What a claim is called, what it is for, and why it failed: texts that PostgreSQL can keep."""
+"""Normalise keys, payloads and errors for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,28 +16,24 @@ _LONGEST: Final = {"space": LONGEST_SPACE, "key": LONGEST_KEY}
 
 
 def named(value: object, what: str) -> str:
-    """The text of a key or of a space.
-
-    Raises:
-        ClaimIsUnclear: it says nothing, or cannot be kept. The value is not quoted.
-    """
+    """Return the text of a key or a space, or raise ClaimIsUnclear, which does not quote it."""
     if isinstance(value, bool) or not isinstance(value, str | int | UUID):
         raise ClaimIsUnclear(f"The {what} is a {type(value).__name__}. Give a text, a number or a UUID.")
     text = str(value)
     if not text.strip():
-        raise ClaimIsUnclear(f"The {what} is empty: all work would be one. Give one that is its own.")
+        raise ClaimIsUnclear(f"The {what} is empty. Give a value that identifies the work.")
     if text != _kept(text):
-        raise ClaimIsUnclear(f"The {what} holds a zero byte, or is not Unicode. Take it out, or give a digest instead.")
+        raise ClaimIsUnclear(f"The {what} has a zero byte, or is not Unicode. Remove it, or use a digest.")
     if len(text) > _LONGEST[what]:
-        raise ClaimIsUnclear(f"The {what} has {len(text):,} characters of {_LONGEST[what]}. Give a digest instead.")
+        raise ClaimIsUnclear(f"The {what} has {len(text):,} characters, more than {_LONGEST[what]}. Use a digest.")
     return text
 
 
 def digest(payload: object) -> bytes | None:
-    """The SHA-256 of a payload: of bytes and texts as they are, else of its JSON with sorted keys. None for None.
+    """Return the SHA-256 of a payload: of bytes and texts, else of its JSON with sorted keys; None for None.
 
     Raises:
-        ClaimIsUnclear: JSON does not know it.
+        ClaimIsUnclear: it is not JSON.
     """
     match payload:
         case None:
@@ -57,31 +53,31 @@ def digest(payload: object) -> bytes | None:
 
 
 def evidence(error: BaseException, *, messages: bool) -> tuple[str, str]:
-    """An exception's type, and its text where that may be kept."""
+    """Return an exception's type, and its text if `messages` may be kept."""
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     try:
         text = str(error) if messages else ""
-    except Exception:  # noqa: BLE001  # an exception that cannot be told is no reason to lose it
+    except Exception:  # noqa: BLE001  # an exception whose text raises is recorded, too
         text = "(its text could not be had)"
     return _kept(name[:LONGEST_MESSAGE]), _kept(text[:LONGEST_MESSAGE])
 
 
 def message_key(message: Mapping[str, Any], *, attribute: str = "IdempotencyKey") -> str:
-    """The key of a message as boto3 gives it: the attribute that the redrive service adds, else the message's own id.
+    """Return the key of a boto3 message: the attribute that the redrive service adds, else the message id.
 
-    The service's default key is the id under which the message died; so first delivery and replays have one key.
-    Receive with `MessageAttributeNames=["IdempotencyKey"]`: SQS gives no attribute that was not asked for.
+    The service's default key is the original message id, so the first delivery and all redrives have one key. Receive
+    with `MessageAttributeNames=["IdempotencyKey"]`.
     """
     added = (message.get("MessageAttributes") or {}).get(attribute) or {}
     return str(added.get("StringValue") or message["MessageId"])
 
 
 def task_key(request: Any, *, attribute: str = "IdempotencyKey") -> str:  # noqa: ANN401  # Celery has no type for it
-    """`message_key` of the SQS message that a bound Celery task came in: `task_key(self.request)`.
+    """Return `message_key` for a bound Celery task: `task_key(self.request)`.
 
-    Needs the broker transport option `fetch_message_attributes={"MessageAttributeNames": ["IdempotencyKey"]}`. Where
-    tasks call `retry()`, take the task's id instead: each retry is a message of its own.
+    Needs the broker transport option `fetch_message_attributes={"MessageAttributeNames": ["IdempotencyKey"]}`. If
+    tasks call `retry()`, use the task's id instead, because each retry is another message.
 
     Raises:
         ClaimIsUnclear: the task did not come from SQS.
@@ -89,7 +85,7 @@ def task_key(request: Any, *, attribute: str = "IdempotencyKey") -> str:  # noqa
     delivery = (getattr(request, "properties", None) or {}).get("delivery_info") or {}
     message = delivery.get("sqs_message")
     if not message:
-        raise ClaimIsUnclear("The task did not come in an SQS message, so it has no such key. Take the task's id.")
+        raise ClaimIsUnclear("The task did not come in an SQS message. Use the task's id as key.")
     return message_key(message, attribute=attribute)
 
 

@@ -1,28 +1,25 @@
-"""Forgetting what was done so long ago that nobody asks for it any more."""
+"""Delete old claims."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from reprocessing.idempotency import conf, table
 
 BATCH = 1_000
 
 
-def purge(*, using: str | None = None, batch: int = BATCH, stop: Callable[[], bool] = lambda: False) -> int:
-    """Delete claims that are past their time, `batch` of them in each statement and commit; how many.
+def purge(*, using: str | None = None, batch: int = BATCH) -> int:
+    """Delete claims that are past their time, `batch` in each statement and commit; return how many.
 
-    Neither what somebody works on nor what somebody else purges just now is waited for.
+    Claims that are in use, or being deleted by another process, are skipped.
     """
     alias, purged = using or conf.current().database, 0
-    while not stop():
+    found = batch
+    while found == batch:
         found = table.forget(alias, limit=batch)
         purged += found
-        if found < batch:
-            break
     return purged
 
 
 def purgeable(*, using: str | None = None) -> int:
-    """How many claims `purge` would delete now."""
+    """Return how many claims `purge` would delete now."""
     return table.forgettable(using or conf.current().database)

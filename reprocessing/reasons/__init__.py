@@ -1,7 +1,7 @@
-"""Why messages fail, told by those who know: their consumers (docs/consumers.md).
+"""Report why messages fail, for their consumers (docs/consumers.md).
 
-`reprocessing.reasons.celery` is the hook of a Celery app, `reporting` the context manager of everybody else. Nothing
-but Python's standard library is needed, and Celery where it is used.
+`reprocessing.reasons.celery` hooks into a Celery app; `reporting` is a context manager for others. Only Python's
+standard library is needed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Counts", "EndpointIsUnclear", "Names", "Reporter", "Verdict", "names
 
 
 @contextmanager
-def reporting(  # noqa: PLR0913  # one named argument for each thing that may be different
+def reporting(  # noqa: PLR0913  # keyword arguments
     reporter: Reporter,
     *,
     message: Mapping[str, Any] | None = None,
@@ -27,15 +27,15 @@ def reporting(  # noqa: PLR0913  # one named argument for each thing that may be
     final: bool = False,
     acknowledges: bool = False,
 ) -> Iterator[None]:
-    """Report an exception of the block as the reason of a message's failure, and raise it on.
+    """Report an exception of the block as the failure of a message, and raise it.
 
     Args:
-        reporter: what reports.
-        message: the message, as boto3 gives it; else name it by one of the next two.
-        message_id: the id that SQS gave it.
-        redrive_id: the attribute RedriveId, where it has one.
-        final: the message is deleted although it failed; else SQS hands it out again.
-        acknowledges: report also that it worked.
+        reporter: sends the report.
+        message: the message as boto3 returns it; or give one of the next two.
+        message_id: SQS's id.
+        redrive_id: the attribute RedriveId.
+        final: the message is deleted although it failed; else SQS delivers it again.
+        acknowledges: report success, too.
     """
     names = Names(message_id, redrive_id) if message is None else names_of(message)
     try:

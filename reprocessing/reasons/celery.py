@@ -1,4 +1,4 @@
-"""The hook of a Celery app on SQS: why its tasks failed, and, where it acknowledges, that they worked."""
+"""Hook for a Celery app on SQS: report why tasks failed and, with `acknowledges`, that they succeeded."""
 
 from __future__ import annotations
 
@@ -14,29 +14,28 @@ from celery.exceptions import Reject, TimeLimitExceeded
 from reprocessing.reasons.client import Reporter, Verdict
 from reprocessing.reasons.names import Names, names_of
 
-#: The header under which a retry, a message of its own, carries the names of the one that it stands for.
+#: The header of a retry, which is another message, with the names of the first message.
 HEADER: Final = "redrive_names"
-#: Tasks whose names the worker's main process remembers, to report those that it ends itself.
+#: How many tasks the worker's main process remembers, to report tasks that it ends itself.
 _REMEMBERED: Final = 1_000
 
 
 def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **options: Any) -> Reporter:  # noqa: ANN401  # those of Reporter
-    """Report the failures of an app's tasks from now on; call it once, where the app is made.
+    """Report failures of an app's tasks from now on. Call it once, where the app is created.
 
-    The app's own settings say whether a failure is final: a task that is acknowledged when it fails is `failed`, one
-    that is given back (`acks_late`, and not `acks_on_failure`) or retried is `retrying`. The redrive id is known when
-    it is asked for, with the broker transport option
-    `fetch_message_attributes={"MessageAttributeNames": ["RedriveId"]}`; else the message's id has to do.
+    A failure is `failed` if Celery acknowledges the task, `retrying` if it returns it (`acks_late` without
+    `acks_on_failure`) or retries it. To get the redrive id, set the broker transport option
+    `fetch_message_attributes={"MessageAttributeNames": ["RedriveId"]}`.
 
     Args:
-        app: the Celery app itself.
+        app: the Celery app.
         url: the service's endpoint; empty: nothing is reported.
-        token: the reporter's own.
-        acknowledges: report also that a task worked.
-        options: those of `Reporter`; `message=False` leaves out the exceptions' texts.
+        token: the reporter's token.
+        acknowledges: report success, too.
+        options: those of `Reporter`; `message=False` leaves out the texts of exceptions.
 
     Raises:
-        EndpointIsUnclear: the URL or the token cannot be used.
+        EndpointIsUnclear: the URL or the token is not valid.
     """
     reporter = Reporter(url, token, **options)
     hook = _Hook(app, reporter)
@@ -44,25 +43,25 @@ def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **
     signals.task_retry.connect(hook.retried, weak=False)
     signals.before_task_publish.connect(hook.published, weak=False)
     signals.task_received.connect(hook.received, weak=False)
-    signals.worker_process_shutdown.connect(hook.ends, weak=False)  # a pool's processes end without atexit
+    signals.worker_process_shutdown.connect(hook.ends, weak=False)  # pool processes end without atexit
     if acknowledges:
         signals.task_success.connect(hook.succeeded, weak=False)
     return reporter
 
 
 def _harmless(handle: Callable[..., None]) -> Callable[..., None]:
-    """A signal's receiver that never raises: Celery would log the traceback, and what the task was given with it."""
+    """Make a signal's receiver that never raises: Celery would log the task's arguments."""
 
     @wraps(handle)
     def receive(*args: Any, **kwargs: Any) -> None:  # noqa: ANN401  # Celery's signals
-        with suppress(Exception):  # what cannot be reported is not, and the task goes on
+        with suppress(Exception):
             handle(*args, **kwargs)
 
     return receive
 
 
 class _Hook:
-    """What an app's signals call."""
+    """The receivers of an app's signals."""
 
     def __init__(self, app: Celery, reporter: Reporter) -> None:
         self._app, self._reporter = app, reporter
@@ -86,14 +85,14 @@ class _Hook:
 
     @_harmless
     def published(self, *, headers: dict[str, Any], **_: Any) -> None:  # noqa: ANN401
-        """A retry has its task's id, and SQS knows it as another message: it carries the first one's names."""
-        request = current_task.request  # outside of a task there is none, which raises, and does no harm
+        """Add the first message's names to a retry, which keeps the task's id but is another message."""
+        request = current_task.request  # raises outside of a task, which is suppressed
         if headers.get("id") == request.id and current_task.app is self._app and (names := names_of_request(request)):
             headers[HEADER] = [names.message_id, names.redrive_id]
 
     @_harmless
     def received(self, *, request: Any, **_: Any) -> None:  # noqa: ANN401
-        """The main process ends a task that takes too long, or is rejected, and then knows nothing but its id."""
+        """Remember a task's names: the main process knows only the id of a task that it ends."""
         self._received[request.id] = _names((request.message.headers or {}).get(HEADER), request.message.properties)
         while len(self._received) > _REMEMBERED:
             self._received.popitem(last=False)
@@ -108,10 +107,10 @@ class _Hook:
 
 
 def verdict(task: Any, error: BaseException) -> Verdict:  # noqa: ANN401  # a Celery task
-    """Whether SQS hands a failed task's message out again.
+    """Return whether SQS delivers a failed task's message again.
 
-    Celery acknowledges it when it begins, unless the task acknowledges late, and then according to these settings. What
-    is rejected stays in its queue, if that has a redrive policy (kombu 5.7 deletes it from one that has none).
+    Celery acknowledges a task early, or late according to these settings. A rejected message stays in its queue if the
+    queue has a redrive policy (kombu 5.7).
     """
     if not task.acks_late:
         return "failed"
@@ -122,7 +121,7 @@ def verdict(task: Any, error: BaseException) -> Verdict:  # noqa: ANN401  # a Ce
 
 
 def names_of_request(request: Any) -> Names:  # noqa: ANN401  # Celery's Context has no such types
-    """The names of the SQS message that a running task came in, or that it is a retry of."""
+    """Return the names of the SQS message of a task, or of the message that it retries."""
     return _names(getattr(request, HEADER, None), getattr(request, "properties", None))
 
 

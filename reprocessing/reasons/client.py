@@ -1,4 +1,4 @@
-"""The reporter of a consumer: it takes what is said, and says it on from a thread of its own."""
+"""The reporter of a consumer: queues reports and sends them in batches from its own thread."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from reprocessing.reasons.reason import Reason, reason_of
 
 logger = logging.getLogger("redrive.reasons")
 
-#: delivered: it worked. failed: it did not, and will not be tried again. retrying: SQS hands it out again.
+#: delivered: it succeeded. failed: it failed and is not retried. retrying: SQS delivers it again.
 Verdict = Literal["delivered", "failed", "retrying"]
 
 FLUSH_AT_EXIT: Final = 1.5  # seconds
-_LARGEST_BATCH: Final = 512 * 1024  # bytes; the endpoint takes 1 MiB
+_LARGEST_BATCH: Final = 512 * 1024  # bytes; the endpoint accepts 1 MiB
 _LOGGED_AT: Final = frozenset({1, 10, 100, 1_000})  # failures in a row
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of reports so far. `dropped`: there was no room; `refused`: by the endpoint; `nameless`: no ids."""
+    """Reports so far. `dropped`: there was no room; `refused`: by the endpoint; `nameless`: without ids."""
 
     taken: int = 0
     dropped: int = 0
@@ -43,16 +43,15 @@ class Counts:
 
 
 class Reporter:
-    """Reports, in batches, what a consumer says about messages.
+    """Sends a consumer's reports about messages in batches.
 
-    Whoever reports never waits and is never raised at: a report goes into a queue of `capacity`, and when that is full
-    it is dropped and counted; the first of an outage say more than the last. A daemon thread, begun with the first
-    report and anew in each forked process, sends one at once, and others at most `batch` every `every` seconds; while
-    the endpoint is out of reach it rests for longer each time. At exit what is left gets 1.5 s; a process that is
-    killed takes along what it has not sent.
+    `report` never waits and never raises. Reports wait in a queue; when it is full, further ones are dropped and
+    counted. A daemon thread, started with the first report and again in each forked process, sends the first report at
+    once, then at most `batch` reports every `every` seconds; it backs off while the endpoint is not reachable. At exit
+    waiting reports get 1.5 s; a killed process loses them.
     """
 
-    def __init__(  # noqa: PLR0913  # one named argument for each thing that may be different
+    def __init__(  # noqa: PLR0913  # keyword arguments
         self,
         url: str,
         token: str,
@@ -65,26 +64,25 @@ class Reporter:
         every: float = 1.0,
         timeout: float = 3.0,
         longest_rest: float = 60.0,
-        clock: Callable[[], float] = time.time,  # noqa: TID251  # a consumer's report is a door: it says when
+        clock: Callable[[], float] = time.time,  # noqa: TID251  # the time of a report
     ) -> None:
-        """A reporter that has done nothing yet.
+        """Check the arguments; connect to nothing yet.
 
         Args:
             url: the service's endpoint, such as https://redrive.example.com/reports; empty: nothing is reported.
-            token: the reporter's own, as it was shown when it was made.
-            message: whether exceptions' texts are told. They may quote what a message held; without them type and
-                fingerprint are.
-            scrub: what takes out of such a text what must not be told.
-            ignores: exceptions that say nothing of a message, such as that another works on it just now.
-            capacity: reports that may wait.
-            batch: reports of one request.
-            every: seconds between two requests, so that one carries what is said meanwhile.
-            timeout: seconds that the endpoint may take for each part of a request.
-            longest_rest: seconds between two tries at most.
+            token: the reporter's token.
+            message: report the texts of exceptions, which may quote payloads.
+            scrub: removes secrets from these texts.
+            ignores: exceptions that are not reported, such as that another worker has the message.
+            capacity: most waiting reports.
+            batch: most reports of one request.
+            every: seconds between two requests.
+            timeout: seconds for each part of a request.
+            longest_rest: most seconds between two tries.
             clock: seconds since 1970.
 
         Raises:
-            EndpointIsUnclear: the URL or the token cannot be used.
+            EndpointIsUnclear: the URL or the token is not valid.
         """
         self._endpoint = endpoint.read(url, token, timeout=timeout) if url else None
         self._message, self._scrub, self._ignores, self._clock = message, scrub, ignores, clock
@@ -93,7 +91,7 @@ class Reporter:
         _reporters.add(self)
 
     def begin_anew(self) -> None:
-        """Forget everything: after a fork, what waits and the thread are the parent's."""
+        """Forget everything, because after a fork the queue and the thread are the parent's."""
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._lock = threading.RLock()
         self._counts: dict[str, int] = {}
@@ -102,25 +100,25 @@ class Reporter:
 
     @property
     def counts(self) -> Counts:
-        """What became of reports so far, in this process."""
+        """Return the counts of this process."""
         with self._lock:
             return Counts(**self._counts)
 
     def report(self, verdict: Verdict, names: Names, error: BaseException | None = None) -> None:
-        """Say something of a message. Never waits, never raises; a message without a name is counted and left out."""
+        """Queue a report. Never waits, never raises; a message without ids is counted and left out."""
         try:
             self._take(verdict, names, error)
-        except Exception:  # noqa: BLE001  # whatever it is, it is not the consumer's
+        except Exception:  # noqa: BLE001  # must never harm the consumer
             self._count(dropped=1)
 
     def close(self, *, within: float = FLUSH_AT_EXIT) -> None:
-        """Send what waits, for so many seconds at most; what is reported later is dropped."""
+        """Send waiting reports for at most so many seconds; later ones are dropped."""
         self.hurry()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(within)
 
     def hurry(self) -> None:
-        """Let the thread send what waits, and end."""
+        """Let the thread send waiting reports and end."""
         self._closing.set()
         self._queue.put(None)
 
@@ -151,8 +149,6 @@ class Reporter:
             for name, number in more.items():
                 self._counts[name] = self._counts.get(name, 0) + number
 
-    # The thread.
-
     def _send_on(self) -> None:
         unheard = 0
         due = 0.0
@@ -162,7 +158,7 @@ class Reporter:
             if not batch:
                 return
             due = time.monotonic() + self._every
-            answer = self._endpoint.post(_batched(batch)) if self._endpoint else Heard()
+            answer = self._endpoint.post(b'{"reports": [' + b", ".join(batch) + b"]}") if self._endpoint else Heard()
             unheard = unheard + 1 if isinstance(answer, Unheard) else 0
             match answer:
                 case Heard(refused):
@@ -180,7 +176,7 @@ class Reporter:
                     self._closing.wait(self._rest(unheard))
 
     def _gather(self, due: float) -> list[bytes]:
-        """The next batch, not before it is due unless it is full; empty when there will be none."""
+        """Return the next batch when it is due or full; empty: the reporter is closed."""
         batch: list[bytes] = []
         size = 0
         while len(batch) < self._batch and size < _LARGEST_BATCH:
@@ -202,43 +198,31 @@ class Reporter:
         return self._queue.get() if wait is None else self._queue.get(timeout=max(wait, 0.0))
 
     def _left(self) -> int:
-        """How many reports wait that nobody will send."""
+        """Return how many reports are left unsent."""
         left = 0
         while not self._queue.empty():
             left += self._queue.get_nowait() is not None
         return left
 
     def _rest(self, unheard: int) -> float:
-        """Seconds: one, doubled with each failure, by a random half at most shorter, so that workers spread."""
+        """Return the seconds of backoff: 1, doubled with each failure, less a random half, so that workers spread."""
         rest = min(self._longest_rest, 2.0 ** min(unheard - 1, 30))
-        return rest * random.uniform(0.5, 1.0)  # noqa: S311  # spreads retries, keeps no secret
+        return rest * random.uniform(0.5, 1.0)  # noqa: S311  # not cryptographic
 
     def _tell(self, why: str, unheard: int, *, waiting: int) -> None:
         if unheard in _LOGGED_AT:
             logger.warning(
-                "redrive.reasons.unheard tries=%d waiting=%d dropped=%d: %s",
-                unheard,
-                waiting,
-                self.counts.dropped,
-                why,
+                "redrive.reasons.unheard tries=%d waiting=%d dropped=%d: %s", unheard, waiting, self.counts.dropped, why
             )
 
 
 def _in_json(verdict: Verdict, names: Names, reason: Reason, at: float) -> bytes:
     said = {
-        "message_id": names.message_id,
-        "redrive_id": names.redrive_id,
-        "verdict": verdict,
-        "type": reason.type,
-        "message": reason.message,
-        "fingerprint": reason.fingerprint,
+        "message_id": names.message_id, "redrive_id": names.redrive_id, "verdict": verdict, "type": reason.type,
+        "message": reason.message, "fingerprint": reason.fingerprint,
         "at": datetime.fromtimestamp(at, UTC).isoformat(),
-    }
+    }  # fmt: skip
     return json.dumps({name: value for name, value in said.items() if value}, ensure_ascii=False).encode()
-
-
-def _batched(reports: list[bytes]) -> bytes:
-    return b'{"reports": [' + b", ".join(reports) + b"]}"
 
 
 _reporters: WeakSet[Reporter] = WeakSet()

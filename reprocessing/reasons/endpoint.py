@@ -1,4 +1,4 @@
-"""The endpoint that takes reports: one POST over HTTP, by the standard library alone."""
+"""Send reports to the service's endpoint, with the standard library."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from typing import Final
 from urllib.parse import urlsplit
 
 _LARGEST_ANSWER: Final = 1 << 16  # bytes
-#: The answers that speak against what was sent, not against the moment: sent again, it would get them again.
+#: Statuses that a repetition of the request would get again.
 _FOR_GOOD: Final = frozenset({400, 413, 422})
 
 
 class EndpointIsUnclear(ValueError):
-    """A reporter was given a URL or a token that it cannot use."""
+    """The URL or the token of a reporter is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """The endpoint took the reports, but for so many."""
+    """The endpoint accepted the reports, except for `refused` of them."""
 
     refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The endpoint will never take this batch."""
+    """The endpoint will never accept this batch."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unheard:
-    """The batch may be sent again later. It does no harm when it was heard after all: a repeat is one report."""
+    """Send the batch again later. If it was received, the repeats are recognised."""
 
     why: str
 
@@ -45,7 +45,7 @@ Answer = Heard | Rejected | Unheard
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where reports go. `timeout`: seconds that a connection, and each part of an answer, may take."""
+    """Where reports are sent. `timeout`: seconds for the connection, and for each part of an answer."""
 
     secure: bool
     host: str
@@ -55,10 +55,10 @@ class Endpoint:
     timeout: float
 
     def post(self, body: bytes) -> Answer:
-        """Send one batch. No redirect is followed: the token is for nobody else. Never raises."""
+        """Send one batch. Never raises, and follows no redirect, because the token is only for this endpoint."""
         try:
             return self._asked(body)
-        except Exception as error:  # noqa: BLE001  # no network, no name, no TLS, no HTTP: whatever it is, later
+        except Exception as error:  # noqa: BLE001  # any network error
             return Unheard(type(error).__name__)
 
     def _asked(self, body: bytes) -> Answer:
@@ -85,31 +85,20 @@ class Endpoint:
 
 
 def read(url: str, token: str, *, timeout: float) -> Endpoint:
-    """The endpoint of a URL.
-
-    Raises:
-        EndpointIsUnclear: it is no http or https URL of a host, or the token is none.
-    """
+    """Return the endpoint of a URL, or raise EndpointIsUnclear."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port, parts = None, None, urlsplit("")
-    if (
-        parts.scheme not in {"http", "https"}
-        or not host
-        or parts.username
-        or not url.isascii()
-        or not url.isprintable()
-    ):
+    is_plain = url.isascii() and url.isprintable() and not parts.username
+    if parts.scheme not in {"http", "https"} or not host or not is_plain:
         raise EndpointIsUnclear(
-            "The URL that reports go to is unclear. Give one like https://redrive.example.com/reports, without a "
-            "password in it, or an empty one to report nothing."
+            "The URL for reports is not valid. Use one like https://redrive.example.com/reports, without a password, "
+            "or an empty one to report nothing."
         )
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise EndpointIsUnclear(
-            "The token that reports go with is unclear. Give the one that was shown when it was made."
-        )
+        raise EndpointIsUnclear("The token for reports is not valid. Use the one that was shown when it was created.")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Endpoint(parts.scheme == "https", host, port, path, token, timeout)
 

@@ -1,4 +1,4 @@
-"""By which names a report calls a message."""
+"""The ids that name a message in a report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MARK: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:[1-9][0-
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The id that SQS gave a message, and the redrive id with its attempt, as the service put it on. One is enough."""
+    """SQS's id of a message, and its redrive id with the attempt. One is enough."""
 
     message_id: str | None = None
     redrive_id: str | None = None
@@ -22,10 +22,9 @@ class Names:
 
 
 def names_of(message: Mapping[str, Any], *, attribute: str = "RedriveId") -> Names:
-    """The names of a message as boto3 gives it.
+    """Return the names of a boto3 message; an attribute that is no redrive id is ignored.
 
-    The redrive id is there when it was asked for: receive with `MessageAttributeNames=["RedriveId"]`. An attribute of
-    that name that is none of the service's is left out: the message's id still names it.
+    Receive with `MessageAttributeNames=["RedriveId"]` to get the redrive id.
     """
     mark = (message.get("MessageAttributes") or {}).get(attribute) or {}
     message_id, redrive_id = message.get("MessageId"), mark.get("StringValue")

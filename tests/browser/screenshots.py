@@ -110,7 +110,7 @@ def picture(window: Window, name: str) -> None:
     size = file.stat().st_size
     say(f"{file.name}: {size / 1024:.0f} KiB")
     if size > LARGEST:
-        sys.exit(f"{file.name} has {size:,} bytes; {LARGEST:,} is the most. Show less on it.")
+        sys.exit(f"{file.name} has {size:,} bytes; {LARGEST:,the limit is }. Show less on it.")
 
 
 def work_for_people(stack: Stack) -> dict[str, str]:

@@ -53,7 +53,7 @@ DELIVERED = {"message_id": "sent", "verdict": "delivered", "at": "2026-03-01T08:
 
 def test_a_consumer_is_heard_and_hears_what_became_of_each_report(stock: Stock, token: str) -> None:
     answer = post(reports(DELIVERED, {**DELIVERED, "body": "x"}), token)
-    refused = [{"index": 1, "why": "it has fields that are not known: 'body'"}]
+    refused = [{"index": 1, "why": "it has unknown fields: 'body'"}]
     assert (answer.status_code, answer.json()) == (200, {"accepted": 1, "repeated": 0, "refused": refused})
     assert DeadLetter.objects.get().state == "delivered"
 
@@ -128,7 +128,7 @@ def test_other_methods_and_forms_are_refused(stock: Stock, token: str) -> None:
 def test_half_a_character_in_one_report_costs_no_other(stock: Stock, token: str) -> None:
     cut = {**DELIVERED, "verdict": "retrying", "message": "half of \ud83d"}
     assert post(reports(cut, {"\ud800": 1}, DELIVERED), token).json() == {
-        "accepted": 2, "repeated": 0, "refused": [{"index": 1, "why": "it has fields that are not known: '\\ud800'"}],
+        "accepted": 2, "repeated": 0, "refused": [{"index": 1, "why": "it has unknown fields: '\\ud800'"}],
     }  # fmt: skip
     assert Report.objects.get(verdict="retrying").message == "half of \ufffd"
     assert DeadLetter.objects.get().state == "delivered"

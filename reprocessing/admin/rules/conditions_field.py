@@ -42,7 +42,7 @@ class ConditionsField(forms.CharField):
         found = _list(str(super().clean(value)))
         if len(found) > CONDITIONS:
             raise forms.ValidationError(
-                f"These are {len(found):,} conditions; a rule has {CONDITIONS} at most. Make several rules of it."
+                f"These are {len(found):,} conditions; a rule has {CONDITIONS} at most. Split it into several rules."
             )
         for number, one in enumerate(found, 1):
             if not isinstance(one, str):

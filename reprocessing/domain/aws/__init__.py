@@ -1,1 +1,1 @@
-"""Domain of provisioning, IAM, alarms, metrics, native redrive, prices."""
+"""AWS: queues to provision, IAM policies, alarms, metrics and prices."""

@@ -1,8 +1,7 @@
-"""Alarms as they are wanted, and what an alarm that is there differs in. Named as CloudWatch names them.
+"""CloudWatch alarms as they are wanted, and how an existing alarm differs.
 
-The thresholds of the first two are those that teams know: any message in a dead-letter queue, and an age above five
-minutes, three minutes in a row, in the queue itself. The first counts visible and hidden messages together: a capture
-hides what it takes, and an alarm on the visible ones alone falls silent when it should ring.
+`messages-present` counts visible and in-flight messages together: a capture hides the messages that it receives, so an
+alarm on the visible messages alone would go silent.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from reprocessing.domain.aws.metric_names import Metric
 from reprocessing.domain.runs.forecast import in_words
 
 PREFIX: Final = "redrive"
-NOWHERE: Final = "nowhere"  #: the namespace of metrics that nobody tells
+NOWHERE: Final = "nowhere"  #: the namespace if no metrics are published
 _SQS: Final = "AWS/SQS"
 _MINUTE, _DAY = 60, 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One metric in CloudWatch, and how its values of a period become one."""
+    """One metric in CloudWatch; `stat`: how its values of a period are combined."""
 
     namespace: str
     name: str
@@ -36,12 +35,11 @@ class Alarm:
     """One alarm.
 
     Attributes:
-        of: what it is about: a dlq's name, or nothing.
-        means: what is the matter when it rings, and what to do; its description there.
-        streams: added up where they are several.
-        above: it rings above `threshold`; else below.
-        periods: of `period` seconds, in a row.
-        missing: what no data means: notBreaching, breaching or missing.
+        of: the DLQ that it is about; empty: another thing.
+        means: the description, with what to do.
+        streams: if there are several, their sum.
+        above: alarm above the threshold; else below.
+        missing: how missing data is treated: notBreaching, breaching or missing.
     """
 
     name: str
@@ -56,11 +54,11 @@ class Alarm:
 
     @property
     def is_of_sqs(self) -> bool:
-        """Whether it is on SQS's own metrics, which are where the queue is."""
-        return all(one.namespace == _SQS for one in self.streams)
+        """Return whether all its metrics are SQS's own, which exist in the queue's region."""
+        return all(metric.namespace == _SQS for metric in self.streams)
 
     def request(self, actions: tuple[str, ...] = ()) -> dict[str, Any]:
-        """What PutMetricAlarm takes. AWS: PutMetricAlarm."""
+        """Return the parameters of PutMetricAlarm."""
         comparison = "GreaterThanThreshold" if self.above else "LessThanThreshold"
         told: dict[str, Any] = {
             "AlarmName": self.name, "AlarmDescription": self.means, "ActionsEnabled": True,
@@ -68,18 +66,18 @@ class Alarm:
             "EvaluationPeriods": self.periods, "TreatMissingData": self.missing,
         }  # fmt: skip
         if len(self.streams) == 1:
-            return told | _plain(self.streams[0], self.period)
+            return told | _metric(self.streams[0]) | {"Statistic": self.streams[0].stat, "Period": self.period}
         return told | {"Metrics": [*_summed(self.streams, self.period)]}
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """There is no alarm of this name."""
+    """There is no alarm with this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """It is there, and other than wanted: what, as it is, as it is wanted."""
+    """A parameter of the alarm has another value."""
 
     what: str
     found: Any = field(hash=False)
@@ -90,20 +88,20 @@ Difference: TypeAlias = Missing | Differs
 
 
 def of_dlq(dlq: str, queue: str, origins: tuple[str, ...], *, namespace: str, retention: float) -> Iterator[Alarm]:
-    """The alarms of one dlq.
+    """Yield the alarms of one DLQ.
 
     Args:
-        dlq: its name here.
+        dlq: the DLQ's name in this service.
         queue: its name in SQS.
-        origins: names of the queues whose messages die into it.
+        origins: names of the source queues.
         namespace: of the service's own metrics.
-        retention: seconds for which the dlq keeps a message. CloudWatch has a dead message's age from its death on; a
-            standard queue drops it by its whole age (AWS: Setting-up dead-letter queue retention in Amazon SQS).
+        retention: seconds for which the DLQ keeps a message. In a standard DLQ it begins when a message is first sent,
+            while the metric's age begins when the message arrives in the DLQ.
     """
     sooner = "" if queue.endswith(".fifo") else ", sooner by as long as it lay in its queue before it died"
     yield Alarm(
         name=f"{PREFIX}-{dlq}-messages-present", of=dlq,
-        means=f"Messages are in {queue}, visible or hidden. Look at the desk, or run manage.py redrive_status {dlq}.",
+        means=f"Messages are in {queue}, visible or in flight. Run manage.py redrive_status {dlq}.",
         streams=(
             _of_queue("ApproximateNumberOfMessagesVisible", queue),
             _of_queue("ApproximateNumberOfMessagesNotVisible", queue),
@@ -117,60 +115,59 @@ def of_dlq(dlq: str, queue: str, origins: tuple[str, ...], *, namespace: str, re
         )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-{dlq}-messages-expire", of=dlq,
-        means=f"The oldest message of {queue} has used up 3/4 of its retention: SQS drops it within "
-        f"{in_words(retention / 4)}{sooner}, and what was not captured is lost. Capture: manage.py drain_dlq {dlq}, "
-        "a dry run.",
+        means=f"The oldest message of {queue} has used up 3/4 of its retention: SQS deletes it within "
+        f"{in_words(retention / 4)}{sooner}. A message that is not captured is then lost. Run: manage.py drain_dlq "
+        f"{dlq}, a dry run, which captures.",
         streams=(_of_queue("ApproximateAgeOfOldestMessage", queue),), threshold=round(retention * 0.75),
     )  # fmt: skip
     ours = (("Dlq", dlq),)
     yield Alarm(
         name=f"{PREFIX}-{dlq}-letters-expire", of=dlq,
-        means=f"SQS drops the first copy of an unfinished letter of {dlq} within a day: only PostgreSQL has it then.",
+        means=f"SQS deletes the first copy of an unfinished message of {dlq} within a day. PostgreSQL keeps it.",
         streams=(_own(metric_names.EXPIRY, ours, namespace, "Minimum"),), threshold=_DAY, above=False,
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-{dlq}-parked", of=dlq,
-        means=f"Letters of {dlq} were parked: they wait for a person, at the desk.",
+        means=f"Messages of {dlq} were parked: review them in the parking lot of the admin.",
         streams=(_own(metric_names.CAME_TO["parked"], ours, namespace, "Sum"),), threshold=0, period=5 * _MINUTE,
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-{dlq}-redrive-fails", of=dlq,
-        means=f"Letters of {dlq} fail again: its consumer is not mended, or not for these.",
+        means=f"Messages of {dlq} fail again after they were redriven: check the consumer's fix.",
         streams=(_own(metric_names.CAME_TO["failed"], ours, namespace, "Sum"),), threshold=20, period=5 * _MINUTE,
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-{dlq}-capture-trouble", of=dlq,
-        means=f"Captures of {dlq} fail, or AWS's own redrive of it: manage.py redrive_status {dlq} says why.",
+        means=f"Captures of {dlq} fail, or AWS's own redrive of it. Run manage.py redrive_status {dlq}.",
         streams=(_own(metric_names.TROUBLE, ours, namespace, "Minimum"),), threshold=0, periods=5,
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-{dlq}-letters-get-old", of=dlq,
-        means=f"An unfinished letter of {dlq} was sent more than a day ago: nothing of it moves. Run "
-        f"manage.py redrive_status {dlq}.",
+        means=f"An unfinished message of {dlq} was sent more than a day ago. Run manage.py redrive_status {dlq}.",
         streams=(_own(metric_names.OLDEST, ours, namespace, "Maximum"),), threshold=_DAY, period=5 * _MINUTE, periods=3,
     )  # fmt: skip
 
 
 def of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
-    """The alarms of one target, by its name."""
+    """Yield the alarms of one target."""
     yield Alarm(
-        name=f"{PREFIX}-{target}-breaker-open", means=f"The breaker of {target} is open: what is sent there fails.",
+        name=f"{PREFIX}-{target}-breaker-open", means=f"The circuit breaker of {target} is open: sending to it fails.",
         streams=(_own(metric_names.BREAKER, (("Target", target),), namespace, "Maximum"),), threshold=1, periods=3,
     )  # fmt: skip
 
 
 def of_service(*, namespace: str) -> Iterator[Alarm]:
-    """The alarms of the service itself. The first is its dead man's switch: whoever is dead tells nothing."""
+    """Yield the alarms of the service. The first also alarms without data, because a dead service publishes none."""
     yield Alarm(
         name=f"{PREFIX}-consumes-nothing",
-        means="No worker has taken a task for five minutes, or none tells: beat, the workers, PostgreSQL or Redis is "
-        "down. Run manage.py redrive_status, and read the runbook.",
+        means="No worker has consumed a task for 5 minutes, or no metrics arrive: beat, the workers, PostgreSQL or "
+        "Redis is down. Run manage.py redrive_status, and follow the runbook.",
         streams=(_own(metric_names.CONSUMED, (("Queue", "redrive-control"),), namespace, "Maximum"),), threshold=300,
         periods=3, missing="breaching",
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-everything-stopped",
-        means="Everything has been stopped for an hour. Is it forgotten? Run "
+        means="Everything has been stopped for an hour. To resume: "
         "manage.py resume_redrive --all --reason WHY --confirm.",
         streams=(_own(metric_names.HALTED, (), namespace, "Minimum"),), threshold=0, period=5 * _MINUTE, periods=12,
     )  # fmt: skip
@@ -184,12 +181,12 @@ def of_service(*, namespace: str) -> Iterator[Alarm]:
 def differences(
     wanted: Alarm, found: Mapping[str, Any] | None, actions: tuple[str, ...] = ()
 ) -> tuple[Difference, ...]:
-    """What an alarm that is there differs in; without `actions` it keeps those that it has.
+    """Return how an existing alarm differs.
 
     Args:
         wanted: the alarm.
-        found: of DescribeAlarms; None: there is none.
-        actions: ARNs of what it is to tell.
+        found: from DescribeAlarms; None: there is none.
+        actions: ARNs to notify; empty: the alarm keeps its own.
     """
     if found is None:
         return (Missing(),)
@@ -201,25 +198,21 @@ def differences(
     return tuple(
         Differs(name, found.get(name), value)
         for name, value in (told | absent).items()
-        if not _same(found.get(name), value)
+        if _plainly(found.get(name)) != _plainly(value)
     )
 
 
 def dimension(label: str) -> str:
-    """CloudWatch's name of a label's dimension."""
+    """Return the name of a label's dimension in CloudWatch."""
     return "".join(part.capitalize() for part in label.split("_"))
 
 
-def _same(found: Any, wanted: Any) -> bool:  # noqa: ANN401  # of whatever shape CloudWatch has it
-    return bool(_plainly(found) == _plainly(wanted))
-
-
-def _plainly(value: Any) -> Any:  # noqa: ANN401
-    """Without order where there is none, and nothing for what is empty."""
+def _plainly(value: Any) -> Any:  # noqa: ANN401  # CloudWatch's values
+    """Return a value that compares equal to others in another order, or with empty parts left out."""
     if isinstance(value, Mapping):
-        return {name: _plainly(one) for name, one in value.items() if one not in (None, [], "")}
+        return {name: _plainly(member) for name, member in value.items() if member not in (None, [], "")}
     if isinstance(value, list | tuple):
-        return sorted((_plainly(one) for one in value), key=repr) or None
+        return sorted((_plainly(member) for member in value), key=repr) or None
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -227,27 +220,20 @@ def _of_queue(name: str, queue: str) -> Stream:
     return Stream(_SQS, name, (("QueueName", queue),), "Maximum")
 
 
-def _own(one: Metric, dimensions: tuple[tuple[str, str], ...], namespace: str, stat: str) -> Stream:
-    if not one.cloudwatch:
-        raise ValueError(f"{one.name} is not told to CloudWatch.")
-    return Stream(namespace, one.cloudwatch, dimensions, stat)
+def _own(metric: Metric, dimensions: tuple[tuple[str, str], ...], namespace: str, stat: str) -> Stream:
+    if not metric.cloudwatch:
+        raise ValueError(f"{metric.name} is not told to CloudWatch.")
+    return Stream(namespace, metric.cloudwatch, dimensions, stat)
 
 
-def _plain(one: Stream, period: int) -> dict[str, Any]:
-    return {
-        "Namespace": one.namespace, "MetricName": one.name, "Dimensions": _dimensions(one), "Statistic": one.stat,
-        "Period": period,
-    }  # fmt: skip
+def _metric(stream: Stream) -> dict[str, Any]:
+    dimensions = [{"Name": name, "Value": value} for name, value in stream.dimensions]
+    return {"Namespace": stream.namespace, "MetricName": stream.name, "Dimensions": dimensions}
 
 
 def _summed(streams: tuple[Stream, ...], period: int) -> Iterator[dict[str, Any]]:
-    for number, one in enumerate(streams):
-        metric_ = {"Namespace": one.namespace, "MetricName": one.name, "Dimensions": _dimensions(one)}
-        stat = {"Metric": metric_, "Period": period, "Stat": one.stat}
+    for number, stream in enumerate(streams):
+        stat = {"Metric": _metric(stream), "Period": period, "Stat": stream.stat}
         yield {"Id": f"m{number}", "MetricStat": stat, "ReturnData": False}
     expression = " + ".join(f"FILL(m{number}, 0)" for number in range(len(streams)))
     yield {"Id": "sum", "Expression": expression, "Label": "visible and hidden", "ReturnData": True}
-
-
-def _dimensions(one: Stream) -> list[dict[str, str]]:
-    return [{"Name": name, "Value": value} for name, value in one.dimensions]

@@ -1,7 +1,7 @@
-"""The golden rule of queues: what their metrics say of whoever consumes them.
+"""Interpret the metrics of a queue: do its consumers keep up?
 
-An age of the oldest message that grows: consumers fall behind. Messages in flight that grow: they work, and take too
-long, or crash. As much received as was sent, and less deleted: they fail. What has too few values is unknown.
+A growing age of the oldest message: they are behind. Growing messages in flight: they are slow, or crash. All that was
+sent was received, but less was deleted: they fail. Too few values: unknown.
 """
 
 from __future__ import annotations
@@ -12,24 +12,21 @@ from itertools import pairwise
 from statistics import median
 from typing import Final, TypeAlias
 
-#: Values that a trend takes; it is told from the first third of them to the last.
+#: Least values of a trend, which compares the first third with the last.
 LEAST: Final = 6
-#: By how much, and by what share of what it was, something has to rise to be called growing.
+#: Least rise of the age in seconds, of messages in flight, and as a share of the earlier value.
 _AGE_RISE, _FLIGHT_RISE, _SHARE = 60.0, 10.0, 0.25
-#: Of all steps that go up or down, the share that has to go up: what swings is not growing.
+#: Least share of upward steps among all changes: a value that swings does not grow.
 _UPWARD: Final = 0.75
-#: The share of what was sent that may be missing among what was deleted: metrics come late.
+#: Share of the sent messages that may be missing among the deleted ones, because metrics are late.
 _MISSING: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """What CloudWatch has of a queue, in periods of one length, the oldest first.
+    """CloudWatch's values of a queue in periods of one length, the oldest first.
 
-    Attributes:
-        age: seconds of the oldest message, the most of each period.
-        in_flight: messages, the most of each period.
-        sent, received, deleted: messages, the sum of each period.
+    `age`: maximum seconds of the oldest message; `in_flight`: maximum messages; the others: sums of messages.
     """
 
     age: Sequence[float] = ()
@@ -41,12 +38,12 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Consumers keep up with it, as far as the metrics tell."""
+    """The consumers keep up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """The oldest message gets older: seconds before, seconds now."""
+    """The age of the oldest message in seconds grows."""
 
     before: float
     now: float
@@ -54,7 +51,7 @@ class Behind:
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """More and more messages are in flight: so many before, so many now."""
+    """The number of messages in flight grows."""
 
     before: float
     now: float
@@ -62,7 +59,7 @@ class Slow:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """All that was sent was received, and less of it deleted."""
+    """All that was sent was received, but less was deleted."""
 
     sent: float
     received: float
@@ -71,7 +68,7 @@ class Failing:
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """The metrics are too few to tell."""
+    """There are too few values."""
 
     why: str
 
@@ -80,7 +77,7 @@ Vital: TypeAlias = Keeping | Behind | Slow | Failing | Untold
 
 
 def vitals(of: Series) -> tuple[Vital, ...]:
-    """What a queue's metrics say: everything that is not well, else that it is, or that nothing is known."""
+    """Return all problems that a queue's metrics show; else that there is none, or that it is not known."""
     found: list[Vital] = []
     if (rise := _rise(of.age, _AGE_RISE)) is not None:
         found.append(Behind(*rise))
@@ -93,12 +90,11 @@ def vitals(of: Series) -> tuple[Vital, ...]:
     few = [name for name, values in (("age", of.age), ("messages in flight", of.in_flight)) if len(values) < LEAST]
     if few or not of.received:
         missing = " and ".join(few) or "receives"
-        return (Untold(f"CloudWatch has too few values of its {missing}: nobody has used it of late"),)
+        return (Untold(f"CloudWatch has too few values of its {missing}: it was not used lately"),)
     return (Keeping(),)
 
 
 def _rise(values: Sequence[float], least: float) -> tuple[float, float] | None:
-    """What it was and what it is, where it grows."""
     if len(values) < LEAST:
         return None
     third = len(values) // 3
@@ -110,7 +106,7 @@ def _rise(values: Sequence[float], least: float) -> tuple[float, float] | None:
 
 
 def _failing(of: Series) -> Failing | None:
-    """What is in flight may be deleted yet; where nothing was sent, whoever receives and deletes nothing fails."""
+    """Messages in flight may still be deleted. If nothing was sent, receiving without any deletion is a failure."""
     sent, received, deleted = sum(of.sent), sum(of.received), sum(of.deleted)
     open_yet = of.in_flight[-1] if of.in_flight else 0.0
     due = sent or (received if not deleted else 0.0)

@@ -1,7 +1,4 @@
-"""Which calls of AWS the service makes, what for, and the IAM policies that allow those and no others.
-
-AWS: Service Authorization Reference, for the actions, what they are about, and their conditions.
-"""
+"""The AWS API calls of the service, and the IAM policies that allow exactly these calls."""
 
 from __future__ import annotations
 
@@ -13,13 +10,13 @@ from typing import Any, Final
 
 from reprocessing.domain.message.arn import read
 
-#: Under which every assumed session stands in CloudTrail, and which a trust policy may ask for.
+#: The session name of assumed roles, as CloudTrail shows it and a trust policy may require it.
 SESSION: Final = "redrive"
 ALL: Final = "*"
 
 
 class Purpose(Enum):
-    """What a right is for, as a statement's id says it."""
+    """What a permission is for; the value is the id of its statement."""
 
     WATCH = "LookAtTheDlqs"
     TAKE = "TakeMessagesOutOfTheDlqs"
@@ -51,8 +48,7 @@ class Purpose(Enum):
     DEAD_TASKS = "CountTheServicesDeadTasks"
 
 
-#: The calls, as boto3 names them. Some AWS makes in our name: those of KMS for SQS, and what a move of messages takes
-#: (AWS: SQS Developer Guide, permissions for a dead-letter queue redrive).
+#: The calls, as boto3 names them. AWS makes those of KMS, and some of NATIVE, in our name (SQS Developer Guide).
 CALLS: Final[Mapping[Purpose, tuple[str, ...]]] = {
     Purpose.WATCH: ("sqs:GetQueueAttributes", "sqs:ListDeadLetterSourceQueues", "sqs:ListMessageMoveTasks"),
     Purpose.TAKE: ("sqs:ReceiveMessage", "sqs:DeleteMessageBatch", "sqs:ChangeMessageVisibilityBatch"),
@@ -93,16 +89,13 @@ CALLS: Final[Mapping[Purpose, tuple[str, ...]]] = {
     Purpose.DEAD_TASKS: ("sqs:GetQueueAttributes",),
 }  # fmt: skip
 
-#: What IAM calls a call that it does not call by its own name.
+#: Calls whose IAM action has another name.
 _ACTIONS: Final = {
-    "sqs:SendMessageBatch": "sqs:SendMessage",
-    "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
-    "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
-    "lambda:Invoke": "lambda:InvokeFunction",
-    "sns:PublishBatch": "sns:Publish",
-    "s3:HeadObject": "s3:GetObject",
-}
-#: What takes something, or makes something happen: not in the mode observe.
+    "sqs:SendMessageBatch": "sqs:SendMessage", "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
+    "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility", "lambda:Invoke": "lambda:InvokeFunction",
+    "sns:PublishBatch": "sns:Publish", "s3:HeadObject": "s3:GetObject",
+}  # fmt: skip
+#: Purposes that change something: not allowed in mode `observe`.
 _ACTS: Final = frozenset({
     Purpose.TAKE, Purpose.SEND, Purpose.PARK, Purpose.INVOKE, Purpose.PUBLISH, Purpose.PUT, Purpose.OBJECTS,
     Purpose.BUCKETS,
@@ -111,13 +104,13 @@ _ACTS: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Something of AWS that is used.
+    """One use of an AWS resource.
 
     Attributes:
-        arn: what; of a key also an alias' ARN; `*` where IAM knows nothing narrower.
-        role: the ARN of the role under which it is used; empty: the service's own.
-        within: what a condition narrows it down to: a region; of metrics their namespace.
-        acting: whether it is only used where letters are taken or sent.
+        arn: the resource; for a key also its alias; `*` if IAM has nothing narrower.
+        role: the ARN of the assumed role; empty: the service's own.
+        within: the value of the condition: a region, or the namespace of metrics.
+        acting: used only when messages are captured or sent.
     """
 
     purpose: Purpose
@@ -128,51 +121,48 @@ class Use:
 
 
 def action(call: str) -> str:
-    """The action that IAM asks for where this call is made: `sqs:SendMessageBatch` takes `sqs:SendMessage`."""
+    """Return the IAM action of a call: sqs:SendMessageBatch needs sqs:SendMessage."""
     return _ACTIONS.get(call, call)
 
 
 def policies(uses: Iterable[Use], *, acts: bool) -> dict[str, dict[str, Any]]:
-    """The policy of each role, by its ARN; of the service's own under the empty text, always there.
+    """Return the policy of each role by its ARN; that of the service's own role has the key "".
 
     Args:
-        uses: what is used, perhaps some of it twice.
-        acts: whether letters may be taken and sent; else dlqs are only observed.
+        uses: may contain duplicates.
+        acts: messages may be captured and sent; else DLQs are only observed.
     """
-    wanted = {one for one in uses if acts or not (one.acting or one.purpose in _ACTS)}
-    used = sorted(wanted, key=lambda one: (one.role, one.within, one.arn))
-    roles = sorted({one.role for one in used} - {""})
+    wanted = {use for use in uses if acts or not (use.acting or use.purpose in _ACTS)}
+    used = sorted(wanted, key=lambda use: (use.role, use.within, use.arn))
+    roles = sorted({use.role for use in used} - {""})
     used += [Use(Purpose.ASSUME, role) for role in roles]
     return {
-        role: {"Version": "2012-10-17", "Statement": list(_statements([one for one in used if one.role == role]))}
+        role: {"Version": "2012-10-17", "Statement": list(_statements([use for use in used if use.role == role]))}
         for role in ("", *roles)
     }
 
 
 def trust(service: str) -> dict[str, Any]:
-    """The trust policy of a role that the service's role, of this ARN, assumes."""
+    """Return the trust policy of a role that the service's role (this ARN) assumes."""
     return {
         "Version": "2012-10-17",
         "Statement": [
             {
-                "Sid": "LetTheServiceAssumeThisRole",
-                "Effect": "Allow",
-                "Principal": {"AWS": service},
-                "Action": "sts:AssumeRole",
-                "Condition": {"StringEquals": {"sts:RoleSessionName": SESSION}},
+                "Sid": "LetTheServiceAssumeThisRole", "Effect": "Allow", "Principal": {"AWS": service},
+                "Action": "sts:AssumeRole", "Condition": {"StringEquals": {"sts:RoleSessionName": SESSION}},
             }
         ],
-    }
+    }  # fmt: skip
 
 
 def _statements(used: list[Use]) -> Iterator[dict[str, Any]]:
-    """One a purpose and condition, in the order of the purposes; ids are told apart by numbers."""
+    """Yield one statement for each purpose and condition; further statements of a purpose are numbered."""
     for purpose in Purpose:
         groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
-        for one in used:
-            if one.purpose is purpose:
-                condition = _condition(one)
-                groups.setdefault(repr(condition), (condition, []))[1].append(_resource(one))
+        for use in used:
+            if use.purpose is purpose:
+                condition = _condition(use)
+                groups.setdefault(repr(condition), (condition, []))[1].append(_resource(use))
         for number, (condition, resources) in enumerate(groups.values(), 1):
             yield {
                 "Sid": purpose.value + (str(number) if number > 1 else ""),
@@ -183,40 +173,40 @@ def _statements(used: list[Use]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _condition(one: Use) -> dict[str, Any]:
-    match one.purpose:
+def _condition(use: Use) -> dict[str, Any]:
+    match use.purpose:
         case Purpose.DECRYPT | Purpose.ENCRYPT:
-            via = {"StringEquals": {"kms:ViaService": f"sqs.{one.within}.amazonaws.com"}}
-            alias = one.arn.rpartition(":")[2]
+            via = {"StringEquals": {"kms:ViaService": f"sqs.{use.within}.amazonaws.com"}}
+            alias = use.arn.rpartition(":")[2]
             if not alias.startswith("alias/"):
                 return via
             return {**via, "ForAnyValue:StringEquals": {"kms:ResourceAliases": alias}}
         case Purpose.METRICS:
-            return {"StringEquals": {"cloudwatch:namespace": one.within}}
-        case _ if one.arn == ALL:
-            return {"StringEquals": {"aws:RequestedRegion": one.within}}
+            return {"StringEquals": {"cloudwatch:namespace": use.within}}
+        case _ if use.arn == ALL:
+            return {"StringEquals": {"aws:RequestedRegion": use.within}}
         case _:
             return {}
 
 
-def _resource(one: Use) -> str:
-    """What IAM is told that it is about: a key by its id, for it knows no alias; of a bus its account's rules."""
-    match one.purpose:
+def _resource(use: Use) -> str:
+    """Return the resource of the statement: IAM knows keys by id, not by alias, and rules not by their bus."""
+    match use.purpose:
         case Purpose.DECRYPT | Purpose.ENCRYPT:
-            return re.sub(r":alias/.*", ":key/*", one.arn)
+            return re.sub(r":alias/.*", ":key/*", use.arn)
         case Purpose.RULES:
-            # AWS does not say for which rule it asks when those of a bus are listed.
-            return re.sub(r":event-bus/.*", ":rule/*", one.arn)
+            # IAM does not name the rule when the rules of a bus are listed.
+            return re.sub(r":event-bus/.*", ":rule/*", use.arn)
         case Purpose.OBJECTS:
-            return f"{one.arn}/*"
+            return f"{use.arn}/*"
         case _:
-            return one.arn
+            return use.arn
 
 
 def key_of(queue: str, key: str) -> str | None:
-    """The ARN of the key that encrypts the queue with this ARN, or of its alias; None: it takes no right.
+    """Return the ARN of the KMS key, or alias, that encrypts a queue; None: no permission is needed.
 
-    The policy of AWS's own key, alias/aws/sqs, lets everybody in its account use it through SQS.
+    AWS's own key, alias/aws/sqs, may be used by everybody in its account.
     """
     found = read(queue)
     if found is None or key.endswith("alias/aws/sqs"):

@@ -1,7 +1,6 @@
-"""What the service measures: the names under which Prometheus, CloudWatch, alarms and the dashboard know it.
+"""The names of all metrics in Prometheus and CloudWatch.
 
-A name that is not here is nowhere. The first three names in CloudWatch are those that teams know from redrive functions
-of their own: RedriveSuccess, RedriveFailure, MessageMovedToParkingLot.
+RedriveSuccess, RedriveFailure and MessageMovedToParkingLot are names that many redrive functions use.
 """
 
 from __future__ import annotations
@@ -12,22 +11,21 @@ from typing import Final
 
 
 class Kind(StrEnum):
-    """How a metric's values go on."""
+    """The type of a metric."""
 
-    COUNTER = "counter"  # only upwards, over all processes and restarts
+    COUNTER = "counter"  # survives restarts, and adds up all processes
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One thing that is measured.
+    """One metric.
 
     Attributes:
-        name: Prometheus's, without the endings that counters and histograms get.
-        labels: what tells its samples apart.
-        cloudwatch: its name there; empty: it is not told there. The dimension is Dlq, or Target.
-        unit: CloudWatch's.
+        name: in Prometheus, without the suffixes of counters and histograms.
+        cloudwatch: in CloudWatch; empty: not published there.
+        unit: in CloudWatch.
     """
 
     name: str
@@ -39,7 +37,7 @@ class Metric:
 
     @property
     def exposed(self) -> tuple[str, ...]:
-        """The names of its samples, as Prometheus stores them."""
+        """Return the names of its samples, as Prometheus stores them."""
         match self.kind:
             case Kind.COUNTER:
                 return (f"{self.name}_total",)
@@ -51,7 +49,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One value. `part` of a histogram: the upper bound of a bucket in seconds, `+Inf`, or `sum`; else empty."""
+    """One value; `part` of a histogram: a bucket's upper bound in seconds, `+Inf` or `sum`."""
 
     metric: Metric
     labels: tuple[str, ...]
@@ -61,61 +59,67 @@ class Sample:
 
 _DLQ, _TARGET = ("dlq",), ("target", "rate_class")
 
-#: Of a letter's life, by what it came to (as `redrive_flow` has it).
+#: What happens to letters, by the column of `redrive_flow`.
 CAME_TO: Final = {
-    "captured": Metric("redrive_captured", Kind.COUNTER, "Letters captured from a dlq.", _DLQ, "LettersCaptured"),
-    "delivered": Metric("redrive_success", Kind.COUNTER, "Letters delivered.", _DLQ, "RedriveSuccess"),
+    "captured": Metric("redrive_captured", Kind.COUNTER, "Messages captured from a DLQ.", _DLQ, "LettersCaptured"),
+    "delivered": Metric("redrive_success", Kind.COUNTER, "Messages delivered.", _DLQ, "RedriveSuccess"),
     "failed": Metric("redrive_failure", Kind.COUNTER, "Attempts that failed.", _DLQ, "RedriveFailure"),
-    "parked": Metric("redrive_parked", Kind.COUNTER, "Letters parked.", _DLQ, "MessageMovedToParkingLot"),
-    "duplicate": Metric("redrive_duplicates", Kind.COUNTER, "Duplicates of delivered ones.", _DLQ, "Duplicates"),
-    "discarded": Metric("redrive_discarded", Kind.COUNTER, "Letters discarded.", _DLQ, "LettersDiscarded"),
+    "parked": Metric("redrive_parked", Kind.COUNTER, "Messages parked.", _DLQ, "MessageMovedToParkingLot"),
+    "duplicate": Metric("redrive_duplicates", Kind.COUNTER, "Duplicates of delivered messages.", _DLQ, "Duplicates"),
+    "discarded": Metric("redrive_discarded", Kind.COUNTER, "Messages discarded.", _DLQ, "LettersDiscarded"),
 }
 
 VISIBLE: Final = Metric(
     "redrive_dlq_visible_messages", Kind.GAUGE, "Visible messages, when SQS was last asked.", _DLQ, "VisibleMessages"
 )
 IN_FLIGHT: Final = Metric(
-    "redrive_dlq_messages_in_flight", Kind.GAUGE, "Messages in flight, ours among them.", _DLQ, "MessagesInFlight"
+    "redrive_dlq_messages_in_flight",
+    Kind.GAUGE,
+    "Messages in flight, captured ones included.",
+    _DLQ,
+    "MessagesInFlight",
 )
-LETTERS: Final = Metric("redrive_letters", Kind.GAUGE, "Letters in a state.", ("dlq", "state", "reason"))
+LETTERS: Final = Metric("redrive_letters", Kind.GAUGE, "Messages by state and reason.", ("dlq", "state", "reason"))
 UNFINISHED: Final = Metric(
-    "redrive_unfinished_letters", Kind.GAUGE, "Letters captured and not finished.", _DLQ, "UnfinishedLetters"
+    "redrive_unfinished_letters", Kind.GAUGE, "Messages captured and not finished.", _DLQ, "UnfinishedLetters"
 )
-PARKED: Final = Metric("redrive_parked_letters", Kind.GAUGE, "Letters that wait for people.", _DLQ, "ParkedLetters")
+PARKED: Final = Metric("redrive_parked_letters", Kind.GAUGE, "Messages in the parking lot.", _DLQ, "ParkedLetters")
 OLDEST: Final = Metric(
-    "redrive_oldest_letter_age_seconds", Kind.GAUGE, "Since the oldest unfinished letter was first sent.", _DLQ,
+    "redrive_oldest_letter_age_seconds", Kind.GAUGE, "Age of the oldest unfinished message.", _DLQ,
     "OldestLetterAge", "Seconds",
 )  # fmt: skip
 EXPIRY: Final = Metric(
-    "redrive_time_to_expiry_seconds", Kind.GAUGE, "Until SQS drops the first copy of an unfinished letter.", _DLQ,
+    "redrive_time_to_expiry_seconds", Kind.GAUGE, "Time until SQS deletes an unfinished message's first copy.", _DLQ,
     "TimeToExpiry", "Seconds",
 )  # fmt: skip
-STOPPED: Final = Metric("redrive_dlq_stopped", Kind.GAUGE, "1: nothing of the dlq is sent.", _DLQ, "Stopped")
+STOPPED: Final = Metric("redrive_dlq_stopped", Kind.GAUGE, "1: sending is stopped for the DLQ.", _DLQ, "Stopped")
 TROUBLE: Final = Metric(
-    "redrive_dlq_trouble", Kind.GAUGE, "1: its last capture, or AWS's redrive, failed.", _DLQ, "CaptureTrouble"
+    "redrive_dlq_trouble", Kind.GAUGE, "1: the last capture, or AWS's redrive, failed.", _DLQ, "CaptureTrouble"
 )
 
 BREAKER: Final = Metric(
     "redrive_breaker_state", Kind.GAUGE, "0: closed, 1: half open, 2: open.", _TARGET, "BreakerState", "None"
 )
 ALLOWED: Final = Metric(
-    "redrive_allowed_rate", Kind.GAUGE, "Letters a second that may go now; +Inf: no limit.", _TARGET,
+    "redrive_allowed_rate", Kind.GAUGE, "Messages a second that may be sent now; +Inf: no limit.", _TARGET,
     "AllowedRate", "Count/Second",
 )  # fmt: skip
 UNSETTLED: Final = Metric(
-    "redrive_unsettled_letters", Kind.GAUGE, "Letters sent whose outcome is open.", ("target",), "UnsettledLetters"
+    "redrive_unsettled_letters",
+    Kind.GAUGE,
+    "Messages sent whose outcome is not known yet.",
+    ("target",),
+    "UnsettledLetters",
 )
-ATTEMPTS: Final = Metric(
-    "redrive_attempts", Kind.COUNTER, "Letters sent, or tried to: its rate is the used rate.", ("target",), "Attempts"
-)
+ATTEMPTS: Final = Metric("redrive_attempts", Kind.COUNTER, "Attempts to send messages.", ("target",), "Attempts")
 
-CAPTURES: Final = Metric("redrive_capture_seconds", Kind.HISTOGRAM, "How long turns at a dlq took.", _DLQ)
+CAPTURES: Final = Metric("redrive_capture_seconds", Kind.HISTOGRAM, "Duration of captures.", _DLQ)
 CAPTURE_ERRORS: Final = Metric(
-    "redrive_capture_errors", Kind.COUNTER, "Turns at a dlq that ended with an error.", _DLQ, "CaptureErrors"
+    "redrive_capture_errors", Kind.COUNTER, "Captures that ended with an error.", _DLQ, "CaptureErrors"
 )
-SLICES: Final = Metric("redrive_slice_seconds", Kind.HISTOGRAM, "How long turns at due lanes took.")
+SLICES: Final = Metric("redrive_slice_seconds", Kind.HISTOGRAM, "Duration of slices, in which due messages are sent.")
 SLICE_ERRORS: Final = Metric(
-    "redrive_slice_errors", Kind.COUNTER, "Turns at due lanes that ended with an error.", (), "SliceErrors"
+    "redrive_slice_errors", Kind.COUNTER, "Slices that ended with an error.", (), "SliceErrors"
 )
 THROTTLES: Final = Metric("redrive_throttles", Kind.COUNTER, "Requests that AWS throttled.", ("service",), "Throttles")
 
@@ -125,7 +129,7 @@ CONSUMED: Final = Metric(
 )  # fmt: skip
 HALTED: Final = Metric("redrive_stopped", Kind.GAUGE, "1: everything is stopped.", (), "EverythingStopped")
 
-#: All of them.
+#: All metrics.
 METRICS: Final = (
     *CAME_TO.values(),
     VISIBLE, IN_FLIGHT, LETTERS, UNFINISHED, PARKED, OLDEST, EXPIRY, STOPPED, TROUBLE,
@@ -133,11 +137,11 @@ METRICS: Final = (
     CAPTURES, CAPTURE_ERRORS, SLICES, SLICE_ERRORS, THROTTLES, CONSUMED, HALTED,
 )  # fmt: skip
 
-#: Upper bounds of the buckets of how long turns take, in seconds: a slice is 5 s long, a capture up to 150.
+#: Upper bounds of the buckets in seconds. A slice takes 5 s, a capture up to 150 s.
 BOUNDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0)
 
 
 def spent(seconds: float) -> dict[str, float]:
-    """What a turn of so many seconds adds to each part of its histogram."""
+    """Return what one turn of this duration adds to each part of its histogram."""
     parts = {f"{bound:g}": 1.0 for bound in BOUNDS if seconds <= bound}
     return {**parts, "+Inf": 1.0, "sum": seconds}

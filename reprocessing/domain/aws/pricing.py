@@ -1,15 +1,12 @@
-"""What SQS charges: for a drain, for AWS's own redrive, and for waiting.
+"""What SQS charges for a drain, for AWS's native redrive, and for polling.
 
-AWS charges for requests (https://aws.amazon.com/sqs/pricing/): each API call is one, whatever it brings, and one whose
-payload is larger is one for every 64 KiB of it, begun ones included. A batch of ten is one call. So with n messages of
-B bytes in k calls, whose bytes are b_1 + … + b_k = B,
+Each API call is one request, and one more for every further 64 KiB of its payload, even if begun
+(https://aws.amazon.com/sqs/pricing/). So n messages of B bytes in k calls are charged as c requests, with U = 64 KiB:
 
-    charged = sum of max(1, ceil(b_i / U)), U = 64 KiB,   and so   max(k, ceil(B / U)) <= charged <= k + floor(B / U),
+    max(k, ceil(B / U)) <= c <= k + floor(B / U)
 
-since ceil(x) <= floor(x) + 1 and floors add up to no more than the floor of the sum. How many calls k is not known
-before: ten messages at most go into one, and a mebibyte, and letters of one lane go one after another. The bounds are
-told, not a guess between them. Neither the free tier, nor what AWS takes off for billions, nor transfer is reckoned
-with.
+The number of calls is not known before, so the results are bounds. Free tier, volume discounts and data transfer are
+not included.
 """
 
 from __future__ import annotations
@@ -17,17 +14,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-#: Bytes that are charged as one request.
+#: Bytes of one charged request.
 UNIT: Final = 65_536
-#: Messages, and bytes, of one call at most.
+#: Most messages, and bytes, of one call.
 BATCH: Final = 10
 LARGEST: Final = 1_048_576
-#: US dollars for a million requests in us-east-1, as pages that quote AWS's list had them in June 2026.
+#: US dollars for a million requests in us-east-1, June 2026.
 STANDARD: Final = 0.40
 FIFO: Final = 0.50
-#: Bytes that a letter gains on its way back, at the most: ids, names and types of the attributes that are added.
+#: Most bytes of the attributes that are added to a letter.
 MARKS: Final = 1_024
-#: Receives of each receiver that have to bring nothing before a dlq has run dry.
+#: Empty receives of each receiver after which a DLQ has run dry.
 SILENCE: Final = 3
 DAY: Final = 86_400.0
 _MILLION: Final = 1e6
@@ -41,13 +38,13 @@ class Prices:
     fifo: float = FIFO
 
     def of(self, *, fifo: bool) -> float:
-        """A request's, in US dollars."""
+        """Return the US dollars of one request."""
         return (self.fifo if fifo else self.standard) / _MILLION
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Charged requests, from the least to the most, and US dollars alike."""
+    """The least and the most requests, and their US dollars."""
 
     least: int = 0
     most: int = 0
@@ -62,17 +59,17 @@ class Cost:
 
     @classmethod
     def of(cls, least: int, most: int, *, each: float) -> Cost:
-        """So many requests at this price."""
+        """Return the cost of requests at this price."""
         return cls(least, most, least * each, most * each)
 
 
 def charged(size: int) -> int:
-    """What one call is charged as that carries so many bytes."""
+    """Return how many requests one call with so many bytes is charged as."""
     return max(1, -(-size // UNIT))
 
 
 def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
-    """Charged requests that carry messages of so many bytes in all; `one_by_one` of them each in another call."""
+    """Return the least and the most requests for these messages; `one_by_one` of them are in separate calls."""
     if not messages:
         return 0, 0
     least = max(-(-messages // BATCH), -(-size // LARGEST), one_by_one)
@@ -80,24 +77,21 @@ def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
 
 
 def sends(letters: int, size: int, *, longest: int, each: float) -> Cost:
-    """Sending letters once each, of so many bytes in all; the longest lane's go one after another.
-
-    The most: every letter in a call of its own, with all that is added on its way back.
-    """
+    """Return the cost of sending letters once. `longest`: letters of the longest lane, sent in separate calls."""
     least, _ = _calls(letters, size, one_by_one=longest)
     _, most = _calls(letters, size + letters * MARKS, one_by_one=longest)
     return Cost.of(least, most, each=each)
 
 
 def deletes(copies: int, *, each: float) -> Cost:
-    """Deleting so many copies; a call for each at the most."""
+    """Return the cost of deleting so many copies."""
     return Cost.of(-(-copies // BATCH), copies, each=each)
 
 
 def receives(messages: int, size: int, *, receivers: int, each: float) -> Cost:
-    """Capturing a dlq until it has run dry: its depth, its messages, and silence.
+    """Return the cost of capturing a DLQ until it has run dry.
 
-    The most: every receive brings one message, and each receiver's silence is broken by the last of them but one.
+    At most, each receive returns one message, and the second last silent receive of each receiver starts a new count.
     """
     least, most = _calls(messages, size, one_by_one=0)
     silence = SILENCE * receivers
@@ -105,23 +99,19 @@ def receives(messages: int, size: int, *, receivers: int, each: float) -> Cost:
 
 
 def native(messages: int, *, each: float) -> Cost:
-    """AWS's own redrive: it says only that requests are charged; each message is received, sent and deleted.
-
-    Its batches are its own. The least: tens of everything; the most: three requests for each message.
-    """
+    """Return the cost of AWS's native redrive, in batches of 1 to 10: each message is received, sent and deleted."""
     return Cost.of(1 + 3 * -(-messages // BATCH), 1 + 3 * messages, each=each)
 
 
 @dataclass(frozen=True, slots=True)
 class Polling:
-    """What is asked of SQS while nothing dies.
+    """The load while no message fails.
 
     Attributes:
-        turns: of all dlqs, a second: what each one's schedule says.
+        turns: polls of all DLQs, a second.
         ticks: of beat, a second.
-        a_task: dlqs that one task sees to, at the most.
-        queues: the service's own; each has one receive under way for every `long_poll` seconds at least.
-        workers: that consume all of them.
+        a_task: most DLQs of one task.
+        queues: of the service itself, each long-polled by each of the `workers`.
     """
 
     turns: float
@@ -134,23 +124,21 @@ class Polling:
 
     @property
     def requests(self) -> float:
-        """A second: a question for the depth each turn; and a send, a receive and a delete for each task.
+        """Return the requests a second: one for each turn, three (send, receive, delete) for each task, and long polls.
 
-        Turns that come due with one tick share a task where it takes them, so tasks of turns are no more than the
-        ticks, and where a tick brings more than one task takes, than turns / a_task. Receives that bring a task do not
-        last a long poll; those that bring nothing do.
+        Turns that are due at the same tick share a task.
         """
         tasks = self.ticks + self.sweeps + min(self.turns, max(self.ticks, self.turns / self.a_task))
         return self.turns + 3 * tasks + self.workers * self.queues / self.long_poll
 
     def a_day(self, *, each: float) -> Cost:
-        """All of them are charged as one request each."""
+        """Return the cost of a day."""
         n = round(self.requests * DAY)
         return Cost.of(n, n, each=each)
 
 
 def in_words(cost: Cost) -> str:
-    """So many requests, for so much."""
+    """Return the cost in words."""
     if cost.least == cost.most:
         requests = "1 AWS request" if cost.least == 1 else f"{cost.least:,} AWS requests"
         return f"{requests}, {_dollars(cost.least_price)}"

@@ -1,4 +1,4 @@
-"""What a queue that is there lacks of what is wanted of it. What is there is never weakened."""
+"""Compare an existing queue with the wanted one. Nothing that exists is weakened."""
 
 from __future__ import annotations
 
@@ -28,28 +28,24 @@ from reprocessing.domain.aws.queue_spec import (
 
 
 def differences(wanted: Wanted, found: Found | None) -> tuple[Difference, ...]:
-    """What a queue lacks, what it has that is better or its own, and what speaks against changing it."""
+    """Return what is missing, what differs, what is kept, and what contradicts."""
     if found is None:
         return (Missing(_bare(wanted)),)
     return (
         *_number(VISIBILITY, wanted.visibility, found.visibility),
-        *_number(RETENTION, wanted.retention, found.retention),
-        *_number(WAIT, wanted.wait, found.wait),
+        *_number(RETENTION, wanted.retention, found.retention), *_number(WAIT, wanted.wait, found.wait),
         *(_number(BY_CONTENT, Want(int(wanted.by_content), Hold.AT_LEAST), int(found.by_content))),
-        *_encryption(wanted, found),
-        *_circle(wanted, found),
-        *_chain(wanted, found),
-        *_redrive(wanted, found),
+        *_encryption(wanted, found), *_circle(wanted, found), *_chain(wanted, found), *_redrive(wanted, found),
         *_allow(wanted, found),
-    )
+    )  # fmt: skip
 
 
 def _bare(wanted: Wanted) -> dict[str, str]:
-    """Attributes of a new queue, without what names other queues."""
+    """Return the attributes of a new queue, without those that name other queues."""
     encryption = {KEY: wanted.key} if wanted.key else {SSE: "true"}
     numbers = {VISIBILITY: wanted.visibility, RETENTION: wanted.retention, WAIT: wanted.wait}
     of_fifo = {"FifoQueue": "true", BY_CONTENT: _text(BY_CONTENT, int(wanted.by_content))} if wanted.fifo else {}
-    return {**{name: str(one.value) for name, one in numbers.items()}, **encryption, **of_fifo}
+    return {**{name: str(number.value) for name, number in numbers.items()}, **encryption, **of_fifo}
 
 
 def _text(attribute: str, value: int) -> str:
@@ -77,13 +73,13 @@ def _encryption(wanted: Wanted, found: Found) -> Iterator[Difference]:
         yield Differs(SSE, "false", "true")
 
 
-def _same_key(one: str, other: str) -> bool:
-    """Whether they name the same key; an ARN ends with the id, or the alias, that it names."""
-    return one == other or one.endswith((f"/{other}", f":{other}")) or other.endswith((f"/{one}", f":{one}"))
+def _same_key(key: str, other: str) -> bool:
+    """Return whether both name the same key: as an ARN, an id or an alias."""
+    return key == other or key.endswith((f"/{other}", f":{other}")) or other.endswith((f"/{key}", f":{key}"))
 
 
 def _circle(wanted: Wanted, found: Found) -> Iterator[Difference]:
-    """What dies into a queue that dies into it goes round without end."""
+    """Two queues that are each other's DLQ would move messages in circles."""
     if found.dies_into and found.dies_into[0] in {found.sibling(name) for name in wanted.origins}:
         other = found.dies_into[0].rpartition(":")[2]
         yield Contradicts(
@@ -94,13 +90,13 @@ def _circle(wanted: Wanted, found: Found) -> Iterator[Difference]:
 
 
 def _chain(wanted: Wanted, found: Found) -> Iterator[Difference]:
-    """A dlq's name in place of its origin's; one that dies already does so on purpose."""
+    """A DLQ that was named as a source queue. One that has a DLQ already has it on purpose."""
     named = found.allowed if found.permission == "byQueue" else ()
     if wanted.dlq and not wanted.chains and found.dies_into is None and (origins := found.origins or named):
         names = ", ".join(arn.rpartition(":")[2] for arn in origins)
         yield Contradicts(
             ALLOW,
-            f"it is a dlq itself, of {names}",
+            f"it is itself the DLQ of {names}",
             f"Name the queue whose messages die; or, if its own dead are to go on, say --dlq {wanted.dlq}.",
         )
 
@@ -120,15 +116,17 @@ def _redrive(wanted: Wanted, found: Found) -> Iterator[Difference]:
             f"Name that as its dlq, --dlq {into.rpartition(':')[2]}, or change the redrive policy by hand.",
         )
         return
-    for one in _number(REDRIVE, wanted.receives, receives):
+    for difference in _number(REDRIVE, wanted.receives, receives):
         texts = _policy(arn, receives), _policy(arn, wanted.receives.value)
         yield (
-            Differs(REDRIVE, *texts) if isinstance(one, Differs) else Kept(REDRIVE, *texts, wanted.receives.hold.value)
+            Differs(REDRIVE, *texts)
+            if isinstance(difference, Differs)
+            else Kept(REDRIVE, *texts, wanted.receives.hold.value)
         )
 
 
 def _allow(wanted: Wanted, found: Found) -> Iterator[Difference]:
-    """Whoever dies into it goes on doing so: a source that is there is allowed, too."""
+    """Queues that use it as their DLQ already stay allowed."""
     if not wanted.origins:
         return
     needed = {found.sibling(name) for name in wanted.origins} | set(found.origins)

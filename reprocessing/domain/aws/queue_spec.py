@@ -1,6 +1,6 @@
-"""A queue as it is wanted, as it is found, and what may lie between the two (see `deviation`).
+"""A queue as it is wanted, as it exists, and the possible differences (see `queue_diff`).
 
-Attributes are named as SQS names them; AWS: CreateQueue and SetQueueAttributes have their meanings and limits.
+Attributes have SQS's names and meanings (AWS: CreateQueue, SetQueueAttributes).
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ KEY: Final = "KmsMasterKeyId"
 REDRIVE: Final = "RedrivePolicy"
 ALLOW: Final = "RedriveAllowPolicy"
 
-FORTNIGHT: Final = 14 * 86_400  #: seconds; SQS keeps no message for longer
+FORTNIGHT: Final = 14 * 86_400  #: seconds; the longest retention of SQS
 LONGEST_POLL: Final = 20  #: seconds
 MOST_RECEIVES: Final = 1_000
 MOST_ALLOWED: Final = 10  #: queues that a RedriveAllowPolicy names
-OWN_VISIBILITY: Final = 900  #: seconds: three times what a task of the service may take
+OWN_VISIBILITY: Final = 900  #: seconds: three times the time limit of a task
 FIFO: Final = ".fifo"
 
 
 class Hold(Enum):
-    """How a value that is wanted looks upon another one that is there."""
+    """What happens if a queue has another value."""
 
-    EXACTLY = "somebody asked for it"
+    EXACTLY = "a person asked for it"
     AT_LEAST = "more is better"
-    AT_FIRST = "a queue that is there keeps its own"
+    AT_FIRST = "an existing queue keeps its value"
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """A number that is wanted."""
+    """A wanted number."""
 
     value: int
     hold: Hold = Hold.AT_FIRST
@@ -45,15 +45,15 @@ class Want:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A queue as it is wanted. A FIFO queue is one by its name.
+    """A queue as it is wanted.
 
     Attributes:
         visibility, retention, wait: seconds.
-        by_content: FIFO: a send without deduplication id takes the body's hash.
-        key: the KMS key that encrypts it; empty: SQS's own (SSE-SQS).
-        dlq: the queue's name that its messages die into after `receives` receives; empty: they do not.
-        origins: names of the queues whose messages die into it, and which must be allowed to.
-        chains: it may be a dlq itself, and have a dlq nevertheless: somebody named that.
+        by_content: FIFO: content-based deduplication.
+        key: the KMS key; empty: SSE-SQS.
+        dlq: the name of its DLQ, used after `receives` receives; empty: none.
+        origins: names of the queues whose DLQ it is.
+        chains: a DLQ may have a DLQ, because a person named it.
     """
 
     name: str
@@ -69,22 +69,21 @@ class Wanted:
 
     @property
     def fifo(self) -> bool:
-        """Whether it keeps the order of groups."""
+        """Return whether it is a FIFO queue."""
         return self.name.endswith(FIFO)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A queue as it is.
+    """A queue as it exists.
 
     Attributes:
-        visibility, retention, wait: seconds.
-        sse: SQS's own encryption is on.
-        key: the KMS key that encrypts it; empty: none.
-        dies_into: the ARN of its dlq, and the receives before that; None: messages stay.
-        permission: of its RedriveAllowPolicy: allowAll (also where there is none), denyAll or byQueue.
-        allowed: ARNs of the queues that may die into it, under byQueue.
-        origins: ARNs of the queues that do.
+        sse: SSE-SQS is on.
+        key: the KMS key; empty: none.
+        dies_into: the ARN of its DLQ, and maxReceiveCount; None: no DLQ.
+        permission: of its RedriveAllowPolicy: allowAll (the default), denyAll or byQueue.
+        allowed: ARNs of the queues allowed by byQueue.
+        origins: ARNs of the queues whose DLQ it is.
     """
 
     arn: str
@@ -100,20 +99,20 @@ class Found:
     origins: tuple[str, ...] = ()
 
     def sibling(self, name: str) -> str:
-        """The ARN of the queue of this name beside it: a queue dies into one of its own account and region."""
+        """Return the ARN of the queue with this name in the same account and region."""
         return f"{self.arn.rpartition(':')[0]}:{name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """There is no such queue; it is made with these attributes, and gets its policies afterwards."""
+    """The queue does not exist. It is created with these attributes, and gets its policies afterwards."""
 
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """An attribute has another value, and is to be changed; values as SQS takes them, empty: it has none."""
+    """An attribute has another value and is changed. Values are SQS's texts; empty: not set."""
 
     attribute: str
     found: str
@@ -122,7 +121,7 @@ class Differs:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An attribute has another value, and keeps it."""
+    """An attribute has another value and keeps it."""
 
     attribute: str
     found: str
@@ -132,7 +131,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Contradicts:
-    """An attribute has a value that means something else, so that nothing is done until a person has decided."""
+    """An attribute's value speaks against any change: a person has to decide."""
 
     attribute: str
     what: str
@@ -143,31 +142,30 @@ Difference: TypeAlias = Missing | Differs | Kept | Contradicts
 
 
 def said(value: int | None, default: int) -> Want:
-    """The number that somebody asked for; None: the default, of a queue that is made."""
+    """Return a number that a person asked for, or a default that only new queues get."""
     return Want(default) if value is None else Want(value, Hold.EXACTLY)
 
 
 def family(origin: Wanted, *, parking: str = "") -> tuple[Wanted, ...]:
-    """The origin, its dlq, and the parking queue of this name, as they are wanted; empty: none is wanted."""
+    """Return the wanted source queue, its DLQ, and a parking queue if it has a name."""
     longest = Want(FORTNIGHT, Hold.AT_LEAST)
     lot = [Wanted(name=parking, key=origin.key, retention=longest)] if parking else []
     return (Wanted(name=origin.dlq, key=origin.key, retention=longest, origins=(origin.name,)), *lot, origin)
 
 
 def own(name: str, *, key: str = "") -> tuple[Wanted, ...]:
-    """One of the service's own queues and its dlq, as they are wanted.
-
-    Their long poll is what they are made with: workers name theirs with each receive, and nobody else listens.
-    """
+    """Return one of the service's own queues and its DLQ. Workers set the long poll with each receive."""
     wait, longest = Want(LONGEST_POLL), Want(FORTNIGHT)
     hidden = Want(OWN_VISIBILITY, Hold.AT_LEAST)
     queue = Wanted(name=name, key=key, dlq=f"{name}-dlq", visibility=hidden, retention=longest, wait=wait)
-    return tuple(replace(one, wait=wait) for one in family(queue))
+    return tuple(replace(wanted, wait=wait) for wanted in family(queue))
 
 
 def fitted(wanted: Sequence[Wanted], found: Mapping[str, Found | None]) -> tuple[Wanted, ...]:
-    """The same, each dlq with its origin's deduplication by content: `found` is by name."""
-    by_content = {one.name for one in wanted if one.by_content} | {
-        name for name, one in found.items() if one is not None and one.by_content
+    """Return the same queues; each DLQ has its source queue's content-based deduplication. `found`: by name."""
+    by_content = {queue.name for queue in wanted if queue.by_content} | {
+        name for name, queue in found.items() if queue is not None and queue.by_content
     }
-    return tuple(replace(one, by_content=True) if by_content.intersection(one.origins) else one for one in wanted)
+    return tuple(
+        replace(queue, by_content=True) if by_content.intersection(queue.origins) else queue for queue in wanted
+    )

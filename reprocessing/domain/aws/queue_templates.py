@@ -1,7 +1,6 @@
-"""Queues as they are wanted, in the words of CloudFormation and of Terraform, for those who apply their own.
+"""Templates of CloudFormation (AWS::SQS::Queue) and Terraform (aws_sqs_queue, JSON syntax) for the wanted queues.
 
-AWS: CloudFormation, AWS::SQS::Queue. HashiCorp: aws_sqs_queue and aws_sqs_queue_redrive_allow_policy, in the JSON
-syntax of Terraform. Both keep a queue that is taken out of them: it holds messages.
+Both keep a queue that is removed from the template, because it may hold messages.
 """
 
 from __future__ import annotations
@@ -17,81 +16,78 @@ _SIBLING: Final = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:"
 
 
 def cloudformation(wanted: Sequence[Wanted]) -> dict[str, Any]:
-    """A template of these queues; a dlq and its origin name each other, so the one of them by a text."""
+    """Return a template. A DLQ names its source queue by text, because references in both directions are a cycle."""
     ids = _names(
         wanted, lambda name: "".join(part.capitalize() for part in re.findall(r"[A-Za-z0-9]+", name)) or "Queue"
     )
     resources = {
-        ids[one.name]: {
+        ids[queue.name]: {
             "Type": "AWS::SQS::Queue",
             "DeletionPolicy": "Retain",
             "UpdateReplacePolicy": "Retain",
-            "Properties": _properties(one, ids),
+            "Properties": _properties(queue, ids),
         }
-        for one in wanted
+        for queue in wanted
     }
     return {"AWSTemplateFormatVersion": "2010-09-09", "Resources": resources}
 
 
 def terraform(wanted: Sequence[Wanted]) -> dict[str, Any]:
-    """A configuration of these queues, for a file whose name ends with .tf.json."""
+    """Return a configuration for a file with the suffix .tf.json."""
     ids = _names(wanted, lambda name: re.sub(r"^(?=[0-9-])", "queue_", re.sub(r"[^A-Za-z0-9_-]", "_", name)))
     allowing = {
-        ids[one.name]: {
-            "queue_url": f"${{aws_sqs_queue.{ids[one.name]}.id}}",
+        ids[queue.name]: {
+            "queue_url": f"${{aws_sqs_queue.{ids[queue.name]}.id}}",
             "redrive_allow_policy": json.dumps({
                 "redrivePermission": "byQueue",
-                "sourceQueueArns": [f"${{aws_sqs_queue.{ids[name]}.arn}}" for name in one.origins],
+                "sourceQueueArns": [f"${{aws_sqs_queue.{ids[name]}.arn}}" for name in queue.origins],
             }),
         }
-        for one in wanted
-        if one.origins
+        for queue in wanted
+        if queue.origins
     }  # fmt: skip
-    queues = {ids[one.name]: _arguments(one, ids) for one in wanted}
+    queues = {ids[queue.name]: _arguments(queue, ids) for queue in wanted}
     return {"resource": {"aws_sqs_queue": queues, "aws_sqs_queue_redrive_allow_policy": allowing}}
 
 
-def _properties(one: Wanted, ids: dict[str, str]) -> dict[str, Any]:
+def _properties(queue: Wanted, ids: dict[str, str]) -> dict[str, Any]:
     said: dict[str, Any] = {
-        "QueueName": one.name,
-        "VisibilityTimeout": one.visibility.value,
-        "MessageRetentionPeriod": one.retention.value,
-        "ReceiveMessageWaitTimeSeconds": one.wait.value,
-        **({"KmsMasterKeyId": one.key} if one.key else {"SqsManagedSseEnabled": True}),
-        **({"FifoQueue": True, "ContentBasedDeduplication": one.by_content} if one.fifo else {}),
+        "QueueName": queue.name,
+        "VisibilityTimeout": queue.visibility.value,
+        "MessageRetentionPeriod": queue.retention.value,
+        "ReceiveMessageWaitTimeSeconds": queue.wait.value,
+        **({"KmsMasterKeyId": queue.key} if queue.key else {"SqsManagedSseEnabled": True}),
+        **({"FifoQueue": True, "ContentBasedDeduplication": queue.by_content} if queue.fifo else {}),
     }
-    if one.dlq:
-        arn = {"Fn::GetAtt": [ids[one.dlq], "Arn"]}
-        said["RedrivePolicy"] = {"deadLetterTargetArn": arn, "maxReceiveCount": one.receives.value}
-    if one.origins:
-        arns = [{"Fn::Sub": f"{_SIBLING}{name}"} for name in one.origins]
+    if queue.dlq:
+        arn = {"Fn::GetAtt": [ids[queue.dlq], "Arn"]}
+        said["RedrivePolicy"] = {"deadLetterTargetArn": arn, "maxReceiveCount": queue.receives.value}
+    if queue.origins:
+        arns = [{"Fn::Sub": f"{_SIBLING}{name}"} for name in queue.origins]
         said["RedriveAllowPolicy"] = {"redrivePermission": "byQueue", "sourceQueueArns": arns}
     return said
 
 
-def _arguments(one: Wanted, ids: dict[str, str]) -> dict[str, Any]:
+def _arguments(queue: Wanted, ids: dict[str, str]) -> dict[str, Any]:
     said: dict[str, Any] = {
-        "name": one.name,
-        "visibility_timeout_seconds": one.visibility.value,
-        "message_retention_seconds": one.retention.value,
-        "receive_wait_time_seconds": one.wait.value,
-        **({"kms_master_key_id": one.key} if one.key else {"sqs_managed_sse_enabled": True}),
-        **({"fifo_queue": True, "content_based_deduplication": one.by_content} if one.fifo else {}),
+        "name": queue.name,
+        "visibility_timeout_seconds": queue.visibility.value,
+        "message_retention_seconds": queue.retention.value,
+        "receive_wait_time_seconds": queue.wait.value,
+        **({"kms_master_key_id": queue.key} if queue.key else {"sqs_managed_sse_enabled": True}),
+        **({"fifo_queue": True, "content_based_deduplication": queue.by_content} if queue.fifo else {}),
         "lifecycle": {"prevent_destroy": True},
     }
-    if one.dlq:
-        arn = f"${{aws_sqs_queue.{ids[one.dlq]}.arn}}"
-        said["redrive_policy"] = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": one.receives.value})
+    if queue.dlq:
+        arn = f"${{aws_sqs_queue.{ids[queue.dlq]}.arn}}"
+        said["redrive_policy"] = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": queue.receives.value})
     return said
 
 
-def _names(wanted: Iterable[Wanted], read: Any) -> dict[str, str]:  # noqa: ANN401  a text of a text
-    """Each queue's name in the template; where two come out alike, the later one has a number."""
+def _names(wanted: Iterable[Wanted], read: Any) -> dict[str, str]:  # noqa: ANN401  text to text
     found: dict[str, str] = {}
-    for one in wanted:
-        plain = read(one.name)
-        taken = set(found.values())
-        found[one.name] = next(
-            name for name in (plain, *(f"{plain}{number}" for number in range(2, len(taken) + 3))) if name not in taken
-        )
+    for queue in wanted:
+        plain, taken = read(queue.name), set(found.values())
+        numbered = (f"{plain}{number}" for number in range(2, len(taken) + 3))
+        found[queue.name] = next(name for name in (plain, *numbered) if name not in taken)
     return found

@@ -1,1 +1,1 @@
-"""Domain of recovery, retention, restore from a backup, doctor."""
+"""Maintenance: findings of redrive_doctor, and letters in doubt after a restore."""

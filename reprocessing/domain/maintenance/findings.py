@@ -1,4 +1,4 @@
-"""What the doctor says: a remark is a value, with what follows from it and its cure. Unknown is never well."""
+"""Findings of redrive_doctor: what is wrong, why it matters, and what to do."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-#: A clock that is off by more warns; by more than the second, times that decide here are wrong.
+#: A clock that is off by more than `_NOTICED` is a warning; by more than `_ILL`, an error.
 _NOTICED: Final = timedelta(seconds=5)
 _ILL: Final = timedelta(seconds=30)
 
 
 class Grade(StrEnum):
-    """How a part is. Only `ILL` fails a diagnosis."""
+    """How severe a finding is. Only `ILL` makes redrive_doctor fail."""
 
-    ILL = "ill"  #: something does not work, or letters are in danger, until somebody acts
-    WARN = "warn"  #: something does not go as hoped
-    UNKNOWN = "unknown"  #: it could not be looked at
-    NOTE = "note"  #: worth knowing
-    WELL = "well"
+    ILL = "ill"  #: something does not work, or messages are in danger, until a person acts
+    WARN = "warn"  #: a warning
+    UNKNOWN = "unknown"  #: it could not be checked
+    NOTE = "note"  #: information
+    WELL = "well"  #: no problem
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One thing that was found.
+    """One finding.
 
     Attributes:
-        where: a server's, a queue's, a dlq's or a target's name.
-        what: what is so, in a sentence.
-        why: what follows from it; empty where `what` says so.
-        cure: what to do, with the command; empty where there is nothing to be done.
+        where: the name of a server, a queue, a DLQ or a target.
+        what: what was found, in a sentence.
+        why: why it matters; may be empty.
+        cure: what to do, with the command; may be empty.
     """
 
     grade: Grade
@@ -41,37 +41,37 @@ class Remark:
 
 
 def ill(where: str, what: str, why: str, cure: str) -> Remark:
-    """It has to be cured."""
+    """Return an error."""
     return Remark(Grade.ILL, where, what, why, cure)
 
 
 def warn(where: str, what: str, why: str = "", cure: str = "") -> Remark:
-    """It does not go as hoped."""
+    """Return a warning."""
     return Remark(Grade.WARN, where, what, why, cure)
 
 
 def unknown(where: str, what: str, why: str = "", cure: str = "") -> Remark:
-    """It could not be looked at."""
+    """Return a finding about something that could not be checked."""
     return Remark(Grade.UNKNOWN, where, what, why, cure)
 
 
 def note(where: str, what: str, cure: str = "") -> Remark:
-    """Worth knowing."""
+    """Return information."""
     return Remark(Grade.NOTE, where, what, "", cure)
 
 
 def well(where: str, what: str) -> Remark:
-    """It was looked at, and is well."""
+    """Return that a check found no problem."""
     return Remark(Grade.WELL, where, what)
 
 
 def clock(where: str, ahead: timedelta, within: timedelta) -> Remark:
-    """Whether two clocks agree.
+    """Return whether two clocks agree.
 
     Args:
-        where: whose clock it is, against whose.
+        where: the two clocks, in words.
         ahead: by how much the first is ahead of the second.
-        within: how far off that figure itself may be, such as half of the time that the question took.
+        within: the uncertainty of `ahead`, such as half the time of the request.
     """
     off = max(abs(ahead) - within, timedelta(0))
     what = f"{abs(ahead).total_seconds():,.1f} s {'ahead' if ahead >= timedelta(0) else 'behind'}."

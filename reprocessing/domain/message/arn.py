@@ -1,4 +1,4 @@
-"""What an ARN names, and what people call it."""
+"""Parse ARNs, and the names that people use for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 _PARTS: Final = re.compile(
     r"arn:aws[a-z-]*:(?P<service>[a-z0-9-]+):(?P<region>[a-z0-9-]*):(?P<account>[0-9]{0,12}):(?P<resource>[!-~]{1,1024})"
 )
-#: What people do not say, when they name it; `models.bearings.NAME` drops the same.
+#: What is left out of a name; `store.safety` drops the same.
 _BEFORE_THE_NAME: Final = re.compile(r"^arn:[^:]*:[^:]*:[^:]*:[^:]*:(?:function:|event-bus/)?")
 _ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[!-~]{1,576}")
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+")
@@ -18,7 +18,7 @@ _WORD: Final = r"[A-Za-z0-9_.$-]{1,256}"
 
 
 class Named(Enum):
-    """Kinds of things, in words."""
+    """The kinds of resources."""
 
     QUEUE = "a queue"
     FUNCTION = "a Lambda function"
@@ -41,7 +41,7 @@ _FORMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Arn:
-    """An ARN, taken apart. A function's has no $LATEST: that is what it is without a qualifier."""
+    """A parsed ARN. A function's has no :$LATEST, which means the same as no qualifier."""
 
     text: str
     named: Named
@@ -50,17 +50,17 @@ class Arn:
 
     @property
     def fifo(self) -> bool:
-        """Whether it keeps the order of groups: queues and topics say so in their names."""
+        """Return whether it is a FIFO queue or topic."""
         return self.named in {Named.QUEUE, Named.TOPIC} and self.text.endswith(".fifo")
 
 
 def read(text: str) -> Arn | None:
-    """What the ARN names; None where it is none."""
+    """Return the parsed ARN; None: it is not one."""
     parts = _PARTS.fullmatch(text)
     if parts is None:
         return None
     named = next(
-        (one for one, service, form in _FORMS if service == parts["service"] and form.fullmatch(parts["resource"])),
+        (kind for kind, service, form in _FORMS if service == parts["service"] and form.fullmatch(parts["resource"])),
         Named.ANOTHER,
     )
     plain = text.removesuffix(":$LATEST") if named is Named.FUNCTION else text
@@ -68,15 +68,15 @@ def read(text: str) -> Arn | None:
 
 
 def is_role(text: str) -> bool:
-    """Whether it is the ARN of a role."""
+    """Return whether it is the ARN of a role."""
     return _ROLE.fullmatch(text) is not None
 
 
 def is_region(text: str) -> bool:
-    """Whether it is the name of a region."""
+    """Return whether it is the name of a region."""
     return _REGION.fullmatch(text) is not None
 
 
 def name_of(arn: str) -> str:
-    """What people call it: a queue's name, a function's with its qualifier; of a URL all of it."""
+    """Return the resource's name; for a URL, the URL."""
     return _BEFORE_THE_NAME.sub("", arn)

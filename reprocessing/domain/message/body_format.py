@@ -1,4 +1,4 @@
-"""What language a body speaks, and what it says of itself in a line: for people, who see more than bytes."""
+"""Recognise the format of a body, and summarise it in a line for people who may see payloads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reprocessing.domain.sources import celery_task, sns_notification
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.domain.sources.sns_notification import Notification
 
-_PART, _NAMES, _FIELDS = 100, 6, 1_000  # characters of a part of a summary; names in it; fields of a form
+_PART, _NAMES, _FIELDS = 100, 6, 1_000  # characters of a part, names in a summary, fields of a form
 _FORM: Final = re.compile(r"(?:[\w.~%+*\[\]-]++=[^\s&=<>{}\"]*+)(?:&[\w.~%+*\[\]-]++=[^\s&=<>{}\"]*+)*+", re.ASCII)
 _MAGIC: Final = {
     b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"%PDF": "PDF", b"\x89PNG": "PNG",
@@ -25,7 +25,7 @@ _MAGIC: Final = {
 
 
 class Dialect(StrEnum):
-    """What a body is."""
+    """The formats of bodies."""
 
     TASK = "Celery task"
     SNS = "SNS notification"
@@ -40,7 +40,7 @@ class Dialect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a body is, and what it says of itself: that quotes it, so it is for those who may see payloads."""
+    """A body's format, and a summary that quotes the body."""
 
     dialect: Dialect
     summary: str = field(repr=False)
@@ -50,14 +50,14 @@ class Told:
 
 
 def recognise(body: bytes) -> Told:
-    """What a body is, in time linear in its length. Raises nothing."""
+    """Return a body's format and summary, in linear time. Never raises."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
         looks = next((what for magic, what in _MAGIC.items() if body.startswith(magic)), "")
         return Told(Dialect.BINARY, f"looks like {looks}" if looks else "")
     document = json_view.read(body)
-    if isinstance(task := celery_task.read(body, document), TaskMessage):  # base64 of JSON, most often
+    if isinstance(task := celery_task.read(body, document), TaskMessage):  # usually base64 of JSON
         return _of_task(task)
     if not isinstance(document, Unreadable):
         return _of_json(body, document)
@@ -69,7 +69,7 @@ def recognise(body: bytes) -> Told:
 
 
 def form(text: str) -> list[tuple[str, str]]:
-    """The fields of a form as browsers send it; none where it is none."""
+    """Return the fields of a form as browsers send it; empty: it is not a form."""
     if not _FORM.fullmatch(text.strip()):
         return []
     try:
@@ -83,7 +83,7 @@ def _of_json(body: bytes, document: JsonValue) -> Told:
         case {"Type": "Notification", "TopicArn": str()} if isinstance(
             sns := sns_notification.read(body), Notification
         ):
-            return Told(Dialect.SNS, f"topic {_last(sns.topic)}{_within(sns)}")
+            return Told(Dialect.SNS, f"topic {_short(sns.topic.rpartition(':')[2])}{_within(sns)}")
         case {"detail-type": str(what), "source": str(source), "detail": dict()}:
             return Told(Dialect.EVENT, f"{_short(what)}, from {_short(source)}")
         case {"Records": [{"eventSource": "aws:s3", "eventName": str(what), "s3": dict(where)}, *others]}:
@@ -92,17 +92,8 @@ def _of_json(body: bytes, document: JsonValue) -> Told:
         case {"Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": str(bucket)}:
             return Told(Dialect.S3, f"a test, bucket {_short(bucket)}")
         case _:
-            return Told(Dialect.JSON, _plainly(document))
-
-
-def _plainly(document: JsonValue) -> str:
-    match document:
-        case dict():
-            return _named(list(document))
-        case list():
-            return f"a list of {len(document):,}"
-        case _:
-            return ""
+            names = _named(list(document)) if isinstance(document, dict) else ""
+            return Told(Dialect.JSON, f"a list of {len(document):,}" if isinstance(document, list) else names)
 
 
 def _of_task(task: TaskMessage) -> Told:
@@ -111,7 +102,6 @@ def _of_task(task: TaskMessage) -> Told:
 
 
 def _within(found: Notification) -> str:
-    """What it notifies of, where that is told in a line."""
     message = text_of(found.fields.get("Message"))
     document = json_view.read(message.encode()) if message else None
     if not isinstance(document, dict) or document.get("Type") == "Notification":
@@ -131,12 +121,8 @@ def _object(where: Mapping[str, JsonValue]) -> str:
 def _named(names: list[str]) -> str:
     if not names:
         return "no fields"
-    shown = ", ".join(_short(one) for one in names[:_NAMES])
+    shown = ", ".join(_short(name) for name in names[:_NAMES])
     return f"{len(names)} field{'' if len(names) == 1 else 's'}: {shown}{', …' if len(names) > _NAMES else ''}"
-
-
-def _last(arn: str) -> str:
-    return _short(arn.rpartition(":")[2])
 
 
 def _short(text: str) -> str:

@@ -1,7 +1,4 @@
-"""What a body looks like: the keys of its JSON and the types of what stands there, its XML's root, or what else it is.
-
-No value is in it, so letters of one producer look the same. Bounded, whatever stands in a body.
-"""
+"""Outline a body without its values: the keys and types of its JSON, its XML's root, or its format."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from typing import Final
 from reprocessing.domain.message import xml_root
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 
-#: How deep is looked, how many keys of one object are read, and how many paths there are in all.
+#: Bounds: depth, keys of one object, paths in all.
 DEPTH, KEYS, PATHS = 6, 64, 256
 _NAMED: Final = 6  # keys that stand in a title
 _LONGEST_KEY: Final = 40
@@ -26,18 +23,18 @@ _FORM: Final = re.compile(rb"(?:[A-Za-z0-9_.%+\[\]-]{1,64}=[A-Za-z0-9_.%+~*!()'@
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a body looks like. `title`: in words; `parts`: all of it, in an order that does not depend on the body's."""
+    """A body's outline: `title` in words; `parts` in an order that does not depend on the body's."""
 
     title: str
     parts: tuple[str, ...]
 
 
 def of_json(document: JsonValue) -> Outline:
-    """The outline of a JSON value: sorted paths of keys, with types; of a list its first element."""
+    """Return the outline of a JSON value: sorted paths with types; of a list its first element."""
     paths = _paths(document)
     match document:
         case dict():
-            names = sorted({_key(one) for one in document})[:KEYS]
+            names = sorted({_key(name) for name in document})[:KEYS]
             shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
             title = f"JSON with {shown}" if names else "an empty JSON object"
         case list():
@@ -48,7 +45,7 @@ def of_json(document: JsonValue) -> Outline:
 
 
 def texts(document: JsonValue | Unreadable) -> Iterator[str]:
-    """The first texts that stand in a JSON value, of no more than `PATHS` values."""
+    """Yield the texts among the first `PATHS` values of a JSON value."""
     left = [] if isinstance(document, Unreadable) else [document]
     for _ in range(PATHS):
         match left.pop() if left else None:
@@ -63,13 +60,13 @@ def texts(document: JsonValue | Unreadable) -> Iterator[str]:
 
 
 def of_bytes(body: bytes, document: JsonValue | Unreadable) -> Outline:
-    """The outline of a body, of which `projection.read` says `document`."""
+    """Return the outline of a body; `document`: the result of `json_view.read`."""
     if not isinstance(document, Unreadable):
         return of_json(document)
     if not body.strip():
         return Outline("an empty body", ("empty",))
-    if root := _root(body[:_XML_HEAD]):
-        return Outline(f"XML: {root}", ("xml", root))
+    if name := xml_root.root(body[:_XML_HEAD].decode(errors="replace")):
+        return Outline(f"XML: {_key(name)}", ("xml", _key(name)))
     if names := _form(body[:_XML_HEAD]):
         return Outline(f"a form with {', '.join(names[:_NAMED])}", ("form", *names))
     try:
@@ -100,7 +97,7 @@ def _paths(document: JsonValue) -> list[str]:
 
 
 def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """The members of an object by what their keys look like; of equal looks the first in the order of keys."""
+    """Return the members of an object by their outlined keys; among equal ones the first."""
     known: dict[str, JsonValue] = {}
     for name in sorted(found):
         known.setdefault(_key(name), found[name])
@@ -108,7 +105,7 @@ def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _key(name: str) -> str:
-    """A key as it is where it looks like a name; ids and texts that are used as keys are all one."""
+    """Return a key if it looks like a name; ids and texts become "#"."""
     is_name = len(name) <= _LONGEST_KEY and (_KEY.fullmatch(name) or name.isidentifier()) and not _DIGITS.search(name)
     return name if is_name else "#"
 
@@ -130,13 +127,8 @@ def _type(value: JsonValue) -> str:
 
 
 def _form(head: bytes) -> list[str]:
-    """The names of a form's fields; none where it is none: base64 ends as a field without a value does."""
+    """Return the names of a form's fields; empty: it is not one, such as base64 that ends with "="."""
     if not _FORM.fullmatch(head):
         return []
     fields = [part.partition(b"=") for part in head.rstrip(b"&").split(b"&")]
     return sorted({_key(name.decode("ascii")) for name, _, _ in fields}) if any(value for _, _, value in fields) else []
-
-
-def _root(head: bytes) -> str:
-    """The name of an XML document's root; empty: there is none, or not within the head."""
-    return _key(name) if (name := xml_root.root(head.decode(errors="replace"))) else ""

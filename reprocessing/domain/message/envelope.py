@@ -1,4 +1,4 @@
-"""What a queue hands over and what goes back: bytes, attributes of every type, and nothing else."""
+"""Messages as a queue delivers and accepts them: bytes and attributes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-_MILLISECONDS: Final = re.compile(r"[0-9]{1,14}")  # to the year 5138
+_MILLISECONDS: Final = re.compile(r"[0-9]{1,14}")  # up to the year 5138
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One message attribute.
-
-    Attributes:
-        type: AWS's data type with its custom label: "String", "Number.int", "Binary.png".
-        value: bytes where the type begins with Binary, else text.
-    """
+    """One message attribute; `type`: String, Number or Binary, with a label; `value`: bytes for Binary."""
 
     type: str
     value: str | bytes
@@ -32,12 +27,7 @@ Attributes = Mapping[str, Attribute]
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One copy of a message, as a receive handed it over.
-
-    Attributes:
-        system: SQS's own attributes by name: SentTimestamp, ApproximateReceiveCount, DeadLetterQueueSourceArn,
-            MessageGroupId, SequenceNumber, AWSTraceHeader and so on.
-    """
+    """One copy of a message, as it was received; `system`: SQS's own attributes, such as SentTimestamp."""
 
     message_id: str
     handle: str
@@ -47,24 +37,20 @@ class Arrival:
 
     @property
     def sent_at(self) -> datetime:
-        """When it was sent first; the beginning of 1970 where SQS names no time."""
+        """Return when it was first sent; the beginning of 1970 if SQS does not say."""
         text = self.system.get("SentTimestamp", "")
         return datetime.fromtimestamp(int(text) / 1000 if _MILLISECONDS.fullmatch(text) else 0, tz=UTC)
 
     @property
     def receives(self) -> int:
-        """How often SQS says that it was received; 0 where it says no number."""
+        """Return the receive count; 0 if SQS does not say."""
         text = self.system.get("ApproximateReceiveCount", "")
         return int(text) if _COUNT.fullmatch(text) else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """One letter on its way to a queue.
-
-    Attributes:
-        attempt: the id of the attempt; what became of it is reported under it.
-    """
+    """One letter for a queue; `attempt`: the attempt's id, under which the outcome is returned."""
 
     attempt: int
     body: bytes
@@ -75,7 +61,7 @@ class Departure:
 
 
 def pack(attributes: Attributes) -> bytes:
-    """The attributes as bytes that `unpack` turns back, exactly; equal attributes give equal bytes."""
+    """Return the attributes as bytes for `unpack`; equal attributes give equal bytes."""
     rows: dict[str, list[str]] = {}
     for name in sorted(attributes):
         one = attributes[name]
@@ -87,7 +73,7 @@ def pack(attributes: Attributes) -> bytes:
 
 
 def unpack(packed: bytes) -> dict[str, Attribute]:
-    """The attributes that `pack` made bytes of."""
+    """Return the attributes of packed bytes."""
     rows: dict[str, Any] = json.loads(packed)
     return {
         name: Attribute(kind, base64.b64decode(value) if form == "b" else value)

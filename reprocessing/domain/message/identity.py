@@ -1,4 +1,4 @@
-"""What a letter is known by: the keys that selectors read from it, its digests, and the marks it travels with."""
+"""Read a letter's keys with selectors, and compute its digests and ids."""
 
 from __future__ import annotations
 
@@ -19,29 +19,20 @@ from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.domain.routing import jmespath_query
 from reprocessing.domain.routing.jmespath_query import Failed
 
-#: Characters of a key; it stands in an index, in an attribute and on a screen.
+#: Characters of a key, which is stored in an index and in an attribute.
 KEY_LENGTH = 1024
-#: What SQS itself says of a message (API reference, ReceiveMessage).
-SYSTEM_ATTRIBUTES = frozenset(
-    {
-        "AWSTraceHeader",
-        "ApproximateFirstReceiveTimestamp",
-        "ApproximateReceiveCount",
-        "DeadLetterQueueSourceArn",
-        "MessageDeduplicationId",
-        "MessageGroupId",
-        "SenderId",
-        "SentTimestamp",
-        "SequenceNumber",
-    }
-)
+#: SQS's own attributes (ReceiveMessage).
+SYSTEM_ATTRIBUTES = frozenset((
+    "AWSTraceHeader", "ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "DeadLetterQueueSourceArn",
+    "MessageDeduplicationId", "MessageGroupId", "SenderId", "SentTimestamp", "SequenceNumber",
+))  # fmt: skip
 ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,256}")
 _SHAPES = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none"
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # no text of a database can hold these
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # characters that PostgreSQL cannot store
 
 
 class Source(StrEnum):
-    """Where a selector looks."""
+    """Where a selector reads."""
 
     SYSTEM = "system"
     ATTRIBUTE = "attribute"
@@ -53,7 +44,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which part of a letter is a key; `parse` makes one of its text, `str` gives the text back."""
+    """Where letters have a key; `str` returns the text that `parse` reads."""
 
     source: Source
     name: str = ""
@@ -63,23 +54,19 @@ class Selector:
 
     @classmethod
     def parse(cls, text: str) -> Selector:
-        """The selector that a text names.
-
-        Raises:
-            SelectorIsUnclear: it names none; the message says what would.
-        """
+        """Return the selector of a text, or raise SelectorIsUnclear, which says what to write."""
         word, colon, name = text.strip().partition(":")
         if word not in list(Source):
-            raise SelectorIsUnclear(f'"{text}" is no selector. Write {_SHAPES}.')
+            raise SelectorIsUnclear(f'"{text}" is not a selector. Write {_SHAPES}.')
         source = Source(word)
         if problem := _problem(source, name, named=bool(colon)):
-            raise SelectorIsUnclear(f'"{text}" is no selector: {problem}')
+            raise SelectorIsUnclear(f'"{text}" is not a selector: {problem}')
         return cls(source, name)
 
 
 @dataclass(frozen=True)
 class LetterFacts:
-    """What selectors read of one letter; its body is parsed at most once, and only when one asks for it."""
+    """The parts of a letter that selectors read; the body is parsed at most once, on demand."""
 
     message_id: str
     body: bytes
@@ -88,18 +75,18 @@ class LetterFacts:
 
     @cached_property
     def document(self) -> JsonValue | Unreadable:
-        """The body as JSON."""
+        """Return the body as JSON."""
         return json_view.read(self.body)
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The letter has nothing there that could be a key: absent, empty, or not a text or a number."""
+    """There is no usable key: it is absent, empty, or neither text nor number."""
 
 
 @dataclass(frozen=True, slots=True)
 class TooLong:
-    """A key is there, longer than a key may be."""
+    """The key is longer than the limit."""
 
     length: int
     limit: int
@@ -109,7 +96,7 @@ Selected = str | Missing | Unreadable | TooLong
 
 
 def select(selector: Selector, letter: LetterFacts) -> Selected:
-    """The key that a selector reads from a letter: never empty, at most `KEY_LENGTH` characters. Never raises."""
+    """Return the key that a selector reads: not empty, at most `KEY_LENGTH` characters. Never raises."""
     match selector.source:
         case Source.SYSTEM:
             return _key(letter.system.get(selector.name))
@@ -132,17 +119,17 @@ def select(selector: Selector, letter: LetterFacts) -> Selected:
 
 
 def key_hash(key: str) -> bytes:
-    """The digest of a key: 32 bytes."""
+    """Return the SHA-256 of a key."""
     return hashlib.sha256(key.encode(errors="surrogatepass")).digest()
 
 
 def body_hash(body: bytes) -> bytes:
-    """The digest of a body: 32 bytes. Of the body alone: attributes carry traces, and marks of ours."""
+    """Return the SHA-256 of a body, without attributes, which contain traces and marks."""
     return hashlib.sha256(body).digest()
 
 
 def deduplication_id(public_id: UUID, epoch: int) -> str:
-    """The MessageDeduplicationId of a letter: 64 characters, other ones as soon as an outcome was known."""
+    """Return the MessageDeduplicationId of a letter; it changes when an outcome is known."""
     return hashlib.sha256(f"{public_id}:{epoch}".encode()).hexdigest()
 
 
@@ -166,11 +153,11 @@ def _key(value: object) -> Selected:
             return Missing()
         case int() | Decimal():
             return _fitting(json_view.written(value))
-        case float() if value - value == 0:  # made by a function of JMESPath; neither NaN nor infinite
+        case float() if value - value == 0:  # finite; made by a function of JMESPath
             return _fitting(json_view.written(Decimal(repr(value))))
         case str() if value.strip():
             return _fitting(value)
-        case Failed(why, exhausted=True):  # another letter of the same key may not be so large
+        case Failed(why, exhausted=True):  # a smaller letter may have the same key
             return Unreadable(why)
         case _:
             return Missing()

@@ -1,10 +1,10 @@
-"""Where the members of a JSON object stand in its text, so that one can be taken out byte for byte."""
+"""Take members of a JSON object out of its text byte for byte."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Final, NoReturn
+from typing import Final
 
 from reprocessing.domain.message import json_view
 from reprocessing.domain.message.json_view import Unreadable
@@ -13,11 +13,9 @@ _BLANK: Final = re.compile(r"[ \t\n\r]*+")
 
 
 def spans(body: bytes) -> dict[str, bytes] | Unreadable:
-    """The members of the object that a body is: each name with its value's bytes, just as they stand there.
+    """Return the names of a JSON object's members with the bytes of their values, unchanged. Takes linear time.
 
-    Numbers, escapes, blanks and the order of names within a value are untouched. Refused: what is no JSON object, is
-    nested beyond `projection.DEPTH`, or has a name twice, since readers differ on which of the two counts. Takes time
-    linear in the length of the body.
+    Refused: other JSON, nesting beyond `json_view.DEPTH`, and repeated names, which parsers treat differently.
     """
     try:
         text = body.decode()
@@ -33,7 +31,7 @@ def spans(body: bytes) -> dict[str, bytes] | Unreadable:
 
 
 def text_of(raw: bytes | None) -> str | None:
-    """The text that a value's bytes are; None where they are no JSON string, or one that no UTF-8 can hold."""
+    """Return the text of a JSON string; None: it is not one, or not encodable as UTF-8."""
     if raw is None or not raw.startswith(b'"'):
         return None
     try:
@@ -67,7 +65,7 @@ def _members(text: str) -> dict[str, bytes]:
 
 
 def _past(text: str, at: int, mark: str) -> int:
-    """Behind the mark that has to come next, and behind the blanks that follow it."""
+    """Return the position after an expected character and the blanks around it."""
     at = _blank(text, at)
     if text[at : at + 1] != mark:
         raise json.JSONDecodeError(f"{mark} is missing", text, at)
@@ -79,9 +77,5 @@ def _blank(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-# Numbers are kept as text: int() takes quadratic time, and refuses more than 4300 digits.
-_DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse)
+# Numbers stay texts: int() takes quadratic time, and refuses more than 4300 digits.
+_DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=json_view.refuse_constant)

@@ -1,4 +1,4 @@
-"""What a letter carries on its way back, so that it is known wherever it turns up."""
+"""The attributes ("marks") that redriven messages carry, by which returned ones are recognised."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from uuid import UUID
 
 from reprocessing.domain.message.envelope import Attribute, Attributes
 
-#: SQS takes no more on one message.
+#: SQS's limit for one message.
 ATTRIBUTES = 10
-#: Attempts that earlier tools may have counted; beyond that the count is broken, not the letter.
+#: Most attempts counted by earlier tools; larger counts are not plausible.
 EARLIER_ATTEMPTS = 1000
 
-_EARLIER_COUNTERS = ("redrive_attempt", "sqs-dlq-replay-nb")
+#: Attributes in which earlier tools counted attempts.
+EARLIER_COUNTERS = ("redrive_attempt", "sqs-dlq-replay-nb")
 _MARK = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):([1-9][0-9]{0,8})")
 _NAME = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _NAME_LENGTH = 256
@@ -22,11 +23,7 @@ _COUNT = re.compile(r"[0-9]{1,9}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkNames:
-    """Under which attribute each mark travels; None switches one off.
-
-    Attributes:
-        redrive: the redrive id and the attempt number, in one; without it a return is known by its message id alone.
-    """
+    """The names of the marks; None: not added. Without `redrive`, returns are recognised by message id only."""
 
     redrive: str | None = "RedriveId"
     idempotency_key: str | None = "IdempotencyKey"
@@ -46,7 +43,7 @@ class Mark:
 
 
 def is_name(text: str) -> bool:
-    """Whether SQS lets a message attribute have this name."""
+    """Return whether SQS accepts this name of a message attribute."""
     reserved = text.lower().startswith(("aws.", "amazon."))
     return len(text) <= _NAME_LENGTH and not reserved and bool(_NAME.fullmatch(text))
 
@@ -54,15 +51,7 @@ def is_name(text: str) -> bool:
 def marks(
     names: MarkNames, mark: Mark, *, idempotency_key: str, message_id: str, reprocessed_from: str
 ) -> dict[str, Attribute]:
-    """The attributes to add, the most needed first.
-
-    Args:
-        names: under which they travel.
-        mark: the attempt.
-        idempotency_key: the same on every attempt of a letter.
-        message_id: the one under which the letter died.
-        reprocessed_from: the name of the dlq that the letter was taken from.
-    """
+    """Return the attributes to add, the most important first. `message_id`: the one in the DLQ."""
     texts = [
         (names.redrive, str(mark)),
         (names.idempotency_key, idempotency_key),
@@ -75,17 +64,17 @@ def marks(
 def addressed(
     attributes: Attributes, added: Attributes, names: MarkNames, *, space: int, room: int = ATTRIBUTES
 ) -> tuple[dict[str, Attribute], list[str]]:
-    """The attributes a letter leaves with, and the names of those among them that are marks.
+    """Return the attributes to send, and the names of the marks among them.
 
-    What the letter had stays as it was: a mark whose name is taken is left out. Only a mark of an earlier redrive,
-    one that `read_mark` recognises, gives way to the new one. A mark that finds no room is left out.
+    The letter's own attributes win over marks, except for a mark of an earlier redrive. Marks without room are left
+    out.
 
     Args:
-        attributes: those that the letter died with.
-        added: what `marks` made.
-        names: the same that `marks` had.
-        space: bytes that the attributes may take, all together: the queue's limit less the body.
-        room: attributes that there may be.
+        attributes: the letter's.
+        added: from `marks`.
+        names: of the marks.
+        space: bytes for all attributes: the queue's limit less the body.
+        room: most attributes.
     """
     leaving, put = dict(attributes), list[str]()
     if names.redrive and names.redrive in added and read_mark(attributes, names):
@@ -101,19 +90,22 @@ def addressed(
 
 
 def size(attributes: Attributes) -> int:
-    """The bytes that SQS counts for attributes: names, types and values."""
-    return sum(len(name.encode()) + len(one.type.encode()) + len(_raw(one.value)) for name, one in attributes.items())
+    """Return the bytes that SQS counts: names, types and values."""
+    return sum(
+        len(name.encode()) + len(attribute.type.encode()) + len(_raw(attribute.value))
+        for name, attribute in attributes.items()
+    )
 
 
 def read_mark(attributes: Attributes, names: MarkNames) -> Mark | None:
-    """Which attempt of ours a message is; None for everybody else's."""
+    """Return the mark of a message that this service sent, else None."""
     found = _MARK.fullmatch(_text(attributes, names.redrive))
     return Mark(UUID(found[1]), int(found[2])) if found else None
 
 
 def earlier_attempts(attributes: Attributes) -> int:
-    """How often earlier tools sent a letter back, by the counters they left on it; what is no count counts nothing."""
-    texts = [_text(attributes, name) for name in _EARLIER_COUNTERS]
+    """Return how often earlier tools redrove a letter, by the counters they left on it."""
+    texts = [_text(attributes, name) for name in EARLIER_COUNTERS]
     return min(sum(int(text) for text in texts if _COUNT.fullmatch(text)), EARLIER_ATTEMPTS)
 
 

@@ -1,6 +1,6 @@
-"""What a letter holds whose body lies in S3: a pointer, as the extended clients for SQS and SNS write it.
+"""Recognise a body that is a pointer into S3, as the extended clients for SQS and SNS write it.
 
-The form is read from https://github.com/awslabs/amazon-sqs-python-extended-client-lib and is that of its Java elder.
+See https://github.com/awslabs/amazon-sqs-python-extended-client-lib.
 """
 
 from __future__ import annotations
@@ -13,30 +13,28 @@ from typing import Final
 from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.json_span import spans, text_of
 
-_LONGEST: Final = 8_192  #: bytes of a pointer: bucket and key have at most 1,087, escaped or not
+_LONGEST: Final = 8_192  #: bytes of a pointer
 _CLASSES: Final = {
     "software.amazon.payloadoffloading.PayloadS3Pointer",
     "com.amazon.sqs.javamessaging.MessageS3Pointer",
 }
-_SIZES: Final = ("ExtendedPayloadSize", "SQSLargePayloadSize")
+#: Names of the attribute with the body's size.
+SIZES: Final = ("ExtendedPayloadSize", "SQSLargePayloadSize")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
-_LONGEST_KEY: Final = 1_024  #: bytes, of S3
+_LONGEST_KEY: Final = 1_024  #: bytes (S3)
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """Where the body lies."""
+    """The location of the body."""
 
     bucket: str
     key: str
 
 
 def read(body: bytes, attributes: Attributes) -> Pointer | None:
-    """The pointer that a body is; None for every other. The attribute that tells its size must be there, as a number.
-
-    Reads no more than bodies of some kilobytes, and raises nothing.
-    """
-    if len(body) > _LONGEST or not any(name in attributes and attributes[name].type == "Number" for name in _SIZES):
+    """Return the pointer that a body is, else None. Requires the attribute with the size. Never raises."""
+    if len(body) > _LONGEST or not any(name in attributes and attributes[name].type == "Number" for name in SIZES):
         return None
     try:
         parts = json.loads(body, parse_int=float)  # int() refuses more than 4300 digits

@@ -1,4 +1,4 @@
-"""Text of other people in a form that cannot deceive who reads it."""
+"""Make invisible and misleading characters visible."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def visible(text: str) -> str:
-    """The text with each character that is not seen, or that turns others around, written as its number."""
+    """Return the text with invisible and bidirectional characters written as <U+XXXX>."""
     if text.isprintable():
         return text
-    return "".join(one if one in "\n\t" or unicodedata.category(one) not in _HIDDEN else _number(one) for one in text)
-
-
-def _number(character: str) -> str:
-    return f"<U+{ord(character):04X}>"
+    return "".join(
+        char if char in "\n\t" or unicodedata.category(char) not in _HIDDEN else f"<U+{ord(char):04X}>" for char in text
+    )

@@ -1,4 +1,4 @@
-"""Two texts line by line: what is taken out, what is put in. In bounded time, whatever the texts."""
+"""Compare two texts line by line, in bounded time."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-#: Lines around a change that stay the same and are shown.
-_CONTEXT: Final = 3
-#: Lines of either text that are compared with each other, and shown where there are more: then all is replaced.
+_CONTEXT: Final = 3  # equal lines around a change
+#: Most lines that are compared, and shown. In longer texts all between the first and the last change is replaced.
 _COMPARED: Final = 1_000
-# A longer line is shown in parts. Which words end one depends on the words alone: behind a change in a long line both
-# texts are soon parted alike again.
+# Longer lines are split after words chosen by their checksum, so that both texts split alike again behind a change.
 _LONG: Final = 160
 _WORD: Final = re.compile(r"[^\s,;&<{\[]{0,160}[\s,;&<{\[]?")
-_ENDS_A_PART: Final = 8  # one word in so many
+_ENDS_A_PART: Final = 8  # one word in so many ends a part
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: `mark` is "-" for one taken out, "+" for one put in, " " for one that stays, "@" for a place."""
+    """One line; `mark`: "-" removed, "+" added, " " unchanged, "@" position."""
 
     mark: str
     text: str
@@ -30,38 +28,32 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What is different; no lines: nothing is. `cut`: lines beyond those that are shown."""
+    """The changed lines, if any; `cut`: how many are not shown."""
 
     lines: tuple[Line, ...]
     cut: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    numbers: Sequence[int]
-    parts: Sequence[str]
-
-
 def between(before: str, after: str) -> Diff:
-    """The lines that differ, each change with the lines around it."""
+    """Return the lines that differ, with the lines around them."""
     if before == after:
         return Diff(())
-    old, new = _parted(before), _parted(after)
-    head = _common(old.parts, new.parts)
-    tail = _common(old.parts[head:][::-1], new.parts[head:][::-1])
-    a, b = old.parts[head : len(old.parts) - tail], new.parts[head : len(new.parts) - tail]
+    (old, numbers), (new, _) = _parted(before), _parted(after)
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    a, b = old[head : len(old) - tail], new[head : len(new) - tail]
     cut = 0
     if max(len(a), len(b)) > _COMPARED:
-        found = [Line("-", one) for one in a[:_COMPARED]] + [Line("+", one) for one in b[:_COMPARED]]
+        found = [Line("-", part) for part in a[:_COMPARED]] + [Line("+", part) for part in b[:_COMPARED]]
         cut = max(0, len(a) - _COMPARED) + max(0, len(b) - _COMPARED)
     else:
-        found = list(_compared(a, b, old.numbers[head:]))
+        found = list(_compared(a, b, numbers[head:]))
     first = max(0, head - _CONTEXT)
     lines = (
-        Line("@", f"line {old.numbers[first]}"),
-        *(Line(" ", one) for one in old.parts[first:head]),
+        Line("@", f"line {numbers[first]}"),
+        *(Line(" ", part) for part in old[first:head]),
         *found,
-        *(Line(" ", one) for one in old.parts[len(old.parts) - tail :][:_CONTEXT]),
+        *(Line(" ", part) for part in old[len(old) - tail :][:_CONTEXT]),
     )
     return Diff(lines, cut)
 
@@ -73,28 +65,28 @@ def _compared(a: Sequence[str], b: Sequence[str], numbers: Sequence[int]) -> Ite
             yield Line("@", f"line {numbers[group[0][1]]}")
         for tag, i, j, k, m in group:
             if tag == "equal":
-                yield from (Line(" ", one) for one in a[i:j])
+                yield from (Line(" ", part) for part in a[i:j])
             else:
-                yield from (Line("-", one) for one in a[i:j])
-                yield from (Line("+", one) for one in b[k:m])
+                yield from (Line("-", part) for part in a[i:j])
+                yield from (Line("+", part) for part in b[k:m])
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many of the first are the same in both."""
-    for number, (one, other) in enumerate(zip(a, b, strict=False)):
-        if one != other:
+    for number, (part, other) in enumerate(zip(a, b, strict=False)):
+        if part != other:
             return number
     return min(len(a), len(b))
 
 
-def _parted(text: str) -> _Text:
+def _parted(text: str) -> tuple[list[str], list[int]]:
+    """Return the parts of all lines, and the number of each part's line."""
     numbers: list[int] = []
     parts: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         found = [line] if len(line) <= _LONG else list(_parts(line))
         parts += found
         numbers += [number] * len(found)
-    return _Text(numbers, parts)
+    return parts, numbers
 
 
 def _parts(line: str) -> Iterator[str]:

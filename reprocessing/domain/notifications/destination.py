@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from reprocessing.domain.message import arn
 from reprocessing.domain.message.arn import Named
@@ -38,14 +38,16 @@ SCHEMAS: Final = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class AppriseService:
-    """An e-mail address, a chat or a pager that Apprise knows how to reach. `schema`: such as mailto or slack."""
+    """An e-mail address, a chat or a pager that Apprise can reach. `schema`: such as mailto or slack.
+
+    `kind` of each destination is a description without secrets.
+    """
 
     schema: str
     url: str = field(repr=False)
 
     @property
-    def kind(self) -> str:
-        """Return a description that may be shown: it holds no secret."""
+    def kind(self) -> str:  # noqa: D102  # see above
         return f"{self.schema}://, by Apprise"
 
 
@@ -54,11 +56,7 @@ class SnsTopic:
     """An SNS topic. Its subscribers are configured in AWS."""
 
     arn: str = field(repr=False)
-
-    @property
-    def kind(self) -> str:
-        """Return a description that may be shown: it holds no secret."""
-        return "an SNS topic"
+    kind: ClassVar[str] = "an SNS topic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +67,7 @@ class SignedWebhook:
     secret: str
     key: bytes = field(repr=False)
     allowed: AllowList = field(repr=False)
-
-    @property
-    def kind(self) -> str:
-        """Return a description that may be shown: it holds no secret."""
-        return "a signed webhook"
+    kind: ClassVar[str] = "a signed webhook"
 
 
 Destination = AppriseService | SnsTopic | SignedWebhook
@@ -117,7 +111,7 @@ def read_destination(url: str, keys: Mapping[str, bytes], inside: AllowList) -> 
 def _topic(text: str) -> SnsTopic | Unusable:
     found = arn.read(text)
     if found is None or found.named is not Named.TOPIC:
-        return Unusable("what follows sns: is not the ARN of an SNS topic: sns:arn:aws:sns:REGION:ACCOUNT:TOPIC")
+        return Unusable("the text after sns: is not the ARN of an SNS topic: sns:arn:aws:sns:REGION:ACCOUNT:TOPIC")
     if found.fifo:
         return Unusable("it is a FIFO topic, which people cannot subscribe to; take a standard topic")
     return SnsTopic(text)
@@ -133,7 +127,9 @@ def _webhook(text: str, keys: Mapping[str, bytes], inside: AllowList) -> SignedW
     allowed = _allowed(url, inside)
     asked = allowed if isinstance(allowed, Denied) else url_policy.read(url, allowed)
     if isinstance(allowed, Denied) or isinstance(asked, Denied):
-        return Unusable("what follows webhook+ is no URL such as https://hooks.example.com/redrive without credentials")
+        return Unusable(
+            "the text after webhook+ is no URL such as https://hooks.example.com/redrive without credentials"
+        )
     if asked.scheme == "http" and isinstance(asked.host, str):
         return Unusable("plain http can be read by others; use https, or the address of a host of your own network")
     return SignedWebhook(url, secret, keys[secret], allowed)
@@ -153,4 +149,4 @@ def _of_schema(schema: str) -> str:
         return "it would be posted unsigned; write webhook+https://HOST/PATH#secret=NAME"
     if schema == "sns":
         return "it is Apprise's own way to SNS, which needs keys; write sns:ARN, sent with the service's own role"
-    return "its schema is not one of those that are allowed; docs/notifications.md lists them"
+    return "its schema is not allowed; docs/notifications.md lists the allowed ones"

@@ -19,14 +19,7 @@ _HALFWAY: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class DlqNote:
-    """The counts of a DLQ at one moment.
-
-    Attributes:
-        seconds_ago: how long ago that was.
-        uncaptured: messages that were only in SQS.
-        captured: messages that were captured until then.
-        unfinished: captured messages that were not finished.
-    """
+    """The counts of a DLQ at one moment: messages only in SQS, captured until then, and captured but not finished."""
 
     seconds_ago: float
     uncaptured: int

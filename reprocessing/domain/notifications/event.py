@@ -49,23 +49,12 @@ class EventKind(StrEnum):
         return self not in _MOMENTS | _ENDED_BY_A_PERSON
 
 
-_MOMENTS: Final = frozenset(
-    {EventKind.RUN_FINISHED, EventKind.FAILURE_GROUP_NEW, EventKind.FAILURE_GROUP_REOPENED},
-)
+_MOMENTS: Final = frozenset({EventKind.RUN_FINISHED, EventKind.FAILURE_GROUP_NEW, EventKind.FAILURE_GROUP_REOPENED})
 _ENDED_BY_A_PERSON: Final = frozenset({EventKind.RUN_STOPPED, EventKind.REDRIVE_LOOP, EventKind.RESTORE_DETECTED})
-
-_URGENT: Final = frozenset(
-    {
-        EventKind.BREAKER_OPEN,
-        EventKind.RUN_STOPPED,
-        EventKind.RUN_STALLED,
-        EventKind.MESSAGES_EXPIRING,
-        EventKind.REDRIVE_LOOP,
-        EventKind.BEAT_SILENT,
-        EventKind.WORKERS_SILENT,
-        EventKind.RESTORE_DETECTED,
-    },
-)
+_URGENT: Final = _ENDED_BY_A_PERSON | {
+    EventKind.BREAKER_OPEN, EventKind.RUN_STALLED, EventKind.MESSAGES_EXPIRING, EventKind.BEAT_SILENT,
+    EventKind.WORKERS_SILENT,
+}  # fmt: skip
 
 #: The required facts of each kind, and its optional facts.
 #: `dlq`, `target`, `run`, `queue`: names. `messages`, `errors`, `warnings` and the like: counts. `seconds`: an age or a
@@ -98,12 +87,9 @@ class Event:
     """One thing that happened, or a condition as it is now.
 
     Attributes:
-        kind: what happened.
-        subject: what it is about, such as "breaker:12", "dlq:3" or "run:7". At most one incident is open for each kind
-            and subject.
-        facts: the values in the text; see `FACTS`. Never a payload, an attribute's value, an ordering key, or an error
-            text that may hold one of these.
-        dlq_id: the DLQ that it is about; None: it is about a target, or about the whole service.
+        subject: such as "breaker:12" or "dlq:3". At most one incident is open for each kind and subject.
+        facts: see `FACTS`. Never a payload, an attribute's value, an ordering key, or an error text that may hold one.
+        dlq_id: None: it is about a target, or about the whole service.
 
     Raises:
         ValueError: the facts are not those of the kind, or the subject is empty or too long.

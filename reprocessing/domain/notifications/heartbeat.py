@@ -24,8 +24,7 @@ class Watched:
     """What one watcher knows.
 
     Attributes:
-        signs: as they were last seen.
-        beat_silent: seconds since beat last counted a tick; None: no tick has been seen since the watch began.
+        beat_silent: seconds since beat last counted a tick; None: no tick was seen since the watch began.
         workers_silent: the same for workers.
         watched: seconds since the watch began, without gaps.
     """
@@ -47,11 +46,7 @@ class Silence:
 def watch(before: Watched | None, signs: Signs, *, elapsed: float, longest: float) -> Watched:
     """Return what is known after one more look.
 
-    Args:
-        before: what was known after the last look; None: this is the first.
-        signs: as they are now.
-        elapsed: seconds since the last look.
-        longest: most seconds that count for one look: a host that was suspended watched nothing meanwhile.
+    `elapsed`: seconds since the last look; at most `longest` of them count, because a suspended host watches nothing.
     """
     if before is None:
         return Watched(signs)

@@ -10,13 +10,9 @@ from datetime import timedelta
 class Thresholds:
     """When people are notified.
 
-    Attributes:
-        parked_count: people are notified of more parked messages of one DLQ than these.
-        parked_age: people are notified if the oldest parked message of a DLQ has waited for longer.
-        expires_within: how soon SQS deletes the first message that is not captured.
-        growing_for: for how long more messages arrived in a DLQ than left it.
-        silent_for: how long beat, or the workers of one of the service's queues, gave no sign of life.
-        stalled_for: how long a running run did not progress.
+    `parked_count` and `parked_age` are per DLQ; `expires_within`: before SQS deletes an uncaptured message;
+    `growing_for`: more messages arrived in a DLQ than left it; `silent_for`: beat, or the workers of a queue;
+    `stalled_for`: a running run made no progress.
     """
 
     parked_count: int = 100

@@ -37,12 +37,9 @@ def webhook_body(text: Text, sections: Sequence[Section], *, place: str, destina
 
 def _incident(told: Told) -> dict[str, object]:
     return {
-        "subject": told.subject,
-        "facts": dict(told.facts),
-        "times": told.times,
-        "opened_at": _moment(told.opened_at),
+        "subject": told.subject, "facts": dict(told.facts), "times": told.times, "opened_at": _moment(told.opened_at),
         "ended_at": None if told.ended_at is None else _moment(told.ended_at),
-    }
+    }  # fmt: skip
 
 
 def _moment(moment: datetime) -> str:

@@ -29,23 +29,20 @@ class Wording:
     """The texts of one kind of event.
 
     Attributes:
-        opened: what happened.
-        many: a plural noun for several incidents, in a few words.
+        many: a plural noun for several incidents.
         over: the headline when the condition has ended; empty for moments.
-        more: sentences with further facts.
         service: what the service does about it.
         person: what a person can do, with the command.
-        page: where the admin shows it.
         person_without: the same if a fact of `person` is not known.
     """
 
     opened: str
     many: str
-    over: str
-    more: tuple[str, ...]
     service: str
     person: str
-    page: Page
+    page: Page = DASHBOARD
+    more: tuple[str, ...] = ()
+    over: str = ""
     person_without: str = ""
 
 
@@ -78,7 +75,6 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
     EventKind.RUN_FINISHED: Wording(
         opened="Run finished: {run}, DLQ {dlq}",
         many="runs finished",
-        over="",
         more=(
             "Delivered: {delivered}.",
             "Presumed delivered: {presumed}.",
@@ -103,7 +99,6 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
     EventKind.FAILURE_GROUP_NEW: Wording(
         opened="New failure group in DLQ {dlq}: {title}",
         many="new failure groups",
-        over="",
         more=("Messages now: {messages}.",),
         service="It groups messages that failed for the same reason, and goes on with the others.",
         person="Look at the group in the admin. Fix the consumer, then redrive the group's messages.",
@@ -112,7 +107,6 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
     EventKind.FAILURE_GROUP_REOPENED: Wording(
         opened="Resolved failure group opened again in DLQ {dlq}: {title}",
         many="resolved failure groups opened again",
-        over="",
         more=("Messages now: {messages}.",),
         service="It has reopened the group, because a message failed for the same reason after the group was resolved.",
         person="Look at the group in the admin. The fix may be incomplete, or was rolled back.",
@@ -142,11 +136,9 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         opened="Messages expire soon in SQS: {messages} in DLQ {dlq}, the first in {seconds}",
         many="DLQs with messages that expire soon in SQS",
         over="No message expires soon in SQS any more: DLQ {dlq}",
-        more=(),
         service="SQS deletes a message when its retention period ends. Captured messages are kept in PostgreSQL. The"
         " service cannot save a message that is not captured.",
         person="Capture the DLQ now: manage.py drain_dlq {dlq}, a dry run, which captures and sends nothing.",
-        page=DASHBOARD,
     ),
     EventKind.DLQ_GROWING: Wording(
         opened="DLQ grows faster than it drains: {dlq}",
@@ -155,7 +147,6 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("Within {seconds}: {arrived} arrived, {drained} left.", "Messages in it: {messages}."),
         service="It goes on at the configured rate.",
         person="Check the consumer of the source queue. Then run: manage.py redrive_status {dlq}",
-        page=DASHBOARD,
     ),
     EventKind.REDRIVE_LOOP: Wording(
         opened="Redrive loop: redriven messages come back to DLQ {dlq}, run {run}",
@@ -170,10 +161,8 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         opened="Beat is silent for {seconds}",
         many="beats silent",
         over="Beat works again",
-        more=(),
         service="It captures and sends nothing by itself until beat runs. Nothing is lost.",
         person="Start beat: celery -A redrive_service beat. Then run: manage.py redrive_doctor",
-        page=DASHBOARD,
     ),
     EventKind.WORKERS_SILENT: Wording(
         opened="Workers are silent: queue {queue}, for {seconds}",
@@ -182,7 +171,6 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("Waiting tasks: {messages}.",),
         service="The tasks of this queue wait until a worker consumes them. Nothing is lost.",
         person="Start workers: celery -A redrive_service worker. Then run: manage.py check_pulse",
-        page=DASHBOARD,
     ),
     EventKind.RESTORE_DETECTED: Wording(
         opened="The database was restored from a backup: sending is on hold",
@@ -191,7 +179,6 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("Time of the backup: {backup_time}.", "Messages to decide about: {messages}."),
         service="It sends nothing, because messages may have been delivered after the backup was made.",
         person="Run: manage.py after_restore report",
-        page=DASHBOARD,
     ),
     EventKind.DOCTOR_WORSE: Wording(
         opened="redrive_doctor reports new errors: {errors} (warnings: {warnings})",
@@ -200,6 +187,5 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("First: {finding}",),
         service="It goes on as far as it can.",
         person="Run: manage.py redrive_doctor",
-        page=DASHBOARD,
     ),
 }

@@ -1,1 +1,1 @@
-"""Domain of ordering keys, sequences, lanes, heads and leases."""
+"""Ordering: the lane of a letter, and its place in the lane."""

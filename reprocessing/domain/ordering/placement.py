@@ -1,4 +1,4 @@
-"""A letter's place: which lane it belongs to, and where in that lane it stands."""
+"""Find a letter's place: its ordering key (its lane), its sequence and its idempotency key."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from reprocessing.domain.message.identity import (
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.replay.verdicts import Park
 
-#: Characters of a sort key: three hundred of the widest fit twice into an entry of a database's index.
+#: Characters of a sort key: twice 300 of the widest characters fit into one index entry of PostgreSQL.
 SORT_KEY_LENGTH = 300
 
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,14}))?")
 _NEGATIVE, _ZERO, _POSITIVE, _TEXT = "0123"
-_MAGNITUDES = 16  # digits of a magnitude, moved up by half their range to be positive
-_WRITTEN_OUT = 40  # zeros that a number is told with; with more it has an exponent
+_MAGNITUDES = 16  # digits of a magnitude, which is stored as an offset from _MIDDLE
+_WRITTEN_OUT = 40  # most zeros of a decimal; beyond that it has an exponent
 _MIDDLE = 5 * 10 ** (_MAGNITUDES - 1)
 _NUMBER_KEY = re.compile(rf"([{_NEGATIVE}{_POSITIVE}])([0-9]{{{_MAGNITUDES}}})([0-9]+)(~?)")
 _NINES_COMPLEMENT = str.maketrans("0123456789", "9876543210")
 
 
 class MissingKey(StrEnum):
-    """What becomes of a letter without the ordering key that its dlq names."""
+    """What happens to a letter without the ordering key that its DLQ names."""
 
     PARK = "park"
     LANE = "lane"  #: it gets a lane of its own
@@ -43,11 +43,7 @@ class MissingKey(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Where a dlq's letters carry their keys.
-
-    Raises:
-        SelectorIsUnclear: sequence or idempotency key is `none`.
-    """
+    """Where a DLQ's letters have their keys. Sequence and idempotency key cannot be `none`."""
 
     ordering: Selector
     sequence: Selector
@@ -71,11 +67,7 @@ class Policy:
         idempotency: str = "",
         missing_key: str = MissingKey.PARK,
     ) -> Policy:
-        """The policy in the words of a dlq's row; an empty one stands for the default of its kind of queue.
-
-        Raises:
-            SelectorIsUnclear: a word is no selector.
-        """
+        """Return the policy of a DLQ's row. An empty text stands for the default of the kind of queue."""
         return cls(
             Selector.parse(ordering or ("system:MessageGroupId" if fifo else "none")),
             Selector.parse(sequence or ("system:SequenceNumber" if fifo else "system:SentTimestamp")),
@@ -86,13 +78,12 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a letter stands.
+    """The place of a letter.
 
     Attributes:
-        key: the ordering key; None in a single lane.
-        key_hash: 32 bytes; a single lane's is never that of a key.
-        single: the lane is this letter's alone.
-        sequence: compares bytewise with those of the lane's other letters; empty where a single letter has none.
+        key: the ordering key; None: the lane holds this letter alone (`single`).
+        key_hash: 32 bytes; that of a single lane differs from those of all keys.
+        sequence: sorts bytewise within the lane; may be empty for a single letter.
     """
 
     key: str | None
@@ -103,7 +94,7 @@ class Place:
 
 
 def place(policy: Policy, letter: LetterFacts) -> Place | Park:
-    """Where a letter stands, or why that is not known."""
+    """Return the place of a letter, or why it has none."""
     idempotency = select(policy.idempotency, letter)
     if not isinstance(idempotency, str):
         return _park(ParkedReason.NO_IDEMPOTENCY_KEY, policy.idempotency, idempotency)
@@ -111,8 +102,9 @@ def place(policy: Policy, letter: LetterFacts) -> Place | Park:
     lane_of_its_own = policy.ordering.source is Source.NONE or policy.missing_key is MissingKey.LANE
     if isinstance(key, Missing) and lane_of_its_own:
         sequence = _sequence(policy, letter)
-        known = sequence if isinstance(sequence, str) else ""  # nobody goes before it, nobody follows it
-        digest = _hash_of_single(letter.message_id)
+        known = sequence if isinstance(sequence, str) else ""  # nothing is before or after it
+        # No key contains NUL (see identity.select), so no key has this digest.
+        digest = hashlib.sha256(b"\x00single\x00" + letter.message_id.encode()).digest()
         return Place(None, digest, single=True, sequence=known, idempotency_key=idempotency)
     if not isinstance(key, str):
         return _park(ParkedReason.NO_ORDERING_KEY, policy.ordering, key)
@@ -123,11 +115,10 @@ def place(policy: Policy, letter: LetterFacts) -> Place | Park:
 
 
 def sort_key(text: str) -> str | TooLong:
-    """A text that sorts bytewise in the order of what was meant: numbers by value, then other texts as they are.
+    """Return a text that sorts bytewise in the intended order: numbers by value, then other texts.
 
-    -2 < -1.5 < 0 < 9 < 10 < 1e3 < "2026-01-01" < "a". Equal numbers have equal keys, however they are written, of any
-    number of digits and with exponents of up to fourteen. A key is at most `SORT_KEY_LENGTH` characters, and never cut:
-    a cut one would put letters out of order.
+    -2 < -1.5 < 0 < 9 < 10 < 1e3 < "2026-01-01" < "a". Equal numbers have equal keys ("1", "1.0"), with any number of
+    digits and exponents of up to 14 digits. A key is never cut, because a cut key would sort wrong.
     """
     number = _NUMBER.fullmatch(text)
     key = _number_key(number) if number else _TEXT + text
@@ -135,7 +126,7 @@ def sort_key(text: str) -> str | TooLong:
 
 
 def read_sort_key(key: str) -> str:
-    """What a sort key was made of: a number as its shortest decimal, else the text; what is no sort key, as it is."""
+    """Return what a sort key was made of: a number as a decimal, or the text. Other texts are returned unchanged."""
     if key.startswith(_TEXT):
         return key[1:]
     if key == _ZERO:
@@ -149,7 +140,7 @@ def read_sort_key(key: str) -> str:
 
 
 def _decimal(digits: str, magnitude: int) -> str:
-    """The number 0.`digits` times ten to the `magnitude`."""
+    """Return the number 0.`digits` times ten to the `magnitude`."""
     if len(digits) <= magnitude <= _WRITTEN_OUT:
         return digits.ljust(magnitude, "0")
     if 0 < magnitude < len(digits):
@@ -160,7 +151,7 @@ def _decimal(digits: str, magnitude: int) -> str:
 
 
 def _number_key(number: re.Match[str]) -> str:
-    """Sign, then how large, then the digits; a negative number's mirrored, with an end that is above every digit."""
+    """Return sign, magnitude, digits. Those of a negative number are complemented, and end in "~", above all digits."""
     sign, whole, fraction, exponent = number[1], number[2], number[3] or "", number[4] or "0"
     digits = (whole + fraction).lstrip("0")
     if not digits:
@@ -175,17 +166,12 @@ def _sequence(policy: Policy, letter: LetterFacts) -> Selected:
     return sort_key(text) if isinstance(text, str) else text
 
 
-def _hash_of_single(message_id: str) -> bytes:
-    # No key holds a NUL (identity.select sees to that), so none has this digest.
-    return hashlib.sha256(b"\x00single\x00" + message_id.encode()).digest()
-
-
 def _park(reason: ParkedReason, selector: Selector, found: Missing | Unreadable | TooLong) -> Park:
     match found:
         case Missing():
-            return Park(reason, f"{selector} names nothing that could be a key.")
+            return Park(reason, f"{selector} finds no key.")
         case TooLong(length, limit):
-            return Park(reason, f"{selector} is {length} characters long; {limit} is the most.")
+            return Park(reason, f"{selector} is {length} characters long; the limit is {limit}.")
         case Unreadable(why):
             unreadable = ParkedReason.UNREADABLE_BODY if selector.source is Source.BODY else reason
             return Park(unreadable, f"{selector} cannot be read: {why}.")

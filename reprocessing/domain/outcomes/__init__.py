@@ -1,1 +1,1 @@
-"""Domain of what became of sent messages: evidence, consumer reports."""
+"""Outcomes of sent messages: evidence and consumer reports."""

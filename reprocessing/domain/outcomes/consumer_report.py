@@ -1,4 +1,4 @@
-"""What a consumer may say of one message, read from JSON: bounded, and in text that can be kept; or why it is none."""
+"""Read a consumer's report about one message from JSON, within bounds, or say why it is not valid."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from typing import Final
 from uuid import UUID
 
 VERDICTS: Final = ("delivered", "failed", "retrying")
-#: Characters that are kept of a type and of a message; what is longer is cut. A fingerprint and an id are refused.
+#: Most characters. Longer types and messages are cut; longer fingerprints and ids are refused.
 TYPE, MESSAGE, FINGERPRINT, MESSAGE_ID = 200, 2_000, 128, 200
 
 _FIELDS: Final = ("message_id", "redrive_id", "verdict", "type", "message", "fingerprint", "at")
 _REDRIVE_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::([1-9][0-9]{0,8}))?")
-_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL cannot store
 _SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """One report, as it was said.
+    """One report.
 
     Attributes:
-        message_id: the one that a queue gave; or None, and the letter is named by its redrive id.
-        public_id: the letter's redrive id.
-        attempt_no: which attempt of it; None: it did not say.
-        at: when it happened; None: it did not say.
+        message_id: the queue's id of the message; None: the letter is named by `public_id`, its redrive id.
+        attempt_no: the number of the attempt; None: not reported.
+        at: when it happened; None: not reported.
     """
 
     verdict: str
@@ -42,7 +41,7 @@ class Said:
     at: datetime | None = None
 
     def digest(self, reporter: int | None) -> bytes:
-        """SHA-256 of all that was said, and by whom: a repeat has the same. `reporter` None: one in this database."""
+        """Return the SHA-256 of all fields and the reporter's id (None: a consumer in this database)."""
         at = self.at.isoformat() if self.at else None
         named = (reporter, self.message_id, str(self.public_id), self.attempt_no)
         said = (*named, self.verdict, self.type, self.message, self.fingerprint, at)
@@ -51,23 +50,22 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """Why something is no report; nothing that was said stands in it but names of fields."""
+    """Why a report is not valid. `why` quotes nothing but names of fields."""
 
     why: str
 
 
 def read(given: object) -> Said | Unclear:
-    """One report from parsed JSON."""
+    """Return one report from parsed JSON."""
     if not isinstance(given, Mapping):
         return Unclear("it is not an object")
-    unknown = sorted(str(name)[:_SHOWN] for name in given if name not in _FIELDS)
-    if unknown:
-        return Unclear(f"it has fields that are not known: {', '.join(ascii(one) for one in unknown[:5])}")
+    if unknown := sorted(ascii(str(name)[:_SHOWN])[:_SHOWN] for name in given if name not in _FIELDS):
+        return Unclear(f"it has unknown fields: {', '.join(unknown[:5])}")
     texts = {name: given.get(name) for name in _FIELDS if given.get(name) is not None}
     for name, value in texts.items():
         if not isinstance(value, str):
             return Unclear(f"{name} is not a text")
-    return _read({name: _plain(str(value)) for name, value in texts.items()})
+    return _read({name: _NO_TEXT.sub("\ufffd", str(value)) for name, value in texts.items()})
 
 
 def _read(texts: Mapping[str, str]) -> Said | Unclear:
@@ -76,19 +74,15 @@ def _read(texts: Mapping[str, str]) -> Said | Unclear:
     if why := _objection(texts, marked=mark is not None, timed=at is not None):
         return Unclear(why)
     return Said(
-        verdict=texts["verdict"],
-        message_id=texts.get("message_id") or None,
-        public_id=UUID(mark[1]) if mark else None,
-        attempt_no=int(mark[2]) if mark and mark[2] else None,
-        type=texts.get("type", "")[:TYPE],
-        message=texts.get("message", "")[:MESSAGE],
-        fingerprint=texts.get("fingerprint", ""),
-        at=at,
-    )
+        verdict=texts["verdict"], message_id=texts.get("message_id") or None,
+        public_id=UUID(mark[1]) if mark else None, attempt_no=int(mark[2]) if mark and mark[2] else None,
+        type=texts.get("type", "")[:TYPE], message=texts.get("message", "")[:MESSAGE],
+        fingerprint=texts.get("fingerprint", ""), at=at,
+    )  # fmt: skip
 
 
 def _objection(texts: Mapping[str, str], *, marked: bool, timed: bool) -> str:
-    """What is wrong with what was said, empty when nothing is; `marked`, `timed`: that the redrive id, the time, is."""
+    """Return what is wrong, or ""; `marked` and `timed`: the redrive id and the time were parsed."""
     if texts.get("verdict") not in VERDICTS:
         return f"verdict is none of {', '.join(VERDICTS)}"
     if not texts.get("message_id") and not texts.get("redrive_id"):
@@ -103,13 +97,7 @@ def _objection(texts: Mapping[str, str], *, marked: bool, timed: bool) -> str:
     return ""
 
 
-def _plain(text: str) -> str:
-    """The text with what PostgreSQL cannot keep written as the sign for what is no character."""
-    return _NO_TEXT.sub("\ufffd", text)
-
-
 def _moment(text: str) -> datetime | None:
-    """A moment; one without an offset is UTC."""
     try:
         value = datetime.fromisoformat(text)
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)

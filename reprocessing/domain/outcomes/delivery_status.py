@@ -1,4 +1,4 @@
-"""Did it work, how do we know, and since when: what can be said of a letter that was sent, and no more than that."""
+"""Say whether a sent message succeeded, how that is known, and since when."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
 
 
 class How(StrEnum):
-    """How it is known what became of a letter."""
+    """How the outcome of a message is known."""
 
-    ACCEPTED = "accepted"  #: its target took it
-    PRESUMED = "presumed"  #: it has not come back, with evidence; or a person said so after a restore
-    ACKNOWLEDGED = "acknowledged"  #: its consumer said that it worked
-    FAILED = "failed"  #: it came back, was refused, or its consumer said that it failed
-    SILENT = "silent"  #: its consumer was to say something, and did not
-    UNKNOWN = "unknown"  #: perhaps it went out
-    OPEN = "open"  #: with the target, or on its way: not known yet
-    UNSENT = "unsent"  #: nothing was sent
+    ACCEPTED = "accepted"  #: its target accepted it
+    PRESUMED = "presumed"  #: it did not come back; or a person said so after a restore
+    ACKNOWLEDGED = "acknowledged"  #: its consumer reported success
+    FAILED = "failed"  #: it came back, was refused, or its consumer reported a failure
+    SILENT = "silent"  #: its consumer did not report in time
+    UNKNOWN = "unknown"  #: it may have been sent
+    OPEN = "open"  #: the outcome is not known yet
+    UNSENT = "unsent"  #: it was not sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is written down of a letter, of its newest attempt that went out, and of what was said of that one.
+    """What is recorded about a letter and about its newest attempt that was sent.
 
     Attributes:
         state: the letter's.
-        presumed: the letter is delivered by absence.
-        acknowledges: the target's consumer is to say what became of letters.
-        watched: a dlq that is received from lies behind the target.
-        outcome: None while the attempt is open, or where there is none.
+        presumed: delivered because it did not come back.
+        acknowledges: the target's consumer reports outcomes.
+        watched: the DLQ behind the target is captured.
+        outcome: None: the attempt is open, or there is none.
         sent_at: when the attempt began; None: there is none.
-        deadline: until when it may come back, or is to be acknowledged.
-        denied: its consumer said that it failed.
-        said: what its consumer said last of it that decides; None: nothing that is believed.
-        said_by: the reporter; empty: a consumer that shares the database.
+        deadline: until when it may come back, or has to be acknowledged.
+        denied: its consumer reported a failure.
+        said: the consumer's last report that decides.
+        said_by: the reporter's name; empty: a consumer that shares the database.
     """
 
     state: str
@@ -59,7 +59,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """An answer. `since`: since when what is said has been so; `worked` None: it is not known, or presumed."""
+    """An answer. `since`: the time from which it holds; `worked`: None if it is not known, or presumed."""
 
     how: How
     sentence: str
@@ -68,19 +68,19 @@ class Knowledge:
 
 
 _ENDS: Final = {
-    LetterState.PARKED: " It is parked: a person decides.",
+    LetterState.PARKED: " It is parked for review.",
     LetterState.WAITING: " It will be sent again.",
-    LetterState.DISCARDED: " It was given up.",
+    LetterState.DISCARDED: " It was discarded.",
 }
 
 
 def known(facts: Facts) -> Knowledge:
-    """What is known of a letter."""
+    """Return what is known about a letter."""
     state = LetterState(facts.state)
     if state is LetterState.DUPLICATE:
-        return Knowledge(How.UNSENT, "It was not sent: an equal letter was delivered.", facts.finished_at)
+        return Knowledge(How.UNSENT, "It was not sent: an equal message was delivered.", facts.finished_at)
     if state is LetterState.DELIVERED and facts.presumed and facts.outcome in {None, AttemptOutcome.UNKNOWN}:
-        text = "It is presumed to have worked: a person said so after PostgreSQL was restored from a backup."
+        text = "It is presumed delivered: a person said so after PostgreSQL was restored from a backup."
         return Knowledge(How.PRESUMED, text, facts.finished_at)
     if facts.sent_at is None:
         end = "" if state is LetterState.WAITING else _ENDS.get(state, "")
@@ -100,13 +100,13 @@ def _delivered(facts: Facts) -> Knowledge:
         but = "its consumer has not said so, but " if facts.acknowledges else ""
         text = f"It is presumed to have worked: {but}it has not come back, and would have been seen."
         return Knowledge(How.PRESUMED, text, facts.finished_at)
-    text = "Its target took it, and that is all that was asked for: what its consumer made of it is not known."
+    text = "Its target accepted it. What the consumer did with it is not known."
     return Knowledge(How.ACCEPTED, text, facts.taken_at or facts.closed_at, worked=True)
 
 
 def _open(facts: Facts) -> Knowledge:
     if facts.taken_at is None:
-        return Knowledge(How.OPEN, "It is not known yet: it is on its way.", facts.sent_at)
+        return Knowledge(How.OPEN, "It is not known yet: it is being sent.", facts.sent_at)
     waits = f"it may come back{_until(facts)}"
     if facts.watched:
         waits += ", unless its queue is seen empty before that"
@@ -118,7 +118,7 @@ def _open(facts: Facts) -> Knowledge:
 
 def _undelivered(facts: Facts, end: str) -> Knowledge:
     if facts.returned_at is not None:
-        return Knowledge(How.FAILED, f"It failed: it came back to a dlq.{end}", facts.returned_at, worked=False)
+        return Knowledge(How.FAILED, f"It failed: it came back to a DLQ.{end}", facts.returned_at, worked=False)
     if facts.denied:
         since = facts.said_at or facts.closed_at
         return Knowledge(How.FAILED, f"It failed: {_consumer(facts)} said so.{end}", since, worked=False)
@@ -130,7 +130,7 @@ def _undelivered(facts: Facts, end: str) -> Knowledge:
             return Knowledge(How.SILENT, text, facts.closed_at)
         case _:
             waits = f", and it may come back{_until(facts)}" if facts.closed_at is None and facts.deadline else ""
-            text = f"It is not known: perhaps it went out, and no answer was heard{waits}.{end}"
+            text = f"It is not known: it may have been sent, and there was no answer{waits}.{end}"
             return Knowledge(How.UNKNOWN, text, facts.closed_at)
 
 

@@ -1,4 +1,4 @@
-"""Say in words how attempts failed, and quote nothing of a message: a status, a code, or what was not reached."""
+"""Say how attempts failed, without quoting a message: a status, a code, or what was not reached."""
 
 from __future__ import annotations
 
@@ -19,23 +19,22 @@ _SAID: Final = {
 
 
 def in_words(outcome: str, said: str) -> str:
-    """How attempts failed.
+    """Return how attempts failed.
 
     Args:
-        outcome: theirs.
-        said: of a refusal its code alone, for what a target writes beside it may quote a message; else why nothing went
-            out, or no answer was had.
+        outcome: of the attempts.
+        said: the code of a refusal, because its text may quote a message; else why nothing was sent, or why there was
+            no answer.
     """
     if known := _SAID.get(AttemptOutcome(outcome)):
         return known
     if outcome == AttemptOutcome.REFUSED:
         return _coded(said) if _CODE.fullmatch(said) else "their target refused them"
     later = _LATER.match(said)
-    return _coded(later[1]) if later else visible(said) or "no answer was had"
+    return _coded(later[1]) if later else visible(said) or "there was no answer"
 
 
 def _coded(code: str) -> str:
-    """A code; one of HTTP with its phrase."""
     try:
         return f"{code} {HTTPStatus(int(code)).phrase}"
     except ValueError:

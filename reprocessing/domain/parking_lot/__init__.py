@@ -1,1 +1,1 @@
-"""Domain of parked messages, filters, edits, bulk actions, failure groups, export."""
+"""Parked messages: filters, edits and failure groups."""

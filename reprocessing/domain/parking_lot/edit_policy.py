@@ -1,4 +1,4 @@
-"""What a person may alter of a letter, what speaks against that, and what it touches beside what was meant."""
+"""Which parts of a letter a person may edit, and what an edit would break or change."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from reprocessing.domain.message import json_view, s3_pointer
 from reprocessing.domain.message.envelope import Attribute, Attributes
 from reprocessing.domain.message.identity import LetterFacts, Selector, Source, select
 from reprocessing.domain.message.json_view import Unreadable
-from reprocessing.domain.message.redrive_attributes import ATTRIBUTES, MarkNames, is_name, size
+from reprocessing.domain.message.redrive_attributes import ATTRIBUTES, EARLIER_COUNTERS, MarkNames, is_name, size
 from reprocessing.domain.ordering.placement import Policy
 from reprocessing.domain.sources.failed_delivery import OF_ITS_DEATH
 
-#: What SQS carries in a body and in an attribute's text (API reference, SendMessage): those of XML 1.0.
+#: Characters that SQS does not carry (SendMessage): others than those of XML 1.0.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TYPE: Final = re.compile(r"(?:String|Number|Binary)(?:\.[A-Za-z0-9_.-]+)?")
 _LONGEST_TYPE: Final = 256
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_DIGITS: Final = 38  #: of a Number (developer guide, message attributes)
-_COUNTERS: Final = ("redrive_attempt", "sqs-dlq-replay-nb")
-_SIZES: Final = ("ExtendedPayloadSize", "SQSLargePayloadSize")
+_DIGITS: Final = 38  #: most digits of a Number (developer guide, message attributes)
 _TRACES: Final = frozenset({
     "awstraceheader", "b3", "baggage", "elastic-apm-traceparent", "newrelic", "sentry-trace", "traceparent",
     "tracestate", "uber-trace-id", "x-amzn-trace-id", "x-b3-sampled", "x-b3-spanid", "x-b3-traceid",
@@ -33,105 +31,104 @@ _TRACES: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """An attribute that stays as it is."""
+    """An attribute that cannot be edited."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitive:
-    """An attribute that somebody goes by."""
+    """An attribute that something depends on."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """An attribute of the letter's own."""
+    """Any other attribute."""
 
 
 Standing = Locked | Sensitive | Custom
-#: What each selector of a dlq is for, in words that stand behind "which says".
+#: Selectors of a DLQ, by what they are for; the texts follow "which says".
 Keys = Mapping[str, Selector]
 
 
 def keys(policy: Policy, *, message_type: str = "", tenant: str = "") -> dict[str, Selector]:
-    """What a dlq and its rules go by."""
+    """Return the selectors of a DLQ and its rules that read attributes or the body."""
     named = {
-        "which letters are replayed in order": policy.ordering,
+        "which messages are redriven in order": policy.ordering,
         "where in that order it stands": policy.sequence,
-        "which letters are the same": policy.idempotency,
+        "which messages are equal": policy.idempotency,
     }
     named |= {"which type rules take it for": Selector.parse(message_type)} if message_type else {}
     named |= {"whose it is": Selector.parse(tenant)} if tenant else {}
-    return {what: one for what, one in named.items() if one.source in {Source.ATTRIBUTE, Source.BODY}}
+    return {what: selector for what, selector in named.items() if selector.source in {Source.ATTRIBUTE, Source.BODY}}
 
 
 def standing(name: str, names: MarkNames, goes_by: Keys) -> Standing:
-    """Whether an attribute may be altered."""
-    if name in {getattr(names, one.name) for one in fields(names)} or name in _COUNTERS:
-        return Locked("a mark of this service, or of an earlier redrive")
-    if name in _SIZES:
+    """Return whether an attribute may be edited."""
+    if name in {getattr(names, field.name) for field in fields(names)} or name in EARLIER_COUNTERS:
+        return Locked("it was added by this service, or by an earlier redrive")
+    if name in s3_pointer.SIZES:
         return Locked("the size of a body that lies in S3")
     if name.lower() in _TRACES:
-        return Locked("it ties the letter to its trace")
+        return Locked("it links the message to its trace")
     if name in OF_ITS_DEATH:
-        return Locked("what AWS says of its death")
-    told = [what for what, one in goes_by.items() if one.source is Source.ATTRIBUTE and one.name == name]
+        return Locked("AWS added it when delivery failed")
+    told = [what for what, selector in goes_by.items() if selector.source is Source.ATTRIBUTE and selector.name == name]
     return Sensitive(f"it says {told[0]}") if told else Custom()
 
 
 def closed(body: bytes, attributes: Attributes) -> str:
-    """Why a body cannot be edited as text; empty: it can."""
+    """Return why a body cannot be edited as text, or ""."""
     if s3_pointer.read(body, attributes) is not None:
-        return "it is a pointer to a body that lies in S3, and another pointer would be another body"
+        return "it is a pointer to a body in S3"
     return closed_text(body)
 
 
 def closed_text(raw: bytes) -> str:
-    """Why bytes would not come back from a browser's field as they went there; empty: they would."""
+    """Return why a browser's text field would change these bytes, or ""."""
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        return "it is not text (not UTF-8), and bytes cannot be typed"
+        return "it is not text (not UTF-8)"
     if _FORBIDDEN.search(text):
-        return "it holds characters that no page can show and give back"
+        return "it has characters that a page cannot show and send back"
     lines = text.replace("\r\n", "")
     if "\r" in lines or ("\n" in lines and len(lines) != len(text)):
-        return "its lines end in more than one way, and a browser would end them all alike"
+        return "it has different line ends, and a browser would make them all alike"
     return ""
 
 
 def typed(text: str, like: bytes) -> bytes:
-    """What a browser sent back of a text, with the line ends that the text had: browsers make them all CR LF."""
+    """Return a text from a browser, which sends CR LF, with the line ends of the original."""
     ends = "\r\n" if b"\r\n" in like else "\n"
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", ends).encode(errors="surrogatepass")
 
 
 def body_problems(body: bytes) -> list[str]:
-    """Why no queue would take a body, each a sentence that names no value; none: one would."""
+    """Return sentences that say why no queue accepts a body. They quote nothing."""
     if not body:
-        return ["The body is empty; SQS takes no such message."]
+        return ["The body is empty; SQS does not accept empty messages."]
     found = _unsendable(body)
     return [f"The body {found}."] if found else []
 
 
 def problems(body: bytes, attributes: Attributes, *, former: Attributes, names: MarkNames, largest: int) -> list[str]:
-    """Why no queue would take attributes, or all together, each a sentence that names no value; none: one would.
+    """Return sentences that say why no queue accepts the attributes, or the whole message. They quote no value.
 
     Args:
-        body: as it is to be sent.
-        attributes: likewise.
-        former: those that it had. What stays as it was is asked about by nobody; to as many attributes it may keep,
-            others leave room for our marks.
-        names: of the marks.
-        largest: bytes that its target takes.
+        body: to be sent.
+        attributes: to be sent.
+        former: the attributes before the edit. Unchanged ones are not checked; their number is always allowed.
+        names: of the marks, for which room is kept.
+        largest: bytes that the target accepts.
     """
     return list(_problems(body, attributes, former, names, largest))
 
 
 def json_problem(before: bytes, after: bytes) -> str:
-    """Why what was a JSON object or list is none any more, with line and column; empty: it is, or was none."""
+    """Return why a JSON object or array no longer is JSON, with line and column, or ""."""
     if before.lstrip()[:1] not in {b"{", b"["} or isinstance(json_view.read(before), Unreadable):
         return ""
     found = json_view.read(after)
@@ -147,47 +144,44 @@ def json_problem(before: bytes, after: bytes) -> str:
 
 
 def touched(goes_by: Keys, before: LetterFacts, after: LetterFacts) -> list[str]:
-    """What somebody goes by and would be another: sentences."""
+    """Return sentences that name the selectors whose values an edit changes."""
     return [
-        f"This changes {one}, which says {what}."
-        for what, one in goes_by.items()
-        if select(one, before) != select(one, after)
+        f"This changes {selector}, which says {what}."
+        for what, selector in goes_by.items()
+        if select(selector, before) != select(selector, after)
     ]
 
 
 def _problems(body: bytes, attributes: Attributes, former: Attributes, names: MarkNames, largest: int) -> Iterator[str]:
-    for name, one in attributes.items():
-        if former.get(name) != one:
-            yield from _problems_of(name, one)
-    room = ATTRIBUTES - sum(1 for one in fields(names) if getattr(names, one.name))
+    for name, attribute in attributes.items():
+        if former.get(name) != attribute:
+            yield from _problems_of(name, attribute)
+    room = ATTRIBUTES - sum(1 for field in fields(names) if getattr(names, field.name))
     if len(attributes) > max(len(former), room):
         yield (
-            f"These are {len(attributes)} attributes; SQS takes {ATTRIBUTES}, and {ATTRIBUTES - room} of them are kept "
-            f"free for what is added on replay. Remove {len(attributes) - max(len(former), room)}."
+            f"There are {len(attributes)} attributes; SQS accepts {ATTRIBUTES}, and {ATTRIBUTES - room} are needed on "
+            f"redrive. Remove {len(attributes) - max(len(former), room)}."
         )
     weight = len(body) + size(attributes)
     if weight > largest:
-        yield f"With its attributes it has {weight:,} bytes; its target takes {largest:,}."
+        yield f"With its attributes it has {weight:,} bytes; its target accepts {largest:,}."
 
 
-def _problems_of(name: str, one: Attribute) -> Iterator[str]:
+def _problems_of(name: str, attribute: Attribute) -> Iterator[str]:
     if not is_name(name):
-        yield "The name of an attribute has letters, digits, _ . and - alone, 256 at most, and begins with no AWS."
+        yield "An attribute's name has 1 to 256 letters, digits, _ . and -, and does not begin with AWS."
         return
-    if len(one.type) > _LONGEST_TYPE or not _TYPE.fullmatch(one.type):
-        yield f"The type of {name} is none: String, Number or Binary, and perhaps a label behind a full stop."
-    if not one.value:
-        yield f"{name} is empty; SQS takes no attribute without a value. Remove it, or say something."
-    elif isinstance(one.value, str):
-        if found := _unsendable(one.value.encode(errors="surrogatepass")):
+    if len(attribute.type) > _LONGEST_TYPE or not _TYPE.fullmatch(attribute.type):
+        yield f"The type of {name} is not valid: String, Number or Binary, with an optional label after a full stop."
+    if not attribute.value:
+        yield f"{name} is empty; SQS does not accept empty values. Remove it, or enter a value."
+    elif isinstance(attribute.value, str):
+        if found := _unsendable(attribute.value.encode(errors="surrogatepass")):
             yield f"{name} {found}."
-        number = _NUMBER.fullmatch(one.value) if one.type.startswith("Number") else None
-        if one.type.startswith("Number") and (number is None or _digits(number[1]) > _DIGITS):
-            yield f"{name} is a Number, and what it says is none of {_DIGITS} digits at most."
-
-
-def _digits(mantissa: str) -> int:
-    return len(mantissa.replace(".", "").strip("0"))
+        number = _NUMBER.fullmatch(attribute.value) if attribute.type.startswith("Number") else None
+        digits = len(number[1].replace(".", "").strip("0")) if number else 0
+        if attribute.type.startswith("Number") and (number is None or digits > _DIGITS):
+            yield f"{name} is a Number, and its value is not a number of at most {_DIGITS} digits."
 
 
 def _unsendable(raw: bytes) -> str:
@@ -196,7 +190,5 @@ def _unsendable(raw: bytes) -> str:
     except UnicodeDecodeError:
         return "is not UTF-8, which a queue cannot carry"
     return (
-        f"holds a character that SQS does not carry (U+{ord(found[0]):04X}, the {found.start() + 1:,}.)"
-        if found
-        else ""
+        f"has a character that SQS does not accept (U+{ord(found[0]):04X}, the {found.start() + 1:,}.)" if found else ""
     )

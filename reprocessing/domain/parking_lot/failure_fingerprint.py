@@ -1,8 +1,8 @@
-"""Why a letter died, as far as it says: a cause that letters share, with a digest, and a title without their contents.
+"""Find the cause of a letter's failure: a digest that equal failures share, and a title without the letter's contents.
 
-Asked in this order: what its consumer reported; why it was parked, where that is a fault of its own; what its target
-answered last; what brokers and frameworks leave on dead messages; else what it is: its task, or its type and what its
-body looks like. Where even that says nothing, why it was parked, whatever that is.
+The sources, the best first: the consumer's report; the parking reason, if the message is at fault; the target's last
+answer; what brokers and frameworks left in attributes; the task, or the type with the body's outline. If the body says
+nothing, the parking reason.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from reprocessing.domain.sources import celery_task, failed_delivery
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.domain.sources.failed_delivery import Shape, ShapeKind
 
-#: Characters of a title.
+#: Most characters of a title.
 LONGEST: Final = 200
-_EDITION: Final = "1"  # another one, and every letter is of a new cause
+_EDITION: Final = "1"  # a new value makes every cause new
 
 _EVENT: Final = re.compile(r"[A-Za-z][A-Za-z0-9 _./:()-]{0,119}")
 _SHORT_HEX: Final = re.compile(r"[0-9a-f]{8,128}")
 
 
 class CauseKind(StrEnum):
-    """What a cause was read from."""
+    """The source of a cause."""
 
     REPORTED = "reported"
     PARKED = "parked"
@@ -48,21 +48,21 @@ class CauseKind(StrEnum):
 
     @property
     def words(self) -> str:
-        """The same for people."""
+        """Return the source in words."""
         return _WORDS[self]
 
 
 _WORDS: Final = {
     CauseKind.REPORTED: "its consumer reported it",
-    CauseKind.PARKED: "why it was parked",
+    CauseKind.PARKED: "the parking reason",
     CauseKind.ANSWERED: "the target's last answer",
-    CauseKind.LEFT: "what the broker or the framework left on it",
-    CauseKind.TASK: "its task; why it failed is not known",
-    CauseKind.TYPE: "its type, and what its body looks like; why it failed is not known",
-    CauseKind.BODY: "what its body looks like; why it failed is not known",
+    CauseKind.LEFT: "attributes of the broker or framework",
+    CauseKind.TASK: "its task; the failure reason is not known",
+    CauseKind.TYPE: "its type and its body's outline; the failure reason is not known",
+    CauseKind.BODY: "its body's outline; the failure reason is not known",
 }
 
-#: Attributes in which a failure's type stands, by who leaves them.
+#: Attributes with a failure's type, and the framework that sets them.
 _FRAMEWORKS: Final = (
     ("NServiceBus.ExceptionInfo.ExceptionType", "NServiceBus"),  # docs.particular.net/nservicebus/messaging/headers
     ("MT-Fault-ExceptionType", "MassTransit"),  # MassTransit.MessageHeaders
@@ -73,29 +73,26 @@ _FRAMEWORKS: Final = (
     ("x-first-death-reason", "RabbitMQ"),  # rabbitmq.com/docs/dlx
     ("DeadLetterReason", "Service Bus"),  # learn.microsoft.com, dead-letter queues
 )
-#: The same under names that people choose themselves, without case, hyphens, underscores and full stops.
+#: Usual names of such attributes, in lower case without hyphens, underscores and full stops.
 _CUSTOMARY: Final = (
     "exceptiontype", "exceptionclass", "exceptionname", "exctype", "excclass", "xexceptiontype", "xexceptionclass",
     "errortype", "errorclass", "errorname", "xerrortype", "failuretype", "failurereason", "errorcode", "xerrorcode",
     "failurecode", "reasoncode",
 )  # fmt: skip
-#: Where there is no type, a text without what differs from letter to letter; the first is Lambda's own.
+#: Attributes with a failure's text; the first is Lambda's.
 _TEXTS: Final = ("errormessage", "exceptionmessage", "failuremessage")
 _PLAIN: Final = str.maketrans("", "", "-_.")
 _AWS: Final = {
-    ShapeKind.LAMBDA: "Lambda",
-    ShapeKind.LAMBDA_DESTINATION: "Lambda",
-    ShapeKind.SNS: "SNS",
-    ShapeKind.EVENTBRIDGE: "EventBridge",
-    ShapeKind.SCHEDULER: "EventBridge Scheduler",
-}
+    ShapeKind.LAMBDA: "Lambda", ShapeKind.LAMBDA_DESTINATION: "Lambda", ShapeKind.SNS: "SNS",
+    ShapeKind.EVENTBRIDGE: "EventBridge", ShapeKind.SCHEDULER: "EventBridge Scheduler",
+}  # fmt: skip
 
 _END_OF_A_TYPE: Final = re.compile(r":\s|[\n,;(`]")
 
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What a consumer said of a failure: its type, and the fingerprint it has for such failures."""
+    """A consumer's report: the failure's type, and the consumer's fingerprint of it."""
 
     type: str
     fingerprint: str
@@ -103,7 +100,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How the newest attempt that went out ended, and in which words."""
+    """The result of the newest attempt that was sent."""
 
     outcome: str
     detail: str
@@ -111,15 +108,15 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Signs:
-    """What is known of one letter's death.
+    """What is known about a letter's failure.
 
     Attributes:
-        letter: its bytes; of a body beyond `facts.BODY_LIMIT` none are needed.
-        size: of the body, in bytes.
-        type: where the dlq's letters carry their message type; None: they do not.
-        report: what its consumer said last of a failure.
-        answer: how the newest attempt that went out ended; None: there is none.
-        reason: why it is parked; empty: it is not. `detail`: the same in more words.
+        letter: its body may be left out if it is larger than `message_fields.BODY_LIMIT`.
+        size: bytes of the body.
+        type: where the DLQ's letters have their message type; None: nowhere.
+        report: the consumer's last report of a failure.
+        answer: the newest attempt that was sent; None: there is none.
+        reason: why it is parked; empty: it is not. `detail`: more about it.
     """
 
     letter: LetterFacts = field(repr=False)
@@ -133,7 +130,7 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause. `title` holds names of types, attributes and keys, no values; `digest`: 32 bytes, one a cause."""
+    """A cause. `title`: names of types, attributes and keys, but no values; `digest`: 32 bytes."""
 
     kind: CauseKind
     title: str
@@ -141,7 +138,7 @@ class Cause:
 
 
 def cause(signs: Signs) -> Cause:
-    """The cause of one letter. Never raises; takes time linear in the length of what it reads."""
+    """Return the cause of one letter, in linear time. Never raises."""
     for look in (_reported, _parked, _answered, _left):
         if found := look(signs):
             return found
@@ -158,14 +155,13 @@ def _reported(signs: Signs) -> Cause | None:
     if signs.report is None or not (signs.report.type or signs.report.fingerprint):
         return None
     kind, mark = text_pattern.name(signs.report.type), signs.report.fingerprint
-    title = kind or "A failure to which its consumer gives no name"
+    title = kind or "A failure that its consumer gives no type"
     if _SHORT_HEX.fullmatch(mark):
         title = f"{title} ({mark[:8]})"
     return _cause(CauseKind.REPORTED, title, kind or text_pattern.normal(signs.report.type), mark)
 
 
 def _parked(signs: Signs) -> Cause | None:
-    """Why it is parked, if it died of that."""
     if not (signs.reason and ParkedReason(signs.reason).kills):
         return None
     reason, more = ParkedReason(signs.reason), text_pattern.normal(signs.detail)
@@ -179,27 +175,26 @@ def _answered(signs: Signs) -> Cause | None:
     code, colon, said = signs.answer.detail[: text_pattern.LONGEST].partition(": ")
     if not colon or not (NAME.fullmatch(code) or STATUS.fullmatch(code)):
         code, said = "", signs.answer.detail
-    told = " ".join(one for one in (code, text_pattern.normal(said)) if one)
+    told = " ".join(part for part in (code, text_pattern.normal(said)) if part)
     match signs.answer.outcome:
         case AttemptOutcome.REFUSED:
             return _cause(CauseKind.ANSWERED, f"The target refused it: {told}", "refused", told)
         case AttemptOutcome.UNKNOWN:
-            return _cause(CauseKind.ANSWERED, f"No answer was heard: {told}", "unknown", told)
+            return _cause(CauseKind.ANSWERED, f"No answer: {told}", "unknown", told)
         case _:
             return None
 
 
 def _left(signs: Signs) -> Cause | None:
-    """What stands in a dead letter beside what its producer put there."""
     found = failed_delivery.recognise(signs.letter.body, signs.letter.attributes, signs.letter.system)
     if found is not None and (NAME.fullmatch(found.code) or STATUS.fullmatch(found.code)):
-        told = ": ".join(one for one in (found.code, _more(found, signs.letter)) if one)
+        told = ": ".join(part for part in (found.code, _more(found, signs.letter)) if part)
         return _cause(CauseKind.LEFT, f"{_AWS[found.kind]}: {told}", found.kind.value, told)
     return _in_attributes(signs.letter)
 
 
 def _more(found: Shape, letter: LetterFacts) -> str:
-    """What Lambda tells beside a code, which of most failures is the same."""
+    """Return what Lambda says beside its code, which is the same for most failures."""
     match found.kind:
         case ShapeKind.LAMBDA:
             return _said(found.message, letter)
@@ -210,8 +205,12 @@ def _more(found: Shape, letter: LetterFacts) -> str:
 
 
 def _said(text: str, letter: LetterFacts) -> str:
-    """What a text says without what it quotes of the letter."""
-    others = (one.value for one in letter.attributes.values() if isinstance(one.value, str) and one.value != text)
+    """Return a text without what it quotes from the letter."""
+    others = (
+        attribute.value
+        for attribute in letter.attributes.values()
+        if isinstance(attribute.value, str) and attribute.value != text
+    )
     return text_pattern.first_line(text, [*body_outline.texts(letter.document), *others])
 
 
@@ -231,14 +230,14 @@ def _in_attributes(letter: LetterFacts) -> Cause | None:
 
 
 def _type_in(attributes: Attributes, name: str) -> str:
-    """The name that an attribute's text begins with, as an exception's text begins with its type; empty: none."""
+    """Return the type at the beginning of an attribute's text, such as an exception's, or ""."""
     first = _END_OF_A_TYPE.split(_text(attributes, name)[: text_pattern.LONGEST].strip(), maxsplit=1)[0].rstrip(":.")
     return first if STATUS.fullmatch(first) else text_pattern.name(first)
 
 
 def _text(attributes: Attributes, name: str) -> str:
-    one = attributes.get(name)
-    return one.value if one is not None and isinstance(one.value, str) else ""
+    attribute = attributes.get(name)
+    return attribute.value if attribute is not None and isinstance(attribute.value, str) else ""
 
 
 def _what_it_is(signs: Signs) -> Cause:
@@ -246,13 +245,13 @@ def _what_it_is(signs: Signs) -> Cause:
     if not large and (task := _task(letter)):
         name = text_pattern.name(task)
         return _cause(
-            CauseKind.TASK, f"Task {name}" if name else "A task whose name is none", name or text_pattern.normal(task)
+            CauseKind.TASK, f"Task {name}" if name else "A task with an unusual name", name or text_pattern.normal(task)
         )
     looks = _LARGE if large else _looks(letter)
     kind = select(signs.type, letter) if signs.type else None
     if isinstance(kind, str):
         name = text_pattern.name(kind)
-        title = f"{name or 'A type that is no name'}: {looks.title}"
+        title = f"{name or 'A type with an unusual name'}: {looks.title}"
         return _cause(CauseKind.TYPE, title, name, *looks.parts)
     if event := None if large else _event(letter):
         return event
@@ -262,14 +261,13 @@ def _what_it_is(signs: Signs) -> Cause:
 
 
 def _task(letter: LetterFacts) -> str:
-    """The name of the task that it is a message of; empty: it is none, or nobody can say."""
     document = letter.document if letter.body.lstrip()[:1] == b"{" else None
     found = celery_task.read(letter.body, document, limit=BODY_LIMIT)
     return found.task if isinstance(found, TaskMessage) else ""
 
 
 def _looks(letter: LetterFacts) -> Outline:
-    """The outline of its body; of a notification of SNS, that of what it notifies of."""
+    """Return the outline of the body; of an SNS notification, that of its message."""
     match letter.document:
         case {"Type": "Notification", "TopicArn": str(), "Message": str(message)}:
             inner = message.encode()
@@ -280,15 +278,14 @@ def _looks(letter: LetterFacts) -> Outline:
 
 
 def _event(letter: LetterFacts) -> Cause | None:
-    """An event of EventBridge goes by what it is, and by whom it comes from."""
     match letter.document:
         case {"detail-type": str(kind), "source": str(source), "detail": dict()}:
-            fit = all(_EVENT.fullmatch(one) and not ID_IN_IT.search(one) for one in (kind, source))
+            fit = all(_EVENT.fullmatch(text) and not ID_IN_IT.search(text) for text in (kind, source))
             return _cause(CauseKind.TYPE, f"Event {kind} from {source}", "event", kind, source) if fit else None
         case _:
             return None
 
 
 _LARGE: Final = Outline(f"a body of more than {BODY_LIMIT // 1024} KiB", ("large",))
-#: What says nothing of a letter.
+#: Outlines that say nothing about a letter.
 _MUTE: Final = frozenset({_LARGE.parts, ("empty",)})

@@ -1,7 +1,8 @@
-"""Which letters a person means: one filter for the list, the count, the preview, the deed and the export."""
+"""The filter of letters for lists, counts, previews, bulk actions and exports."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -10,14 +11,15 @@ from typing import Any, Final
 from reprocessing.domain.errors import FilterIsUnclear
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 
-#: Characters of a text that is looked for; keys and message ids are shorter.
+#: Most characters of a searched text.
 LONGEST: Final = 1_024
-#: Of the newest letters that the rest of a filter means, so many are looked through for a text.
+#: How many of the newest letters that match the rest of a filter are searched for a text.
 LOOKED_THROUGH: Final = 20_000
 _LARGEST: Final = 2**63 - 1
-_NOBODY: Final = "-"  #: said of those whom nobody was assigned to
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL cannot store
+_NOBODY: Final = "-"  #: in an address: assigned to nobody
 
-#: What a list was once asked by, and still is by addresses that somebody kept.
+#: Old names of filters, which saved addresses still use.
 _FORMER: Final = {
     "dlq__id__exact": "dlq", "reason__exact": "reason", "state__exact": "state", "group__id__exact": "group",
     "rule__id__exact": "rule", "run__id__exact": "run",
@@ -26,18 +28,17 @@ _FORMER: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Sieve:
-    """A letter that one of these does not mean is not meant. None, or nothing: any.
+    """Conditions that all must hold for a letter; None or empty: any.
 
     Attributes:
-        dlq, group, origin, target, rule, run: their ids.
-        states: where it stands.
-        reasons: why it is parked, any of these.
-        key: its ordering key.
-        named: its message id, its redrive id or its ordering key.
-        died_after, died_before: it died then or later; it died before.
-        finished_after, finished_before: likewise, since when it is parked, or discarded.
-        assigned: who sees to it; empty: nobody.
-        text: what its body holds, as UTF-8.
+        dlq, group, origin, target, rule, run: ids.
+        states, reasons: any of these.
+        key: the ordering key.
+        named: a message id, redrive id or ordering key.
+        died_after, died_before, finished_after, finished_before: failed, or parked or discarded, at or after this time,
+            or before it.
+        assigned: a user's name; empty: nobody.
+        text: a text in the body, as UTF-8.
     """
 
     dlq: int | None = None
@@ -59,52 +60,48 @@ class Sieve:
 
     @classmethod
     def from_query(cls, query: Mapping[str, Sequence[str]]) -> Sieve:
-        """The filter that an address says; what is empty says nothing.
-
-        Raises:
-            FilterIsUnclear: it says something else; nothing that cannot be read is left out silently.
-        """
+        """Return the filter of an address; empty values are ignored. An invalid one raises FilterIsUnclear."""
         said: dict[str, list[str]] = {}
         for name, values in query.items():
-            said.setdefault(_FORMER.get(name, name), []).extend(one.strip() for one in values if one.strip())
+            said.setdefault(_FORMER.get(name, name), []).extend(value.strip() for value in values if value.strip())
         if unknown := sorted(name for name, values in said.items() if values and name not in _READERS):
-            raise FilterIsUnclear(f"There is no filter {unknown[0][:60]!a}. Take it out of the address.")
+            raise FilterIsUnclear(f"There is no filter {unknown[0][:60]!a}. Remove it from the address.")
         read = {_READERS[name][0]: _READERS[name][1](name, values) for name, values in said.items() if values}
         return _consistent(cls(**read))
 
     def to_query(self) -> list[tuple[str, str]]:
-        """What `from_query` reads, by name and value."""
+        """Return the names and values that `from_query` reads."""
         return [pair for name, (its, _) in _READERS.items() for pair in _said(name, getattr(self, its))]
 
     def stored(self) -> dict[str, Any]:
-        """Its form in JSON: what means nothing is left out."""
-        every = {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
+        """Return the form for JSON; empty conditions are left out."""
+        every = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
         return {name: value for name, value in every.items() if value is not None and value != []}
 
     def recorded(self) -> dict[str, Any]:
-        """Its form in JSON as a review keeps it: a text out of bodies is not for all who see reviews."""
+        """Return the form for a review, which does not show a text from bodies."""
         return self.stored() | ({} if self.text is None else {"text": "(a text in their bodies)"})
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Sieve:
-        """The filter in its stored form."""
+        """Return the filter of a stored form."""
         moments = {name: datetime.fromisoformat(stored[name]) for name in _MOMENTS if stored.get(name)}
         lists = {name: tuple(stored.get(name, ())) for name in ("states", "reasons")}
         return cls(**{**stored, **moments, **lists})
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it means less than all letters of these states."""
+        """Return whether the filter excludes any letters of its states."""
         return self != Sieve(states=self.states)
 
     def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:
-        """In words; `names` tells what ids are called: "dlq", "group", "origin", "target", "rule", "run".
+        """Return the filter in words.
 
-        `covered`: without the text that bodies hold, which is a piece of them. `single`: it means one letter.
+        `names`: the names of the ids, by field; `covered`: hide the text from bodies; `single`: it matches one letter.
         """
         told = replace(self, text=None) if covered else self
         parts = [*told._parts(names or {}), *(["whose body holds a text"] if told.text != self.text else [])]  # noqa: SLF001  its own
-        goes = [one.replace("that go by", "that goes by", 1) if single else one for one in parts]
+        goes = [part.replace("that go by", "that goes by", 1) if single else part for part in parts]
         return " ".join([" or ".join(self.states), "letter" if single else "letters", " and ".join(goes)]).strip()
 
     def _parts(self, names: Mapping[str, str]) -> Iterator[str]:
@@ -137,23 +134,23 @@ def _consistent(sieve: Sieve) -> Sieve:
         (sieve.died_after, sieve.died_before, "died"), (sieve.finished_after, sieve.finished_before, "was parked"),
     ):  # fmt: skip
         if after and before and after >= before:
-            raise FilterIsUnclear(f"No letter {what} both after {after} and before {before}. Turn them round.")
+            raise FilterIsUnclear(f"No message {what} both after {after} and before {before}. Swap the two times.")
     return sieve
 
 
 def _one(name: str, values: Sequence[str]) -> str:
     if len(set(values)) > 1:
-        raise FilterIsUnclear(f"The filter {name} was given several times. Say it once.")
+        raise FilterIsUnclear(f"The filter {name} was given several times. Give it once.")
     text = values[0]
-    if len(text) > LONGEST or "\0" in text or not _is_text(text):
-        raise FilterIsUnclear(f"What was given as {name} is no text of at most {LONGEST:,} characters.")
+    if len(text) > LONGEST or _UNSTORABLE.search(text):
+        raise FilterIsUnclear(f"The value of {name} is not a text of at most {LONGEST:,} characters.")
     return text
 
 
 def _id(name: str, values: Sequence[str]) -> int:
     text = _one(name, values)
     if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_LARGEST)) and 0 < int(text) <= _LARGEST):
-        raise FilterIsUnclear(f"The filter {name} takes a number, the id of one, not {text[:60]!a}.")
+        raise FilterIsUnclear(f"The filter {name} takes the number of an id, not {text[:60]!a}.")
     return int(text)
 
 
@@ -164,7 +161,7 @@ def _moment(name: str, values: Sequence[str]) -> datetime:
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise FilterIsUnclear(
-            f"The filter {name} takes a moment such as 2026-03-01T08:00 (UTC), not {text[:60]!a}."
+            f"The filter {name} takes a time such as 2026-03-01T08:00 (UTC), not {text[:60]!a}."
         ) from None
 
 
@@ -175,42 +172,24 @@ def _assigned(name: str, values: Sequence[str]) -> str:
 
 def _among(known: Sequence[str]) -> Callable[[str, Sequence[str]], tuple[str, ...]]:
     def read(name: str, values: Sequence[str]) -> tuple[str, ...]:
-        for one in values:
-            if one not in known:
-                raise FilterIsUnclear(f"The filter {name} knows no {one[:60]!a}. It takes: {', '.join(known)}.")
-        return tuple(one for one in known if one in values)
+        for value in values:
+            if value not in known:
+                raise FilterIsUnclear(f"The filter {name} has no value {value[:60]!a}. It takes: {', '.join(known)}.")
+        return tuple(value for value in known if value in values)
 
     return read
 
 
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 _MOMENTS: Final = ("died_after", "died_before", "finished_after", "finished_before")
-#: By its name in an address: the attribute, and how it is read.
+#: Names in addresses, each with its attribute and its parser.
 _READERS: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], Any]]]] = {
-    "dlq": ("dlq", _id),
-    "state": ("states", _among([one.value for one in LetterState])),
-    "reason": ("reasons", _among([one.value for one in ParkedReason])),
-    "group": ("group", _id),
-    "origin": ("origin", _id),
-    "target": ("target", _id),
-    "key": ("key", _one),
-    "q": ("named", _one),
-    "died_after": ("died_after", _moment),
-    "died_before": ("died_before", _moment),
-    "parked_after": ("finished_after", _moment),
-    "parked_before": ("finished_before", _moment),
-    "assigned": ("assigned", _assigned),
-    "rule": ("rule", _id),
-    "run": ("run", _id),
-    "text": ("text", _one),
-}
+    "dlq": ("dlq", _id), "state": ("states", _among([state.value for state in LetterState])),
+    "reason": ("reasons", _among([reason.value for reason in ParkedReason])), "group": ("group", _id),
+    "origin": ("origin", _id), "target": ("target", _id), "key": ("key", _one), "q": ("named", _one),
+    "died_after": ("died_after", _moment), "died_before": ("died_before", _moment),
+    "parked_after": ("finished_after", _moment), "parked_before": ("finished_before", _moment),
+    "assigned": ("assigned", _assigned), "rule": ("rule", _id), "run": ("run", _id), "text": ("text", _one),
+}  # fmt: skip
 
 
 def _said(name: str, value: object) -> Iterator[tuple[str, str]]:
@@ -218,7 +197,7 @@ def _said(name: str, value: object) -> Iterator[tuple[str, str]]:
         case None:
             return
         case tuple():
-            yield from ((name, one) for one in value)
+            yield from ((name, member) for member in value)
         case datetime():
             yield name, value.astimezone(UTC).isoformat()
         case "" if name == "assigned":

@@ -1,1 +1,1 @@
-"""Domain of sending: gate, intent, send, settlement, backoff, claims."""
+"""Sending: backoff and the results of the gate and of attempts."""

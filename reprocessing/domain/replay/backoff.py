@@ -1,4 +1,4 @@
-"""How long a letter rests after a failure."""
+"""Backoff after a failed attempt."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from datetime import timedelta
 from typing import Literal
 
 Jitter = Literal["full", "none"]
-_DOUBLINGS = 64  # beyond that every base is past every cap that a timedelta can hold
+_DOUBLINGS = 64  # more would exceed every cap that a timedelta can hold
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Doubles from `base` up to `cap`.
+    """Exponential backoff from `base` to `cap`: min(cap, 2^n * base).
 
     Attributes:
-        jitter: "full" spreads the rest evenly between nothing and the whole, so that what failed together does not
-            come back together; "none" rests the whole: min(cap, 2^n * base).
+        jitter: "full" multiplies the delay by a random number between 0 and 1; "none" does not.
     """
 
     base: timedelta
@@ -24,11 +23,11 @@ class Backoff:
     jitter: Jitter = "full"
 
     def delay(self, failures: int, chance: float) -> timedelta:
-        """The rest of a letter that has failed.
+        """Return the delay before the next attempt.
 
         Args:
-            failures: those before the newest; 0 after the first, which rests `base`.
-            chance: a throw of the dice, 0 <= chance < 1; without jitter it does not count.
+            failures: failed attempts before the newest one; 0 gives `base`.
+            chance: a random number, 0 <= chance < 1; used by full jitter.
         """
         whole = min(self.cap / self.base, 2.0 ** min(failures, _DOUBLINGS)) if self.base else 0.0
         return min(self.cap, self.base * whole) * (chance if self.jitter == "full" else 1.0)

@@ -1,4 +1,4 @@
-"""What the gate says of a head, and what the wire says of an attempt."""
+"""Decisions of the gate about a lane's head, and results of sending an attempt."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from reprocessing.domain.lifecycle import ParkedReason
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """It may be sent, as soon as a token of its target's rate is there."""
+    """It may be sent as soon as the rate limit allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Not now; its lane is looked at again `after`."""
+    """Not now: check its lane again `after` this time."""
 
     after: timedelta
     why: str
@@ -23,14 +23,14 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Never: an equal letter was delivered under its key. It is closed as that letter's duplicate."""
+    """Do not send it: an equal letter was delivered. Close it as that letter's duplicate."""
 
     duplicate_of: int
 
 
 @dataclass(frozen=True, slots=True)
 class Park:
-    """Never by itself: a person decides."""
+    """Do not send it: a person has to decide."""
 
     reason: ParkedReason
     detail: str = ""
@@ -38,7 +38,7 @@ class Park:
 
 @dataclass(frozen=True, slots=True)
 class OpenBreaker:
-    """Open the breaker: the message has no attempts left, and nothing else succeeds at its target. It waits."""
+    """Open the circuit breaker: the message has no attempts left, and nothing else succeeds at its target."""
 
     why: str
 
@@ -48,24 +48,20 @@ Verdict = Go | Wait | Skip | Park | OpenBreaker
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The target has it.
-
-    Attributes:
-        message_id: the id under which a queue took it; None of a target that gives none.
-    """
+    """The target accepted it. `message_id`: the queue's id of the message; None if the target gives none."""
 
     message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The target said no; it has nothing of it.
+    """The target refused it.
 
     Attributes:
-        code: the target's own name of the refusal.
-        poison: no other attempt could end otherwise.
-        reason: what a poison letter is parked with; None: that it was refused.
-        after: the target asked not to be tried again before.
+        code: the target's code of the refusal.
+        poison: another attempt would fail the same way.
+        reason: what a poison letter is parked for; None: REFUSED.
+        after: do not try again before this time, by request of the target.
     """
 
     code: str
@@ -77,11 +73,11 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class NotSent:
-    """Nothing went out; the attempt does not count.
+    """Nothing was sent; the attempt does not count.
 
     Attributes:
-        unreachable: the target could not be reached, rather than time or order forbidding it.
-        after: the target asked not to be tried again before.
+        unreachable: the target could not be reached.
+        after: do not try again before this time, by request of the target.
     """
 
     why: str
@@ -91,7 +87,7 @@ class NotSent:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It may or may not have gone out: no reply was had, or the reply does not name it."""
+    """It may have been sent: there was no reply, or the reply does not name it."""
 
     why: str
 

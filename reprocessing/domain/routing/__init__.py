@@ -1,1 +1,1 @@
-"""Domain of rules, conditions, rate classes."""
+"""Rules: conditions on the fields of a letter, and the first rule that matches."""

@@ -1,4 +1,4 @@
-"""What one condition of a rule asks of a letter, as people write it: `tenant in acme,globex`."""
+"""Conditions of rules, as people write them: `tenant in acme,globex`."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from reprocessing.domain.routing.linear_regex import Pattern
 VALUES = 1_000
 VALUE_LENGTH = 1_024
 
-_LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # characters of a text; JSON may double every one of a value
+_LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # characters of a text; JSON may escape each character of a value
 _SHOWN = 80
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # nothing of it is seen on a screen
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _FIELDS = "dlq, origin, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH"
 _OPERATORS = "equals, in, prefix, exists or regex"
 
 
 class Kind(StrEnum):
-    """What of a letter a field is."""
+    """The kinds of fields."""
 
-    DLQ = "dlq"  #: the dlq's name
-    ORIGIN = "origin"  #: the name of the queue it died in
+    DLQ = "dlq"  #: the DLQ's name
+    ORIGIN = "origin"  #: the name of the source queue
     ATTRIBUTE = "attribute"
     BODY = "body"
-    TYPE = "type"  #: what the dlq's selector of message types reads
-    TENANT = "tenant"  #: what the dlq's selector of tenants reads
-    TASK = "task"  #: of a Celery task; alone its name, with an expression what that finds in it
+    TYPE = "type"  #: what the DLQ's selector of message types reads
+    TENANT = "tenant"  #: what the DLQ's selector of tenants reads
+    TASK = "task"  #: a Celery task's name, or what an expression finds in the task
 
 
 class Operator(StrEnum):
-    """How a field is looked at."""
+    """How a field is compared with the values."""
 
     EQUALS = "equals"
     IN = "in"
@@ -51,12 +51,7 @@ class Operator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing to be read of a letter.
-
-    Attributes:
-        name: of the attribute, or the JMESPath expression; empty where there is none.
-        text: kind and name, as people write them.
-    """
+    """One field of a letter; `name` is an attribute's name or a JMESPath expression, `text` the field as written."""
 
     kind: Kind
     name: str = ""
@@ -71,22 +66,22 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """Something is there that is no text: an object, an array, bytes. It does no more than exist."""
+    """The field exists and is not text: an object, an array or bytes. Only `exists` matches it."""
 
 
-#: What a letter has in a field. Unreadable: nobody can say, so neither can a rule that asks.
+#: The value of a field. Unreadable: the field cannot be evaluated, and neither can a condition on it.
 Found = str | Missing | Present | Unreadable
 _Matcher = Callable[[str], bool | Unreadable]
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A field, an operator, and the values it takes: one, for `in` up to `VALUES`, for `exists` none.
+    """A field, an operator and its values: one, up to `VALUES` for `in`, none for `exists`.
 
-    `Condition.parse` makes one of its text, `str` gives the text back; the database holds that text.
+    `str` returns the text that `Condition.parse` reads; the database stores that text.
 
     Raises:
-        RuleIsUnclear: it cannot be asked; the message says what is wrong and how to write it.
+        RuleIsUnclear: the condition is not valid; the message says what to write.
     """
 
     field: Field
@@ -96,7 +91,7 @@ class Condition:
 
     def __post_init__(self) -> None:
         for problem in _problems(self.field, self.operator, self.values):
-            raise RuleIsUnclear(f'"{_short(f"{self.field} {self.operator}")}" is no condition: {problem}')
+            raise RuleIsUnclear(f'"{_short(f"{self.field} {self.operator}")}" is not a condition: {problem}')
         object.__setattr__(self, "_matches", self._matcher())
 
     def __str__(self) -> str:
@@ -104,28 +99,21 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """The condition that a text says.
-
-        Raises:
-            RuleIsUnclear: it says none; the message says what would.
-        """
+        """Return the condition that a text describes, or raise RuleIsUnclear."""
         try:
             where, operator, rest = _parted(text)
             return cls(where, operator, _values(operator, rest))
         except _NotWritten as error:
-            raise RuleIsUnclear(f'"{_short(text)}" is no condition: {error}') from None
+            raise RuleIsUnclear(f'"{_short(text)}" is not a condition: {error}') from None
 
     @property
     def equalities(self) -> tuple[str, ...]:
-        """The only texts for which it can hold, where it names them; else none."""
+        """Return the only texts that it matches; empty for operators other than `equals` and `in`."""
         return self.values if self.operator in (Operator.EQUALS, Operator.IN) else ()
 
     @property
     def reads_values(self) -> bool:
-        """Whether who knows for which letters it holds learns of payloads what not everybody may see.
-
-        Names of types and tasks, and which fields there are, everybody may.
-        """
+        """Return whether its answers reveal values of payloads. Names of types, tasks and fields are not secret."""
         match self.field:
             case Field(Kind.DLQ | Kind.ORIGIN):
                 return False
@@ -139,7 +127,7 @@ class Condition:
                 return self.operator is not Operator.EXISTS
 
     def holds(self, found: Found) -> bool | Unreadable:
-        """Whether it holds for what a letter has in its field, or why nobody can say. Never raises."""
+        """Return whether it matches the value of its field, or why that cannot be evaluated. Never raises."""
         match found:
             case str():
                 return self._matches(found)
@@ -168,17 +156,17 @@ class Condition:
 
 
 class _NotWritten(Exception):
-    """A text is no condition; says why, and how to write one."""
+    """A text is not a condition. The message says how to write one."""
 
 
 def _parted(text: str) -> tuple[Field, Operator, str]:
-    """Field, operator, and what follows.
+    """Split a text into field, operator and the rest.
 
-    An expression may hold spaces and words like these, too. It ends before the first operator that leaves it whole:
-    nowhere in JMESPath does a word follow a whole expression.
+    A JMESPath expression may contain spaces and these words. It ends before the first operator that leaves a valid
+    expression: in JMESPath no word can follow a complete expression.
     """
     if len(text) > _LONGEST:
-        raise _NotWritten(f"it has {len(text)} characters. Make several rules of it.")
+        raise _NotWritten(f"it has {len(text)} characters. Split it into several rules.")
     text, seen = text.strip(" "), []
     for found in re.finditer(r" +(equals|in|prefix|exists|regex)(?= |$)", text):
         if found.start() > len(Kind.ATTRIBUTE) + 1 + jmespath_query.LENGTH:
@@ -229,7 +217,7 @@ def _json(text: str) -> object:
 
 
 def _written(operator: Operator, values: tuple[str, ...]) -> str:
-    """The one way to write values: plainly where that is read back as it was, else as JSON."""
+    """Return the canonical text of values: plain where it parses back unchanged, else JSON."""
     if operator is Operator.IN:
         plain = not values[0].startswith("[") and not any("," in value or '"' in value for value in values)
         bare = plain and all(value.strip(" ") == value != "" for value in values)
@@ -258,7 +246,7 @@ def _problems(where: Field, operator: Operator, values: tuple[str, ...]) -> Iter
 def _problem_of_number(operator: Operator, values: int) -> str | None:
     match operator:
         case Operator.EXISTS:
-            return "exists takes no value. Write nothing behind it." if values else None
+            return "exists takes no value. Remove the value." if values else None
         case Operator.IN:
             fits = 1 <= values <= VALUES
             return None if fits else f"in takes 1 to {VALUES} values, not {values}. Write in a,b or several rules."

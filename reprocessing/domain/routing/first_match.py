@@ -1,4 +1,4 @@
-"""Which rule decides for a letter: the first that matches, unless one before it cannot be evaluated."""
+"""Find the rule that decides about a letter: the first that matches, unless an earlier one cannot be evaluated."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CONDITIONS = 32
 
 
 class Action(StrEnum):
-    """What becomes of a letter that a rule matches."""
+    """What happens to a letter that a rule matches."""
 
-    REPLAY = "replay"  #: as usual, or with what the rule says instead
-    DELAY = "delay"  #: replayed, after a rest
-    DIVERT = "divert"  #: sent to another queue, a dedicated dlq, say
-    QUARANTINE = "quarantine"  #: parked for a person
+    REPLAY = "replay"  #: redriven, with the rule's target, rate class and backoff if it has them
+    DELAY = "delay"  #: redriven after a delay
+    DIVERT = "divert"  #: sent to another target
+    QUARANTINE = "quarantine"  #: parked
     DISCARD = "discard"
-    HOLD = "hold"  #: neither, until the rule says otherwise
+    HOLD = "hold"  #: held until the rule changes
 
 
 _REPLAYING = (Action.REPLAY, Action.DELAY)
@@ -34,17 +34,17 @@ _SENDING = (Action.REPLAY, Action.DIVERT)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """An action for the letters that fulfil all conditions; without conditions, for every letter.
+    """An action for the letters that match all conditions; without conditions, for every letter.
 
     Attributes:
-        position: rules are asked in its order; equal ones in the order of their ids.
-        delay: how long a letter rests before it is replayed; with `delay`, always, and with no other.
-        target: the id of the target it goes to; with `divert` always, with `replay` if it is another one.
-        rate_class: the id of the rate class it draws from; with `replay` and `delay`.
-        backoff: instead of the target's; with `replay` and `delay`.
+        position: rules are evaluated by position, then by id.
+        delay: required by the action `delay`, and allowed for no other.
+        target: a target's id; required by `divert`, optional for `replay`.
+        rate_class: a rate class's id; for `replay` and `delay`.
+        backoff: replaces the target's backoff; for `replay` and `delay`.
 
     Raises:
-        RuleIsUnclear: the action lacks what it needs, or has what it does not know.
+        RuleIsUnclear: a value is missing, or does not belong to the action.
     """
 
     id: int
@@ -71,11 +71,7 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class Erred:
-    """Nobody can say whether the rule matches, so the letter is held.
-
-    Attributes:
-        why: names the field and no value of the letter.
-    """
+    """The rule cannot be evaluated, so the letter is held. `why` names the field and quotes no value."""
 
     rule: Rule
     why: str
@@ -83,30 +79,19 @@ class Erred:
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """No rule matches: the letter is replayed as its dlq and target say."""
+    """No rule matches: the letter is redriven as its DLQ and target are configured."""
 
 
 Routed = Matched | Erred | Unmatched
 
 
-def route(rules: Sequence[Rule], facts: Facts) -> Routed:
-    """What the rules decide for a letter. Never raises.
-
-    They are asked in order. The first that matches decides; so does one that cannot be evaluated, before it.
-    """
-    for rule in sorted(rules, key=_order):
-        if routed := _asked(rule, facts):
-            return routed
-    return Unmatched()
-
-
 def compiled(rules: Sequence[Rule]) -> Routes:
-    """The rules, prepared for many letters."""
+    """Return the rules, prepared for many letters."""
     return Routes(rules)
 
 
 class Routes:
-    """Rules that answer as `route` does, and do not ask each one of many that wait for different values of a field."""
+    """Rules with indexes: rules that compare one field with different values are not all evaluated for each letter."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(sorted(rules, key=_order))
@@ -119,13 +104,15 @@ class Routes:
                     index.setdefault(value, []).append(place)
             else:
                 self._always.append(place)
-        self._indexes = sorted((_Index(one, values) for one, values in indexed.items()), key=lambda index: index.first)
+        self._indexes = sorted(
+            (_Index(field, values) for field, values in indexed.items()), key=lambda index: index.first
+        )
 
     def route(self, facts: Facts) -> Routed:
-        """What the rules decide for a letter, as the function `route` has it."""
+        """Return what the rules decide about a letter. Never raises."""
         asked = self._always.copy()
         for index in self._indexes:
-            # What comes before all of an index may decide without its field; a body need not be parsed for that.
+            # Rules before the first of this index may decide; then its field, which may be the body, is not read.
             if routed := self._first(asked, index.first, facts):
                 return routed
             for place in index.find(facts):
@@ -140,15 +127,15 @@ class Routes:
 
 
 class _Index:
-    """The places of the rules that wait for a value of one field, by that value."""
+    """The positions of rules by the value that they expect of one field."""
 
-    def __init__(self, one: Field, places: Mapping[str, list[int]]) -> None:
-        self._field, self._places = one, places
+    def __init__(self, field: Field, places: Mapping[str, list[int]]) -> None:
+        self._field, self._places = field, places
         self._all = sorted({place for of_value in places.values() for place in of_value})
         self.first = self._all[0]
 
     def find(self, facts: Facts) -> Sequence[int]:
-        """The rules that may match; all, where nobody can say."""
+        """Return the positions of the rules that may match; all, if the field is unreadable."""
         match facts.read(self._field):
             case str(text):
                 return self._places.get(text, ())
@@ -159,7 +146,7 @@ class _Index:
 
 
 def _asked(rule: Rule, facts: Facts) -> Matched | Erred | None:
-    """A condition that fails outweighs one that errs: whatever that one's answer were, the rule would not match."""
+    """Evaluate a rule. If one condition does not match, the rule does not match, even if another is unreadable."""
     erred: Erred | None = None
     for condition in rule.conditions:
         match condition.holds(facts.read(condition.field)):
@@ -173,9 +160,9 @@ def _asked(rule: Rule, facts: Facts) -> Matched | Erred | None:
 
 
 def _key(rule: Rule) -> Condition | None:
-    """The condition by whose values a rule is found: one that is cheap to read, if there is a choice."""
+    """Return the condition by whose values the rule is indexed; one that does not read the body, if there is one."""
     keys = [condition for condition in rule.conditions if condition.equalities]
-    return min(keys, key=lambda one: one.field.kind in (Kind.BODY, Kind.TASK), default=None)
+    return min(keys, key=lambda key: key.field.kind in (Kind.BODY, Kind.TASK), default=None)
 
 
 def _order(rule: Rule) -> tuple[int, int]:
@@ -184,10 +171,10 @@ def _order(rule: Rule) -> tuple[int, int]:
 
 def _problem(rule: Rule) -> str | None:
     if len(rule.conditions) > CONDITIONS:
-        return f"it has {len(rule.conditions)} conditions, {CONDITIONS} at most. Make several rules of it."
+        return f"it has {len(rule.conditions)} conditions, {CONDITIONS} at most. Split it into several rules."
     rests = rule.delay is not None and rule.delay > timedelta()
     if rests is not (rule.action is Action.DELAY) or (rule.delay is not None and not rests):
-        return "the action delay, and no other, takes a delay above nothing. Say how long letters rest."
+        return "the action delay, and no other, takes a delay above 0. Set the delay."
     if rule.action is Action.DIVERT and rule.target is None:
         return "the action divert needs the target that letters go to. Name it."
     if rule.action not in _SENDING and rule.target is not None:

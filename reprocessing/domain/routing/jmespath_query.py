@@ -1,4 +1,4 @@
-"""JMESPath over a body, bounded: whatever the expression and the body, it ends soon."""
+"""Evaluate JMESPath expressions with bounded cost, whatever the expression and the document."""
 
 from __future__ import annotations
 
@@ -16,33 +16,28 @@ from reprocessing.domain.message.json_view import JsonValue
 
 LENGTH = 256
 DEPTH = 32
-#: What one evaluation may cost: a node at a value is a step, and so is a member of whatever is copied or compared.
+#: Cost limit of one evaluation: one step for each visited node and for each element that is copied or compared.
 STEPS = 10_000
 
-_BYTES_A_STEP = 64  # of a text that is searched, compared or joined, at the least
+_BYTES_A_STEP = 64  # of a text that is searched, compared or joined
 _SHALLOW = frozenset({"keys", "length", "not_null", "to_array", "type", "values"})
-#: What a rule may call. The others have no use in a rule, or take fractions for no numbers, as `sum` does.
+#: Functions that rules may call. The others are useless in a rule, or do not accept fractions, such as `sum`.
 FUNCTIONS = frozenset({"contains", "ends_with", "join", "keys", "length", "not_null", "starts_with", "values"})
 _PATH = frozenset({"field", "index", "index_expression", "subexpression"})
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An expression came to no answer about a letter.
-
-    Attributes:
-        why: names no value of the letter.
-        exhausted: it would have, with more steps than `STEPS`.
-    """
+    """An expression failed. `why` quotes no value; `exhausted`: it needed more than `STEPS` steps."""
 
     why: str
     exhausted: bool = False
 
 
 def search(expression: str, document: JsonValue) -> object:
-    """What an expression finds in a document, `None` if that is nothing, or that it `Failed`. Never raises.
+    """Return what an expression finds in a document, None for nothing, or `Failed`. Never raises.
 
-    As in the rest of JMESPath, what is missing is null: a function of it is null too, and no error.
+    A missing value is null, and a function of null is null too.
     """
     try:
         return _Interpreter().visit(_compiled(expression).parsed, document)
@@ -50,23 +45,18 @@ def search(expression: str, document: JsonValue) -> object:
         return Failed(f"the expression takes more than {STEPS} steps on it", exhausted=True)
     except JMESPathTypeError as error:  # its own text quotes the value
         return Failed(f"{error.function_name}() was given a value of the wrong type")
-    except Exception as error:  # noqa: BLE001 - whatever an expression trips over in a letter, that letter is not read
+    except Exception as error:  # noqa: BLE001 - whatever fails in the library, this letter cannot be evaluated
         return Failed(f"the expression fails on it ({type(error).__name__})")
 
 
 def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
-    """Why a text is no expression that may be evaluated, and what to write; None if it is one.
-
-    Args:
-        expression: the text.
-        as_in: how one is written where it stands.
-    """
+    """Return why a text is not a usable expression, or None. `as_in` is the example in the message."""
     if not expression or len(expression) > LENGTH:
         where = as_in.partition(":")[0]
         return f"a JMESPath expression of 1 to {LENGTH} characters follows {where}:. Write {as_in}, say."
     try:
         tree = _compiled(expression).parsed
-    except Exception as error:  # noqa: BLE001 - a parser made of recursion and look-ahead may raise anything
+    except Exception as error:  # noqa: BLE001 - the library's parser may raise anything
         return f"{' '.join(str(error).split())}. See jmespath.org for what an expression may be."
     if len(_levels(tree)) > DEPTH:
         return f"its expression is nested more than {DEPTH} deep. Write a plainer one."
@@ -74,9 +64,9 @@ def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
 
 
 def problem_of_rule(expression: str) -> str | None:
-    """Why a rule may not use an expression that has no `problem`: it would fail on every letter, or it is refused."""
-    calls = [node for level in _levels(_compiled(expression).parsed) for node in level if _called(node)]
-    for node in calls:
+    """Return why a rule may not use a valid expression: it calls a forbidden function, or with wrong arguments."""
+    nodes = [node for level in _levels(_compiled(expression).parsed) for node in level]
+    for node in (node for node in nodes if node["type"] == "function_expression"):
         if (name := node["value"]) not in FUNCTIONS:
             return f"a rule knows no function {name}(). It may use {', '.join(sorted(FUNCTIONS))}."
         wanted = Functions.FUNCTION_TABLE[name]["signature"]
@@ -87,18 +77,18 @@ def problem_of_rule(expression: str) -> str | None:
 
 
 def is_path(expression: str) -> bool:
-    """Whether an expression that has no `problem` names a place alone, and compares nothing that is there."""
+    """Return whether a valid expression is a plain path, without comparisons and functions."""
     return all(node["type"] in _PATH for level in _levels(_compiled(expression).parsed) for node in level)
 
 
 class _Exhausted(Exception):
-    """There are no steps left."""
+    """The evaluation has used up its steps."""
 
 
 class _Functions(Functions):  # type: ignore[misc]  # the library has no types
     @signature({"types": []})  # type: ignore[untyped-decorator]  # as above
     def _func_to_number(self, arg: object) -> object:
-        # The library's own cuts the fraction off, and spells out 1E999999999.
+        # The library's function drops fractions, and expands 1E999999999 to a billion digits.
         return arg if isinstance(arg, Decimal) else super()._func_to_number(arg)
 
 
@@ -106,7 +96,7 @@ _OPTIONS = Options(custom_functions=_Functions())
 
 
 class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no types
-    """One evaluation; every part of the library's own that takes time in proportion to a letter is paid for first."""
+    """One evaluation. Operations whose cost depends on the letter are counted before they run."""
 
     def __init__(self) -> None:
         super().__init__(_OPTIONS)
@@ -122,24 +112,24 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
         base = self.visit(node["children"][0], value)
         if isinstance(base, list):
             self._pay(len(base))
-            self._pay(sum(len(one) for one in base if isinstance(one, list)))
+            self._pay(sum(len(element) for element in base if isinstance(element, list)))
         return super().visit_flatten({**node, "children": [_literal(base)]}, value)
 
     def visit_comparator(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
         left, right = (self.visit(child, value) for child in node["children"])
         if node["value"] not in self._EQUALITY_OPS and isinstance(left, str) is not isinstance(right, str):
-            return None  # as JMESPath has it; the library raises here
+            return None  # as the specification says; the library raises
         self._weigh(left)
         self._weigh(right)
         return super().visit_comparator({**node, "children": [_literal(left), _literal(right)]}, value)
 
     def visit_function_expression(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
         name, given = node["value"], [self.visit(child, value) for child in node["children"]]
-        for one in given:
+        for argument in given:
             if name not in _SHALLOW:
-                self._weigh(one)
-            elif isinstance(one, list | dict):
-                self._pay(len(one))
+                self._weigh(argument)
+            elif isinstance(argument, list | dict):
+                self._pay(len(argument))
         if name == "join" and len(given) > 1 and isinstance(given[0], str) and isinstance(given[1], list):
             self._pay(len(given[0]) * len(given[1]) // _BYTES_A_STEP)
         try:
@@ -150,18 +140,18 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
             raise
 
     def _weigh(self, value: object) -> None:
-        """Pays for a walk through all of a value; what was put into it twice is walked through twice."""
+        """Count the elements of a value, including nested and repeated ones."""
         left = [value]
         while left:
-            one = left.pop()
-            if isinstance(one, str):
-                self._pay(len(one) // _BYTES_A_STEP)
-            elif isinstance(one, list):
-                self._pay(len(one))
-                left.extend(one)
-            elif isinstance(one, dict):
-                self._pay(len(one))
-                left.extend(one.values())
+            element = left.pop()
+            if isinstance(element, str):
+                self._pay(len(element) // _BYTES_A_STEP)
+            elif isinstance(element, list):
+                self._pay(len(element))
+                left.extend(element)
+            elif isinstance(element, dict):
+                self._pay(len(element))
+                left.extend(element.values())
 
     def _pay(self, steps: int) -> None:
         self._left -= steps
@@ -170,16 +160,10 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
 
 
 def _literal(value: object) -> dict[str, object]:
-    """A node for what was found already."""
     return {"type": "literal", "value": value, "children": []}
 
 
-def _called(node: Any) -> bool:  # noqa: ANN401 - the library's own tree, of plain dictionaries
-    return bool(node["type"] == "function_expression")
-
-
-def _levels(tree: Any) -> list[list[Any]]:  # noqa: ANN401 - as above
-    """The nodes of a tree, level by level."""
+def _levels(tree: Any) -> list[list[Any]]:  # noqa: ANN401 - the library's own tree, of plain dictionaries
     levels, level = [], [tree]
     while level:
         levels.append(level)

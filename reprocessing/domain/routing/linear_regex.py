@@ -1,4 +1,4 @@
-"""A regular expression that takes time linear in what it reads, and not much of it."""
+"""Regular expressions that run in linear time, with a limit on the total cost."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import re2
 from reprocessing.domain.message.json_view import Unreadable
 
 LENGTH = 512
-#: Every pattern reads texts of so many bytes; plain ones read far longer ones.
+#: Every accepted pattern can search at least so many bytes; simple patterns can search far more.
 SHORTEST = 1024
-#: Instructions times bytes of one search. RE2 needs up to ten nanoseconds for one, where its tables do not suffice.
+#: Limit of instructions times bytes of one search. RE2 needs up to 10 ns for one if its tables do not suffice.
 WORK = 2_000_000
 
 _MEMORY = 1 << 20  # bytes of one pattern; RE2 refuses what needs more
@@ -21,26 +21,24 @@ _MEMORY = 1 << 20  # bytes of one pattern; RE2 refuses what needs more
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern that may be used.
-
-    Attributes:
-        longest: bytes of the longest text that it reads.
-    """
+    """An accepted pattern. `longest`: bytes of the longest text that it may search."""
 
     text: str
     longest: int
-    _compiled: Any = field(repr=False, compare=False)  # with a thousand others, a cache would not keep it
+    _compiled: Any = field(repr=False, compare=False)  # kept here: the cache is smaller than the number of rules
 
     @classmethod
     def parse(cls, text: str) -> Pattern | Unreadable:
-        """The pattern of a text, or why it is none and what to write."""
+        """Return the pattern of a text, or why it is not accepted."""
         if len(text) > LENGTH:
             return Unreadable(f"a regex has {LENGTH} characters at most, this one {len(text)}. Write a shorter one.")
         try:
             compiled = _compiled(text)
         except re2.error as error:
+            said = error.args[0] if error.args else b""
+            why = said.decode(errors="replace") if isinstance(said, bytes) else said
             return Unreadable(
-                f"RE2 refuses its regex: {_said(error)}. It knows neither look-around nor back-references; see "
+                f"RE2 refuses its regex: {why}. It knows neither look-around nor back-references; see "
                 "github.com/google/re2/wiki/Syntax."
             )
         size = compiled.programsize
@@ -49,22 +47,17 @@ class Pattern:
         return cls(text, WORK // size, compiled)
 
     def finds(self, text: str) -> bool | Unreadable:
-        """Whether it is anywhere in a text; `^` and `$` tie it to the ends."""
+        """Return whether the pattern matches anywhere in a text, or that the text is too long."""
         read = text.encode(errors="surrogatepass")
         if len(read) > self.longest:
             return Unreadable(f"{len(read)} bytes are more than the {self.longest} that its regex may read")
         return self._compiled.search(read) is not None
 
 
-def _said(error: Exception) -> str:
-    said = error.args[0] if error.args else b""
-    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-
-
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> Any:  # noqa: ANN401 - the library has no types
     options = re2.Options()
     options.max_mem = _MEMORY
-    options.never_capture = True  # groups are asked for by nobody, and cost most
-    options.log_errors = False  # they are told, not printed
+    options.never_capture = True  # groups are not used, and cost most
+    options.log_errors = False  # errors are returned
     return re2.compile(text, options)

@@ -1,4 +1,4 @@
-"""What rules read of one letter: every field once, and its body at most once."""
+"""Read the fields that rules ask for: each field once, the body at most once."""
 
 from __future__ import annotations
 
@@ -22,19 +22,17 @@ from reprocessing.domain.sources.celery_task import NotATask, Read, TaskMessage
 BODY_LIMIT = 256 * 1024
 _DIGITS = 1_024  # of a number that is compared as text
 
-_NO_FIELDS: JsonValue = None
 _MISSING, _PRESENT = Missing(), Present()
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What rules read of one letter.
+    """The fields of one letter.
 
     Attributes:
-        dlq: its name.
-        origin: ARN or name of the queue the letter died in; empty if nobody knows.
-        type: where the dlq's letters carry their message type, None where they do not.
-        tenant: where they carry their tenant, likewise.
+        origin: ARN or name of the source queue; empty: not known.
+        type: where the DLQ's letters have their message type; None: nowhere.
+        tenant: the same for the tenant.
     """
 
     letter: LetterFacts = field(repr=False)
@@ -44,34 +42,34 @@ class Facts:
     tenant: Selector | None = None
     _known: dict[str, Found] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def read(self, one: Field) -> Found:
-        """What the letter has in a field. Never raises.
+    def read(self, asked: Field) -> Found:
+        """Return the value of a field. Never raises.
 
-        Texts as they are; numbers in their one written form; true and false by these names. Null is missing. A body
-        beyond `BODY_LIMIT` is Unreadable, not missing: what cannot be read might be what a rule is there to stop.
+        Numbers have one canonical text, booleans are "true" and "false", null is missing. A body larger than
+        `BODY_LIMIT` is Unreadable, not missing: a rule may be there to stop such messages.
         """
-        known = self._known.get(one.text)  # a text knows its hash; a hundred rules ask for it
+        known = self._known.get(asked.text)  # the hash of a string is cached; hundreds of rules ask
         if known is None:
-            known = self._known[one.text] = self._read(one)
+            known = self._known[asked.text] = self._read(asked)
         return known
 
-    def _read(self, one: Field) -> Found:
+    def _read(self, asked: Field) -> Found:
         found: Found
-        match one.kind:
+        match asked.kind:
             case Kind.DLQ:
                 found = self.dlq or _MISSING
             case Kind.ORIGIN:
                 found = name_of(self.origin) or _MISSING
             case Kind.ATTRIBUTE:
-                found = _of_attribute(self.letter.attributes.get(one.name))
+                found = _of_attribute(self.letter.attributes.get(asked.name))
             case Kind.BODY:
-                found = self._in_body(one.name)
+                found = self._in_body(asked.name)
             case Kind.TYPE:
                 found = self._selected(self.type)
             case Kind.TENANT:
                 found = self._selected(self.tenant)
             case Kind.TASK:
-                found = self._of_task(one.name)
+                found = self._of_task(asked.name)
             case _ as never:
                 assert_never(never)
         return found
@@ -98,7 +96,6 @@ class Facts:
         return document if isinstance(document, Unreadable) else _of_json(jmespath_query.search(name, document))
 
     def _of_task(self, name: str) -> Found:
-        """A task's name; or what an expression finds in its fields and arguments."""
         match self._task:
             case Unreadable() as unreadable:
                 return unreadable
@@ -114,7 +111,7 @@ class Facts:
     def _in_task(self, message: TaskMessage, name: str) -> Found:
         told = _told(message)
         shown = name in told and message.protocol == celery_task.TWO
-        if not shown and message.opaque:  # it might ask for what is not shown
+        if not shown and message.opaque:  # the expression may read arguments
             return Unreadable(message.opaque)
         if not shown:
             told |= {"args": message.args, "kwargs": message.kwargs}
@@ -127,12 +124,8 @@ class Facts:
 
     @cached_property
     def _document(self) -> JsonValue | Unreadable:
-        return _too_large(self.letter.body) or _as_fields(self.letter.document)
-
-
-def _as_fields(document: JsonValue | Unreadable) -> JsonValue | Unreadable:
-    """What is JSON for nobody has no fields. What others may read does, so not to know them is no answer."""
-    return _NO_FIELDS if isinstance(document, Unreadable) and not document.is_json else document
+        found = _too_large(self.letter.body) or self.letter.document
+        return None if isinstance(found, Unreadable) and not found.is_json else found
 
 
 def _too_large(body: bytes) -> Unreadable | None:
@@ -142,16 +135,12 @@ def _too_large(body: bytes) -> Unreadable | None:
 
 
 def _told(message: TaskMessage) -> dict[str, JsonValue]:
-    """What rules may ask of a task besides its arguments; what it does not say is null."""
+    """Return the fields of a task besides its arguments; missing ones are null."""
     return {
-        "name": message.task or None,
-        "id": message.id or None,
-        "root_id": message.root_id or None,
-        "group": message.group or None,
-        "retries": message.retries,
-        "eta": message.eta or None,
+        "name": message.task or None, "id": message.id or None, "root_id": message.root_id or None,
+        "group": message.group or None, "retries": message.retries, "eta": message.eta or None,
         "expires": message.expires or None,
-    }
+    }  # fmt: skip
 
 
 def _of_attribute(attribute: Attribute | None) -> Found:
@@ -177,7 +166,7 @@ def _of_json(value: object) -> Found:
             found = json_view.written(value)
         case Decimal():
             found = _of_number(value)
-        case float():  # written in the expression itself
+        case float():  # a literal of the expression
             found = _of_number(Decimal(repr(value)))
         case Failed(why):
             found = Unreadable(why)

@@ -1,1 +1,1 @@
-"""Domain of selection, plans, forecast, progress of runs."""
+"""Runs: the selection of letters, and the forecast of the duration."""

@@ -1,4 +1,4 @@
-"""How long a drain will take, before anything is sent."""
+"""Forecast how long a drain takes if nothing fails."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
-#: If the longest lane takes so many times as long as the rate allows, the plan says what would be faster.
+#: The plan suggests something faster if the longest lane takes more than so many times as long as the rate allows.
 _FAR_LONGER: Final = 10
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Climb:
-    """How the allowed rate rises while nothing fails: see `domain.ramp`, where each step doubles it.
+    """How the allowed rate rises while nothing fails: each step doubles it (`domain.safety.rate_ramp`).
 
     Attributes:
-        share: of the rate, that is allowed at first; above 0 and at most 1.
+        share: the share of the rate that is allowed at first; above 0 and at most 1.
         every: seconds between two steps.
-        first: seconds until the first one, which follows something settled.
+        first: seconds until the first step.
     """
 
     share: float = 1.0
@@ -26,25 +26,19 @@ class Climb:
     first: float = 1.0
 
     def after(self, steps: int) -> Climb:
-        """The same so many steps later."""
+        """Return the climb after so many steps."""
         return Climb(share=min(1.0, self.share * 2**steps), every=self.every, first=self.every if steps else self.first)
 
 
-#: The whole rate from the first letter on.
+#: No climb: the whole rate from the first letter on.
 WHOLE: Final = Climb()
 
 
 def sending(letters: int, rate: float, climb: Climb = WHOLE) -> float:
-    """The least seconds in which so many letters go at a rate that climbs, if nothing fails.
+    """Return the least seconds in which `letters` can be sent at a rate that climbs, if nothing fails.
 
-    With the share s, steps every T seconds and the first after F, letters go at rate·s until F, then at rate·2s for T
-    seconds, at rate·4s for T, and so on up to the rate itself, from step K = log2(1/s), rounded up, on. So rate·s·F
-    letters have gone by F, and by the end of the j-th stretch of T seconds after it, j < K,
-
-        rate·s·F + rate·T·(2s + 4s + … + s·2^j) = rate·s·(F + 2T·(2^j - 1)).
-
-    The last of n letters goes in the first stretch by whose end n have gone; within it letters go evenly. K is below
-    1,100 for every share that a float can hold, so the stretches are walked, one after another.
+    With share s, first step after F seconds and further steps every T seconds, the rate is rate·s until F, then
+    rate·2s, rate·4s and so on, up to the whole rate after log2(1/s) steps, at most 1,100 for any float.
     """
     left, passed, share, lasts = float(letters), 0.0, climb.share, climb.first
     while share < 1 and left > rate * share * lasts:
@@ -55,20 +49,21 @@ def sending(letters: int, rate: float, climb: Climb = WHOLE) -> float:
 
 
 def next_turn(seconds: float, every: float) -> float:
-    """Seconds from a turn to the first one that begins more than so many later; `every` 0: there is always one.
-
-    What is sent after a turn has begun, and known by one that begins so many seconds later, is known by that one.
-    """
-    return (math.floor(seconds / every) + 1) * every if every else seconds
+    """Return the seconds until the first turn that begins more than `seconds` later; `every` 0: it is always a turn."""
+    if not every:
+        return seconds
+    turns = math.floor(seconds / every) + 1
+    # seconds / every may be rounded down to the number of a turn that begins no later than `seconds`.
+    return every * (turns if every * turns > seconds else turns + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The least time a drain takes, if nothing fails.
+    """The least time that a drain takes, if nothing fails.
 
     Attributes:
-        by_rate: seconds that the target's rate asks for, its climb and the waits of waves included.
-        by_lane: seconds that the longest lane asks for, whose letters go one after another.
+        by_rate: seconds required by the target's rate, with its climb and the waits between waves.
+        by_lane: seconds required by the longest lane, whose letters are sent one after another.
     """
 
     by_rate: float
@@ -79,17 +74,16 @@ class Forecast:
         cls, *, letters: int, rate: float | None, longest_lane: int, round_trip: float, climb: Climb = WHOLE,
         waits: float = 0.0, first: float | None = None,
     ) -> Forecast:  # fmt: skip
-        """The forecast of a drain.
+        """Return the forecast of a drain.
 
         Args:
-            letters: how many, all together.
-            rate: letters a second; None when there is no limit.
+            letters: how many letters.
+            rate: letters a second; None: no limit.
             longest_lane: letters of the longest lane.
-            round_trip: seconds from one letter of a lane to its next: the way to the target, or the whole window
-                in which its outcome is awaited.
-            climb: how the rate begins and rises.
-            waits: seconds in which nothing is sent, since waves wait for their outcomes.
-            first: the same as `round_trip` for the first letter of a lane, where that may take less.
+            round_trip: seconds from one letter of a lane to the next: the time of a request, or of an outcome.
+            climb: how the rate rises.
+            waits: seconds in which nothing is sent because waves wait for outcomes.
+            first: replaces `round_trip` for the first letter of a lane.
         """
         by_rate = sending(letters, rate, climb) if rate and letters else 0.0
         trips = [round_trip if first is None else first] * bool(longest_lane)
@@ -97,17 +91,17 @@ class Forecast:
 
     @property
     def seconds(self) -> float:
-        """The longer of both."""
+        """Return the longer of both times."""
         return max(self.by_rate, self.by_lane)
 
     @property
     def bound(self) -> Literal["rate", "lane"]:
-        """What makes it last."""
+        """Return which of both takes longer."""
         return "rate" if self.by_rate >= self.by_lane else "lane"
 
     @property
     def is_held_up(self) -> bool:
-        """Whether the longest lane takes more than ten times as long as the rate allows, and more than ten seconds."""
+        """Return whether the longest lane takes over ten times as long as the rate allows, and over ten seconds."""
         return self.by_lane > _FAR_LONGER * max(self.by_rate, 1.0)
 
     def __str__(self) -> str:
@@ -116,7 +110,7 @@ class Forecast:
 
 
 def in_words(seconds: float) -> str:
-    """A duration as people say it: "at most a second", "about 90 seconds", "about 3 hours"; the unit fits twice."""
+    """Return a duration in words: "at most a second", "about 90 seconds", "about 3 hours"."""
     if seconds <= 1:
         return "at most a second"
     unit, length = next((pair for pair in _UNITS if seconds >= 2 * pair[1]), _UNITS[-1])

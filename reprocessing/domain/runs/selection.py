@@ -1,4 +1,4 @@
-"""Which letters of a dlq a run was asked for."""
+"""The selection of letters that a run was started with."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a person asks for; a letter that one of these does not mean is not selected. None, or nothing: any.
+    """Conditions that all must hold for a letter; None or empty: any.
 
     Attributes:
-        limit: so many letters at most, the oldest lanes first.
-        origin: the name, or the ARN, of the queue they died in.
-        died_after: they died then or later.
-        died_before: they died before.
-        key: their ordering key.
-        message_ids: the ids under which they died.
+        limit: at most so many letters, the oldest lanes first.
+        origin: the name or ARN of the source queue.
+        died_after: failed at this time or later.
+        key: the ordering key.
+        message_ids: the ids that the messages had in the DLQ.
     """
 
     limit: int | None = None
@@ -29,7 +28,7 @@ class Selection:
     message_ids: tuple[str, ...] = ()
 
     def stored(self, dlq: str) -> dict[str, Any]:
-        """Its form in a run of the dlq of this name: what means nothing is left out."""
+        """Return the form stored in a run of this DLQ; empty conditions are left out."""
         more = {
             "origin": self.origin,
             "died_after": self.died_after and self.died_after.isoformat(),
@@ -41,7 +40,7 @@ class Selection:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Selection:
-        """The selection in its stored form."""
+        """Return the selection of a stored form."""
         after, before = stored.get("died_after"), stored.get("died_before")
         return cls(
             limit=stored.get("limit"),
@@ -64,5 +63,5 @@ class Selection:
         return " ".join([letters, " and ".join(filter(None, said))]).strip()
 
 
-#: Every letter that there is.
+#: All letters.
 ALL = Selection()

@@ -1,1 +1,1 @@
-"""Decisions about failures: whether the message or its target is at fault, and when a run pauses for a person."""
+"""Safety: send rate, circuit breakers, waves, health checks, and when a run pauses for a person."""

@@ -1,7 +1,7 @@
-"""When a breaker opens, and what its canary's outcome does. Counted in the order of sending.
+"""Decide when a circuit breaker opens, and what a canary's result changes.
 
-A send is `True` when it failed, `False` when it went well, and `None` while it is not settled. Sends from which nothing
-follows about the target are none of these: they are left out.
+A send is `True` if it failed, `False` if it succeeded, `None` if it is not settled. Sends that say nothing about the
+target are left out. They are counted in the order of sending.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from datetime import timedelta
 
 Sends = Sequence[bool | None]
 
-#: Letters that the ratio is looked for in, where the policy does not ask for more.
+#: Sends that the failure ratio is computed from, unless the policy needs more.
 WINDOW = 100
-#: For how long after its deadline a canary that was taken may stay unsettled, before another one takes its place.
+#: How long after its deadline a canary may be unsettled before another one is sent.
 PATIENCE = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What opens a breaker, how long it rests, and what closes it.
+    """The settings of a circuit breaker.
 
     Attributes:
         threshold: so many failures in a row open it.
-        ratio: this share of failures among the window opens it, where that has `at_least` letters.
-        cooldown: seconds of its first rest; each canary that fails doubles it, up to `cooldown_cap`.
-        closes_after: so many canaries that went well close it.
+        ratio: this share of failures in the window opens it, if the window has `at_least` sends.
+        cooldown: seconds; doubled by each failed canary, up to `cooldown_cap`.
+        closes_after: so many successful canaries close it.
     """
 
     threshold: int
@@ -38,13 +38,13 @@ class Policy:
 
     @property
     def window(self) -> int:
-        """How many letters, sent up to the newest failure, are enough to decide."""
+        """Return how many sends, up to the newest failure, are needed to decide."""
         return max(WINDOW, self.threshold, self.at_least)
 
 
 @dataclass(frozen=True, slots=True)
 class Opens:
-    """Nothing goes for `rest` seconds."""
+    """Send nothing for `rest` seconds."""
 
     rest: float
     why: str
@@ -52,14 +52,14 @@ class Opens:
 
 @dataclass(frozen=True, slots=True)
 class Closes:
-    """Letters go again."""
+    """Close the circuit breaker."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Frees:
-    """The next canary may go; so many have gone well by now."""
+    """Send the next canary; `successes` canaries have succeeded."""
 
     successes: int
 
@@ -68,14 +68,10 @@ Step = Opens | Closes | Frees
 
 
 def opens(policy: Policy, sends: Sends) -> str | None:
-    """Why a closed breaker opens; None: it stays closed.
+    """Return why a closed circuit breaker opens; None: it stays closed.
 
-    Counted is up to the newest failure, and no further back than the policy's window. An unsettled letter breaks a row
-    of failures, and in the ratio it counts as one that did not fail.
-
-    Args:
-        policy: of the breaker.
-        sends: of the breaker's present epoch, in the order of sending.
+    Only sends up to the newest failure count, at most a window of them. An unsettled send ends a row of failures, and
+    counts as not failed in the ratio. `sends`: since the breaker last closed, in the order of sending.
     """
     newest = max((place for place, failed in enumerate(sends) if failed), default=None)
     if newest is None:
@@ -83,21 +79,21 @@ def opens(policy: Policy, sends: Sends) -> str | None:
     counted = sends[: newest + 1][-policy.window :]
     row = _longest_row(counted)
     if row >= policy.threshold:
-        return f"{row} letters in a row failed" if row > 1 else "a letter failed"
+        return f"{row} messages in a row failed" if row > 1 else "a message failed"
     failures = sum(1 for failed in counted if failed)
     if len(counted) >= policy.at_least and failures / len(counted) >= policy.ratio:
-        return f"{failures} of {len(counted)} letters failed ({failures / len(counted):.0%})"
+        return f"{failures} of {len(counted)} messages failed ({failures / len(counted):.0%})"
     return None
 
 
 def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: float) -> Step:  # noqa: FBT001  as a send
-    """What a canary that is settled does to its breaker.
+    """Return what a settled canary changes.
 
     Args:
         policy: of the breaker.
-        failed: None: it is settled, and nothing follows from it.
-        successes: canaries that went well before it.
-        rest: seconds of the rest before it.
+        failed: None: the result says nothing about the target.
+        successes: successful canaries before it.
+        rest: seconds of the cooldown before it.
     """
     if failed is None:
         return Frees(successes)
@@ -105,11 +101,11 @@ def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: f
         return Opens(next_rest(policy, rest), f"the canary failed after a rest of {rest:g} s")
     if successes + 1 < policy.closes_after:
         return Frees(successes + 1)
-    return Closes("the canary went well" if policy.closes_after == 1 else f"{successes + 1} canaries went well")
+    return Closes("the canary succeeded" if policy.closes_after == 1 else f"{successes + 1} canaries succeeded")
 
 
 def next_rest(policy: Policy, rest: float) -> float:
-    """Return the seconds that a breaker rests after a rest of `rest` seconds (0: it was closed)."""
+    """Return the seconds of the cooldown after one of `rest` seconds (0: the breaker was closed)."""
     return min(max(rest * 2, policy.cooldown), policy.cooldown_cap)
 
 

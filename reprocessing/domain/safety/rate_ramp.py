@@ -1,4 +1,4 @@
-"""The share of a target's rate that is allowed: it rises while failures stay flat, and falls when they do not."""
+"""Decide which share of a target's rate is allowed: it rises while failures stay flat, else it falls."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from dataclasses import dataclass
 
 from reprocessing.domain.safety.circuit_breaker import WINDOW, Sends
 
-#: The share of failures is flat when it is no more than this above that of the step before.
+#: Failures are flat if their share rose by no more than this since the last step.
 FLAT = 0.05
-#: Seconds without anything settled after which nothing is known of the target any more.
+#: Seconds without a settled send after which nothing is known about the target.
 IDLE = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ramp:
-    """A ramp at one moment.
+    """A ramp.
 
     Attributes:
-        start: the share of the rate that it begins with, above 0 and at most 1.
-        share: the share that is allowed.
-        ill: the share of letters that had failed at its last step.
+        start: the first share of the rate, above 0 and at most 1.
+        share: the allowed share.
+        ill: the share of failed sends at the last step.
     """
 
     start: float
@@ -29,7 +29,7 @@ class Ramp:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The share of the rate that is allowed from now on, the share of letters that failed, and why."""
+    """The allowed share of the rate, the share of failed sends, and why."""
 
     share: float
     ill: float
@@ -37,13 +37,9 @@ class Pace:
 
 
 def step(ramp: Ramp, sends: Sends) -> Pace | None:
-    """The next step: doubled while failures stay flat, halved when they do not; None where nothing is settled.
+    """Return the next step: doubled if failures are flat, else halved; None: nothing is settled.
 
-    A single failure neither raises nor lowers it: one of ten letters is a tenth, and perhaps the only one of thousands.
-
-    Args:
-        ramp: as it is.
-        sends: as the breaker counts them; what was sent after the newest settled one is not looked at.
+    A single failure changes nothing. Sends after the newest settled one are ignored.
     """
     newest = max((place for place, failed in enumerate(sends) if failed is not None), default=None)
     if newest is None:
@@ -51,7 +47,7 @@ def step(ramp: Ramp, sends: Sends) -> Pace | None:
     counted = sends[: newest + 1][-WINDOW:]
     failures = sum(1 for failed in counted if failed)
     ill = failures / len(counted)
-    seen = f"{failures} of {len(counted)} letters failed"
+    seen = f"{failures} of {len(counted)} messages failed"
     if ill <= ramp.ill + FLAT:
         share = min(1.0, max(ramp.start, 2 * ramp.share))
         return Pace(share, ill, f"the whole rate: {seen}" if share == 1 else f"the rate rises: {seen}")
@@ -61,5 +57,5 @@ def step(ramp: Ramp, sends: Sends) -> Pace | None:
 
 
 def anew(ramp: Ramp, why: str) -> Pace:
-    """Back to its start, with nothing known of the target."""
+    """Return the ramp's start, with nothing known about the target."""
     return Pace(ramp.start, 0.0, why)

@@ -1,7 +1,7 @@
-"""Which URLs may be asked whether a target is well, or be one, and which addresses their hosts may stand for.
+"""Which URLs may be requested for health checks and as targets, and which addresses their hosts may resolve to.
 
-A URL that a person types is asked from inside the network, so it must not become a way into it. Its host is one that
-the settings list, written in one way only; and what the host resolves to is a public address, or in a listed network.
+A URL is requested from inside the network, so it must not open a way into it. Its host must be listed in the settings,
+in one spelling; the address that it resolves to must be public or listed.
 """
 
 from __future__ import annotations
@@ -23,35 +23,30 @@ _MOST_PORTS: Final = 65_535
 _URL = re.compile(r"(?ai)(?P<scheme>https?)://(?P<authority>[^/?#\\]+)(?P<path>[/?][!$-\[\]-~]*)?")
 _AUTHORITY = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^\[\]:%]+))(?::(?P<port>[0-9]{1,5}))?")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-#: A last label that resolvers take for an address: 127.1, 0x7f000001, 017700000001 (WHATWG URL, "ends in a number").
+#: A last label that resolvers read as an address: 127.1, 0x7f000001, 017700000001 (WHATWG URL, "ends in a number").
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-#: Which older and newer IDNA encode differently (UTS 46, deviation characters): the host would depend on the reader.
+#: Characters that IDNA 2003 and 2008 encode differently (UTS 46, deviation characters).
 _DEVIATIONS = frozenset("\u00df\u1e9e\u03c2\u200c\u200d")
 
-#: What is not the public internet: IANA's special-purpose registry for IPv4, multicast and the reserved end.
+#: Not public: IANA's special-purpose registry for IPv4, multicast and the reserved end.
 _SPECIAL = tuple(
-    IPv4Network(one)
-    for one in (
+    IPv4Network(network)
+    for network in (
         "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
         "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
         "224.0.0.0/4", "240.0.0.0/4",
     )
 )  # fmt: skip
-#: The only IPv6 that is routed, and what of it is not: protocol assignments with Teredo, documentation, 6to4.
+#: The routed IPv6 range, and its parts that are not public: Teredo, documentation, 6to4.
 _ROUTED = IPv6Network("2000::/3")
-_NOT_ROUTED = tuple(IPv6Network(one) for one in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
-#: IPv6 that stands for the IPv4 address in its last four bytes, and reaches it: mapped, and the well-known NAT64.
+_NOT_ROUTED = tuple(IPv6Network(network) for network in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
+#: IPv6 ranges that reach the IPv4 address in their last four bytes: mapped addresses and NAT64.
 _STANDS_FOR_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """A URL, or a listed host, that nobody may use.
-
-    Attributes:
-        why: a clause without its full stop.
-        cure: a sentence with the line to set, where setting one line is the cure; else empty.
-    """
+    """A refused URL or entry. `why`: a clause without full stop; `cure`: a sentence with the line to set, or empty."""
 
     why: str
     cure: str = ""
@@ -59,12 +54,7 @@ class Denied:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A URL, taken apart.
-
-    Attributes:
-        host: a name in its one form (lower case, ASCII, no last dot), or an address.
-        path: with the query; begins with a slash.
-    """
+    """The parts of a URL. `host`: lower case, ASCII, no last dot, or an address; `path`: with the query."""
 
     scheme: str
     host: str | Address
@@ -73,52 +63,50 @@ class Endpoint:
 
     @property
     def authority(self) -> str:
-        """The host, with the port where it is not the scheme's own."""
+        """Return the host, with the port unless it is the scheme's default."""
         host = f"[{self.host}]" if isinstance(self.host, IPv6Address) else str(self.host)
         return host if self.has_usual_port else f"{host}:{self.port}"
 
     @property
     def has_usual_port(self) -> bool:
-        """Whether it is the port of the scheme."""
+        """Return whether the port is the scheme's default."""
         return self.port == _PORTS[self.scheme]
 
 
 @dataclass(frozen=True, slots=True)
 class AllowList:
-    """What may be asked. A port of None is the scheme's own; an entry that names one is for that port alone.
+    """Allowed hosts (`names`), and networks whose addresses are allowed although they are not public.
 
-    Attributes:
-        names: hosts.
-        networks: addresses that may be asked, and that names may stand for, though they are not public.
+    Port None stands for the scheme's default port of a name, and for any port of a network.
     """
 
     names: frozenset[tuple[str, int | None]] = frozenset()
     networks: tuple[tuple[Network, int | None], ...] = ()
 
     def with_endpoint(self, endpoint: Endpoint) -> str:
-        """Return the value of REDRIVE_OUTBOUND_HOSTS that lists this endpoint besides what is listed already."""
+        """Return the value of REDRIVE_OUTBOUND_HOSTS with this endpoint added."""
         listed = [(name, port) for name, port in self.names]
         listed += [(_written(network), port) for network, port in self.networks]
         entries = sorted(_entry(host, port) for host, port in listed)
         return ",".join([*entries, endpoint.authority])
 
     def admits(self, endpoint: Endpoint) -> bool:
-        """Whether this host and port are listed."""
+        """Return whether this host and port are listed."""
         ports = {endpoint.port, None} if endpoint.has_usual_port else {endpoint.port}
         if isinstance(endpoint.host, str):
             return any((endpoint.host, port) in self.names for port in ports)
         return any(endpoint.host in network for network, port in self.networks if port in ports)
 
     def bears(self, address: Address, port: int) -> bool:
-        """Whether this address may be connected to: it is public, or lies in a listed network."""
+        """Return whether this address may be connected to: it is public or listed."""
         return self.lists(address, port) or _is_public(_meant(address))
 
     def lists(self, address: Address, port: int) -> bool:
-        """Whether this address lies in a listed network."""
+        """Return whether this address is in a listed network."""
         return bool(self.entry(address, port))
 
     def entry(self, address: Address, port: int) -> str:
-        """The first entry of REDRIVE_OUTBOUND_HOSTS in whose network this address lies; empty: none."""
+        """Return the first entry of REDRIVE_OUTBOUND_HOSTS whose network has this address, or ""."""
         forms = {address, _meant(address)}
         for network, only in self.networks:
             if only in {port, None} and any(form in network for form in forms):
@@ -127,11 +115,9 @@ class AllowList:
 
 
 def allow_list(entries: Sequence[str]) -> AllowList | Denied:
-    """The list that these entries make; one that is refused is told by its place, and not repeated.
+    """Return the list of these entries. A refused entry is named by its position and not quoted.
 
-    Args:
-        entries: each a host name or an address, with or without a port, or a network: status.example.com,
-            status.example.com:8443, 10.1.2.3:8080, [fd00::1]:8080, 10.1.0.0/16.
+    Entries: status.example.com, status.example.com:8443, 10.1.2.3:8080, [fd00::1]:8080, 10.1.0.0/16.
     """
     names: set[tuple[str, int | None]] = set()
     networks: list[tuple[Network, int | None]] = []
@@ -148,7 +134,7 @@ def allow_list(entries: Sequence[str]) -> AllowList | Denied:
 
 
 def read(url: str, allowed: AllowList) -> Endpoint | Denied:
-    """The URL's parts, when its host is listed, and it is written so that everybody reads the same in it."""
+    """Return the parts of a URL whose host is listed, and which every parser reads the same way."""
     if len(url) > _LONGEST_URL:
         return Denied(f"it is longer than {_LONGEST_URL:,} characters")
     parts = _URL.fullmatch(url)
@@ -172,7 +158,7 @@ def read(url: str, allowed: AllowList) -> Endpoint | Denied:
 
 
 def address(text: str) -> Address | None:
-    """The address that is written there, as resolvers write it."""
+    """Return the address in its usual spelling; None: it is not one."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:
@@ -184,7 +170,7 @@ def _entry(host: str, port: int | None) -> str:
 
 
 def _written(network: Network) -> str:
-    """An entry of the list: a network, or the address that alone is in it, in brackets where it is IPv6."""
+    """Return an entry of the list: a network, or its only address, in brackets if it is IPv6."""
     if network.num_addresses > 1:
         return str(network)
     return f"[{network[0]}]" if network.version == 6 else str(network[0])  # noqa: PLR2004  IPv6
@@ -198,7 +184,7 @@ def _network(entry: str) -> tuple[Network, None] | Denied:
 
 
 def _host(authority: str) -> tuple[str | Address, int | None] | Denied:
-    """Host and port; an address only as it is usually written."""
+    """Return host and port; addresses only in their usual spelling."""
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
         return Denied("its host cannot be read; write a name or an address, and after a colon perhaps a port")
@@ -216,7 +202,6 @@ def _host(authority: str) -> tuple[str | Address, int | None] | Denied:
 
 
 def _name(host: str) -> str | Denied:
-    """The one form of a host's name."""
     if len(host) > _LONGEST_HOST + 1:
         return Denied(f"its host is longer than {_LONGEST_HOST} characters")
     if _DEVIATIONS & set(host):
@@ -231,14 +216,14 @@ def _name(host: str) -> str | Denied:
     return name
 
 
-def _meant(one: Address) -> Address:
-    """The IPv4 address that an IPv6 address stands for, else itself."""
-    if isinstance(one, IPv6Address) and any(one in network for network in _STANDS_FOR_IPV4):
-        return IPv4Address(int(one) & 0xFFFF_FFFF)
-    return one
+def _meant(ip: Address) -> Address:
+    """Return the IPv4 address that an IPv6 address reaches, else the address itself."""
+    if isinstance(ip, IPv6Address) and any(ip in network for network in _STANDS_FOR_IPV4):
+        return IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return ip
 
 
-def _is_public(one: Address) -> bool:
-    if isinstance(one, IPv4Address):
-        return not any(one in network for network in _SPECIAL)
-    return one in _ROUTED and not any(one in network for network in _NOT_ROUTED)
+def _is_public(ip: Address) -> bool:
+    if isinstance(ip, IPv4Address):
+        return not any(ip in network for network in _SPECIAL)
+    return ip in _ROUTED and not any(ip in network for network in _NOT_ROUTED)

@@ -1,1 +1,1 @@
-"""Domain of what messages failed in: queues, functions, subscriptions, rules, Celery tasks."""
+"""What messages failed in: queues, functions, subscriptions, rules; and Celery task messages."""

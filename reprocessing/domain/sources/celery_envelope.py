@@ -1,7 +1,7 @@
-"""What kombu puts into an SQS queue: an envelope of JSON, and the payload in it, read within bounds.
+"""Read kombu's envelope of an SQS message, and the payload in it, within bounds.
 
-The form is kombu's own (kombu 5.7, kombu.transport.SQS and kombu.transport.virtual): the envelope lies in the queue as
-it is or in base64; its payload is text or base64, perhaps compressed, of a content type that its producer chose.
+kombu 5.7 (kombu.transport.SQS, kombu.transport.virtual) writes JSON, plain or in base64; the payload is text or base64,
+possibly compressed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from reprocessing.domain.message import json_view
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 
-#: Bytes of the largest payload that is read, unless less is asked for: as many as a message of SQS has.
+#: Default limit of a payload's bytes: the largest SQS message.
 LIMIT = 1 << 20
 JSON = "application/json"
-_LZMA_MEMORY = 64 << 20  # bytes; its own best preset needs more only to compress
-#: Why a payload is not shown, by its content type. Reading a pickle runs what is in it.
+_LZMA_MEMORY = 64 << 20  # bytes; enough for every preset
+#: Why a payload is not shown, by content type. Reading a pickle runs code.
 _NOT_SHOWN = {
-    "application/x-python-serialize": "its payload is pickled, which nobody here opens",
+    "application/x-python-serialize": "its payload is pickled, and is not opened",
     "application/x-yaml": "its payload is YAML, which is not read here",
     "application/x-msgpack": "its payload is msgpack, which is not read here",
     "application/data": "its payload is signed, or raw bytes, which are not read here",
@@ -32,11 +32,7 @@ _NOT_SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class NotATask:
-    """A body that no Celery worker takes for a task message.
-
-    Attributes:
-        harm: what it would do to a worker that receives it; empty: the worker rejects it.
-    """
+    """A body that is not a task message for Celery. `harm`: what it does to a worker; empty: the worker rejects it."""
 
     why: str
     harm: str = ""
@@ -44,11 +40,7 @@ class NotATask:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A payload that is not shown.
-
-    Attributes:
-        damaged: nobody can read it, whatever they know.
-    """
+    """A payload that is not shown. `damaged`: nobody can read it."""
 
     why: str
     damaged: bool = False
@@ -56,13 +48,7 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """One kombu message.
-
-    Attributes:
-        text: the JSON of the envelope, as it was written.
-        encoded: it lies in the queue in base64.
-        document: the same, read.
-    """
+    """One kombu message: the JSON text, whether it was in base64, and the parsed text."""
 
     text: str = field(repr=False)
     encoded: bool
@@ -70,40 +56,38 @@ class Envelope:
 
     @property
     def headers(self) -> Mapping[str, JsonValue]:
-        """Where Celery's protocol 2 says what task it is."""
+        """Return the headers; those of Celery's protocol 2 describe the task."""
         found = self.document.get("headers")
         return found if isinstance(found, dict) else {}
 
     @property
     def properties(self) -> Mapping[str, JsonValue]:
-        """What brokers are told."""
+        """Return the properties for brokers."""
         found = self.document.get("properties")
         return found if isinstance(found, dict) else {}
 
     @property
     def content_type(self) -> str:
-        """Of the payload, as its producer says."""
+        """Return the content type of the payload."""
         found = self.document.get("content-type")
         return found if isinstance(found, str) else ""
 
     @property
     def compression(self) -> str:
-        """How the payload is compressed; empty: not at all."""
+        """Return the compression of the payload; empty: none."""
         found = self.headers.get("compression")
         return found if isinstance(found, str) else ""
 
     @property
     def payload_encoded(self) -> bool:
-        """Whether the payload stands in the envelope in base64."""
+        """Return whether the payload is in base64."""
         return self.properties.get("body_encoding") == "base64"
 
 
 def opened(body: bytes, document: JsonValue | Unreadable | None = None) -> Envelope | NotATask | Unreadable:
-    """The envelope of a message's body; Unreadable where others may find one in it. Never raises.
+    """Return the envelope of a body; Unreadable: other parsers may find one. Never raises.
 
-    Args:
-        body: as it came from the queue.
-        document: what `projection.read` says of the body, where the caller knows it.
+    `document`: the result of `json_view.read`, if it is known.
     """
     decoded = _decoded(body)
     raw = body if decoded is None else decoded
@@ -111,21 +95,21 @@ def opened(body: bytes, document: JsonValue | Unreadable | None = None) -> Envel
     if isinstance(found, Unreadable) and found.is_json:
         return found
     if not isinstance(found, dict) or "properties" not in found:
-        return NotATask("it is no kombu message")
+        return NotATask("it is not a kombu message")
     if why := _unfit(found):
-        return NotATask("it is no kombu message", why)
+        return NotATask("it is not a kombu message", why)
     if not isinstance(found.get("body"), str):
-        return NotATask("it is no kombu message")
+        return NotATask("it is not a kombu message")
     return Envelope(raw.decode(), decoded is not None, found)
 
 
 def closed(envelope: Envelope, text: str) -> bytes:
-    """The body that has this text as its envelope, encoded as the other's was."""
+    """Return the body with this text as envelope, in the encoding of the other one."""
     return base64.b64encode(text.encode()) if envelope.encoded else text.encode()
 
 
 def content(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | Opaque:
-    """The payload as JSON, or why it is not shown. Never raises, and never unpacks more than `limit` bytes."""
+    """Return the payload as JSON, or why it is not shown. Never raises, never unpacks more than `limit` bytes."""
     if envelope.content_type not in (JSON, ""):
         return Opaque(_NOT_SHOWN.get(envelope.content_type, "its payload is of a content type that is not known here"))
     payload = unpacked(envelope, limit=limit)
@@ -136,7 +120,7 @@ def content(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | Opaque:
 
 
 def unpacked(envelope: Envelope, *, limit: int = LIMIT) -> bytes | Opaque:
-    """The bytes of the payload, decoded and decompressed."""
+    """Return the payload's bytes, decoded and decompressed."""
     text = envelope.document["body"]
     assert isinstance(text, str)  # noqa: S101  # `opened` saw to it
     try:
@@ -150,20 +134,17 @@ def unpacked(envelope: Envelope, *, limit: int = LIMIT) -> bytes | Opaque:
 
 
 def packed(envelope: Envelope, payload: bytes) -> str:
-    """A payload in the form that the envelope's has. Its compression is one that `unpacked` knows."""
+    """Return a payload in the envelope's form, whose compression `unpacked` knows."""
     raw = _WAYS[envelope.compression].compress(payload) if envelope.compression else payload
     return base64.b64encode(raw).decode() if envelope.payload_encoded else raw.decode()
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How to compress, and how to begin to decompress."""
-
     compress: Callable[[bytes], bytes]
     begin: Callable[[], zlib._Decompress | bz2.BZ2Decompressor | lzma.LZMADecompressor]
 
     def open(self, raw: bytes, limit: int) -> bytes | Opaque:
-        """What was compressed; one byte beyond the limit is unpacked at the most."""
         opener = self.begin()
         try:
             payload = opener.decompress(raw, limit + 1)
@@ -190,7 +171,7 @@ def _too_large(limit: int) -> Opaque:
 
 
 def _decoded(body: bytes) -> bytes | None:
-    """The text in a base64 body; None: it is none, and kombu, too, takes it as it is."""
+    """Return the text of a base64 body; None: it is not base64, and kombu takes it as it is."""
     candidate = body.strip()
     if candidate[:1] == b"{":
         return None
@@ -203,7 +184,7 @@ def _decoded(body: bytes) -> bytes | None:
 
 
 def _unfit(document: Mapping[str, JsonValue]) -> str:
-    """Why kombu cannot even make a message of it, which ends its worker (kombu 5.7.0, seen); empty: it can."""
+    """Return why the message ends a worker of kombu 5.7.0 that receives it, or ""."""
     properties = document["properties"]
     info = properties.get("delivery_info", {}) if isinstance(properties, dict) else None
     headers, body = document.get("headers"), document.get("body")

@@ -1,7 +1,7 @@
-"""Why a Celery task's message died: what its envelope and SQS's own facts let one say, and no more.
+"""Guess why a Celery task's message is in the DLQ.
 
-No cause stands in a dead letter. Celery acknowledges what fails, expires or cannot be decoded, unless it is told
-otherwise; so these are the ways that lead past maxReceiveCount (docs.celeryq.dev: acks_late, visibility timeout).
+Celery acknowledges failed, expired and undecodable messages by default, so these are the ways past maxReceiveCount
+(docs.celeryq.dev: acks_late, visibility timeout).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.runs.forecast import in_words
 from reprocessing.domain.sources.celery_task import NotATask, Read, TaskMessage, moment
 
-#: Retries after which a task gives up, unless it says otherwise (Celery, Task.max_retries).
+#: Celery's default of Task.max_retries.
 MAX_RETRIES = 3
 _UNLOCK = "celery.chord_unlock"
 
@@ -21,13 +21,9 @@ _UNLOCK = "celery.chord_unlock"
 def causes(
     found: Read, system: Mapping[str, str], *, visibility: timedelta | None = None, reported: bool = False
 ) -> list[str]:
-    """Sentences that name what probably killed it, the likeliest first; never empty.
+    """Return sentences with probable causes, the most probable first; may be empty if the consumer `reported` one.
 
-    Args:
-        found: the dead letter's body as a task message.
-        system: what SQS said of it.
-        visibility: how long its queue hides a message that was received; None: not known.
-        reported: its consumer says itself why it failed; guesses are left out, then.
+    `system`: SQS's attributes; `visibility`: the source queue's visibility timeout, None: not known.
     """
     match found:
         case NotATask(why):
@@ -40,7 +36,7 @@ def causes(
 
 
 def _timing(message: TaskMessage, sent: datetime | None, visibility: timedelta | None) -> Iterator[str]:
-    """Waiting, or running, for longer than the queue hides it."""
+    """Yield that the task waits, or runs, for longer than its visibility timeout."""
     if visibility is None:
         return
     hides = f"its queue shows it to others again after {in_words(visibility.total_seconds())}"
@@ -70,7 +66,6 @@ def _retried(message: TaskMessage) -> Iterator[str]:
 
 
 def _received(message: TaskMessage, system: Mapping[str, str], *, alone: bool) -> str:
-    """What is left: nobody ended it."""
     times = system.get("ApproximateReceiveCount", "")
     often = (
         f"It was received {_times(int(times))}" if times.isdecimal() else "It was received as often as its queue allows"
@@ -88,7 +83,7 @@ def _times(number: int) -> str:
 
 
 def _sent(system: Mapping[str, str]) -> datetime | None:
-    """When it was sent; in a FIFO queue, when it died."""
+    """Return when it was sent; in a FIFO queue, when it came to the DLQ."""
     text = system.get("SentTimestamp", "")
     try:
         return datetime.fromtimestamp(int(text) / 1000, tz=UTC)

@@ -1,10 +1,10 @@
-"""A task message as it leaves: changed where its target asks for it, and nowhere else."""
+"""Change a task message as its target requires, and keep every other byte."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -21,11 +21,10 @@ from reprocessing.domain.sources.celery_task import ONE, TaskMessage
 
 @dataclass(frozen=True, slots=True)
 class Adaptation:
-    """What is to be another in a task message.
+    """The changes that a target requires.
 
-    Attributes:
-        queue: the name by which its new queue's workers know that queue; None: it goes to its own.
-        new_id: None: it keeps its id. A part of a group keeps it in any case: its group knows it by that.
+    `queue`: the name that the workers use for their queue, None: unchanged. `new_id`: None: unchanged; a part of a
+    group always keeps its id.
     """
 
     queue: str | None = None
@@ -37,45 +36,39 @@ class Adaptation:
 
 @dataclass(frozen=True, slots=True)
 class Unchangeable:
-    """What was asked for would spoil the message."""
+    """The change would damage the message."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A value of a member; without one the member goes."""
+    """A new value of a member, or its removal."""
 
     path: tuple[str, ...]
     value: str | int | None = None
     goes: bool = False
 
 
-#: What an object is to hold: values as JSON, or objects within it; None: not this.
+#: Members to change: JSON values, nested objects, or None for removal.
 _Wanted: TypeAlias = "dict[str, bytes | _Wanted | None]"
 _LEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def leaving(  # noqa: PLR0913  # each by its name
-    body: bytes,
-    wanted: Adaptation,
-    *,
-    now: datetime,
-    died_in: str,
-    goes_to: str,
-    released: bool = False,
+    body: bytes, wanted: Adaptation, *, now: datetime, died_in: str, goes_to: str, released: bool = False
 ) -> bytes | Refused:
-    """The body that may be sent to Celery workers now, or why it must not be. Never raises.
+    """Return the body to send to Celery workers, or why it is not sent. Never raises.
 
-    What has expired is never sent as it is, whoever asks; nor what ends workers, or what they would throw away. What
-    only waits for a person's word goes once a person gave it.
+    Never sent are expired messages, and those that end workers or that workers would discard. Messages that only need
+    a person's decision are sent once they were released.
 
     Args:
         body: the letter's.
-        wanted: what its target asks for; its queue is found here.
-        now: the moment of sending.
-        died_in: the name of the SQS queue where the letter died; empty: not known.
-        goes_to: the name of the SQS queue that it goes to.
+        wanted: the target's changes; the queue's name is determined here.
+        now: the time of sending.
+        died_in: the name of the SQS source queue; empty: not known.
+        goes_to: the name of the SQS queue that it is sent to.
         released: a person released it.
     """
     found = celery_task.read(body)
@@ -84,7 +77,7 @@ def leaving(  # noqa: PLR0913  # each by its name
     if over and (harm or over.reason is ParkedReason.EXPIRED or not released):
         return Refused(over.reason.value, over.detail, poison=True, reason=over.reason)
     if not isinstance(found, TaskMessage):
-        return body  # a person's word: workers reject it
+        return body  # released by a person; workers reject it
     if died_in and died_in != goes_to:
         wanted = replace(wanted, queue=celery_name(goes_to, died_in=died_in, routing_key=found.routing_key))
     changed = _adapted(body, found, wanted)
@@ -95,23 +88,16 @@ def leaving(  # noqa: PLR0913  # each by its name
     return changed
 
 
-def adapted(body: bytes, wanted: Adaptation) -> bytes | Unchangeable:
-    """The body with the changes, in the encoding that it had; the same bytes where nothing changes. Never raises."""
-    found = celery_task.read(body)
-    if isinstance(found, TaskMessage):
-        return _adapted(body, found, wanted)
-    return body if wanted == Adaptation() else Unchangeable(found.why)
-
-
 def renewed_id(letter: UUID, epoch: int) -> str:
-    """The id of a letter's task when it gets a new one: the same for every try whose outcome is not known."""
+    """Return a new id of a letter's task: the same for all attempts until an outcome is known."""
     return str(uuid5(NAMESPACE_OID, f"{letter}:{epoch}"))
 
 
 def celery_name(queue: str, *, died_in: str, routing_key: str) -> str:
-    """What a queue's workers probably call it, from what those of the queue where it died call theirs.
+    """Return the name that workers probably use for a queue.
 
-    kombu puts `queue_name_prefix` before a queue's name, and writes what SQS forbids otherwise.
+    kombu adds `queue_name_prefix` to names, and replaces characters that SQS forbids. The prefix is found by comparing
+    the source queue's name with the routing key.
     """
     known = _in_sqs(routing_key)
     prefix = died_in.removesuffix(known) if known and died_in.endswith(known) else ""
@@ -119,7 +105,7 @@ def celery_name(queue: str, *, died_in: str, routing_key: str) -> str:
 
 
 def _in_sqs(name: str) -> str:
-    """A queue's name as kombu writes it for SQS (kombu.transport.SQS, entity_name)."""
+    """Return a queue's name as kombu writes it for SQS (kombu.transport.SQS, entity_name)."""
     part = name.removesuffix(".fifo")
     return _LEGAL.sub("_", part.replace(".", "-")) + name[len(part) :]
 
@@ -127,7 +113,7 @@ def _in_sqs(name: str) -> str:
 def _adapted(body: bytes, message: TaskMessage, wanted: Adaptation) -> bytes | Unchangeable:
     outside = list(_outside(message, wanted))
     inside = list(_inside(message, wanted))
-    if message.protocol == ONE and message.opaque and _looks_inside(wanted):
+    if message.protocol == ONE and message.opaque and wanted != Adaptation(queue=wanted.queue):
         return Unchangeable(message.opaque)
     if message.protocol == ONE and inside:
         payload = _payload(message, inside)
@@ -135,21 +121,16 @@ def _adapted(body: bytes, message: TaskMessage, wanted: Adaptation) -> bytes | U
             return payload
         outside.append(_Change(("body",), payload))
     elif inside:
-        outside += [replace(one, path=("headers", *one.path)) for one in inside]
+        outside += [replace(change, path=("headers", *change.path)) for change in inside]
     if not outside:
         return body
     text = _changed(message.envelope.text.encode(), outside)
     return text if isinstance(text, Unchangeable) else celery_envelope.closed(message.envelope, text.decode())
 
 
-def _looks_inside(wanted: Adaptation) -> bool:
-    return wanted.strips_eta or wanted.strips_expires or wanted.resets_retries or wanted.new_id is not None
-
-
 def _outside(message: TaskMessage, wanted: Adaptation) -> Iterator[_Change]:
-    """What changes in the properties."""
     if wanted.queue is not None and _in_sqs(message.routing_key) != _in_sqs(wanted.queue):
-        # By this name kombu deletes, rejects, hides and retries: a queue that workers do not know ends them.
+        # kombu uses this name to delete, reject, hide and retry: an unknown queue ends the worker.
         yield _Change(("properties", "delivery_info", "exchange"), "")
         yield _Change(("properties", "delivery_info", "routing_key"), wanted.queue)
     properties = message.envelope.properties
@@ -160,7 +141,6 @@ def _outside(message: TaskMessage, wanted: Adaptation) -> Iterator[_Change]:
 
 
 def _inside(message: TaskMessage, wanted: Adaptation) -> Iterator[_Change]:
-    """What changes among the task's fields."""
     if wanted.strips_eta and message.fields.get("eta") is not None:
         yield _Change(("eta",))
     if wanted.strips_expires and message.fields.get("expires") is not None:
@@ -183,18 +163,18 @@ def _payload(message: TaskMessage, changes: Sequence[_Change]) -> str | Unchange
 
 def _changed(raw: bytes, changes: Sequence[_Change]) -> bytes | Unchangeable:
     wanted: _Wanted = {}
-    for one in changes:
+    for change in changes:
         level = wanted
-        for name in one.path[:-1]:
+        for name in change.path[:-1]:
             inner = level.setdefault(name, {})
             level = inner if isinstance(inner, dict) else {}
-        level[one.path[-1]] = None if one.goes else json.dumps(one.value).encode()
+        level[change.path[-1]] = None if change.goes else json.dumps(change.value).encode()
     found = _put(raw, wanted)
     return Unchangeable(found.why) if isinstance(found, Unreadable) else found
 
 
 def _put(raw: bytes, wanted: _Wanted) -> bytes | Unreadable:
-    """The object with these values in it, and every other value as it was written; what is to be None goes."""
+    """Return the object with these changes, and every other value as it was written."""
     members = json_span.spans(raw)
     if isinstance(members, Unreadable):
         return members
@@ -209,8 +189,4 @@ def _put(raw: bytes, wanted: _Wanted) -> bytes | Unreadable:
             members[name] = value
         else:
             members.pop(name, None)
-    return _object(members)
-
-
-def _object(members: Mapping[str, bytes]) -> bytes:
     return b"{" + b", ".join(json.dumps(name).encode() + b": " + value for name, value in members.items()) + b"}"

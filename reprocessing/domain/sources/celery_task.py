@@ -1,4 +1,4 @@
-"""A Celery task message as it lies in a queue: what it is to do, read without running any of it.
+"""Read a Celery task message without running any of it.
 
 Protocol 2 has its fields in the headers, protocol 1 in the payload (docs.celeryq.dev, Message Protocol).
 """
@@ -20,22 +20,22 @@ from reprocessing.domain.sources.celery_envelope import LIMIT, Envelope, NotATas
 
 __all__ = ["LIMIT", "NotATask", "Read", "TaskMessage", "Unreadable", "moment", "objection", "read"]
 
-#: Tasks of Celery's own that stand for others: run again, they start those, or wait for them.
+#: Celery's own tasks that stand for other tasks, and start them or wait for them.
 _MANY = frozenset({"celery.chord", "celery.chord_unlock", "celery.group"})
-#: A time without zone is the sender's: nowhere is it reached earlier than here.
+#: The zone for times without one: they are the sender's, and nowhere is it later than here.
 _EARLIEST = timezone(timedelta(hours=14))
 ONE, TWO = 1, 2  # Celery's protocols
-_PAYLOAD_PARTS = 3  # args, kwargs, and what it is embedded in
+_PAYLOAD_PARTS = 3  # args, kwargs and embedded tasks
 
 
 @dataclass(frozen=True)
 class TaskMessage:
-    """One task message. What others wrote is text to be shown, and nothing to be trusted.
+    """One task message. Its texts are not trusted.
 
     Attributes:
         protocol: Celery's, 1 or 2.
-        fields: headers, or the payload of protocol 1; none of a payload that is opaque.
-        limit: bytes of payload that are read.
+        fields: the headers, or the payload of protocol 1; empty if the payload is not shown.
+        limit: most bytes of payload that are read.
     """
 
     envelope: Envelope
@@ -45,43 +45,43 @@ class TaskMessage:
 
     @property
     def task(self) -> str:
-        """The task's name; empty where nobody can say."""
+        """Return the task's name; empty: not known."""
         return self._text("task")
 
     @property
     def id(self) -> str:
-        """The task's id."""
+        """Return the task's id."""
         return self._text("id")
 
     @property
     def root_id(self) -> str:
-        """The id of the task that all of its workflow began with."""
+        """Return the id of the first task of the workflow."""
         return self._text("root_id")
 
     @property
     def group(self) -> str:
-        """The id of the group that it is a part of; empty: of none."""
+        """Return the id of the task's group; empty: none."""
         return self._text("group") or self._text("taskset")
 
     @property
     def retries(self) -> int:
-        """How often it has been retried already."""
+        """Return how often it was retried."""
         found = self.fields.get("retries")
         return found if isinstance(found, int) else 0
 
     @property
     def eta(self) -> str:
-        """Not to be run before, as it was written; empty: at once."""
+        """Return the earliest time to run, as written; empty: none."""
         return _time(self.fields.get("eta"))
 
     @property
     def expires(self) -> str:
-        """Not to be run after, as it was written; empty: never mind."""
+        """Return the expiry, as written; empty: none."""
         return _time(self.fields.get("expires"))
 
     @property
     def time_limit(self) -> float | None:
-        """Seconds after which its worker ends it; None: it does not say."""
+        """Return the hard time limit in seconds, if there is one."""
         match self.fields.get("timelimit"):
             case [int() | float() as hard, _] if not isinstance(hard, bool):
                 return float(hard)
@@ -90,7 +90,7 @@ class TaskMessage:
 
     @property
     def routing_key(self) -> str:
-        """The name of the queue to which its producer sent it, as Celery knows it."""
+        """Return the name of the queue that it was first sent to, as Celery knows it."""
         match self.envelope.properties.get("delivery_info"):
             case {"routing_key": str(name)}:
                 return name
@@ -99,51 +99,50 @@ class TaskMessage:
 
     @property
     def opaque(self) -> str:
-        """Why its arguments are not shown; empty: they are."""
+        """Return why the arguments are not shown; empty: they are."""
         return self._payload.why if isinstance(self._payload, Opaque) else ""
 
     @property
     def args(self) -> JsonValue:
-        """What it is called with, by position; None where that is not shown."""
+        """Return the positional arguments; None: not shown."""
         return self._arguments[0]
 
     @property
     def kwargs(self) -> JsonValue:
-        """What it is called with, by name; None where that is not shown."""
+        """Return the keyword arguments; None: not shown."""
         return self._arguments[1]
 
     @property
     def called_with(self) -> str:
-        """Its arguments for people: as JSON; where its payload is not shown, as its producer wrote them out."""
+        """Return the arguments for people: as JSON, or as the producer described them."""
         if self.opaque:
             return f"{self._text('argsrepr')} {self._text('kwargsrepr')}".strip()
-        return " ".join(json.dumps(one, ensure_ascii=False, default=str) for one in self._arguments)
+        return " ".join(json.dumps(argument, ensure_ascii=False, default=str) for argument in self._arguments)
 
     @property
     def in_chord(self) -> bool:
-        """Whether a chord waits for it."""
-        return bool(self._embedding("chord"))
-
-    @property
-    def has_callbacks(self) -> bool:
-        """Whether tasks follow when it has ended, well or not."""
-        return any(bool(self._embedding(one)) for one in ("callbacks", "errbacks", "chain"))
+        """Return whether a chord waits for it."""
+        match self._payload:
+            case [_, _, {"chord": chord}] | {"chord": chord}:
+                return bool(chord)
+            case _:
+                return False
 
     @property
     def of_many(self) -> bool:
-        """Whether it is a part of a group or a chord, or stands for one."""
+        """Return whether it is a part of a group or a chord, or stands for one."""
         return bool(self.group) or self.in_chord or self.task in _MANY
 
     @property
     def harm(self) -> str:
-        """What it would do to whoever receives it, beyond failing; empty: nothing.
+        """Return the harm to a worker that receives it, beyond a failed task; empty: none.
 
-        Seen with Celery 5.7.0: what cannot be decoded is acknowledged, so it is lost; and a message without the parts
-        that its protocol names ends the worker's consumer, which only rejects what it takes for an invalid task.
+        Celery 5.7.0 acknowledges messages that it cannot decode, which loses them. A message without the parts that
+        its protocol requires ends the consumer.
         """
         shape = self._payload
         if isinstance(shape, Opaque) and shape.damaged:
-            return f"workers would throw it away: {shape.why}"
+            return f"workers would discard it: {shape.why}"
         limits = self.fields.get("timelimit") or [None, None]
         whole = bool(self.id or not self.fields) and isinstance(limits, list)
         if self.protocol == TWO and not isinstance(shape, Opaque):
@@ -166,15 +165,6 @@ class TaskMessage:
             case _:
                 return None, None
 
-    def _embedding(self, name: str) -> JsonValue:
-        match self._payload:
-            case [_, _, dict() as embedding]:
-                return embedding.get(name)
-            case dict() as named:
-                return named.get(name)
-            case _:
-                return None
-
     def _text(self, name: str) -> str:
         found = self.fields.get(name)
         return found if isinstance(found, str) else ""
@@ -184,12 +174,9 @@ Read = TaskMessage | NotATask | Unreadable
 
 
 def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: int = LIMIT) -> Read:
-    """What a body is as a task message. Never raises; nothing is unpickled, and no more unpacked than `limit` bytes.
+    """Return what a body is as a task message. Never raises, unpickles nothing, unpacks no more than `limit` bytes.
 
-    Args:
-        body: as it came from the queue.
-        document: what `projection.read` says of it, where the caller knows that already.
-        limit: bytes of payload.
+    `document`: the result of `json_view.read`, if it is known.
     """
     envelope = celery_envelope.opened(body, document)
     if not isinstance(envelope, Envelope):
@@ -198,7 +185,7 @@ def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: 
         return TaskMessage(envelope, TWO, envelope.headers, limit)
     found = celery_envelope.content(envelope, limit=limit)
     if isinstance(found, Opaque):
-        lost = NotATask(f"it names no task, and {found.why}", "workers would throw it away")
+        lost = NotATask(f"it names no task, and {found.why}", "workers would discard it")
         return lost if found.damaged else TaskMessage(envelope, ONE, {}, limit)
     if isinstance(found, dict) and "task" in found:
         return TaskMessage(envelope, ONE, found, limit)
@@ -206,13 +193,7 @@ def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: 
 
 
 def objection(found: Read, *, now: datetime, strips_expires: bool = False) -> Park | None:
-    """Why a body that is to go to Celery workers had better not; None: it may.
-
-    Args:
-        found: what it is.
-        now: the moment at which it would go.
-        strips_expires: it would go without its expiry.
-    """
+    """Return why a body should not be sent to Celery workers at `now`; None: it may be."""
     reason, why = ParkedReason.UNREADABLE_TASK, ""
     match found:
         case NotATask(what, harm):
@@ -236,7 +217,7 @@ def objection(found: Read, *, now: datetime, strips_expires: bool = False) -> Pa
 
 
 def moment(text: str) -> datetime | None:
-    """The moment that Celery wrote, in UTC; without a zone the earliest that can be meant; None: it is none."""
+    """Return the time that Celery wrote, in UTC; None: it is invalid. Without a zone the earliest one is meant."""
     try:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=_EARLIEST)).astimezone(UTC)
@@ -245,19 +226,18 @@ def moment(text: str) -> datetime | None:
 
 
 def _over(message: TaskMessage, now: datetime) -> str:
-    """That it has expired, or may have; empty: it has not."""
+    """Return that it has expired, or may have; empty: it has not."""
     if message.expires:
         until = moment(message.expires)
         if until is None:
             return "its expiry is no time that can be read"
         return f"it expired at {until:%Y-%m-%d %H:%M:%S} UTC" if until <= now else ""
-    # Of protocol 1 the moment is in the payload; only that there is one is told outside.
+    # The expiry of protocol 1 is in the payload; outside there is only a sign that it has one.
     hidden = message.protocol == ONE and message.opaque and message.envelope.properties.get("expiration") is not None
     return "it expires, and at which moment stands in its payload, which is not shown" if hidden else ""
 
 
 def _time(value: JsonValue) -> str:
-    """A time as text: kombu's JSON may write one as an object."""
     match value:
         case str():
             return value

@@ -1,4 +1,4 @@
-"""An event of EventBridge, read back from the body that its target did not take, to be put on its bus again."""
+"""Read an EventBridge event from the body of its target's dead letter, to put it on its bus again."""
 
 from __future__ import annotations
 
@@ -16,13 +16,7 @@ _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One letter on its way to a bus.
-
-    Attributes:
-        attempt: the id of the attempt; what became of it is reported under it.
-        detail: a JSON object, byte for byte as it stood in the event.
-        time: as the event had it; the bus would say its own otherwise.
-    """
+    """One event to put; `detail`: a JSON object, unchanged; `attempt`: the attempt's id, returned with the outcome."""
 
     attempt: int
     source: str
@@ -34,15 +28,15 @@ class Event:
 
     @property
     def size(self) -> int:
-        """Bytes, as https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html counts them."""
+        """Return the bytes (docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html)."""
         texts = (self.source, self.detail_type, *self.resources)
         return sum(len(text.encode()) for text in texts) + len(self.detail) + (_BYTES_OF_A_TIME if self.time else 0)
 
 
 def read(body: bytes, *, attempt: int, trace_header: str | None = None) -> Event | Unreadable:
-    """The event that a body is: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html.
+    """Return the event of a body (docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html).
 
-    Its account, region and id are the bus's to give: put again, the event gets another id.
+    Account, region and id are assigned by the bus.
     """
     found = spans(body)
     if isinstance(found, Unreadable):
@@ -56,19 +50,14 @@ def read(body: bytes, *, attempt: int, trace_header: str | None = None) -> Event
     if resources is None or isinstance(moment, Unreadable):
         return Unreadable("it is no event of EventBridge: its resources are no list of texts, or its time is none")
     return Event(
-        attempt=attempt,
-        source=source,
-        detail_type=detail_type,
-        detail=detail,
-        resources=resources,
-        time=moment,
+        attempt=attempt, source=source, detail_type=detail_type, detail=detail, resources=resources, time=moment,
         trace_header=trace_header,
-    )
+    )  # fmt: skip
 
 
 def _resources(raw: bytes) -> tuple[str, ...] | None:
     named = json.loads(raw, parse_int=float)  # int() refuses more than 4300 digits
-    if not isinstance(named, list) or not all(isinstance(one, str) and _is_storable(one) for one in named):
+    if not isinstance(named, list) or not all(isinstance(text, str) and _is_storable(text) for text in named):
         return None
     return tuple(named)
 
@@ -78,7 +67,7 @@ def _is_storable(text: str) -> bool:
 
 
 def _moment(text: str | None) -> datetime | Unreadable | None:
-    """The time; one that cannot be told in seconds since 1970 would keep the whole request from being written."""
+    """Return the time. One before 1970 would make the whole request invalid."""
     if text is None:
         return None
     try:

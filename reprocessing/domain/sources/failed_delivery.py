@@ -1,7 +1,7 @@
-"""What a dead letter looks like that did not die in an SQS queue: who could not take it, and what that one was given.
+"""Recognise dead letters that did not come from a source queue, and recover what their consumer was given.
 
-Recognised from attributes and bodies as AWS documents them, never from a guess: what looks like two of them, or like
-one of them but for a detail, is none. Then a person has to say where it goes.
+They are recognised by attributes and bodies that AWS documents. What could be two kinds, or differs in a detail, is not
+recognised: then a person has to name the target.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _QUEUE: Final = re.compile(
 _STATUS: Final = re.compile(r"[0-9]{3}")
 _WORD: Final = re.compile(r"[A-Za-z]{1,64}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:]{0,99}")
-#: What AWS adds to a letter that did not die in a queue; whoever failed to take it was not given these.
+#: Attributes that AWS adds to such letters; the consumer was not given these.
 OF_ITS_DEATH: Final = frozenset({
     "RequestID", "ErrorCode", "ErrorMessage", "RULE_ARN", "TARGET_ARN", "SCHEDULE_ARN", "EXECUTION_ID", "ERROR_CODE",
     "ERROR_MESSAGE", "EXHAUSTED_RETRY_CONDITION", "RETRY_ATTEMPTS",
@@ -40,25 +40,25 @@ OF_ITS_DEATH: Final = frozenset({
 
 
 class ShapeKind(StrEnum):
-    """Who tried to deliver it."""
+    """What tried to deliver the message."""
 
-    LAMBDA = "lambda"  #: the queue of a function's asynchronous events: its dead-letter queue
-    LAMBDA_DESTINATION = "lambda_destination"  #: its destination on failure
-    SNS = "sns"  #: a subscription of a topic
-    EVENTBRIDGE = "eventbridge"  #: a target of a rule
-    SCHEDULER = "scheduler"  #: the target of a schedule
+    LAMBDA = "lambda"  #: a function's dead-letter queue
+    LAMBDA_DESTINATION = "lambda_destination"  #: a function's destination on failure
+    SNS = "sns"  #: a subscription's dead-letter queue
+    EVENTBRIDGE = "eventbridge"  #: a rule's target
+    SCHEDULER = "scheduler"  #: a schedule's target
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a letter says of its death.
+    """Why and where delivery failed.
 
     Attributes:
-        failed: the ARN of what did not take it: function, subscription or target; empty where it does not say.
-        code: why, in a word.
-        message: why, in at most 200 characters. It may quote the letter: for those who may read it, never for a log.
-        through: the ARN of the topic, rule or schedule that it came through; empty where there is none.
-        truncated: AWS says that the body is not all of it.
+        failed: the ARN of the function, subscription or target; empty: not known.
+        code: the error code.
+        message: at most 200 characters. It may quote the letter, so it must not be logged.
+        through: the ARN of the topic, rule or schedule; empty: none.
+        truncated: AWS says that the body is incomplete.
     """
 
     kind: ShapeKind
@@ -70,34 +70,28 @@ class Shape:
 
 
 def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> Shape | None:
-    """The shape of a letter; None where it died in an SQS queue, is none of AWS's, or could be of two kinds.
-
-    Takes time linear in the length of the body, and raises nothing.
-    """
+    """Return the shape of a letter; None: it came from a source queue, or is not clearly one kind. Never raises."""
     if system.get("DeadLetterQueueSourceArn"):
         return None
-    texts = {name: one.value for name, one in attributes.items() if one.type == "String" and isinstance(one.value, str)}
+    texts = {
+        name: attribute.value
+        for name, attribute in attributes.items()
+        if attribute.type == "String" and isinstance(attribute.value, str)
+    }
     status = attributes.get("ErrorCode")
     number = status.value if status is not None and status.type == "Number" and isinstance(status.value, str) else ""
     found = (
-        _from_lambda(texts, number),
-        _from_a_destination(body),
-        _from_sns(body, texts),
-        _from_eventbridge(texts),
+        _from_lambda(texts, number), _from_a_destination(body), _from_sns(body, texts), _from_eventbridge(texts),
         _from_scheduler(body, texts),
-    )
-    shapes = [one for one in found if one is not None]
+    )  # fmt: skip
+    shapes = [shape for shape in found if shape is not None]
     return shapes[0] if len(shapes) == 1 else None
 
 
 def parcel(shape: Shape, body: bytes, kind: str) -> bytes | Unreadable:
-    """What the one that failed had been given, byte for byte, or why that cannot be told.
+    """Return what the consumer was given, byte for byte, or why that is not known.
 
-    Args:
-        shape: what `recognise` said of the letter.
-        body: the letter's.
-        kind: of the target that it goes to: "lambda" gets a notification as the event that SNS makes of it; others get
-            the notification itself, an HTTP endpoint with `notification.headers`.
+    `kind`: of the target: "lambda" gets an SNS notification as SNS's event, others get the notification itself.
     """
     if shape.truncated:
         return Unreadable("AWS cut it short when it died")
@@ -119,7 +113,7 @@ def parcel(shape: Shape, body: bytes, kind: str) -> bytes | Unreadable:
 
 
 def _from_lambda(texts: Mapping[str, str], status: str) -> Shape | None:
-    """The body is the event; RequestID, ErrorCode (the HTTP status, a number) and ErrorMessage are attributes.
+    """Attributes RequestID, ErrorCode (a number: the HTTP status) and ErrorMessage; the body is the event.
 
     https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html#invocation-dlq
     """
@@ -129,7 +123,7 @@ def _from_lambda(texts: Mapping[str, str], status: str) -> Shape | None:
 
 
 def _from_a_destination(body: bytes) -> Shape | None:
-    """An invocation record, version 1.0; the event is its requestPayload. One of a success is no dead letter.
+    """An invocation record, version 1.0, of a failure; its requestPayload is the event.
 
     https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html#invocation-async-destinations
     """
@@ -151,12 +145,10 @@ def _from_a_destination(body: bytes) -> Shape | None:
 
 
 def _from_sns(body: bytes, texts: Mapping[str, str]) -> Shape | None:
-    """The body is the notification as the subscriber would have had it.
+    """The body is the notification; the attributes ErrorCode and ErrorMessage are optional.
 
-    https://docs.aws.amazon.com/sns/latest/dg/sns-dead-letter-queues.html says that messages are moved, and nothing of
-    their form. A recording of AWS from 2022 shows the notification without any attribute; others say that SNS adds
-    ErrorCode and ErrorMessage, so these are read and not asked for. Raw delivery leaves nothing of SNS in a letter:
-    such a one is not recognised.
+    https://docs.aws.amazon.com/sns/latest/dg/sns-dead-letter-queues.html does not document the form. With raw delivery
+    nothing identifies a letter of SNS, so such letters are not recognised.
     """
     if b'"Notification"' not in body:
         return None
@@ -168,10 +160,9 @@ def _from_sns(body: bytes, texts: Mapping[str, str]) -> Shape | None:
 
 
 def _from_eventbridge(texts: Mapping[str, str]) -> Shape | None:
-    """The body is the event; why, and of which rule and target, is in attributes.
+    """The body is the event before the target's input transformation; attributes name the rule, the target and why.
 
-    https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-dlq.html. The page does not say so, and users do:
-    the event is the one that matched, before the target's own input transformation.
+    https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-dlq.html
     """
     rule, target, code = texts.get("RULE_ARN", ""), texts.get("TARGET_ARN", ""), texts.get("ERROR_CODE", "")
     if not (_RULE.fullmatch(rule) and _ARN.fullmatch(target) and code) or "SCHEDULE_ARN" in texts:
@@ -181,22 +172,18 @@ def _from_eventbridge(texts: Mapping[str, str]) -> Shape | None:
 
 
 def _from_scheduler(body: bytes, texts: Mapping[str, str]) -> Shape | None:
-    """The body is the request of the API that the schedule called, which TARGET_ARN names.
+    """The body is the request of the API that TARGET_ARN names; of SQS's SendMessage its queue is what failed.
 
-    https://docs.aws.amazon.com/scheduler/latest/UserGuide/configuring-schedule-dlq.html. Of requests the page shows
-    that of SQS's SendMessage alone: its queue is what failed. Of any other API what failed is TARGET_ARN.
+    https://docs.aws.amazon.com/scheduler/latest/UserGuide/configuring-schedule-dlq.html
     """
     schedule, target, code = texts.get("SCHEDULE_ARN", ""), texts.get("TARGET_ARN", ""), texts.get("ERROR_CODE", "")
     if not (_SCHEDULE.fullmatch(schedule) and _ARN.fullmatch(target) and code) or "RULE_ARN" in texts:
         return None
     return Shape(
-        ShapeKind.SCHEDULER,
-        _queue_of(target, body) or target,
-        code[:_LONGEST_CODE],
-        _short(texts.get("ERROR_MESSAGE", "")),
-        through=schedule,
+        ShapeKind.SCHEDULER, _queue_of(target, body) or target, code[:_LONGEST_CODE],
+        _short(texts.get("ERROR_MESSAGE", "")), through=schedule,
         truncated=texts.get("IS_PAYLOAD_TRUNCATED", "false") != "false",
-    )
+    )  # fmt: skip
 
 
 def _queue_of(target: str, body: bytes) -> str | None:
@@ -218,12 +205,11 @@ def _sent_by_scheduler(body: bytes) -> bytes | Unreadable:
 
 
 def _type_of_error(payload: bytes | None) -> str:
-    """The name of a function's error; its message is left out, since that may quote what the function was given."""
+    """Return the type of a function's error; its message may quote the event."""
     answer = spans(payload or b"")
     name = None if isinstance(answer, Unreadable) else text_of(answer.get("errorType"))
     return name if name and _NAME.fullmatch(name) else ""
 
 
 def _short(text: str) -> str:
-    """The beginning of its first line."""
     return text.strip().partition("\n")[0][:_LONGEST_MESSAGE]

@@ -1,6 +1,5 @@
-"""What SNS delivers to a subscriber, read back: for that one subscriber, or to be published again.
+"""Read an SNS notification, to deliver it to its subscriber or to publish it again.
 
-Its JSON form, and the headers that HTTP endpoints get with it:
 https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html
 """
 
@@ -18,50 +17,23 @@ from reprocessing.domain.message.envelope import Attribute, Attributes
 from reprocessing.domain.message.json_span import spans, text_of
 from reprocessing.domain.message.json_view import Unreadable
 
-#: SNS's own content type of a notification that it posts to an HTTP endpoint.
+#: SNS's content type of notifications for HTTP endpoints.
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 
 _TOPIC: Final = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}")
 _ID: Final = re.compile(r"[A-Za-z0-9-]{1,100}")
 _NEEDED: Final = ("Type", "MessageId", "TopicArn", "Message", "Timestamp")
-_KNOWN: Final = frozenset(
-    {
-        *_NEEDED,
-        "MessageAttributes",
-        "SequenceNumber",
-        "Signature",
-        "SignatureVersion",
-        "SigningCertURL",
-        "Subject",
-        "UnsubscribeURL",
-    }
-)
-#: What a function gets, in the order and spelling that SNS has for functions. The spelling of two names differs.
+#: The members of a function's event, in SNS's order; functions get "Url" for "URL".
 _OF_A_RECORD: Final = (
-    ("Type", "Type"),
-    ("MessageId", "MessageId"),
-    ("SequenceNumber", "SequenceNumber"),
-    ("TopicArn", "TopicArn"),
-    ("Subject", "Subject"),
-    ("Message", "Message"),
-    ("Timestamp", "Timestamp"),
-    ("SignatureVersion", "SignatureVersion"),
-    ("Signature", "Signature"),
-    ("SigningCertURL", "SigningCertUrl"),
-    ("UnsubscribeURL", "UnsubscribeUrl"),
-    ("MessageAttributes", "MessageAttributes"),
-)
+    "Type", "MessageId", "SequenceNumber", "TopicArn", "Subject", "Message", "Timestamp", "SignatureVersion",
+    "Signature", "SigningCertURL", "UnsubscribeURL", "MessageAttributes",
+)  # fmt: skip
 _WHERE_ABSENT: Final = {"Subject": b"null", "MessageAttributes": b"{}"}
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """One notification.
-
-    Attributes:
-        subscription: the ARN of the subscription it was for, by its UnsubscribeURL; empty where that is missing.
-        fields: each name with its value's bytes.
-    """
+    """One notification; `subscription`: by its UnsubscribeURL, may be empty; `fields`: names and bytes of values."""
 
     topic: str
     subscription: str
@@ -71,14 +43,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """One letter on its way to a topic.
-
-    Attributes:
-        attempt: the id of the attempt; what became of it is reported under it.
-        message: UTF-8.
-        group_id: of a FIFO topic; others are not told it.
-        deduplication_id: likewise.
-    """
+    """One message to publish; `attempt`: the attempt's id; `group_id` and `deduplication_id`: for FIFO topics."""
 
     attempt: int
     message: bytes = field(repr=False)
@@ -89,12 +54,12 @@ class Publication:
 
 
 def read(body: bytes) -> Notification | Unreadable:
-    """The notification that a body is. Strict: with a name that SNS does not use it is somebody else's JSON."""
+    """Return the notification of a body. Strict: with a member that SNS does not use it is other JSON."""
     found = spans(body)
     if isinstance(found, Unreadable):
         return found
     kind, message_id, topic, message, moment = (text_of(found.get(name)) for name in _NEEDED)
-    if kind != "Notification" or message is None or moment is None or not found.keys() <= _KNOWN:
+    if kind != "Notification" or message is None or moment is None or not found.keys() <= set(_OF_A_RECORD):
         return Unreadable("it is no notification of SNS")
     if not (topic and _TOPIC.fullmatch(topic) and message_id and _ID.fullmatch(message_id)):
         return Unreadable("it is no notification of SNS: its ids are not SNS's")
@@ -102,7 +67,7 @@ def read(body: bytes) -> Notification | Unreadable:
 
 
 def headers(notification: Notification) -> tuple[tuple[str, str], ...]:
-    """The headers that an HTTP endpoint gets with it, of those that tell one notification from another."""
+    """Return the headers with which SNS posts a notification."""
     told = (
         ("x-amz-sns-message-type", "Notification"),
         ("x-amz-sns-message-id", notification.message_id),
@@ -113,18 +78,17 @@ def headers(notification: Notification) -> tuple[tuple[str, str], ...]:
 
 
 def event(notification: Notification) -> bytes | Unreadable:
-    """What a subscribed function is given: an event of one record, its values byte for byte those of the notification.
+    """Return the event that SNS gives a function: one record, with the notification's bytes as values.
 
-    The form: https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. Where the notification has no subject,
-    functions get null; where it has no attributes, {}: so in events that were recorded and published, while AWS's
-    page has no example of it.
+    https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. In recorded events a missing subject is null, and
+    missing attributes are {}.
     """
     if not notification.subscription:
         return Unreadable("it does not name its subscription, which a function is told")
     members = b",".join(
-        b'"%s":%s' % (theirs.encode(), value)
-        for ours, theirs in _OF_A_RECORD
-        if (value := notification.fields.get(ours, _WHERE_ABSENT.get(ours))) is not None
+        b'"%s":%s' % (name.replace("URL", "Url").encode(), value)
+        for name in _OF_A_RECORD
+        if (value := notification.fields.get(name, _WHERE_ABSENT.get(name))) is not None
     )
     subscription = json.dumps(notification.subscription).encode()
     return (
@@ -136,23 +100,19 @@ def event(notification: Notification) -> bytes | Unreadable:
 def publication(
     notification: Notification, *, attempt: int, group_id: str | None = None, deduplication_id: str | None = None
 ) -> Publication | Unreadable:
-    """What was published, to be published again: message, subject and attributes of every type."""
+    """Return what was published: message, subject and attributes of every type."""
     message = text_of(notification.fields["Message"])
     attributes = _attributes(notification.fields.get("MessageAttributes"))
     if message is None or isinstance(attributes, Unreadable):
         return Unreadable("its message or its attributes cannot be read")
     return Publication(
-        attempt=attempt,
-        message=message.encode(),
-        attributes=attributes,
-        subject=text_of(notification.fields.get("Subject")),
-        group_id=group_id,
-        deduplication_id=deduplication_id,
-    )
+        attempt=attempt, message=message.encode(), attributes=attributes,
+        subject=text_of(notification.fields.get("Subject")), group_id=group_id, deduplication_id=deduplication_id,
+    )  # fmt: skip
 
 
 def _subscription(topic: str, url: str | None) -> str:
-    """The subscription that a notification can be ended with; empty where it is none of the topic's."""
+    """Return the subscription in an UnsubscribeURL; empty: it is not one of the topic's."""
     try:
         named = parse_qs(urlsplit(url or "").query, max_num_fields=10).get("SubscriptionArn", [])
     except ValueError:
@@ -168,8 +128,8 @@ def _attributes(raw: bytes | None) -> dict[str, Attribute] | Unreadable:
     if isinstance(found, Unreadable):
         return found
     read_back: dict[str, Attribute] = {}
-    for name, one in found.items():
-        parts = spans(one)
+    for name, raw_attribute in found.items():
+        parts = spans(raw_attribute)
         if isinstance(parts, Unreadable):
             return parts
         attribute = _attribute(text_of(parts.get("Type")), text_of(parts.get("Value")))

@@ -1,1 +1,1 @@
-"""Domain of where messages are redriven to: kinds, registration, signatures."""
+"""Targets of redriven messages: HTTP answers, headers and signatures."""

@@ -1,4 +1,4 @@
-"""What carries letters to a target that answers each in its own time, and what it is given."""
+"""Interface of senders to targets that answer each letter in its own time, and the calls they take."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ Call_contra = TypeVar("Call_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One letter on its way to an HTTP endpoint.
+    """One letter for an HTTP endpoint.
 
     Attributes:
-        attempt: the id of the attempt; what became of it is reported under it.
-        body: sent byte for byte.
-        headers: names and values, as `domain.webhook` makes them; content type and signature included.
-        timeout: seconds that all of it may take, from the connection to the end of the answer.
-        answers: what the endpoint's status codes mean.
+        attempt: the attempt's id, under which the outcome is returned; the same in all of these classes.
+        headers: with content type and signature (`webhook_headers`).
+        timeout: seconds for everything from the connection to the end of the answer.
+        answers: the meanings of the endpoint's status codes.
     """
 
     attempt: int
@@ -34,15 +33,7 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One letter on its way to a Lambda function.
-
-    Attributes:
-        attempt: the id of the attempt; what became of it is reported under it.
-        function: the ARN, perhaps with a version or an alias.
-        role: the ARN of the role that may invoke it; empty for the service's own.
-        payload: what the function is given, byte for byte.
-        timeout: seconds that it may take to answer.
-    """
+    """One letter for a Lambda function; `role`: the role that may invoke it, empty: the service's own."""
 
     attempt: int
     function: str
@@ -53,30 +44,20 @@ class Invocation:
 
 
 class Carrier(Protocol[Call_contra]):
-    """Carries many calls at once and tells of each, once, when it has ended. Used from one thread.
+    """Sends many calls at once and returns the outcome of each, once. Used from one thread.
 
-    An outcome is never more than what is known: NotSent where no byte of the call can have left, Unknown where it may
-    have and no answer was had.
+    An outcome is NotSent if no byte of the call can have left, Unknown if it may have and there was no answer.
     """
 
     def start(self, calls: Sequence[Call_contra], *, may_start: Callable[[], bool]) -> None:
-        """Begin these as soon as there is room; returns at once.
-
-        Args:
-            calls: any number; what is more than may be open waits for room.
-            may_start: asked immediately before each request; one that it says no to ends as NotSent.
-        """
+        """Queue these calls and return at once. Before each request `may_start` is asked; a no ends it as NotSent."""
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
-        """The attempts that have ended since this was asked, and how.
-
-        Args:
-            within: seconds to wait for the first of them, if none has ended; nothing open, and it returns at once.
-        """
+        """Return the attempts that have ended, with outcomes; wait up to `within` seconds for the first of them."""
 
     @property
     def open(self) -> int:
-        """The calls that were started and not yet told of."""
+        """Return how many started calls have not ended."""
 
     def close(self) -> None:
-        """Drop what is open: nothing more is sent, nothing more is told. What was on its way may have arrived."""
+        """Drop all open calls. Calls that were being sent may have arrived."""

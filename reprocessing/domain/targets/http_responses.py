@@ -1,4 +1,4 @@
-"""What an endpoint's status codes mean for a letter: delivered, tried again, or never by itself."""
+"""Translate an endpoint's status codes: delivered, retried, postponed or poison."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Final
 from reprocessing.domain.errors import AnswersAreUnclear
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken
 
-#: How long a letter rests whose endpoint wants it later and does not say when.
+#: Delay before the next attempt if the endpoint asks for one and does not say how long.
 REST: Final = timedelta(seconds=1)
-#: No endpoint can put a letter off for longer, by one answer.
+#: The longest delay that an endpoint can ask for.
 LONGEST: Final = timedelta(days=1)
 LONGEST_TEXT: Final = 500
 
-_LEAST, _MOST = 200, 599  # what is below is no final answer (RFC 9110, 15.2), what is above no status
+_LEAST, _MOST = 200, 599  # RFC 9110, 15.2: codes below are not final
 _ENTRY = re.compile(r"(?a)([2-5][0-9]{2}|[2-5]xx)=([a-z]+)")
 _LONGEST_DATE = 64
 _SECONDS = re.compile(r"[0-9]{1,400}")
@@ -28,16 +28,16 @@ _SEPARATORS = re.compile(r"[\s,]+")
 
 
 class Meaning(StrEnum):
-    """What follows from an answer."""
+    """What an answer means."""
 
-    SUCCESS = "success"  #: the target has it
-    RETRY = "retry"  #: a failed attempt, and not the letter's fault; the next is due after its backoff
+    SUCCESS = "success"
+    RETRY = "retry"  #: a failed attempt; the next is due after its backoff
     WAIT = "wait"  #: later; the attempt does not count
-    POISON = "poison"  #: no other attempt could end otherwise
+    POISON = "poison"  #: another attempt would fail the same way
 
 
-#: Where nothing else is said. Poison is what speaks of the letter itself (RFC 9110, 15.5; RFC 6585): its syntax, its
-#: size, its type, a place that is gone for good. All else, a wrong URL or a missing right too, speaks of the target.
+#: Defaults. Poison are the codes about the message itself (RFC 9110, 15.5; RFC 6585): its syntax, size or type, or a
+#: resource that is gone. Others, such as a wrong URL or a missing permission, are about the target.
 USUAL: Final[Mapping[str, Meaning]] = {
     "2xx": Meaning.SUCCESS,
     "3xx": Meaning.RETRY,
@@ -50,10 +50,9 @@ USUAL: Final[Mapping[str, Meaning]] = {
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What was said of codes ("409") and classes ("4xx") in place of what is usual.
+    """Meanings of codes ("409") and classes ("4xx") that replace the defaults.
 
-    A code wins over a class, and what was said over what is usual: "4xx=retry" holds for 422 as well. Only 429, which
-    says nothing of any letter, means `wait` until it is named itself.
+    A code wins over a class, and both over the defaults. Only 429 means `wait` until it is named itself.
     """
 
     said: tuple[tuple[str, Meaning], ...] = ()
@@ -62,7 +61,7 @@ class Answers:
         return " ".join(f"{what}={meaning}" for what, meaning in self.said)
 
     def meaning(self, status: int) -> Meaning:
-        """What a final status means; one that HTTP does not know is a failure."""
+        """Return what a final status means; unknown ones are failures."""
         said, code, family = dict(self.said), str(status), f"{status // 100}xx"
         if code in said:
             return said[code]
@@ -72,12 +71,7 @@ class Answers:
         return said.get(family) or usual or USUAL.get(family, Meaning.RETRY)
 
     def outcome(self, status: int, *, after: timedelta | None = None) -> Outcome:
-        """What became of a letter that was answered so; nothing of what was answered but its status is in it.
-
-        Args:
-            status: the final one.
-            after: what the endpoint asked for (Retry-After).
-        """
+        """Return the outcome of an answer, with nothing of it but the status. `after`: the value of Retry-After."""
         match self.meaning(status):
             case Meaning.SUCCESS:
                 return Taken()
@@ -91,13 +85,13 @@ class Answers:
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Answers:
-    """What a text such as "409=success 4xx=retry" says; an empty one says nothing.
+    """Return the meanings in a text such as "409=success 4xx=retry".
 
     Raises:
-        AnswersAreUnclear: it cannot be read, or says two things of one code.
+        AnswersAreUnclear: it cannot be parsed, or gives a code two meanings.
     """
     if len(text) > LONGEST_TEXT:
-        raise AnswersAreUnclear(f"What answers mean is longer than {LONGEST_TEXT} characters. Name classes: 4xx=retry.")
+        raise AnswersAreUnclear(f"The text is longer than {LONGEST_TEXT} characters. Name classes: 4xx=retry.")
     said: dict[str, Meaning] = {}
     for entry in filter(None, _SEPARATORS.split(text)):
         what, meaning = _entry(entry)
@@ -107,11 +101,7 @@ def parse(text: str) -> Answers:
 
 
 def retry_after(text: str, *, now: datetime) -> timedelta | None:
-    """What a Retry-After header asks for, in seconds or as a date (RFC 9110, 10.2.3); `LONGEST` at most.
-
-    Returns:
-        None where it cannot be read; nothing to wait for, where its date is past.
-    """
+    """Return the delay of a Retry-After header (RFC 9110, 10.2.3), at most `LONGEST`; None: it cannot be read."""
     text = text.strip()
     if _SECONDS.fullmatch(text):
         return timedelta(seconds=min(int(text), LONGEST.total_seconds()))
@@ -120,7 +110,7 @@ def retry_after(text: str, *, now: datetime) -> timedelta | None:
 
 
 def date(text: str) -> datetime | None:
-    """The moment that a date of HTTP names, in any of its three forms (RFC 9110, 5.6.7)."""
+    """Return the time of an HTTP date, in any of its three forms (RFC 9110, 5.6.7)."""
     try:
         at = parsedate_to_datetime(text.strip()[:_LONGEST_DATE])
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
@@ -132,7 +122,7 @@ def _entry(entry: str) -> tuple[str, Meaning]:
     found = _ENTRY.fullmatch(entry)
     if found is None or found[2] not in set(Meaning):
         raise AnswersAreUnclear(
-            f"{entry[:40]!r} does not say what an answer means. Write a code from {_LEAST} to {_MOST} or a class such "
+            f"{entry[:40]!r} is not a meaning of an answer. Write a code from {_LEAST} to {_MOST} or a class such "
             f"as 4xx, an equals sign and one of {', '.join(Meaning)}: 409=success"
         )
     return found[1], Meaning(found[2])

@@ -1,4 +1,4 @@
-"""What signs letters to an endpoint: a name that people use, and a text that nobody is shown."""
+"""Read and check the secrets that sign requests to endpoints."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import binascii
 import re
 from typing import Final
 
-#: Bytes, by https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+#: Bytes (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
 LEAST: Final = 24
-#: Before a secret that is written in base64.
+#: Prefix of a secret in base64.
 PREFIX: Final = "whsec_"
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def key(secret: str) -> bytes | None:
-    """The bytes that sign: what is encoded behind whsec_, else the text itself; None where it is no base64."""
+    """Return the bytes that sign: decoded after whsec_, else the text itself; None: invalid base64."""
     if not secret.startswith(PREFIX):
         return secret.encode()
     try:
@@ -26,7 +26,7 @@ def key(secret: str) -> bytes | None:
 
 
 def problem(name: str, secret: str) -> str | None:
-    """What is wrong with a secret, in words that show nothing of it; None where it can be used."""
+    """Return what is wrong with a secret, without showing it; None: it can be used."""
     if not _NAME.fullmatch(name) or name.startswith(PREFIX):
         return "the name of a secret takes 1 to 64 letters, digits, hyphens and underscores; NAME=whsec_… is one secret"
     found = key(secret)

@@ -1,4 +1,4 @@
-"""How an endpoint knows that a letter came from here: Standard Webhooks, version 1, symmetric.
+"""Sign a body: Standard Webhooks, version 1, symmetric.
 
 https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
@@ -12,13 +12,9 @@ from datetime import datetime
 
 
 def headers(key: bytes, *, message_id: str, now: datetime, body: bytes) -> tuple[tuple[str, str], ...]:
-    """The three headers that sign a body.
+    """Return the three headers that sign a body.
 
-    Args:
-        key: the secret's; see `secret.key`.
-        message_id: the same whenever this letter is sent; without a full stop, which parts what is signed.
-        now: when it is sent; receivers refuse what is minutes old.
-        body: as it is sent.
+    `message_id`: the same for all attempts of a letter, without a full stop. Receivers refuse an old `now`.
     """
     moment = str(int(now.timestamp()))
     signed = hmac.digest(key, b".".join((message_id.encode(), moment.encode(), body)), hashlib.sha256)

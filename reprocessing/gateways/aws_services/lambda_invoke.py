@@ -69,7 +69,7 @@ class Invocations:
     Taken: the function returned. Refused: it ran and failed, under its FunctionError, with the name of its error and
     the id of the request. Its error message is not taken: it often quotes what the function was given, and no outcome
     may hold that; it stands in the function's own log, under that id. NotSent where it did not run: throttled (with
-    the time to wait), not there, not allowed, or not able to begin. Unknown where no answer was had.
+    the time to wait), not there, not allowed, or not able to begin. Unknown where there was no answer.
 
     Attributes:
         limit: invocations that are open at a time, each in a thread and over a connection; others wait for room.

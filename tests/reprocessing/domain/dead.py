@@ -1,4 +1,4 @@
-"""Dead letters that did not die in an SQS queue, as AWS's pages show them."""
+"""Dead letters that did not come from a source queue, as AWS documents them."""
 
 from __future__ import annotations
 
@@ -80,9 +80,6 @@ class Dead:
 
 
 LETTERS = {
-    "lambda": Dead(PAYLOAD, OF_LAMBDA),
-    "lambda_destination": Dead(RECORD),
-    "sns": Dead(NOTIFICATION),
-    "eventbridge": Dead(EVENT, OF_A_RULE),
-    "scheduler": Dead(REQUEST, OF_A_SCHEDULE),
-}
+    "lambda": Dead(PAYLOAD, OF_LAMBDA), "lambda_destination": Dead(RECORD), "sns": Dead(NOTIFICATION),
+    "eventbridge": Dead(EVENT, OF_A_RULE), "scheduler": Dead(REQUEST, OF_A_SCHEDULE),
+}  # fmt: skip

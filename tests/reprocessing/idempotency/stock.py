@@ -1,4 +1,4 @@
-"""What the tests of claims look at."""
+"""Helpers of the tests of claims."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprocessing.idempotency.models import Claim
 SOURCES = Path(__file__).resolve().parents[3]
 SPACE = "orders"
 
-#: A project of its own, which has nothing installed but this app: `python -c PROJECT DATABASE CODE`.
+#: A project that has only this app installed: `python -c PROJECT DATABASE CODE`.
 PROJECT = """
 import json, sys
 import django
@@ -36,7 +36,7 @@ def row(key: str = "key", space: str = SPACE) -> Claim:
 
 
 def lapse(key: str = "key", space: str = SPACE) -> None:
-    """The lease of a claim is over."""
+    """End the lease of a claim."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE redrive_idempotency_claim SET lease_until = clock_timestamp() - interval '1 second' "
@@ -46,14 +46,14 @@ def lapse(key: str = "key", space: str = SPACE) -> None:
 
 
 def database(name: str = "") -> str:
-    """The tests' database, or another one of their server, as DATABASES has it."""
+    """Return the tests' database, or another one of its server, as in DATABASES."""
     known = connection.settings_dict
     names = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT")
     return json.dumps({key: known[key] for key in names} | ({"NAME": name} if name else {}))
 
 
 def project(code: str, *, name: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run code to its end in a project of its own, whose folder has what docs/consumers.md says to copy."""
+    """Run code in a project of its own, with the files that docs/consumers.md says to copy."""
     shutil.copytree(SOURCES / "reprocessing/idempotency", folder / "reprocessing/idempotency")
     shutil.copy(SOURCES / "reprocessing/__init__.py", folder / "reprocessing")
     return subprocess.run(
@@ -63,7 +63,7 @@ def project(code: str, *, name: str, folder: Path) -> subprocess.CompletedProces
 
 @contextmanager
 def at_work(code: str) -> Iterator[subprocess.Popen[str]]:
-    """Another process of a project of its own, once it has said a line; whatever becomes of it, it ends."""
+    """Run code in another process from its first line of output until the end of the block."""
     with subprocess.Popen(
         [sys.executable, "-c", PROJECT, database(), code],
         cwd=SOURCES, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

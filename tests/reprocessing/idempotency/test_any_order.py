@@ -1,4 +1,4 @@
-"""Whatever holders of claims do, and in whatever order, the work is one's at a time, and done once."""
+"""Whatever holders of claims do, in any order, one of them has the claim, and the work is done once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEASE = timedelta(minutes=1)
 
 
 class Holders(RuleBasedStateMachine):
-    """Three who want the same key. The model: who has it, whether its lease is over, and what came of it."""
+    """Three workers that want the same key, and a model of who has it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,5 +82,5 @@ class Holders(RuleBasedStateMachine):
 
 
 @pytest.mark.django_db
-def test_in_any_order_one_holds_the_claim_and_what_is_done_stays_done() -> None:
+def test_in_any_order_one_worker_holds_the_claim_and_finished_work_stays_finished() -> None:
     run_state_machine_as_test(Holders, settings=settings(max_examples=15, stateful_step_count=15, deadline=None))

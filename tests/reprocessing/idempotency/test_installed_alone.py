@@ -1,4 +1,4 @@
-"""The app in a project that has nothing else; its checks; its command."""
+"""The app in a project without the others; its checks; its command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.reprocessing.idempotency.stock import SPACE, project
 
 @pytest.fixture
 def empty_database(transactional_db: None) -> Iterator[str]:
-    """A database with no table, on the tests' server."""
+    """Create a database without tables on the tests' server."""
     name = f"{connection.settings_dict['NAME']}_alone"
     with connection.cursor() as cursor:
         cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')
@@ -44,10 +44,8 @@ for _ in range(2):
             print(json.dumps(claim.found.result))
         claim.result("done")
 """,
-        name=empty_database,
-        folder=tmp_path,
-    )
-
+        name=empty_database, folder=tmp_path,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == '"done"'
 
@@ -60,37 +58,25 @@ def ids(settings: Any, value: object) -> list[str | None]:  # noqa: ANN401
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ({}, []),
-        ({"KEEP": timedelta(days=28)}, []),
-        ({"KEEP": timedelta(days=28, microseconds=-1)}, ["redrive_idempotency.W001"]),
-        ({"KEEP": 86_400}, ["redrive_idempotency.W001"]),
-        ({"KEEP": 0}, ["redrive_idempotency.E001"]),
-        ({"KEEP": "30d"}, ["redrive_idempotency.E001"]),
-        ({"LEASE": timedelta(hours=13)}, ["redrive_idempotency.E001"]),
-        ({"KEPT": 5}, ["redrive_idempotency.E001"]),
-        ({"ERROR_MESSAGES": 1}, ["redrive_idempotency.E001"]),
-        ({"DATABASE": ""}, ["redrive_idempotency.E001"]),
-        ({"DATABASE": "other"}, ["redrive_idempotency.E002"]),
-        ([], ["redrive_idempotency.E001"]),
+        ({}, []), ({"KEEP": timedelta(days=28)}, []), ({"KEEP": timedelta(days=28, microseconds=-1)}, ["W001"]),
+        ({"KEEP": 86_400}, ["W001"]), ({"KEEP": 0}, ["E001"]), ({"KEEP": "30d"}, ["E001"]),
+        ({"LEASE": timedelta(hours=13)}, ["E001"]), ({"KEPT": 5}, ["E001"]), ({"ERROR_MESSAGES": 1}, ["E001"]),
+        ({"DATABASE": ""}, ["E001"]), ({"DATABASE": "other"}, ["E002"]), ([], ["E001"]),
     ],
-)
-def test_the_check_says_of_settings(settings: Any, value: object, expected: list[str]) -> None:  # noqa: ANN401
-    assert ids(settings, value) == expected
+)  # fmt: skip
+def test_the_settings_are_checked(settings: Any, value: object, expected: list[str]) -> None:  # noqa: ANN401
+    assert ids(settings, value) == [f"redrive_idempotency.{number}" for number in expected]
 
 
-def test_the_check_says_of_a_decorator_that_forgets_too_soon(
-    settings: Any,  # noqa: ANN401
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_decorator_that_forgets_too_soon_is_a_warning(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
     monkeypatch.setattr(decorator, "declared", known := dict[str, Any]())
     monkeypatch.setattr("reprocessing.idempotency.checks.declared", known)
     decorator.idempotent(key=lambda: 1, space="orders", keep=timedelta(days=2))(lambda: 1)
-
     assert ids(settings, {}) == ["redrive_idempotency.W001"]
 
 
 def claimed(**changes: str) -> None:
-    """Five claims, done long ago; each change of one of them is an expression of SQL."""
+    """Make five old claims; each change of a claim is an SQL expression."""
     for number in range(5):
         with once(number, space=SPACE):
             pass
@@ -106,29 +92,20 @@ def left() -> list[str]:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("batch", [1, 2, 1_000])
-def test_what_is_past_its_time_is_purged_in_batches_and_nothing_else(batch: int) -> None:
+def test_only_old_claims_are_purged_in_batches(batch: int) -> None:
     working = "state = 'in_progress', done_at = NULL, lease_until = now()"
-    claimed(
-        _1="keep_until = now() + interval '1 hour'",
-        _2=f"{working} + interval '1 hour'",
-        _3=f"{working} - interval '1 hour'",
-    )
-
+    later = "interval '1 hour'"
+    claimed(_1=f"keep_until = now() + {later}", _2=f"{working} + {later}", _3=f"{working} - {later}")
     assert purge(batch=batch) == 3
     assert left() == ["1", "2"]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_command_counts_until_it_is_told_to_act() -> None:
+def test_the_command_counts_without_confirm_and_deletes_with_it() -> None:
     claimed(_4="keep_until = now() + interval '1 hour'")
-
     told = StringIO()
     call_command("purge_idempotency", stdout=told)
-    assert (told.getvalue(), len(left())) == (
-        "NOT CHANGED: this was a dry run. With --confirm 4 are purged.\n",
-        5,
-    )
-
+    assert (told.getvalue(), len(left())) == ("NOT CHANGED: this was a dry run. With --confirm 4 are purged.\n", 5)
     told = StringIO()
     call_command("purge_idempotency", "--confirm", "--batch", "2", stdout=told)
     assert (told.getvalue(), left()) == ("Purged: 4.\n", ["4"])
@@ -146,5 +123,4 @@ def test_the_command_counts_until_it_is_told_to_act() -> None:
 def test_the_command_refuses_in_a_sentence(options: list[str], words: str) -> None:
     with pytest.raises(CommandError) as refused:
         call_command("purge_idempotency", *options)
-
     assert str(refused.value) == words

@@ -1,4 +1,4 @@
-"""Many at the same key, and one that is killed."""
+"""Many workers at one key, and a worker that is killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.reprocessing.idempotency.stock import SPACE, at_work, lapse, row
 
 pytestmark = pytest.mark.django_db(transaction=True)
 THREADS = 16
-#: Work that says when it has begun, and never ends by itself.
+#: Work that says that it has begun, and never ends.
 CODE = """
 from reprocessing.idempotency import once
 with once("key", space="orders", {how}):
@@ -24,7 +24,7 @@ with once("key", space="orders", {how}):
 
 
 def counted(executions: list[int], *, wait: float, during: Callable[[], object] = lambda: None) -> Callable[[], object]:
-    """A function that says how often it was really executed, and what a caller got."""
+    """Return a function that counts real executions and returns what a caller got."""
 
     @idempotent(key=lambda: "key", space=SPACE, wait=wait)
     def work() -> int:
@@ -43,14 +43,12 @@ def counted(executions: list[int], *, wait: float, during: Callable[[], object] 
 
 def test_sixteen_threads_execute_once_and_the_others_get_the_result() -> None:
     executions: list[int] = []
-
     said = together([counted(executions, wait=20)] * THREADS)
-
     assert len(executions) == 1
     assert said == [1] * THREADS
 
 
-def test_sixteen_threads_that_do_not_wait_execute_once_and_the_others_are_told_so() -> None:
+def test_sixteen_threads_that_do_not_wait_execute_once_and_the_others_are_told_to_retry() -> None:
     executions: list[int] = []
     all_were_told = threading.Semaphore(0)
     ask = counted(executions, wait=0, during=lambda: [all_were_told.acquire(timeout=20) for _ in range(THREADS - 1)])
@@ -61,12 +59,11 @@ def test_sixteen_threads_that_do_not_wait_execute_once_and_the_others_are_told_s
         return said
 
     said = together([told] * THREADS)
-
     assert len(executions) == 1
     assert sorted(map(str, said)) == ["1"] + ["in progress, True"] * (THREADS - 1)
 
 
-def test_work_that_keeps_failing_is_done_by_one_at_a_time() -> None:
+def test_failing_work_is_done_by_one_thread_at_a_time() -> None:
     inside, most, failed = 0, 0, 0
     lock = threading.Lock()
 
@@ -87,33 +84,28 @@ def test_work_that_keeps_failing_is_done_by_one_at_a_time() -> None:
             work()
 
     together([ask] * 8)
-
     assert (most, failed) == (1, 5)
     assert (row().state, row().attempts, row().failures) == ("done", 5, 4)
 
 
-def test_work_that_is_killed_is_taken_over_after_its_lease() -> None:
+def test_killed_work_is_taken_over_after_its_lease() -> None:
     with at_work(CODE.format(how="lease=600")) as process:
         process.kill()
         process.wait(10)
     with pytest.raises(InProgress), once("key", space=SPACE):
         pass
     lapse()
-
     with once("key", space=SPACE) as claim:
         assert claim.found is None
-
     assert (row().state, row().attempts, row().failures) == ("done", 2, 0)
 
 
-def test_transactional_work_that_is_killed_left_nothing_and_is_taken_over() -> None:
+def test_killed_transactional_work_leaves_nothing_and_is_taken_over() -> None:
     with at_work(CODE.format(how="transactional=True")) as process:
         with pytest.raises(InProgress), once("key", space=SPACE, transactional=True):
             pass
         process.kill()
         process.wait(10)
-
         with once("key", space=SPACE, transactional=True, wait=10) as claim:
             assert claim.found is None
-
     assert (row().state, row().attempts) == ("done", 1)

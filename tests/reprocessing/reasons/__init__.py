@@ -1,1 +1,1 @@
-"""Tests of what consumers say about messages."""
+"""Tests of consumers' reports."""

@@ -1,4 +1,4 @@
-"""What the tests of reports share."""
+"""Fixtures of the tests of reports."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tests.reprocessing.reasons.stub import Stub, listening, unhooked
 
 @pytest.fixture
 def stub() -> Iterator[Stub]:
-    """An endpoint that takes reports."""
+    """An endpoint that accepts reports."""
     with listening() as one:
         yield one
 
 
 @pytest.fixture
 def receivers_as_before() -> Iterator[None]:
-    """Hooks that a test installs are gone after it."""
+    """Remove hooks after a test."""
     with unhooked():
         yield

@@ -1,6 +1,6 @@
-"""A Celery application whose tasks end in every way there is: `celery -A tests.reprocessing.reasons.dying worker`.
+"""A Celery app whose tasks end in every possible way: `celery -A tests.reprocessing.reasons.dying worker`.
 
-It stands on kombu's own transport, as its users' applications do.
+It uses kombu's own transport.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ NAME, URL = "dying", os.environ.get("DYING_QUEUE", "")
 app = Celery("dying", broker=os.environ.get("DYING_BROKER", "memory://"), set_as_current=False)
 app.conf.update(
     broker_transport_options={
-        "is_secure": False,
-        "predefined_queues": {NAME: {"url": URL}},
-        "wait_time_seconds": 1,
+        "is_secure": False, "predefined_queues": {NAME: {"url": URL}}, "wait_time_seconds": 1,
         "fetch_message_attributes": {"MessageAttributeNames": ["RedriveId"]},
     },
     task_queues=[Queue(NAME, routing_key=NAME)],
@@ -34,50 +32,50 @@ app.conf.update(
     task_reject_on_worker_lost=False,
     task_ignore_result=True,
     worker_enable_remote_control=False,
-)
+)  # fmt: skip
 if os.environ.get("DYING_REPORTS"):
     hook.install(app, url=os.environ["DYING_REPORTS"], token="token", acknowledges=True, every=0.1)
 
-task = partial(app.task, shared=False)  # no other app's: the test imports this module, too
+task = partial(app.task, shared=False)  # not registered with other apps
 
 
 @task(name="dying.fail")
 def fail() -> None:
-    """It fails, and SQS hands it out again."""
+    """Fail, so that SQS delivers it again."""
     raise ValueError("no stock")
 
 
 @task(name="dying.fail_for_good", acks_on_failure=True)
 def fail_for_good() -> None:
-    """It fails, and is acknowledged."""
+    """Fail, and be acknowledged."""
     raise ValueError("no such order")
 
 
 @task(name="dying.retry", bind=True, default_retry_delay=0)
 def retry(self: Any) -> None:  # noqa: ANN401
-    """It works the second time."""
+    """Succeed the second time."""
     if not self.request.retries:
         raise self.retry(exc=ValueError("not yet"))
 
 
 @task(name="dying.dawdle", time_limit=1)
 def dawdle() -> None:
-    """Its process is killed when its time is up."""
+    """Be killed at the time limit."""
     time.sleep(60)
 
 
 @task(name="dying.reject")
 def reject() -> None:
-    """It says itself that it is not for it."""
+    """Reject itself."""
     raise Reject("not for us", requeue=False)
 
 
 @task(name="dying.vanish")
 def vanish() -> None:
-    """Its process is gone."""
+    """Kill its process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @task(name="dying.work")
 def work() -> None:
-    """It works."""
+    """Succeed."""

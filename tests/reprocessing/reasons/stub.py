@@ -1,4 +1,4 @@
-"""An endpoint that takes reports, answers as it is told, and remembers what it was sent."""
+"""An endpoint for reports that answers as it is told, and records what it was sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from celery import _state, signals
 
 @dataclass(slots=True)
 class Stub:
-    """What it answers next, and what it was asked."""
+    """What it answers, and what it was sent."""
 
     status: int = 200
     answer: bytes = b'{"accepted": 1, "repeated": 0, "refused": []}'
@@ -38,7 +38,7 @@ class Stub:
 
 @contextmanager
 def listening() -> Iterator[Stub]:
-    """A stub on a loopback port of its own."""
+    """Run a stub on a loopback port."""
     stub = Stub()
 
     class Handler(BaseHTTPRequestHandler):
@@ -58,7 +58,7 @@ def listening() -> Iterator[Stub]:
             pass
 
         def handle(self) -> None:
-            with suppress(ConnectionError):  # who asked has gone
+            with suppress(ConnectionError):  # the client has gone
                 super().handle()
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -77,7 +77,7 @@ def listening() -> Iterator[Stub]:
 
 @contextmanager
 def unhooked() -> Iterator[None]:
-    """Once the block has ended, Celery's signals have the receivers of before, and other apps none of its tasks."""
+    """Restore the receivers of Celery's signals, and the tasks of other apps, after the block."""
     hooked = (
         signals.task_failure, signals.task_retry, signals.task_success, signals.before_task_publish,
         signals.task_received, signals.worker_process_shutdown,

@@ -1,4 +1,4 @@
-"""A real worker on a queue of SQS, whose tasks end in every way there is, and what is reported of each."""
+"""A real worker on an SQS queue whose tasks end in every possible way, and the reports about them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from tests.conditions import eventually
 from tests.reprocessing.reasons import dying
 from tests.reprocessing.reasons.stub import Stub
 
-#: task: what is said of its executions. A retry may be over before Celery says that there is one.
+#: The reports about each task. A retry may be over before Celery sends its signal.
 SAID = {
-    "dying.fail": {("retrying", "ValueError")},
-    "dying.fail_for_good": {("failed", "ValueError")},
+    "dying.fail": {("retrying", "ValueError")}, "dying.fail_for_good": {("failed", "ValueError")},
     "dying.retry": {("retrying", "ValueError"), ("delivered", "")},
     "dying.dawdle": {("retrying", "billiard.exceptions.TimeLimitExceeded")},
     "dying.reject": {("retrying", "celery.exceptions.Reject")},
-    "dying.vanish": {("retrying", "billiard.exceptions.WorkerLostError")},
-    "dying.work": {("delivered", "")},
-}
+    "dying.vanish": {("retrying", "billiard.exceptions.WorkerLostError")}, "dying.work": {("delivered", "")},
+}  # fmt: skip
 
 
 @contextmanager
@@ -56,7 +54,7 @@ def worker(sqs: LocalSqs, queue: str, stub: Stub, log: Path) -> Iterator[subproc
 
 
 def envelope(task: str) -> str:
-    """A task's message, as kombu writes it."""
+    """Return a task's message, as kombu writes it."""
     signature = dying.app.tasks[task].s()
     options = signature.freeze()
     message = dying.app.amqp.as_task_v2(options.id, task, (), {})
@@ -71,16 +69,15 @@ def envelope(task: str) -> str:
 
 
 def send(sqs: LocalSqs, queue: str, task: str, mark: str) -> str:
-    """Send a task as the service sends it back; the id that its message was given."""
+    """Send a task as the service redrives it; return the message id."""
     return sqs.client.send_message(
-        QueueUrl=queue,
-        MessageBody=envelope(task),
+        QueueUrl=queue, MessageBody=envelope(task),
         MessageAttributes={"RedriveId": {"DataType": "String", "StringValue": mark}},
-    )["MessageId"]
+    )["MessageId"]  # fmt: skip
 
 
 @pytest.mark.soak
-def test_of_each_task_is_said_what_became_of_its_message(stub: Stub, tmp_path: Path) -> None:
+def test_the_end_of_each_task_is_reported(stub: Stub, tmp_path: Path) -> None:
     with LocalSqs() as sqs:
         dead = sqs.make_queue("dying-dlq")
         arn = sqs.client.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -89,13 +86,12 @@ def test_of_each_task_is_said_what_became_of_its_message(stub: Stub, tmp_path: P
         ids = {}
         with worker(sqs, queue, stub, tmp_path / "worker.log"):
             expected = 0
-            # One by one: a process that is killed takes along what it has not reported yet.
+            # One by one, because a killed process loses its unsent reports.
             for task, verdicts in SAID.items():
                 mark = f"{uuid4()}:1"
                 ids[send(sqs, queue, task, mark), mark] = task
                 expected += len(verdicts)
                 eventually(lambda: len(stub.reports) >= expected, within=40)  # noqa: B023  # asked before it changes
-
     said: dict[str, set[tuple[str, str]]] = {task: set() for task in SAID}
     for one in stub.reports:
         said[ids[one["message_id"], one["redrive_id"]]].add((one["verdict"], one.get("type", "")))

@@ -1,4 +1,4 @@
-"""The reporter: it says on what it can, and does its consumer no harm when it cannot."""
+"""The reporter sends what it can, and does its consumer no harm when it cannot."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tests.reprocessing.reasons.stub import Stub
 
 SOURCES = Path(__file__).resolve().parents[3]
 TOKEN = "rt_0123456789"
+MARK = "0b5c6a7e-1111-4222-8333-444455556666:2"
 MESSAGE: dict[str, Any] = {
-    "MessageId": "m-1",
-    "MessageAttributes": {"RedriveId": {"DataType": "String", "StringValue": "0b5c6a7e-1111-4222-8333-444455556666:2"}},
-}
-FOR_GOOD = 600.0  #: seconds for which an endpoint hangs; a test that waits for it does not end in its time
+    "MessageId": "m-1", "MessageAttributes": {"RedriveId": {"DataType": "String", "StringValue": MARK}},
+}  # fmt: skip
+FOR_GOOD = 600.0  #: seconds for which an endpoint hangs; longer than the time limit of a test
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def reporter(stub: Stub) -> Iterator[Reporter]:
 
 
 def broken(words: str = "no stock") -> ValueError:
-    """An exception with a traceback."""
+    """Return an exception with a traceback."""
 
     def work() -> None:
         raise ValueError(words)
@@ -58,38 +58,28 @@ def heard(stub: Stub, number: int) -> list[dict[str, Any]]:
     return stub.reports
 
 
-def test_a_report_is_what_the_endpoint_expects(stub: Stub, reporter: Reporter) -> None:
-    reporter.report("failed", Names("m-1", "0b5c6a7e-1111-4222-8333-444455556666:2"), broken())
-
-    (said,) = heard(stub, 1)
-    fingerprint = said.pop("fingerprint")
-    assert said == {
-        "message_id": "m-1",
-        "redrive_id": "0b5c6a7e-1111-4222-8333-444455556666:2",
-        "verdict": "failed",
-        "type": "ValueError",
-        "message": "no stock",
-        "at": "2027-01-15T08:00:00.250000+00:00",
-    }
-    assert re.fullmatch("[0-9a-f]{16}", fingerprint)
-    (asked,) = stub.asked
-    assert (asked["path"], asked["headers"]["Authorization"], asked["headers"]["Content-Type"]) == (
+def test_a_report_has_all_that_is_known(stub: Stub, reporter: Reporter) -> None:
+    reporter.report("failed", Names("m-1", MARK), broken())
+    reporter.report("delivered", Names("m-1"))
+    first, second = heard(stub, 2)
+    assert re.fullmatch("[0-9a-f]{16}", first.pop("fingerprint"))
+    at = "2027-01-15T08:00:00.250000+00:00"
+    assert first == {
+        "message_id": "m-1", "redrive_id": MARK, "verdict": "failed", "type": "ValueError", "message": "no stock",
+        "at": at,
+    }  # fmt: skip
+    assert second == {"message_id": "m-1", "verdict": "delivered", "at": at}
+    headers = stub.asked[0]["headers"]
+    assert (stub.asked[0]["path"], headers["Authorization"], headers["Content-Type"]) == (
         "/reports", f"Bearer {TOKEN}", "application/json",
     )  # fmt: skip
 
 
-def test_what_is_not_known_is_left_out(stub: Stub, reporter: Reporter) -> None:
-    reporter.report("delivered", Names("m-1"))
-
-    assert heard(stub, 1) == [{"message_id": "m-1", "verdict": "delivered", "at": "2027-01-15T08:00:00.250000+00:00"}]
-
-
-def test_reports_travel_in_batches_and_in_order(stub: Stub) -> None:
+def test_reports_are_sent_in_batches_and_in_order(stub: Stub) -> None:
     reporter = Reporter(stub.url, TOKEN, batch=100, every=5)
     for number in range(250):
         reporter.report("delivered", Names(f"m-{number}"))
     reporter.close(within=10)
-
     first, *others = [len(batch) for batch in stub.batches]  # the first report waits for no other
     assert max(first, *others) == 100
     assert len(others) <= 3
@@ -97,46 +87,42 @@ def test_reports_travel_in_batches_and_in_order(stub: Stub) -> None:
     assert reporter.counts == Counts(taken=250, heard=250)
 
 
-def test_a_batch_is_smaller_than_the_endpoint_takes(stub: Stub) -> None:
+def test_a_batch_is_smaller_than_the_endpoint_accepts(stub: Stub) -> None:
     reporter = Reporter(stub.url, TOKEN, every=5)
     for _ in range(100):
         reporter.report("failed", Names("m-1"), broken("\x01" * 2_000))  # six bytes each, in JSON
     reporter.close(within=10)
-
     assert len(stub.reports) == 100
     assert max(int(one["headers"]["Content-Length"]) for one in stub.asked) < 600 * 1024
 
 
-def test_what_the_endpoint_refused_is_counted(stub: Stub, reporter: Reporter) -> None:
+def test_refused_reports_are_counted(stub: Stub, reporter: Reporter) -> None:
     stub.answer = b'{"accepted": 0, "repeated": 0, "refused": [{"index": 0, "why": "foreign"}]}'
     reporter.report("delivered", Names("m-1"))
-
     eventually(lambda: reporter.counts.refused, within=10)
     assert reporter.counts == Counts(taken=1, refused=1)
 
 
 @pytest.mark.parametrize("answer", [b"", b"[]", b"{}", b'{"refused": 5}', b"\xff"])
-def test_an_answer_that_says_nothing_is_a_success_all_the_same(stub: Stub, reporter: Reporter, answer: bytes) -> None:
+def test_a_success_without_a_readable_answer_is_a_success(stub: Stub, reporter: Reporter, answer: bytes) -> None:
     stub.answer = answer
     reporter.report("delivered", Names("m-1"))
-
     eventually(lambda: reporter.counts.heard, within=10)
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
-def test_a_batch_that_will_never_be_taken_is_given_up(stub: Stub, reporter: Reporter, status: int) -> None:
+def test_a_batch_that_is_refused_for_good_is_given_up(stub: Stub, reporter: Reporter, status: int) -> None:
     stub.status = status
     reporter.report("delivered", Names("m-1"))
     eventually(lambda: reporter.counts.refused, within=10)
     stub.status = 200
     reporter.report("delivered", Names("m-2"))
-
     eventually(lambda: reporter.counts.heard, within=10)
     assert [one["message_id"] for one in stub.reports] == ["m-1", "m-2"]
 
 
 @pytest.mark.parametrize("status", [301, 307, 401, 404, 429, 500, 503])
-def test_a_batch_that_was_not_heard_is_sent_again(
+def test_a_batch_that_was_not_accepted_is_sent_again_without_following_redirects(
     stub: Stub, reporter: Reporter, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reporter, "_rest", lambda _: 0.01)
@@ -144,21 +130,17 @@ def test_a_batch_that_was_not_heard_is_sent_again(
     reporter.report("delivered", Names("m-1"))
     eventually(lambda: len(stub.asked) >= 2, within=10)
     stub.status = 200
-
     eventually(lambda: reporter.counts.heard, within=10)
     assert {one["path"] for one in stub.asked} == {"/reports"}
     assert len({json.dumps(one["body"]) for one in stub.asked}) == 1
 
 
-def test_it_rests_longer_each_time_and_never_for_longer_than_a_minute(stub: Stub) -> None:
+def test_the_backoff_doubles_up_to_a_minute_with_jitter(stub: Stub) -> None:
     reporter = Reporter(stub.url, TOKEN)
     for unheard, longest in [(1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (10_000, 60)]:
         rests = [reporter._rest(unheard) for _ in range(50)]
         assert all(longest / 2 <= rest <= longest for rest in rests)
         assert len(set(rests)) > 1
-
-
-# It does no harm.
 
 
 def unused_port() -> int:
@@ -168,45 +150,39 @@ def unused_port() -> int:
 
 
 @pytest.mark.parametrize("trouble", ["down", "hangs", "answers 500", "slow name"])
-def test_whoever_reports_never_waits_for_an_endpoint_that(
-    stub: Stub, trouble: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_report_never_waits_for_an_endpoint_that(stub: Stub, trouble: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stub.hangs, stub.status = trouble == "hangs", 500
     url = f"http://127.0.0.1:{unused_port()}/" if trouble == "down" else stub.url
     if trouble == "slow name":
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: stub.let_go.wait(FOR_GOOD))
     reporter = Reporter(url, TOKEN, capacity=50, every=0, timeout=FOR_GOOD)
-
     for _ in range(500):
         reporter.report("failed", Names("m-1"), broken())
-
     counts = reporter.counts
     assert counts.taken + counts.dropped == 500
     assert 50 <= counts.taken <= 50 + 100  # those that wait, and the batch that the thread holds
     reporter.close(within=0)
 
 
-def test_an_exit_does_not_wait_for_an_endpoint_that_hangs(stub: Stub) -> None:
+def test_close_does_not_wait_for_an_endpoint_that_hangs(stub: Stub) -> None:
     stub.hangs = True
     reporter = Reporter(stub.url, TOKEN, every=0, timeout=FOR_GOOD)
     reporter.report("delivered", Names("m-1"))
     heard(stub, 1)
-
     reporter.close(within=0.1)
     assert not stub.let_go.is_set()
 
 
-def test_what_is_closed_sends_what_waits_and_takes_nothing_more(stub: Stub) -> None:
+def test_a_closed_reporter_sends_waiting_reports_and_takes_no_more(stub: Stub) -> None:
     reporter = Reporter(stub.url, TOKEN, every=60)
     reporter.report("delivered", Names("m-1"))
     reporter.close(within=10)
     reporter.report("delivered", Names("m-2"))
-
     assert [one["message_id"] for one in stub.reports] == ["m-1"]
     assert reporter.counts == Counts(taken=1, heard=1, dropped=1)
 
 
-def test_an_exit_ends_a_rest_with_one_more_try(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_ends_a_backoff_with_one_more_try(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     stub.status = 500
     reporter = Reporter(stub.url, TOKEN)
     rests: list[int] = []
@@ -220,35 +196,32 @@ def test_an_exit_ends_a_rest_with_one_more_try(stub: Stub, monkeypatch: pytest.M
     eventually(lambda: rests, within=10)
     stub.status = 200
     reporter.close(within=10)
-
     assert reporter.counts == Counts(taken=1, heard=1)
 
 
-def test_what_nobody_hears_at_the_end_is_counted(stub: Stub) -> None:
+def test_reports_that_cannot_be_sent_at_the_end_are_counted(stub: Stub) -> None:
     stub.status = 500
     reporter = Reporter(stub.url, TOKEN, batch=1, every=0)
     for _ in range(3):
         reporter.report("delivered", Names("m-1"))
     reporter.close(within=10)
-
     assert reporter.counts == Counts(taken=3, dropped=3)
 
 
 class Untellable(Exception):
-    """An exception that cannot be told."""
+    """An exception whose text raises."""
 
     def __str__(self) -> str:
         raise RuntimeError("no words")
 
 
-def test_an_exception_that_cannot_be_told_is_told_by_its_type(stub: Stub, reporter: Reporter) -> None:
+def test_an_exception_whose_text_raises_is_reported_by_its_type(stub: Stub, reporter: Reporter) -> None:
     reporter.report("failed", Names("m-1"), Untellable())
-
     (said,) = heard(stub, 1)
     assert (said["type"], said["message"]) == (f"{__name__}.Untellable", "(its text could not be had)")
 
 
-def test_texts_may_be_left_out_and_scrubbed(stub: Stub) -> None:
+def test_texts_can_be_left_out_and_scrubbed(stub: Stub) -> None:
     def scrub(text: str) -> str:
         return re.sub(r"\d{4}-\d{4}", "****", text)
 
@@ -257,35 +230,31 @@ def test_texts_may_be_left_out_and_scrubbed(stub: Stub) -> None:
         reporter = Reporter(stub.url, TOKEN, every=0, **one)
         reporter.report("failed", Names("m-1"), broken("card 4111-1111"))
         reporter.close(within=10)
-
     assert [one.get("message") for one in stub.reports] == [None, "card ****", "(its text could not be had)"]
 
 
-def test_a_text_is_cut_and_holds_nothing_that_cannot_be_kept(stub: Stub, reporter: Reporter) -> None:
+def test_a_text_is_cut_and_made_storable(stub: Stub, reporter: Reporter) -> None:
     reporter.report("failed", Names("m-1"), broken("a\0b\ud800" + "x" * 5_000))
-
     (said,) = heard(stub, 1)
     assert said["message"] == "ab?" + "x" * 1_996
 
 
-def test_a_message_without_a_name_is_counted_and_left_out(stub: Stub, reporter: Reporter) -> None:
+def test_a_message_without_ids_is_counted_and_left_out(stub: Stub, reporter: Reporter) -> None:
     reporter.report("failed", Names(), broken())
-
     assert reporter.counts == Counts(nameless=1)
     assert stub.asked == []
 
 
-def test_an_exception_that_says_nothing_of_a_message_is_not_reported(stub: Stub) -> None:
+def test_an_ignored_exception_is_not_reported(stub: Stub) -> None:
     reporter = Reporter(stub.url, TOKEN, ignores=(LookupError,))
     for error in (KeyError("busy"), ValueError("no stock")):
         with pytest.raises(type(error)), reporting(reporter, message_id="m-1"):
             raise error
     reporter.close(within=10)
-
     assert [one["type"] for one in stub.reports] == ["ValueError"]
 
 
-def test_a_thread_that_cannot_be_begun_is_no_error(
+def test_a_thread_that_cannot_be_started_is_no_error(
     stub: Stub, reporter: Reporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def none_left(_: object) -> None:
@@ -295,14 +264,12 @@ def test_a_thread_that_cannot_be_begun_is_no_error(
         patch.setattr(threading.Thread, "start", none_left)
         reporter.report("delivered", Names("m-1"))
     reporter.report("delivered", Names("m-2"))
-
     assert [one["message_id"] for one in heard(stub, 2)] == ["m-1", "m-2"]
 
 
 def test_a_reporter_without_a_url_reports_nothing() -> None:
     reporter = Reporter("", "")
     reporter.report("failed", Names("m-1"), broken())
-
     assert reporter.counts == Counts()
     assert reporter._thread is None
 
@@ -317,19 +284,17 @@ def test_a_reporter_without_a_url_reports_nothing() -> None:
         ("https://redrive.example.com/", "a\nb"),
     ],
 )  # fmt: skip
-def test_what_could_never_be_used_is_refused_at_once_and_not_quoted(url: str, token: str) -> None:
+def test_an_invalid_url_or_token_is_refused_at_once_and_not_quoted(url: str, token: str) -> None:
     with pytest.raises(EndpointIsUnclear) as refused:
         Reporter(url, token)
-
     assert "secret" not in str(refused.value)
 
 
-def test_a_forked_process_reports_for_itself_and_repeats_nothing(stub: Stub) -> None:
+def test_a_forked_process_sends_its_own_reports_once(stub: Stub) -> None:
     reporter = Reporter(stub.url, TOKEN, every=5)
     reporter.report("delivered", Names("parent"))
-
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 says of every fork that there are threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads at every fork
         child = os.fork()
     if child == 0:
         with suppress(BaseException):
@@ -338,12 +303,11 @@ def test_a_forked_process_reports_for_itself_and_repeats_nothing(stub: Stub) -> 
         os._exit(0 if reporter.counts == Counts(taken=1, heard=1) else 1)
     _, status = os.waitpid(child, 0)
     reporter.close(within=10)
-
     assert os.waitstatus_to_exitcode(status) == 0
     assert sorted(one["message_id"] for one in stub.reports) == ["child", "parent"]
 
 
-#: A process that reports once, and ends: `python -c PROCESS URL [hangs]`.
+#: A process that sends one report and ends: `python -c PROCESS URL [hangs]`.
 PROCESS = """
 import sys
 from reprocessing.reasons import Names, Reporter, client
@@ -355,20 +319,18 @@ assert not {"django", "celery"} & set(sys.modules)
 
 @pytest.mark.soak
 @pytest.mark.parametrize("hangs", [False, True])
-def test_a_process_that_ends_sends_what_waits_if_it_can(stub: Stub, tmp_path: Path, *, hangs: bool) -> None:
+def test_a_process_sends_waiting_reports_at_exit_if_it_can(stub: Stub, tmp_path: Path, *, hangs: bool) -> None:
     stub.hangs = hangs
     shutil.copytree(SOURCES / "reprocessing/reasons", tmp_path / "reprocessing/reasons")
     shutil.copy(SOURCES / "reprocessing/__init__.py", tmp_path / "reprocessing")
-
     subprocess.run(
         [sys.executable, "-c", PROCESS, stub.url, *(["hangs"] if hangs else [])], cwd=tmp_path, check=True, timeout=15
     )
-
     eventually(lambda: stub.reports, within=10)
     assert [one["message_id"] for one in stub.reports] == ["m-1"]
 
 
-def test_all_reporters_share_the_time_that_an_exit_gives_them(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_reporters_share_the_time_at_exit(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     stub.hangs = True
     reporters = [Reporter(stub.url, TOKEN, every=0, timeout=FOR_GOOD) for _ in range(4)]
     for one in reporters:
@@ -376,49 +338,37 @@ def test_all_reporters_share_the_time_that_an_exit_gives_them(stub: Stub, monkey
     heard(stub, 4)
     monkeypatch.setattr(reasons_client, "FLUSH_AT_EXIT", 0.1)
     monkeypatch.setattr(reasons_client, "_reporters", reporters)
-
     reasons_client._close_all()
     assert not stub.let_go.is_set()
 
 
-# The context manager.
-
-
-def test_a_failure_of_the_block_is_reported_and_raised_on(stub: Stub, reporter: Reporter) -> None:
-    with pytest.raises(ValueError, match="no stock"), reporting(reporter, message=MESSAGE):
+@pytest.mark.parametrize(("final", "verdict"), [(False, "retrying"), (True, "failed")])
+def test_a_failure_of_the_block_is_reported_and_raised(
+    stub: Stub, reporter: Reporter, final: bool, verdict: str
+) -> None:
+    with pytest.raises(ValueError, match="no stock"), reporting(reporter, message=MESSAGE, final=final):
         raise ValueError("no stock")
-
     (said,) = heard(stub, 1)
     assert (said["message_id"], said["redrive_id"], said["verdict"], said["message"]) == (
-        "m-1", "0b5c6a7e-1111-4222-8333-444455556666:2", "retrying", "no stock",
+        "m-1", MARK, verdict, "no stock",
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("foreign", [{"StringValue": "17"}, {"BinaryValue": b"17"}, {}, None])
-def test_an_attribute_of_that_name_that_is_not_the_services_names_nothing(foreign: object) -> None:
+def test_a_foreign_attribute_is_no_redrive_id(foreign: object) -> None:
     message = {"MessageId": "m-1", "MessageAttributes": {"RedriveId": foreign}}
-
     assert names_of(message) == Names("m-1")
 
 
-def test_a_final_failure_is_called_so(stub: Stub, reporter: Reporter) -> None:
-    with pytest.raises(ValueError, match="no stock"), reporting(reporter, message_id="m-1", final=True):
-        raise ValueError("no stock")
-
-    assert [one["verdict"] for one in heard(stub, 1)] == ["failed"]
-
-
-def test_success_is_reported_by_those_who_acknowledge(stub: Stub, reporter: Reporter) -> None:
+def test_success_is_reported_if_the_caller_acknowledges(stub: Stub, reporter: Reporter) -> None:
     with reporting(reporter, message_id="silent"):
         pass
     with reporting(reporter, redrive_id="0b5c6a7e-1111-4222-8333-444455556666:1", acknowledges=True):
         pass
-
     assert [(one.get("message_id"), one["verdict"]) for one in heard(stub, 1)] == [(None, "delivered")]
 
 
-def test_the_end_of_a_process_is_no_failure_of_its_message(reporter: Reporter) -> None:
+def test_the_exit_of_a_process_is_no_failure_of_its_message(reporter: Reporter) -> None:
     with pytest.raises(SystemExit), reporting(reporter, message_id="m-1"):
         raise SystemExit
-
     assert reporter.counts == Counts()

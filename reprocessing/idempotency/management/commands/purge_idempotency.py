@@ -1,4 +1,4 @@
-"""`manage.py purge_idempotency`: forgets what was done so long ago that nobody asks for it any more."""
+"""`manage.py purge_idempotency`: delete old claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 100_000
 
 
 class Command(BaseCommand):
-    """Deletes claims past their time, in batches. Without --confirm it counts them."""
+    """Delete old claims in batches; without --confirm count them."""
 
     help = (
         "Delete expired idempotency claims. Claims expire after REDRIVE_IDEMPOTENCY['KEEP'], or the keep of the "
@@ -23,9 +23,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--confirm", action="store_true", help="do it; without it nothing is changed, only told")
+        parser.add_argument("--confirm", action="store_true", help="delete them (default: dry run)")
         parser.add_argument(
-            "--batch", type=_rows, default=BATCH, metavar="N", help="claims of one commit (default: %(default)s)"
+            "--batch", type=_rows, default=BATCH, metavar="N", help="claims in one commit (default: %(default)s)"
         )
         parser.add_argument("--database", metavar="ALIAS", help="default: REDRIVE_IDEMPOTENCY['DATABASE']")
 
@@ -43,7 +43,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except Error as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise CommandError(f"The database did not do it: {first}. Has manage.py migrate been run there?") from error
+            raise CommandError(f"The database failed: {first}. Was manage.py migrate run there?") from error
 
 
 def _rows(text: str) -> int:

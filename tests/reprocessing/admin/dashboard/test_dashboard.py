@@ -76,11 +76,11 @@ def test_it_tells_age_expiry_mode_runs_and_brakes() -> None:
         depth_visible=1_200, depth_in_flight=7, depth_at=clock(), trouble="AccessDenied", mode="automatic"
     )
     Run.objects.create(name="mend-17", dlq=shop.dlq, state="paused", stopped_by="redrive", why="9 of 10 failed")
-    Breaker.objects.filter(target=shop.target).update(state="open", why="5 letters in a row failed", retry_at=clock())
+    Breaker.objects.filter(target=shop.target).update(state="open", why="5 messages in a row failed", retry_at=clock())
     page = _board(ann)
     for told in (
         "1,200 visible, 7 in flight", "1 h 0 min", "2 h 59 min", "automatic", "AccessDenied", "mend-17",
-        "9 of 10 failed", "breaker open, canaries only", "5 letters in a row failed",
+        "9 of 10 failed", "breaker open, canaries only", "5 messages in a row failed",
     ):  # fmt: skip
         assert told in page, told
     assert '<div class="bad"><dt>First copy expires in</dt>' in page

@@ -32,7 +32,7 @@ def test_the_page_says_what_is_known_and_since_when() -> None:
     letter = parked(dlq())
     Attempt.objects.filter(letter=letter).update(returned_at=clock())
     text = page(person("ann", *LOOKS), letter)
-    assert '<p class="answer">It failed: it came back to a dlq. It is parked: a person decides. (failed, since ' in text
+    assert '<p class="answer">It failed: it came back to a DLQ. It is parked for review. (failed, since ' in text
 
 
 @pytest.mark.parametrize(("word", "told"), [("delivered", "delivered since"), ("replay", "to be replayed")])

@@ -119,9 +119,9 @@ def test_what_is_not_touched_comes_back_byte_for_byte(body: bytes) -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"\xff\x00", "it is not text (not UTF-8), and bytes cannot be typed"),
-        (b"a\r\nb\nc", "its lines end in more than one way, and a browser would end them all alike"),
-        (b"a\x0bb", "it holds characters that no page can show and give back"),
+        (b"\xff\x00", "it is not text (not UTF-8)"),
+        (b"a\r\nb\nc", "it has different line ends, and a browser would make them all alike"),
+        (b"a\x0bb", "it has characters that a page cannot show and send back"),
     ],
 )
 def test_a_body_that_no_browser_gives_back_says_so_and_its_attributes_can_be_edited(body: bytes, why: str) -> None:
@@ -156,8 +156,8 @@ def test_attributes_come_in_three_classes() -> None:
     client = person("ann", *EDITS)
     page = opened(client, letter)
     assert [field(page, f"form-{row}-name") for row in range(3)] == ["customer", "note", ""]
-    assert "It says which letters are replayed in order." in page
-    assert "it ties the letter to its trace" in page
+    assert "It says which messages are redriven in order." in page
+    assert "it links the message to its trace" in page
     assert "raw: 1 byte, which cannot be typed" in page
     told = looked(client, letter, gone="raw", **{"form-1-remove": "on"})
     assert changes(told) == [
@@ -171,7 +171,7 @@ def test_what_somebody_goes_by_takes_a_tick_of_its_own() -> None:
     DeadLetterQueue.objects.update(ordering_key="attribute:customer")
     client = person("ann", *EDITS)
     page = looked(client, letter, **{"form-0-value": "c-8"})
-    assert "This changes attribute:customer, which says which letters are replayed in order." in page
+    assert "This changes attribute:customer, which says which messages are redriven in order." in page
     assert "Tick this as well, or take the change back." in done(client, letter, page)
     assert Revision.objects.count() == 0
     done(client, letter, page, knowing="on")

@@ -102,7 +102,7 @@ def test_what_cannot_be_read_is_said_and_nothing_is_listed() -> None:
     parked(dlq())
     client = person("ann", *LOOKS)
     refused: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"dlq": "x"}, "takes a number"), ({"colour": "red"}, "There is no filter"),
+        ({"dlq": "x"}, "takes the number"), ({"colour": "red"}, "There is no filter"),
         ({"state": "waiting"}, "under way"), ({"after": "x"}, "Begin at its first page"),
     )  # fmt: skip
     for query, sentence in refused:
@@ -242,8 +242,8 @@ def test_all_that_match_are_an_operation_that_is_asked_for_once_and_leads_to_its
     page = post(client, LOT + "discard", scope="all", query=urlencode({"dlq": here.dlq_id}))
     assert "all 2</strong> parked letters of the dlq here" in page
     assert re.findall(r"<li><b>1</b> <span>(here: [^<]*)</span>", page) == [
-        "here: Every attempt the dlq allows has failed.",
-        "here: A later letter of its lane was delivered before this one turned up.",
+        "here: All attempts that the DLQ allows have failed.",
+        "here: A later message of its ordering key was delivered before this one arrived.",
     ]
     given = {name: hidden(page, name) for name in ("query", "token", "opened")} | {"reason": "test data"}
     assert states(*meant) == ["parked", "parked"]

@@ -51,7 +51,7 @@ def test_the_list_tells_dlq_reason_key_age_attempts_and_time_left() -> None:
     assert why
     named = ("Dead-letter queue", "Ordering key", "Age", "Attempts", "Left in SQS")
     assert (why[1], {name: cells[name] for name in named}) == (
-        "Every attempt the dlq allows has failed.",
+        "All attempts that the DLQ allows have failed.",
         {
             "Dead-letter queue": "shop-dlq", "Ordering key": "account-7", "Age": "1 h 0 min", "Attempts": "1",
             "Left in SQS": "2 h 59 min",

@@ -68,7 +68,7 @@ def test_one_that_cannot_be_asked_is_not_enabled() -> None:
     Rule.objects.update(conditions=["body:kind resembles bad"])
     page = post(client, _address(row), **_form(client, row))
     assert "Nothing was done." in page
-    assert "is no condition" in page
+    assert "is not a condition" in page
     row.refresh_from_db()
     assert row.enabled is False
 

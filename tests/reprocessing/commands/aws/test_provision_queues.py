@@ -133,8 +133,8 @@ def test_what_is_better_stays_and_is_told(ask: Ask, shelf: Shelf, name: str) -> 
     shelf.set(name, MessageRetentionPeriod="864000", VisibilityTimeout="77", KmsMasterKeyId="alias/shop")
     before = shelf.settings(name)
     said = ask("provision_queues", name, "--confirm")
-    assert "retention: stays 10 days, instead of 4 days: a queue that is there keeps its own" in said
-    assert "visibility timeout: stays 77 s, instead of 30 s" in said
+    assert "retention: stays 10 days, not 4 days: an existing queue keeps its value" in said
+    assert "visibility timeout: stays 77 s, not 30 s" in said
     assert "KMS key: stays alias/shop" in said
     assert shelf.settings(name) == before
 
@@ -197,7 +197,7 @@ def test_a_dlq_gets_a_dlq_of_its_own_only_where_that_is_named(ask: Ask, shelf: S
     out = StringIO()
     with pytest.raises(CommandError, match=f"Fix what is REFUSED above first: {name}-dlq"):
         call_command("provision_queues", f"{name}-dlq", "--parking", "off", "--confirm", stdout=out)
-    assert f"it is a dlq itself, of {name}" in out.getvalue()
+    assert f"it is itself the DLQ of {name}" in out.getvalue()
     assert shelf.names(name) == {name, f"{name}-dlq"}
     further = ("provision_queues", f"{name}-dlq", "--parking", "off")
     ask(*further, "--dlq", f"{name}-dlq-dlq", "--confirm")

@@ -355,8 +355,8 @@ def test_a_new_name_needs_a_url(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--ordering-key", "account"), "is no selector. Write system:NAME"),
-        (("--ordering-key", "body:a[["), "is no selector"),
+        (("--ordering-key", "account"), "is not a selector. Write system:NAME"),
+        (("--ordering-key", "body:a[["), "is not a selector"),
         (("--sequence", "none"), "A sequence is always needed"),
         (("--max-attempts", "0"), "not a whole number of at least 1"),
         (("--max-attempts", "9" * 5000), "not a whole number of at least 1 and at most 2,147,483,647"),

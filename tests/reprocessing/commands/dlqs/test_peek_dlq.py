@@ -81,7 +81,7 @@ def test_each_message_tells_where_it_would_stand(
     assert seen[ids[1]]["letter"] == "captured"
     said = ask("peek_dlq", "orders", "--confirm")
     assert 'ordering key "a\u00e9"' in said
-    assert "would be parked: It lacks the ordering key" in said
+    assert "would be parked: It has no ordering key" in said
 
 
 def test_bodies_are_shown_on_request_and_a_terminal_obeys_nothing_in_them(
@@ -186,7 +186,7 @@ def test_what_is_no_task_has_a_cause_only_where_workers_were_to_take_it(
     Target.objects.filter(origins=origin).update(kind="celery")
     (seen,) = ask_json("peek_dlq", "orders", "--confirm")["messages"]
     assert seen["causes"] == [
-        "Not a Celery task: it is no kombu message. Workers that receive it reject it, until it dies."
+        "Not a Celery task: it is not a kombu message. Workers that receive it reject it, until it dies."
     ]
 
 

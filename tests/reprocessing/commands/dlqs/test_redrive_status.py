@@ -170,8 +170,8 @@ def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
 ) -> None:
     target = add_origin(orders, rate=10).target
     vip = RateClass.objects.create(name="vip", rate=0.5)
-    classed = Breaker.objects.create(target=target, rate_class=vip, ramp=0.2, ramp_why="none of 9 letters failed")
-    Breaker.objects.filter(target=target, rate_class=None).update(ramp=0.2, why="3 canaries went well")
+    classed = Breaker.objects.create(target=target, rate_class=vip, ramp=0.2, ramp_why="none of 9 messages failed")
+    Breaker.objects.filter(target=target, rate_class=None).update(ramp=0.2, why="3 canaries succeeded")
     own, its_class = ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["breakers"]
     assert own.pop("since").endswith("Z")
     assert own == {
@@ -183,7 +183,7 @@ def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
     assert ": 3 canaries went well\n" in said
     assert "2 of 10 messages/s allowed now (start of the ramp-up)" in said
     Breaker.objects.filter(pk=classed.pk).update(
-        state="open", retry_at=ago(seconds=-60), why="5 letters in a row failed"
+        state="open", retry_at=ago(seconds=-60), why="5 messages in a row failed"
     )
     said = ask("redrive_status")
     assert "breaker (vip)   OPEN since" in said

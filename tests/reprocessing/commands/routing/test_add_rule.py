@@ -109,7 +109,7 @@ NEW = ("add_rule", "new", *WHY)
         ((*NEW, "--every-letter", "--then", "delay"), "Say how long letters rest."),
         ((*NEW, "--every-letter", "--then", "divert"), "needs the target that letters go to"),
         ((*NEW, "--every-letter", "--then", "hold", "--delay", "5"), "takes a delay above nothing"),
-        ((*NEW, "--when", "colour equals red", "--then", "hold"), '"colour equals red" is no condition'),
+        ((*NEW, "--when", "colour equals red", "--then", "hold"), '"colour equals red" is not a condition'),
         ((*NEW, "--when", "body:x regex (", "--then", "hold"), "RE2 refuses its regex"),
         ((*NEW, "--every-letter", "--then", "replay", "--to", "nowhere"), 'No target is named "nowhere".'),
         ((*NEW, "--every-letter", "--then", "replay", "--to", "ftp://x"), "is not the URL of a queue"),

@@ -28,7 +28,12 @@ def shop(orders: DeadLetterQueue) -> Target:
     """The target of orders, its breaker open for another minute."""
     origin = add_origin(orders, rate=10)
     Breaker.objects.update(
-        state="open", retry_at=clock() + timedelta(minutes=1), epoch=3, rest=60, why="5 letters in a row failed", ramp=1
+        state="open",
+        retry_at=clock() + timedelta(minutes=1),
+        epoch=3,
+        rest=60,
+        why="5 messages in a row failed",
+        ramp=1,
     )
     return origin.target
 
@@ -78,7 +83,7 @@ def test_who_did_it_and_why_is_written_down_with_before_and_after(ask: Ask, shop
     review = Review.objects.get()
     assert (review.act, review.target, review.by, review.reason) == (Act.RESET, shop, "ann", "the shop is mended")
     assert {name: review.before[name] for name in ("breaker", "state", "why", "epoch", "ramp")} == {
-        "breaker": "shop", "state": "open", "why": "5 letters in a row failed", "epoch": 3, "ramp": 1,
+        "breaker": "shop", "state": "open", "why": "5 messages in a row failed", "epoch": 3, "ramp": 1,
     }  # fmt: skip
     assert review.after == {"breaker": "shop", "state": "closed", "epoch": 4, "retry_at": None, "ramp": 0.1}
 

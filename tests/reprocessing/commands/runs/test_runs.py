@@ -281,7 +281,7 @@ def test_a_drain_that_stops_itself_ends_with_a_failure_that_says_why_and_how_to_
         bench.bury("broken")
     with bench.refusing("broken"):
         said = refusal("drain_dlq", bench.name, "--run", "monday", "--confirm")
-    assert "3 waves of one letter failed in a row" in said
+    assert "3 waves of one message failed in a row" in said
     assert "manage.py resume_run monday --reason WHY --confirm" in said
     run = monday()
     assert (run.state, run.stopped_by) == ("paused", "the service")
@@ -304,7 +304,7 @@ def test_a_drain_fails_where_a_run_that_goes_along_stops_itself() -> None:
     other = drain.begin(bench.dlq, name="sunday", asked_by="ann")
     with bench.refusing("broken"):
         said = refusal("drain_dlq", bench.name, "--run", "monday", "--confirm")
-    assert said.startswith(f"{other.name}: It stopped itself: 3 waves of one letter failed in a row")
+    assert said.startswith(f"{other.name}: It stopped itself: 3 waves of one message failed in a row")
     assert f"manage.py resume_run {other.name} --reason WHY --confirm" in said
     assert monday().state == "finished"
 

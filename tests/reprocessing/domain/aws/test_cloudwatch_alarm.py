@@ -1,4 +1,4 @@
-"""An alarm that was put as wanted differs in nothing; whatever is changed of it is told."""
+"""An alarm that was put as wanted has no differences, and every change of it is found."""
 
 from __future__ import annotations
 
@@ -40,15 +40,14 @@ def test_an_alarm_that_was_put_differs_in_nothing(one: Alarm) -> None:
         ("Dimensions", []), ("AlarmActions", []),
     ],
 )  # fmt: skip
-def test_what_was_changed_of_it_is_told(changed: str, value: object) -> None:
+def test_a_changed_parameter_is_a_difference(changed: str, value: object) -> None:
     one = BY_NAME["redrive-orders-age-too-high"]
     found = described(one, "arn:a") | {changed: value}
     wanted = one.request(("arn:a",))[changed]
     assert differences(one, found, ("arn:a",)) == (Differs(changed, value, wanted),)
 
 
-def test_an_alarm_on_the_visible_messages_alone_is_not_the_one_that_is_wanted() -> None:
-    """It falls silent while a capture hides the messages."""
+def test_an_alarm_on_visible_messages_alone_differs_because_a_capture_hides_messages() -> None:
     one = BY_NAME["redrive-orders-messages-present"]
     silent = one.request() | {
         "Namespace": "AWS/SQS", "MetricName": "ApproximateNumberOfMessagesVisible", "Statistic": "Sum", "Period": 60,
@@ -59,19 +58,18 @@ def test_an_alarm_on_the_visible_messages_alone_is_not_the_one_that_is_wanted() 
     assert told == {"Metrics", "Namespace", "MetricName", "Statistic", "Period", "Dimensions"}
 
 
-def test_thresholds_are_those_that_teams_know() -> None:
-    """Any message in a dead-letter queue, at once; five minutes of age, three minutes in a row."""
+def test_thresholds_are_any_message_in_a_dlq_and_5_minutes_of_age_three_times() -> None:
     present, age = BY_NAME["redrive-orders-messages-present"], BY_NAME["redrive-orders-age-too-high"]
     assert (present.threshold, present.above, present.period, present.periods) == (0, True, 60, 1)
     assert (age.threshold, age.above, age.period, age.periods) == (300, True, 60, 3)
     assert {one.missing for one in (present, age)} == {"notBreaching"}
 
 
-def test_who_tells_nothing_is_dead() -> None:
+def test_only_the_alarm_for_a_dead_service_is_in_alarm_without_data() -> None:
     assert [one.name for one in EVERY if one.missing == "breaching"] == ["redrive-consumes-nothing"]
 
 
-def test_every_alarm_is_on_a_metric_that_is_told() -> None:
+def test_every_alarm_is_on_a_published_metric() -> None:
     ours = {
         one.cloudwatch: {cloudwatch_alarm.dimension(label) for label in one.labels} for one in METRICS if one.cloudwatch
     }
@@ -82,9 +80,9 @@ def test_every_alarm_is_on_a_metric_that_is_told() -> None:
     assert len(BY_NAME) == len(EVERY)
 
 
-def test_the_alarm_on_what_expires_says_until_when_and_the_one_command_that_captures() -> None:
+def test_the_alarm_on_expiring_messages_says_when_and_the_command_to_capture() -> None:
     assert BY_NAME["redrive-orders-messages-expire"].means == (
-        "The oldest message of orders-dlq has used up 3/4 of its retention: SQS drops it within about 4 days, "
-        "sooner by as long as it lay in its queue before it died, and what was not captured is lost. "
-        "Capture: manage.py drain_dlq orders, a dry run."
+        "The oldest message of orders-dlq has used up 3/4 of its retention: SQS deletes it within about 4 days, "
+        "sooner by as long as it lay in its queue before it died. A message that is not captured is then lost. "
+        "Run: manage.py drain_dlq orders, a dry run, which captures."
     )

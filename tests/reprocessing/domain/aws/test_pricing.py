@@ -1,4 +1,4 @@
-"""What SQS charges lies between the bounds that are told, however messages are packed."""
+"""What SQS charges is within the stated bounds, however messages are batched."""
 
 from __future__ import annotations
 
@@ -45,27 +45,25 @@ def test_deletes_are_charged_within_their_bounds(copies: int, cuts: list[bool]) 
 
 
 @pytest.mark.parametrize(("size", "units"), [(0, 1), (1, 1), (UNIT, 1), (UNIT + 1, 2), (LARGEST, 16)])
-def test_every_64_kib_that_are_begun_are_charged(size: int, units: int) -> None:
+def test_every_64_kib_that_are_begun_are_one_request(size: int, units: int) -> None:
     assert pricing.charged(size) == units
 
 
-def test_letters_of_one_lane_go_one_after_another() -> None:
+def test_letters_of_one_lane_are_sent_in_separate_calls() -> None:
     assert pricing.sends(100, 100, longest=1, each=0).least == 10
     assert pricing.sends(100, 100, longest=40, each=0).least == 40
 
 
-def test_prices_are_of_a_million_and_fifo_has_its_own() -> None:
+def test_prices_are_per_million_requests_with_an_own_price_for_fifo() -> None:
     assert Prices().of(fifo=False) * 1e6 == pytest.approx(0.40)
     assert Prices().of(fifo=True) * 1e6 == pytest.approx(0.50)
-    assert (
-        pricing.in_words(Cost.of(1_000_000, 2_000_000, each=0.4e-6))
-        == "1,000,000 to 2,000,000 AWS requests, $0.40 to $0.80"
-    )
+    words = "1,000,000 to 2,000,000 AWS requests, $0.40 to $0.80"
+    assert pricing.in_words(Cost.of(1_000_000, 2_000_000, each=0.4e-6)) == words
     assert pricing.in_words(Cost.of(1, 1, each=0.4e-6)) == "1 AWS request, less than $0.01"
     assert pricing.in_words(Cost.of(3, 30, each=0.4e-6)) == "3 to 30 AWS requests, less than $0.01"
 
 
-def test_waiting_costs_a_question_a_turn_and_three_requests_a_task() -> None:
+def test_polling_costs_a_request_a_turn_and_three_a_task() -> None:
     nothing = Polling(0.0)
     assert nothing.requests == pytest.approx(3 * 0.6 + 3 / 20)
     assert Polling(5.0).requests - nothing.requests == pytest.approx(5.0 + 3 * 0.5)

@@ -1,4 +1,4 @@
-"""What a queue lacks is told once; making it good leaves nothing to be told, and weakens nothing."""
+"""Every difference of a queue is found; applying the changes leaves none, and weakens nothing."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprocessing.domain.aws import queue_spec
 from reprocessing.domain.aws.queue_diff import differences
 from reprocessing.domain.aws.queue_spec import (
     ALLOW,
     BY_CONTENT,
     FORTNIGHT,
-    KEY,
     REDRIVE,
-    RETENTION,
-    SSE,
-    VISIBILITY,
     WAIT,
     Contradicts,
     Difference,
@@ -31,8 +28,6 @@ from reprocessing.domain.aws.queue_spec import (
     Want,
     Wanted,
     family,
-    fitted,
-    own,
 )
 
 ACCOUNT = "arn:aws:sqs:eu-west-1:111122223333:"
@@ -45,16 +40,11 @@ KEYS = st.sampled_from(["", "alias/redrive", "1234-abcd", f"{ACCOUNT}key/1234-ab
 @st.composite
 def wanted_queues(draw: st.DrawFn) -> Wanted:
     return Wanted(
-        name="orders" + draw(st.sampled_from(["", ".fifo"])),
-        visibility=draw(WANTS),
-        retention=draw(WANTS),
-        wait=Want(draw(st.integers(0, 20)), draw(st.sampled_from(Hold))),
-        by_content=draw(st.booleans()),
-        key=draw(KEYS),
-        dlq=draw(st.sampled_from(["", "q1", "q2"])),
-        receives=draw(WANTS),
+        name="orders" + draw(st.sampled_from(["", ".fifo"])), visibility=draw(WANTS), retention=draw(WANTS),
+        wait=Want(draw(st.integers(0, 20)), draw(st.sampled_from(Hold))), by_content=draw(st.booleans()),
+        key=draw(KEYS), dlq=draw(st.sampled_from(["", "q1", "q2"])), receives=draw(WANTS),
         origins=tuple(draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=2))),
-    )
+    )  # fmt: skip
 
 
 @st.composite
@@ -63,37 +53,29 @@ def found_queues(draw: st.DrawFn) -> Found:
     allowed = draw(ARNS)[:10] if permission == "byQueue" else ()
     origins = draw(ARNS)
     return Found(
-        arn=f"{ACCOUNT}orders",
-        visibility=draw(st.integers(0, 43_200)),
-        retention=draw(st.integers(60, FORTNIGHT)),
-        wait=draw(st.integers(0, 20)),
-        by_content=draw(st.booleans()),
-        sse=draw(st.booleans()),
-        key=draw(KEYS),
+        arn=f"{ACCOUNT}orders", visibility=draw(st.integers(0, 43_200)), retention=draw(st.integers(60, FORTNIGHT)),
+        wait=draw(st.integers(0, 20)), by_content=draw(st.booleans()), sse=draw(st.booleans()), key=draw(KEYS),
         dies_into=draw(st.none() | st.tuples(st.sampled_from([ACCOUNT + "q1", ACCOUNT + "q2"]), st.integers(1, 1_000))),
-        permission=permission if allowed or permission != "byQueue" else "allowAll",
-        allowed=allowed,
+        permission=permission if allowed or permission != "byQueue" else "allowAll", allowed=allowed,
         origins=tuple(one for one in origins if not allowed or one in allowed) if permission != "denyAll" else (),
-    )
+    )  # fmt: skip
 
 
 def taken(found: Found, attributes: Mapping[str, str]) -> Found:
-    """The queue after SQS has taken these attributes."""
+    """Return the queue after SQS has accepted these attributes."""
     redrive = json.loads(attributes.get(REDRIVE, "null"))
     allow = json.loads(attributes.get(ALLOW, "null"))
-    key = attributes.get(KEY, found.key)
+    key = attributes.get(queue_spec.KEY, found.key)
     return replace(
-        found,
-        visibility=int(attributes.get(VISIBILITY, found.visibility)),
-        retention=int(attributes.get(RETENTION, found.retention)),
+        found, visibility=int(attributes.get(queue_spec.VISIBILITY, found.visibility)),
+        retention=int(attributes.get(queue_spec.RETENTION, found.retention)),
         wait=int(attributes.get(WAIT, found.wait)),
-        by_content=attributes[BY_CONTENT] == "true" if BY_CONTENT in attributes else found.by_content,
-        key=key,
-        sse=False if key else attributes.get(SSE, str(found.sse)).lower() == "true",
+        by_content=attributes[BY_CONTENT] == "true" if BY_CONTENT in attributes else found.by_content, key=key,
+        sse=False if key else attributes.get(queue_spec.SSE, str(found.sse)).lower() == "true",
         dies_into=(redrive["deadLetterTargetArn"], redrive["maxReceiveCount"]) if redrive else found.dies_into,
         permission=allow["redrivePermission"] if allow else found.permission,
         allowed=tuple(allow["sourceQueueArns"]) if allow else found.allowed,
-    )
+    )  # fmt: skip
 
 
 def changes(told: tuple[Difference, ...]) -> dict[str, str]:
@@ -101,12 +83,12 @@ def changes(told: tuple[Difference, ...]) -> dict[str, str]:
 
 
 @given(wanted_queues(), found_queues())
-def test_what_was_made_good_differs_no_more(wanted: Wanted, found: Found) -> None:
+def test_a_changed_queue_has_no_more_differences(wanted: Wanted, found: Found) -> None:
     assert changes(differences(wanted, taken(found, changes(differences(wanted, found))))) == {}
 
 
 @given(wanted_queues())
-def test_a_queue_that_was_made_lacks_its_policies_alone(wanted: Wanted) -> None:
+def test_a_new_queue_lacks_only_its_policies(wanted: Wanted) -> None:
     (missing,) = differences(wanted, None)
     assert isinstance(missing, Missing)
     made = taken(Found(arn=f"{ACCOUNT}{wanted.name}", sse=False), missing.attributes)
@@ -116,7 +98,7 @@ def test_a_queue_that_was_made_lacks_its_policies_alone(wanted: Wanted) -> None:
 
 
 @given(wanted_queues(), found_queues())
-def test_nothing_is_weakened_that_nobody_asked_for(wanted: Wanted, found: Found) -> None:
+def test_nothing_is_weakened_unless_a_person_asked_for_it(wanted: Wanted, found: Found) -> None:
     after = taken(found, changes(differences(wanted, found)))
     for name in ("visibility", "retention", "wait"):
         asked = getattr(wanted, name).hold is Hold.EXACTLY
@@ -131,12 +113,12 @@ def test_nothing_is_weakened_that_nobody_asked_for(wanted: Wanted, found: Found)
 
 
 @given(wanted_queues(), found_queues())
-def test_no_more_queues_are_named_than_sqs_takes(wanted: Wanted, found: Found) -> None:
+def test_no_more_queues_are_allowed_by_name_than_sqs_accepts(wanted: Wanted, found: Found) -> None:
     policy = changes(differences(wanted, found)).get(ALLOW)
     assert policy is None or 1 <= len(json.loads(policy)["sourceQueueArns"]) <= 10
 
 
-def test_policies_are_compared_by_what_they_mean() -> None:
+def test_equivalent_policies_are_no_difference() -> None:
     dlq, origin = family(Wanted(name="orders", dlq="orders-dlq"))
     allowing = Found(
         arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, permission="byQueue",
@@ -147,7 +129,7 @@ def test_policies_are_compared_by_what_they_mean() -> None:
     assert differences(origin, dying) == ()
 
 
-def test_a_queue_that_dies_elsewhere_is_not_turned_round() -> None:
+def test_a_queue_with_another_dlq_is_not_changed() -> None:
     found = Found(arn=f"{ACCOUNT}orders", wait=20, dies_into=(f"{ACCOUNT}other-dlq", 5))
     (one,) = differences(Wanted(name="orders", dlq="orders-dlq"), found)
     assert one == Contradicts(
@@ -157,7 +139,7 @@ def test_a_queue_that_dies_elsewhere_is_not_turned_round() -> None:
     )
 
 
-def test_a_dlq_that_lets_nobody_in_is_not_opened() -> None:
+def test_a_dlq_that_denies_all_is_not_opened() -> None:
     found = Found(arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, permission="denyAll")
     (one,) = differences(family(Wanted(name="orders", dlq="orders-dlq"))[0], found)
     assert isinstance(one, Contradicts)
@@ -165,9 +147,8 @@ def test_a_dlq_that_lets_nobody_in_is_not_opened() -> None:
 
 
 def test_a_dlq_of_more_than_ten_queues_stays_open_to_all() -> None:
-    found = Found(
-        arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, origins=tuple(ACCOUNT + name for name in NAMES[:10])
-    )
+    origins = tuple(ACCOUNT + name for name in NAMES[:10])
+    found = Found(arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, origins=origins)
     (one,) = differences(family(Wanted(name="orders", dlq="orders-dlq"))[0], found)
     assert one == Kept(ALLOW, "allowAll", "byQueue", "11 queues die into it, and SQS takes no more than 10 by name")
 
@@ -175,33 +156,28 @@ def test_a_dlq_of_more_than_ten_queues_stays_open_to_all() -> None:
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        ("alias/redrive", []),
-        ("arn:aws:kms:eu-west-1:111122223333:alias/redrive", []),
-        ("alias/aws/sqs", [Kept]),
+        ("alias/redrive", []), ("arn:aws:kms:eu-west-1:111122223333:alias/redrive", []), ("alias/aws/sqs", [Kept]),
         ("", [Differs]),
     ],
-)
-def test_a_key_is_set_where_there_is_none_and_never_exchanged(found: str, told: list[type]) -> None:
+)  # fmt: skip
+def test_a_missing_key_is_set_and_another_key_is_kept(found: str, told: list[type]) -> None:
     wanted = Wanted(name="orders", key="alias/redrive")
     is_ = Found(arn=f"{ACCOUNT}orders", wait=20, key=found, sse=not found)
     assert [type(one) for one in differences(wanted, is_)] == told
 
 
-def test_a_dlq_deduplicates_as_its_origin_does() -> None:
+def test_a_dlq_has_its_source_queues_content_based_deduplication() -> None:
     dlq, origin = family(Wanted(name="orders.fifo", dlq="orders-dlq.fifo"))
     found = {"orders.fifo": Found(arn=f"{ACCOUNT}orders.fifo", by_content=True), "orders-dlq.fifo": None}
-    assert [one.by_content for one in fitted((dlq, origin), found)] == [True, False]
-    assert fitted((dlq, origin), {}) == (dlq, origin)
+    assert [one.by_content for one in queue_spec.fitted((dlq, origin), found)] == [True, False]
+    assert queue_spec.fitted((dlq, origin), {}) == (dlq, origin)
 
 
-def test_a_queue_of_the_service_hides_a_task_for_three_times_as_long_as_it_may_take() -> None:
-    dlq, queue = own("redrive-replay")
+def test_the_services_own_queues_hide_tasks_for_900_seconds_and_keep_their_long_poll() -> None:
+    dlq, queue = queue_spec.own("redrive-replay")
     assert (dlq.name, queue.dlq, dlq.origins) == ("redrive-replay-dlq", "redrive-replay-dlq", ("redrive-replay",))
     assert (queue.visibility, queue.receives.value, dlq.retention.value) == (Want(900, Hold.AT_LEAST), 5, FORTNIGHT)
-
-
-def test_a_queue_of_the_service_keeps_the_long_poll_it_has_for_workers_name_their_own() -> None:
-    for wanted in own("redrive-replay"):
+    for wanted in (dlq, queue):
         is_ = Found(arn=f"{ACCOUNT}{wanted.name}", visibility=900, wait=0)
         told = [one for one in differences(wanted, is_) if isinstance(one, Differs | Kept) and one.attribute == WAIT]
         assert told == [Kept(WAIT, "0", "20", Hold.AT_FIRST.value)]

@@ -1,4 +1,4 @@
-"""Templates say what is wanted in names that CloudFormation and Terraform have, whatever a queue is called."""
+"""Templates use names that CloudFormation and Terraform accept, whatever a queue is called."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_argument_is_one_of_terraforms(wanted: tuple[Wanted, ...]) -> None
 
 
 @pytest.mark.parametrize("wanted", FAMILIES)
-def test_no_resource_of_a_template_waits_for_one_that_waits_for_it(wanted: tuple[Wanted, ...]) -> None:
+def test_no_resources_of_a_template_wait_for_each_other(wanted: tuple[Wanted, ...]) -> None:
     of_aws = {
         name: set(re.findall(r"'Fn::GetAtt': \['([^']+)'", repr(one)))
         for name, one in resources(cloudformation(wanted)).items()
@@ -71,7 +71,7 @@ def test_no_resource_of_a_template_waits_for_one_that_waits_for_it(wanted: tuple
         assert all(not waits[other] for others in waits.values() for other in others)
 
 
-def test_a_queue_outlives_its_template() -> None:
+def test_a_queue_removed_from_a_template_is_kept() -> None:
     found = cloudformation(FAMILIES[0])["Resources"].values()
     assert {(one["DeletionPolicy"], one["UpdateReplacePolicy"]) for one in found} == {("Retain", "Retain")}
     queues = terraform(FAMILIES[0])["resource"]["aws_sqs_queue"].values()

@@ -1,9 +1,9 @@
-"""Ways into the network by a URL, and by what a listed host stands for."""
+"""URLs that try to reach into the network, and addresses that a listed host must not resolve to."""
 
 # ruff: noqa: RUF001  # letters that look like others are what is tried here
 from __future__ import annotations
 
-#: Written so that one reader sees the listed good.example and another one something else, or an address in disguise.
+#: URLs that parsers read differently, or that hide an address; good.example is listed.
 URLS = [
     # addresses, as they are and in disguise
     "http://127.0.0.1/", "http://127.1/", "http://127.0.1/", "http://0/", "http://0.0.0.0/", "http://2130706433/",
@@ -24,7 +24,7 @@ URLS = [
     "http://good\u200d.example/", "http://faß.example/", "http://" + "a" * 64 + ".example/",
     "http://" + "a." * 200 + "example/", "http://" + "a" * 100_000 + "/", "http://" + "\u0391" * 250 + "/",
     "http://good.example/" + "x" * 2_000,
-    # who hides behind whom
+    # one host hides behind another
     "http://good.example@127.0.0.1/", "http://good.example:80@127.0.0.1/", "http://user:secret@good.example/",
     "http://@good.example/", "http://127.0.0.1#@good.example/", "http://good.example#@127.0.0.1/",
     "http://127.0.0.1\\@good.example/", "http://good.example\\@127.0.0.1/", "http://good.example\\.evil.example/",
@@ -32,7 +32,7 @@ URLS = [
     "http://good.example＠127.0.0.1/", "http://127.0.0.1／good.example/", "http://127.0.0.1？good.example/",
     "http://good.example：80/", "http://good.example\u2100/", "http://good.example;evil.example/",
     "http://good.example,127.0.0.1/", "http://good.example&@127.0.0.1/",
-    # what would be sent
+    # requests that would be forged
     "http://good.example/\r\nX-Forged: yes", "http://good.example/\nHost: evil", "http://good.example\r\n.evil/",
     "http://good.example/ HTTP/1.1", "http://good.example/\t", "http://good.example/\x00", " http://good.example/",
     "http://good.example/ ", "http://good.example/ü", "http://good.example/#top",
@@ -45,7 +45,7 @@ URLS = [
     "https://:443/",
 ]  # fmt: skip
 
-#: What the listed good.example may not stand for.
+#: Addresses to which the listed good.example must not resolve.
 ADDRESSES = [
     "127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "172.16.0.1",
     "172.31.255.255", "192.168.0.1", "169.254.169.254", "169.254.170.2", "100.64.0.1", "100.100.100.200",

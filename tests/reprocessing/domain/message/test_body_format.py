@@ -1,4 +1,4 @@
-"""What a body is, and what it says of itself in a line."""
+"""The format of a body, and its summary in a line."""
 
 from __future__ import annotations
 
@@ -12,21 +12,13 @@ from reprocessing.domain.message import body_format
 from reprocessing.domain.message.body_format import Dialect
 from tests import envelopes
 
-S3 = {
-    "eventSource": "aws:s3",
-    "eventName": "ObjectCreated:Put",
+S3 = {"eventSource": "aws:s3", "eventName": "ObjectCreated:Put"} | {
     "s3": {"bucket": {"name": "in"}, "object": {"key": "a+b%2Fc"}},
-}
+}  # fmt: skip
 SNS = {
-    "Type": "Notification",
-    "MessageId": "a-1",
-    "TopicArn": "arn:aws:sns:eu-west-1:000000000000:orders",
+    "Type": "Notification", "MessageId": "a-1", "TopicArn": "arn:aws:sns:eu-west-1:000000000000:orders",
     "Timestamp": "t",
-}
-
-
-def told(body: object) -> str:
-    return str(body_format.recognise(body if isinstance(body, bytes) else json.dumps(body).encode()))
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -59,12 +51,12 @@ def told(body: object) -> str:
         (b"\xff\xfe", "bytes"),
     ],
 )
-def test_a_body_is_told_by_what_it_is(body: object, line: str) -> None:
-    assert told(body) == line
+def test_a_body_is_summarised_by_its_format(body: object, line: str) -> None:
+    assert str(body_format.recognise(body if isinstance(body, bytes) else json.dumps(body).encode())) == line
 
 
 @given(st.binary(max_size=300) | st.text(alphabet='<>!-?/=&%{}[]":,ab \n', max_size=300).map(str.encode))
-def test_of_any_bytes_something_short_is_told(body: bytes) -> None:
+def test_any_bytes_have_a_short_summary(body: bytes) -> None:
     found = body_format.recognise(body)
     assert found.dialect in Dialect
     assert len(str(found)) < 1_500
@@ -73,5 +65,5 @@ def test_of_any_bytes_something_short_is_told(body: bytes) -> None:
 @pytest.mark.parametrize(
     "body", [b"<" * 10**6, b"<!--" * 250_000, b"a=&" * 300_000, b"<?" * 500_000, b"[" * 10**6, b"<!a" * 300_000]
 )
-def test_a_megabyte_of_anything_is_told_soon(body: bytes) -> None:
+def test_a_megabyte_of_anything_is_recognised_in_linear_time(body: bytes) -> None:
     assert body_format.recognise(body).dialect in {Dialect.TEXT, Dialect.FORM}

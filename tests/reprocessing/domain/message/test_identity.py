@@ -23,7 +23,7 @@ from reprocessing.domain.message.identity import (
     deduplication_id,
     key_hash,
     select,
-)
+)  # fmt: skip
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.routing import jmespath_query
 
@@ -43,39 +43,23 @@ def selected(text: str, body: bytes = BODY) -> Selected:
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        ("system:MessageGroupId", "g-1"),
-        ("system:SequenceNumber", Missing()),
-        ("attribute:account", "a-1"),
-        ("attribute:no", "007"),
-        ("attribute:raw", Missing()),
-        ("attribute:blank", Missing()),
-        ("attribute:absent", Missing()),
-        ("body:order.id", "o-1"),
-        ("body:order.no", "7.5"),
-        ("body:order.lines[0].sku", "a"),
-        ("body:join('-', [order.id, order.lines[0].sku])", "o-1-a"),
-        ("body:length(order.lines)", "1"),
-        ("body:to_number('0.5')", "0.5"),
-        ("body:to_number(order.no)", "7.5"),
-        ("body:to_number('nan')", Missing()),
-        ("body:to_number('inf')", Missing()),
-        ("body:order.paid", Missing()),
-        ("body:order.none", Missing()),
-        ("body:order.lines", Missing()),
-        ("body:order", Missing()),
-        ("body:order.blank", Missing()),
-        ("body:abs(order.id)", Missing()),
-        ("body:nobody_knows(order.id)", Missing()),
-        ("message-id", "m-1"),
-        ("content-hash", hashlib.sha256(BODY).hexdigest()),
-        ("none", Missing()),
+        ("system:MessageGroupId", "g-1"), ("system:SequenceNumber", Missing()), ("attribute:account", "a-1"),
+        ("attribute:no", "007"), ("attribute:raw", Missing()), ("attribute:blank", Missing()),
+        ("attribute:absent", Missing()), ("body:order.id", "o-1"), ("body:order.no", "7.5"),
+        ("body:order.lines[0].sku", "a"), ("body:join('-', [order.id, order.lines[0].sku])", "o-1-a"),
+        ("body:length(order.lines)", "1"), ("body:to_number('0.5')", "0.5"), ("body:to_number(order.no)", "7.5"),
+        ("body:to_number('nan')", Missing()), ("body:to_number('inf')", Missing()), ("body:order.paid", Missing()),
+        ("body:order.none", Missing()), ("body:order.lines", Missing()), ("body:order", Missing()),
+        ("body:order.blank", Missing()), ("body:abs(order.id)", Missing()),
+        ("body:nobody_knows(order.id)", Missing()), ("message-id", "m-1"),
+        ("content-hash", hashlib.sha256(BODY).hexdigest()), ("none", Missing()),
     ],
-)
+)  # fmt: skip
 def test_a_selector_reads_its_key(text: str, key: Selected) -> None:
     assert selected(text) == key
 
 
-def test_a_key_that_takes_too_long_to_find_is_there_all_the_same() -> None:
+def test_a_key_that_needs_too_many_steps_is_unreadable_and_not_missing() -> None:
     body = b"[" + b"1," * jmespath_query.STEPS + b"1]"
     why = f"the expression takes more than {jmespath_query.STEPS} steps on it"
     assert selected("body:[*].a | [0]", body) == Unreadable(why)
@@ -83,7 +67,7 @@ def test_a_key_that_takes_too_long_to_find_is_there_all_the_same() -> None:
 
 @pytest.mark.parametrize("text", ["order", "@ || `1`", "to_number(@)", "length(@)", "[0]", "a == b && 'k'"])
 @given(body=st.binary() | st.sampled_from([b"NaN", b'"\\u0000"', b"1e400", b"[1e999999999]", b"9" * 5_000]))
-def test_no_body_makes_it_raise(text: str, body: bytes) -> None:
+def test_no_body_makes_a_selector_raise(text: str, body: bytes) -> None:
     selected(f"body:{text}", body)
 
 
@@ -95,23 +79,20 @@ def test_a_body_that_is_not_json_cannot_be_read() -> None:
 def test_a_body_is_parsed_once_for_all_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bytes] = []
     monkeypatch.setattr(json_view, "read", asked.append)
-    one = letter()
+    facts = letter()
     for text in ("body:a", "body:b", "attribute:account"):
-        select(Selector.parse(text), one)
+        select(Selector.parse(text), facts)
     assert asked == [BODY]
 
 
-def test_keys_have_a_longest_length() -> None:
+def test_a_key_that_is_too_long_or_cannot_be_stored_is_no_key() -> None:
     assert selected("body:@", b'"' + b"x" * KEY_LENGTH + b'"') == "x" * KEY_LENGTH
     assert selected("body:@", b'"' + b"x" * (KEY_LENGTH + 1) + b'"') == TooLong(KEY_LENGTH + 1, KEY_LENGTH)
-
-
-def test_a_key_that_no_database_could_hold_cannot_be_read() -> None:
     assert isinstance(selected("body:@", b'"a\\u0000b"'), Unreadable)
 
 
 @pytest.mark.parametrize("text", ["system:SentTimestamp", "attribute:a.b", "body:a.b[0]", "message-id", "none"])
-def test_a_selector_gives_its_text_back(text: str) -> None:
+def test_a_selector_is_written_back(text: str) -> None:
     assert str(Selector.parse(f" {text} ")) == text
 
 
@@ -119,28 +100,22 @@ def test_a_selector_gives_its_text_back(text: str) -> None:
     ("text", "cure"),
     [
         ("", "Write system:NAME, attribute:NAME, body:JMESPATH"),
-        ("order.id", "Write system:NAME, attribute:NAME, body:JMESPATH"),
-        ("system:Group", "MessageGroupId"),
-        ("system:", "MessageGroupId"),
-        ("attribute:", "Write attribute:NAME"),
-        ("attribute:a b", "Write attribute:NAME"),
-        ("body:", "Write body:order.id"),
-        ("body:" + "a" * 257, "256 characters"),
-        ("body:a[", "See jmespath.org"),
-        ("body:" + "(" * 250, "See jmespath.org"),
-        ("body:" + "!" * 40 + "a", "Write a plainer one"),
-        ("message-id:x", "Write message-id alone"),
-        ("none:", "Write none alone"),
+        ("order.id", "Write system:NAME, attribute:NAME, body:JMESPATH"), ("system:Group", "MessageGroupId"),
+        ("system:", "MessageGroupId"), ("attribute:", "Write attribute:NAME"),
+        ("attribute:a b", "Write attribute:NAME"), ("body:", "Write body:order.id"),
+        ("body:" + "a" * 257, "256 characters"), ("body:a[", "See jmespath.org"),
+        ("body:" + "(" * 250, "See jmespath.org"), ("body:" + "!" * 40 + "a", "Write a plainer one"),
+        ("message-id:x", "Write message-id alone"), ("none:", "Write none alone"),
     ],
-)
-def test_what_is_no_selector_is_refused_with_the_cure(text: str, cure: str) -> None:
+)  # fmt: skip
+def test_an_invalid_selector_is_refused_with_what_to_write(text: str, cure: str) -> None:
     with pytest.raises(SelectorIsUnclear) as refusal:
         Selector.parse(text)
-    assert f'"{text}" is no selector' in str(refusal.value)
+    assert f'"{text}" is not a selector' in str(refusal.value)
     assert cure in str(refusal.value)
 
 
-def test_digests_are_thirty_two_bytes_of_all_that_was_given() -> None:
+def test_digests_are_sha256_of_the_whole_value() -> None:
     assert key_hash("k") == hashlib.sha256(b"k").digest() != key_hash("K")
     assert body_hash(b"b") == hashlib.sha256(b"b").digest()
 

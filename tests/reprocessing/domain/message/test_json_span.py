@@ -1,4 +1,4 @@
-"""A part of a JSON text is taken out byte for byte, or there is a reason."""
+"""Members of a JSON object are taken out byte for byte, or there is a reason."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ blanks = st.text(" \t\n\r", max_size=3)
 @example(b'{"a":' * 10_000 + b"1" + b"}" * 10_000)
 @example(b'{"a":"' + b'\\"' * 100_000)
 @example(b'{"a":' + b"9" * 100_000 + b"}")
-def test_no_bytes_make_it_raise(body: bytes) -> None:
+def test_no_bytes_make_reading_raise(body: bytes) -> None:
     spans(body)
     text_of(body)
 
 
 @settings(max_examples=50)
 @given(st.dictionaries(st.text(), values, max_size=3), st.booleans(), blanks, blanks)
-def test_each_member_is_as_it_stands_whatever_is_around_it(
+def test_each_member_is_unchanged_whatever_is_around_it(
     members: dict[str, object], ascii_only: bool, before: str, after: str
 ) -> None:
     written = {
@@ -45,38 +45,29 @@ def test_each_member_is_as_it_stands_whatever_is_around_it(
 @pytest.mark.parametrize(
     "value",
     [
-        b"1.00",
-        b"1E+3",
-        b"-0",
-        b"123456789012345678901234567890",
-        b'"\\u00e9\\/"',
-        b'"\\ud800"',
-        b'{"b":1, "a" : 2}',
-        b"[ ]",
+        b"1.00", b"1E+3", b"-0", b"123456789012345678901234567890", b'"\\u00e9\\/"', b'"\\ud800"',
+        b'{"b":1, "a" : 2}', b"[ ]",
     ],
-)
-def test_numbers_escapes_and_the_order_of_names_survive(value: bytes) -> None:
+)  # fmt: skip
+def test_numbers_escapes_and_the_order_of_names_are_kept(value: bytes) -> None:
     assert spans(b'{"x":1,"payload": ' + value + b' ,"y":2}') == {"x": b"1", "payload": value, "y": b"2"}
 
 
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"", "it is not JSON: { is missing at character 0"),
-        (b"[1]", "it is not JSON: { is missing at character 0"),
+        (b"", "it is not JSON: { is missing at character 0"), (b"[1]", "it is not JSON: { is missing at character 0"),
         (b'{"a":1', "it is not JSON: , is missing at character 6"),
         (b'{"a":1,}', "it is not JSON: a name is missing at character 7"),
         (b'{1:"a"}', "it is not JSON: a name is missing at character 1"),
         (b'{"a" 1}', "it is not JSON: : is missing at character 5"),
         (b'{"a":}', "it is not JSON: Expecting value at character 5"),
-        (b'{"a":1} {}', "it is not JSON: something follows it at character 7"),
-        (b'{"a":\xff}', "it is not UTF-8"),
-        (b'{"a":NaN}', "NaN is not a JSON number"),
-        (b'{"a":1,"\\u0061":2}', "it has a name twice"),
+        (b'{"a":1} {}', "it is not JSON: something follows it at character 7"), (b'{"a":\xff}', "it is not UTF-8"),
+        (b'{"a":NaN}', "NaN is not a JSON number"), (b'{"a":1,"\\u0061":2}', "it has a name twice"),
         (b'{"a":' + b"[" * DEPTH + b"]" * DEPTH + b"}", "its JSON is nested more than 64 deep"),
     ],
-)
-def test_what_has_no_spans_has_a_reason(body: bytes, why: str) -> None:
+)  # fmt: skip
+def test_other_bodies_are_unreadable_with_a_reason(body: bytes, why: str) -> None:
     assert spans(body) == Unreadable(why)
 
 
@@ -84,5 +75,5 @@ def test_what_has_no_spans_has_a_reason(body: bytes, why: str) -> None:
     ("raw", "text"),
     [(b'"\\u00e9"', "é"), (b'""', ""), (b"1", None), (b"null", None), (b'"\\ud800"', None), (b'"', None), (None, None)],
 )
-def test_a_text_is_what_a_json_string_says(raw: bytes | None, text: str | None) -> None:
+def test_the_text_of_a_json_string_is_returned(raw: bytes | None, text: str | None) -> None:
     assert text_of(raw) == text

@@ -1,4 +1,4 @@
-"""A body that lies in S3 is known by its pointer, strictly."""
+"""A body in S3 is recognised by its pointer, strictly."""
 
 from __future__ import annotations
 
@@ -19,33 +19,24 @@ SIZE = Attribute("Number", "300000")
 
 
 @pytest.mark.parametrize(("kind", "name"), [(NEW, "ExtendedPayloadSize"), (OLD, "SQSLargePayloadSize")])
-def test_both_generations_of_pointers_are_known(kind: str, name: str) -> None:
+def test_both_generations_of_pointers_are_recognised(kind: str, name: str) -> None:
     assert s3_pointer.read(json.dumps([kind, WHERE]).encode(), {name: SIZE}) == Pointer("large-bodies", "a/ü/1")
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        [NEW],
-        [NEW, WHERE, 1],
-        ["Pointer", WHERE],
-        [{}, WHERE],
-        [NEW, "a"],
-        [NEW, {"s3BucketName": "large-bodies"}],
-        [NEW, WHERE | {"more": 1}],
-        [NEW, WHERE | {"s3Key": 1}],
-        [NEW, WHERE | {"s3Key": ""}],
-        [NEW, WHERE | {"s3Key": "k" * 1_025}],
-        [NEW, WHERE | {"s3BucketName": "../etc"}],
-        [NEW, WHERE | {"s3Key": "k" * 9_000}],
-        {NEW: WHERE},
+        [NEW], [NEW, WHERE, 1], ["Pointer", WHERE], [{}, WHERE], [NEW, "a"], [NEW, {"s3BucketName": "large-bodies"}],
+        [NEW, WHERE | {"more": 1}], [NEW, WHERE | {"s3Key": 1}], [NEW, WHERE | {"s3Key": ""}],
+        [NEW, WHERE | {"s3Key": "k" * 1_025}], [NEW, WHERE | {"s3BucketName": "../etc"}],
+        [NEW, WHERE | {"s3Key": "k" * 9_000}], {NEW: WHERE},
     ],
-)
-def test_what_only_looks_like_one_is_none(body: object) -> None:
+)  # fmt: skip
+def test_a_similar_body_is_no_pointer(body: object) -> None:
     assert s3_pointer.read(json.dumps(body).encode(), {"ExtendedPayloadSize": SIZE}) is None
 
 
-def test_without_its_attribute_it_is_a_body_like_any_other() -> None:
+def test_a_pointer_without_its_attribute_is_an_ordinary_body() -> None:
     body = json.dumps([NEW, WHERE]).encode()
     assert s3_pointer.read(body, {}) is None
     assert s3_pointer.read(body, {"ExtendedPayloadSize": Attribute("String", "300000")}) is None
@@ -55,5 +46,5 @@ def test_without_its_attribute_it_is_a_body_like_any_other() -> None:
     st.binary()
     | st.lists(st.sampled_from([NEW, WHERE, 1, None, float("nan")])).map(lambda body: json.dumps(body).encode())
 )
-def test_no_bytes_make_it_raise(body: bytes) -> None:
+def test_no_bytes_make_reading_raise(body: bytes) -> None:
     s3_pointer.read(body, {"ExtendedPayloadSize": SIZE})

@@ -1,4 +1,4 @@
-"""Two texts line by line: nothing that differs is left out, and no text takes long."""
+"""The lines in which two texts differ are shown, in bounded time."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def test_each_change_is_shown_with_the_lines_around_it() -> None:
 
 
 @given(LINES)
-def test_what_is_the_same_differs_in_no_line(lines: list[str]) -> None:
+def test_equal_texts_have_no_difference(lines: list[str]) -> None:
     assert text_diff.between("\n".join(lines), "\n".join(lines)) == Diff(())
 
 
 @given(LINES, LINES, LINES)
-def test_what_is_shown_of_either_text_stands_in_it_in_its_order(a: list[str], b: list[str], c: list[str]) -> None:
+def test_shown_lines_are_in_their_text_in_order(a: list[str], b: list[str], c: list[str]) -> None:
     before, after = "\n".join([*a, *b]), "\n".join([*a, *c])
     found = text_diff.between(before, after)
     whole = {"-": before.replace("\n", ""), "+": after.replace("\n", "")}
@@ -42,7 +42,7 @@ def test_what_is_shown_of_either_text_stands_in_it_in_its_order(a: list[str], b:
     assert bool(found.lines) is (before != after)
 
 
-def test_in_one_long_line_a_change_is_shown_and_not_all_of_the_line() -> None:
+def test_a_change_in_a_long_line_is_shown_without_the_whole_line() -> None:
     words = [f'"field{number}":{number * 7919 % 1000},' for number in range(5_000)]
     before, after = "".join(words), "".join([*words[:2_500], '"new":1,', *words[2_500:]])
     found = text_diff.between(before, after)
@@ -60,6 +60,6 @@ def test_in_one_long_line_a_change_is_shown_and_not_all_of_the_line() -> None:
     ],
 )
 @pytest.mark.timeout(60)
-def test_a_megabyte_of_anything_is_compared_and_shown_in_bounds(before: str, after: str) -> None:
+def test_a_megabyte_of_anything_is_compared_within_bounds(before: str, after: str) -> None:
     found = text_diff.between(before, after)
     assert 1 < len(found.lines) < 2_010

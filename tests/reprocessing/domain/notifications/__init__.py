@@ -1,1 +1,1 @@
-"""What a person is told of."""
+"""Tests of notifications."""

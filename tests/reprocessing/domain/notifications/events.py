@@ -1,4 +1,4 @@
-"""An event of every kind, with every fact that it can have."""
+"""An event of every kind, with all its facts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAMES = frozenset({"target", "run", "dlq", "queue", "why", "by", "finding", "bac
 
 def event(kind: EventKind, subject: str = "one", *, optional: bool = True, dlq_id: int | None = None,
           **facts: Any) -> Event:  # noqa: ANN401  # fmt: skip
-    """One of this kind; a fact is its own name, or 7."""
+    """Return an event of this kind; a fact is its own name, or 7."""
     needed, useful = FACTS[kind]
     names = needed | (useful if optional else frozenset())
     made: dict[str, str | int | float] = {name: f"the-{name}" if name in NAMES else 7 for name in names}

@@ -1,4 +1,4 @@
-"""A DLQ grows when more arrives than leaves for the whole time, and by enough."""
+"""A DLQ grows when more arrives than leaves during the whole time, and by enough."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOUR = 3_600.0
 
 
 def noted(backlogs: Sequence[int], *, drained: int = 0) -> list[DlqNote]:
-    """Notes of the last hour, five minutes apart; so much left in all, evenly."""
+    """Return notes of the last hour, five minutes apart; `drained` messages left evenly."""
     last = len(backlogs) - 1
     return [
         DlqNote(300.0 * (last - n), uncaptured=0, captured=backlog + drained * n // max(last, 1), unfinished=backlog)
@@ -20,7 +20,7 @@ def noted(backlogs: Sequence[int], *, drained: int = 0) -> list[DlqNote]:
     ]
 
 
-def test_a_dlq_that_gained_for_an_hour_grows_and_says_what_arrived_and_what_left() -> None:
+def test_a_dlq_that_gained_for_an_hour_grows_by_what_arrived_and_left() -> None:
     assert growth(noted(range(100, 230, 10), drained=50), within=HOUR, is_open=False) == Growth(170, 50, HOUR, 220)
 
 
@@ -39,12 +39,12 @@ def test_a_dlq_that_swings_or_gains_little_or_drains_does_not_grow(backlogs: lis
 
 
 @pytest.mark.parametrize("is_open", [False, True])
-def test_notes_of_half_an_hour_say_nothing_of_an_hour(is_open: bool) -> None:
+def test_notes_of_half_an_hour_do_not_tell_about_an_hour(is_open: bool) -> None:
     assert growth(noted(range(0, 700, 100)), within=HOUR, is_open=is_open) == GrowthUnknown()
     assert growth([], within=HOUR, is_open=is_open) == GrowthUnknown()
 
 
-def test_one_that_grew_is_growing_until_it_holds_no_more_than_half_an_hour_ago() -> None:
+def test_an_open_growth_ends_when_the_backlog_is_no_larger_than_half_an_hour_ago() -> None:
     flat = [*range(100, 170, 10), *[170] * 6]
     assert isinstance(growth(noted(flat), within=HOUR, is_open=True), Growth)
     assert growth(noted([*flat[6:], *[170] * 6]), within=HOUR, is_open=True) == NotGrowing()
@@ -55,6 +55,6 @@ def test_whether_one_still_grows_is_not_known_without_a_note_of_halfway() -> Non
     assert growth([*notes[:6], notes[-1]], within=HOUR, is_open=True) == GrowthUnknown()
 
 
-def test_what_lies_in_sqs_alone_counts_too() -> None:
+def test_messages_only_in_sqs_count_too() -> None:
     notes = [DlqNote(HOUR - 300.0 * n, uncaptured=50 * n, captured=0, unfinished=0) for n in range(13)]
     assert growth(notes, within=HOUR, is_open=False) == Growth(600, 0, HOUR, 600)

@@ -1,4 +1,4 @@
-"""An event says what its text needs, and nothing that nobody has thought of."""
+"""An event has the facts that its text needs, and no others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from reprocessing.domain.notifications.event import LONGEST_FACT, Event, EventKi
 from tests.reprocessing.domain.notifications.events import event
 
 
-def test_an_event_without_a_fact_of_its_text_is_refused() -> None:
+def test_an_event_without_a_required_fact_is_refused() -> None:
     with pytest.raises(ValueError, match="breaker_open lacks the facts why"):
         Event(EventKind.BREAKER_OPEN, "breaker:1", {"target": "orders", "breaker_id": 1})
 
@@ -19,12 +19,12 @@ def test_a_fact_that_no_text_knows_is_refused() -> None:
 
 
 @pytest.mark.parametrize("subject", ["", "x" * 201])
-def test_a_subject_that_is_none_is_refused(subject: str) -> None:
+def test_an_empty_or_long_subject_is_refused(subject: str) -> None:
     with pytest.raises(ValueError, match="needs a subject"):
         event(EventKind.BEAT_SILENT, subject)
 
 
-def test_a_fact_is_one_line_that_cannot_deceive_and_is_cut() -> None:
+def test_a_fact_is_shown_on_one_line_visibly_and_cut() -> None:
     long = event(EventKind.BREAKER_OPEN, why="five\nfailures \u202eback " + "x" * 1_000).shown_facts["why"]
     assert isinstance(long, str)
     assert long.startswith("five failures <U+202E>back xxx")

@@ -1,4 +1,4 @@
-"""Who watches for long enough knows who is silent, and who has only begun knows nothing."""
+"""A watcher learns who is silent only after it has watched for long enough."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def test_who_has_only_begun_to_watch_knows_nothing_however_old_the_signs_are() -
     assert of(Signs(7, LATELY)) == of(*[Signs(7, LATELY)] * 8) == Silence(beat=None, workers=None)
 
 
-def test_beat_is_silent_when_it_counts_no_tick_and_then_nobody_knows_of_the_workers() -> None:
+def test_beat_without_ticks_is_silent_and_workers_are_then_not_known() -> None:
     assert of(*[Signs(7, LATELY)] * 9) == Silence(beat=True, workers=None)
     assert of(*[Signs(None, None)] * 9) == Silence(beat=True, workers=None)
 
 
-def test_workers_are_silent_when_ticks_are_counted_and_none_is_consumed() -> None:
+def test_workers_are_silent_when_ticks_are_not_consumed() -> None:
     assert of(*(Signs(n, LATELY) for n in range(9))) == Silence(beat=False, workers=True)
     assert of(*(Signs(n, None) for n in range(9))) == Silence(beat=False, workers=True)
 
 
-def test_both_live_as_soon_as_a_tick_is_consumed() -> None:
+def test_both_are_alive_as_soon_as_a_tick_is_consumed() -> None:
     assert of(*[Signs(7, LATELY)] * 9, Signs(7, SINCE)) == Silence(beat=False, workers=False)
 
 
-def test_a_beat_that_ticks_again_is_not_silent_and_the_workers_are_not_yet_known() -> None:
+def test_after_beat_ticks_again_the_workers_are_not_known_yet() -> None:
     assert of(*[Signs(7, LATELY)] * 5, Signs(8, LATELY)) == Silence(beat=False, workers=None)
 
 

@@ -1,4 +1,4 @@
-"""Twenty texts an hour to one destination, urgent ones ten seconds apart; failures are retried ever more rarely."""
+"""Limits: twenty texts an hour to one destination, urgent ones ten seconds apart; retries back off."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
-def test_the_next_text_goes_ten_seconds_after_the_last_if_it_is_urgent() -> None:
-    assert next_text_at([NOON], NOON) == NOON + URGENT_APART
-
-
-def test_after_twenty_texts_within_an_hour_the_next_waits_until_the_first_is_an_hour_old() -> None:
+def test_the_twenty_first_text_of_an_hour_waits_until_the_first_is_an_hour_old() -> None:
     sent = [NOON - number * MINUTE for number in range(PER_HOUR)]
     assert next_text_at(sent, NOON) == NOON - 19 * MINUTE + timedelta(hours=1)
     assert next_text_at(sent[:-1], NOON) == NOON + URGENT_APART
 
 
-def test_texts_that_are_an_hour_old_do_not_count() -> None:
+def test_texts_older_than_an_hour_do_not_count() -> None:
     assert next_text_at([NOON - timedelta(hours=1)] * PER_HOUR, NOON) == NOON + URGENT_APART
 
 

@@ -1,4 +1,4 @@
-"""Each text says what happened, what the service does about it, and what a person can do; few lines, and a link."""
+"""Each text says what happened, what the service does, and what a person can do, with a link."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reprocessing.domain.notifications.text import (
     compose,
     duration,
     trial_text,
-)
+)  # fmt: skip
 from reprocessing.domain.notifications.wording import WORDING
 from tests.reprocessing.domain.notifications.events import event
 
@@ -30,27 +30,23 @@ def link(model: str, row: str) -> str:
     return f"https://redrive.example.com/{model}/{row}"
 
 
-def told(kind: EventKind, subject: str = "one", **facts: Any) -> Told:  # noqa: ANN401 - facts of any kind
-    return Told(subject, event(kind, subject, **facts).shown_facts, 1, NOON, None)
+def told(kind: EventKind, subject: str = "one", ended: datetime | None = None, **facts: Any) -> Told:  # noqa: ANN401
+    return Told(subject, event(kind, subject, **facts).shown_facts, 1, NOON, ended)
 
 
 def text(*sections: Section, place: str = "production") -> Text:
     return compose(sections, place=place, link=link)
 
 
-def of(kind: EventKind, stage: Stage = Stage.OPENED, many: int = 1, **facts: Any) -> Section:  # noqa: ANN401 - facts of any kind
-    return Section(kind, stage, many, [told(kind, **facts)])
+def of(kind: EventKind, stage: Stage = Stage.OPENED, **facts: Any) -> Section:  # noqa: ANN401 - facts of any kind
+    return Section(kind, stage, 1, [told(kind, **facts)])
 
 
 def test_the_text_of_a_breaker_that_opened() -> None:
     section = of(
-        EventKind.BREAKER_OPEN,
-        target="orders",
-        dlq="orders-dlq",
-        breaker_id=1_234,
-        why="5 failures in a row.",
+        EventKind.BREAKER_OPEN, target="orders", dlq="orders-dlq", breaker_id=1_234, why="5 failures in a row.",
         messages=1_200,
-    )
+    )  # fmt: skip
     assert text(section) == Text(
         "[production] Circuit breaker open: orders",
         "Circuit breaker open: orders. Since 2026-01-02 12:00 UTC. Reason: 5 failures in a row. "
@@ -65,13 +61,12 @@ def test_the_text_of_a_breaker_that_opened() -> None:
     )  # fmt: skip
 
 
-def test_the_breaker_of_a_target_that_several_dlqs_send_to_is_reset_with_one_of_them() -> None:
-    told = Told("one", event(EventKind.BREAKER_OPEN, optional=False, target="orders").shown_facts, 1, NOON, None)
-    body = text(Section(EventKind.BREAKER_OPEN, Stage.OPENED, 1, [told])).body
+def test_a_breaker_of_several_dlqs_is_reset_with_one_of_their_names() -> None:
+    body = text(of(EventKind.BREAKER_OPEN, optional=False, target="orders")).body
     assert 'name one of the target\'s DLQs: manage.py reset_breaker DLQ --target "orders" --reason WHY' in body
 
 
-def test_a_new_failure_group_is_told_with_its_title_and_its_messages() -> None:
+def test_a_new_failure_group_has_its_title_and_its_number_of_messages() -> None:
     found = text(of(EventKind.FAILURE_GROUP_NEW, title="orders.place: KeyError", messages=1_200))
     assert found.title == "[production] New failure group in DLQ the-dlq: orders.place: KeyError"
     assert "Messages now: 1,200." in found.body
@@ -79,24 +74,22 @@ def test_a_new_failure_group_is_told_with_its_title_and_its_messages() -> None:
 
 @pytest.mark.parametrize("kind", list(EventKind))
 @pytest.mark.parametrize("optional", [True, False])
-def test_every_kind_has_a_text_with_and_without_the_facts_it_can_miss(kind: EventKind, optional: bool) -> None:
-    one = Told("one", event(kind, optional=optional).shown_facts, 1, NOON, None)
-    body = text(Section(kind, Stage.OPENED, 1, [one])).body
+def test_every_kind_has_a_text_with_and_without_its_optional_facts(kind: EventKind, optional: bool) -> None:
+    body = text(of(kind, optional=optional)).body
     assert "{" not in body
     assert "What the service does: " in body
     assert "What you can do: " in body
 
 
 @pytest.mark.parametrize("kind", [kind for kind in EventKind if not kind.is_moment])
-def test_the_end_of_every_condition_is_told_as_good_news(kind: EventKind) -> None:
-    ended = Told("one", event(kind).shown_facts, 1, NOON, NOON + timedelta(minutes=12))
-    found = text(Section(kind, Stage.ENDED, 1, [ended]))
+def test_the_end_of_every_condition_is_a_success(kind: EventKind) -> None:
+    found = text(of(kind, Stage.ENDED, ended=NOON + timedelta(minutes=12)))
     assert found.tone is Tone.SUCCESS
     assert "lasted 12 min." in found.body
     assert WORDING[kind].over != ""
 
 
-def test_a_reminder_says_that_it_still_lasts() -> None:
+def test_a_reminder_says_that_the_condition_still_holds() -> None:
     assert text(of(EventKind.RUN_STOPPED, Stage.REMINDED)).title.startswith("[production] Still: Run paused")
 
 
@@ -112,7 +105,7 @@ def test_five_thousand_new_groups_are_one_short_text() -> None:
     assert len(found.body) <= LONGEST_BODY
 
 
-def test_the_worst_comes_first() -> None:
+def test_a_failure_is_the_title_before_news_and_endings() -> None:
     found = text(of(EventKind.RUN_FINISHED), of(EventKind.BREAKER_OPEN, Stage.ENDED), of(EventKind.RUN_STOPPED))
     assert (found.title, found.tone) == ("[production] Run paused: the-run, DLQ the-dlq (and 2 more)", Tone.FAILURE)
 
@@ -125,14 +118,11 @@ def test_what_is_urgent_and_new_is_the_title_before_what_is_urgent_and_what_can_
     assert found.title == "[production] Circuit breaker open: the-target (and 3 more)"
     firsts = [part.splitlines()[0].split(":")[0] for part in found.body.split("\n\n")]
     assert firsts == [
-        "Circuit breaker open",
-        "Still",
-        "New failure group in DLQ the-dlq",
-        "DLQ grows faster than it drains",
-    ]
+        "Circuit breaker open", "Still", "New failure group in DLQ the-dlq", "DLQ grows faster than it drains",
+    ]  # fmt: skip
 
 
-def test_no_text_is_longer_than_a_chat_takes() -> None:
+def test_no_text_is_longer_than_chats_accept() -> None:
     facts: dict[str, Any] = {"target": "x" * 300, "why": "y" * 300}
     long = Section(EventKind.BREAKER_OPEN, Stage.OPENED, 9, [told(EventKind.BREAKER_OPEN, **facts)] * 3)
     found = text(*[long] * 5, place="p" * 40)
@@ -140,7 +130,7 @@ def test_no_text_is_longer_than_a_chat_takes() -> None:
     assert found.body.endswith("The admin shows the rest.")
 
 
-def test_a_fact_with_braces_is_a_fact() -> None:
+def test_braces_in_a_fact_are_kept() -> None:
     assert "{seconds}" in text(of(EventKind.BREAKER_OPEN, why="{seconds} {0} {")).body
 
 
@@ -150,12 +140,12 @@ def test_without_an_address_there_is_no_link() -> None:
     assert "http" not in found.body
 
 
-def test_a_trial_says_that_nothing_has_happened() -> None:
+def test_a_test_notification_says_that_nothing_has_happened() -> None:
     found = trial_text("production", "ops", link)
     assert found.title == "[production] Test notification"
     assert "Nothing has happened" in found.body
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(40, "40 s"), (720, "12 min"), (7_200, "2 h"), (259_200, "3 days")])
-def test_durations_are_told_in_the_unit_that_fits(seconds: float, said: str) -> None:
+def test_a_duration_is_told_in_the_unit_that_fits(seconds: float, said: str) -> None:
     assert duration(seconds) == said

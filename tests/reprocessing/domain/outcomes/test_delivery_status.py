@@ -1,4 +1,4 @@
-"""Did it work, how do we know, since when: each answer says what is known, and no more."""
+"""Whether a message succeeded, how that is known, and since when."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SENT, TAKEN, DEADLINE, CLOSED, RETURNED, FINISHED, SAID = (START + timedelta(min
 
 
 def facts(state: str, outcome: str | None = None, **other: Any) -> Facts:  # noqa: ANN401  any of its fields
-    """Of a letter whose newest attempt its target took."""
+    """A letter whose newest attempt was accepted by its target."""
     values: dict[str, Any] = {
         "state": state, "presumed": False, "acknowledges": False, "watched": False, "outcome": outcome,
         "sent_at": SENT, "taken_at": TAKEN, "deadline": DEADLINE, "closed_at": CLOSED, "finished_at": FINISHED,
@@ -27,7 +27,7 @@ YET = "It is not known yet: its target took it, and "
 UNTIL = "until 2026-03-01 08:02:00 UTC"
 PARKS = f"its consumer is to say so {UNTIL}; after that, it is parked."
 SILENT = f"It is not known: its target took it; its consumer was to say so {UNTIL}, and has not."
-TAKEN_ONLY = "Its target took it, and that is all that was asked for: what its consumer made of it is not known."
+TAKEN_ONLY = "Its target accepted it. What the consumer did with it is not known."
 PRESUMED = "It is presumed to have worked: {}it has not come back, and would have been seen."
 
 
@@ -49,20 +49,13 @@ PRESUMED = "It is presumed to have worked: {}it has not come back, and would hav
             facts("delivered", "accepted", said="delivered", said_at=SAID),
             True, "acknowledged", "It worked: its consumer said so.", SAID,
         ),
-        (facts("sending", taken_at=None), None, "open", "It is not known yet: it is on its way.", SENT),
-        (
-            facts("awaiting"),
-            None, "open", f"{YET}it may come back {UNTIL}.", TAKEN,
-        ),
+        (facts("sending", taken_at=None), None, "open", "It is not known yet: it is being sent.", SENT),
+        (facts("awaiting"), None, "open", f"{YET}it may come back {UNTIL}.", TAKEN),
         (
             facts("awaiting", watched=True),
             None, "open", f"{YET}it may come back {UNTIL}, unless its queue is seen empty before that.", TAKEN,
         ),
-        (
-            facts("awaiting", acknowledges=True),
-            None, "open",
-            YET + PARKS, TAKEN,
-        ),
+        (facts("awaiting", acknowledges=True), None, "open", YET + PARKS, TAKEN),
         (
             facts("awaiting", acknowledges=True, watched=True, deadline=None),
             None, "open",
@@ -70,11 +63,11 @@ PRESUMED = "It is presumed to have worked: {}it has not come back, and would hav
         ),
         (
             facts("waiting", "accepted", returned_at=RETURNED, said="delivered"),
-            False, "failed", "It failed: it came back to a dlq. It will be sent again.", RETURNED,
+            False, "failed", "It failed: it came back to a DLQ. It will be sent again.", RETURNED,
         ),
         (
             facts("parked", "failed", denied=True, said="failed", said_at=SAID, said_by="shop"),
-            False, "failed", "It failed: its consumer (shop) said so. It is parked: a person decides.", SAID,
+            False, "failed", "It failed: its consumer (shop) said so. It is parked for review.", SAID,
         ),
         (
             facts("waiting", "accepted", denied=True),
@@ -82,24 +75,20 @@ PRESUMED = "It is presumed to have worked: {}it has not come back, and would hav
         ),
         (
             facts("discarded", "refused"),
-            False, "failed", "It failed: its target refused it. It was given up.", CLOSED,
+            False, "failed", "It failed: its target refused it. It was discarded.", CLOSED,
         ),
-        (
-            facts("parked", "silent"),
-            None, "silent",
-            f"{SILENT} It is parked: a person decides.", CLOSED,
-        ),
+        (facts("parked", "silent"), None, "silent", f"{SILENT} It is parked for review.", CLOSED),
         (
             facts("waiting", "unknown"),
-            None, "unknown", "It is not known: perhaps it went out, and no answer was heard. It will be sent again.",
+            None, "unknown", "It is not known: it may have been sent, and there was no answer. It will be sent again.",
             CLOSED,
         ),
         (facts("waiting", sent_at=None), None, "unsent", "It has not been sent.", FINISHED),
         (
             facts("parked", sent_at=None),
-            None, "unsent", "It has not been sent. It is parked: a person decides.", FINISHED,
+            None, "unsent", "It has not been sent. It is parked for review.", FINISHED,
         ),
-        (facts("duplicate"), None, "unsent", "It was not sent: an equal letter was delivered.", FINISHED),
+        (facts("duplicate"), None, "unsent", "It was not sent: an equal message was delivered.", FINISHED),
     ],
 )  # fmt: skip
 def test_what_is_known_of_a_letter(given: Facts, worked: bool | None, how: str, sentence: str, since: datetime) -> None:
@@ -110,7 +99,7 @@ def test_what_is_known_of_a_letter(given: Facts, worked: bool | None, how: str, 
 @pytest.mark.parametrize("state", list(LetterState))
 @pytest.mark.parametrize("outcome", [None, *AttemptOutcome])
 @pytest.mark.parametrize("bare", [True, False])
-def test_something_is_known_of_every_letter(state: LetterState, outcome: AttemptOutcome | None, bare: bool) -> None:
+def test_every_letter_has_a_status(state: LetterState, outcome: AttemptOutcome | None, bare: bool) -> None:
     times = ("sent_at", "taken_at", "deadline", "closed_at", "finished_at")
     found = known(facts(state, outcome, **(dict.fromkeys(times) if bare else {})))
     assert found.how in How

@@ -1,4 +1,4 @@
-"""What may be altered of a letter, and what a browser gives back of it."""
+"""Which attributes and bodies may be edited, and what a browser sends back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEYS = edit_policy.keys(Policy.of(fifo=False, ordering="attribute:customer"), me
 
 
 def by_a_browser(text: str) -> str:
-    """A field's text as browsers send it."""
+    """Return a field's text as browsers send it."""
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\r\n")
 
 
@@ -25,7 +25,7 @@ def by_a_browser(text: str) -> str:
     st.binary(max_size=60)
     | st.text(alphabet="a\r\n\t\u00e9\x00\ud800", max_size=20).map(lambda t: t.encode("utf-8", "replace"))
 )
-def test_what_is_not_closed_comes_back_from_a_browser_byte_for_byte(body: bytes) -> None:
+def test_an_editable_body_comes_back_from_a_browser_byte_for_byte(body: bytes) -> None:
     if not edit_policy.closed_text(body):
         assert edit_policy.typed(by_a_browser(body.decode()), body) == body
 
@@ -33,24 +33,24 @@ def test_what_is_not_closed_comes_back_from_a_browser_byte_for_byte(body: bytes)
 @pytest.mark.parametrize(
     ("name", "standing"),
     [
-        ("RedriveId", Locked("a mark of this service, or of an earlier redrive")),
-        ("sqs-dlq-replay-nb", Locked("a mark of this service, or of an earlier redrive")),
-        ("ReprocessedFrom", Custom()),  # it is switched off
+        ("RedriveId", Locked("it was added by this service, or by an earlier redrive")),
+        ("sqs-dlq-replay-nb", Locked("it was added by this service, or by an earlier redrive")),
+        ("ReprocessedFrom", Custom()),  # this mark is disabled
         ("ExtendedPayloadSize", Locked("the size of a body that lies in S3")),
-        ("TraceParent", Locked("it ties the letter to its trace")),
-        ("ERROR_CODE", Locked("what AWS says of its death")),
-        ("customer", Sensitive("it says which letters are replayed in order")),
+        ("TraceParent", Locked("it links the message to its trace")),
+        ("ERROR_CODE", Locked("AWS added it when delivery failed")),
+        ("customer", Sensitive("it says which messages are redriven in order")),
         ("kind", Custom()),
     ],
 )
-def test_attributes_are_of_three_classes(name: str, standing: edit_policy.Standing) -> None:
+def test_attributes_are_locked_sensitive_or_custom(name: str, standing: edit_policy.Standing) -> None:
     assert edit_policy.standing(name, NAMES, KEYS) == standing
 
 
-def test_a_pointer_into_s3_is_no_text_to_be_edited() -> None:
+def test_a_pointer_into_s3_is_not_edited_as_text() -> None:
     body = b'["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"in-1","s3Key":"k"}]'
     size = {"ExtendedPayloadSize": Attribute("Number", "300000")}
-    assert edit_policy.closed(body, size).startswith("it is a pointer to a body that lies in S3")
+    assert edit_policy.closed(body, size) == "it is a pointer to a body in S3"
     assert edit_policy.closed(body, {}) == ""
 
 
@@ -66,7 +66,7 @@ def test_a_pointer_into_s3_is_no_text_to_be_edited() -> None:
         (b"{not json", b"{neither", ""),
     ],
 )
-def test_what_was_a_json_document_stays_one(before: bytes, after: bytes, told: str) -> None:
+def test_a_json_document_must_stay_one(before: bytes, after: bytes, told: str) -> None:
     found = edit_policy.json_problem(before, after)
     assert found.endswith(told)
     assert bool(found) is bool(told)

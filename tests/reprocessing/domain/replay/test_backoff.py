@@ -1,4 +1,4 @@
-"""A failed letter rests longer each time, never beyond the cap."""
+"""The backoff doubles with each failure, up to the cap."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def test_without_jitter_it_doubles_up_to_the_cap(failures: int, minutes: int) ->
     assert Backoff(MINUTE, CAP, "none").delay(failures, 0.1) == timedelta(minutes=minutes)
 
 
-def test_full_jitter_takes_a_part_of_the_whole() -> None:
+def test_full_jitter_multiplies_the_delay_by_the_chance() -> None:
     backoff = Backoff(MINUTE, CAP)
     assert [backoff.delay(2, chance) for chance in (0.0, 0.25, 0.5)] == [timedelta(minutes=part) for part in (0, 1, 2)]
 
 
-def test_no_rest_is_no_rest() -> None:
+def test_a_base_or_a_cap_of_zero_means_no_delay() -> None:
     assert Backoff(timedelta(0), CAP, "none").delay(5, 0.5) == timedelta(0)
     assert Backoff(MINUTE, timedelta(0), "none").delay(5, 0.5) == timedelta(0)
 
@@ -34,6 +34,8 @@ durations = st.timedeltas(min_value=timedelta(0), max_value=timedelta.max)
 
 
 @given(durations, durations, st.integers(0, 10**9), st.floats(0, 1, exclude_max=True))
-def test_it_never_overflows_nor_exceeds_the_cap(base: timedelta, cap: timedelta, failures: int, chance: float) -> None:
+def test_the_delay_never_overflows_or_exceeds_the_cap(
+    base: timedelta, cap: timedelta, failures: int, chance: float
+) -> None:
     assert timedelta(0) <= Backoff(base, cap).delay(failures, chance) <= cap
     assert Backoff(base, cap, "none").delay(failures, chance) <= cap

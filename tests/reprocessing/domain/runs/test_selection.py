@@ -20,16 +20,16 @@ TIMES = st.none() | st.datetimes(timezones=st.just(UTC))
     )
 )
 @settings(max_examples=30)
-def test_what_is_stored_is_read_again_as_it_was(selection: Selection) -> None:
+def test_a_stored_selection_is_read_back(selection: Selection) -> None:
     assert Selection.read(json.loads(json.dumps(selection.stored("orders")))) == selection
 
 
-def test_what_was_stored_before_there_was_more_than_a_limit_is_read() -> None:
+def test_a_stored_selection_with_only_a_limit_is_read() -> None:
     assert Selection.read({"dlq": "orders", "limit": 5}) == Selection(limit=5)
     assert ALL.stored("orders") == {"dlq": "orders", "limit": None}
 
 
-def test_it_is_told_in_words() -> None:
+def test_a_selection_is_told_in_words() -> None:
     at = datetime(2026, 3, 1, 8, tzinfo=UTC)
     told = Selection(limit=5, origin="shop", died_after=at, died_before=at, key="anna", message_ids=("a", "b"))
     assert str(ALL) == "all letters"

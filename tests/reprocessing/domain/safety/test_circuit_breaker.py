@@ -1,4 +1,4 @@
-"""A breaker opens at a row of failures or at their share, counted as the letters were sent; its canaries close it."""
+"""When a circuit breaker opens, counted in the order of sending, and how canaries close it."""
 
 from __future__ import annotations
 
@@ -18,56 +18,56 @@ OPEN: list[bool | None] = [None]
 
 
 def row(sends: list[bool | None]) -> int:
-    """The longest row of failures, in the plainest way."""
+    """Return the longest row of failures, computed in another way."""
     words = "".join("x" if failed else "." for failed in sends).split(".")
     return max(len(word) for word in words)
 
 
 def test_the_threshold_in_a_row_opens_it() -> None:
     assert opens(POLICY, ILL * 4) is None
-    assert opens(POLICY, ILL * 5) == "5 letters in a row failed"
-    assert opens(replace(POLICY, threshold=1), ILL) == "a letter failed"
+    assert opens(POLICY, ILL * 5) == "5 messages in a row failed"
+    assert opens(replace(POLICY, threshold=1), ILL) == "a message failed"
 
 
 @pytest.mark.parametrize("between", [WELL, OPEN])
-def test_a_letter_that_did_not_fail_breaks_a_row(between: list[bool | None]) -> None:
+def test_a_send_that_did_not_fail_ends_a_row(between: list[bool | None]) -> None:
     assert opens(POLICY, ILL * 4 + between + ILL * 4) is None
 
 
-def test_a_row_that_is_completed_late_opens_it() -> None:
+def test_a_row_that_is_completed_later_opens_the_breaker() -> None:
     sends = [*ILL * 2, None, *ILL * 2, *WELL * 30]
     assert opens(POLICY, sends) is None
     sends[2] = True
-    assert opens(POLICY, sends) == "5 letters in a row failed"
+    assert opens(POLICY, sends) == "5 messages in a row failed"
 
 
-def test_the_ratio_needs_so_many_letters() -> None:
-    assert opens(POLICY, (WELL + ILL) * 9 + ILL) is None
-    assert opens(POLICY, (WELL + ILL) * 10) == "10 of 20 letters failed (50%)"
+@pytest.mark.parametrize(
+    ("sends", "why"),
+    [
+        ((WELL + ILL) * 9 + ILL, None),  # fewer than 20
+        ((WELL + ILL) * 10, "10 of 20 messages failed (50%)"),
+        ((WELL + ILL) * 10 + OPEN * 900, "10 of 20 messages failed (50%)"),  # sent after the newest failure
+        (OPEN * 11 + (WELL + ILL) * 10, None),  # unsettled ones have not failed
+        (ILL * 40 + OPEN * (WINDOW - 1) + ILL, None),  # sent long before
+    ],
+)
+def test_the_ratio_counts_a_window_of_sends_up_to_the_newest_failure(sends: list[bool | None], why: str | None) -> None:
+    assert opens(POLICY, sends) == why
 
 
-def test_what_was_sent_after_the_newest_failure_dilutes_nothing() -> None:
-    assert opens(POLICY, (WELL + ILL) * 10 + OPEN * 900) == "10 of 20 letters failed (50%)"
-
-
-def test_unsettled_letters_before_it_count_as_not_failed() -> None:
-    assert opens(POLICY, OPEN * 11 + (WELL + ILL) * 10) is None
-
-
-def test_what_was_sent_long_before_does_not_count() -> None:
-    assert opens(POLICY, ILL * 40 + OPEN * (WINDOW - 1) + ILL) is None
-    assert opens(replace(POLICY, threshold=150), WELL * 900 + ILL * 150) == "150 letters in a row failed"
+def test_a_window_is_as_long_as_the_threshold() -> None:
+    assert opens(replace(POLICY, threshold=150), WELL * 900 + ILL * 150) == "150 messages in a row failed"
 
 
 @given(st.sets(st.integers(0, 2_999), min_size=5, max_size=5), st.sampled_from([False, None]))
-def test_five_poison_letters_among_thousands_open_it_only_in_a_row(places: set[int], rest: bool | None) -> None:
+def test_five_failures_among_thousands_open_the_breaker_only_in_a_row(places: set[int], rest: bool | None) -> None:
     sends: list[bool | None] = [place in places or rest for place in range(3_000)]
     in_a_row = max(places) - min(places) == 4
     assert (opens(POLICY, sends) is not None) == in_a_row
 
 
 @given(SENDS)
-def test_without_a_row_and_below_the_ratio_it_stays_closed(sends: list[bool | None]) -> None:
+def test_without_a_row_and_below_the_ratio_the_breaker_stays_closed(sends: list[bool | None]) -> None:
     why = opens(POLICY, sends)
     while sends and not sends[-1]:
         sends = sends[:-1]
@@ -77,7 +77,7 @@ def test_without_a_row_and_below_the_ratio_it_stays_closed(sends: list[bool | No
 
 
 @given(SENDS)
-def test_letting_one_settle_well_opens_nothing(sends: list[bool | None]) -> None:
+def test_a_success_opens_nothing(sends: list[bool | None]) -> None:
     assume(None in sends and opens(POLICY, sends) is None)
     sends[sends.index(None)] = False
     assert opens(POLICY, sends) is None
@@ -86,19 +86,18 @@ def test_letting_one_settle_well_opens_nothing(sends: list[bool | None]) -> None
 def test_a_canary_that_went_well_lets_the_next_one_go_until_there_are_enough() -> None:
     assert after_canary(POLICY, failed=False, successes=0, rest=30) == Frees(1)
     assert after_canary(POLICY, failed=False, successes=1, rest=30) == Frees(2)
-    assert after_canary(POLICY, failed=False, successes=2, rest=30) == Closes("3 canaries went well")
+    assert after_canary(POLICY, failed=False, successes=2, rest=30) == Closes("3 canaries succeeded")
     only = replace(POLICY, closes_after=1)
-    assert after_canary(only, failed=False, successes=0, rest=30) == Closes("the canary went well")
+    assert after_canary(only, failed=False, successes=0, rest=30) == Closes("the canary succeeded")
 
 
-def test_a_canary_from_which_nothing_follows_frees_its_slot() -> None:
-    assert after_canary(POLICY, failed=None, successes=2, rest=30) == Frees(2)
-
-
-def test_a_canary_that_failed_doubles_the_rest() -> None:
-    assert after_canary(POLICY, failed=True, successes=2, rest=30) == Opens(
-        60, "the canary failed after a rest of 30 s"
-    )
+@pytest.mark.parametrize(
+    ("failed", "step"), [(None, Frees(2)), (True, Opens(60, "the canary failed after a rest of 30 s"))]
+)
+def test_a_failed_canary_doubles_the_cooldown_and_one_without_result_changes_nothing(
+    failed: bool | None, step: object
+) -> None:
+    assert after_canary(POLICY, failed, successes=2, rest=30) == step
 
 
 @given(st.floats(0.1, 1e5), st.floats(0.1, 1e5), st.integers(1, 60))

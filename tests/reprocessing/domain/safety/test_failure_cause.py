@@ -1,4 +1,4 @@
-"""Whose fault it is that a message has no attempts left."""
+"""Whether the message or its target is at fault when a message has no attempts left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.domain.safety.failure_cause import (
     NotKnownYet,
     TargetFails,
     failure_cause,
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

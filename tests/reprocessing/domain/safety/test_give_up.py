@@ -1,4 +1,4 @@
-"""When automatic redrive stops trying a target that keeps failing."""
+"""When automatic redrive gives up a target that keeps failing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEAD = FailingTarget(
 )  # fmt: skip
 
 
-def test_a_run_pauses_when_messages_of_different_keys_failed_for_long_enough() -> None:
+def test_a_run_pauses_when_messages_of_several_keys_failed_for_long_enough() -> None:
     assert give_up(DEAD) == PauseRun(
         "Nothing sent to orders went well: 150 attempts in 24 h failed, of 12 keys; the last one: "
         "503: Service Unavailable.",
@@ -23,12 +23,12 @@ def test_a_run_pauses_when_messages_of_different_keys_failed_for_long_enough() -
     )
 
 
-def test_a_run_of_one_key_pauses_when_more_messages_wait_behind_the_one_that_fails() -> None:
+def test_a_run_of_one_key_pauses_when_more_messages_wait() -> None:
     why = "Nothing sent to orders went well: 150 attempts in 24 h failed, of 1 key."
     assert give_up(replace(DEAD, keys=1, last_failure="")) == PauseRun(why, told=why)
 
 
-def test_the_only_message_of_a_run_is_parked_so_that_the_run_goes_on() -> None:
+def test_the_only_message_of_a_run_is_parked() -> None:
     alone = replace(DEAD, keys=1, has_others=False, attempts=9, last_failure="")
     assert give_up(alone) == ParkMessage(
         "9 attempts in 24 h failed, and no other message was there to try orders with."
@@ -37,7 +37,7 @@ def test_the_only_message_of_a_run_is_parked_so_that_the_run_goes_on() -> None:
 
 @pytest.mark.parametrize("of_message", [0, 2])
 def test_a_message_is_not_parked_before_it_has_failed_as_often_as_the_dlq_allows(of_message: int) -> None:
-    """Though others, finished by now, have failed often enough; and where none is left there is none to park."""
+    """The attempts of other messages do not count, and without a message there is none to park."""
     assert give_up(replace(DEAD, has_others=False, of_message=of_message)) == KeepTrying()
 
 
@@ -56,5 +56,5 @@ def test_two_failures_are_enough_however_few_they_are() -> None:
     ("seconds", "words"),
     [(0, "0 s"), (119, "119 s"), (120, "2 min"), (3_600, "1 h"), (DAY, "24 h"), (3 * DAY, "3 days")],
 )
-def test_a_duration_reads_as_people_write_it(seconds: float, words: str) -> None:
+def test_a_duration_is_told_in_the_unit_that_fits(seconds: float, words: str) -> None:
     assert duration(seconds) == words

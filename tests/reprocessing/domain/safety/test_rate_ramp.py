@@ -1,4 +1,4 @@
-"""A ramp climbs while failures stay flat, and falls when they do not; it never leaves its bounds."""
+"""The rate rises while failures stay flat, else falls, and stays within its bounds."""
 
 from __future__ import annotations
 
@@ -8,51 +8,55 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprocessing.domain.safety.circuit_breaker import Sends
 from reprocessing.domain.safety.rate_ramp import FLAT, Pace, Ramp, anew, step
 
 SENDS = st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=150)
 SHARES = st.floats(0.001, 1)
 
 
-def test_from_a_tenth_to_the_whole_rate_in_four_steps() -> None:
-    shares, ramp = [], Ramp(start=0.1, share=0.1, ill=0.0)
-    for _ in range(5):
-        pace = step(ramp, [False] * 20)
+def walked(ramp: Ramp, *sends: Sends) -> list[Pace]:
+    """Return the paces of a ramp that takes a step after each of these."""
+    paces = []
+    for settled in sends:
+        pace = step(ramp, settled)
         assert pace is not None
-        ramp = Ramp(start=0.1, share=pace.share, ill=pace.ill)
-        shares.append((pace.share, pace.why))
-    assert shares == [
-        (0.2, "the rate rises: 0 of 20 letters failed"),
-        (0.4, "the rate rises: 0 of 20 letters failed"),
-        (0.8, "the rate rises: 0 of 20 letters failed"),
-        (1.0, "the whole rate: 0 of 20 letters failed"),
-        (1.0, "the whole rate: 0 of 20 letters failed"),
-    ]
+        ramp = Ramp(start=ramp.start, share=pace.share, ill=pace.ill)
+        paces.append(pace)
+    return paces
 
 
-def test_more_failures_than_before_halve_it() -> None:
+def test_the_rate_rises_from_a_tenth_to_the_whole_in_four_steps() -> None:
+    paces = walked(Ramp(start=0.1, share=0.1, ill=0.0), *[[False] * 20] * 5)
+    assert [pace.share for pace in paces] == [0.2, 0.4, 0.8, 1.0, 1.0]
+    rises, whole = "the rate rises: 0 of 20 messages failed", "the whole rate: 0 of 20 messages failed"
+    assert [pace.why for pace in paces] == [rises, rises, rises, whole, whole]
+
+
+def test_more_failures_than_before_halve_the_rate() -> None:
     ramp = Ramp(start=0.1, share=0.8, ill=0.1)
-    assert step(ramp, [True] * 4 + [False] * 16) == Pace(0.4, 0.2, "the rate falls: 4 of 20 letters failed, 10% before")
-    assert step(ramp, [True] * 3 + [False] * 17) == Pace(1.0, 0.15, "the whole rate: 3 of 20 letters failed")
+    assert step(ramp, [True] * 4 + [False] * 16) == Pace(
+        0.4, 0.2, "the rate falls: 4 of 20 messages failed, 10% before"
+    )
+    assert step(ramp, [True] * 3 + [False] * 17) == Pace(1.0, 0.15, "the whole rate: 3 of 20 messages failed")
 
 
-@pytest.mark.parametrize("sends", [[], [None], [None] * 30])
-def test_without_anything_settled_there_is_no_step(sends: list[bool | None]) -> None:
-    assert step(Ramp(start=0.1, share=0.4, ill=0.0), sends) is None
-
-
-def test_unsettled_letters_count_up_to_the_newest_settled_one() -> None:
-    pace = step(Ramp(start=0.1, share=0.4, ill=0.0), [None] * 8 + [True] * 2 + [None] * 500)
-    assert pace == Pace(0.2, 0.2, "the rate falls: 2 of 10 letters failed, 0% before")
-
-
-def test_the_last_hundred_letters_count() -> None:
-    pace = step(Ramp(start=0.1, share=0.4, ill=0.0), [True] * 50 + [False] * 100)
-    assert pace == Pace(0.8, 0.0, "the rate rises: 0 of 100 letters failed")
+@pytest.mark.parametrize(
+    ("sends", "pace"),
+    [
+        ([], None),
+        ([None] * 30, None),
+        ([None] * 8 + [True] * 2 + [None] * 500, Pace(0.2, 0.2, "the rate falls: 2 of 10 messages failed, 0% before")),
+        ([True] * 50 + [False] * 100, Pace(0.8, 0.0, "the rate rises: 0 of 100 messages failed")),
+        ([False] * 10 + [True], Pace(0.4, 0.0, "as before: 1 of 11 messages failed")),
+    ],
+)
+def test_the_last_hundred_sends_up_to_the_newest_settled_one_count(sends: list[bool | None], pace: Pace | None) -> None:
+    assert step(Ramp(start=0.1, share=0.4, ill=0.0), sends) == pace
 
 
 @given(SHARES, st.floats(0, 1), st.floats(0, 1), SENDS)
-def test_it_stays_within_its_bounds_rises_while_flat_and_falls_otherwise(
+def test_the_share_stays_within_its_bounds_rises_while_flat_and_falls_otherwise(
     start: float, above: float, ill: float, sends: list[bool | None]
 ) -> None:
     share = start + (1 - start) * above
@@ -69,30 +73,20 @@ def test_it_stays_within_its_bounds_rises_while_flat_and_falls_otherwise(
         assert pace.share < share or pace.share == share == start
 
 
-def test_one_failure_alone_neither_raises_nor_lowers_it() -> None:
-    pace = step(Ramp(start=0.1, share=0.4, ill=0.0), [False] * 10 + [True])
-    assert pace == Pace(0.4, 0.0, "as before: 1 of 11 letters failed")
-
-
 @given(SHARES, SHARES)
-def test_a_changed_start_takes_hold_with_the_next_step(start: float, share: float) -> None:
+def test_a_changed_start_is_applied_with_the_next_step(start: float, share: float) -> None:
     for sends in ([False], [True]):
-        pace = step(Ramp(start=start, share=share, ill=0.0), sends)
-        assert pace is not None
+        (pace,) = walked(Ramp(start=start, share=share, ill=0.0), sends)
         assert start <= pace.share <= 1
 
 
 @given(SHARES)
-def test_however_low_it_starts_it_arrives(start: float) -> None:
-    ramp, shares = Ramp(start=start, share=start, ill=0.0), [start]
-    while ramp.share < 1:
-        pace = step(ramp, [False])
-        assert pace is not None
-        ramp = Ramp(start=start, share=pace.share, ill=pace.ill)
-        shares.append(ramp.share)
-    assert all(one < other for one, other in pairwise(shares))
-    assert len(shares) <= 11
+def test_every_start_reaches_the_whole_rate_in_ten_steps(start: float) -> None:
+    paces = walked(Ramp(start=start, share=start, ill=0.0), *[[False]] * 10)
+    shares = [start, *(pace.share for pace in paces)]
+    assert all(one < other or other == 1 for one, other in pairwise(shares))
+    assert shares[-1] == 1
 
 
-def test_anew_knows_nothing_of_before() -> None:
+def test_a_new_ramp_knows_nothing_of_before() -> None:
     assert anew(Ramp(start=0.2, share=1.0, ill=0.4), "why") == Pace(0.2, 0.0, "why")

@@ -1,4 +1,4 @@
-"""A bucket gives no second more than rate and burst, also when tokens are spent late."""
+"""A bucket never gives more than rate and burst in a second, even if tokens are used late."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_life_of_tokens_is_taken_off_the_burst(rate: float, burst: float | N
     st.sampled_from([0.2, 7.0, 100.0]),
     st.sampled_from([None, 30.0, 300.0]),
 )
-def test_no_second_sees_more_than_rate_and_burst_however_late_tokens_are_spent(
+def test_no_second_sees_more_than_rate_and_burst_even_if_tokens_are_used_late(
     steps: list[tuple[int, int]], rate: float, burst: float | None
 ) -> None:
     most = capacity(rate, burst)
@@ -45,11 +45,11 @@ def test_a_cold_bucket_is_empty_and_fills() -> None:
     assert [cold.filled(SECOND * seconds, 2.0, 5.0).tokens for seconds in (1, 2, 60)] == [2.0, 4.0, 5.0]
 
 
-def test_a_clock_that_goes_back_takes_and_brings_nothing() -> None:
+def test_a_clock_that_goes_back_adds_and_removes_no_tokens() -> None:
     assert Bucket(3.0, 10 * SECOND, 1.0, 5.0).filled(0, 1.0, 5.0) == Bucket(3.0, 0, 1.0, 5.0)
 
 
-def test_a_changed_rate_counts_from_now_on() -> None:
+def test_a_changed_rate_applies_from_now_on() -> None:
     slow = Bucket(0.0, 0, 1.0, 5.0)
     assert slow.filled(SECOND, 100.0, 75.0).tokens == 1.0
     assert slow.filled(60 * SECOND, 100.0, 75.0).tokens == 5.0

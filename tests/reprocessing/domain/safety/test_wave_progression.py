@@ -1,4 +1,4 @@
-"""A wave is followed by a larger one only when enough of its letters went well; else its run stops, and says why."""
+"""A larger wave follows only when enough letters of the last one succeeded; else the run pauses, and says why."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprocessing.domain.safety.wave_progression import (
     Stop,
     Wait,
     judge,
-)
+)  # fmt: skip
 
 LIMITED = st.sampled_from([size for size in SIZES if size])
 SHARES = st.integers(0, 100).map(lambda percent: percent / 100)
@@ -37,7 +37,7 @@ def counts(draw: st.DrawFn, sizes: st.SearchStrategy[int | None] = LIMITED) -> C
 
 
 @pytest.mark.parametrize(("size", "following"), [(1, 10), (10, 100), (100, None)])
-def test_a_wave_in_which_all_went_well_is_followed_by_the_next(size: int, following: int | None) -> None:
+def test_a_wave_without_failures_is_followed_by_the_next(size: int, following: int | None) -> None:
     assert judge(Count(size, size, 0, 0, 0), success=1) == Next(following)
 
 
@@ -45,17 +45,17 @@ def test_a_wave_in_which_all_went_well_is_followed_by_the_next(size: int, follow
     ("failed", "success", "verdict"),
     [
         (2, 0.8, Next(100)),
-        (3, 0.8, Stop("3 of the 10 letters touched in its wave of 10 failed; 80 % of a wave has to go well")),
+        (3, 0.8, Stop("3 of the 10 messages sent in its wave of 10 failed; 80 % of a wave must succeed")),
         (10, 0.0, Next(100)),
     ],
 )
-def test_so_many_may_fail_as_the_share_allows(failed: int, success: float, verdict: object) -> None:
+def test_as_many_letters_may_fail_as_the_share_allows(failed: int, success: float, verdict: object) -> None:
     assert judge(Count(10, 10, 0, failed, 0), success=success) == verdict
 
 
-def test_a_failed_letter_is_followed_by_another_one_and_three_in_a_row_stop_the_run() -> None:
+def test_a_failed_letter_is_followed_by_another_and_three_in_a_row_stop_the_run() -> None:
     verdicts = [judge(Count(1, 1, 0, 1, 0, tries), success=0.8) for tries in range(4)]
-    assert verdicts == [Again(), Again(), Stop("3 waves of one letter failed in a row"), Again()]
+    assert verdicts == [Again(), Again(), Stop("3 waves of one message failed in a row"), Again()]
 
 
 @pytest.mark.parametrize("tries", [0, 1, 3, 4])
@@ -67,33 +67,31 @@ def test_an_automatic_run_rests_when_a_letter_failed_and_goes_on_at_once_when_th
 
 @pytest.mark.parametrize("tries", [2, 5])
 def test_an_automatic_run_rests_when_every_third_wave_of_one_in_a_row_was_poison(tries: int) -> None:
-    """A target that refuses everything is broken: its letters are not to be parked at full speed."""
+    """A target that refuses everything is broken, and its messages must not be parked at full speed."""
     verdict = judge(Count(1, 1, 0, 1, 0, tries, 1), success=0.8, heals=True)
-    assert verdict == Rest("3 waves of one letter failed in a row")
+    assert verdict == Rest("3 waves of one message failed in a row")
 
 
-def test_a_wave_that_nobody_said_a_word_of_is_repeated() -> None:
+def test_a_wave_that_says_nothing_is_repeated() -> None:
     assert judge(Count(10, 10, 0, 0, 10), success=0.8) == Again()
 
 
 @pytest.mark.parametrize(
     ("touched", "failed", "verdict"),
     [
-        (AT_LEAST - 1, AT_LEAST - 1, Wait()),
-        (AT_LEAST, 4, Wait()),
-        (AT_LEAST, 5, Stop("5 of its last 20 letters failed; 80 % of them have to go well")),
-        (LAST, 20, Wait()),
-        (LAST, 21, Stop("21 of its last 100 letters failed; 80 % of them have to go well")),
+        (AT_LEAST - 1, AT_LEAST - 1, Wait()), (AT_LEAST, 4, Wait()),
+        (AT_LEAST, 5, Stop("5 of its last 20 messages failed; 80 % of them must succeed")), (LAST, 20, Wait()),
+        (LAST, 21, Stop("21 of its last 100 messages failed; 80 % of them must succeed")),
     ],
-)
-def test_in_the_last_wave_a_run_stops_when_too_many_of_its_last_letters_failed(
+)  # fmt: skip
+def test_the_last_wave_stops_when_too_many_of_its_newest_letters_failed(
     touched: int, failed: int, verdict: object
 ) -> None:
     assert judge(Count(None, touched, 0, failed, 0), success=0.8) == verdict
 
 
 @given(counts(), SHARES)
-def test_nothing_follows_from_a_wave_that_goes_on_and_can_still_succeed(count: Count, success: float) -> None:
+def test_a_wave_that_can_still_succeed_is_waited_for(count: Count, success: float) -> None:
     assert count.size is not None
     at_best = count.size - count.silent
     if (count.touched < count.size or count.open) and count.failed <= round(at_best * (1 - success), 6):
@@ -101,9 +99,7 @@ def test_nothing_follows_from_a_wave_that_goes_on_and_can_still_succeed(count: C
 
 
 @given(counts(), SHARES)
-def test_a_larger_wave_is_released_only_by_one_that_is_over_with_the_share_reached(
-    count: Count, success: float
-) -> None:
+def test_only_a_finished_wave_with_the_required_share_is_followed_by_a_larger_one(count: Count, success: float) -> None:
     if isinstance(judge(count, success=success), Next):
         said = count.touched - count.silent
         assert (count.touched, count.open) == (count.size, 0)
@@ -111,7 +107,7 @@ def test_a_larger_wave_is_released_only_by_one_that_is_over_with_the_share_reach
 
 
 @given(counts(), SHARES)
-def test_a_wave_that_is_over_is_never_waited_for(count: Count, success: float) -> None:
+def test_a_finished_wave_is_never_waited_for(count: Count, success: float) -> None:
     assert count.size is not None
     over = replace(count, touched=count.size, open=0)
     assert judge(over, success=success) != Wait()

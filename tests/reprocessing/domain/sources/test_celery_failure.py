@@ -1,4 +1,4 @@
-"""The cause of a task's death is named where it can be, and called probable where it is."""
+"""Probable causes of a task's failure are named, and called probable."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def why(body: bytes, **said: bool) -> list[str]:
     return causes(read(body), SYSTEM, visibility=HALF_A_MINUTE, **said)
 
 
-def test_of_one_that_tells_nothing_the_likely_causes_are_named() -> None:
+def test_without_signs_the_likely_causes_are_named() -> None:
     assert why(envelopes.task()) == [GUESS]
     assert causes(read(envelopes.task()), {}) == [
         GUESS.replace("received 4 times", "received as often as its queue allows")
     ]
 
 
-def test_where_the_consumer_says_why_nothing_is_guessed() -> None:
+def test_nothing_is_guessed_if_the_consumer_reported_why() -> None:
     assert why(envelopes.task(), reported=True) == []
     assert why(envelopes.task(retries=1), reported=True) == ["It had failed and been retried once before it died."]
 
 
 @pytest.mark.parametrize(("retries", "is_spent"), [(2, False), (3, True), (7, True)])
-def test_retries_are_spent_as_far_as_one_can_tell(retries: int, is_spent: bool) -> None:
+def test_retries_are_probably_spent_after_three(retries: int, is_spent: bool) -> None:
     spent = (
         f"It had been retried {retries} times: probably its retries were spent (Celery allows 3 unless a task says "
         "otherwise), and it failed once more."
@@ -49,7 +49,7 @@ def test_retries_are_spent_as_far_as_one_can_tell(retries: int, is_spent: bool) 
 
 
 @pytest.mark.parametrize(("wait", "is_cause"), [(30, False), (31, True)])
-def test_a_moment_beyond_the_visibility_timeout_is_a_cause(wait: int, is_cause: bool) -> None:
+def test_an_eta_beyond_the_visibility_timeout_is_a_cause(wait: int, is_cause: bool) -> None:
     beyond = (
         "It was to run about 31 seconds after it was sent, and its queue shows it to others again after about 30 "
         "seconds: workers that waited for that moment used up its receives, so it probably died without having run."
@@ -59,7 +59,7 @@ def test_a_moment_beyond_the_visibility_timeout_is_a_cause(wait: int, is_cause: 
     assert causes(read(envelopes.task(eta=SENT + timedelta(seconds=wait))), SYSTEM) == [GUESS]
 
 
-def test_a_task_that_may_run_longer_than_it_is_hidden_was_probably_running() -> None:
+def test_a_time_limit_beyond_the_visibility_timeout_is_a_cause() -> None:
     assert why(envelopes.task(time_limit=30)) == [GUESS]
     running = (
         "It may run for about 31 seconds, and its queue shows it to others again after about 30 seconds: it was "
@@ -68,13 +68,9 @@ def test_a_task_that_may_run_longer_than_it_is_hidden_was_probably_running() -> 
     assert why(envelopes.task(time_limit=31)) == [running, OR_ELSE]
 
 
-def test_one_that_waits_for_a_chord_says_so() -> None:
+def test_chords_foreign_bodies_and_unreadable_ones_have_their_own_causes() -> None:
     waits = "It waits for the parts of a chord, and probably one of them has never ended."
     assert why(envelopes.task("celery.chord_unlock", retries=9))[0] == waits
-
-
-def test_what_is_no_task_was_rejected() -> None:
-    assert why(b"hello") == [
-        "Not a Celery task: it is no kombu message. Workers that receive it reject it, until it dies."
-    ]
+    foreign = "Not a Celery task: it is not a kombu message. Workers that receive it reject it, until it dies."
+    assert why(b"hello") == [foreign]
     assert causes(Unreadable("x"), {}) == ["Whether it is a Celery task cannot be said: x."]

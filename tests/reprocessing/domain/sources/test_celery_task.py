@@ -1,4 +1,4 @@
-"""What a body is as a task message: everything that Celery writes is read, and nothing of it is run."""
+"""Every task message that Celery writes is read, and no part of it is executed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def changed(body: bytes, change: Callable[[Document], object]) -> bytes:
 @pytest.mark.parametrize("plain", [True, False])
 @pytest.mark.parametrize("compression", [None, "gzip", "bzip2", "lzma"])
 @pytest.mark.parametrize("protocol", [1, 2])
-def test_what_celery_writes_is_read(protocol: int, compression: str | None, plain: bool) -> None:
+def test_messages_of_both_protocols_are_read(protocol: int, compression: str | None, plain: bool) -> None:
     body = envelopes.task(
         "shop.charge", 1, "two", kwargs={"three": 3.5}, protocol=protocol, compression=compression, plain=plain,
         task_id="t-1", retries=2, eta=NOW, expires=NOW + timedelta(days=9_000), time_limit=7,
@@ -69,21 +69,21 @@ def test_what_celery_writes_is_read(protocol: int, compression: str | None, plai
     assert found.called_with == '[1, "two"] {"three": "3.5"}'
     assert (moment(found.eta), moment(found.expires)) == (NOW, NOW + timedelta(days=9_000))
     assert (found.routing_key, found.opaque, found.harm, found.time_limit) == ("shop", "", "", 7)
-    assert (found.of_many, found.has_callbacks, found.group) == (False, False, "")
+    assert (found.of_many, found.group) == (False, "")
     assert objection(found, now=NOW) is None
 
 
 @pytest.mark.parametrize(
     ("content_type", "why"),
     [
-        ("application/x-python-serialize", "its payload is pickled, which nobody here opens"),
+        ("application/x-python-serialize", "its payload is pickled, and is not opened"),
         ("application/x-yaml", "its payload is YAML, which is not read here"),
         ("application/x-msgpack", "its payload is msgpack, which is not read here"),
         ("application/data", "its payload is signed, or raw bytes, which are not read here"),
         ("application/x-other", "its payload is of a content type that is not known here"),
     ],
 )
-def test_a_payload_that_is_not_json_stays_closed_and_the_headers_tell_the_task(content_type: str, why: str) -> None:
+def test_a_payload_that_is_not_json_is_not_shown_and_headers_are(content_type: str, why: str) -> None:
     def written(protocol: int) -> bytes:
         body = envelopes.task("shop.charge", 1, serializer="pickle", task_id="t-1", protocol=protocol)
         return changed(body, lambda one: one.update({"content-type": content_type}))
@@ -122,7 +122,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("compression", BOMBS)
-def test_a_bomb_is_unpacked_no_further_than_the_limit(compression: str) -> None:
+def test_a_decompression_bomb_is_unpacked_only_up_to_the_limit(compression: str) -> None:
     bomb = base64.b64encode(BOMBS[compression]).decode()
     body = changed(
         envelopes.task(), lambda one: (one.update(body=bomb), one["headers"].update(compression=compression))
@@ -136,19 +136,19 @@ def test_a_bomb_is_unpacked_no_further_than_the_limit(compression: str) -> None:
     assert most < 16 * LIMIT
 
 
-def test_what_groups_chords_and_chains_send_is_told_apart() -> None:
+def test_parts_of_groups_and_chords_are_told_from_chains() -> None:
     parts = [message(envelopes.written(one)) for one in sent("a", "b")]
     assert [(one.of_many, one.in_chord, bool(one.group)) for one in parts] == [(True, False, True)] * 2
     header = [message(envelopes.written(one)) for one in sent("a", "b", as_what=chord)]
     assert [(one.of_many, one.in_chord, bool(one.group)) for one in header] == [(True, True, True)] * 2
     first = message(envelopes.written(sent("a", "b", as_what=chain)[0]))
-    assert (first.of_many, first.has_callbacks) == (False, True)
+    assert not first.of_many
     wait = Park(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a group of tasks.")
     assert [objection(one, now=NOW) for one in [*parts, *header, first]] == [wait, wait, wait, wait, None]
 
 
 @pytest.mark.parametrize("name", ["celery.chord_unlock", "celery.chord", "celery.group"])
-def test_celerys_own_tasks_that_stand_for_others_wait_for_a_word(name: str) -> None:
+def test_celerys_tasks_that_stand_for_others_need_a_decision(name: str) -> None:
     found = objection(read(envelopes.task(name)), now=NOW)
     assert found == Park(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a chord, or stands for tasks.")
 
@@ -167,7 +167,7 @@ def test_celerys_own_tasks_that_stand_for_others_wait_for_a_word(name: str) -> N
         ("0001-01-01T00:00:00+14:00", "its expiry is no time that can be read."),
     ],
 )
-def test_what_has_expired_anywhere_is_not_to_go(protocol: int, expires: object, over: str | None) -> None:
+def test_a_task_that_may_have_expired_in_its_zone_is_not_sent(protocol: int, expires: object, over: str | None) -> None:
     def late(one: Document) -> None:
         if protocol == 2:
             one["headers"]["expires"] = text
@@ -180,28 +180,23 @@ def test_what_has_expired_anywhere_is_not_to_go(protocol: int, expires: object, 
     assert objection(found, now=NOW, strips_expires=True) is None
 
 
-def test_whether_a_closed_message_has_expired_is_not_guessed() -> None:
+def test_a_pickled_message_with_an_expiry_counts_as_expired() -> None:
     found = read(envelopes.task(serializer="pickle", protocol=1, expires=86_400))
     why = "it expires, and at which moment stands in its payload, which is not shown."
     assert objection(found, now=NOW) == Park(ParkedReason.EXPIRED, why)
 
 
 FOREIGN = {
-    "text": b"hello",
-    "nothing": b"",
-    "bytes": b"\xff\xfe",
-    "base64 of text": base64.b64encode(b"hello"),
-    "JSON": b'{"order": 7}',
-    "a list": b"[1]",
-    "null": b"null",
+    "text": b"hello", "nothing": b"", "bytes": b"\xff\xfe", "base64 of text": base64.b64encode(b"hello"),
+    "JSON": b'{"order": 7}', "a list": b"[1]", "null": b"null",
     "an SNS notification": b'{"Type": "Notification", "Message": "{}"}',
     "headers without an envelope": b'{"headers": {"task": "t", "id": "1"}, "body": ""}',
     "a kombu message of no task": envelopes.written({**envelopes.opened(envelopes.task()), "headers": {}}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_what_is_no_task_is_told_and_only_rejected_by_workers(name: str) -> None:
+def test_other_bodies_are_no_task_and_do_no_harm(name: str) -> None:
     found = read(FOREIGN[name])
     assert isinstance(found, NotATask)
     assert found.harm == ""
@@ -227,20 +222,20 @@ HARMFUL: dict[str, tuple[bytes, str]] = {
     "limits are a number": (broken(lambda one: one["headers"].update(timelimit=7)), PARTS),
     "two parts of three": (broken(lambda one: one.update(body="W10=")), PARTS),
     "a null payload": (broken(lambda one: one.update(body="bnVsbA==")), PARTS),
-    "no base64": (broken(lambda one: one.update(body="a")), "workers would throw it away: its payload is no base64"),
+    "no base64": (broken(lambda one: one.update(body="a")), "workers would discard it: its payload is no base64"),
     "no JSON": (
         broken(lambda one: one.update(body="aGVsbG8=")),
-        "workers would throw it away: it is not JSON: Expecting value at character 0",
+        "workers would discard it: it is not JSON: Expecting value at character 0",
     ),
     "damaged": (
         broken(lambda one: one["headers"].update(compression="application/x-gzip")),
-        "workers would throw it away: its compressed payload is damaged",
+        "workers would discard it: its compressed payload is damaged",
     ),
 }
 
 
 @pytest.mark.parametrize("name", HARMFUL)
-def test_what_would_end_a_worker_or_be_thrown_away_by_it_is_told(name: str) -> None:
+def test_messages_that_end_a_worker_or_that_it_discards_are_recognised(name: str) -> None:
     body, harm = HARMFUL[name]
     found = read(body)
     assert isinstance(found, NotATask | TaskMessage)
@@ -258,7 +253,7 @@ def test_what_would_end_a_worker_or_be_thrown_away_by_it_is_told(name: str) -> N
         (b'{"a": ' + b"[" * 100 + b"]" * 100 + b"}", "its JSON is nested more than 64 deep"),
     ],
 )
-def test_an_envelope_that_others_may_read_is_unreadable(body: bytes, why: str) -> None:
+def test_an_envelope_that_only_other_parsers_read_is_unreadable(body: bytes, why: str) -> None:
     assert read(body) == Unreadable(why)
     assert objection(read(body), now=NOW) == Park(ParkedReason.UNREADABLE_TASK, f"{why}.")
 
@@ -279,11 +274,11 @@ _ENVELOPES = st.builds(
     lambda values: envelopes.written({**envelopes.opened(GOOD), **values}),
     st.dictionaries(st.sampled_from(["body", "content-type", "headers", "properties"]), _JSON, max_size=2),
 )  # fmt: skip
-_TOLD = ("task", "id", "retries", "eta", "expires", "called_with", "opaque", "of_many", "has_callbacks", "harm")
+_TOLD = ("task", "id", "retries", "eta", "expires", "called_with", "opaque", "of_many", "harm")
 
 
 @given(st.binary() | st.binary().map(base64.b64encode) | _ENVELOPES | _JSON.map(lambda one: json.dumps(one).encode()))
-def test_nothing_makes_it_raise_and_whatever_may_go_is_a_message_to_kombu(body: bytes) -> None:
+def test_no_body_makes_reading_raise_and_harmless_ones_are_messages_to_kombu(body: bytes) -> None:
     found = read(body)
     if isinstance(found, TaskMessage):
         assert len([getattr(found, name) for name in _TOLD]) == len(_TOLD)
@@ -294,13 +289,13 @@ def test_nothing_makes_it_raise_and_whatever_may_go_is_a_message_to_kombu(body: 
 
 
 @pytest.mark.parametrize("name", [name for name, (_, harm) in HARMFUL.items() if harm == ENDS and "key" not in name])
-def test_kombu_still_ends_over_these(name: str) -> None:
-    with pytest.raises((AttributeError, TypeError)):  # else it bears them by now: they need not be kept from it
+def test_kombu_still_raises_for_these(name: str) -> None:
+    with pytest.raises((AttributeError, TypeError)):  # else they are harmless by now
         kombus(HARMFUL[name][0])
 
 
 def kombus(body: bytes) -> Message:
-    """What kombu's SQS transport makes of a message with this body; raises where its worker would end over it."""
+    """Return what kombu's SQS transport makes of a body; raises where its worker would end."""
     try:
         text = body.decode()
     except UnicodeDecodeError:

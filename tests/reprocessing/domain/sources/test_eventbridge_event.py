@@ -1,4 +1,4 @@
-"""An event is put again with its source, type, time, resources and detail, or there is a reason."""
+"""An event is read with all that is needed to put it again, or there is a reason."""
 
 from __future__ import annotations
 
@@ -19,17 +19,12 @@ NO_LIST = Unreadable("it is no event of EventBridge: its resources are no list o
 
 def test_an_event_is_read_with_its_detail_byte_for_byte() -> None:
     assert eventbridge_event.read(EVENT, attempt=3, trace_header="Root=1") == Event(
-        attempt=3,
-        source="shop.orders",
-        detail_type="order.paid",
-        detail=PAYLOAD,
-        resources=("arn:aws:s3:::a",),
-        time=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
-        trace_header="Root=1",
-    )
+        attempt=3, source="shop.orders", detail_type="order.paid", detail=PAYLOAD, resources=("arn:aws:s3:::a",),
+        time=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), trace_header="Root=1",
+    )  # fmt: skip
 
 
-def test_its_size_is_counted_as_aws_counts_it() -> None:
+def test_the_size_is_counted_as_by_aws() -> None:
     read = eventbridge_event.read(EVENT, attempt=1)
     assert isinstance(read, Event)
     assert read.size == 14 + len("shop.orders") + len("order.paid") + len(PAYLOAD) + len("arn:aws:s3:::a")
@@ -52,10 +47,10 @@ def test_its_size_is_counted_as_aws_counts_it() -> None:
         (b'"2026-01-02T03:04:05Z"', b'"1969-12-31T23:59:59Z"', NO_LIST),
     ],
 )
-def test_what_is_no_event_has_a_reason(old: bytes, new: bytes, why: Unreadable) -> None:
+def test_other_bodies_are_no_event_with_a_reason(old: bytes, new: bytes, why: Unreadable) -> None:
     assert eventbridge_event.read(EVENT.replace(old, new), attempt=1) == why
 
 
 @given(st.binary())
-def test_no_bytes_make_it_raise(body: bytes) -> None:
+def test_no_bytes_make_reading_raise(body: bytes) -> None:
     eventbridge_event.read(body, attempt=1)

@@ -1,4 +1,4 @@
-"""A notification goes to the one subscriber as SNS would deliver it, or is published again as it was."""
+"""A notification is delivered to its subscriber as by SNS, or published again unchanged."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ def read(body: bytes = NOTIFICATION) -> Notification:
     return found
 
 
-def test_an_endpoint_gets_sns_s_headers() -> None:
+def test_an_endpoint_gets_snss_headers() -> None:
     assert sns_notification.headers(read()) == (
-        ("x-amz-sns-message-type", "Notification"),
-        ("x-amz-sns-message-id", "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324"),
-        ("x-amz-sns-topic-arn", TOPIC),
-        ("x-amz-sns-subscription-arn", SUBSCRIPTION),
-    )
+        ("x-amz-sns-message-type", "Notification"), ("x-amz-sns-message-id", "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324"),
+        ("x-amz-sns-topic-arn", TOPIC), ("x-amz-sns-subscription-arn", SUBSCRIPTION),
+    )  # fmt: skip
 
 
-def test_a_function_gets_the_event_that_sns_makes_of_it_values_byte_for_byte() -> None:
+def test_a_function_gets_snss_event_with_the_notifications_bytes() -> None:
     made = sns_notification.event(read())
     assert isinstance(made, bytes)
     ours = json.loads(NOTIFICATION)
@@ -42,7 +40,7 @@ def test_a_function_gets_the_event_that_sns_makes_of_it_values_byte_for_byte() -
         assert value in made
 
 
-def test_a_function_is_told_that_there_is_no_subject_and_no_attribute() -> None:
+def test_a_missing_subject_is_null_and_missing_attributes_are_empty_for_a_function() -> None:
     bare = {name: value for name, value in read().fields.items() if name not in {"Subject", "MessageAttributes"}}
     body = b"{" + b",".join(json.dumps(name).encode() + b":" + value for name, value in bare.items()) + b"}"
     made = sns_notification.event(read(body))
@@ -51,33 +49,28 @@ def test_a_function_is_told_that_there_is_no_subject_and_no_attribute() -> None:
     assert (sns["Subject"], sns["MessageAttributes"]) == (None, {})
 
 
-def test_a_function_is_not_given_a_notification_that_names_no_subscription() -> None:
+def test_a_notification_without_a_subscription_has_no_event() -> None:
     found = sns_notification.event(read(NOTIFICATION.replace(b"SubscriptionArn=", b"x=")))
     assert found == Unreadable("it does not name its subscription, which a function is told")
 
 
-def test_it_is_published_again_with_its_subject_and_its_attributes_of_every_type() -> None:
+def test_a_notification_is_published_again_with_subject_and_attributes_of_every_type() -> None:
+    attributes = {
+        "kind": Attribute("String", "order"), "sum": Attribute("Number", "12.50"),
+        "tags": Attribute("String.Array", '["a"]'), "raw": Attribute("Binary", b"\x02\x03\x04"),
+    }  # fmt: skip
     assert sns_notification.publication(read(), attempt=7, group_id="g", deduplication_id="d") == Publication(
-        attempt=7,
-        message='Hello world! "café"'.encode(),
-        attributes={
-            "kind": Attribute("String", "order"),
-            "sum": Attribute("Number", "12.50"),
-            "tags": Attribute("String.Array", '["a"]'),
-            "raw": Attribute("Binary", b"\x02\x03\x04"),
-        },
-        subject="My First Message",
-        group_id="g",
-        deduplication_id="d",
-    )
+        attempt=7, message='Hello world! "café"'.encode(), attributes=attributes, subject="My First Message",
+        group_id="g", deduplication_id="d",
+    )  # fmt: skip
 
 
-def test_attributes_that_cannot_be_read_are_not_published() -> None:
+def test_a_notification_with_invalid_attributes_is_not_published() -> None:
     found = sns_notification.publication(read(NOTIFICATION.replace(b"AgME", b"?")), attempt=1)
     assert found == Unreadable("its message or its attributes cannot be read")
 
 
-def test_a_body_tells_no_more_than_that_it_is_none() -> None:
+def test_a_refused_body_is_not_quoted() -> None:
     assert sns_notification.read(b'{"secret":1}') == Unreadable("it is no notification of SNS")
     assert spans(NOTIFICATION) == read().fields
     assert "world" not in repr(read())

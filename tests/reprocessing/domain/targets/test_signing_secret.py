@@ -1,4 +1,4 @@
-"""A secret signs with the bytes that it stands for, and is refused without being shown."""
+"""A secret is decoded, or refused without being shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from reprocessing.domain.targets.signing_secret import key, problem
 
 
-def test_a_secret_is_its_own_text_or_what_is_encoded_in_it() -> None:
+def test_a_secret_is_its_text_or_decoded_from_base64() -> None:
     assert key("plain text") == b"plain text"
     assert key("whsec_" + base64.b64encode(b"\x00\xff").decode()) == b"\x00\xff"
     assert key("whsec_!") is None
@@ -30,7 +30,7 @@ def test_a_secret_has_at_least_24_bytes(name: str, secret: str, said: str | None
 
 
 @pytest.mark.parametrize("name", ["", "a b", "n" * 65, "whsec_sss"])
-def test_what_may_be_a_secret_in_the_place_of_a_name_is_not_shown(name: str) -> None:
+def test_a_secret_in_place_of_a_name_is_not_shown(name: str) -> None:
     said = problem(name, "s" * 24)
     assert said is not None
     assert said.startswith("the name of a secret takes 1 to 64")

@@ -1,4 +1,4 @@
-"""Letters are signed as Standard Webhooks says, so that any of its libraries can tell."""
+"""Signatures follow Standard Webhooks, so that its libraries can verify them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def signed(key: bytes, message_id: str, body: bytes) -> dict[str, str]:
     return dict(webhook_signature.headers(key, message_id=message_id, now=MOMENT, body=body))
 
 
-def test_it_is_the_signature_that_others_have_published() -> None:
+def test_the_published_example_has_its_published_signature() -> None:
     key = signing_secret.key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     assert key is not None
     assert signed(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", b'{"test": 2432232314}') == {
@@ -30,7 +30,7 @@ def test_it_is_the_signature_that_others_have_published() -> None:
 
 
 @given(st.binary(min_size=1), st.text("abc-0123", min_size=1), st.binary())
-def test_whoever_has_the_key_can_tell_and_nobody_else(key: bytes, message_id: str, body: bytes) -> None:
+def test_only_the_same_key_id_and_body_give_the_same_signature(key: bytes, message_id: str, body: bytes) -> None:
     made = signed(key, message_id, body)
     over = f"{made['webhook-id']}.{made['webhook-timestamp']}.".encode() + body
     expected = base64.b64encode(hmac.new(key, over, hashlib.sha256).digest()).decode()

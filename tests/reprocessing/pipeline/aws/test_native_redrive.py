@@ -159,7 +159,7 @@ def test_a_refusal_of_aws_leaves_the_dlq_ours(bench: Workbench) -> None:
 
 
 def lost(*_: object, **__: object) -> Unknown:
-    return Unknown("no answer was had")
+    return Unknown("there was no answer")
 
 
 def test_a_lost_answer_leaves_the_dlq_aws_s_until_its_list_tells(

@@ -180,9 +180,9 @@ def test_a_letter_without_the_key_of_its_place_gets_both_by_an_edit() -> None:
     [
         (BODY.encode(), "Nothing is changed."),
         (b'{"total": ', "The body was JSON and no longer is: Expecting value, line 1, column 11."),
-        (b"", "The body is empty; SQS takes no such message."),
-        (b'{"a":"\x01"}', "The body holds a character that SQS does not carry (U+0001, the 7.)."),
-        (b'"' + b"x" * 2**20 + b'"', "With its attributes it has 1,048,593 bytes; its target takes 1,048,576."),
+        (b"", "The body is empty; SQS does not accept empty messages."),
+        (b'{"a":"\x01"}', "The body has a character that SQS does not accept (U+0001, the 7.)."),
+        (b'"' + b"x" * 2**20 + b'"', "With its attributes it has 1,048,593 bytes; its target accepts 1,048,576."),
     ],
 )
 def test_a_body_that_no_queue_would_take_is_refused_in_a_sentence(body: bytes, told: str) -> None:
@@ -192,18 +192,22 @@ def test_a_body_that_no_queue_would_take_is_refused_in_a_sentence(body: bytes, t
 @pytest.mark.parametrize(
     ("name", "attribute", "told"),
     [
-        ("a b", ("String", "x"), "The name of an attribute has letters, digits, _ . and - alone, 256 at most, "),
+        ("a b", ("String", "x"), "An attribute's name has 1 to 256 letters, digits, _ . and -, "),
         (
             "a",
             ("Text", "x"),
-            "The type of a is none: String, Number or Binary, and perhaps a label behind a ",
+            "The type of a is not valid: String, Number or Binary, with an optional label after a full stop.",
         ),
-        ("a", ("String", ""), "a is empty; SQS takes no attribute without a value. Remove it, or say something."),
-        ("a", ("Number", "7 and more"), "a is a Number, and what it says is none of 38 digits at most."),
-        ("a", ("Number", "1" * 39), "a is a Number, and what it says is none of 38 digits at most."),
-        ("RedriveId", ("String", "x"), "RedriveId stays as it is: a mark of this service, or of an earlier redrive."),
-        ("traceparent", ("String", "x"), "traceparent stays as it is: it ties the letter to its trace."),
-        ("ERROR_CODE", ("String", "x"), "ERROR_CODE stays as it is: what AWS says of its death."),
+        ("a", ("String", ""), "a is empty; SQS does not accept empty values. Remove it, or enter a value."),
+        ("a", ("Number", "7 and more"), "a is a Number, and its value is not a number of at most 38 digits."),
+        ("a", ("Number", "1" * 39), "a is a Number, and its value is not a number of at most 38 digits."),
+        (
+            "RedriveId",
+            ("String", "x"),
+            "RedriveId stays as it is: it was added by this service, or by an earlier redrive.",
+        ),
+        ("traceparent", ("String", "x"), "traceparent stays as it is: it links the message to its trace."),
+        ("ERROR_CODE", ("String", "x"), "ERROR_CODE stays as it is: AWS added it when delivery failed."),
     ],
 )
 def test_an_attribute_that_cannot_be_sent_is_refused_in_a_sentence(
@@ -216,7 +220,7 @@ def test_an_attribute_that_cannot_be_sent_is_refused_in_a_sentence(
 def test_room_is_left_for_the_attributes_that_are_added_on_replay() -> None:
     attributes = {f"a{number}": Attribute("String", "x") for number in range(7)}
     assert edit.problems(STAND, Alteration(MENDED, attributes), NAMES) == [
-        "These are 7 attributes; SQS takes 10, and 4 of them are kept free for what is added on replay. Remove 1."
+        "There are 7 attributes; SQS accepts 10, and 4 are needed on redrive. Remove 1."
     ]
 
 
@@ -231,7 +235,7 @@ def test_an_edit_that_cannot_be_sent_or_has_no_author_changes_nothing() -> None:
 def test_an_edit_names_the_keys_that_it_changes() -> None:
     keys = edit.keys(DeadLetterQueue(ordering_key="attribute:note", message_type="body:total"))
     assert edit.touched(STAND, Alteration(MENDED, {"note": Attribute("String", "second")}), keys) == [
-        "This changes attribute:note, which says which letters are replayed in order.",
+        "This changes attribute:note, which says which messages are redriven in order.",
         "This changes body:total, which says which type rules take it for.",
     ]
     assert edit.touched(STAND, Alteration(BODY.encode(), FIRST), keys) == []
@@ -264,7 +268,7 @@ def test_a_letter_without_a_key_goes_alone_and_no_edit_gives_it_one() -> None:
 def test_a_letter_that_was_parked_without_a_place_is_told_which_one_the_edit_gives_it() -> None:
     bench = waiting(BODY, fields={"ordering_key": "attribute:customer"})
     assert _order(bench, note="first") == (
-        "It has no place, and this edit gives it none: attribute:customer names nothing that could be a key. "
+        "It has no place, and this edit gives it none: attribute:customer finds no key. "
         "Replayed, it goes alone, in no order."
     )
     assert _order(bench, customer="c-7") == (

@@ -211,8 +211,8 @@ def test_its_page_says_until_when_it_may_come_back(clock: Clock, end: End) -> No
     deadline = Attempt.objects.get().deadline
     assert deadline is not None
     assert delivery_status.of(bench.letter(payload__body=b"1")).sentence == (
-        "It is not known: perhaps it went out, and no answer was heard, and it may come back until "
-        f"{deadline:%Y-%m-%d %H:%M:%S} UTC. It is parked: a person decides."
+        "It is not known: it may have been sent, and there was no answer, and it may come back until "
+        f"{deadline:%Y-%m-%d %H:%M:%S} UTC. It is parked for review."
     )
 
 

@@ -308,7 +308,7 @@ def test_a_rule_that_cannot_be_read_any_more_lets_nothing_through() -> None:
     Rule.objects.update(conditions=["body:n resembles 1"])
     ask_all(bench, "x")
     assert (bench.lane().phase, bench.letter().route) == ("held", "erred")
-    assert bench.lane().why.startswith('rule odd could not be asked: "body:n resembles 1" is no condition')
+    assert bench.lane().why.startswith('rule odd could not be asked: "body:n resembles 1" is not a condition')
 
 
 def test_a_rule_that_errs_too_often_is_told_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:

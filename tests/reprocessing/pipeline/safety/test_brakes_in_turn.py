@@ -51,7 +51,7 @@ def test_letters_that_come_back_open_it_and_the_next_canary_goes_when_it_is_know
     assert _sent() == {0: 4}
     _fail(bench, bench.delivered())
     bench.replay()
-    assert (_sent(), Breaker.objects.get().why) == ({0: 4}, "4 letters in a row failed")
+    assert (_sent(), Breaker.objects.get().why) == ({0: 4}, "4 messages in a row failed")
     clock.advance(31)
     for _ in range(2):
         bench.replay()

@@ -74,7 +74,7 @@ def test_a_consumer_that_is_still_broken_is_sent_eleven_letters_at_most(monkeypa
     touched = DeadLetter.objects.filter(attempts__gt=0).count()
     assert trips[0] == 1
     assert (run.state, run.stopped_by, touched <= 11) == ("paused", "the service", True)
-    assert "letters touched in its wave of 10 failed; 80 % of a wave has to go well" in run.why
+    assert "messages sent in its wave of 10 failed; 80 % of a wave must succeed" in run.why
     assert bench.replay().taken == 0
     run_transitions.resume(run.pk, by="ann", reason="mended")
     Breaker.objects.update(state="closed", retry_at=None, failing_since=None, epoch=F("epoch") + 1)

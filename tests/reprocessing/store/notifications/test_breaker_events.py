@@ -38,7 +38,7 @@ def test_many_failures_open_one_incident(letters: int) -> None:
     assert is_open("breaker_open") == {
         subject(bench): {
             "target": f"{bench.dlq.name}-origin", "breaker_id": bench.breaker.pk, "dlq": bench.dlq.name,
-            "why": f"{min(letters, 100)} letters in a row failed", "seconds": 30.0,
+            "why": f"{min(letters, 100)} messages in a row failed", "seconds": 30.0,
         }
     }  # fmt: skip
     assert Incident.objects.get().dlq == bench.dlq

@@ -53,7 +53,7 @@ def test_what_changes_nothing_leaves_the_version() -> None:
 
 
 def test_a_change_that_fails_leaves_nothing() -> None:
-    with pytest.raises(RuleIsUnclear, match="is no condition"):
+    with pytest.raises(RuleIsUnclear, match="is not a condition"):
         _put(conditions=["body:kind resembles bad"])
     assert (rules.version(), Rule.objects.count(), Review.objects.count()) == (0, 0, 0)
 

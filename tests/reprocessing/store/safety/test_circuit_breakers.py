@@ -86,12 +86,12 @@ def test_a_row_of_failures_opens_it() -> None:
     assert (bench.look(), bench.stands()) == ([], ("closed", 0))
     bench.send("x")
     before = now()
-    assert bench.look() == [("closed", "open", "3 letters in a row failed")]
+    assert bench.look() == [("closed", "open", "3 messages in a row failed")]
     row = bench.breaker
     assert (row.state, row.epoch, row.rest, row.successes, row.canary_until) == ("open", 1, 7, 0, None)
     assert row.retry_at is not None
     assert before <= row.since == row.retry_at - timedelta(seconds=7) <= now()
-    assert row.why == "3 letters in a row failed"
+    assert row.why == "3 messages in a row failed"
 
 
 def test_looking_again_changes_nothing() -> None:
@@ -105,7 +105,7 @@ def test_looking_again_changes_nothing() -> None:
 def test_letters_that_came_back_count_whatever_was_said_of_them_before() -> None:
     bench = Bench()
     bench.send("rrrrr")
-    assert bench.look() == [("closed", "open", "5 letters in a row failed")]
+    assert bench.look() == [("closed", "open", "5 messages in a row failed")]
 
 
 @pytest.mark.parametrize(("between", "opens"), [("o", False), ("v", False), ("-", True), ("---", True)])
@@ -125,7 +125,7 @@ def test_a_letter_that_fails_again_says_nothing_more_until_the_next_epoch() -> N
     bench.send("xxxx", letters=letters)
     assert bench.look() == []
     bench.send("x")
-    assert bench.look() == [("closed", "open", "5 letters in a row failed")]
+    assert bench.look() == [("closed", "open", "5 messages in a row failed")]
 
 
 def test_retries_that_fail_neither_break_a_row_nor_lie_between_two_others() -> None:
@@ -135,7 +135,7 @@ def test_retries_that_fail_neither_break_a_row_nor_lie_between_two_others() -> N
     bench.send("xr" * 60, letters=letters * 60)
     assert bench.look() == []
     bench.send("x")
-    assert bench.look() == [("closed", "open", "3 letters in a row failed")]
+    assert bench.look() == [("closed", "open", "3 messages in a row failed")]
 
 
 def test_a_window_does_not_reach_on_to_a_retry_that_fails() -> None:
@@ -145,7 +145,7 @@ def test_a_window_does_not_reach_on_to_a_retry_that_fails() -> None:
     bench.send("x", letters=letters)
     bench.send("vxxvvx" + "v" * 100)
     bench.send("x", letters=letters)
-    assert bench.look() == [("closed", "open", "4 of 7 letters failed (57%)")]
+    assert bench.look() == [("closed", "open", "4 of 7 messages failed (57%)")]
 
 
 def test_what_said_nothing_the_first_time_says_it_the_next() -> None:
@@ -154,7 +154,7 @@ def test_what_said_nothing_the_first_time_says_it_the_next() -> None:
     for fates in ("-----", "vvvvv", "ooooo", "xxxxx"):
         assert bench.look() == []
         bench.send(fates, letters=letters)
-    assert bench.look() == [("closed", "open", "5 letters in a row failed")]
+    assert bench.look() == [("closed", "open", "5 messages in a row failed")]
 
 
 def test_a_failure_at_another_breaker_is_none_here() -> None:
@@ -163,7 +163,7 @@ def test_a_failure_at_another_breaker_is_none_here() -> None:
     bench.send("xxxxx", other.breaker, letters=letters)
     assert bench.look() == []
     bench.send("xxxxx", letters=letters)
-    assert bench.look() == [("closed", "open", "5 letters in a row failed")]
+    assert bench.look() == [("closed", "open", "5 messages in a row failed")]
 
 
 def test_a_letter_that_is_taken_after_it_failed_breaks_a_row() -> None:
@@ -190,7 +190,7 @@ def test_the_order_is_that_of_sending_not_of_settling() -> None:
     bench.send("v" * 40)
     assert bench.look() == []
     close(late, "x")
-    assert bench.look() == [("closed", "open", "5 letters in a row failed")]
+    assert bench.look() == [("closed", "open", "5 messages in a row failed")]
 
 
 def test_a_share_of_failures_opens_it_up_to_the_newest_failure() -> None:
@@ -199,7 +199,7 @@ def test_a_share_of_failures_opens_it_up_to_the_newest_failure() -> None:
     assert bench.look() == []
     bench = Bench()
     bench.send("vx" * 10 + "o" * 50)
-    assert bench.look() == [("closed", "open", "10 of 20 letters failed (50%)")]
+    assert bench.look() == [("closed", "open", "10 of 20 messages failed (50%)")]
 
 
 def test_a_few_failures_among_thousands_do_not_open_it() -> None:
@@ -226,7 +226,7 @@ def test_a_class_of_letters_has_a_breaker_of_its_own() -> None:
     own = Breaker.objects.create(target=bench.target, rate_class=vip)
     bench.send("xxxxx", own)
     name = f"{bench.target}, vip"
-    why = "5 letters in a row failed"
+    why = "5 messages in a row failed"
     assert circuit_breakers.look([own.pk, bench.breaker.pk]) == [Moved(own.pk, name, "closed", "open", why)]
     assert bench.stands() == ("closed", 0)
 
@@ -302,7 +302,7 @@ def test_enough_canaries_close_it_and_the_ramp_begins_anew() -> None:
     assert (row.state, row.epoch, row.successes, row.canary_until) == ("half_open", 1, 1, None)
     bench.half_open()
     bench.send("v")
-    assert bench.look() == [("half_open", "closed", "2 canaries went well")]
+    assert bench.look() == [("half_open", "closed", "2 canaries succeeded")]
     row = bench.breaker
     assert (row.epoch, row.successes, row.canary_until, row.ramp, row.ramp_ill) == (3, 0, None, 0.1, 0)
     assert row.ramp_why == "from its start: the breaker has closed"
@@ -372,8 +372,8 @@ def test_openings_are_warned_of_and_closings_are_told(caplog: pytest.LogCaptureF
         bench.send("v")
         bench.look()
     assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
-        ("WARNING", f"The breaker of {bench.target} opened: 5 letters in a row failed. Nothing goes there for 30 s."),
-        ("INFO", f"The breaker of {bench.target} closed: the canary went well. Its rate ramps up."),
+        ("WARNING", f"The breaker of {bench.target} opened: 5 messages in a row failed. Nothing goes there for 30 s."),
+        ("INFO", f"The breaker of {bench.target} closed: the canary succeeded. Its rate ramps up."),
     ]
 
 
@@ -404,13 +404,13 @@ def test_a_ramp_takes_a_step_when_it_is_due_and_something_was_settled(clock: Clo
     bench.send("vvv")
     assert climbed(bench) == (0.1, "")  # not due
     clock.advance(11)
-    assert climbed(bench) == (0.2, "the rate rises: 0 of 3 letters failed")
-    assert climbed(bench) == (0.2, "the rate rises: 0 of 3 letters failed")  # not due
+    assert climbed(bench) == (0.2, "the rate rises: 0 of 3 messages failed")
+    assert climbed(bench) == (0.2, "the rate rises: 0 of 3 messages failed")  # not due
     clock.advance(11)
     bench.send("oo")
-    assert climbed(bench) == (0.2, "the rate rises: 0 of 3 letters failed")  # nothing new
+    assert climbed(bench) == (0.2, "the rate rises: 0 of 3 messages failed")  # nothing new
     bench.send("vxx")
-    assert climbed(bench) == (0.1, "the rate falls: 2 of 8 letters failed, 0% before")
+    assert climbed(bench) == (0.1, "the rate falls: 2 of 8 messages failed, 0% before")
     assert bench.breaker.ramp_ill == 2 / 8
 
 
@@ -424,7 +424,7 @@ def test_a_retry_that_fails_settles_nothing_for_a_ramp(clock: Clock) -> None:
         bench.send("x", letters=letters)
         assert rate_ramps.climb([bench.breaker.pk]) == settled
         clock.advance(11)
-    assert bench.breaker.ramp_why == "as before: 1 of 2 letters failed"
+    assert bench.breaker.ramp_why == "as before: 1 of 2 messages failed"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -531,7 +531,7 @@ def test_a_canary_counts_also_when_its_slot_was_kept_for_longer_meanwhile(meanwh
     bench.half_open()
     bench.send("v")
     meanwhile(lambda: bench.set(canary_until=now() + timedelta(hours=1)))
-    assert bench.look() == [("half_open", "closed", "the canary went well")]
+    assert bench.look() == [("half_open", "closed", "the canary succeeded")]
 
 
 @pytest.mark.parametrize("fate", ["v", "x", "-"])

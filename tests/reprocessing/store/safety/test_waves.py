@@ -90,7 +90,7 @@ def test_three_letters_that_fail_one_after_another_pause_the_run_which_says_how_
     assert (stopped.run_id, stopped.name, stopped.why) == (run.pk, run.name, run.why)
     assert (run.stopped_by, run.why) == (
         "the service",
-        "It stopped itself: 3 waves of one letter failed in a row.",
+        "It stopped itself: 3 waves of one message failed in a row.",
     )
     review = Review.objects.get(run=run)
     assert (review.act, review.by, review.before, review.after) == (
@@ -106,7 +106,7 @@ def test_a_failed_wave_of_ten_stops_as_soon_as_it_cannot_succeed_any_more(stock:
     assert waves.look([stock.run.pk]) == []
     go(stock, ["unknown"], ill=True)
     (stopped,) = waves.look([stock.run.pk])
-    assert "3 of the 4 letters touched in its wave of 10 failed; 80 % of a wave has to go well" in stopped.why
+    assert "3 of the 4 messages sent in its wave of 10 failed; 80 % of a wave must succeed" in stopped.why
     assert history(stock) == [(1, 1, 0), (10, 4, 3)]
 
 
@@ -187,7 +187,7 @@ def test_in_the_last_wave_it_stops_when_too_many_of_the_last_hundred_failed(stoc
     assert waves.look([stock.run.pk]) == []
     go(stock, [None, "refused"])
     (stopped,) = waves.look([stock.run.pk])
-    assert "21 of its last 100 letters failed" in stopped.why
+    assert "21 of its last 100 messages failed" in stopped.why
     assert history(stock) == [(None, 102, 21)]
 
 
