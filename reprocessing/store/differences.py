@@ -1,4 +1,4 @@
-"""What a proposal would change."""
+"""What a proposed change would change."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value that is not yet what is proposed.
+    """A value that differs from the proposal.
 
-    `of` is the dlq's, the target's or the rule's name; `kind` says which, where several of one name may be told of.
+    `of` is the name of the DLQ, target or rule; `kind` says which of them, where names may be equal.
     """
 
     of: str
@@ -24,12 +24,12 @@ class Difference:
 
     @property
     def about(self) -> str:
-        """What it is a value of, for people."""
+        """Return what the value belongs to, for people."""
         return f"{self.kind} {self.of}".strip()
 
 
 def differing(of: str, now: Fields, wanted: Fields) -> list[Difference]:
-    """The values that are wanted otherwise than they are now; those that are not there yet, too."""
+    """Return the fields whose wanted value is another one than now, or missing now."""
     return [
         Difference(of, name, now.get(name), value)
         for name, value in wanted.items()

@@ -1,12 +1,11 @@
-"""How rules and rate classes are made, changed, enabled, disabled and removed, each with who and why.
+"""Add, change, enable, disable and remove rules and rate classes, each with an audit log entry.
 
-Whatever changes which rules hold raises the rulebook's version in the same transaction; the door that asked wakes what
-the rules of before stopped, once that is committed.
+A change of the rules in force raises the rulebook's version in the same transaction. After the commit, the caller wakes
+the letters that the former rules stopped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -22,12 +21,10 @@ from reprocessing.models.rule import Rule
 from reprocessing.models.safety import RateClass
 from reprocessing.models.target import Target
 from reprocessing.store import rows
-from reprocessing.store.differences import Difference
+from reprocessing.store.differences import Difference, Fields, differing
 from reprocessing.store.routing import rules
 
-Fields = Mapping[str, Any]
-
-#: What a rule says, by the names of its columns.
+#: The columns of a rule that people set.
 FIELDS = (
     "position", "enabled", "dlq", "conditions", "action", "delay", "target", "rate_class", "backoff_base",
     "backoff_cap", "backoff_jitter", "valid_from", "valid_until",
@@ -41,7 +38,7 @@ UPDATE redrive_letter SET rule_id = NULL
 
 @dataclass(frozen=True, slots=True)
 class Amended:
-    """What was done. `new`: there was none of this name; no differences: nothing was to be done."""
+    """What was done. `new`: the rule was created; without differences nothing was changed."""
 
     id: int
     new: bool
@@ -49,36 +46,37 @@ class Amended:
 
 
 def drafted(name: str, fields: Fields) -> Rule:
-    """The rule as it would be with these fields: of an existing one, the others stay. It is not saved.
+    """Return the rule as it would be with these fields; an existing rule keeps its others. It is not saved.
 
     Raises:
-        RuleIsUnclear: such a rule could not be asked.
+        RuleIsUnclear: such a rule could not be evaluated.
     """
-    found = Rule.objects.select_related("dlq", "target", "rate_class").filter(name=name).first()
-    row = Rule(name=name, position=100, enabled=False, conditions=[]) if found is None else found
-    for one, value in fields.items():
-        setattr(row, one, value)
+    row = _find(name) or Rule(name=name, position=100, enabled=False, conditions=[])
+    for column, value in fields.items():
+        setattr(row, column, value)
     check(row)
     return row
 
 
+def _find(name: str) -> Rule | None:
+    return Rule.objects.select_related("dlq", "target", "rate_class").filter(name=name).first()
+
+
 def differences(name: str, fields: Fields) -> list[Difference]:
-    """What these fields would change; of a rule that is not there, everything that they say."""
-    row = Rule.objects.select_related("dlq", "target", "rate_class").filter(name=name).first()
-    return [
-        Difference(name, one, None if row is None else plain(getattr(row, one)), plain(value))
-        for one, value in fields.items()
-        if row is None or plain(getattr(row, one)) != plain(value)
-    ]
+    """Return what these fields would change; all of them if the rule does not exist."""
+    return _differences(name, _find(name), fields)
+
+
+def _differences(name: str, row: Model | None, fields: Fields) -> list[Difference]:
+    now = {} if row is None else {column: plain(getattr(row, column)) for column in fields}
+    return differing(name, now, {column: plain(value) for column, value in fields.items()})
 
 
 def put(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
-    """Make the rule of this name, or change what the fields say otherwise.
-
-    A target that is not known yet is remembered with it.
+    """Create the rule, or change it; a new target is saved with it.
 
     Raises:
-        RuleIsUnclear: such a rule could not be asked.
+        RuleIsUnclear: such a rule could not be evaluated.
     """
     with transaction.atomic():
         rules.lock()
@@ -102,11 +100,11 @@ def put(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
 
 
 def switch(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
-    """Enable or disable a rule; whether it was not so already.
+    """Enable or disable a rule; return whether that changed it.
 
     Raises:
         Rule.DoesNotExist: it was removed.
-        RuleIsUnclear: it is to be enabled, and could not be asked.
+        RuleIsUnclear: it is to be enabled, and could not be evaluated.
     """
     with transaction.atomic():
         rules.lock()
@@ -122,18 +120,18 @@ def switch(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
 
 
 def remove(rule: int, *, by: str, reason: str) -> None:
-    """End a rule for good: from the commit on it decides nothing. `erase` takes its row away, after the waking."""
+    """End a rule for good: after the commit it decides nothing. Wake its letters, then `erase` its row."""
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.select_related("dlq", "target", "rate_class").get(pk=rule)
         Rule.objects.filter(pk=rule).update(enabled=False)
-        said = [Difference(row.name, one, plain(getattr(row, one)), None) for one in FIELDS]
-        _record(row, Act.CHANGED, [*said, Difference(row.name, "name", row.name, None)], by, reason)
+        before = [Difference(row.name, column, plain(getattr(row, column)), None) for column in FIELDS]
+        _record(row, Act.CHANGED, [*before, Difference(row.name, "name", row.name, None)], by, reason)
         rules.bump()
 
 
 def erase(rule: int) -> None:
-    """Forget the row of a rule that was removed, and which letters it decided; group by group."""
+    """Delete the row of a removed rule, and which letters it decided about, group by group."""
     while rows.execute(_FORGET, {"rule": rule}):
         pass
     rows.whole(partial(_erase, rule))
@@ -146,7 +144,7 @@ def _erase(rule: int) -> None:
 
 
 def put_class(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
-    """Make the rate class of this name, or change what the fields say otherwise. No letter is asked anew for that."""
+    """Create the rate class, or change it. No letter is asked again for that."""
     with transaction.atomic():
         rules.lock()
         changes = differences_of_class(name, fields)
@@ -162,17 +160,12 @@ def put_class(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
 
 
 def differences_of_class(name: str, fields: Fields) -> list[Difference]:
-    """What these fields would change of a rate class; of one that is not there, everything that they say."""
-    row = RateClass.objects.filter(name=name).first()
-    return [
-        Difference(name, one, None if row is None else getattr(row, one), value)
-        for one, value in fields.items()
-        if row is None or getattr(row, one) != value
-    ]
+    """Return what these fields would change in a rate class; all of them if it does not exist."""
+    return _differences(name, RateClass.objects.filter(name=name).first(), fields)
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - a value of any column, as a review holds it
-    """A column's value as JSON has it."""
+    """Return a column's value as JSON has it."""
     match value:
         case datetime():
             return value.isoformat()
@@ -187,7 +180,7 @@ def plain(value: object) -> Any:  # noqa: ANN401 - a value of any column, as a r
 
 
 def check(row: Rule) -> None:
-    """See whether a rule can be asked, and what it says be done.
+    """Check that a rule can be evaluated and applied.
 
     Raises:
         RuleIsUnclear: it cannot; the message says why, and what to write.
@@ -196,8 +189,8 @@ def check(row: Rule) -> None:
     watched = row.target and DeadLetterQueue.objects.filter(arn=row.target.arn).first()
     if watched:
         raise RuleIsUnclear(
-            f'Rule "{row.name}" is unclear: {row.target} is watched, as {watched.name}: what is sent there would be '
-            "captured as having failed. Name a queue that is not watched."
+            f'Rule "{row.name}" is unclear: {row.target} is watched, as {watched.name}: messages sent there would be '
+            "captured as failed. Name a queue that is not watched."
         )
     if row.valid_from and row.valid_until and row.valid_until <= row.valid_from:
         raise RuleIsUnclear(f'Rule "{row.name}" is unclear: it ends before it begins. Give it a later end.')
@@ -207,13 +200,13 @@ def check(row: Rule) -> None:
 
 
 def _known(target: Target) -> Target:
-    """The target, with a row."""
-    if target._state.adding:  # noqa: SLF001 - as above
-        known = Target.objects.filter(arn=target.arn).first()
-        if known is not None:
-            return known
+    """Return the target with a row, which is written now if it is new."""
+    if not target._state.adding:  # noqa: SLF001 - as above
+        return target
+    known = Target.objects.filter(arn=target.arn).first()
+    if known is None:
         target.save(force_insert=True)
-    return target
+    return known or target
 
 
 def _record(row: Rule, act: Act, changes: list[Difference], by: str, reason: str) -> None:
