@@ -215,9 +215,8 @@ def _not_empty(one: Expectation) -> str:
         again = one.quiet_from + timedelta(seconds=one.count_lag)
         return f"another look at {name}, at {again:%H:%M:%S} UTC or later: it was empty at the latest look"
     if one.now < one.again_from:
-        return (
-            f"{name} to have no message in flight, or {one.again_from:%H:%M:%S} UTC: the {one.which} message may be one"
-        )
+        until = f"{one.again_from:%H:%M:%S} UTC"
+        return f"{name} to have no message in flight, or {until}: the {one.which} message may be in flight"
     return f"{name} has not been empty again since {one.again_from:%H:%M:%S} UTC: failed messages may still be in it"
 
 

@@ -79,19 +79,19 @@ CASE WHEN n.stopped_at IS NOT NULL THEN 'stopped by ' || n.stopped_by || ': ' ||
      WHEN n.phase <> 'ready' THEN ''
      WHEN EXISTS (SELECT FROM redrive_halt)
      THEN (SELECT 'everything is stopped by ' || by || ': ' || reason FROM redrive_halt LIMIT 1)
-     WHEN d.stopped_at IS NOT NULL THEN 'the dlq is stopped by ' || d.stopped_by || ': ' || d.stop_reason
-     WHEN d.native_at IS NOT NULL THEN 'AWS moves the dlq''s messages by itself, as ' || d.native_by || ' asked'
-     WHEN d.mode = 'observe' THEN 'the dlq is in mode observe'
+     WHEN d.stopped_at IS NOT NULL THEN 'the DLQ is stopped by ' || d.stopped_by || ': ' || d.stop_reason
+     WHEN d.native_at IS NOT NULL THEN 'AWS moves the messages of the DLQ (native redrive by ' || d.native_by || ')'
+     WHEN d.mode = 'observe' THEN 'the DLQ is in mode observe'
      WHEN r.state <> 'running' THEN 'the run ' || r.name || ' is ' || r.state
      WHEN {WAITS_FOR_AWS}
-     THEN 'AWS does not say whether it moved messages of the dlq: ' || d.native_unknown
+     THEN 'AWS does not say whether it moved messages of the DLQ: ' || d.native_unknown
      WHEN r.id IN ({FULL}) AND n.id NOT IN ({UNTOLD}) AND r.id IN ({_NOT_TAKEN})
-     THEN 'a letter of the run''s wave was not taken by its target, and waits for its next try'
+     THEN 'the target did not accept a message of the run''s wave, which will be sent again'
      WHEN r.id IN ({FULL}) AND n.id NOT IN ({UNTOLD}) THEN 'the outcome of the run''s wave is not known yet'
-     WHEN b.target_id IN ({UNWELL}) THEN 'the target is not known to be well'
-     WHEN b.state = 'open' THEN 'the breaker is open'
+     WHEN b.target_id IN ({UNWELL}) THEN 'the target is not known to be healthy'
+     WHEN b.state = 'open' THEN 'the circuit breaker is open'
      WHEN b.state = 'half_open' AND b.canary_until > redrive_now()
-     THEN 'the breaker is half open, and a canary is out'
+     THEN 'the circuit breaker is half open, and its canary has no outcome yet'
      ELSE '' END
 """  # noqa: S608  # the inserted texts are constants
 
@@ -188,9 +188,9 @@ class Brake:
     def why_shut(self) -> str:
         """Return why nothing may go; empty if something may."""
         if self.unwell is not None:
-            return f"its target is not well: {self.unwell or 'nothing is known of it'}"
+            return f"its target is not healthy: {self.unwell or 'its health is unknown'}"
         if self.on_trial and self.rest > 0:
-            return "the breaker is open" if self.state == "open" else "the breaker is half open, and a canary is out"
+            return "the circuit breaker is open" if self.state == "open" else "the circuit breaker is half open, and its canary has no outcome yet"
         return ""
 
 

@@ -243,7 +243,7 @@ def _move(run: int) -> PausedRun | None:
                 _follow(run, SIZES[0])
             case Stop(why):
                 rows.execute(_SETTLE, {"run": run})
-                return pause_run(run, f"It stopped itself: {why}.")
+                return pause_run(run, f"Paused automatically: {why}.")
             case _:
                 assert_never(verdict)
     return None

@@ -239,7 +239,7 @@ BUGS: Final = (
         file=_BRAKES,
         old="(a.outcome IN ('not_sent', 'unknown', 'silent') AND",
         new="(a.outcome IN ('not_sent', 'unknown') AND",
-        caught_by=f"{_OF_WAVES}::test_a_letter_whose_consumer_said_nothing_says_nothing",
+        caught_by=f"{_OF_WAVES}::test_a_letter_without_an_outcome_is_silent_when_it",
     ),
     Bug(
         name="a-wave-does-not-hear-what-is-said-late",
@@ -247,9 +247,7 @@ BUGS: Final = (
         file=_BRAKES,
         old=" AND a.ill IS NULL AND a.returned_at IS NULL)",
         new=" AND a.returned_at IS NULL)",
-        caught_by=(
-            f"{_OF_WAVES}::test_a_letter_whose_consumer_said_too_late_that_it_worked_went_well_though_it_was_released"
-        ),
+        caught_by=(f"{_OF_WAVES}::test_the_outcome_of_its_letter_decides_what_follows_a_wave_of_one"),
     ),
     Bug(
         name="a-run-waits-for-what-was-released-for-later",
@@ -366,7 +364,7 @@ BUGS: Final = (
         file="reprocessing/store/ordering/lanes.py",
         old="UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)\n",
         new="UPDATE redrive_lane n SET hinted_until = redrive_now() - make_interval(secs => %(lifetime)b::float8)\n",
-        caught_by="tests/reprocessing/store/replay/test_task_hints.py::test_nobody_is_told_twice_within_a_hint_s_lifetime",
+        caught_by="tests/reprocessing/store/replay/test_task_hints.py::test_a_lane_is_not_hinted_at_twice_within_the_lifetime",
     ),
     Bug(
         name="a-new-burst-counts-backwards",

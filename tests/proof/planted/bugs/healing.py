@@ -188,7 +188,7 @@ BUGS: Final = (
         old="\n   AND (({_FATE}) = 'failed' OR (w.size = 1 AND ({_FATE}) = 'poison'))\n",
         new="\n",
         caught_by="tests/reprocessing/store/safety/test_waves.py"
-        "::test_a_standing_run_s_wave_that_failed_opens_the_breakers_of_what_failed_and_begins_anew",
+        "::test_a_failed_wave_of_a_standing_run_opens_the_breakers_of_its_failures_and_begins_anew",
     ),
     Bug(
         name="poison-makes-a-target-rest",
@@ -215,7 +215,7 @@ BUGS: Final = (
         old="    return rest.failed > 0 and isinstance(",
         new="    return rest.failed > 0 or isinstance(",
         caught_by="tests/reprocessing/store/safety/test_waves.py"
-        "::test_poison_letters_of_a_standing_run_begin_its_waves_anew_and_open_no_breaker",
+        "::test_poison_letters_of_a_standing_run_open_no_breaker_unless_too_many_others_failed",
     ),
     Bug(
         name="poison-opens-breakers-of-other-classes",
@@ -224,7 +224,7 @@ BUGS: Final = (
         old="\n   AND (({_FATE}) = 'failed' OR (w.size = 1 AND ({_FATE}) = 'poison'))\n",
         new=" AND a.breaker_id IS NOT NULL AND {_FATE} IN ('failed', 'poison')\n",
         caught_by="tests/reprocessing/store/safety/test_waves.py"
-        "::test_a_failed_wave_opens_no_breaker_of_which_only_poison_failed",
+        "::test_a_failed_wave_opens_no_breaker_at_which_only_poison_failed",
     ),
     Bug(
         name="poison-gives-a-target-up",

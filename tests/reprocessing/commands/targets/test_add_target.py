@@ -268,7 +268,7 @@ def test_a_watched_dlq_is_no_target(make_queue: MakeQueue, add_row: AddRow) -> N
     row = add_row("orders")
     type(row).objects.update(arn=queue.arn)
     assert refused(queue.arn) == [
-        "This queue is watched, as orders: what is sent there would be captured as having failed."
+        "This queue is watched, as orders: messages sent there would be captured as failed."
     ]
 
 
