@@ -190,7 +190,8 @@ class Brake:
         if self.unwell is not None:
             return f"its target is not healthy: {self.unwell or 'its health is unknown'}"
         if self.on_trial and self.rest > 0:
-            return "the circuit breaker is open" if self.state == "open" else "the circuit breaker is half open, and its canary has no outcome yet"
+            canary = "the circuit breaker is half open, and its canary has no outcome yet"
+            return "the circuit breaker is open" if self.state == "open" else canary
         return ""
 
 

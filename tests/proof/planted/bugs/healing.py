@@ -232,8 +232,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/failing_targets.py",
         old="           a.ill IS TRUE OR a.returned_at IS NOT NULL AS failed,\n",
         new="           a.ill IS TRUE OR a.returned_at IS NOT NULL OR a.outcome = 'refused' AS failed,\n",
-        caught_by="tests/reprocessing/store/safety/test_failing_targets.py"
-        "::test_a_run_that_has_failed_nowhere_does_not_pause",
+        caught_by="tests/reprocessing/store/safety/test_failing_targets.py::test_a_run_without_failures_does_not_pause",
     ),
     Bug(
         name="a-spent-message-is-no-canary",

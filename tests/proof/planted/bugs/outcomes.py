@@ -34,7 +34,7 @@ BUGS: Final = (
         file=_SETTLEMENT,
         old="      FROM fate f WHERE l.id = f.letter_id AND l.state = ANY(%(from)b::text[])\n",
         new="      FROM fate f WHERE l.id = f.letter_id AND num_nulls(%(from)b::text[]) = 0\n",
-        caught_by="tests/reprocessing/store/replay/test_settlement.py::test_a_letter_that_has_moved_on_is_not_closed",
+        caught_by="tests/reprocessing/store/replay/test_settlement.py::test_a_letter_in_another_state_is_not_closed",
     ),
     Bug(
         name="a-failure-frees-nothing",
@@ -43,7 +43,7 @@ BUGS: Final = (
         old="              CASE l.state WHEN 'discarded' THEN 'discarded' WHEN 'parked' THEN 'free' END AS claim,\n",
         new="              NULL AS claim,\n",
         caught_by=(
-            "tests/reprocessing/store/replay/test_settlement.py::test_the_key_of_a_closed_letter_is_free_or_given_up_with_it"
+            "tests/reprocessing/store/replay/test_settlement.py::test_the_key_of_a_closed_letter_is_free_or_discarded"
         ),
     ),
     Bug(

@@ -252,7 +252,11 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
     ask: Ask, ask_json: AskJson, origin: Origin, size: int | None, said: str
 ) -> None:
     run = Run.objects.create(
-        name="monday", dlq=origin.dlq, state=RunState.PAUSED, stopped_by="the service", why="Paused automatically: rain."
+        name="monday",
+        dlq=origin.dlq,
+        state=RunState.PAUSED,
+        stopped_by="the service",
+        why="Paused automatically: rain.",
     )
     Wave.objects.create(run=run, no=1, size=1, settled_at=ago(seconds=9), touched=1, failed=0)
     wave = Wave.objects.create(run=run, no=2, size=size)

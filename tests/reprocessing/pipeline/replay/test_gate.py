@@ -85,7 +85,7 @@ def test_a_head_s_verdict(facts: dict[str, Any], room: int, verdict: Verdict) ->
         ({"state": "half_open", "rest": 9.0}, False, ANOTHER_CANARY),
         ({"state": "half_open", "rest": 0.0}, False, Go()),
         ({"state": "half_open", "rest": 0.0}, True, ANOTHER_CANARY),
-        ({"unwell": "it answers 500"}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "its target is not healthy: it answers 500")),
+        ({"unwell": "rain"}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "its target is not healthy: rain")),
         ({"unwell": ""}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "its target is not healthy: its health is unknown")),
         ({}, True, Go()),
     ],

@@ -1,4 +1,4 @@
-"""What SQS is about to drop is PostgreSQL's before it does, the most urgent first."""
+"""Copies that SQS is about to drop are given up before, the most urgent first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def aged(bench: Workbench, **minutes_left: float) -> None:
-    """Letters that are captured, each with so many minutes until its copy expires."""
+    """Capture letters, each with so many minutes until its copy expires."""
     for body in minutes_left:
         bench.bury(body)
     bench.ready()
@@ -51,7 +51,7 @@ def test_a_sweep_deletes_what_expires_and_the_letter_goes_on(clock: Clock) -> No
     assert {one["attributes"]["RedriveId"].partition(":")[2] for one in bench.arrivals()} == {"1"}
 
 
-def test_what_is_finished_or_held_by_nobody_is_not_rescued(clock: Clock) -> None:
+def test_copies_of_finished_letters_are_not_rescued(clock: Clock) -> None:
     bench = Workbench()
     aged(bench, done=30)
     bench.replay()
