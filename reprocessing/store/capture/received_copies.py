@@ -16,22 +16,17 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class NewLetter:
-    """A copy that is not known, ready to be written.
-
-    Attributes:
-        size: bytes as SQS counts them: body, names, types and values.
-        attempts: attempts that earlier tools recorded in the message.
-    """
+    """A copy that is not known, ready to be written."""
 
     message_id: str
     handle: str
     body: bytes
     attributes: bytes
-    size: int
+    size: int  #: bytes as SQS counts them: body, names, types and values
     system: dict[str, str]
     origin: int | None
     target: int | None
-    attempts: int
+    attempts: int  #: attempts that earlier tools recorded in the message
     body_hash: bytes
     died_at: datetime
     expires_at: datetime

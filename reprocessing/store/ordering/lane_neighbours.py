@@ -45,15 +45,7 @@ SELECT n.id AS lane_id, n.phase, n.due_at, n.due_at <= redrive_now() AS is_due, 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """A letter's lane, seen from the letter.
-
-    Attributes:
-        obstacle: why nobody may lease the lane, due or not; empty: nothing is in its way.
-        holds: a parked letter holds the lane.
-        head_id: the first unfinished letter; None: there is none.
-        before_id: the unfinished letter just before this one; `after_id` the one just behind.
-        behind: unfinished letters behind this one; `parked`: other parked ones; both `MOST` + 1 for more.
-    """
+    """A letter's lane, seen from the letter."""
 
     lane_id: int
     phase: str
@@ -64,18 +56,18 @@ class Neighbours:
     stopped_at: datetime | None
     stopped_by: str
     stop_reason: str
-    obstacle: str
-    holds: bool
-    head_id: int | None
+    obstacle: str  #: why nobody may lease the lane, due or not; empty: nothing is in its way
+    holds: bool  #: a parked letter holds the lane
+    head_id: int | None  #: the first unfinished letter; None: there is none
     head: str | None
     head_state: str | None
     head_route: str | None
     head_rule: str | None
-    before_id: int | None
+    before_id: int | None  #: the unfinished letter just before this one; `after_id` the one just behind
     before: str | None
     after_id: int | None
     after: str | None
-    behind: int
+    behind: int  #: unfinished letters behind this one; `parked`: other parked ones; both `MOST` + 1 for more
     parked: int
 
 

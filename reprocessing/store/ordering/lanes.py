@@ -24,23 +24,12 @@ class Leased:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A lane after `advance`, and what the gate needs to know about its head.
-
-    Attributes:
-        letter_id: the head; None: there is none.
-        claim_state: None: nobody has claimed the head's key.
-        claim_rests: seconds for which a copy of the finished letter that claimed the key may be in the target; None:
-            none.
-        rule_id: the rule that decided about the head, at `route_version`.
-        breaker_id: the breaker that counts the head's outcomes.
-        gone: AWS may have moved the message: a capture since has not seen it, or there was none; None: it did not.
-        tries: attempts since a person released the head, counted or not.
-    """
+    """A lane after `advance`, and what the gate needs to know about its head."""
 
     lane_id: int
     fence: int
     phase: str
-    letter_id: int | None
+    letter_id: int | None  #: the head; None: there is none
     dlq_id: int | None
     target_id: int | None
     attempts: int | None
@@ -51,16 +40,18 @@ class Standing:
     released: bool | None
     receives: int | None
     receive_ceiling: int | None
-    claim_state: str | None
+    claim_state: str | None  #: None: nobody has claimed the head's key
     claim_letter: int | None
     claim_same_body: bool | None
+    #: seconds for which a copy of the finished letter that claimed the key may be in the target; None: none
     claim_rests: float | None = None
+    #: AWS may have moved the message: a capture since has not seen it, or there was none; None: it did not
     gone: bool | None = None
-    breaker_id: int | None = None
+    breaker_id: int | None = None  #: the breaker that counts the head's outcomes
     rate_class_id: int | None = None
-    rule_id: int | None = None
+    rule_id: int | None = None  #: the rule that decided about the head, at `route_version`
     route_version: int | None = None
-    tries: int | None = None
+    tries: int | None = None  #: attempts since a person released the head, counted or not
 
 
 # A run's lanes are sent while it runs, its DLQ is neither stopped nor observed, and nothing is halted.

@@ -70,23 +70,15 @@ def lanes(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """Beat and the workers, as far as the tables show.
+    """Beat and the workers, as far as the tables show."""
 
-    Attributes:
-        ticked: seconds since beat sent its latest tick, by the clock of beat's machine, so it may be below 0; None:
-            never.
-        consumed: seconds since a worker took a tick; None: never.
-        lifetime: seconds for which hints wait, doubled while no worker takes them; None: there were none.
-        hinted: lanes that were hinted at and not taken; `worked_on`: leased lanes.
-        needed: running runs, and DLQs in mode automatic.
-    """
-
+    #: seconds since beat sent its latest tick, by the clock of beat's machine, so it may be below 0; None: never
     ticked: float | None
-    consumed: float | None
-    lifetime: float | None
-    hinted: int
+    consumed: float | None  #: seconds since a worker took a tick; None: never
+    lifetime: float | None  #: seconds for which hints wait, doubled while no worker takes them; None: there were none
+    hinted: int  #: lanes that were hinted at and not taken; `worked_on`: leased lanes
     worked_on: int
-    needed: int
+    needed: int  #: running runs, and DLQs in mode automatic
 
 
 _BEAT: Final[LiteralString] = f"""

@@ -132,22 +132,16 @@ SELECT EXISTS (SELECT FROM redrive_target t
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A reported attempt, and what its failure would lead to.
-
-    Attributes:
-        attempts: since a person released the letter.
-        spent: after a failure the letter has no attempt left, and nothing else is to be checked first.
-        backoff_base: of the letter's rule or rate class, if any; likewise the other two.
-    """
+    """A reported attempt, and what its failure would lead to."""
 
     attempt_id: int
     lane_id: int
     dlq_id: int
-    attempts: int
+    attempts: int  #: since a person released the letter
     run_id: int | None
     breaker_id: int | None
-    spent: bool
-    backoff_base: float | None
+    spent: bool  #: after a failure the letter has no attempt left, and nothing else is to be checked first
+    backoff_base: float | None  #: of the letter's rule or rate class, if any; likewise the other two
     backoff_cap: float | None
     backoff_jitter: str | None
 

@@ -20,25 +20,9 @@ _LONG: Final = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A target of a DLQ, and the evidence that its sent letters still lack.
+    """A target of a DLQ, and the evidence that its sent letters still lack."""
 
-    Attributes:
-        which: the letter that the other fields are about, "oldest" or "newest".
-        watched_next_at: when beat polls the watched DLQ next.
-        unsettled: letters that were sent and are not settled, from all DLQs, or of one run.
-        taken_at: when the target took that letter.
-        until: until when the letter may return.
-        gap: the least seconds between two looks at a target without visible messages.
-        count_lag: seconds by which SQS's counts may lag: the least time between two looks at an empty target.
-        counted_from: from when on the target's counts include that letter.
-        seen_at: when the target was first seen without visible messages after that.
-        again_from: when the next look is needed: a failed letter would be visible, or dead.
-        again_at: when the target was first seen without visible messages after that.
-        quiet_from: since when every look found the target empty; None: the latest did not.
-        needed_from: a clean capture of the watched DLQ that begins then or later, and runs dry, is the proof.
-    """
-
-    which: str
+    which: str  #: the letter that the other fields are about, "oldest" or "newest"
     dlq_id: int
     origin: str
     target_id: int
@@ -53,18 +37,19 @@ class Expectation:
     watched_by_id: int | None
     watched_by: str | None
     watched_mode: str | None
-    watched_next_at: datetime | None
+    watched_next_at: datetime | None  #: when beat polls the watched DLQ next
     drained_through: datetime | None
-    unsettled: int
-    taken_at: datetime | None
-    until: datetime | None
-    gap: float
-    count_lag: float
-    counted_from: datetime | None
-    seen_at: datetime | None
-    again_from: datetime | None
-    again_at: datetime | None
-    quiet_from: datetime | None
+    unsettled: int  #: letters that were sent and are not settled, from all DLQs, or of one run
+    taken_at: datetime | None  #: when the target took that letter
+    until: datetime | None  #: until when the letter may return
+    gap: float  #: the least seconds between two looks at a target without visible messages
+    count_lag: float  #: seconds by which SQS's counts may lag: the least time between two looks at an empty target
+    counted_from: datetime | None  #: from when on the target's counts include that letter
+    seen_at: datetime | None  #: when the target was first seen without visible messages after that
+    again_from: datetime | None  #: when the next look is needed: a failed letter would be visible, or dead
+    again_at: datetime | None  #: when the target was first seen without visible messages after that
+    quiet_from: datetime | None  #: since when every look found the target empty; None: the latest did not
+    #: a clean capture of the watched DLQ that begins then or later, and runs dry, is the proof
     needed_from: datetime | None
     now: datetime
 

@@ -135,15 +135,7 @@ SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fe
 
 @dataclass(frozen=True, slots=True)
 class Intended:
-    """A letter that may be sent now: its attempt is committed.
-
-    Attributes:
-        attempts: counted against the DLQ's limit; `tries`: all since a person released it, the spared ones too.
-        standing: beat feeds its run, and nobody watches.
-        wave_size: of the run's open wave; None: no limit.
-        lease_left: seconds of its lane's lease.
-        unsure: an earlier attempt ended unknown, so a copy may still be in its target.
-    """
+    """A letter that may be sent now: its attempt is committed."""
 
     attempt_id: int
     no: int
@@ -153,9 +145,9 @@ class Intended:
     fence: int
     target_id: int
     dlq_id: int
-    attempts: int
+    attempts: int  #: counted against the DLQ's limit; `tries`: all since a person released it, the spared ones too
     tries: int
-    standing: bool | None
+    standing: bool | None  #: beat feeds its run, and nobody watches
     not_sent: int
     epoch: int
     sequence: str
@@ -170,9 +162,9 @@ class Intended:
     run_id: int | None
     breaker_id: int
     wave_id: int | None
-    wave_size: int | None
-    lease_left: float
-    unsure: bool
+    wave_size: int | None  #: of the run's open wave; None: no limit
+    lease_left: float  #: seconds of its lane's lease
+    unsure: bool  #: an earlier attempt ended unknown, so a copy may still be in its target
     backoff_base: float | None
     backoff_cap: float | None
     backoff_jitter: str | None

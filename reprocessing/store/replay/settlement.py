@@ -16,35 +16,24 @@ PUT_OFF: Final = "its head is not to be sent, and ends when a copy of it can com
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """The outcome of an attempt, and what becomes of its letter.
-
-    Attributes:
-        outcome: None leaves the attempt open: the target took it, and the outcome is not known yet.
-        deadline: seconds from now until when it may return, or be in its target.
-        due: seconds from now until the letter may be tried again.
-        claim: the new state of the letter's claim: held, free, delivered.
-        counted: the attempt counts against the DLQ's limit.
-        known: the outcome is a known failure, so the next attempt belongs to a new epoch.
-        lets_pass: the lane's next letter need not wait for this one's outcome.
-        ill: a failure of the target (True), or a success (False); None: neither, or not known yet.
-        taken: the target has it.
-    """
+    """The outcome of an attempt, and what becomes of its letter."""
 
     attempt_id: int
     letter_id: int
+    #: None leaves the attempt open: the target took it, and the outcome is not known yet
     outcome: AttemptOutcome | None
     state: LetterState
-    claim: str
+    claim: str  #: the new state of the letter's claim: held, free, delivered
     sent_message_id: str | None = None
-    deadline: float | None = None
-    due: float | None = None
+    deadline: float | None = None  #: seconds from now until when it may return, or be in its target
+    due: float | None = None  #: seconds from now until the letter may be tried again
     detail: str | None = None
     reason: ParkedReason | None = None
-    counted: bool = True
-    known: bool = False
-    lets_pass: bool = False
-    ill: bool | None = None
-    taken: bool = False
+    counted: bool = True  #: the attempt counts against the DLQ's limit
+    known: bool = False  #: the outcome is a known failure, so the next attempt belongs to a new epoch
+    lets_pass: bool = False  #: the lane's next letter need not wait for this one's outcome
+    ill: bool | None = None  #: a failure of the target (True), or a success (False); None: neither, or not known yet
+    taken: bool = False  #: the target has it
 
 
 @dataclass(frozen=True, slots=True)

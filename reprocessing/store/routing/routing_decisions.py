@@ -23,33 +23,24 @@ BY_HAND: Final = 9_000_000_000_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A letter as rules see it.
-
-    Attributes:
-        origin: ARN of its source queue; empty if unknown.
-        home: the target of its source, where it goes if no rule matches.
-        objection: why it will be parked anyway; empty if it will not.
-        target_id: its target now; `claims`: it has an idempotency key.
-        released: a person released it; `size`: bytes of its body.
-        body: empty if it was not asked for, or is larger than rules read.
-    """
+    """A letter as rules see it."""
 
     letter_id: int
     lane_id: int | None
     dlq_id: int
     message_id: str
     state: str
-    origin: str
-    home: int | None
-    target_id: int | None
+    origin: str  #: ARN of its source queue; empty if unknown
+    home: int | None  #: the target of its source, where it goes if no rule matches
+    target_id: int | None  #: its target now; `claims`: it has an idempotency key
     claims: bool
     route: str
     rule_id: int | None
     route_version: int
-    objection: str
-    released: bool
+    objection: str  #: why it will be parked anyway; empty if it will not
+    released: bool  #: a person released it; `size`: bytes of its body
     size: int
-    body: bytes
+    body: bytes  #: empty if it was not asked for, or is larger than rules read
     attributes: bytes
     system: dict[str, Any]
 
@@ -60,22 +51,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The decision about a letter.
-
-    Attributes:
-        route: an action's name, "erred", or empty when no rule decided.
-        delay: seconds from now until it is due.
-        keeps_place: target and rate class stay as they are.
-    """
+    """The decision about a letter."""
 
     letter_id: int
     was: int
-    route: str = ""
+    route: str = ""  #: an action's name, "erred", or empty when no rule decided
     rule_id: int | None = None
     target_id: int | None = None
     rate_class_id: int | None = None
-    delay: float | None = None
-    keeps_place: bool = False
+    delay: float | None = None  #: seconds from now until it is due
+    keeps_place: bool = False  #: target and rate class stay as they are
 
 
 # Rules read what will be sent. A chunk's bytes are bounded, and bodies that rules do not read are not loaded.

@@ -145,24 +145,18 @@ def _next(now: datetime) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A rule in force, and its counts.
-
-    Attributes:
-        dlq: the name of its DLQ; None: all.
-        hits: letters that it decided about; `stopped`: those that it holds or delays now, or could not be asked about.
-        errs: letters that it could not be asked about since it was written, of those `asked`.
-        trouble: the newest error.
-    """
+    """A rule in force, and its counts."""
 
     name: str
     action: str
-    dlq: str | None
+    dlq: str | None  #: the name of its DLQ; None: all
+    #: letters that it decided about; `stopped`: those that it holds or delays now, or could not be asked about
     hits: int
     last_hit_at: datetime | None
     stopped: int
-    errs: int
+    errs: int  #: letters that it could not be asked about since it was written, of those `asked`
     asked: int | None
-    trouble: str
+    trouble: str  #: the newest error
 
     @property
     def errs_too_often(self) -> bool:

@@ -32,15 +32,7 @@ _BEARINGS = f"SELECT {COLUMNS} FROM redrive_breaker b {WHICH}"  # noqa: S608  # 
 
 @dataclass(frozen=True, slots=True)
 class Bearing:
-    """The state of a breaker; `name` is its target's, with its rate class.
-
-    Attributes:
-        retry_at: when an open one sends its next canary.
-        canary_until: until when a half-open one waits for its canary.
-        ramp: the share of the rate that is allowed while it is closed.
-        ramp_why: the reason for that; empty if there is no ramp.
-        rate: letters a second of the target, and `class_rate` of the class at all targets; None: no limit.
-    """
+    """The state of a breaker; `name` is its target's, with its rate class."""
 
     breaker_id: int
     target_id: int
@@ -51,11 +43,11 @@ class Bearing:
     why: str
     epoch: int
     cooldown: float
-    retry_at: datetime | None
-    canary_until: datetime | None
-    ramp: float
-    ramp_why: str
-    rate: float | None
+    retry_at: datetime | None  #: when an open one sends its next canary
+    canary_until: datetime | None  #: until when a half-open one waits for its canary
+    ramp: float  #: the share of the rate that is allowed while it is closed
+    ramp_why: str  #: the reason for that; empty if there is no ramp
+    rate: float | None  #: letters a second of the target, and `class_rate` of the class at all targets; None: no limit
     class_rate: float | None
 
     @property

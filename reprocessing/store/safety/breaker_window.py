@@ -60,24 +60,15 @@ SELECT a.breaker_id, coalesce(w.sends, '{{}}') AS sends, e.settled_at, e.newest 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The outcomes of a breaker's attempts.
-
-    Attributes:
-        sends: as `domain.safety.circuit_breaker` counts them.
-        settled_at: when the latest of the epoch, within `DEPTH`, was settled.
-        sent: the epoch has an attempt; the fields below are about its newest, the canary of a half-open breaker.
-        failed: as in `sends`.
-        closed: it can only change by a return.
-        awaited_until: until when it may return, if it was taken.
-    """
+    """The outcomes of a breaker's attempts."""
 
     breaker_id: int
-    sends: list[bool | None]
-    settled_at: datetime | None
-    sent: bool
-    failed: bool | None
-    closed: bool
-    awaited_until: datetime | None
+    sends: list[bool | None]  #: as `domain.safety.circuit_breaker` counts them
+    settled_at: datetime | None  #: when the latest of the epoch, within `DEPTH`, was settled
+    sent: bool  #: the epoch has an attempt; the fields below are about its newest, the canary of a half-open breaker
+    failed: bool | None  #: as in `sends`
+    closed: bool  #: it can only change by a return
+    awaited_until: datetime | None  #: until when it may return, if it was taken
 
 
 def windows(

@@ -19,18 +19,12 @@ _LONGEST_DETAIL: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a health check looks at.
-
-    Attributes:
-        subject: the URL, or the alarm's name; empty for depth and age.
-        ceiling: the most messages or seconds, of depth and age.
-        expected_status: of http; None stands for 200 to 299.
-    """
+    """What a health check looks at."""
 
     kind: CheckKind
-    subject: str = ""
-    ceiling: float | None = None
-    expected_status: int | None = None
+    subject: str = ""  #: the URL, or the alarm's name; empty for depth and age
+    ceiling: float | None = None  #: the most messages or seconds, of depth and age
+    expected_status: int | None = None  #: of http; None stands for 200 to 299
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,30 +154,21 @@ ON CONFLICT (target_id, rate_class_id) DO NOTHING
 
 @dataclass(frozen=True, slots=True)
 class Brake:
-    """What one breaker and its target allow now.
-
-    Attributes:
-        unwell: why the target is not healthy; None: it is.
-        unsettled: letters that the target took and whose outcome is open; 0 if the outcome is `accepted`.
-        ramp: the share of the rate that is allowed.
-        rest: seconds until a canary may be sent; 0 or less: now.
-        step_due: the ramp may take its next step.
-        rules: the rulebook's version.
-    """
+    """What one breaker and its target allow now."""
 
     breaker_id: int
     target_id: int
     rate_class_id: int | None
     state: str
     epoch: int
-    unwell: str | None
-    unsettled: int
-    ramp: float
-    rest: float
-    step_due: bool
+    unwell: str | None  #: why the target is not healthy; None: it is
+    unsettled: int  #: letters that the target took and whose outcome is open; 0 if the outcome is `accepted`
+    ramp: float  #: the share of the rate that is allowed
+    rest: float  #: seconds until a canary may be sent; 0 or less: now
+    step_due: bool  #: the ramp may take its next step
     class_rate: float | None
     class_burst: float | None
-    rules: int
+    rules: int  #: the rulebook's version
 
     @property
     def on_trial(self) -> bool:

@@ -62,10 +62,7 @@ def explained() -> Iterator[list[Explained]]:
 
 
 def _explain(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) -> Explained:
-    """The cheaper of two executions, each undone.
-
-    An index scan marks the dead entries that it meets, and is spared them the next time; a bitmap scan is not.
-    """
+    """Return the cheaper of two undone executions: an index scan marks dead entries, and skips them the next time."""
     plan = min((_plan(statement, parameters) for _ in range(2)), key=_buffers)
     values = parameters.values() if isinstance(parameters, Mapping) else parameters or ()
     lists = (len(value) for value in values if isinstance(value, list | tuple))

@@ -110,7 +110,7 @@ def _too_much(
 
 
 def _turn(bench: Workbench, number: int) -> list[Explained]:
-    """Run a turn, and return its statements: letters are captured, sent, returned, refused, presumed delivered, swept."""
+    """Run a turn of a DLQ, from capture to sweep, and return its statements."""
     with explained() as found:
         names = (f"{number}-{n}" for n in range(AT_A_TIME))
         published(bench.sqs, bench.dlq_url, (lettered(one, key=one, n=one) for one in names))
