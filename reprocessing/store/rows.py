@@ -22,12 +22,9 @@ AGAIN = 8
 
 
 def fetch(shape: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
-    """Return the statement's rows, each as a `shape` whose fields are named like the columns.
+    """Return the statement's rows, each as a `shape` whose fields are named like the columns. Errors are the ORM's.
 
     After a deadlock, the statement is run again if no transaction is open.
-
-    Raises:
-        django.db.Error: as the ORM would.
     """
     return _all(class_row(shape), statement, parameters)
 
@@ -38,13 +35,7 @@ def first(shape: type[Shape], statement: LiteralString, parameters: Mapping[str,
 
 
 def column(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
-    """Return the values of a statement with one column.
-
-    Raises:
-        TypeError: a value is not of this kind, so the statement is wrong.
-        ValueError: there is more than one column.
-        django.db.Error: as the ORM would.
-    """
+    """Return the values of a statement with one column; TypeError if a value is of another kind."""
     found = [value for (value,) in _all(tuple_row, statement, parameters)]
     for value in found:
         if type(value) is not kind:
@@ -53,13 +44,7 @@ def column(kind: type[Shape], statement: LiteralString, parameters: Mapping[str,
 
 
 def value(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> Shape:
-    """Return the only value of a statement with one row and one column.
-
-    Raises:
-        TypeError: the value is not of this kind.
-        ValueError: there is no row, or more than one row or column.
-        django.db.Error: as the ORM would.
-    """
+    """Return the only value of a statement with one row and one column; ValueError if there are more or none."""
     (only,) = column(kind, statement, parameters)
     return only
 
@@ -72,13 +57,7 @@ def arrays(shape: type[Any], items: Iterable[Any]) -> dict[str, list[Any]]:
 
 def execute(statement: LiteralString, parameters: Mapping[str, Any]) -> int:
     """Run the statement; return how many rows it changed or returned. Deadlocks and errors as in `fetch`."""
-
-    def run() -> int:
-        with connection.wrap_database_errors, psycopg.Cursor(_raw()) as cursor:
-            _execute(cursor, statement, parameters)
-            return cursor.rowcount
-
-    return _again(run)
+    return _run(tuple_row, statement, parameters, lambda cursor: cursor.rowcount)
 
 
 def whole(work: Callable[[], Done]) -> Done:
@@ -92,10 +71,17 @@ def whole(work: Callable[[], Done]) -> Done:
 
 
 def _all(shape: BaseRowFactory[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
-    def run() -> list[Shape]:
+    return _run(shape, statement, parameters, lambda cursor: cursor.fetchall())
+
+
+def _run(
+    shape: BaseRowFactory[Shape], statement: LiteralString, parameters: Mapping[str, Any],
+    answer: Callable[[psycopg.Cursor[Shape]], Done],
+) -> Done:  # fmt: skip
+    def run() -> Done:
         with connection.wrap_database_errors, psycopg.Cursor(_raw(), row_factory=shape) as cursor:
             _execute(cursor, statement, parameters)
-            return cursor.fetchall()
+            return answer(cursor)
 
     return _again(run)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final, LiteralString
 
 from reprocessing.models.system import UNSEEN
 from reprocessing.store import rows
@@ -65,20 +66,17 @@ UPDATE redrive_dlq
 RETURNING coalesce((SELECT max(l.id) FROM redrive_letter l WHERE l.dlq_id = %(dlq)b AND l.state = 'captured'), 0) AS n
 """
 
-_HELD = "SELECT count(*) AS n FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held'"
-
 # SQS may count a deleted message as in flight for `count_lag` seconds more. A copy that is visible again is not
 # counted, because that would hide another reader. A copy may be invisible for longer than known here (see `to_extend`).
 # A copy known only from a backup (`UNSEEN`) proves nothing until it was received again.
+_LAG: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
 _OUT_OF_SIGHT = f"""
 SELECT (SELECT count(*) FROM redrive_custody c
          WHERE dlq_id = %(dlq)b AND state = 'held' AND visible_until > redrive_now() AND NOT {UNSEEN})
-     + (SELECT count(*) FROM redrive_custody
-         WHERE dlq_id = %(dlq)b AND state = 'delete'
-           AND visible_until > redrive_now() - make_interval(secs => %(count_lag)b::float8))
-     + (SELECT count(*) FROM redrive_custody
-         WHERE dlq_id = %(dlq)b AND state = 'gone'
-           AND gone_at > redrive_now() - make_interval(secs => %(count_lag)b::float8)) AS n
+     + (SELECT count(*) FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'delete'
+                                               AND visible_until > redrive_now() - {_LAG})
+     + (SELECT count(*) FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'gone'
+                                               AND gone_at > redrive_now() - {_LAG}) AS n
 """  # noqa: S608  # the inserted text is a constant
 
 # A handle may be good for longer than known here: the answer to a visibility change may have been lost. A FIFO queue
@@ -138,12 +136,9 @@ UPDATE redrive_custody c SET state = 'delete'
 
 
 def lease(dlq: int, *, lease: float, dirty: float) -> Capturing | None:
-    """Lease the DLQ for a capture; None if it is being captured, in mode observe, or moved by AWS.
+    """Lease the DLQ for a capture, in seconds; None if it is being captured, in mode observe, or moved by AWS.
 
-    Args:
-        dlq: its id.
-        lease: seconds.
-        dirty: seconds in which nothing counts as drained if this capture dies, since its messages are invisible.
+    `dirty`: seconds in which nothing counts as drained if this capture dies, since its messages are invisible.
     """
     return rows.first(Capturing, _LEASE, {"dlq": dlq, "lease": lease, "dirty": dirty})
 
@@ -155,15 +150,9 @@ def renew(capturing: Capturing, *, lease: float, dirty: float) -> Renewed | None
 
 
 def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
-    """End the lease; return the id of the DLQ's newest captured letter (0: none).
+    """End the lease; return the id of the DLQ's newest captured letter (0: none), or None if another has taken the DLQ.
 
-    None if another capture has taken the DLQ: nothing of this one counts.
-
-    Args:
-        capturing: the lease.
-        clean: everything received is committed.
-        drained: and no message that the DLQ held at the beginning is missing.
-        trouble: why the DLQ could not be asked; empty if it could.
+    `clean`: everything received is committed. `drained`: and no message that the DLQ held at the beginning is missing.
     """
     values = {
         "dlq": capturing.dlq_id,
@@ -179,7 +168,8 @@ def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") 
 
 def held(dlq: int) -> int:
     """Return how many copies are held in this DLQ."""
-    return rows.value(int, _HELD, {"dlq": dlq})
+    statement = "SELECT count(*) AS n FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held'"
+    return rows.value(int, statement, {"dlq": dlq})
 
 
 def out_of_sight(dlq: int, *, count_lag: float) -> int:

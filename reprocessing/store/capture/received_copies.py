@@ -200,11 +200,8 @@ def in_doubt(hashes: Sequence[bytes]) -> set[bytes]:
 def admit(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
     """Write new letters, their payloads and their copies, in one statement; return the message ids that were new.
 
-    Args:
-        dlq: the DLQ they were received from.
-        letters: each message id once.
-        until: when the copies become visible. After that, nothing is written.
-        at_capture: the copies are to be deleted as soon as this is committed.
+    Each message id occurs once. `until`: when the copies become visible; after that, nothing is written.
+    `at_capture`: the copies are to be deleted as soon as this is committed.
     """
     values = {
         **rows.arrays(NewLetter, letters),

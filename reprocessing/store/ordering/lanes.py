@@ -281,12 +281,9 @@ def advance(
 ) -> list[Standing]:
     """Set each lane's phase and due time by its head. Run it in a later statement than the one that moved its letters.
 
-    Args:
-        lanes: their ids.
-        fences: the owner's; None if the caller is not the owner, and moves the lane only if it is not leased.
-        passed: sequences that the lanes have passed now.
-        keep: lanes whose head is due stay leased.
-        lease: seconds for which they do.
+    Fences are the owner's; None if the caller is not the owner, and moves the lane only if it is not leased.
+    `passed`: sequences that the lanes have passed now. `keep`: lanes whose head is due stay leased, for `lease`
+    seconds.
     """
     passing = [None] * len(lanes) if passed is None else list(passed)
     values = {"lanes": list(lanes), "fences": list(fences), "passed": passing, "keep": keep, "lease": lease}

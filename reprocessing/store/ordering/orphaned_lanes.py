@@ -10,7 +10,7 @@ from reprocessing.store.replay.settlement_effects import AFTERMATH, COPY_UNTIL, 
 
 # The outcome of these attempts is not known, and their letters are sent again under the same key and epoch. If a letter
 # has no attempt left and its target's DLQ is watched, the attempt holds the lane until it cannot return any more.
-_INHERIT_CLOSE = f"""
+_CLOSE = f"""
 UPDATE redrive_attempt a
    SET outcome = CASE WHEN NOT w.lasts THEN 'unknown' END, closed_at = CASE WHEN NOT w.lasts THEN redrive_now() END,
        holds_lane = w.lasts, detail = 'its worker was lost before the outcome was recorded',
@@ -23,7 +23,7 @@ UPDATE redrive_attempt a
 RETURNING a.breaker_id, a.run_id
 """  # noqa: S608  # the inserted text is a constant
 
-_INHERIT_WAIT = f"""
+_WAIT = f"""
 WITH found AS (
     SELECT l.id, l.sequence, l.lane_id, l.attempts - l.forgiven - l.spared >= d.max_attempts AS spent,
            (SELECT a.deadline FROM redrive_attempt a WHERE a.letter_id = l.id AND a.holds_lane) AS until
@@ -61,6 +61,6 @@ def close(owner: str, lanes: Sequence[int]) -> list[Left]:
     Call it in a transaction, with the lanes locked. Returns the attempts that were closed.
     """
     values = {"lanes": list(lanes), "owner": owner}
-    closed = rows.fetch(Left, _INHERIT_CLOSE, values)
-    rows.execute(_INHERIT_WAIT, values)
+    closed = rows.fetch(Left, _CLOSE, values)
+    rows.execute(_WAIT, values)
     return closed

@@ -56,13 +56,10 @@ SELECT a.name, 'held', count(*), NULL FROM redrive_lane n JOIN asked a ON a.id =
 
 
 def lanes(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) -> list[Stalled]:
-    """Return lanes that are stalled although nothing holds them.
+    """Return lanes, of these DLQs or of all, that are stalled although nothing holds them.
 
-    Args:
-        dlqs: of these DLQs; None: of all.
-        long: seconds for which a lane has been due while its breaker let nothing go.
-        lost: seconds since a lease ended.
-        most: overdue lanes that are counted for each run.
+    `long`: seconds for which a lane has been due while its breaker let nothing go. `lost`: seconds since a lease ended.
+    `most`: overdue lanes that are counted for each run.
     """
     values = {"dlqs": dlqs, "long": float(long), "lost": float(lost), "most": most}
     return rows.fetch(Stalled, _STALLED, values)

@@ -154,12 +154,7 @@ def named(attempts: Collection[int]) -> list[Named]:
 def believe(attempts: Sequence[int], dues: Sequence[float], spent: Sequence[bool]) -> list[Deletable]:
     """Apply all that was reported about these attempts; return copies that may be deleted. A repeat changes nothing.
 
-    The lanes are locked.
-
-    Args:
-        attempts: their ids.
-        dues: seconds until each letter may be tried again if it failed.
-        spent: whether the DLQ allows no further attempt.
+    The lanes are locked. `dues`: seconds until each letter may be tried again if it failed; `spent`: it may not be.
     """
     return rows.fetch(Deletable, _BELIEVE, {"attempts": list(attempts), "dues": list(dues), "spent": list(spent)})
 

@@ -36,11 +36,7 @@ def of(token: str) -> Reporter | None:
 
 
 def targets(names: Collection[str]) -> list[Target]:
-    """Return the targets with these ARNs, URLs or unique names.
-
-    Raises:
-        ReporterIsUnclear: there is none, or more than one; the message says for which name.
-    """
+    """Return the targets with these ARNs, URLs or unique names; ReporterIsUnclear if a name has none, or several."""
     known = list(Target.objects.order_by("arn"))
     return [_target(name, known) for name in dict.fromkeys(names)]
 
@@ -59,8 +55,7 @@ def _target(name: str, known: Collection[Target]) -> Target:
 def put(name: str, some: Collection[Target], *, anew: bool, by: str, reason: str) -> Added:
     """Add the reporter, or change it: its targets if any are named, its token if `anew`.
 
-    Raises:
-        ReporterIsUnclear: it has no target, or was revoked and gets no new token.
+    ReporterIsUnclear if it has no target, or was revoked and gets no new token.
     """
     with transaction.atomic():
         row = Reporter.objects.select_for_update().filter(name=name).first()
@@ -89,11 +84,7 @@ def check(row: Reporter | None, name: str, some: Collection[Target], *, anew: bo
 
 
 def revoke(name: str, *, by: str, reason: str) -> bool:
-    """Accept no more reports of this reporter, nor its reports on unknown messages; return whether it was active.
-
-    Raises:
-        ReporterIsUnclear: there is none of this name.
-    """
+    """Accept no more reports of this reporter, nor its reports on unknown messages; return whether it was active."""
     with transaction.atomic():
         row = find(name, locked=True)
         if row.revoked_at is not None:
@@ -106,11 +97,7 @@ def revoke(name: str, *, by: str, reason: str) -> bool:
 
 
 def find(name: str, *, locked: bool = False) -> Reporter:
-    """Return the reporter of this name.
-
-    Raises:
-        ReporterIsUnclear: there is none; the message names those there are.
-    """
+    """Return the reporter of this name; ReporterIsUnclear, which names those there are, if there is none."""
     every = Reporter.objects.select_for_update() if locked else Reporter.objects.all()
     if (found := every.filter(name=name).first()) is None:
         known = ", ".join(Reporter.objects.order_by("name").values_list("name", flat=True))

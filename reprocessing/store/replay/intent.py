@@ -184,16 +184,12 @@ def intend(  # noqa: PLR0913  # each by its name
     """Commit the intent to send these heads of these lanes; return those that may be sent.
 
     The others lost their lane, claim or run in between, are no longer heads, are held back, or the rules changed.
-
-    Args:
-        lanes: each with
-        fences: the fence it was leased under, and
-        letters: its head.
-        margin: seconds of lease that must be left.
-        hold: seconds for which the claim of a key is held.
-        canary: seconds after which a canary's slot is free if its outcome is not recorded; None: four times `hold`.
-        most: unsettled letters that a target may have whose letters can return.
-        book: the rulebook's version that was asked; under a newer one nothing is sent.
+    `margin`:
+    seconds of lease that must be left. `hold`: seconds for which a claim is held. `canary`: seconds after which the
+    slot of
+    a canary without an outcome is free; None: four times `hold`. `most`: unsettled letters of a target whose letters
+    can
+    return. `book`: the rulebook's version that was asked; under a newer one nothing is sent.
     """
     values = {
         "lanes": list(lanes),

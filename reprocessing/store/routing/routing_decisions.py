@@ -73,15 +73,16 @@ SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o
             THEN coalesce(v.body, p.body) ELSE ''::bytea END AS body
 """
 
-_LOAD = f"""
-{_COLUMNS}
-  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id) - least(size, %(limit)b::int) AS before
-          FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND state = 'waiting') l
+_JOINS: Final[LiteralString] = """
   JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_revision v ON v.id = l.revision_id
   LEFT JOIN redrive_origin o ON o.id = l.origin_id
  WHERE l.before < %(chunk)b::int
- ORDER BY l.id
-"""  # noqa: S608  # the inserted text is a constant
+"""
+_LOAD = f"""
+{_COLUMNS}
+  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id) - least(size, %(limit)b::int) AS before
+          FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND state = 'waiting') l {_JOINS} ORDER BY l.id
+"""  # noqa: S608  # the inserted texts are constants
 
 # From the newest letter back: ids rise with the time of capture.
 _CAPTURED = f"""
@@ -90,11 +91,7 @@ _CAPTURED = f"""
           FROM redrive_letter
          WHERE (%(below)b::bigint IS NULL OR id < %(below)b::bigint)
            AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
-         ORDER BY id DESC LIMIT 1000) l
-  JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_revision v ON v.id = l.revision_id
-  LEFT JOIN redrive_origin o ON o.id = l.origin_id
- WHERE l.captured_at >= %(since)b AND l.before < %(chunk)b::int
- ORDER BY l.id DESC
+         ORDER BY id DESC LIMIT 1000) l {_JOINS} AND l.captured_at >= %(since)b ORDER BY l.id DESC
 """  # noqa: S608  # as above
 
 _OLDER = """
@@ -221,11 +218,8 @@ class Written:
 def write(decided: Sequence[Decided], lanes: Collection[int], *, version: int, owned: bool) -> list[Written]:
     """Write decisions about letters that have not changed since they were loaded; their lanes are locked.
 
-    Args:
-        decided: what, by letter.
-        lanes: the lanes that are locked.
-        version: the rulebook's that decided; once it has risen, nothing is written.
-        owned: the lanes are leased by the caller; otherwise leased lanes are left alone.
+    `version`: the rulebook's that decided; once it has risen, nothing is written. `owned`: the lanes are leased by the
+    caller; otherwise leased lanes are left alone.
     """
     values = {**rows.arrays(Decided, decided), "lanes": list(lanes), "version": version, "owned": owned}
     return rows.fetch(Written, _WRITE, values)

@@ -48,8 +48,7 @@ class Amended:
 def drafted(name: str, fields: Fields) -> Rule:
     """Return the rule as it would be with these fields; an existing rule keeps its others. It is not saved.
 
-    Raises:
-        RuleIsUnclear: such a rule could not be evaluated.
+    RuleIsUnclear if such a rule could not be evaluated.
     """
     row = _find(name) or Rule(name=name, position=100, enabled=False, conditions=[])
     for column, value in fields.items():
@@ -73,11 +72,7 @@ def _differences(name: str, row: Model | None, fields: Fields) -> list[Differenc
 
 
 def put(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
-    """Create the rule, or change it; a new target is saved with it.
-
-    Raises:
-        RuleIsUnclear: such a rule could not be evaluated.
-    """
+    """Create the rule, or change it; a new target is saved with it. Errors as in `drafted`."""
     with transaction.atomic():
         rules.lock()
         changes = differences(name, fields)
@@ -94,18 +89,13 @@ def put(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
             Rule.objects.filter(pk=row.pk).update(
                 **{one.field: getattr(row, one.field) for one in changes}, trouble="", errs=0
             )
-        _record(row, Act.ADDED if new else Act.CHANGED, changes, by, reason)
+        _record(row, changes, by, reason, new=new)
         rules.bump()
         return Amended(row.pk, new, changes)
 
 
 def switch(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
-    """Enable or disable a rule; return whether that changed it.
-
-    Raises:
-        Rule.DoesNotExist: it was removed.
-        RuleIsUnclear: it is to be enabled, and could not be evaluated.
-    """
+    """Enable or disable a rule; return whether that changed it. Errors as in `check`."""
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.get(pk=rule)
@@ -114,7 +104,7 @@ def switch(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
         if enabled:
             check(row)
         Rule.objects.filter(pk=rule).update(enabled=enabled)
-        _record(row, Act.CHANGED, [Difference(row.name, "enabled", not enabled, enabled)], by, reason)
+        _record(row, [Difference(row.name, "enabled", not enabled, enabled)], by, reason)
         rules.bump()
         return True
 
@@ -126,7 +116,7 @@ def remove(rule: int, *, by: str, reason: str) -> None:
         row = Rule.objects.select_related("dlq", "target", "rate_class").get(pk=rule)
         Rule.objects.filter(pk=rule).update(enabled=False)
         before = [Difference(row.name, column, plain(getattr(row, column)), None) for column in FIELDS]
-        _record(row, Act.CHANGED, [*before, Difference(row.name, "name", row.name, None)], by, reason)
+        _record(row, [*before, Difference(row.name, "name", row.name, None)], by, reason)
         rules.bump()
 
 
@@ -138,9 +128,10 @@ def erase(rule: int) -> None:
 
 
 def _erase(rule: int) -> None:
-    Rule.objects.select_for_update().filter(pk=rule, enabled=False).first()
+    removed = Rule.objects.filter(pk=rule, enabled=False)
+    removed.select_for_update().first()
     rows.execute("UPDATE redrive_letter SET rule_id = NULL WHERE rule_id = %(rule)b", {"rule": rule})
-    Rule.objects.filter(pk=rule, enabled=False).delete()
+    removed.delete()
 
 
 def put_class(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
@@ -151,11 +142,7 @@ def put_class(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
         row, new = RateClass.objects.get_or_create(name=name)
         if changes or new:
             RateClass.objects.filter(pk=row.pk).update(**dict(fields))
-            Review.objects.create(
-                act=Act.ADDED if new else Act.CHANGED, by=by, reason=reason,
-                before={"rate class": name} | ({} if new else {one.field: one.before for one in changes}),
-                after={"rate class": name} | {one.field: one.after for one in changes},
-            )  # fmt: skip
+            _review({"rate class": name}, changes, new=new, by=by, reason=reason)
         return Amended(row.pk, new, changes)
 
 
@@ -180,11 +167,7 @@ def plain(value: object) -> Any:  # noqa: ANN401 - a value of any column, as a r
 
 
 def check(row: Rule) -> None:
-    """Check that a rule can be evaluated and applied.
-
-    Raises:
-        RuleIsUnclear: it cannot; the message says why, and what to write.
-    """
+    """Check that a rule can be evaluated and applied; RuleIsUnclear, with what to write, if it cannot."""
     rules.read(row)
     watched = row.target and DeadLetterQueue.objects.filter(arn=row.target.arn).first()
     if watched:
@@ -209,9 +192,13 @@ def _known(target: Target) -> Target:
     return known or target
 
 
-def _record(row: Rule, act: Act, changes: list[Difference], by: str, reason: str) -> None:
+def _review(of: dict[str, str], changes: list[Difference], *, new: bool, by: str, reason: str, **about: Any) -> None:  # noqa: ANN401  columns of a review
     Review.objects.create(
-        act=act, rule=row, dlq=row.dlq, by=by, reason=reason,
-        before={"rule": row.name} | ({} if act is Act.ADDED else {one.field: one.before for one in changes}),
-        after={"rule": row.name} | {one.field: one.after for one in changes},
+        act=Act.ADDED if new else Act.CHANGED, by=by, reason=reason, **about,
+        before=of | ({} if new else {change.field: change.before for change in changes}),
+        after=of | {change.field: change.after for change in changes},
     )  # fmt: skip
+
+
+def _record(row: Rule, changes: list[Difference], by: str, reason: str, *, new: bool = False) -> None:
+    _review({"rule": row.name}, changes, new=new, by=by, reason=reason, rule=row, dlq=row.dlq)

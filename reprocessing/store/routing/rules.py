@@ -53,10 +53,7 @@ def version() -> int:
 
 
 def in_force() -> InForce:
-    """Return the rules in force.
-
-    The version is read first: if rules change at this moment, each letter is asked again.
-    """
+    """Return the rules in force. The version is read first, so that rules that change now are asked again."""
     known = version()
     now = lanes.clock()
     held = Row.objects.filter(
@@ -85,11 +82,7 @@ def bound(row: Row) -> Bound:
 
 
 def read(row: Row) -> Rule:
-    """Return a rule's row as a rule.
-
-    Raises:
-        RuleIsUnclear: it cannot be evaluated; the message says what is wrong, and how to write it.
-    """
+    """Return a rule's row as a rule; RuleIsUnclear, with how to write it, if it cannot be evaluated."""
     if not isinstance(row.conditions, list) or not all(isinstance(text, str) for text in row.conditions):
         raise RuleIsUnclear(f'Rule "{row.name}" is unclear: its conditions are not a list of texts. Write them anew.')
     if row.action not in list(Action):

@@ -19,7 +19,7 @@ _DID: Final = {"closed": "closed", "open": "opened", "half_open": "half opened"}
 
 _RESET = f"""
 WITH clock AS MATERIALIZED (
-    SELECT redrive_now() AS now
+    SELECT redrive_now() AS now, %(state)b::text = 'closed' AS closes
 ), was AS (
     SELECT * FROM (SELECT {COLUMNS} FROM redrive_breaker b {WHICH} FOR UPDATE OF b) b
      WHERE %(breaker)b::bigint IS NULL
@@ -27,15 +27,14 @@ WITH clock AS MATERIALIZED (
 ), moved AS (
     UPDATE redrive_breaker b
        SET state = %(state)b::text, epoch = b.epoch + 1, since = k.now, why = %(why)b::text, successes = 0,
-           canary_until = NULL, failing_since = CASE %(state)b::text WHEN 'closed' THEN NULL ELSE b.failing_since END,
-           rest = CASE %(state)b::text WHEN 'closed' THEN 0 ELSE b.cooldown END,
-           retry_at = CASE %(state)b::text WHEN 'open' THEN
-                      k.now + make_interval(secs => coalesce(%(seconds)b::float8, b.cooldown)) END,
-           ramp = CASE %(state)b::text WHEN 'closed' THEN b.ramp_from ELSE b.ramp END,
-           ramp_ill = CASE %(state)b::text WHEN 'closed' THEN 0 ELSE b.ramp_ill END,
-           ramp_at = CASE %(state)b::text WHEN 'closed' THEN k.now ELSE b.ramp_at END,
-           ramp_why = CASE %(state)b::text WHEN 'closed' THEN 'from its start: the breaker was closed by hand'
-                      ELSE b.ramp_why END
+           canary_until = NULL, failing_since = CASE WHEN NOT k.closes THEN b.failing_since END,
+           rest = CASE WHEN k.closes THEN 0 ELSE b.cooldown END,
+           retry_at = CASE WHEN %(state)b::text = 'open'
+                           THEN k.now + make_interval(secs => coalesce(%(seconds)b::float8, b.cooldown)) END,
+           ramp = CASE WHEN k.closes THEN b.ramp_from ELSE b.ramp END,
+           ramp_ill = CASE WHEN k.closes THEN 0 ELSE b.ramp_ill END,
+           ramp_at = CASE WHEN k.closes THEN k.now ELSE b.ramp_at END,
+           ramp_why = CASE WHEN k.closes THEN 'from its start: the breaker was closed by hand' ELSE b.ramp_why END
       FROM clock k, was WHERE b.id = was.breaker_id
     RETURNING b.*
 ), noted AS (

@@ -78,11 +78,6 @@ def windows(
 
     They end with the newest failure, or with `settled` with the newest settled attempt.
     """
-    values = {
-        "ids": list(ids),
-        "epochs": list(epochs),
-        "sizes": [min(size, DEPTH) for size in sizes],
-        "settled": settled,
-        "depth": DEPTH,
-    }
-    return {one.breaker_id: one for one in rows.fetch(Window, _WINDOWS, values)}
+    some = [min(size, DEPTH) for size in sizes]
+    values = {"ids": list(ids), "epochs": list(epochs), "sizes": some, "settled": settled, "depth": DEPTH}
+    return {window.breaker_id: window for window in rows.fetch(Window, _WINDOWS, values)}

@@ -71,8 +71,6 @@ UPDATE redrive_breaker b
 RETURNING b.id
 """
 
-_WATCHED = "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id"
-
 
 @dataclass(frozen=True, slots=True)
 class _Row:
@@ -111,10 +109,7 @@ class _Move:
 
 
 def look(ids: Collection[int]) -> list[Moved]:
-    """Open closed breakers after failures, and move half-open ones by their canary; return those opened or closed.
-
-    At most three statements. An open breaker is left alone.
-    """
+    """Open closed breakers after failures, and move half-open ones by their canary; return those opened or closed."""
     moved: list[Moved] = []
     left = sorted(set(ids))
     for _ in range(_LOOKS):
@@ -194,9 +189,7 @@ def _follow(moved: Sequence[_Move]) -> None:
 def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[Moved]:
     """Open breakers for a failed wave, or a message that used up its attempts; return those that were opened.
 
-    Args:
-        failures: breakers that are not open, each with the epoch of the failed attempts; moved ones are left alone.
-        why: what failed.
+    `failures`: breakers that are not open, each with the epoch of the failed attempts; moved ones are left alone.
     """
     found = rows.fetch(_Row, _ROWS, {"ids": sorted({breaker_id for breaker_id, _ in failures})})
     wanted = [
@@ -221,4 +214,4 @@ def _told(move: _Move) -> Moved:
 def sweep() -> list[Moved]:
     """Move breakers whose worker died before it called `look`, and reset idle ramps; return those opened or closed."""
     rate_ramps.after_rest()
-    return look(rows.column(int, _WATCHED, {}))
+    return look(rows.column(int, "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id", {}))

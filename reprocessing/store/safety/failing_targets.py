@@ -13,9 +13,8 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import ACTIVE_RUNS
 from reprocessing.store.replay.settlement import Closing, Deletable, close, put_off
 from reprocessing.store.safety.breaker_status import NAME
-from reprocessing.store.safety.breaker_window import NEWEST_SENDS
+from reprocessing.store.safety.breaker_window import DEPTH, NEWEST_SENDS
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
-from reprocessing.store.safety.spared_attempts import DEPTH
 
 #: The states of a message that is not finished.
 _UNFINISHED: Final[LiteralString] = "('waiting', 'sending', 'awaiting')"
@@ -138,11 +137,6 @@ SELECT y.breaker_id, y.run_id, mine.lane_id, mine.letter_id, y.name, y.attempts,
  ORDER BY y.run_id, y.breaker_id
 """  # noqa: S608  # the inserted texts are constants
 
-# The time starts again: the next message that is tried there gets all of it.
-_TRY_ANEW: Final[LiteralString] = """
-UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class _Failing:
@@ -181,8 +175,7 @@ class GivenUp:
 def give_up_on_failing_targets() -> GivenUp:
     """Pause automatic runs whose targets kept failing for `give_up_after`, or park their only message.
 
-    Time in which nothing was tried does not count. One statement if no target fails. Called outside transactions;
-    commits by itself.
+    Time without attempts does not count. Called outside transactions; commits by itself.
     """
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []
@@ -203,11 +196,11 @@ def give_up_on_failing_targets() -> GivenUp:
 def _park(failing: _Failing, why: str) -> list[Deletable]:
     """Park the message, unless a worker holds its lane, or a copy of it may still come back."""
     letter_id, lane_id = failing.letter_id or 0, failing.lane_id or 0
-    rows.execute(_TRY_ANEW, {"breaker": failing.breaker_id})
+    started_again = "UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b"
+    rows.execute(started_again, {"breaker": failing.breaker_id})  # for the next message that is tried there
     lanes.lock([lane_id], [None])
     if put_off([letter_id], owned=False):
         return []
-    closing = Closing(letter_id, LetterState.PARKED, reason=ParkedReason.ATTEMPTS_SPENT, detail=why)
-    deletable = close([closing])
+    deletable = close([Closing(letter_id, LetterState.PARKED, ParkedReason.ATTEMPTS_SPENT, why)])
     lanes.advance([lane_id], [None])
     return deletable

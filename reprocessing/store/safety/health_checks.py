@@ -148,7 +148,7 @@ WITH was AS (
      WHERE target_id = %(target)b AND kind = %(kind)b::text AND subject = %(subject)b::text
 ), made AS (
     INSERT INTO redrive_health_check AS h (target_id, kind, subject, ceiling, expected_status, next_at)
-    VALUES (%(target)b, %(kind)b::text, %(subject)b::text, %(ceiling)b::float8, %(status)b::int, redrive_now())
+    VALUES (%(target)b, %(kind)b::text, %(subject)b::text, %(ceiling)b::float8, %(expected_status)b::int, redrive_now())
     ON CONFLICT (target_id, kind, subject) DO UPDATE
        SET ceiling = excluded.ceiling, expected_status = excluded.expected_status, verdict = 'unknown', detail = '',
            checked_at = NULL, next_at = redrive_now()
@@ -159,7 +159,7 @@ WITH was AS (
            CASE WHEN was.id IS NULL THEN '{}' ELSE jsonb_build_object('check', made.id, 'ceiling', was.ceiling,
                 'expected_status', was.expected_status) END,
            jsonb_build_object('check', made.id, 'kind', %(kind)b::text, 'subject', %(subject)b::text,
-                'ceiling', %(ceiling)b::float8, 'expected_status', %(status)b::int)
+                'ceiling', %(ceiling)b::float8, 'expected_status', %(expected_status)b::int)
       FROM made LEFT JOIN was ON true
 )
 SELECT id AS check_id FROM made
@@ -185,12 +185,7 @@ def are_due() -> bool:
 
 
 def claim(*, limit: int, dlq: int | None = None) -> list[Check]:
-    """Claim due checks of targets that letters wait for; nobody else gets them before they are due again.
-
-    Args:
-        limit: checks at most.
-        dlq: only targets that letters of this DLQ wait for; None: any.
-    """
+    """Claim due checks of targets that letters (of this DLQ, or any) wait for; they are not due again for a while."""
     return rows.fetch(Check, _WANTED + _TAKE, {"soon": _SOON, "limit": limit, "dlq": dlq})
 
 
@@ -220,11 +215,8 @@ def told(targets: Sequence[int]) -> list[Told]:
 
 def add(target: int, asked: Question, *, by: str, reason: str) -> int:
     """Add a health check, or change one that exists; return its id."""
-    values = {
-        "target": target, "kind": asked.kind.value, "subject": asked.subject, "ceiling": asked.ceiling,
-        "status": asked.expected_status, "by": by, "reason": reason,
-    }  # fmt: skip
-    return rows.value(int, _ADD, values)
+    values = {field: found for field, (found,) in rows.arrays(Question, [asked]).items()}
+    return rows.value(int, _ADD, {**values, "target": target, "by": by, "reason": reason})
 
 
 def remove(check: int, targets: Sequence[int], *, by: str, reason: str) -> bool:

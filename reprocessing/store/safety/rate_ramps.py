@@ -53,10 +53,7 @@ class _Due:
 
 
 def climb(ids: Collection[int]) -> int:
-    """Step the ramps that are due, if anything was settled since their last step; return how many.
-
-    One statement if no step is due. An idle ramp restarts.
-    """
+    """Step the ramps that are due, if anything was settled since their last step; return how many."""
     due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": rate_ramp.IDLE})
     if not due:
         return 0
@@ -84,9 +81,6 @@ def _pace(row: _Due, seen: Window) -> Pace | None:
 
 
 def after_rest(ids: Collection[int] | None = None) -> int:
-    """Reset idle ramps to their start; return how many. None: of all breakers.
-
-    Call it before letters are sent: one statement, which usually finds nothing.
-    """
+    """Reset idle ramps of these breakers, or of all, to their start, before letters are sent; return how many."""
     values = {"ids": None if ids is None else sorted(set(ids)), "idle": rate_ramp.IDLE, "why": _IDLE_WHY}
     return rows.execute(_REST, values)

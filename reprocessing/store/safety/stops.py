@@ -116,11 +116,7 @@ _HALTED = "SELECT since, by, reason, false AS new, id = 2 AS restored FROM redri
 
 
 def stop(dlq: int | None, *, by: str, reason: str) -> Stop:
-    """Stop all sends of this DLQ (None: of all DLQs); return the stop, which is not `new` if there was one before.
-
-    Raises:
-        DeadLetterQueue.DoesNotExist: there is no such DLQ.
-    """
+    """Stop all sends of this DLQ (None: of all DLQs); return the stop, which is not `new` if there was one before."""
     found = rows.first(Stop, _HALT if dlq is None else _STOP, {"id": dlq, "by": by, "reason": reason})
     if found is None:
         raise DeadLetterQueue.DoesNotExist(f"no DLQ has the id {dlq}")
@@ -130,10 +126,8 @@ def stop(dlq: int | None, *, by: str, reason: str) -> Stop:
 def resume(dlq: int | None, *, by: str, reason: str, seen: datetime | None = None) -> Stop | None:
     """Lift the stop of this DLQ (None: the stop of all DLQs); return it, or None if there was none.
 
-    The two stops are independent. `seen`: lift only the stop that began then.
-
-    Raises:
-        BackupIsUnreconciled: everything is held after a restore, which this does not lift; nothing was done.
+    The two stops are independent. `seen`: lift only the stop that began then. A hold after a restore is not lifted:
+    BackupIsUnreconciled.
     """
     if dlq is None:
         refuse_while_held()
@@ -166,11 +160,7 @@ def refuse_while_held() -> None:
 
 
 def stop_lane(lane: int, *, by: str, reason: str) -> Stop:
-    """Stop all sends of this lane; return the stop, which is not `new` if there was one before.
-
-    Raises:
-        Lane.DoesNotExist: there is no such lane.
-    """
+    """Stop all sends of this lane; return the stop, which is not `new` if there was one before."""
     found = rows.first(Stop, _STOP_LANE, {"id": lane, "by": by, "reason": reason})
     if found is None:
         raise Lane.DoesNotExist(f"no lane has the id {lane}")

@@ -188,7 +188,7 @@ def begin_anew(run_id: int) -> None:
 def look(run_ids: Collection[int]) -> list[PausedRun]:
     """Judge the open waves of these runs, and open the next ones or pause the run; return the paused runs.
 
-    Called outside transactions; commits by itself. One statement if nothing follows.
+    Called outside transactions; commits by itself.
     """
     if not run_ids:
         return []

@@ -63,8 +63,7 @@ def put(
 ) -> list[Difference]:
     """Create the target, or change it, with an audit log entry; return the changes.
 
-    Raises:
-        TargetIsUnclear: the changes are not those that a person had `seen`.
+    TargetIsUnclear if the changes are not those that a person had `seen`.
     """
     with transaction.atomic():
         row = Target.objects.select_for_update(of=("self",)).select_related("watched_by").filter(arn=arn).first()

@@ -110,8 +110,8 @@ BUGS: Final = (
         name="other-epochs-are-spared",
         breaks="At most N counted attempts: an opening spares what failed at any other time.",
         file=_SPARED,
-        old=" AND newest.breaker_epoch = e.epoch) a\n     WHERE {_FAILED}\n{_MARK}",
-        new=") a\n     WHERE {_FAILED}\n{_MARK}",
+        old=" AND newest.breaker_epoch = e.epoch) a\n",
+        new=") a\n",
         caught_by=f"{_OF_SPARED}::test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared",
     ),
     Bug(

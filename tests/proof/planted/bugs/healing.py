@@ -177,8 +177,8 @@ BUGS: Final = (
         name="who-opens-a-breaker-says-that-it-is-well",
         breaks="A person is called when one is needed: who opens a breaker by hand begins the time anew.",
         file="reprocessing/store/safety/breaker_resets.py",
-        old="WHEN 'closed' THEN NULL ELSE b.failing_since END,\n",
-        new="WHEN 'closed' THEN NULL ELSE NULL::timestamptz END,\n",
+        old="CASE WHEN NOT k.closes THEN b.failing_since END,\n",
+        new="CASE WHEN NOT k.closes THEN NULL::timestamptz END,\n",
         caught_by=f"{_OF_BREAKERS}::test_only_closing_a_breaker_by_hand_ends_failing_since",
     ),
     Bug(
