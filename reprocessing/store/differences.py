@@ -11,16 +11,13 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A value that differs from the proposal.
+    """A value that differs from the proposal."""
 
-    `of` is the name of the DLQ, target or rule; `kind` says which of them, where names may be equal.
-    """
-
-    of: str
+    of: str  #: the name of the DLQ, target or rule
     field: str
     before: Any
     after: Any
-    kind: str = ""
+    kind: str = ""  #: which of these it is, where names may be equal
 
     @property
     def about(self) -> str:

@@ -56,8 +56,12 @@ def _told(found: object, by: str, what: str) -> bool:
     return isinstance(found, Overtaken) and found.why.startswith(f"it is not as you saw it any more: {by} {what} it")
 
 
-def test_of_two_edits_at_once_the_second_is_told_who_made_the_first() -> None:
-    bench = Parked()
+@pytest.fixture
+def bench() -> Parked:
+    return Parked()
+
+
+def test_of_two_edits_at_once_the_second_is_told_who_made_the_first(bench: Parked) -> None:
     first, second = behind(lambda: bench.edit(MENDED, by="anna"), lambda: bench.edit(OTHER, by="ben"))
     assert first == Edited(1)
     assert _told(second, "anna", "edited")
@@ -66,8 +70,7 @@ def test_of_two_edits_at_once_the_second_is_told_who_made_the_first() -> None:
 
 
 @pytest.mark.parametrize("round_", range(3))
-def test_of_two_simultaneous_edits_one_is_made_whichever_is_first(round_: int) -> None:
-    bench = Parked()
+def test_of_two_simultaneous_edits_one_is_made_whichever_is_first(round_: int, bench: Parked) -> None:
     works: dict[str, Callable[[], Any]] = {
         "anna": lambda: bench.edit(MENDED, by="anna", replay=True),
         "ben": lambda: bench.edit(OTHER, by="ben", replay=True),
@@ -80,8 +83,7 @@ def test_of_two_simultaneous_edits_one_is_made_whichever_is_first(round_: int) -
     assert bench.bodies() == [{"anna": MENDED, "ben": OTHER}[winner]]
 
 
-def test_an_edit_that_waited_for_a_release_changes_nothing() -> None:
-    bench = Parked()
+def test_an_edit_that_waited_for_a_release_changes_nothing(bench: Parked) -> None:
     refused, edited = behind(lambda: bench.release("anna"), lambda: bench.edit(MENDED, by="ben"))
     assert refused == {}
     assert _told(edited, "anna", "released")
@@ -89,21 +91,18 @@ def test_an_edit_that_waited_for_a_release_changes_nothing() -> None:
     assert bench.bodies() == [BODY.encode()]
 
 
-def test_a_release_that_waited_for_an_edit_sends_the_edited_body() -> None:
-    bench = Parked()
+def test_a_release_that_waited_for_an_edit_sends_the_edited_body(bench: Parked) -> None:
     assert behind(lambda: bench.edit(MENDED, by="anna"), lambda: bench.release("ben")) == (Edited(1), {})
     assert bench.bodies() == [MENDED]
 
 
-def test_an_edit_that_waited_for_a_discard_is_told_of_it() -> None:
-    bench = Parked()
+def test_an_edit_that_waited_for_a_discard_is_told_of_it(bench: Parked) -> None:
     _, edited = behind(bench.discard, lambda: bench.edit(MENDED, by="ben", replay=True))
     assert _told(edited, "anna", "discarded")
     assert (Revision.objects.count(), bench.letter().state) == (0, "discarded")
 
 
-def test_a_release_that_waited_for_a_discard_is_told_of_it() -> None:
-    bench = Parked()
+def test_a_release_that_waited_for_a_discard_is_told_of_it(bench: Parked) -> None:
     _, refused = behind(bench.discard, lambda: bench.release("ben"))
     assert refused == {bench.letter().pk: "it is no longer parked: it is discarded"}
     assert (bench.letter().state, bench.lane().phase) == ("discarded", "idle")

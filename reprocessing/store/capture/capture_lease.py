@@ -15,17 +15,13 @@ from reprocessing.store.replay.settlement import Deletable
 
 @dataclass(frozen=True, slots=True)
 class Capturing:
-    """A DLQ that is leased for a capture.
-
-    `clean`: if this capture drains the DLQ, that counts as evidence. Otherwise an earlier capture died, and until
-    `unclean_until` the messages that it had received may be invisible.
-    """
+    """A DLQ that is leased for a capture."""
 
     dlq_id: int
     fence: int
     began_at: datetime
-    clean: bool
-    unclean_until: datetime | None
+    clean: bool  #: if this capture drains the DLQ, that counts as evidence; otherwise an earlier capture died
+    unclean_until: datetime | None  #: until then the messages that it had received may be invisible
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +187,7 @@ def gone(copies: Sequence[Deletable]) -> None:
 
 
 def to_extend(dlq: int, *, within: float, limit: int, since: float = 0.0) -> list[Deletable]:
-    """Return held copies of unfinished letters that become visible within so many seconds.
-
-    `since`: also copies that became visible at most so many seconds ago, as far as is known.
-    """
+    """Return held copies of unfinished letters that become visible within so many seconds, or did `since` so many."""
     return rows.fetch(Deletable, _TO_EXTEND, {"dlq": dlq, "within": within, "limit": limit, "since": since})
 
 
@@ -221,10 +214,7 @@ UPDATE redrive_dlq SET trouble = %(trouble)b WHERE id = %(dlq)b AND NOT starts_w
 
 
 def note_depth(dlq: int, *, visible: int, in_flight: int) -> None:
-    """Record how many messages the DLQ holds. SQS answered, so its trouble is over.
-
-    Trouble that AWS's own redrive left is kept until the next capture or the next such redrive ends it.
-    """
+    """Record how many messages the DLQ holds, and that it has no trouble, except what AWS's own redrive left."""
     rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight, "native": aws_redrives.TROUBLE})
 
 

@@ -2,7 +2,7 @@
 
 A message that AWS moves gets a new message id and a new SentTimestamp, and keeps its bytes. So it is recognised by
 body, attributes and source queue, and was sent after its letter had been captured. Two equal messages cannot be told
-apart; each letter is continued once.
+apart; each letter is continued once. `until`: when copies become visible; after that, nothing is recorded.
 """
 
 from __future__ import annotations
@@ -93,16 +93,14 @@ WITH seen AS (
      WHERE m.origin_id IS NOT DISTINCT FROM s.origin_id AND s.died_at > m.captured_at
 ), back AS (
     UPDATE redrive_letter l SET {_AS_IT_WAS}, expires_at = m.expires_at
-      FROM met m WHERE l.id = m.letter_id AND {_MOVED} AND {_OPEN}
-    RETURNING l.id
+      FROM met m WHERE l.id = m.letter_id AND {_MOVED} AND {_OPEN} RETURNING l.id
 ), former AS (
     UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
       FROM back b WHERE c.letter_id = b.id AND c.attempt_id IS NULL AND c.state <> 'gone'
 ), kept AS (
     INSERT INTO redrive_custody (dlq_id, message_id, letter_id, state, handle, visible_until)
     SELECT %(dlq)b, m.message_id, b.id, %(state)b, m.handle, %(until)b::timestamptz
-      FROM back b JOIN met m ON m.letter_id = b.id
-    ON CONFLICT (dlq_id, message_id) DO NOTHING
+      FROM back b JOIN met m ON m.letter_id = b.id ON CONFLICT (dlq_id, message_id) DO NOTHING
 )
 SELECT m.message_id FROM back b JOIN met m ON m.letter_id = b.id
 """  # noqa: S608  # the inserted texts are constants
@@ -132,18 +130,12 @@ def are_expected(dlq: int) -> bool:
 
 
 def stayed(dlq: int, ids: Sequence[str], *, until: datetime) -> int:
-    """Unmark letters whose messages AWS did not move; return how many.
-
-    `until`: when the copies become visible. After that, AWS may move them, and nothing is recorded.
-    """
+    """Unmark letters whose messages AWS did not move; return how many."""
     return rows.execute(_STAYED, {"dlq": dlq, "ids": list(ids), "until": until})
 
 
 def came_back(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
-    """Continue letters that AWS moved with these new copies; return the copies' message ids.
-
-    `until`: when the copies become visible. After that, nothing is recorded.
-    """
+    """Continue letters that AWS moved with these new copies; return the copies' message ids."""
     state = "delete" if at_capture else "held"
     values = {**rows.arrays(NewLetter, copies), "dlq": dlq, "state": state, "until": until}
     return set(rows.column(str, _CAME_BACK, values))

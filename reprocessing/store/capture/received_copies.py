@@ -1,4 +1,7 @@
-"""Tell received copies apart: known copies, returns of messages that were sent, and new letters."""
+"""Tell received copies apart: known copies, returns of messages that were sent, and new letters.
+
+`until`: when the copies become visible. After that, another reader may have them, and nothing is recorded.
+"""
 
 from __future__ import annotations
 
@@ -43,30 +46,24 @@ class KnownCopy:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A copy and its redrive id: `public_id` and `no` are None if it has none.
-
-    `source`: the ARN of the queue in which it failed, where SQS names that.
-    """
+    """A copy and its redrive id: `public_id` and `no` are None if it has none."""
 
     message_id: str
     body_hash: bytes
     public_id: UUID | None
     no: int | None
-    source: str | None = None
+    source: str | None = None  #: the ARN of the queue in which it failed, where SQS names that
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnedCopy:
-    """A copy of a letter that was sent, and returned. `attempts`: since a person released the letter.
-
-    The backoff is that of the letter's rule or rate class, if any.
-    """
+    """A copy of a letter that was sent, and returned, with the backoff of the letter's rule or rate class, if any."""
 
     message_id: str
     attempt_id: int
     letter_id: int
     lane_id: int
-    attempts: int
+    attempts: int  #: since a person released the letter
     run_id: int | None
     breaker_id: int | None
     backoff_base: float | None
@@ -161,8 +158,7 @@ WITH arrived AS (
                                 died_at, expires_at, captured_at, planned, objection)
     SELECT gen_random_uuid(), %(dlq)b, message_id, origin_id, target_id, attempts, attempts, body_hash,
            size, died_at, expires_at, redrive_now(), possible_return, objection
-      FROM arrived ORDER BY died_at, message_id
-    ON CONFLICT (dlq_id, message_id) DO NOTHING
+      FROM arrived ORDER BY died_at, message_id ON CONFLICT (dlq_id, message_id) DO NOTHING
     RETURNING id, message_id
 ), kept AS (
     INSERT INTO redrive_payload (letter_id, body, attributes, system)
@@ -179,10 +175,7 @@ RETURNING message_id
 def refresh(
     dlq: int, ids: Sequence[str], handles: Sequence[str], *, until: datetime, at_capture: bool
 ) -> list[KnownCopy]:
-    """Record the new handles of known copies; return what is to become of each copy.
-
-    `until`: when the copies become visible. After that, nothing is recorded.
-    """
+    """Record the new handles of known copies; return what is to become of each copy."""
     values = {"dlq": dlq, "ids": list(ids), "handles": list(handles), "until": until, "at_capture": at_capture}
     return rows.fetch(KnownCopy, _REFRESH, values)
 
@@ -200,8 +193,7 @@ def in_doubt(hashes: Sequence[bytes]) -> set[bytes]:
 def admit(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
     """Write new letters, their payloads and their copies, in one statement; return the message ids that were new.
 
-    Each message id occurs once. `until`: when the copies become visible; after that, nothing is written.
-    `at_capture`: the copies are to be deleted as soon as this is committed.
+    Each message id occurs once. `at_capture`: the copies are to be deleted as soon as this is committed.
     """
     values = {
         **rows.arrays(NewLetter, letters),

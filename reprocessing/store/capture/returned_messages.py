@@ -73,8 +73,7 @@ class Return:
 def record(dlq: int, returns: Sequence[Return], *, until: datetime) -> list[Deletable]:
     """Record returns, and queue or park their letters; return the held copies of parked letters. Lanes are locked.
 
-    Whether the DLQ allows another attempt is checked here, under the lock: a person may have released the letter.
-    A repeat changes nothing. If a later attempt was sent, the return is recorded, and the letter stays as it is.
-    `until`: when the copies become visible. After that, nothing is recorded.
+    Whether the DLQ allows another attempt is checked under the lock: a person may have released the letter. If a later
+    attempt was sent, the letter stays as it is. `until`: as in `received_copies`.
     """
     return rows.fetch(Deletable, _RETURN, {**rows.arrays(Return, returns), "dlq": dlq, "until": until})

@@ -82,8 +82,5 @@ def returns(dlq: int, copies: Sequence[Marked]) -> list[Forgotten]:
 
 
 def record(dlq: int, back: Sequence[Forgotten], handles: Sequence[str], *, until: datetime) -> None:
-    """Record these returns; each letter waits for its next attempt, or for a person. The lanes are locked.
-
-    `until`: when the copies become visible. After that, nothing is recorded.
-    """
+    """Record these returns; each letter waits for its next attempt, or for a person. The lanes are locked."""
     rows.execute(_RECORD, {**rows.arrays(Forgotten, back), "dlq": dlq, "handles": list(handles), "until": until})

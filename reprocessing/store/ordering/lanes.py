@@ -117,8 +117,7 @@ _LEASE_DUE: Final[LiteralString] = """
 UPDATE redrive_lane n
    SET phase = 'leased', due_at = redrive_now() + make_interval(secs => %(lease)b::float8),
        fence = nextval('redrive_fence'), owner = %(owner)b, hinted_until = NULL, why = ''
-  FROM ({due}) due
- WHERE n.id = due.id
+  FROM ({due}) due WHERE n.id = due.id
 RETURNING n.id AS lane_id, n.fence, due.phase = 'leased' AS inherited
 """
 
@@ -281,9 +280,8 @@ def advance(
 ) -> list[Standing]:
     """Set each lane's phase and due time by its head. Run it in a later statement than the one that moved its letters.
 
-    Fences are the owner's; None if the caller is not the owner, and moves the lane only if it is not leased.
-    `passed`: sequences that the lanes have passed now. `keep`: lanes whose head is due stay leased, for `lease`
-    seconds.
+    Fences are the owner's; None if the caller is not the owner, and moves the lane only if it is not leased. `passed`:
+    sequences that the lanes have passed now. `keep`: lanes whose head is due stay leased, for `lease` seconds.
     """
     passing = [None] * len(lanes) if passed is None else list(passed)
     values = {"lanes": list(lanes), "fences": list(fences), "passed": passing, "keep": keep, "lease": lease}

@@ -16,15 +16,12 @@ TICK: Final = "reprocessing.tick"
 
 @dataclass(frozen=True, slots=True)
 class Stalled:
-    """Lanes of a DLQ that are stalled in the same way; `since`: the longest, if known.
-
-    `how`: overdue, abandoned (leased past the lease), or held (though no letter holds them).
-    """
+    """Lanes of a DLQ that are stalled in the same way."""
 
     dlq: str
-    how: str
+    how: str  #: overdue, abandoned (leased past the lease), or held (though no letter holds them)
     n: int
-    since: datetime | None
+    since: datetime | None  #: the longest, if known
 
 
 # Of each run only some hundreds of lanes are read, those due for longest. A lane that waits for its target's rate is

@@ -53,10 +53,7 @@ def _target(name: str, known: Collection[Target]) -> Target:
 
 
 def put(name: str, some: Collection[Target], *, anew: bool, by: str, reason: str) -> Added:
-    """Add the reporter, or change it: its targets if any are named, its token if `anew`.
-
-    ReporterIsUnclear if it has no target, or was revoked and gets no new token.
-    """
+    """Add the reporter, or change its targets, if any are named, and its token, if `anew`. Errors as in `check`."""
     with transaction.atomic():
         row = Reporter.objects.select_for_update().filter(name=name).first()
         check(row, name, some, anew=anew)
@@ -76,7 +73,7 @@ def put(name: str, some: Collection[Target], *, anew: bool, by: str, reason: str
 
 
 def check(row: Reporter | None, name: str, some: Collection[Target], *, anew: bool) -> None:
-    """Check that `put` can be done; it raises the same errors."""
+    """Raise ReporterIsUnclear if it would have no target, or was revoked and gets no new token."""
     if row is None and not some:
         raise ReporterIsUnclear(f"{name} could not report on any message. Name its targets: --target ARN.")
     if row is not None and row.revoked_at is not None and not anew:

@@ -111,8 +111,7 @@ WITH mine AS (
                                  breaker_id, breaker_epoch, wave_id)
     SELECT id, lane_id, target_id, run_id, attempts + not_sent, epoch, fence, redrive_now(), true,
            breaker_id, breaker_epoch, wave_id
-      FROM moved ORDER BY id
-    RETURNING id, letter_id, no, opened_at
+      FROM moved ORDER BY id RETURNING id, letter_id, no, opened_at
 )
 SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
        m.attempts - m.forgiven - m.spared AS attempts, m.attempts - m.forgiven AS tries,
@@ -192,15 +191,9 @@ def intend(  # noqa: PLR0913  # each by its name
     return. `book`: the rulebook's version that was asked; under a newer one nothing is sent.
     """
     values = {
-        "lanes": list(lanes),
-        "fences": list(fences),
-        "letters": list(letters),
-        "margin": margin,
-        "hold": hold,
-        "canary": 4 * hold if canary is None else canary,
-        "most": most,
-        "book": book,
-    }
+        "lanes": list(lanes), "fences": list(fences), "letters": list(letters), "margin": margin, "hold": hold,
+        "canary": 4 * hold if canary is None else canary, "most": most, "book": book,
+    }  # fmt: skip
 
     def commit() -> list[Intended]:
         send_limits.lock(letters, lanes, fences)

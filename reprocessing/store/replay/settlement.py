@@ -146,10 +146,7 @@ SELECT * FROM copies
 
 
 def settle(fates: Sequence[Fate]) -> list[Deletable]:
-    """Record outcomes of attempts; return the copies that may be deleted. A settled attempt stays as it is.
-
-    The lanes are locked, and leased by the caller.
-    """
+    """Record outcomes of attempts that are not settled yet; return the copies that may be deleted. Lanes are leased."""
     return rows.fetch(Deletable, _SETTLE, {**rows.arrays(Fate, fates), "finished": list(FINISHED)})
 
 

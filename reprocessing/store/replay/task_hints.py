@@ -70,8 +70,7 @@ def next_round(*, most: int, least_life: float, most_life: float) -> Round:
     """Return the next round of hints: narrower and longer-lived while nobody takes them; width 0 if enough are pending.
 
     Lanes of dead owners are hinted at in any case, since hints to a dead worker count as pending, too. `most`: lanes of
-    a
-    full round; `least_life`, `most_life`: seconds that a hint lives while workers take hints, and at most.
+    a full round; `least_life`, `most_life`: seconds that a hint lives while workers take hints, and at most.
     """
     untaken = rows.fetch(_Untaken, _UNTAKEN, {})[0]
     values = {"most": most, "least_life": least_life, "most_life": most_life, "taken": untaken.taken}

@@ -26,15 +26,11 @@ UNSAVED = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A rule, and the DLQ that it is for (None: all).
-
-    `broken`: why the rule cannot be evaluated; empty if it can. A broken rule holds every letter that it is for, since
-    it
-    might be meant to stop that letter.
-    """
+    """A rule, and the DLQ that it is for (None: all)."""
 
     rule: Rule
     dlq_id: int | None
+    #: why the rule cannot be evaluated; empty if it can. It might be meant to stop letters, so it holds all of them
     broken: str = ""
 
 

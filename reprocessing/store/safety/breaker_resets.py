@@ -35,8 +35,7 @@ WITH clock AS MATERIALIZED (
            ramp_ill = CASE WHEN k.closes THEN 0 ELSE b.ramp_ill END,
            ramp_at = CASE WHEN k.closes THEN k.now ELSE b.ramp_at END,
            ramp_why = CASE WHEN k.closes THEN 'from its start: the breaker was closed by hand' ELSE b.ramp_why END
-      FROM clock k, was WHERE b.id = was.breaker_id
-    RETURNING b.*
+      FROM clock k, was WHERE b.id = was.breaker_id RETURNING b.*
 ), noted AS (
     INSERT INTO redrive_review (act, target_id, by, reason, before, after)
     SELECT 'reset', w.target_id, %(by)b::text, %(reason)b::text,
@@ -44,8 +43,7 @@ WITH clock AS MATERIALIZED (
                               'retry_at', w.retry_at, 'ramp', w.ramp),
            jsonb_build_object('breaker', w.name, 'state', m.state, 'epoch', m.epoch, 'retry_at', m.retry_at,
                               'ramp', m.ramp)
-      FROM was w JOIN moved m ON m.id = w.breaker_id
-     ORDER BY w.breaker_id
+      FROM was w JOIN moved m ON m.id = w.breaker_id ORDER BY w.breaker_id
 )
 SELECT w.breaker_id, w.target_id, w.name, w.rate_class, m.state, m.since, m.why, m.epoch, m.cooldown, m.retry_at,
        m.canary_until, m.ramp, m.ramp_why, w.rate, w.class_rate
@@ -65,8 +63,7 @@ def reset(  # noqa: PLR0913  # each by its name
     """Close or open the breakers of these targets by hand; all, or those of one rate class. Return their new state.
 
     Closing forgets earlier outcomes and restarts the ramp. Opening lasts for `seconds`, by default for the cooldown;
-    then
-    a canary is sent as usual.
+    then a canary is sent as usual.
     """
     which = {"targets": sorted(set(targets)), "class": rate_class, "breaker": None, "was": None, "epoch": None}
     return _reset(which, to, by, reason, seconds)

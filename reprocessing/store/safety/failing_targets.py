@@ -173,10 +173,7 @@ class GivenUp:
 
 
 def give_up_on_failing_targets() -> GivenUp:
-    """Pause automatic runs whose targets kept failing for `give_up_after`, or park their only message.
-
-    Time without attempts does not count. Called outside transactions; commits by itself.
-    """
+    """Pause automatic runs whose targets kept failing, or park their only message; commits by itself."""
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []
     for failing in rows.fetch(_Failing, _FAILING, {"depth": DEPTH}):

@@ -119,8 +119,7 @@ _ANY: Final[LiteralString] = f"{_WANTED} SELECT id AS check_id FROM due"  # noqa
 
 _TAKE: Final[LiteralString] = """
 UPDATE redrive_health_check h SET next_at = redrive_now() + make_interval(secs => h.every)
-  FROM due, redrive_target t
- WHERE h.id = due.id AND t.id = h.target_id
+  FROM due, redrive_target t WHERE h.id = due.id AND t.id = h.target_id
 RETURNING h.id AS check_id, h.target_id, h.kind, h.subject, h.ceiling, h.expected_status, t.url, t.region, t.role_arn,
           redrive_now() AS began
 """

@@ -77,8 +77,7 @@ _SPARE_EPOCHS = f"WITH failed AS ({_FAILED_IN_EPOCHS}{_MARK}"
 def spare_late(attempts: Collection[int]) -> int:
     """Spare those of these attempts, just recorded as failed, whose breaker has opened since; return how many messages.
 
-    The canary of a half-open breaker is spared at once. Call it in the transaction that records the failures, with the
-    lanes locked.
+    Call it in the transaction that records the failures. The canary of a half-open breaker is spared at once.
     """
     return rows.execute(_SPARE_LATE, {"attempts": sorted(attempts), "depth": DEPTH}) if attempts else 0
 

@@ -17,16 +17,13 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Since when nothing is sent, who stopped it, and why. `new`: this call stopped or resumed it.
-
-    `restored`: it is the hold after a restore, which only `after_restore` lifts.
-    """
+    """Since when nothing is sent, who stopped it, and why."""
 
     since: datetime
     by: str
     reason: str
-    new: bool
-    restored: bool = False
+    new: bool  #: this call stopped or resumed it
+    restored: bool = False  #: it is the hold after a restore, which only `after_restore` lifts
 
 
 _COLUMNS: Final[LiteralString] = "stopped_at AS since, stopped_by AS by, stop_reason AS reason"
@@ -41,8 +38,7 @@ WITH was AS (
 ), stopped AS (
     UPDATE {{table}} r
        SET stopped_at = redrive_now(), stopped_by = %(by)b::text, stop_reason = %(reason)b::text
-      FROM was WHERE r.id = was.id AND was.stopped_at IS NULL
-    RETURNING r.*
+      FROM was WHERE r.id = was.id AND was.stopped_at IS NULL RETURNING r.*
 ), noted AS (
     INSERT INTO redrive_review (act, dlq_id, by, reason, before, after)
     SELECT 'stopped', {{dlq}}, stopped_by, stop_reason, jsonb_build_object('stopped', false) || {{before}},

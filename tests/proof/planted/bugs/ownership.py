@@ -195,6 +195,6 @@ BUGS: Final = (
             "    active, own = next((one for one in listed if one.is_active), None), native.of(dlq.pk)\n"
             "    if own is None:\n"
         ),
-        caught_by="tests/race/test_native_redrive.py::test_a_list_that_is_older_than_the_claim_ends_nothing",
+        caught_by="tests/race/test_native_redrive.py::test_an_answer_that_is_older_than_the_claim_ends_nothing",
     ),
 )

@@ -86,6 +86,11 @@ def close(attempts: Iterable[Attempt], fate: str) -> None:
     Attempt.objects.filter(pk__in=[attempt.pk for attempt in attempts]).update(**FATES[fate], closed_at=now())
 
 
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
 @pytest.mark.parametrize(
     ("policy", "story", "why"),
     [
@@ -153,8 +158,7 @@ def test_a_failure_at_another_breaker_does_not_count_here() -> None:
     assert bench.look() == FIVE
 
 
-def test_attempts_count_in_the_order_of_sending() -> None:
-    bench = Bench()
+def test_attempts_count_in_the_order_of_sending(bench: Bench) -> None:
     late = bench.send("xxoxx")[2:3]
     bench.send("v" * 40)
     assert bench.look() == []
@@ -172,8 +176,7 @@ def test_attempts_of_another_epoch_or_another_breaker_do_not_count() -> None:
     assert circuit_breakers.look([bench.breaker.pk, other.breaker.pk]) == []
 
 
-def test_a_rate_class_has_its_own_breaker() -> None:
-    bench = Bench()
+def test_a_rate_class_has_its_own_breaker(bench: Bench) -> None:
     own = Breaker.objects.create(target=bench.target, rate_class=RateClass.objects.create(name="vip"))
     bench.send("xxxxx", own)
     moved = Moved(own.pk, f"{bench.target}, vip", "closed", "open", "5 letters in a row failed")
@@ -187,8 +190,7 @@ def test_an_open_breaker_is_left_alone() -> None:
     assert (bench.look(), bench.state()) == ([], ("open", 3))
 
 
-def test_an_open_canary_decides_nothing() -> None:
-    bench = Bench()
+def test_an_open_canary_decides_nothing(bench: Bench) -> None:
     bench.half_open()
     bench.send("o")
     row = Breaker.objects.values().get()
@@ -221,8 +223,7 @@ def test_a_failed_canary_opens_the_breaker_for_twice_as_long_up_to_its_cap(count
     assert bench.breaker.rest == 100
 
 
-def test_failing_since_lasts_from_the_first_opening_to_a_successful_canary() -> None:
-    bench = Bench()
+def test_failing_since_lasts_from_the_first_opening_to_a_successful_canary(bench: Bench) -> None:
     bench.send("xxxxx")
     bench.look()
     since = bench.breaker.failing_since
@@ -264,16 +265,14 @@ def test_enough_successful_canaries_close_the_breaker_and_the_ramp_restarts() ->
 
 
 @pytest.mark.parametrize(("fate", "successes"), [("v", 2), ("-", 1)])
-def test_a_canary_is_counted_once_and_frees_its_slot(fate: str, successes: int) -> None:
-    bench = Bench()
+def test_a_canary_is_counted_once_and_frees_its_slot(fate: str, successes: int, bench: Bench) -> None:
     bench.half_open(successes=1)
     bench.send(fate)
     for _ in range(4):
         assert (bench.look(), bench.canary()) == ([], ("half_open", 1, successes, None))
 
 
-def test_only_the_canary_of_this_epoch_decides() -> None:
-    bench = Bench()
+def test_only_the_canary_of_this_epoch_decides(bench: Bench) -> None:
     bench.half_open()
     before = bench.send("o")
     bench.half_open()
@@ -286,8 +285,7 @@ def test_only_the_canary_of_this_epoch_decides() -> None:
     assert bench.look() == [("half_open", "open", "the canary failed after a rest of 30 s")]
 
 
-def test_a_canary_that_was_taken_keeps_its_slot_until_an_hour_after_its_deadline() -> None:
-    bench = Bench()
+def test_a_canary_that_was_taken_keeps_its_slot_until_an_hour_after_its_deadline(bench: Bench) -> None:
     bench.half_open()
     deadline = now() + timedelta(minutes=2)
     bench.send("o", taken_at=now(), deadline=deadline)
@@ -430,8 +428,7 @@ def test_of_two_simultaneous_looks_one_opens_a_breaker(clock: Clock) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_simultaneous_looks_one_counts_a_canary(clock: Clock) -> None:
-    bench = Bench()
+def test_of_two_simultaneous_looks_one_counts_a_canary(clock: Clock, bench: Bench) -> None:
     bench.half_open()
     bench.send("v")
     assert together([bench.look] * 2) == [[], []]
@@ -474,8 +471,9 @@ def test_a_canary_counts_although_its_slot_was_extended_meanwhile(meanwhile: Mea
 
 
 @pytest.mark.parametrize("fate", ["v", "x", "-"])
-def test_a_canary_that_another_one_replaced_meanwhile_decides_nothing(meanwhile: Meanwhile, fate: str) -> None:
-    bench = Bench()
+def test_a_canary_that_another_one_replaced_meanwhile_decides_nothing(
+    meanwhile: Meanwhile, fate: str, bench: Bench
+) -> None:
     bench.half_open()
     bench.send(fate)
     meanwhile(bench.half_open)
@@ -483,8 +481,7 @@ def test_a_canary_that_another_one_replaced_meanwhile_decides_nothing(meanwhile:
     assert (bench.state(), bench.breaker.successes, bench.breaker.canary_until is None) == (("half_open", 2), 0, False)
 
 
-def test_a_canary_that_was_counted_meanwhile_is_not_counted_again(meanwhile: Meanwhile) -> None:
-    bench = Bench()
+def test_a_canary_that_was_counted_meanwhile_is_not_counted_again(meanwhile: Meanwhile, bench: Bench) -> None:
     bench.half_open()
     canary = bench.send("o", taken_at=now(), deadline=now() + timedelta(minutes=2))
 
@@ -515,9 +512,8 @@ def test_the_late_failure_of_a_canary_moves_no_breaker_that_was_reset_by_hand(to
 
 @pytest.mark.parametrize("to", ["open", "half_open", "closed"])
 def test_a_failed_canary_moves_no_breaker_that_is_reset_meanwhile(
-    meanwhile: Meanwhile, to: breaker_resets.State
+    meanwhile: Meanwhile, to: breaker_resets.State, bench: Bench
 ) -> None:
-    bench = Bench()
     bench.half_open()
     bench.send("x")
     meanwhile(lambda: _reset_by_ann(bench, to))
@@ -525,8 +521,7 @@ def test_a_failed_canary_moves_no_breaker_that_is_reset_meanwhile(
     assert bench.breaker.why.endswith('by ann: "the shop is down"')
 
 
-def test_a_breaker_that_is_reset_meanwhile_is_not_opened(meanwhile: Meanwhile) -> None:
-    bench = Bench()
+def test_a_breaker_that_is_reset_meanwhile_is_not_opened(meanwhile: Meanwhile, bench: Bench) -> None:
     bench.send("xxxxx")
     meanwhile(lambda: breaker_resets.reset([bench.target.pk], to="closed", by="ann", reason="mended"))
     assert (bench.look(), bench.state()) == ([], ("closed", 1))

@@ -69,6 +69,11 @@ def claimed() -> set[int]:
     return {check.target_id for check in health_checks.claim(limit=99)}
 
 
+@pytest.fixture
+def stock() -> Checked:
+    return Checked()
+
+
 def test_a_check_is_claimed_once_each_time_it_is_due(clock: Clock) -> None:
     target = Checked().target.pk
     assert (health_checks.are_due(), claimed()) == (True, {target})
@@ -79,8 +84,7 @@ def test_a_check_is_claimed_once_each_time_it_is_due(clock: Clock) -> None:
     assert claimed() == {target}
 
 
-def test_a_claimed_check_says_what_is_needed_to_run_it(clock: Clock) -> None:
-    stock = Checked()
+def test_a_claimed_check_says_what_is_needed_to_run_it(clock: Clock, stock: Checked) -> None:
     HealthCheck.objects.update(kind="http", subject="https://a.example/", expected_status=204)
     (check,) = health_checks.claim(limit=1)
     assert (check.kind, check.subject, check.expected_status) == ("http", "https://a.example/", 204)
@@ -97,8 +101,7 @@ def test_a_target_for_which_nothing_waits_is_not_checked(lane: dict[str, object]
     assert (health_checks.are_due(), claimed()) == (False, set())
 
 
-def test_targets_of_a_stopped_dlq_are_not_checked_until_it_is_resumed() -> None:
-    stock = Checked()
+def test_targets_of_a_stopped_dlq_are_not_checked_until_it_is_resumed(stock: Checked) -> None:
     stops.stop(stock.dlq.pk, by="ann", reason="why")
     assert claimed() == set()
     stops.resume(stock.dlq.pk, by="ann", reason="why")
@@ -198,8 +201,7 @@ def test_a_check_is_claimed_by_one_of_two_workers_and_the_other_does_not_wait() 
     assert sorted([mine.target_id, *got]) == sorted([first.target.pk, second.target.pk])
 
 
-def test_a_result_counts_until_it_is_too_old(clock: Clock) -> None:
-    stock = Checked()
+def test_a_result_counts_until_it_is_too_old(clock: Clock, stock: Checked) -> None:
     assert not stock.told.lets_go
     stock.find(Healthy("in OK"))
     assert (stock.told.verdict, stock.told.detail, stock.told.lets_go) == ("healthy", "in OK", True)
@@ -213,8 +215,9 @@ def test_a_result_counts_until_it_is_too_old(clock: Clock) -> None:
 @pytest.mark.parametrize(
     ("finding", "verdict"), [(Unhealthy("in ALARM"), "unhealthy"), (Unknown("DescribeAlarms failed"), "unknown")]
 )
-def test_a_check_that_is_not_healthy_lets_nothing_go(finding: Unhealthy | Unknown, verdict: str) -> None:
-    stock = Checked()
+def test_a_check_that_is_not_healthy_lets_nothing_go(
+    finding: Unhealthy | Unknown, verdict: str, stock: Checked
+) -> None:
     stock.find(Healthy())
     stock.find(finding)
     assert (stock.told.verdict, stock.told.detail, stock.told.lets_go) == (verdict, finding.why, False)
@@ -230,8 +233,7 @@ def test_many_results_are_recorded_at_once() -> None:
     assert health_checks.record([]) == 0
 
 
-def test_an_older_result_never_replaces_a_newer_one(clock: Clock) -> None:
-    stock = Checked()
+def test_an_older_result_never_replaces_a_newer_one(clock: Clock, stock: Checked) -> None:
     (slow,) = health_checks.claim(limit=1)
     clock.advance(5)
     stock.find(Unhealthy("died meanwhile"))
@@ -239,8 +241,7 @@ def test_an_older_result_never_replaces_a_newer_one(clock: Clock) -> None:
     assert stock.told.detail == "died meanwhile"
 
 
-def test_a_result_is_as_old_as_the_beginning_of_its_check(clock: Clock) -> None:
-    stock = Checked()
+def test_a_result_is_as_old_as_the_beginning_of_its_check(clock: Clock, stock: Checked) -> None:
     (slow,) = health_checks.claim(limit=1)
     clock.advance(MAX_AGE)
     assert health_checks.record([(slow, Healthy())]) == 1
@@ -261,8 +262,9 @@ def _ask_again(stock: Checked) -> None:
 
 
 @pytest.mark.parametrize("asked", [_ask_otherwise, _ask_again])
-def test_a_check_that_is_added_again_is_unknown_until_it_has_run(asked: Callable[[Checked], None]) -> None:
-    stock = Checked()
+def test_a_check_that_is_added_again_is_unknown_until_it_has_run(
+    asked: Callable[[Checked], None], stock: Checked
+) -> None:
     asked(stock)
     assert (stock.told.verdict, stock.told.checked_at, stock.told.lets_go) == ("unknown", None, False)
 

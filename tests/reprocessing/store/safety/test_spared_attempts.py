@@ -17,6 +17,11 @@ def _marks() -> str:
     return "".join("+" if one else "-" for one in Attempt.objects.order_by("id").values_list("spared", flat=True))
 
 
+@pytest.fixture
+def history() -> History:
+    return History()
+
+
 @pytest.mark.parametrize(
     ("fates", "marks"),
     [
@@ -27,23 +32,22 @@ def _marks() -> str:
         ("xnx", "+-+"),
     ],
 )
-def test_failures_after_the_last_success_of_an_epoch_are_spared_when_it_ends(fates: str, marks: str) -> None:
-    history = History()
+def test_failures_after_the_last_success_of_an_epoch_are_spared_when_it_ends(
+    fates: str, marks: str, history: History
+) -> None:
     history.tried(fates)
     spare_epochs({(history.breaker.pk, 0)})
     assert _marks() == marks
 
 
-def test_both_failed_attempts_of_a_message_are_spared_once() -> None:
-    history = History()
+def test_both_failed_attempts_of_a_message_are_spared_once(history: History) -> None:
     history.tried("xx", history.letter)
     assert [spare_epochs({(history.breaker.pk, 0)}) for _ in range(2)] == [1, 0]
     assert (DeadLetter.objects.get(pk=history.letter.pk).spared, _marks()) == (2, "++")
 
 
 @pytest.mark.parametrize(("kind", "marks"), [("standing", "+-"), ("drain", "--")])
-def test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared(kind: str, marks: str) -> None:
-    history = History()
+def test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared(kind: str, marks: str, history: History) -> None:
     Run.objects.update(kind=kind)
     history.tried("x")
     history.tried("x", breaker_epoch=1)
@@ -51,8 +55,7 @@ def test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared(kind: str,
     assert _marks() == marks
 
 
-def test_a_message_that_a_person_released_meanwhile_has_no_attempt_to_spare() -> None:
-    history = History()
+def test_a_message_that_a_person_released_meanwhile_has_no_attempt_to_spare(history: History) -> None:
     history.tried("x", history.letter)
     DeadLetter.objects.update(forgiven=1)
     spare_epochs({(history.breaker.pk, 0)})
@@ -69,16 +72,16 @@ def test_a_message_that_a_person_released_meanwhile_has_no_attempt_to_spare() ->
     ],
     ids=["closed all the time", "opened since", "closed again since", "the canary of a half-open one"],
 )
-def test_a_late_failure_is_spared_if_the_breaker_has_opened_since(fields: dict[str, object], marks: str) -> None:
-    history = History()
+def test_a_late_failure_is_spared_if_the_breaker_has_opened_since(
+    fields: dict[str, object], marks: str, history: History
+) -> None:
     (late,) = history.tried("r", breaker_epoch=0)
     Breaker.objects.update(**{name: value() if callable(value) else value for name, value in fields.items()})
     spare_late([late.pk])
     assert _marks() == marks
 
 
-def test_a_success_after_the_breaker_closed_again_does_not_count_against_earlier_failures() -> None:
-    history = History()
+def test_a_success_after_the_breaker_closed_again_does_not_count_against_earlier_failures(history: History) -> None:
     (late,) = history.tried("r")
     history.tried("v", breaker_epoch=2)
     Breaker.objects.update(epoch=2)
@@ -98,9 +101,8 @@ def test_a_success_after_the_breaker_closed_again_does_not_count_against_earlier
     ids=["said to be well", "spared less often", "a person had paused it", "nobody resumed it", "nothing was said"],
 )  # fmt: skip
 def test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count(
-    spared: int, resumed: dict[str, str] | None, marks: str
+    spared: int, resumed: dict[str, str] | None, marks: str, history: History
 ) -> None:
-    history = History()
     DeadLetter.objects.filter(pk=history.letter.pk).update(attempts=2, spared=spared)
     history.tried("x", history.letter)
     if resumed is not None:

@@ -31,6 +31,11 @@ def _lived(story: str) -> History:
     return history
 
 
+@pytest.fixture
+def history() -> History:
+    return History()
+
+
 @pytest.mark.parametrize(
     ("story", "known"),
     [
@@ -55,16 +60,14 @@ def test_successes_of_other_messages_count_from_when_this_one_failed(
     assert _known(_lived(story)) == known
 
 
-def test_spared_attempts_are_not_used_up() -> None:
-    history = History()
+def test_spared_attempts_are_not_used_up(history: History) -> None:
     history.tried("x", history.letter, spared=True)
     history.tried("v")
     history.tried("x", history.letter)
     assert _known(history) == (False, False)
 
 
-def test_a_success_at_another_breaker_of_the_target_does_not_count() -> None:
-    history = History()
+def test_a_success_at_another_breaker_of_the_target_does_not_count(history: History) -> None:
     vip = Breaker.objects.create(target=history.target, rate_class=RateClass.objects.create(name="vip"))
     DeadLetter.objects.filter(pk=history.letter.pk).update(rate_class=vip.rate_class)
     history.tried("x", history.letter, breaker=vip)
@@ -72,8 +75,7 @@ def test_a_success_at_another_breaker_of_the_target_does_not_count() -> None:
     assert _known(history) == (False, False)
 
 
-def test_a_message_failed_when_it_returned() -> None:
-    history = History()
+def test_a_message_failed_when_it_returned(history: History) -> None:
     history.tried("r", history.letter, closed_at=clock() - timedelta(hours=1))
     found = last_failures([history.letter.pk])[history.letter.pk]
     assert found.seconds_ago < timedelta(minutes=30).total_seconds()
