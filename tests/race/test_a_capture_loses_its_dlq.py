@@ -38,9 +38,12 @@ def _copies() -> list[tuple[str, int]]:
     return list(Custody.objects.values_list("handle", "receives"))
 
 
-def _capture(bench: Workbench, heard: Callable[[int], object], **options: Any) -> capture.Captured:  # noqa: ANN401  those of letters
+def _capture(bench: Workbench, heard: Callable[[], object], **options: Any) -> capture.Captured:  # noqa: ANN401  those of letters
+    def tell(_: capture.Captured) -> None:
+        heard()
+
     values = {"conf": bench.conf, "seconds": 10, "receivers": 1, **options}
-    return capture.letters(bench.dlq, dice=lambda: 0.0, heard=heard, **values)
+    return capture.letters(bench.dlq, dice=lambda: 0.0, heard=tell, **values)
 
 
 def _freezes(
@@ -62,7 +65,7 @@ def _freezes(
 
 def test_a_capture_that_lost_its_dlq_during_silence_has_drained_nothing() -> None:
     bench = Workbench()
-    assert not _capture(bench, lambda _: DeadLetterQueue.objects.update(fence=2**40)).drained
+    assert not _capture(bench, lambda: DeadLetterQueue.objects.update(fence=2**40)).drained
     assert _dlq().drained_through is None
 
 
@@ -72,7 +75,7 @@ def test_a_silent_capture_renews_its_lease(monkeypatch: pytest.MonkeyPatch) -> N
     bench = Workbench()
     leases: set[object] = set()
     conf = replace(bench.conf, long_poll=1)
-    captured = _capture(bench, lambda _: leases.add(_dlq().leased_until), conf=conf, stop=lambda: len(leases) > 2)
+    captured = _capture(bench, lambda: leases.add(_dlq().leased_until), conf=conf, stop=lambda: len(leases) > 2)
     assert captured.received == 0
     assert len(leases) > 2
 
@@ -100,7 +103,7 @@ def test_a_renewed_lease_extends_the_time_in_which_nothing_is_proved(bench: Work
 
 def test_a_capture_whose_connection_is_lost_gives_its_dlq_back_and_proves_nothing(bench: Workbench) -> None:
     with pytest.raises(OperationalError):
-        _capture(bench, lambda _: _terminate())
+        _capture(bench, _terminate)
     assert (_dlq().leased_until, _dlq().drained_through) == (None, None)
     bench.bury("another")
     captured = bench.capture().captured

@@ -100,8 +100,8 @@ def test_a_letter_that_its_target_put_off_is_what_its_wave_waits_for() -> None:
         closed_at=clock(), outcome="not_sent", holds_lane=False, run=run, wave=Wave.objects.get(run=run),
     )  # fmt: skip
     assert sorted((one.n, dlq_status.in_words(one)) for one in dlq_status.lanes(run.dlq_id)) == [
-        (1, "the target did not accept a message of the run's wave, which will be sent again"),
         (1, "due: any worker may take them"),
+        (1, "the target did not accept a message of the run's wave, which will be sent again"),
     ]
 
 
