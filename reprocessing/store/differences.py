@@ -1,4 +1,4 @@
-"""What a proposal would change."""
+"""What a proposed change would change."""
 
 from __future__ import annotations
 
@@ -11,25 +11,22 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value that is not yet what is proposed.
+    """A value that differs from the proposal."""
 
-    `of` is the dlq's, the target's or the rule's name; `kind` says which, where several of one name may be told of.
-    """
-
-    of: str
+    of: str  #: the name of the DLQ, target or rule
     field: str
     before: Any
     after: Any
-    kind: str = ""
+    kind: str = ""  #: which of these it is, where names may be equal
 
     @property
     def about(self) -> str:
-        """What it is a value of, for people."""
+        """Return what the value belongs to, for people."""
         return f"{self.kind} {self.of}".strip()
 
 
 def differing(of: str, now: Fields, wanted: Fields) -> list[Difference]:
-    """The values that are wanted otherwise than they are now; those that are not there yet, too."""
+    """Return the fields whose wanted value is another one than now, or missing now."""
     return [
         Difference(of, name, now.get(name), value)
         for name, value in wanted.items()

@@ -1,12 +1,13 @@
-"""Sets of rows in and out of Postgres: one statement for many letters, parameters in binary.
+"""Run a SQL statement and return its rows as typed values, with binary parameters.
 
-The set-based statements of this package go past the ORM, because what decides is in them: which row is locked first,
-what is compared before it is set. They run on Django's own connection, so that its transactions are theirs.
+These statements bypass the ORM, because they decide which row is locked first and what is compared before it is set.
+They run on Django's connection, so Django's transactions apply.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
@@ -16,29 +17,25 @@ from psycopg.rows import BaseRowFactory, class_row, tuple_row
 Shape = TypeVar("Shape")
 Done = TypeVar("Done")
 
-#: How often what Postgres gave up for another's sake is done again: two who wait for each other are soon apart.
+#: Retries after a deadlock. Two transactions that wait for each other are soon apart.
 AGAIN = 8
 
 
 def fetch(shape: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
-    """The statement's rows, each as one `shape`, whose fields carry the columns' names.
+    """Return the statement's rows, each as a `shape` whose fields are named like the columns. Errors are the ORM's.
 
-    Outside a transaction a deadlock's victim is run again.
-
-    Raises:
-        django.db.Error: as the ORM would.
+    After a deadlock, the statement is run again if no transaction is open.
     """
     return _all(class_row(shape), statement, parameters)
 
 
-def column(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
-    """The rows of a statement that answers with one column, each as its value.
+def first(shape: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> Shape | None:
+    """Return the statement's first row, as `fetch` would; None if there is none."""
+    return next(iter(fetch(shape, statement, parameters)), None)
 
-    Raises:
-        TypeError: a value is of another kind, which is a mistake of whoever wrote the statement.
-        ValueError: there is another column.
-        django.db.Error: as the ORM would.
-    """
+
+def column(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
+    """Return the values of a statement with one column; TypeError if a value is of another kind."""
     found = [value for (value,) in _all(tuple_row, statement, parameters)]
     for value in found:
         if type(value) is not kind:
@@ -47,40 +44,24 @@ def column(kind: type[Shape], statement: LiteralString, parameters: Mapping[str,
 
 
 def value(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> Shape:
-    """The one value of a statement that always answers with one row of one column.
-
-    Raises:
-        TypeError: it is of another kind.
-        ValueError: there was no row, or more than one, or another column.
-        django.db.Error: as the ORM would.
-    """
+    """Return the only value of a statement with one row and one column; ValueError if there are more or none."""
     (only,) = column(kind, statement, parameters)
     return only
 
 
+def arrays(shape: type[Any], items: Iterable[Any]) -> dict[str, list[Any]]:
+    """Return the values of each field of these dataclass items, by the field's name: parameters for `unnest`."""
+    some = list(items)
+    return {field.name: [getattr(item, field.name) for item in some] for field in dataclasses.fields(shape)}
+
+
 def execute(statement: LiteralString, parameters: Mapping[str, Any]) -> int:
-    """Run the statement; how many rows it touched, or answered with.
-
-    Outside a transaction a deadlock's victim is run again.
-
-    Raises:
-        django.db.Error: as the ORM would.
-    """
-
-    def run() -> int:
-        with connection.wrap_database_errors, psycopg.Cursor(_raw()) as cursor:
-            _execute(cursor, statement, parameters)
-            return cursor.rowcount
-
-    return _again(run)
+    """Run the statement; return how many rows it changed or returned. Deadlocks and errors as in `fetch`."""
+    return _run(tuple_row, statement, parameters, lambda cursor: cursor.rowcount)
 
 
 def whole(work: Callable[[], Done]) -> Done:
-    """Do work in one transaction, and again from its beginning when it was a deadlock's victim: nothing of it is done.
-
-    Raises:
-        django.db.Error: as the ORM would.
-    """
+    """Run `work` in one transaction, and run all of it again after a deadlock. Errors as in `fetch`."""
 
     def run() -> Done:
         with transaction.atomic():
@@ -90,16 +71,23 @@ def whole(work: Callable[[], Done]) -> Done:
 
 
 def _all(shape: BaseRowFactory[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
-    def run() -> list[Shape]:
+    return _run(shape, statement, parameters, lambda cursor: cursor.fetchall())
+
+
+def _run(
+    shape: BaseRowFactory[Shape], statement: LiteralString, parameters: Mapping[str, Any],
+    answer: Callable[[psycopg.Cursor[Shape]], Done],
+) -> Done:  # fmt: skip
+    def run() -> Done:
         with connection.wrap_database_errors, psycopg.Cursor(_raw(), row_factory=shape) as cursor:
             _execute(cursor, statement, parameters)
-            return cursor.fetchall()
+            return answer(cursor)
 
     return _again(run)
 
 
 def _again(run: Callable[[], Done]) -> Done:
-    """A connection that was lost with an earlier statement is another by now; with this one, that is the caller's."""
+    """Reconnect if an earlier statement lost the connection. If this one loses it, the caller gets the error."""
     if connection.connection is not None and connection.connection.closed and not connection.in_atomic_block:
         connection.close()
     connection.ensure_connection()
@@ -113,7 +101,7 @@ def _again(run: Callable[[], Done]) -> Done:
 
 
 def _execute(cursor: psycopg.Cursor[Any], statement: LiteralString, parameters: Mapping[str, Any]) -> None:
-    """Run it; an error tells what was violated, not the row that did: a row may hold a customer's letter."""
+    """Run the statement. Errors name the constraint, not the row, which may hold a customer's message."""
     try:
         cursor.execute(statement, parameters, binary=True)
     except psycopg.Error as error:

@@ -1,4 +1,4 @@
-"""Two connections to Postgres at the same time, stopped and started by conditions, never by a clock."""
+"""Work on several connections to Postgres at the same time, ordered by conditions, never by a clock."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.db import connection, connections, transaction
 from tests.conditions import eventually
 
 Done = TypeVar("Done")
+Other = TypeVar("Other")
 
 
 def _alone(work: Callable[[], Done]) -> Done:
@@ -24,13 +25,13 @@ def _alone(work: Callable[[], Done]) -> Done:
 
 @contextmanager
 def elsewhere() -> Iterator[Callable[[Callable[[], Done]], Future[Done]]]:
-    """Begins work on a thread and a connection of its own; joined at the end of the block."""
+    """Begin work on its own thread and connection, which ends with the block."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         yield lambda work: pool.submit(_alone, work)
 
 
 def together(works: Sequence[Callable[[], Done]]) -> list[Done]:
-    """All of them at the same time, each on a connection of its own; what they returned, in order."""
+    """Run all at the same time, each on its own connection; return what they returned, in order."""
     start = threading.Barrier(len(works))
 
     def begin(work: Callable[[], Done]) -> Done:
@@ -39,11 +40,11 @@ def together(works: Sequence[Callable[[], Done]]) -> list[Done]:
         return work()
 
     with ThreadPoolExecutor(max_workers=len(works)) as pool:
-        return [one.result(60) for one in [pool.submit(_alone, lambda work=work: begin(work)) for work in works]]
+        return [done.result(60) for done in [pool.submit(_alone, lambda work=work: begin(work)) for work in works]]
 
 
 def waits_for_us() -> None:
-    """Return when another connection stands before a lock that this one holds."""
+    """Return when another connection waits for a lock that this one holds."""
     eventually(_someone_is_blocked, within=10)
 
 
@@ -55,9 +56,29 @@ def _someone_is_blocked() -> bool:
         return bool(cursor.fetchone()[0])
 
 
+def behind(first: Callable[[], Other], second: Callable[[], Done]) -> tuple[Other, Done]:
+    """Run `first` in a transaction, and commit when `second` waits for it; return what both returned."""
+    with elsewhere() as begin:
+        with transaction.atomic():
+            done = first()
+            waiting = begin(second)
+            waits_for_us()
+        return done, waiting.result(20)
+
+
+def overtaken(work: Callable[[], Done], by: Callable[[], object]) -> Done:
+    """Run `by` while `work` waits for the locks of all lanes; return what `work` returned."""
+    with elsewhere() as begin:
+        with holding_lanes():
+            waiting = begin(work)
+            waits_for_us()
+            by()
+        return waiting.result(20)
+
+
 @contextmanager
 def holding_lanes() -> Iterator[None]:
-    """Every lane locked, as its writers lock it, until the end of the block."""
+    """Lock every lane until the end of the block."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT id FROM redrive_lane ORDER BY id FOR UPDATE")
@@ -65,7 +86,7 @@ def holding_lanes() -> Iterator[None]:
 
 
 def nobody_holds_letters() -> bool:
-    """Whether no letter is locked by anybody else."""
+    """Return whether no other connection has locked a letter."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT (SELECT count(*) FROM redrive_letter) = count(*) FROM ("
                        "SELECT id FROM redrive_letter FOR UPDATE SKIP LOCKED) free")  # fmt: skip

@@ -1,4 +1,4 @@
-"""A dlq that AWS's own redrive may be asked to empty."""
+"""A DLQ that AWS's own redrive can empty."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 
 def mine(**fields: object) -> Workbench:
-    """A workbench whose origin names its dlq, as AWS asks of a dlq that it is to empty."""
+    """Return a workbench whose source queue names its DLQ, as AWS requires for a redrive."""
     bench = Workbench(**fields)  # type: ignore[arg-type]  # those of a workbench
     policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": 1})
     bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": policy})
@@ -24,19 +24,19 @@ def mine(**fields: object) -> Workbench:
 
 
 def start(bench: Workbench, **options: Any) -> Begun | Refusal | Open | Standing:  # noqa: ANN401  those of start
-    """Have AWS move the dlq's messages to its origin, which nothing that is sent into a dlq died in."""
+    """Have AWS move the DLQ's messages to its source queue."""
     asked: dict[str, Any] = {"to": bench.target.arn, "per_second": None, "by": "anna", "reason": "a bulk", **options}
     return native_redrive.start(bench.dlq, **asked)
 
 
 def tasks(bench: Workbench) -> list[str]:
-    """What has become of what AWS was asked, newest first."""
+    """Return the states of AWS's tasks, newest first."""
     listed = bench.sqs.list_message_move_tasks(SourceArn=bench.dlq.arn, MaxResults=10)["Results"]
     return [one["Status"] for one in listed]
 
 
 def begin_outside(bench: Workbench, **options: Any) -> None:  # noqa: ANN401  those of boto3's
-    """Have AWS do the same behind our back."""
+    """Start AWS's redrive without telling the service."""
     bench.sqs.start_message_move_task(SourceArn=bench.dlq.arn, DestinationArn=bench.target.arn, **options)
 
 
@@ -46,18 +46,18 @@ def let_it_end_unseen(bench: Workbench) -> None:
 
 
 def let_it_end(bench: Workbench) -> None:
-    """Wait until AWS is done, and have that seen."""
+    """Wait until AWS is done, and have the service see that."""
     let_it_end_unseen(bench)
     native_redrive.look(bench.dlq)
 
 
 def is_aws_s(bench: Workbench) -> bool:
-    """Whether the row says so."""
+    """Return whether the DLQ's row says that AWS moves its messages."""
     return DeadLetterQueue.objects.get(pk=bench.dlq.pk).native_at is not None
 
 
 def captured_and_in_sight(bench: Workbench, clock: Clock, *bodies: str) -> None:
-    """Letters of a dry run, whose copies have come to sight again, in SQS as here."""
+    """Capture letters and place them, and let their copies become visible again, in SQS and in the database."""
     for body in bodies:
         bench.bury(body)
     bench.capture()

@@ -1,8 +1,8 @@
-"""Two captures of one dlq: whoever lost it proves nothing, and finds out also while it hears nothing."""
+"""A capture that lost its DLQ, or froze, proves nothing and writes nothing, and finds that out by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from django.db import OperationalError, connection
 from reprocessing.models import Custody, DeadLetterQueue
 from reprocessing.pipeline.capture import capture, delete_copies
 from reprocessing.store.capture import capture_lease, received_copies, returned_messages
-from reprocessing.store.capture.received_copies import KnownCopy, NewLetter
+from reprocessing.store.capture.received_copies import NewLetter
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.settlement import Deletable
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -22,20 +22,51 @@ from tests.reprocessing.pipeline.bench import Clock, Workbench
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _taken_by_another(bench: Workbench) -> None:
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(fence=2**40)
+@pytest.fixture
+def bench() -> Workbench:
+    """A DLQ with one message."""
+    found = Workbench()
+    found.bury("a letter")
+    return found
 
 
-def _capture(bench: Workbench) -> capture.Captured:
-    return capture.letters(
-        bench.dlq, conf=bench.conf, dice=lambda: 0.0, seconds=10, receivers=1, heard=lambda _: _taken_by_another(bench)
-    )
+def _dlq() -> DeadLetterQueue:
+    return DeadLetterQueue.objects.get()
 
 
-def test_a_capture_whose_dlq_was_taken_over_in_its_silence_has_drained_nothing() -> None:
+def _copies() -> list[tuple[str, int]]:
+    return list(Custody.objects.values_list("handle", "receives"))
+
+
+def _capture(bench: Workbench, heard: Callable[[], object], **options: Any) -> capture.Captured:  # noqa: ANN401  those of letters
+    def tell(_: capture.Captured) -> None:
+        heard()
+
+    values = {"conf": bench.conf, "seconds": 10, "receivers": 1, **options}
+    return capture.letters(bench.dlq, dice=lambda: 0.0, heard=tell, **values)
+
+
+def _freezes(
+    bench: Workbench, clock: Clock, where: object, name: str, meanwhile: Callable[[], object] = lambda: None
+) -> capture.Captured:
+    """Capture; the statement `name` comes when its copies are visible again."""
+    write = getattr(where, name)
+
+    def froze(*args: Any, **options: Any) -> object:  # noqa: ANN401  those of the statement
+        patch.undo()
+        clock.advance(bench.conf.receive_visibility + 1)
+        meanwhile()
+        return write(*args, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(where, name, froze)
+        return bench.capture().captured
+
+
+def test_a_capture_that_lost_its_dlq_during_silence_has_drained_nothing() -> None:
     bench = Workbench()
-    assert not _capture(bench).drained
-    assert DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through is None
+    assert not _capture(bench, lambda: DeadLetterQueue.objects.update(fence=2**40)).drained
+    assert _dlq().drained_through is None
 
 
 @pytest.mark.soak
@@ -43,61 +74,49 @@ def test_a_silent_capture_renews_its_lease(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(capture, "LEASE", 0.3)
     bench = Workbench()
     leases: set[object] = set()
-    captured = capture.letters(
-        bench.dlq, conf=replace(bench.conf, long_poll=1), dice=lambda: 0.0, seconds=10, receivers=1,
-        stop=lambda: len(leases) > 2,
-        heard=lambda _: leases.add(DeadLetterQueue.objects.get(pk=bench.dlq.pk).leased_until),
-    )  # fmt: skip
+    conf = replace(bench.conf, long_poll=1)
+    captured = _capture(bench, lambda: leases.add(_dlq().leased_until), conf=conf, stop=lambda: len(leases) > 2)
     assert captured.received == 0
     assert len(leases) > 2
 
 
-def test_a_clean_capture_does_not_vouch_for_one_that_died_before_it() -> None:
+def test_a_clean_capture_proves_nothing_while_copies_of_a_dead_one_are_invisible() -> None:
     bench = Workbench()
-    assert (
-        capture_lease.lease(bench.dlq.pk, lease=0, dirty=100) is not None
-    )  # and dies: what it received is out of sight
+    assert capture_lease.lease(bench.dlq.pk, lease=0, dirty=100) is not None  # and dies
     for number in range(2):
         bench.bury(f"{number}")
         assert not bench.capture().captured.drained
-        assert DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through is None
-    later = lanes.clock() - timedelta(seconds=1)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(unclean_until=later)  # its time has passed
-    bench.bury("a letter")  # an empty dlq is not received from
+        assert _dlq().drained_through is None
+    DeadLetterQueue.objects.update(unclean_until=lanes.clock() - timedelta(seconds=1))
+    bench.bury("a letter")  # an empty DLQ is not received from
     assert bench.capture().captured.drained
 
 
-def test_nor_for_one_that_lasted_long_before_it_died(clock: Clock) -> None:
-    bench = Workbench()
+def test_a_renewed_lease_extends_the_time_in_which_nothing_is_proved(bench: Workbench, clock: Clock) -> None:
     died = capture_lease.lease(bench.dlq.pk, lease=60, dirty=100)
     assert died is not None
     clock.advance(59)
     assert capture_lease.renew(died, lease=60, dirty=100) is not None
-    clock.advance(61)  # what it received last is out of sight, though what it received first is not
-    bench.bury("letter")
+    clock.advance(61)  # only what it received first is visible again
     assert not bench.capture().captured.drained
 
 
-def test_a_capture_whose_connection_is_lost_gives_its_dlq_back_and_vouches_for_nothing() -> None:
-    bench = Workbench()
-    bench.bury("a letter")
+def test_a_capture_whose_connection_is_lost_gives_its_dlq_back_and_proves_nothing(bench: Workbench) -> None:
     with pytest.raises(OperationalError):
-        capture.letters(
-            bench.dlq, conf=bench.conf, dice=lambda: 0.0, seconds=10, receivers=1, heard=lambda _: _terminated()
-        )
-    dlq = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
-    assert (dlq.leased_until, dlq.drained_through) == (None, None)
+        _capture(bench, _terminate)
+    assert (_dlq().leased_until, _dlq().drained_through) == (None, None)
     bench.bury("another")
     captured = bench.capture().captured
     assert (captured.busy, captured.drained) == (False, False)
 
 
-def test_the_dlq_of_a_capture_that_died_is_captured_again_within_twenty_seconds(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
+def test_the_dlq_of_a_dead_capture_is_captured_again_within_twenty_seconds(
+    bench: Workbench, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = Workbench()
-    bench.bury("a letter")
-    monkeypatch.setattr(capture._Capture, "run", _die)
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(capture._Capture, "run", die)
     with pytest.raises(KeyboardInterrupt):
         bench.capture()
     monkeypatch.undo()
@@ -106,96 +125,64 @@ def test_the_dlq_of_a_capture_that_died_is_captured_again_within_twenty_seconds(
     assert bench.capture().captured.letters == 1
 
 
-def test_one_that_froze_until_another_received_its_copy_does_not_note_its_own_handle(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
+def test_a_frozen_capture_does_not_record_its_handle_after_another_received_the_copy(
+    bench: Workbench, clock: Clock
 ) -> None:
-    bench = Workbench()
-    bench.bury("a letter")
     bench.capture()
     bench.show_again()
-    refresh, latest = received_copies.refresh, list[str]()
+    latest = list[tuple[str, int]]()
 
-    def froze(*args: Any, **options: Any) -> list[KnownCopy]:  # noqa: ANN401  those of refresh
-        monkeypatch.undo()
-        clock.advance(bench.conf.receive_visibility + 1)
+    def another_receives_it() -> None:
         bench.show_again()
         assert bench.capture().captured.known == 1
-        latest.append(Custody.objects.get().handle)
-        return refresh(*args, **options)
+        latest.extend(_copies())
 
-    monkeypatch.setattr(received_copies, "refresh", froze)
-    assert bench.capture().captured.received == 1
-    assert [Custody.objects.get().handle] == latest
+    assert _freezes(bench, clock, received_copies, "refresh", another_receives_it).received == 1
+    assert _copies() == latest != []
 
 
 @pytest.mark.parametrize("statement", ["refresh", "admit"])
-def test_one_that_froze_until_its_copy_came_to_sight_writes_nothing_and_proves_nothing(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, statement: str
+def test_a_capture_that_froze_until_its_copy_was_visible_writes_nothing_and_proves_nothing(
+    bench: Workbench, clock: Clock, statement: str
 ) -> None:
-    bench = Workbench()
-    bench.bury("a letter")
-    known = statement == "refresh"
-    if known:
+    if statement == "refresh":
         bench.capture()
         bench.show_again()
-    before = list(Custody.objects.values_list("handle", "receives"))
-    drained_through = DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through
-    write = getattr(received_copies, statement)
-
-    def froze(*args: Any, **options: Any) -> object:  # noqa: ANN401  those of the statement
-        monkeypatch.undo()
-        clock.advance(bench.conf.receive_visibility + 1)
-        return write(*args, **options)
-
-    monkeypatch.setattr(received_copies, statement, froze)
-    captured = bench.capture().captured
+    before, drained_through = _copies(), _dlq().drained_through
+    captured = _freezes(bench, clock, received_copies, statement)
     assert (captured.received, captured.letters, captured.drained) == (1, 0, False)
-    assert list(Custody.objects.values_list("handle", "receives")) == before
-    assert DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through == drained_through
+    assert (_copies(), _dlq().drained_through) == (before, drained_through)
 
 
-def test_a_return_that_one_received_who_froze_until_it_came_to_sight_is_neither_recorded_nor_deleted(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
+def test_a_return_whose_capture_froze_until_it_was_visible_is_neither_recorded_nor_deleted(
+    bench: Workbench, clock: Clock
 ) -> None:
-    bench = Workbench()
-    bench.bury("a letter")
     bench.ready()
     bench.replay()
     bench.come_back(bench.delivered()[0])
-    record = returned_messages.record
-
-    def froze(*args: Any, **options: Any) -> object:  # noqa: ANN401  those of record
-        monkeypatch.undo()
-        clock.advance(bench.conf.receive_visibility + 1)
-        return record(*args, **options)
-
-    monkeypatch.setattr(returned_messages, "record", froze)
-    assert not bench.capture().captured.drained
+    assert not _freezes(bench, clock, returned_messages, "record").drained
     assert (bench.left(), bench.states()) == (1, {"a letter": "delivered"})
 
 
-def test_what_was_deleted_by_an_older_handle_is_not_gone() -> None:
+def test_a_copy_deleted_by_an_older_handle_is_not_gone() -> None:
     bench = Workbench(fields={"delete_when": "captured"})
     bench.bury("a letter")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delete_copies, "copies", lambda *_: 0)
         bench.capture()
     copy = Custody.objects.get()
-    capture_lease.gone([Deletable(bench.dlq.pk, copy.message_id, "an older one")])
-    assert Custody.objects.get().state == "delete"
-    capture_lease.gone([Deletable(bench.dlq.pk, copy.message_id, copy.handle)])
-    assert Custody.objects.get().state == "gone"
+    for handle, state in (("an older one", "delete"), (copy.handle, "gone")):
+        capture_lease.gone([Deletable(bench.dlq.pk, copy.message_id, handle)])
+        assert Custody.objects.get().state == state
 
 
-def test_a_letter_that_one_wrote_who_froze_has_the_handle_under_which_another_received_it_since(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_letter_written_by_a_frozen_capture_gets_the_handle_of_a_later_receive(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = Workbench()
-    bench.bury("a letter")
     admit = received_copies.admit
 
     def thaws(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
-        older = [replace(one, handle="an older one") for one in letters]
+        older = [replace(letter, handle="an older one") for letter in letters]
         assert len(admit(dlq, older, until=until, at_capture=at_capture)) == 1
         return admit(dlq, letters, until=until, at_capture=at_capture)
 
@@ -206,11 +193,7 @@ def test_a_letter_that_one_wrote_who_froze_has_the_handle_under_which_another_re
     assert bench.left() == 0
 
 
-def _terminated() -> None:
-    """The connection of this test's own, by another one."""
+def _terminate() -> None:
+    """Terminate this test's connection from another one."""
     with psycopg.connect(**connection.get_connection_params()) as other:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", [connection.connection.info.backend_pid])
-
-
-def _die(*_: object, **__: object) -> None:
-    raise KeyboardInterrupt

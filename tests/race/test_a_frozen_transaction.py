@@ -1,4 +1,4 @@
-"""Who freezes inside a transaction keeps nobody from the rows that it holds for longer than half a minute."""
+"""A worker that freezes inside a transaction loses its locks after half a minute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.reprocessing.pipeline.bench import Workbench
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_what_a_frozen_worker_holds_is_let_go_and_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frozen_worker_loses_its_locks_and_gets_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     monkeypatch.setattr(apps, "IDLE_AT_MOST", "100ms")
     held, thaws = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""A letter is given to a lane while its owner asks what comes next there: it is seen, or would wait for ever."""
+"""A letter that is given to a lane while its owner looks for the next head is seen, and does not wait for ever."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _behind_a_parked_one(**fields: Any) -> tuple[Workbench, int]:  # noqa: ANN401  the fields of a dlq
-    """A lane with G, which is parked, and H, which is its head; and G's number."""
+    """A lane with G, which is parked, and H, its head; and G's id."""
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n", "max_attempts": 1, **fields})
     bench.bury("G", key="K", n="1")
     bench.ready()
@@ -36,7 +36,7 @@ def _behind_a_parked_one(**fields: Any) -> tuple[Workbench, int]:  # noqa: ANN40
 def _stopped(
     where: object, name: str, first: Callable[[Any], Any]
 ) -> Iterator[tuple[threading.Event, threading.Event]]:
-    """The first call of this function says so, does `first` to what it came to, and waits to go on."""
+    """The first call of this function applies `first` to its result, and waits to go on."""
     real = getattr(where, name)
     there, go = threading.Event(), threading.Event()
 

@@ -1,4 +1,4 @@
-"""Many workers before one brake: a canary goes alone, a wave keeps its size, a target has no more unsettled."""
+"""Many workers at one limit: one canary is sent, a wave keeps its size, and unsettled letters keep to their limit."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from django.db.models import Count
 from reprocessing.models import Attempt, Breaker, Claim, DeadLetter, HealthCheck, Lane, Run, Wave
 from reprocessing.store.ordering import lanes, orphaned_lanes
 from reprocessing.store.replay.intent import Intended, intend
-from reprocessing.store.safety import circuit_breakers
-from tests.race.abreast import elsewhere, together, waits_for_us
+from tests.race.abreast import behind, together
+from tests.race.letters import lettered
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,42 +21,57 @@ pytestmark = pytest.mark.django_db(transaction=True)
 WORKERS = 6
 
 
-def _bench(letters: int) -> tuple[Workbench, Run]:
-    bench = Workbench()
-    for number in range(letters):
-        bench.bury(str(number))
-    return bench, bench.ready()
+def _keyed(count: int) -> Workbench:
+    bench = Workbench(fields={"idempotency_key": "attribute:idem"})
+    for number in range(count):
+        bench.bury(str(number), idem=str(number))
+    bench.ready()
+    return bench
 
 
-def _own(bench: Workbench, each: int) -> list[list[lanes.Standing]]:
+def _owned(each: int) -> list[list[lanes.Standing]]:
     """For each worker as many leased lanes with their heads."""
     found = []
     for number in range(WORKERS):
         leased = lanes.lease(f"w{number}", limit=each, lease=60)
-        found.append(lanes.advance([one.lane_id for one in leased], [one.fence for one in leased], keep=True, lease=60))
+        ids, fences = [lane.lane_id for lane in leased], [lane.fence for lane in leased]
+        found.append(lanes.advance(ids, fences, keep=True, lease=60))
     return found
 
 
 def _intent(heads: list[lanes.Standing], most: int = 1_000) -> Callable[[], list[Intended]]:
-    return lambda: intend(
-        [one.lane_id for one in heads], [one.fence for one in heads], [one.letter_id or 0 for one in heads],
-        margin=2, hold=8, most=most,
-    )  # fmt: skip
+    ids, fences = [head.lane_id for head in heads], [head.fence for head in heads]
+    letters = [head.letter_id or 0 for head in heads]
+    return lambda: intend(ids, fences, letters, margin=2, hold=8, most=most)
 
 
-def _open(bench: Workbench, clock: Clock) -> Breaker:
-    """The target's breaker, open, and its cooldown over."""
-    Breaker.objects.filter(target=bench.target).update(
-        state="open", retry_at=lanes.clock() + timedelta(seconds=30), rest=30, epoch=7, why="a test"
-    )
+def _rest() -> None:
+    """Open the breaker for 30 seconds."""
+    retry_at = lanes.clock() + timedelta(seconds=30)
+    Breaker.objects.update(state="open", retry_at=retry_at, rest=30, epoch=7, why="a test")
+
+
+def _cool_down(clock: Clock) -> Breaker:
+    """Open the breaker, and let its cooldown pass."""
+    _rest()
     clock.advance(31)
-    return Breaker.objects.get(target=bench.target)
+    return Breaker.objects.get()
 
 
-def test_one_canary_goes_however_many_workers_try(clock: Clock) -> None:
-    bench, _ = _bench(WORKERS * 3)
-    own = _own(bench, 3)
-    breaker = _open(bench, clock)
+def _in_wave(size: int, run: Run | None = None) -> None:
+    run = run or Run.objects.get()
+    Run.objects.filter(pk=run.pk).update(waves=True)
+    Wave.objects.create(run=run, no=1, size=size)
+
+
+def _check(bench: Workbench) -> HealthCheck:
+    return HealthCheck.objects.create(target=bench.target, kind="http", subject="https://shop.example.com/health")
+
+
+def test_one_canary_is_sent_however_many_workers_try(clock: Clock) -> None:
+    lettered(WORKERS * 3)
+    own = _owned(3)
+    breaker = _cool_down(clock)
     sent = together([_intent(heads) for heads in own])
     assert sum(len(some) for some in sent) == 1
     breaker.refresh_from_db()
@@ -66,53 +81,44 @@ def test_one_canary_goes_however_many_workers_try(clock: Clock) -> None:
 
 
 def test_a_canary_takes_no_key_but_its_own(clock: Clock) -> None:
-    bench = Workbench(fields={"idempotency_key": "attribute:idem"})
-    for number in range(3):
-        bench.bury(str(number), idem=str(number))
-    bench.ready()
-    heads, *_ = _own(bench, 3)
-    _open(bench, clock)
+    _keyed(3)
+    heads, *_ = _owned(3)
+    _cool_down(clock)
     assert (len(_intent(heads)()), Claim.objects.count()) == (1, 1)
 
 
-def test_what_an_open_breaker_holds_back_takes_no_key() -> None:
-    bench = Workbench(fields={"idempotency_key": "attribute:idem"})
-    bench.bury("letter", idem="k")
-    bench.ready()
-    heads, *_ = _own(bench, 1)
-    Breaker.objects.filter(target=bench.target).update(
-        state="open", retry_at=lanes.clock() + timedelta(seconds=30), rest=30
-    )
+def test_a_letter_behind_an_open_breaker_takes_no_key() -> None:
+    _keyed(1)
+    heads, *_ = _owned(1)
+    _rest()
     assert (_intent(heads)(), Claim.objects.count()) == ([], 0)
 
 
-def test_while_the_breaker_rests_nothing_goes_and_no_attempt_is_counted(clock: Clock) -> None:
-    bench, _ = _bench(WORKERS)
-    own = _own(bench, 1)
-    Breaker.objects.filter(target=bench.target).update(
-        state="open", retry_at=lanes.clock() + timedelta(seconds=30), rest=30
-    )
+def test_while_the_breaker_rests_nothing_is_sent_and_no_attempt_is_counted(clock: Clock) -> None:
+    lettered(WORKERS)
+    own = _owned(1)
+    _rest()
     assert together([_intent(heads) for heads in own]) == [[]] * WORKERS
     assert DeadLetter.objects.filter(attempts__gt=0).count() == 0
     clock.advance(29)
     assert lanes.lease("late", limit=9, lease=8) == []
 
 
-def test_an_open_breaker_s_lanes_are_leased_by_nobody_and_told_to_nobody(clock: Clock) -> None:
-    _bench(3)
+def test_lanes_behind_an_open_breaker_are_neither_leased_nor_hinted_at(clock: Clock) -> None:
+    lettered(3)
     leased = lanes.lease("first", limit=3, lease=8)
-    heads = lanes.advance([one.lane_id for one in leased], [one.fence for one in leased])  # handed back, looked at
-    assert {one.breaker_id for one in heads} == {Breaker.objects.get().pk}
-    Breaker.objects.update(state="open", retry_at=lanes.clock() + timedelta(seconds=30), rest=30)
+    heads = lanes.advance([lane.lane_id for lane in leased], [lane.fence for lane in leased])  # handed back, looked at
+    assert {head.breaker_id for head in heads} == {Breaker.objects.get().pk}
+    _rest()
     assert (lanes.lease("second", limit=3, lease=8), lanes.hint(limit=3, lifetime=5)) == ([], [])
     clock.advance(31)
     assert len(lanes.hint(limit=3, lifetime=5)) == 3
     assert len(lanes.lease("second", limit=3, lease=8)) == 3
 
 
-def test_a_killed_canary_s_slot_is_another_s(clock: Clock) -> None:
-    bench, _ = _bench(3)
-    _open(bench, clock)
+def test_the_slot_of_a_killed_canary_goes_to_another(clock: Clock) -> None:
+    bench = lettered(3)
+    _cool_down(clock)
     bench.replay_and_die(sent=False)
     assert Breaker.objects.get().canary_until is not None
     clock.advance(9)  # the dead worker's lease
@@ -120,14 +126,13 @@ def test_a_killed_canary_s_slot_is_another_s(clock: Clock) -> None:
     assert [outcome for _, outcome, _ in bench.history()] == ["unknown", *["accepted"] * 3]
     breaker = Breaker.objects.get()
     assert (breaker.state, breaker.canary_until) == ("closed", None)
-    epochs = list(Attempt.objects.order_by("id").values_list("breaker_epoch", flat=True))
-    assert epochs == [8, 9, 10, 11]
+    assert list(Attempt.objects.order_by("id").values_list("breaker_epoch", flat=True)) == [8, 9, 10, 11]
 
 
-def test_a_canary_of_which_nothing_is_ever_heard_gives_up_its_place_in_time(clock: Clock) -> None:
-    """Its worker is dead, and its lane is stopped, so that nobody takes it over."""
-    bench, _ = _bench(2)
-    _open(bench, clock)
+def test_a_canary_without_any_outcome_loses_its_slot_in_time(clock: Clock) -> None:
+    """Its worker is dead, and its lane is stopped, so that nobody takes the lane over."""
+    bench = lettered(2)
+    _cool_down(clock)
     bench.replay_and_die(sent=False)
     Lane.objects.filter(phase="leased").update(stopped_at=lanes.clock(), stopped_by="ann", stop_reason="a test")
     clock.advance(9)
@@ -138,34 +143,26 @@ def test_a_canary_of_which_nothing_is_ever_heard_gives_up_its_place_in_time(cloc
 
 
 def test_a_wave_is_never_larger_than_its_size() -> None:
-    bench, run = _bench(WORKERS * 5)
-    Run.objects.filter(pk=run.pk).update(waves=True)
-    Wave.objects.create(run=run, no=1, size=10)
-    own = [heads for heads in _own(bench, 5) if heads]
-    together([_intent(heads) for heads in own])
+    lettered(WORKERS * 5)
+    _in_wave(10)
+    together([_intent(heads) for heads in _owned(5) if heads])
     assert Attempt.objects.filter(wave__isnull=False).count() == Attempt.objects.count() == 10
     assert lanes.lease("late", limit=9, lease=8) == []
 
 
-def test_an_intent_counts_a_wave_after_whoever_is_in_it() -> None:
-    bench, run = _bench(4)
-    Run.objects.filter(pk=run.pk).update(waves=True)
-    Wave.objects.create(run=run, no=1, size=3)
-    first, second, *_ = _own(bench, 2)
-    with elsewhere() as begin:
-        with transaction.atomic():
-            sent = _intent(first)()
-            late = begin(_intent(second))
-            waits_for_us()
-        assert (len(sent), len(late.result(10))) == (2, 1)
+def test_an_intent_counts_a_wave_after_those_already_in_it() -> None:
+    lettered(4)
+    _in_wave(3)
+    first, second, *_ = _owned(2)
+    sent, late = behind(_intent(first), _intent(second))
+    assert (len(sent), len(late)) == (2, 1)
 
 
-def test_a_letter_whose_first_try_says_nothing_lets_no_other_of_its_lane_into_a_full_wave(clock: Clock) -> None:
+def test_a_silent_first_attempt_lets_no_other_letter_of_its_lane_into_a_full_wave(clock: Clock) -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key"})
     bench.bury("later", key="k")
     run = bench.ready()
-    Run.objects.filter(pk=run.pk).update(waves=True)
-    Wave.objects.create(run=run, no=1, size=1)
+    _in_wave(1, run)
     bench.replay_and_die(sent=False)
     clock.advance(9)  # the dead worker's lease
     (lane,) = lanes.lease("next", limit=1, lease=8)
@@ -180,55 +177,38 @@ def test_a_letter_whose_first_try_says_nothing_lets_no_other_of_its_lane_into_a_
     assert (head.letter_id != later.pk, head.phase) == (True, "ready")
 
 
-def test_a_letter_that_was_touched_takes_no_second_place_in_a_wave(clock: Clock) -> None:
-    bench, run = _bench(2)
-    Run.objects.filter(pk=run.pk).update(waves=True)
-    Wave.objects.create(run=run, no=1, size=2)
+def test_a_letter_that_is_sent_again_takes_no_second_place_in_a_wave(clock: Clock) -> None:
+    bench = lettered(2)
+    _in_wave(2)
     with bench.refusing("0"):
         bench.replay()
     bench.replay()
     waves = Attempt.objects.values("letter__payload__body").annotate(n=Count("id"), marked=Count("wave"))
-    assert {(bytes(one["letter__payload__body"]), one["marked"]) for one in waves} == {(b"0", 1), (b"1", 1)}
+    assert {(bytes(sent["letter__payload__body"]), sent["marked"]) for sent in waves} == {(b"0", 1), (b"1", 1)}
 
 
-def test_no_target_has_more_unsettled_letters_than_it_may() -> None:
-    bench, _ = _bench(WORKERS * 4)
+def test_no_target_has_more_unsettled_letters_than_allowed() -> None:
+    bench = lettered(WORKERS * 4)
     bench.judge_by_absence()
-    own = _own(bench, 4)
-    sent = together([_intent(heads, most=7) for heads in own])
+    sent = together([_intent(heads, most=7) for heads in _owned(4)])
     assert sum(len(some) for some in sent) == 7
     assert Attempt.objects.filter(closed_at=None).count() == 7
 
 
-def test_nothing_goes_to_an_unwell_target_and_what_is_not_known_is_unwell(clock: Clock) -> None:
-    bench, _ = _bench(2)
-    check = HealthCheck.objects.create(target=bench.target, kind="http", subject="https://shop.example.com/health")
+def test_nothing_is_sent_to_a_target_whose_health_check_is_unknown_or_old(clock: Clock) -> None:
+    bench = lettered(2)
+    _check(bench)
     assert bench.replay().taken == 0
-    HealthCheck.objects.filter(pk=check.pk).update(verdict="healthy", checked_at=lanes.clock())
+    HealthCheck.objects.update(verdict="healthy", checked_at=lanes.clock())
     clock.advance(31)
-    assert bench.replay().taken == 0  # too long ago
-    HealthCheck.objects.filter(pk=check.pk).update(checked_at=lanes.clock())
+    assert bench.replay().taken == 0
+    HealthCheck.objects.update(checked_at=lanes.clock())
     assert bench.replay().taken == 2
     assert set(Lane.objects.values_list("phase", flat=True)) == {"idle"}
 
 
-def test_nothing_is_intended_for_a_target_that_turned_unwell_after_its_heads_passed_the_gate() -> None:
-    bench, _ = _bench(1)
-    heads, *_ = _own(bench, 1)
-    HealthCheck.objects.create(target=bench.target, kind="http", subject="https://shop.example.com/health")
+def test_nothing_is_intended_for_a_target_that_became_unhealthy_after_the_gate() -> None:
+    bench = lettered(1)
+    heads, *_ = _owned(1)
+    _check(bench)
     assert (_intent(heads)(), Attempt.objects.count()) == ([], 0)
-
-
-def test_two_looks_at_the_same_failures_open_a_breaker_once() -> None:
-    bench = Workbench(fields={"max_attempts": 1})
-    for _ in range(3):
-        bench.bury("the same")
-    bench.ready()
-    with bench.refusing("the same"):
-        bench.replay()
-    breaker = Breaker.objects.get()
-    assert breaker.state == "closed"
-    Breaker.objects.update(threshold=3)
-    moved = together([lambda: circuit_breakers.look([breaker.pk])] * 4)
-    assert sorted(len(some) for some in moved) == [0, 0, 0, 1]
-    assert Breaker.objects.get().epoch == breaker.epoch + 1

@@ -1,4 +1,4 @@
-"""Two who wait for each other: Postgres gives one of them up, and it begins again; nothing is lost or done twice."""
+"""After a deadlock, PostgreSQL cancels one transaction, which is run again; nothing is lost or done twice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _crosswise(ids: list[int], do: Callable[[Callable[[], None]], None]) -> list[Callable[[], object]]:
-    """Two who lock the same two lanes, each the other's second first; neither goes on before both have one."""
+    """Two transactions that lock the same two lanes in opposite order, once both have one of them."""
     both = threading.Barrier(2)
 
     def lock(first: int, second: int, *, met: list[bool]) -> None:
@@ -44,12 +44,12 @@ def _two_lanes() -> list[int]:
 
 
 @pytest.mark.soak
-def test_a_deadlock_s_victim_is_done_again_as_a_whole() -> None:
+def test_a_deadlock_s_victim_is_run_again_as_a_whole() -> None:
     together(_crosswise(_two_lanes(), rows.whole))
 
 
 @pytest.mark.soak
-def test_without_that_one_of_them_fails() -> None:
+def test_without_a_retry_one_of_two_deadlocked_transactions_fails() -> None:
     def once(work: Callable[[], None]) -> None:
         with transaction.atomic():
             work()

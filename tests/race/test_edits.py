@@ -1,4 +1,4 @@
-"""An edit beside all else that can become of its letter: one wins, the other is told, and nothing is lost."""
+"""Of an edit, a release, a discard and a return of one letter at once, one wins, and the other is told."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import transaction
 
 from reprocessing.domain.message.envelope import unpack
 from reprocessing.domain.message.redrive_attributes import MarkNames
 from reprocessing.models import Payload, Review, Revision
 from reprocessing.pipeline.parking_lot import act_on_parked, edit
 from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, Overtaken, Seen, Unsendable
-from tests.race.abreast import elsewhere, together, waits_for_us
+from tests.race.abreast import behind, together
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,107 +20,104 @@ pytestmark = pytest.mark.django_db(transaction=True)
 BODY, MENDED, OTHER = '{"total": 1}', b'{"total": 2}', b'{"total": 3}'
 
 
-def _parked() -> tuple[Workbench, Seen, dict[str, Any]]:
-    """A letter that was sent, came back and is parked; and what was sent."""
-    bench = Workbench(fields={"max_attempts": 1})
-    bench.bury(BODY)
-    bench.ready()
-    bench.replay()
-    (sent,) = bench.delivered()
-    bench.come_back(sent)
-    bench.capture()
-    letter = bench.letter()
-    assert letter.finished_at
-    assert letter.state == "parked"
-    return bench, Seen(letter.finished_at, 0), sent
+class Parked(Workbench):
+    """A letter that was sent, returned and is parked."""
 
+    def __init__(self) -> None:
+        super().__init__(fields={"max_attempts": 1})
+        self.bury(BODY)
+        self.ready()
+        self.replay()
+        (self.sent,) = self.delivered()
+        self.come_back(self.sent)
+        self.capture()
+        letter = self.letter()
+        assert letter.finished_at
+        assert letter.state == "parked"
+        self.seen = Seen(letter.finished_at, 0)
 
-def _edit(
-    bench: Workbench, seen: Seen, body: bytes, *, by: str, replay: bool = False
-) -> Edited | Overtaken | Unsendable:
-    letter = bench.letter().pk
-    to = Alteration(body, unpack(bytes(Payload.objects.get(letter=letter).attributes)))
-    return edit.letter(letter, seen, to, names=MarkNames(), by=by, reason="a typo", replay=replay)
+    def edit(self, body: bytes, *, by: str, replay: bool = False) -> Edited | Overtaken | Unsendable:
+        letter = self.letter().pk
+        to = Alteration(body, unpack(bytes(Payload.objects.get(letter=letter).attributes)))
+        return edit.letter(letter, self.seen, to, names=MarkNames(), by=by, reason="a typo", replay=replay)
+
+    def release(self, by: str) -> dict[int, str]:
+        return dict(act_on_parked.release([self.letter().pk], by=by, reason="mended").refused)
+
+    def discard(self) -> None:
+        assert act_on_parked.discard([self.letter().pk], by="anna", reason="of no use").refused == {}
+
+    def bodies(self) -> list[bytes]:
+        self.replay()
+        return [sent["Body"].encode() for sent in self.delivered()]
 
 
 def _told(found: object, by: str, what: str) -> bool:
     return isinstance(found, Overtaken) and found.why.startswith(f"it is not as you saw it any more: {by} {what} it")
 
 
-def test_of_two_edits_at_once_one_is_made_and_the_other_is_told_by_whom() -> None:
-    bench, seen, _ = _parked()
-    with elsewhere() as begin:
-        with transaction.atomic():
-            assert _edit(bench, seen, MENDED, by="anna") == Edited(1)
-            second = begin(lambda: _edit(bench, seen, OTHER, by="ben"))
-            waits_for_us()
-        assert _told(second.result(20), "anna", "edited")
-    assert [(one.no, one.by, bytes(one.body)) for one in Revision.objects.all()] == [(1, "anna", MENDED)]
+@pytest.fixture
+def bench() -> Parked:
+    return Parked()
+
+
+def test_of_two_edits_at_once_the_second_is_told_who_made_the_first(bench: Parked) -> None:
+    first, second = behind(lambda: bench.edit(MENDED, by="anna"), lambda: bench.edit(OTHER, by="ben"))
+    assert first == Edited(1)
+    assert _told(second, "anna", "edited")
+    assert [(made.no, made.by, bytes(made.body)) for made in Revision.objects.all()] == [(1, "anna", MENDED)]
     assert list(Review.objects.filter(act="edited").values_list("by", flat=True)) == ["anna"]
 
 
 @pytest.mark.parametrize("round_", range(3))
-def test_whoever_of_two_is_first_the_letter_has_one_edit_and_both_know(round_: int) -> None:
-    bench, seen, _ = _parked()
-    found = together([
-        lambda: _edit(bench, seen, MENDED, by="anna", replay=True),
-        lambda: _edit(bench, seen, OTHER, by="ben", replay=True),
-    ])  # fmt: skip
-    made = Revision.objects.get()
-    (winner,) = [name for name, one in zip(("anna", "ben"), found, strict=True) if one == Edited(1)]
-    (told,) = [one for one in found if one != Edited(1)]
+def test_of_two_simultaneous_edits_one_is_made_whichever_is_first(round_: int, bench: Parked) -> None:
+    works: dict[str, Callable[[], Any]] = {
+        "anna": lambda: bench.edit(MENDED, by="anna", replay=True),
+        "ben": lambda: bench.edit(OTHER, by="ben", replay=True),
+    }
+    found = dict(zip(works, together(list(works.values())), strict=True))
+    (winner,) = [name for name, made in found.items() if made == Edited(1)]
+    (told,) = [made for made in found.values() if made != Edited(1)]
     assert _told(told, winner, "released")
-    assert (made.by, bench.letter().state) == (winner, "waiting")
-    assert bench.replay().taken == 1
-    assert bench.delivered()[0]["Body"].encode() == {"anna": MENDED, "ben": OTHER}[winner]
+    assert (Revision.objects.get().by, bench.letter().state) == (winner, "waiting")
+    assert bench.bodies() == [{"anna": MENDED, "ben": OTHER}[winner]]
 
 
-def test_an_edit_that_waited_for_a_release_changes_nothing_of_what_is_sent() -> None:
-    bench, seen, _ = _parked()
-    with elsewhere() as begin:
-        with transaction.atomic():
-            assert act_on_parked.release([bench.letter().pk], by="anna", reason="mended").refused == {}
-            editing = begin(lambda: _edit(bench, seen, MENDED, by="ben"))
-            waits_for_us()
-        assert _told(editing.result(20), "anna", "released")
+def test_an_edit_that_waited_for_a_release_changes_nothing(bench: Parked) -> None:
+    refused, edited = behind(lambda: bench.release("anna"), lambda: bench.edit(MENDED, by="ben"))
+    assert refused == {}
+    assert _told(edited, "anna", "released")
     assert Revision.objects.count() == 0
-    bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == [BODY]
+    assert bench.bodies() == [BODY.encode()]
 
 
-def test_a_release_that_waited_for_an_edit_sends_what_was_made() -> None:
-    bench, seen, _ = _parked()
-    with elsewhere() as begin:
-        with transaction.atomic():
-            assert _edit(bench, seen, MENDED, by="anna") == Edited(1)
-            releasing = begin(lambda: act_on_parked.release([bench.letter().pk], by="ben", reason="mended"))
-            waits_for_us()
-        assert releasing.result(20).refused == {}
-    bench.replay()
-    assert [one["Body"].encode() for one in bench.delivered()] == [MENDED]
+def test_a_release_that_waited_for_an_edit_sends_the_edited_body(bench: Parked) -> None:
+    assert behind(lambda: bench.edit(MENDED, by="anna"), lambda: bench.release("ben")) == (Edited(1), {})
+    assert bench.bodies() == [MENDED]
 
 
-def test_an_edit_that_waited_for_a_discard_is_told_of_it() -> None:
-    bench, seen, _ = _parked()
-    with elsewhere() as begin:
-        with transaction.atomic():
-            act_on_parked.discard([bench.letter().pk], by="anna", reason="of no use")
-            editing = begin(lambda: _edit(bench, seen, MENDED, by="ben", replay=True))
-            waits_for_us()
-        assert _told(editing.result(20), "anna", "discarded")
+def test_an_edit_that_waited_for_a_discard_is_told_of_it(bench: Parked) -> None:
+    _, edited = behind(bench.discard, lambda: bench.edit(MENDED, by="ben", replay=True))
+    assert _told(edited, "anna", "discarded")
     assert (Revision.objects.count(), bench.letter().state) == (0, "discarded")
 
 
+def test_a_release_that_waited_for_a_discard_is_told_of_it(bench: Parked) -> None:
+    _, refused = behind(bench.discard, lambda: bench.release("ben"))
+    assert refused == {bench.letter().pk: "it is no longer parked: it is discarded"}
+    assert (bench.letter().state, bench.lane().phase) == ("discarded", "idle")
+    assert list(Review.objects.values_list("by", flat=True)) == ["anna"]
+
+
 @pytest.mark.parametrize("round_", range(3))
-def test_a_return_beside_an_edit_is_known_and_the_letter_is_there_once(round_: int) -> None:
-    """What was sent before the edit turns up once more, while it is edited and released."""
-    bench, seen, sent = _parked()
-    bench.come_back(sent)
+def test_a_return_beside_an_edit_is_recognised_and_the_letter_exists_once(round_: int) -> None:
+    """The message that was sent before the edit is received again while the letter is edited and released."""
+    bench = Parked()
+    bench.come_back(bench.sent)
     works: list[Callable[[], object]] = [
-        lambda: _edit(bench, seen, MENDED, by="anna", replay=True), lambda: bench.capture().captured.letters,
+        lambda: bench.edit(MENDED, by="anna", replay=True), lambda: bench.capture().captured.letters,
     ]  # fmt: skip
     assert together(works) == [Edited(1), 0]
-    bench.replay()
+    bodies = bench.bodies()
     assert bytes(bench.letter().body_hash) == bytes(Revision.objects.get().body_hash)
-    assert [one["Body"].encode() for one in bench.delivered()] == [MENDED]
-    assert bench.letter().state == "delivered"
+    assert (bodies, bench.letter().state) == ([MENDED], "delivered")

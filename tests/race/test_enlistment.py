@@ -1,4 +1,4 @@
-"""Two enlistments of one dlq: a letter is the run's that took it first, and lanes are locked in one order."""
+"""Two enlistments of one DLQ: a letter belongs to the first run that took it, and lanes are locked in one order."""
 
 from __future__ import annotations
 
@@ -12,27 +12,24 @@ from reprocessing.domain.runs.selection import ALL, Selection
 from reprocessing.models import DeadLetter, Lane, Run
 from reprocessing.pipeline.runs import plan
 from reprocessing.store.runs import selection
-from tests.race.abreast import elsewhere, waits_for_us
+from tests.race.abreast import behind, elsewhere, waits_for_us
+from tests.race.letters import ORDERED
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_letter_is_in_the_run_that_took_it_first() -> None:
+def test_a_letter_belongs_to_the_run_that_took_it_first() -> None:
     bench = Workbench()
     bench.bury("letter")
     first, second = bench.ready(limit=0), bench.enlist(limit=0)
-    with elsewhere() as begin:
-        with transaction.atomic():
-            assert plan.enlist(bench.dlq, first).letters == 1
-            enlisting = begin(lambda: plan.enlist(bench.dlq, second))
-            waits_for_us()
-        assert enlisting.result(20).letters == 0
+    taken, later = behind(lambda: plan.enlist(bench.dlq, first), lambda: plan.enlist(bench.dlq, second))
+    assert (taken.letters, later.letters) == (1, 0)
     assert bench.letter().run_id == bench.lane().run_id == first.pk
 
 
-def test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters_died_in() -> None:
-    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+def test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters_failed_in() -> None:
+    bench = Workbench(fields=ORDERED)
     for key in ("a", "b"):
         bench.bury(f"{key}1", key=key, n="1")
     bench.ready()
@@ -52,7 +49,7 @@ def test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters
 
 
 def test_of_two_plans_at_once_neither_has_letters_behind_those_of_the_other() -> None:
-    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    bench = Workbench(fields=ORDERED)
     for number in "123":
         bench.bury(number, key="a", n=number)
     bench.ready(limit=0)
@@ -62,9 +59,5 @@ def test_of_two_plans_at_once_neither_has_letters_behind_those_of_the_other() ->
         with transaction.atomic():
             return selection.select(bench.dlq.pk, second.pk, ALL)
 
-    with elsewhere() as begin:
-        with transaction.atomic():
-            assert selection.select(bench.dlq.pk, first.pk, Selection(limit=1)).selected == 1
-            selecting = begin(select)
-            waits_for_us()
-        assert selecting.result(20) == selection.Selected(0, 2)
+    selected, later = behind(lambda: selection.select(bench.dlq.pk, first.pk, Selection(limit=1)), select)
+    assert (selected.selected, later) == (1, selection.Selected(0, 2))

@@ -1,4 +1,4 @@
-"""AWS's own redrive against a drain of ours, against itself, against death, and a cancel against its end."""
+"""AWS's own redrive beside a drain, beside itself, after a death, and a cancel beside its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from reprocessing.store.aws.native_redrive_lock import Standing
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.runs import run_transitions
 from reprocessing.store.runs.plans import Asked
-from tests.race.abreast import elsewhere, together, waits_for_us
+from tests.race.abreast import behind, elsewhere, together, waits_for_us
+from tests.race.letters import bury
 from tests.race.native import is_aws_s, let_it_end, let_it_end_unseen, mine, start, tasks
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 
@@ -28,37 +29,34 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def in_sight(bench: Workbench) -> None:
-    """A captured letter that is placed, and whose copy is in sight again, as after a dry run of long ago."""
+    """Capture a letter and place it, with a copy that is visible again, as long after a dry run."""
     bench.bury("letter")
     bench.capture()
     with connection.cursor() as cursor:
         cursor.execute("UPDATE redrive_custody SET visible_until = redrive_now() - interval '1 s'")
 
 
-def test_two_who_ask_aws_together_begin_one_task() -> None:
-    bench = mine()
-    for number in range(30):
-        bench.bury(str(number))
+@pytest.fixture
+def bench() -> Workbench:
+    return mine()
+
+
+def test_simultaneous_requests_to_aws_begin_one_task(bench: Workbench) -> None:
+    bury(bench, 30)
     found = together([partial(start, bench, per_second=1)] * 4)
     assert sum(isinstance(one, Begun) for one in found) == 1
     assert (tasks(bench), is_aws_s(bench)) == (["RUNNING"], True)
 
 
-def test_a_drain_that_enlists_first_keeps_aws_out() -> None:
-    bench = mine()
+def test_a_drain_that_starts_first_keeps_aws_out(bench: Workbench) -> None:
     in_sight(bench)
     run = prepare(bench.dlq, Asked("run", "anna", named=False))
-    with elsewhere() as begin, transaction.atomic():
-        run_transitions.start(run, by="bob", reason="now")
-        asked = begin(partial(start, bench))
-        waits_for_us()
-    found = asked.result(30)
+    _, found = behind(partial(run_transitions.start, run, by="bob", reason="now"), partial(start, bench))
     assert isinstance(found, Standing)
     assert (found.under_way, tasks(bench), bench.states()) == (True, [], {"letter": "waiting"})
 
 
-def test_a_drain_that_comes_second_starts_nothing() -> None:
-    bench = mine()
+def test_a_drain_that_starts_second_starts_nothing(bench: Workbench) -> None:
     in_sight(bench)
     run = prepare(bench.dlq, Asked("run", "anna", named=False))
     with elsewhere() as begin, transaction.atomic():
@@ -71,7 +69,7 @@ def test_a_drain_that_comes_second_starts_nothing() -> None:
     assert (run.state, bench.states()) == ("planned", {"letter": "captured"})
 
 
-def test_of_a_hand_over_and_a_start_together_one_has_the_letter() -> None:
+def test_of_a_native_redrive_and_a_simultaneous_start_one_has_the_letter() -> None:
     for _ in range(2):
         bench = mine()
         in_sight(bench)
@@ -86,8 +84,7 @@ def test_of_a_hand_over_and_a_start_together_one_has_the_letter() -> None:
         assert (started is not None) == (letter.state == "waiting")
 
 
-def test_of_a_hand_over_and_a_capture_together_one_has_the_dlq() -> None:
-    bench = mine()
+def test_of_a_native_redrive_and_a_simultaneous_capture_one_has_the_dlq(bench: Workbench) -> None:
     works: list[Callable[[], object]] = [
         partial(start, bench), partial(capture_lease.lease, bench.dlq.pk, lease=60, dirty=1),
     ]  # fmt: skip
@@ -95,8 +92,7 @@ def test_of_a_hand_over_and_a_capture_together_one_has_the_dlq() -> None:
     assert isinstance(asked, Begun) == (leased is None)
 
 
-def test_a_capture_that_lost_its_lease_has_nothing_left_of_the_dlq() -> None:
-    bench = mine()
+def test_a_capture_that_lost_its_lease_neither_renews_nor_ends_it(bench: Workbench) -> None:
     capturing = capture_lease.lease(bench.dlq.pk, lease=0, dirty=0)
     assert capturing is not None
     assert isinstance(start(bench), Begun)
@@ -104,7 +100,7 @@ def test_a_capture_that_lost_its_lease_has_nothing_left_of_the_dlq() -> None:
     assert capture_lease.end(capturing, clean=True, drained=True) is None
 
 
-def test_whoever_is_killed_between_the_claim_and_the_call_leaves_a_dlq_that_comes_back(
+def test_a_dlq_comes_back_after_a_death_between_the_claim_and_the_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = mine()
@@ -122,8 +118,7 @@ def test_whoever_is_killed_between_the_claim_and_the_call_leaves_a_dlq_that_come
     assert not is_aws_s(bench)
 
 
-def test_an_end_that_two_see_is_written_down_once() -> None:
-    bench = mine()
+def test_an_end_that_several_see_is_recorded_once(bench: Workbench) -> None:
     start(bench)
     together([partial(let_it_end, bench)] * 3)
     assert bench.dlq.reviews.filter(act="changed").count() == 1
@@ -131,7 +126,7 @@ def test_an_end_that_two_see_is_written_down_once() -> None:
 
 
 def freezes_with_the_list(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
-    """Whoever asks AWS next has its answer, and is silent while somebody else does something."""
+    """The next worker that asks AWS has its answer, and freezes while somebody else does something."""
     ask = sqs.move_tasks
 
     def freezes(arn: str, role: str) -> list[sqs.Move]:
@@ -153,10 +148,10 @@ ASKS: dict[str, Callable[[Workbench], object]] = {
 
 
 @pytest.mark.parametrize("asks", ASKS)
-def test_a_list_that_is_older_than_the_claim_ends_nothing(asks: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = mine()
-    for number in range(30):  # at one a second: it is under way for as long
-        bench.bury(str(number))
+def test_an_answer_that_is_older_than_the_claim_ends_nothing(
+    asks: str, monkeypatch: pytest.MonkeyPatch, bench: Workbench
+) -> None:
+    bury(bench, 30)  # at one a second, it runs for as long
     freezes_with_the_list(monkeypatch, partial(start, bench, per_second=1))
     ASKS[asks](bench)
     found = aws_redrives.of(bench.dlq.pk)
@@ -164,12 +159,10 @@ def test_a_list_that_is_older_than_the_claim_ends_nothing(asks: str, monkeypatch
     assert (found.by, bool(found.handle), tasks(bench)) == ("anna", True, ["RUNNING"])
 
 
-def test_a_list_that_tells_of_the_end_of_one_ends_none_that_came_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = mine()
+def test_an_answer_about_an_ended_redrive_ends_no_later_one(monkeypatch: pytest.MonkeyPatch, bench: Workbench) -> None:
     start(bench)
     let_it_end_unseen(bench)
-    for number in range(30):
-        bench.bury(str(number))
+    bury(bench, 30)
 
     def meanwhile() -> None:
         native_redrive.look(bench.dlq)
@@ -180,10 +173,9 @@ def test_a_list_that_tells_of_the_end_of_one_ends_none_that_came_after_it(monkey
     assert (is_aws_s(bench), tasks(bench)) == (True, ["RUNNING", "COMPLETED"])
 
 
-def test_what_was_not_begun_yet_when_aws_was_asked_is_not_given_up(
-    monkeypatch: pytest.MonkeyPatch, clock: Clock
+def test_a_redrive_that_had_not_begun_when_aws_was_asked_is_not_given_up(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock, bench: Workbench
 ) -> None:
-    bench = mine()
     bench.bury("letter")
     begin = sqs.begin_move
 
@@ -197,10 +189,8 @@ def test_what_was_not_begun_yet_when_aws_was_asked_is_not_given_up(
     assert is_aws_s(bench)
 
 
-def test_a_cancel_that_meets_the_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = mine()
-    for number in range(3):
-        bench.bury(str(number))
+def test_a_cancel_after_the_end_says_that_it_was_over(monkeypatch: pytest.MonkeyPatch, bench: Workbench) -> None:
+    bury(bench, 3)
     start(bench)
     cancel = sqs.cancel_move
 

@@ -1,4 +1,4 @@
-"""Whoever sorts waits for nobody, and writes nothing that another has learned better meanwhile."""
+"""Grouping failures beside reports, releases and decisions: nobody waits for it, and it overwrites nothing newer."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from django.db import transaction
 
 from reprocessing.models import DeadLetter, GroupStatus, LetterGroup, Review
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
 from reprocessing.store.ordering.lanes import clock
 from reprocessing.store.parking_lot import failure_groups
-from tests.race.abreast import elsewhere, together, waits_for_us
+from tests.race.abreast import behind, elsewhere, together
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.store.stock import Stock
 
@@ -25,17 +24,22 @@ def report(message_id: str) -> record_reports.Heard:
     return record_reports.told([said], reporter=None, dice=lambda: 0.0)
 
 
-def test_a_failure_that_is_reported_while_its_letter_is_sorted_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def _captured() -> tuple[Workbench, str]:
     bench = Workbench()
     message = bench.bury("{}")
     bench.capture()
+    return bench, message
+
+
+def test_a_failure_reported_while_its_letter_is_grouped_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, message = _captured()
     find = group_failures.cause_of
     with elsewhere() as begin:
 
-        def meanwhile(one: failure_groups.Unsorted) -> object:
+        def meanwhile(letter: failure_groups.Unsorted) -> object:
             monkeypatch.undo()
             assert begin(lambda: report(message)).result(20).accepted == 1
-            return find(one)
+            return find(letter)
 
         monkeypatch.setattr(group_failures, "cause_of", meanwhile)
         assert group_failures.letters(batches=1) == 0
@@ -43,78 +47,66 @@ def test_a_failure_that_is_reported_while_its_letter_is_sorted_is_not_lost(monke
     assert bench.letter().group == LetterGroup.objects.get(title="KeyError")
 
 
-def test_a_report_waits_for_who_sorts_and_its_letter_is_sorted_anew() -> None:
-    bench = Workbench()
-    message = bench.bury("{}")
-    bench.capture()
+def test_a_report_waits_for_grouping_and_its_letter_is_grouped_again() -> None:
+    bench, message = _captured()
     found = failure_groups.unsorted(limit=10)
-    with elsewhere() as begin:
-        with transaction.atomic():
-            assert failure_groups.put(found, {one.id: group_failures.cause_of(one) for one in found}) == 1
-            reporting = begin(lambda: report(message))
-            waits_for_us()
-        assert reporting.result(20).accepted == 1
-    assert bench.letter().sorted_at is None
+    causes = {letter.id: group_failures.cause_of(letter) for letter in found}
+    put, heard = behind(lambda: failure_groups.put(found, causes), lambda: report(message))
+    assert (put, heard.accepted, bench.letter().sorted_at) == (1, 1, None)
     group_failures.letters(batches=1)
     assert bench.letter().group == LetterGroup.objects.get(title="KeyError")
 
 
-def test_who_resolves_a_group_at_the_moment_it_recurs_sees_it_open_again() -> None:
+def test_a_group_that_recurs_while_it_is_resolved_is_open_again() -> None:
     stock = Stock()
     group_failures.letters(batches=1)
     group = LetterGroup.objects.get()
 
-    def recurs() -> int:
+    def resolve() -> object:
+        seen = {"seen_status": "open", "seen_note": ""}
+        return failure_groups.settle(group.pk, status=GroupStatus.RESOLVED, note="", by="ann", reason="done", **seen)
+
+    def recur() -> int:
         stock.another_letter(captured_at=clock())
         return group_failures.letters(batches=1)
 
-    seen = {"seen_status": "open", "seen_note": ""}
-    with elsewhere() as begin:
-        with transaction.atomic():
-            assert failure_groups.settle(
-                group.pk, status=GroupStatus.RESOLVED, note="", by="ann", reason="done", **seen
-            )
-            sorting = begin(recurs)
-            waits_for_us()
-        assert sorting.result(20) == 1
+    settled, grouped = behind(resolve, recur)
+    assert settled
+    assert grouped == 1
     group.refresh_from_db()
     assert (group.status, group.settled_by) == ("open", "the service")
     assert list(Review.objects.order_by("pk").values_list("by", flat=True)) == ["ann", "the service"]
 
 
-@pytest.mark.soak
-def test_sorting_releasing_reporting_and_settling_at_once_end_with_every_letter_sorted_once() -> None:
+def test_grouping_beside_releases_and_reports_ends_with_every_letter_in_one_group() -> None:
     stock = Stock()
     letters = [
         stock.another_letter(state="parked", reason=("stale", "expired")[n % 2], finished_at=clock())
         for n in range(60)
     ]  # fmt: skip
-    ids, messages = [one.pk for one in letters], [one.message_id for one in letters]
-    over = threading.Event()
+    ids, messages = [letter.pk for letter in letters], [letter.message_id for letter in letters]
+    ended = [threading.Event(), threading.Event()]
 
-    def sorting() -> None:
-        while not over.is_set():
+    def grouping() -> None:
+        while not all(over.is_set() for over in ended):
             group_failures.letters(batches=5)
 
-    def once(work: Callable[[], object]) -> Callable[[], None]:
+    def once(work: Callable[[], object], over: threading.Event) -> Callable[[], None]:
         def run() -> None:
             try:
                 work()
             finally:
-                running.release()
+                over.set()
 
         return run
 
-    running = threading.Semaphore(0)
-    releasing = once(lambda: [act_on_parked.release(ids[n : n + 10], by="ann", reason="x") for n in range(0, 40, 10)])
-    reporting = once(lambda: [report(one) for one in messages[::3]])
+    def release() -> None:
+        for n in range(0, 40, 10):
+            act_on_parked.release(ids[n : n + 10], by="ann", reason="x")
 
-    def ending() -> None:
-        for _ in range(2):
-            assert running.acquire(timeout=25)
-        over.set()
-
-    together([sorting, sorting, releasing, reporting, ending])
+    together([
+        grouping, grouping, once(release, ended[0]), once(lambda: [report(sent) for sent in messages[::3]], ended[1]),
+    ])  # fmt: skip
     group_failures.letters(batches=5)
     assert failure_groups.unsorted(limit=10) == []
     told = dict(DeadLetter.objects.filter(pk__in=ids).values_list("pk", "group__title"))

@@ -1,4 +1,4 @@
-"""A FIFO target that swallows a resend: what came back already does not come back again, and is never presumed."""
+"""A FIFO target that deduplicates resends: a message that has returned does not return again, and is not presumed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEASE = 9
 
 
 def _awaiting_fifo() -> Workbench:
-    """A FIFO queue whose consumer fails whatever it gets, and its dlq."""
+    """A FIFO queue whose consumer always fails, and its DLQ."""
     bench = Workbench(fifo=True, fields={"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"})
     policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": 1})
     bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": policy})
@@ -29,7 +29,7 @@ def _awaiting_fifo() -> Workbench:
 
 
 def _fails_at_the_consumer(bench: Workbench) -> None:
-    """Received once, and dead-lettered by the next receive, under the id it had."""
+    """Receive it once; the next receive moves it to the DLQ, with the same message id."""
     assert bench.sqs.receive_message(QueueUrl=bench.origin_url, VisibilityTimeout=0)["Messages"]
     assert "Messages" not in bench.sqs.receive_message(QueueUrl=bench.origin_url)
     assert bench.capture().captured.returns == 1
@@ -41,10 +41,15 @@ def _is_sent_again(bench: Workbench) -> None:
     assert len(bench.delivered()) == 1
 
 
-def test_what_came_back_after_an_attempt_that_was_not_sent_is_sent_again(clock: Clock) -> None:
+def _sent_by_a_dead_worker(clock: Clock) -> Workbench:
     bench = _awaiting_fifo()
     bench.replay_and_die(sent=True)
     clock.advance(LEASE)
+    return bench
+
+
+def test_a_return_after_an_attempt_that_was_not_sent_is_sent_again(clock: Clock) -> None:
+    bench = _sent_by_a_dead_worker(clock)
     once = iter([False, True])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(send_batches, "letters", _sends_nothing)
@@ -57,10 +62,8 @@ def _sends_nothing(intended: list[object], *_: object, **__: object) -> Outcomes
     return {one.attempt_id: NotSent("its time had run out") for one in intended}  # type: ignore[attr-defined]
 
 
-def test_a_resend_swallowed_for_a_copy_that_is_back_already_has_failed(clock: Clock) -> None:
-    bench = _awaiting_fifo()
-    bench.replay_and_die(sent=True)
-    clock.advance(LEASE)
+def test_a_resend_deduplicated_against_a_copy_that_returned_has_failed(clock: Clock) -> None:
+    bench = _sent_by_a_dead_worker(clock)
     once = iter([False, True])
     with bench.meanwhile(lambda: _fails_at_the_consumer(bench)):
         bench.replay(stop=lambda: next(once))
@@ -68,7 +71,7 @@ def test_a_resend_swallowed_for_a_copy_that_is_back_already_has_failed(clock: Cl
 
 
 def _one_copy_of_two_attempts(clock: Clock) -> Workbench:
-    """The first attempt's owner lost its lane, and noted the id of the copy, for which the second was swallowed."""
+    """The first attempt's owner lost its lane, but recorded its message id; the second attempt was deduplicated."""
     bench = _awaiting_fifo()
 
     def another_takes_the_lane_and_dies() -> None:
@@ -84,13 +87,13 @@ def _one_copy_of_two_attempts(clock: Clock) -> Workbench:
     return bench
 
 
-def test_a_resend_swallowed_for_a_copy_that_is_not_back_has_arrived(clock: Clock) -> None:
+def test_a_resend_deduplicated_against_a_copy_that_has_not_returned_has_arrived(clock: Clock) -> None:
     bench = _one_copy_of_two_attempts(clock)
     outcomes = list(Attempt.objects.order_by("no").values_list("outcome", flat=True))
     assert (bench.letter().state, bench.letter().attempts, outcomes) == ("awaiting", 2, ["unknown", None])
 
 
-def test_the_return_of_a_copy_of_two_attempts_is_the_newest_one_s_failure(clock: Clock) -> None:
+def test_the_return_of_a_copy_of_two_attempts_fails_the_newer_attempt(clock: Clock) -> None:
     bench = _one_copy_of_two_attempts(clock)
     _fails_at_the_consumer(bench)
     outcomes = list(Attempt.objects.order_by("no").values_list("outcome", flat=True))

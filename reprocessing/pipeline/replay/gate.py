@@ -167,7 +167,7 @@ def _held_back(brake: Brake | None, *, canary_out: bool) -> Wait | None:
     if shut := brake.why_shut:
         return Wait(AS_SOON_AS_IT_OPENS, shut)
     if brake.on_trial and canary_out:
-        return Wait(AS_SOON_AS_IT_OPENS, "the breaker is half open, and a canary is out")
+        return Wait(AS_SOON_AS_IT_OPENS, "the circuit breaker is half open, and its canary has no outcome yet")
     return None
 
 

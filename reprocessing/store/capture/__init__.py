@@ -1,1 +1,1 @@
-"""Store of receiving from a DLQ, copies held in SQS, returns."""
+"""Statements for receiving from a DLQ, for copies held in SQS, and for messages that return."""

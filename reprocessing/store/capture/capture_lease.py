@@ -1,10 +1,11 @@
-"""The statements around a capture: who captures a dlq, what it holds there, what was drained."""
+"""The lease of a capture, the copies that the DLQ holds, and what was drained."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final, LiteralString
 
 from reprocessing.models.system import UNSEEN
 from reprocessing.store import rows
@@ -14,22 +15,18 @@ from reprocessing.store.replay.settlement import Deletable
 
 @dataclass(frozen=True, slots=True)
 class Capturing:
-    """A dlq that is ours to capture until its lease runs out.
-
-    `clean`: a drained end will count as evidence. Else a capture before this one died, and until `unclean_until` what
-    it had received may be out of sight.
-    """
+    """A DLQ that is leased for a capture."""
 
     dlq_id: int
     fence: int
     began_at: datetime
-    clean: bool
-    unclean_until: datetime | None
+    clean: bool  #: if this capture drains the DLQ, that counts as evidence; otherwise an earlier capture died
+    unclean_until: datetime | None  #: until then the messages that it had received may be invisible
 
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """A lease that goes on. `at`: the moment; `has_let_go`: letters of the dlq may be marked as moved by AWS."""
+    """A renewed lease. `at`: when; `has_let_go`: letters of the DLQ may be marked as moved by AWS."""
 
     at: datetime
     has_let_go: bool
@@ -54,8 +51,7 @@ UPDATE redrive_dlq
 RETURNING redrive_now() AS at, let_go_at IS NOT NULL AS has_let_go
 """
 
-# A clean end: every copy that was received is committed. Only a start that was clean, too, proves anything; what an
-# earlier capture left out of sight stays so.
+# Every received copy is committed. What an earlier capture left invisible stays so, so `before` is put back.
 _END = """
 UPDATE redrive_dlq
    SET leased_until = NULL, trouble = %(trouble)b::text,
@@ -66,41 +62,37 @@ UPDATE redrive_dlq
 RETURNING coalesce((SELECT max(l.id) FROM redrive_letter l WHERE l.dlq_id = %(dlq)b AND l.state = 'captured'), 0) AS n
 """
 
-_HELD = "SELECT count(*) AS n FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held'"
-
-# What was deleted a moment ago may still be counted by SQS as in flight. What has come to sight again is not: whoever
-# counts it excuses another reader, who may hide a return. What is held may be hidden for longer than is known here:
-# that is for SQS to say (see `to_extend`). What a backup says is held proves nothing until it was seen again.
+# SQS may count a deleted message as in flight for `count_lag` seconds more. A copy that is visible again is not
+# counted, because that would hide another reader. A copy may be invisible for longer than known here (see `to_extend`).
+# A copy known only from a backup (`UNSEEN`) proves nothing until it was received again.
+_LAG: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
 _OUT_OF_SIGHT = f"""
 SELECT (SELECT count(*) FROM redrive_custody c
          WHERE dlq_id = %(dlq)b AND state = 'held' AND visible_until > redrive_now() AND NOT {UNSEEN})
-     + (SELECT count(*) FROM redrive_custody
-         WHERE dlq_id = %(dlq)b AND state = 'delete'
-           AND visible_until > redrive_now() - make_interval(secs => %(count_lag)b::float8))
-     + (SELECT count(*) FROM redrive_custody
-         WHERE dlq_id = %(dlq)b AND state = 'gone'
-           AND gone_at > redrive_now() - make_interval(secs => %(count_lag)b::float8)) AS n
+     + (SELECT count(*) FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'delete'
+                                               AND visible_until > redrive_now() - {_LAG})
+     + (SELECT count(*) FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'gone'
+                                               AND gone_at > redrive_now() - {_LAG}) AS n
 """  # noqa: S608  # the inserted text is a constant
 
-# A copy may be out of sight for longer than is known here, and its handle good: SQS was asked to hide it, and the
-# answer was lost. A FIFO queue refuses a handle that is past its time; a standard one says yes, and a copy that is
-# there nevertheless is received again.
+# A handle may be good for longer than known here: the answer to a visibility change may have been lost. A FIFO queue
+# rejects an expired handle. A standard queue accepts it, and a copy that is still there is received again.
 _TO_DELETE = """
 SELECT c.dlq_id, c.message_id, c.handle FROM redrive_custody c JOIN redrive_dlq d ON d.id = c.dlq_id
  WHERE c.dlq_id = %(dlq)b AND c.state = 'delete' AND (c.visible_until > redrive_now() OR NOT d.fifo) LIMIT %(limit)b
 """
 
-# In words that no partial index answers to: the planner would read all copies that were to be deleted, the dead too.
+# `state || ''` keeps the planner from a partial index, which would read every copy that was to be deleted.
 _GONE = """
 UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
-  FROM unnest(%(dlqs)b::bigint[], %(ids)b::text[], %(handles)b::text[]) AS g(dlq_id, message_id, handle)
+  FROM unnest(%(dlq_id)b::bigint[], %(message_id)b::text[], %(handle)b::text[]) AS g(dlq_id, message_id, handle)
  WHERE c.dlq_id = g.dlq_id AND c.message_id = g.message_id
    AND c.handle = g.handle AND c.state || '' NOT IN ('held', 'gone')
 """
 
-# Letters of a run that runs, or will go on, whose copy has used up two thirds of its time out of sight; once each. Or
-# whose copy is in sight again, unless SQS was asked to hide it by somebody who did not live to note that. What is asked
-# of the letter is asked for each copy found: joined, the planner might read all copies for each letter.
+# Copies of letters of unfinished runs that become visible soon; each is extended once. Or copies that are visible
+# already, unless a worker that died may have extended them (`UNSEEN`). The letter's state is a subquery: joined, the
+# planner might read all copies for each letter.
 _TO_EXTEND = f"""
 SELECT c.dlq_id, c.message_id, c.handle FROM redrive_custody c
  WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND NOT c.extended
@@ -114,12 +106,12 @@ SELECT c.dlq_id, c.message_id, c.handle FROM redrive_custody c
 
 _EXTENDED = """
 UPDATE redrive_custody c SET extended = true, visible_until = %(until)b::timestamptz
-  FROM unnest(%(ids)b::text[], %(handles)b::text[]) AS g(message_id, handle)
+  FROM unnest(%(message_id)b::text[], %(handle)b::text[]) AS g(message_id, handle)
  WHERE c.dlq_id = %(dlq)b AND c.message_id = g.message_id AND c.handle = g.handle AND c.state NOT IN ('delete', 'gone')
 """
 
-# Whose letters ended in a way that left the copy behind (a lost worker's last attempt, say). Of many copies each sweep
-# looks at some, in the order in which they come to sight, and the next one goes on behind them.
+# Copies whose letter is finished, for example after a lost worker's last attempt. Each sweep reads `limit` copies in
+# the order in which they become visible; the next sweep continues after them.
 _SWEEP = """
 WITH held AS MATERIALIZED (
     SELECT c.message_id, c.letter_id, c.visible_until FROM redrive_custody c
@@ -140,30 +132,23 @@ UPDATE redrive_custody c SET state = 'delete'
 
 
 def lease(dlq: int, *, lease: float, dirty: float) -> Capturing | None:
-    """Take the dlq for a capture; None while another captures it, AWS moves its messages, or it is only observed.
+    """Lease the DLQ for a capture, in seconds; None if it is being captured, in mode observe, or moved by AWS.
 
-    Args:
-        dlq: its id.
-        lease: seconds.
-        dirty: seconds for which, should this capture die, nothing counts as drained: what it received is out of sight.
+    `dirty`: seconds in which nothing counts as drained if this capture dies, since its messages are invisible.
     """
-    found = rows.fetch(Capturing, _LEASE, {"dlq": dlq, "lease": lease, "dirty": dirty})
-    return found[0] if found else None
+    return rows.first(Capturing, _LEASE, {"dlq": dlq, "lease": lease, "dirty": dirty})
 
 
 def renew(capturing: Capturing, *, lease: float, dirty: float) -> Renewed | None:
-    """Lengthen the lease, from the moment that is told; None when the dlq is another's by now."""
+    """Renew the lease; None if another capture has taken the DLQ."""
     values = {"dlq": capturing.dlq_id, "fence": capturing.fence, "lease": lease, "dirty": dirty}
-    found = rows.fetch(Renewed, _RENEW, values)
-    return found[0] if found else None
+    return rows.first(Renewed, _RENEW, values)
 
 
 def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
-    """Give the dlq back, and tell its newest captured letter by id (0: none): later ones are of later captures.
+    """End the lease; return the id of the DLQ's newest captured letter (0: none), or None if another has taken the DLQ.
 
-    None when it was another's by then, and nothing of this counts.
-
-    `clean`: all that was received is committed. `drained`: and nothing that the dlq held at the beginning is missing.
+    `clean`: everything received is committed. `drained`: and no message that the DLQ held at the beginning is missing.
     """
     values = {
         "dlq": capturing.dlq_id,
@@ -174,55 +159,45 @@ def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") 
         "began": capturing.began_at,
         "trouble": trouble,
     }
-    found = rows.column(int, _END, values)
-    return found[0] if found else None
+    return next(iter(rows.column(int, _END, values)), None)
 
 
 def held(dlq: int) -> int:
-    """How many copies are held out of sight in this dlq."""
-    return rows.value(int, _HELD, {"dlq": dlq})
+    """Return how many copies are held in this DLQ."""
+    statement = "SELECT count(*) AS n FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held'"
+    return rows.value(int, statement, {"dlq": dlq})
 
 
 def out_of_sight(dlq: int, *, count_lag: float) -> int:
-    """How many messages in flight in this dlq are ours, by what is known here: none that has come to sight again.
+    """Return how many messages in flight in this DLQ were received by us, as far as is known.
 
-    `count_lag`: seconds for which SQS's counts may still hold what was deleted.
+    `count_lag`: seconds in which SQS may still count a deleted message.
     """
     return rows.value(int, _OUT_OF_SIGHT, {"dlq": dlq, "count_lag": count_lag})
 
 
 def to_delete(dlq: int, *, limit: int) -> list[Deletable]:
-    """Copies to be deleted whose handle may still be good."""
+    """Return copies to be deleted whose handle may still be good."""
     return rows.fetch(Deletable, _TO_DELETE, {"dlq": dlq, "limit": limit})
 
 
 def gone(copies: Sequence[Deletable]) -> None:
-    """Remember that these copies were deleted, but for those received again since: by an older handle nothing is."""
-    values = {
-        "dlqs": [copy.dlq_id for copy in copies],
-        "ids": [copy.message_id for copy in copies],
-        "handles": [copy.handle for copy in copies],
-    }
-    rows.execute(_GONE, values)
+    """Record that these copies were deleted. A copy received again since, under another handle, stays as it is."""
+    rows.execute(_GONE, rows.arrays(Deletable, copies))
 
 
 def to_extend(dlq: int, *, within: float, limit: int, since: float = 0.0) -> list[Deletable]:
-    """Held copies of letters under way that come to sight within so many seconds.
-
-    `since`: or whose time is over, by what is known here, for so many at most; they were never extended, as far as
-    that is known.
-    """
+    """Return held copies of unfinished letters that become visible within so many seconds, or did `since` so many."""
     return rows.fetch(Deletable, _TO_EXTEND, {"dlq": dlq, "within": within, "limit": limit, "since": since})
 
 
 def extended(dlq: int, copies: Sequence[Deletable], *, until: datetime) -> None:
-    """Remember that these copies stay out of sight until then, but for those that were received again since."""
-    values = {"dlq": dlq, "ids": [one.message_id for one in copies], "handles": [one.handle for one in copies]}
-    rows.execute(_EXTENDED, {**values, "until": until})
+    """Record that these copies stay invisible until then, except those received again since."""
+    rows.execute(_EXTENDED, {**rows.arrays(Deletable, copies), "dlq": dlq, "until": until})
 
 
 def sweep(dlq: int, *, limit: int) -> int:
-    """Mark for deletion the copies whose letters are finished, among the next `limit` that are held; how many."""
+    """Mark copies of finished letters for deletion, among the next `limit` that are held; return how many."""
     return rows.execute(_SWEEP, {"dlq": dlq, "limit": limit})
 
 
@@ -239,13 +214,10 @@ UPDATE redrive_dlq SET trouble = %(trouble)b WHERE id = %(dlq)b AND NOT starts_w
 
 
 def note_depth(dlq: int, *, visible: int, in_flight: int) -> None:
-    """Remember how many messages the dlq was said to hold, and when; it could be asked, so trouble is over.
-
-    But for what AWS's own redrive left: the next capture ends that, or the next such redrive.
-    """
+    """Record how many messages the DLQ holds, and that it has no trouble, except what AWS's own redrive left."""
     rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight, "native": aws_redrives.TROUBLE})
 
 
 def note_trouble(dlq: int, trouble: str) -> None:
-    """Remember why the dlq could not be asked."""
+    """Record why the DLQ could not be asked."""
     rows.execute(_TROUBLE, {"dlq": dlq, "trouble": trouble, "native": aws_redrives.TROUBLE})

@@ -1,7 +1,6 @@
-"""Copies that SQS is about to drop are given up before it does: from then on PostgreSQL alone holds their letters.
+"""Mark copies for deletion before SQS drops them; PostgreSQL alone holds their letters then.
 
-A copy that expires vanishes without a word, which looks like one that somebody else has taken. One that was deleted on
-purpose is known to be gone.
+A copy that expires vanishes unannounced, as if another reader had taken it. A deleted copy is known to be gone.
 """
 
 from __future__ import annotations
@@ -13,13 +12,12 @@ from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.store import rows
 from reprocessing.store.dlqs import dlq_status
 
-#: Seconds before SQS drops a copy. AWS: a message's time counts from its first queue's SentTimestamp on in a standard
-#: dead-letter queue, and from its move in a FIFO one, where nothing is held.
+#: Seconds before SQS drops a copy. In a standard DLQ a message's retention counts from its first SentTimestamp; in a
+#: FIFO DLQ from its move, but nothing is held there.
 MARGIN: Final = 3_600.0
 
-# In the order in which they expire, and no further than the hour that is asked for: the clock, asked once, bounds the
-# index. Each letter's copies are found by the letter, not among all that are held. One that somebody else is at has
-# another turn.
+# In order of expiry, bounded by the clock, so that only the index's beginning is read. A letter's copies are found by
+# the letter, not among all held copies. A locked copy is left for the next call.
 _RESCUE = """
 WITH due AS (
     SELECT c.dlq_id, c.message_id FROM redrive_letter l CROSS JOIN LATERAL (
@@ -35,13 +33,13 @@ UPDATE redrive_custody c SET state = 'delete'
 
 
 def take(dlq: int, *, limit: int, margin: float = MARGIN) -> int:
-    """Mark for deletion the copies of unfinished letters that expire next, within `margin` seconds; how many."""
+    """Mark for deletion the copies of unfinished letters that expire within `margin` seconds; return how many."""
     return rows.execute(_RESCUE, {"dlq": dlq, "limit": limit, "margin": margin})
 
 
 def most_urgent_first(some: Iterable[DeadLetterQueue]) -> list[DeadLetterQueue]:
-    """Dlqs in the order in which SQS drops the first copy of each; those that hold none come last."""
+    """Return the DLQs in the order in which SQS drops their first copies; those without copies come last."""
     first = dlq_status.expiries()
     every = list(some)
-    held = sorted((one for one in every if one.pk in first), key=lambda one: first[one.pk])
-    return held + [one for one in every if one.pk not in first]
+    held = sorted((dlq for dlq in every if dlq.pk in first), key=lambda dlq: first[dlq.pk])
+    return held + [dlq for dlq in every if dlq.pk not in first]

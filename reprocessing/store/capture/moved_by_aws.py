@@ -1,8 +1,8 @@
-"""The statements that let letters go whose messages AWS moves, and know them again: in sight as before, or come back.
+"""Mark letters whose messages AWS may move, and recognise them when they are received again.
 
-AWS sends a message it moves: the copy has another message id and another time of sending, and the same bytes. So what
-comes back is known by its body, its attributes and the queue it died in, where it was sent after its letter had been
-captured. Two such messages are told apart by nothing; each letter goes on once.
+A message that AWS moves gets a new message id and a new SentTimestamp, and keeps its bytes. So it is recognised by
+body, attributes and source queue, and was sent after its letter had been captured. Two equal messages cannot be told
+apart; each letter is continued once. `until`: when copies become visible; after that, nothing is recorded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.capture.received_copies import NewLetter
 
-# What runs have to send, and a copy in sight: by indexes alone, whatever a dlq holds.
+# The run's letters and the visible copy are found by index, however many the DLQ holds.
 _EXPOSED = """
 SELECT d.id FROM redrive_dlq d
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint) AND d.native_at IS NULL
@@ -29,30 +29,29 @@ SELECT d.id FROM redrive_dlq d
  ORDER BY d.id
 """
 
-# Letters that wait on their lanes until somebody has looked whether AWS moved their messages.
+# Letters that wait on their lanes until a capture has shown whether AWS moved their messages.
 _SOUGHT = """
 SELECT EXISTS (SELECT FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
                 WHERE d.id = %(dlq)b AND d.let_go_at IS NOT NULL AND coalesce(d.drained_through < d.let_go_at, true)
                   AND l.objection = 'moved_by_aws' AND l.state IN ('waiting', 'sending', 'awaiting')) AS is_so
 """
 
-# In the words of the index that holds these alone.
+# As the partial index says it.
 _MOVED: Final[LiteralString] = "(l.objection = 'moved_by_aws' OR l.reason = 'moved_by_aws')"
-# What is on its lane goes on there, as it was.
+# A letter on a lane goes on there.
 _AS_IT_WAS: Final[LiteralString] = """
 state = CASE WHEN l.state = 'parked' THEN 'captured' ELSE l.state END, reason = '', objection = '', detail = '',
 planned = l.state NOT IN ('captured', 'parked'), finished_at = NULL,
 run_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.run_id END,
 lane_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.lane_id END
 """
-# What was parked for another reason, a person decides about.
+# A person decides about letters that were parked for another reason.
 _OPEN: Final[LiteralString] = """
 (l.state IN ('captured', 'waiting', 'sending', 'awaiting') OR (l.state = 'parked' AND l.reason = 'moved_by_aws'))
 """
 
-# Their messages are AWS's from here on: should a run take these letters, or be about to send them, a person decides;
-# see `arrival` for those that come back. A copy that is out of sight AWS cannot have moved. What is on the wire, or
-# awaited, would be sent again only should it fail.
+# AWS may move these messages from now on. If a run takes such a letter, or is about to send it, a person decides. AWS
+# cannot have moved an invisible copy. A letter that was sent is affected only if its attempt fails.
 _LET_GO = """
 WITH let_go AS (
     UPDATE redrive_letter l SET planned = true, objection = 'moved_by_aws', detail = ''
@@ -79,83 +78,64 @@ UPDATE redrive_letter l SET {_AS_IT_WAS}
 _CAME_BACK = f"""
 WITH seen AS (
     SELECT *, row_number() OVER (PARTITION BY body_hash, attributes, origin_id ORDER BY died_at, message_id) AS n
-      FROM unnest(%(ids)b::text[], %(handles)b::text[], %(hashes)b::bytea[], %(attributes)b::bytea[],
-                  %(origins)b::bigint[], %(died)b::timestamptz[], %(expires)b::timestamptz[])
+      FROM unnest(%(message_id)b::text[], %(handle)b::text[], %(body_hash)b::bytea[], %(attributes)b::bytea[],
+                  %(origin)b::bigint[], %(died_at)b::timestamptz[], %(expires_at)b::timestamptz[])
            AS s(message_id, handle, body_hash, attributes, origin_id, died_at, expires_at)
      WHERE redrive_now() < %(until)b::timestamptz
 ), moved AS (
     SELECT l.id, l.body_hash, p.attributes, l.origin_id, l.captured_at,
            row_number() OVER (PARTITION BY l.body_hash, p.attributes, l.origin_id ORDER BY l.died_at, l.id) AS n
       FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
-     WHERE l.dlq_id = %(dlq)b AND {_MOVED} AND l.body_hash = ANY(%(hashes)b::bytea[])
-       AND {_OPEN}
+     WHERE l.dlq_id = %(dlq)b AND {_MOVED} AND l.body_hash = ANY(%(body_hash)b::bytea[]) AND {_OPEN}
 ), met AS (
     SELECT s.message_id, s.handle, s.expires_at, m.id AS letter_id
       FROM seen s JOIN moved m USING (body_hash, attributes, n)
      WHERE m.origin_id IS NOT DISTINCT FROM s.origin_id AND s.died_at > m.captured_at
 ), back AS (
     UPDATE redrive_letter l SET {_AS_IT_WAS}, expires_at = m.expires_at
-      FROM met m WHERE l.id = m.letter_id AND {_MOVED} AND {_OPEN}
-    RETURNING l.id
+      FROM met m WHERE l.id = m.letter_id AND {_MOVED} AND {_OPEN} RETURNING l.id
 ), former AS (
     UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
       FROM back b WHERE c.letter_id = b.id AND c.attempt_id IS NULL AND c.state <> 'gone'
 ), kept AS (
     INSERT INTO redrive_custody (dlq_id, message_id, letter_id, state, handle, visible_until)
     SELECT %(dlq)b, m.message_id, b.id, %(state)b, m.handle, %(until)b::timestamptz
-      FROM back b JOIN met m ON m.letter_id = b.id
-    ON CONFLICT (dlq_id, message_id) DO NOTHING
+      FROM back b JOIN met m ON m.letter_id = b.id ON CONFLICT (dlq_id, message_id) DO NOTHING
 )
 SELECT m.message_id FROM back b JOIN met m ON m.letter_id = b.id
 """  # noqa: S608  # the inserted texts are constants
 
 
 def exposed(dlq: int | None = None) -> list[int]:
-    """The dlqs, or this one, that are ours, and whose letters' copies AWS could move while these wait to be sent."""
+    """Return the DLQs (or this one) with letters to be sent whose copies AWS could move meanwhile."""
     return rows.column(int, _EXPOSED, {"dlq": dlq})
 
 
 def are_sought(dlq: int) -> bool:
-    """Whether letters wait for a capture of this dlq, which tells whether AWS has moved their messages."""
+    """Return whether letters wait for a capture of this DLQ, which shows whether AWS moved their messages."""
     return rows.value(bool, _SOUGHT, {"dlq": dlq})
 
 
 def let_go(dlq: int, *, until: datetime | None = None) -> int:
-    """Letters that are not finished, whose copies are in sight, are AWS's to move, or moved; how many.
+    """Mark unfinished letters whose copies are visible as moved by AWS; return how many.
 
-    `until`: but for copies that were hidden until then or longer, since AWS was done by that time.
+    `until`: except copies that were invisible until then or longer, since AWS was done by that time.
     """
     return rows.value(int, _LET_GO, {"dlq": dlq, "until": until})
 
 
 def are_expected(dlq: int) -> bool:
-    """Whether AWS was told to move messages of letters of this dlq that have not been seen since."""
+    """Return whether letters of this DLQ are marked as moved by AWS and have not been received since."""
     return rows.value(bool, _EXPECTED, {"dlq": dlq})
 
 
 def stayed(dlq: int, ids: Sequence[str], *, until: datetime) -> int:
-    """Messages that AWS did not move after all: their letters stand as they were captured, or enlisted; how many.
-
-    `until`: when they come to sight. By then AWS may move them, and nothing is said of them.
-    """
+    """Unmark letters whose messages AWS did not move; return how many."""
     return rows.execute(_STAYED, {"dlq": dlq, "ids": list(ids), "until": until})
 
 
 def came_back(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
-    """The message ids of those copies that are letters which AWS moved: these go on, with the new copy.
-
-    `until`: when that comes to sight, and is anybody's: none by then.
-    """
-    values = {
-        "dlq": dlq,
-        "ids": [copy.message_id for copy in copies],
-        "handles": [copy.handle for copy in copies],
-        "hashes": [copy.body_hash for copy in copies],
-        "attributes": [copy.attributes for copy in copies],
-        "origins": [copy.origin for copy in copies],
-        "died": [copy.died_at for copy in copies],
-        "expires": [copy.expires_at for copy in copies],
-        "state": "delete" if at_capture else "held",
-        "until": until,
-    }
+    """Continue letters that AWS moved with these new copies; return the copies' message ids."""
+    state = "delete" if at_capture else "held"
+    values = {**rows.arrays(NewLetter, copies), "dlq": dlq, "state": state, "until": until}
     return set(rows.column(str, _CAME_BACK, values))

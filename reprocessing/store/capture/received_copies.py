@@ -1,10 +1,14 @@
-"""The statements of a capture: which copies are known, which are returns, which are new letters."""
+"""Tell received copies apart: known copies, returns of messages that were sent, and new letters.
+
+`until`: when the copies become visible. After that, another reader may have them, and nothing is recorded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final, LiteralString
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -15,22 +19,17 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class NewLetter:
-    """A copy that is nobody we know, ready to be written.
-
-    Attributes:
-        size: bytes as SQS counts them: body, names, types and values.
-        attempts: what earlier tools say they have tried.
-    """
+    """A copy that is not known, ready to be written."""
 
     message_id: str
     handle: str
     body: bytes
     attributes: bytes
-    size: int
+    size: int  #: bytes as SQS counts them: body, names, types and values
     system: dict[str, str]
     origin: int | None
     target: int | None
-    attempts: int
+    attempts: int  #: attempts that earlier tools recorded in the message
     body_hash: bytes
     died_at: datetime
     expires_at: datetime
@@ -39,7 +38,7 @@ class NewLetter:
 
 @dataclass(frozen=True, slots=True)
 class KnownCopy:
-    """A copy that was received before; `state` says what is to become of it now."""
+    """A copy that was received before; `state` says what is to become of the copy now."""
 
     message_id: str
     state: str
@@ -47,30 +46,24 @@ class KnownCopy:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What a copy shows of itself: where it bears no mark of ours, `public_id` and `no` are None.
-
-    `source`: the ARN of the queue it died in, where SQS says so.
-    """
+    """A copy and its redrive id: `public_id` and `no` are None if it has none."""
 
     message_id: str
     body_hash: bytes
     public_id: UUID | None
     no: int | None
-    source: str | None = None
+    source: str | None = None  #: the ARN of the queue in which it failed, where SQS names that
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnedCopy:
-    """A copy that is a letter of ours, come back. `attempts`: since a person released it.
-
-    The backoff is the letter's own, where a rule gave it one.
-    """
+    """A copy of a letter that was sent, and returned, with the backoff of the letter's rule or rate class, if any."""
 
     message_id: str
     attempt_id: int
     letter_id: int
     lane_id: int
-    attempts: int
+    attempts: int  #: since a person released the letter
     run_id: int | None
     breaker_id: int | None
     backoff_base: float | None
@@ -78,8 +71,8 @@ class ReturnedCopy:
     backoff_jitter: str | None
 
 
-# The ids are asked for twice: joined alone, the planner would read every copy of the dlq. A handle whose time is over
-# may not be the latest: another capture may have received the copy since. So it is not noted, and nothing is done.
+# The ids are asked for twice: joined alone, the planner would read every copy of the DLQ. After `until` another capture
+# may have received the copy, so its handle is not recorded.
 _REFRESH = """
 WITH seen AS (
     SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[]) AS s(message_id, handle)
@@ -99,16 +92,29 @@ WITH seen AS (
 SELECT message_id, coalesce(n.state, 'held') AS state FROM known LEFT JOIN noted n USING (message_id)
 """
 
-# By the id the target gave it, else by the marks we gave it and the same bytes; of several attempts the newest.
-# Marks travel along when a consumer hands a letter on: they tell a return only where it died in the attempt's target.
-# Celery workers hand nothing on, and what they are given may differ from the letter's bytes. What was sent before a
-# person edited the letter may come back, too.
-# Each copy is looked up by itself (OFFSET 0): a planner without statistics would join whole tables for a few copies.
-# A copy that does not name the queue it died in may have died there when this dlq is one that the target's go to.
+#: The copies of a statement that takes `Marked` ones.
+MARKED: Final[LiteralString] = """
+SELECT * FROM unnest(%(message_id)b::text[], %(body_hash)b::bytea[], %(public_id)b::uuid[], %(no)b::int[],
+                     %(source)b::text[]) AS s(message_id, body_hash, public_id, no, source)
+"""
+
+#: Of a marked copy s, the letter l with its redrive id, and a target t: the copy is this letter, and failed in t.
+IS_LETTER: Final[LiteralString] = """
+(l.body_hash = s.body_hash OR t.kind = 'celery' OR EXISTS (
+    SELECT FROM redrive_revision v WHERE v.letter_id = l.id AND s.body_hash IN (v.body_hash, v.former_hash)))
+AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source
+         ELSE %(dlq)b IN (l.dlq_id, t.watched_by_id)
+           OR EXISTS (SELECT FROM redrive_origin o WHERE o.dlq_id = %(dlq)b AND o.target_id = t.id) END
+"""
+
+# A return is recognised by the message id that the target gave, or else by its redrive id and equal bytes; of several
+# attempts the newest counts. A consumer may forward a message with its redrive id, so that id counts only if the
+# message failed in the attempt's target. Celery workers forward nothing, and their messages may differ from the
+# letter's bytes. A message sent before an edit may return, too. A copy without a source queue may have failed in a
+# target whose DLQ this is. OFFSET 0: without statistics the planner would join whole tables for a few copies.
 _RETURNS = f"""
 WITH seen AS (
-    SELECT * FROM unnest(%(ids)b::text[], %(hashes)b::bytea[], %(publics)b::uuid[], %(nos)b::int[], %(sources)b::text[])
-           AS s(message_id, body_hash, public_id, no, source)
+    {MARKED}
 ), met AS (
     SELECT s.message_id, a.id, a.letter_id, a.lane_id, a.run_id, a.breaker_id, a.no, 0 AS rank
       FROM seen s CROSS JOIN LATERAL (
@@ -118,12 +124,7 @@ WITH seen AS (
       FROM seen s CROSS JOIN LATERAL (SELECT * FROM redrive_letter x WHERE x.public_id = s.public_id OFFSET 0) l
      CROSS JOIN LATERAL (SELECT * FROM redrive_attempt x WHERE x.letter_id = l.id AND x.no = s.no OFFSET 0) a
       JOIN redrive_target t ON t.id = a.target_id
-     WHERE (l.body_hash = s.body_hash OR t.kind = 'celery' OR EXISTS (
-                SELECT FROM redrive_revision v
-                 WHERE v.letter_id = l.id AND s.body_hash IN (v.body_hash, v.former_hash)))
-       AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source
-                ELSE %(dlq)b IN (l.dlq_id, t.watched_by_id)
-                  OR EXISTS (SELECT FROM redrive_origin o WHERE o.dlq_id = %(dlq)b AND o.target_id = t.id) END
+     WHERE {IS_LETTER}
 )
 SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.letter_id, met.lane_id,
        l.attempts - l.forgiven AS attempts, met.run_id, met.breaker_id, {BACKOFF}
@@ -145,20 +146,19 @@ SELECT DISTINCT k.body_hash
 
 _ADMIT = """
 WITH arrived AS (
-    SELECT * FROM unnest(
-        %(ids)b::text[], %(handles)b::text[], %(bodies)b::bytea[], %(attributes)b::bytea[], %(sizes)b::int[],
-        %(systems)b::jsonb[], %(origins)b::bigint[], %(targets)b::bigint[], %(attempts)b::int[], %(hashes)b::bytea[],
-        %(died)b::timestamptz[], %(expires)b::timestamptz[], %(objections)b::text[])
+    SELECT *, CASE WHEN possible_return THEN 'possible_return' ELSE '' END AS objection FROM unnest(
+        %(message_id)b::text[], %(handle)b::text[], %(body)b::bytea[], %(attributes)b::bytea[], %(size)b::int[],
+        %(system)b::jsonb[], %(origin)b::bigint[], %(target)b::bigint[], %(attempts)b::int[], %(body_hash)b::bytea[],
+        %(died_at)b::timestamptz[], %(expires_at)b::timestamptz[], %(possible_return)b::bool[])
     AS s(message_id, handle, body, attributes, size, system, origin_id, target_id, attempts, body_hash, died_at,
-         expires_at, objection)
+         expires_at, possible_return)
      WHERE redrive_now() < %(until)b::timestamptz
 ), lettered AS (
     INSERT INTO redrive_letter (public_id, dlq_id, message_id, origin_id, target_id, attempts, earlier, body_hash, size,
                                 died_at, expires_at, captured_at, planned, objection)
     SELECT gen_random_uuid(), %(dlq)b, message_id, origin_id, target_id, attempts, attempts, body_hash,
-           size, died_at, expires_at, redrive_now(), objection <> '', objection
-      FROM arrived ORDER BY died_at, message_id
-    ON CONFLICT (dlq_id, message_id) DO NOTHING
+           size, died_at, expires_at, redrive_now(), possible_return, objection
+      FROM arrived ORDER BY died_at, message_id ON CONFLICT (dlq_id, message_id) DO NOTHING
     RETURNING id, message_id
 ), kept AS (
     INSERT INTO redrive_payload (letter_id, body, attributes, system)
@@ -175,62 +175,30 @@ RETURNING message_id
 def refresh(
     dlq: int, ids: Sequence[str], handles: Sequence[str], *, until: datetime, at_capture: bool
 ) -> list[KnownCopy]:
-    """Note the new handles of the copies that are known, and what is to become of each now.
-
-    `until`: when they come to sight. By then another may have received them: nothing is noted any more.
-    """
-    values = {
-        "dlq": dlq,
-        "ids": list(ids),
-        "handles": list(handles),
-        "until": until,
-        "at_capture": at_capture,
-    }
+    """Record the new handles of known copies; return what is to become of each copy."""
+    values = {"dlq": dlq, "ids": list(ids), "handles": list(handles), "until": until, "at_capture": at_capture}
     return rows.fetch(KnownCopy, _REFRESH, values)
 
 
 def returns(dlq: int, copies: Sequence[Marked]) -> list[ReturnedCopy]:
-    """Those of the copies, received from this dlq, that are letters of ours come back; of whichever dlq they are."""
-    values = {
-        "dlq": dlq,
-        "ids": [copy.message_id for copy in copies],
-        "hashes": [copy.body_hash for copy in copies],
-        "publics": [copy.public_id for copy in copies],
-        "nos": [copy.no for copy in copies],
-        "sources": [copy.source for copy in copies],
-    }
-    return rows.fetch(ReturnedCopy, _RETURNS, values)
+    """Return the copies, received from this DLQ, that are letters of any DLQ which were sent and returned."""
+    return rows.fetch(ReturnedCopy, _RETURNS, {**rows.arrays(Marked, copies), "dlq": dlq})
 
 
 def in_doubt(hashes: Sequence[bytes]) -> set[bytes]:
-    """The digests under which an attempt is open or of unknown fate: a copy with one of them may be that attempt's."""
+    """Return those body digests under which an attempt is open or unknown: a copy with one may be that attempt's."""
     return set(rows.column(bytes, _TWINS, {"hashes": list(hashes)}))
 
 
 def admit(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
-    """Write new letters, their bytes and their copies, in one statement; the message ids that were new indeed.
+    """Write new letters, their payloads and their copies, in one statement; return the message ids that were new.
 
-    Args:
-        dlq: the dlq they were received from.
-        letters: each message id once.
-        until: when the copies come to sight. By then they may be anybody's, AWS's redrive's also: nothing is written.
-        at_capture: the copies are to be deleted as soon as this is committed.
+    Each message id occurs once. `at_capture`: the copies are to be deleted as soon as this is committed.
     """
     values = {
+        **rows.arrays(NewLetter, letters),
         "dlq": dlq,
-        "ids": [letter.message_id for letter in letters],
-        "handles": [letter.handle for letter in letters],
-        "bodies": [letter.body for letter in letters],
-        "attributes": [letter.attributes for letter in letters],
-        "sizes": [letter.size for letter in letters],
-        "systems": [Jsonb(letter.system) for letter in letters],
-        "origins": [letter.origin for letter in letters],
-        "targets": [letter.target for letter in letters],
-        "attempts": [letter.attempts for letter in letters],
-        "hashes": [letter.body_hash for letter in letters],
-        "died": [letter.died_at for letter in letters],
-        "expires": [letter.expires_at for letter in letters],
-        "objections": ["possible_return" if letter.possible_return else "" for letter in letters],
+        "system": [Jsonb(letter.system) for letter in letters],
         "state": "delete" if at_capture else "held",
         "until": until,
     }

@@ -1,4 +1,4 @@
-"""The statements of a return: a message of ours came back to a dlq. The same letter, failed again."""
+"""Record that a message which was sent came back to a DLQ: its letter has failed again."""
 
 from __future__ import annotations
 
@@ -17,18 +17,16 @@ _SPENT: Final[LiteralString] = """
    FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id WHERE l.id = b.letter_id)
 """
 
-# Recorded with its copy, once; and only the newest attempt's return moves the letter (of those that went out), unless
-# its consumer has said before that it failed.
+# Each copy is recorded once. Only the return of the newest attempt that was sent moves the letter, unless its consumer
+# has already reported the failure.
 _RETURN = f"""
 WITH back AS (
-    SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[], %(attempts)b::bigint[], %(letters)b::bigint[],
-                         %(dues)b::float8[])
-    AS b(message_id, handle, attempt_id, letter_id, due)
+    SELECT * FROM unnest(%(message_id)b::text[], %(handle)b::text[], %(attempt_id)b::bigint[], %(letter_id)b::bigint[],
+                         %(due)b::float8[]) AS b(message_id, handle, attempt_id, letter_id, due)
      WHERE redrive_now() < %(until)b::timestamptz
 ), kept AS (
     INSERT INTO redrive_custody (dlq_id, message_id, letter_id, attempt_id, state, handle, visible_until)
-    SELECT %(dlq)b, message_id, letter_id, attempt_id, 'delete', handle, %(until)b::timestamptz
-      FROM back
+    SELECT %(dlq)b, message_id, letter_id, attempt_id, 'delete', handle, %(until)b::timestamptz FROM back
     ON CONFLICT (dlq_id, message_id) DO NOTHING
 ), closed AS (
     UPDATE redrive_attempt a
@@ -42,16 +40,12 @@ WITH back AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + 1, lets_pass = false, presumed = false,
            objection = CASE WHEN c.ends THEN '' ELSE l.objection END,
-           state = CASE WHEN {STAYS} THEN l.state
-                        WHEN c.ends THEN 'parked' ELSE 'waiting' END,
-           due_at = CASE WHEN {STAYS} OR c.ends THEN NULL
-                         ELSE redrive_now() + make_interval(secs => c.due) END,
-           reason = CASE WHEN {STAYS} THEN l.reason WHEN NOT c.ends THEN ''
-                         ELSE 'attempts_spent' END,
+           state = CASE WHEN {STAYS} THEN l.state WHEN c.ends THEN 'parked' ELSE 'waiting' END,
+           due_at = CASE WHEN NOT ({STAYS} OR c.ends) THEN redrive_now() + make_interval(secs => c.due) END,
+           reason = CASE WHEN {STAYS} THEN l.reason WHEN c.ends THEN 'attempts_spent' ELSE '' END,
            detail = CASE WHEN {STAYS} THEN l.detail WHEN c.ends
-                         THEN 'it came back to the dlq after its last attempt' ELSE '' END,
-           finished_at = CASE WHEN {STAYS} THEN l.finished_at
-                              WHEN c.ends THEN redrive_now() END
+                         THEN 'it returned to the DLQ after its last attempt' ELSE '' END,
+           finished_at = CASE WHEN {STAYS} THEN l.finished_at WHEN c.ends THEN redrive_now() END
       FROM judged c
      WHERE l.id = c.letter_id AND NOT c.denied
        AND NOT EXISTS (SELECT FROM redrive_attempt later WHERE later.letter_id = l.id AND later.no > c.no
@@ -66,11 +60,7 @@ SELECT * FROM copies
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """One copy that came back, and what it does to its letter.
-
-    Attributes:
-        due: seconds from now until the letter may be tried again.
-    """
+    """A copy that came back. `due`: seconds until its letter may be tried again."""
 
     message_id: str
     handle: str
@@ -81,19 +71,9 @@ class Return:
 
 
 def record(dlq: int, returns: Sequence[Return], *, until: datetime) -> list[Deletable]:
-    """Record returns, and reopen or park their letters; the held copies of those parked. The lanes are locked.
+    """Record returns, and queue or park their letters; return the held copies of parked letters. Lanes are locked.
 
-    `until`: when the copies come to sight. By then another capture may have received them: nothing is recorded.
-    Whether the dlq allows another attempt is asked here, under the lock: a person may have released the letter.
-    A repeat changes nothing. A return of an attempt that another has followed on the wire is recorded, and that is all.
+    Whether the DLQ allows another attempt is checked under the lock: a person may have released the letter. If a later
+    attempt was sent, the letter stays as it is. `until`: as in `received_copies`.
     """
-    values = {
-        "dlq": dlq,
-        "ids": [one.message_id for one in returns],
-        "handles": [one.handle for one in returns],
-        "attempts": [one.attempt_id for one in returns],
-        "letters": [one.letter_id for one in returns],
-        "dues": [one.due for one in returns],
-        "until": until,
-    }
-    return rows.fetch(Deletable, _RETURN, values)
+    return rows.fetch(Deletable, _RETURN, {**rows.arrays(Return, returns), "dlq": dlq, "until": until})

@@ -1,6 +1,6 @@
-"""The statements of returns whose attempt nobody remembers: sent after the backup that PostgreSQL was restored from.
+"""Record returns whose attempt is not in the database: they were sent after the backup that was restored.
 
-The letter is known by its mark, and no attempt has the number. So it was sent, and failed, and is no new letter.
+The redrive id names a letter, and no attempt has the id's number. So the message was sent and failed; it is not new.
 """
 
 from __future__ import annotations
@@ -10,38 +10,31 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reprocessing.store import rows
-from reprocessing.store.capture.received_copies import Marked
+from reprocessing.store.capture.received_copies import IS_LETTER, MARKED, Marked
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL, PASSED_ONCE
 
-# As of what is remembered: the marks, the same bytes, and it died where the letter goes.
-_FORGOTTEN = """
+# Recognised like any return (see `received_copies`), by the target that the letter has now.
+_FORGOTTEN = f"""
 SELECT DISTINCT ON (s.message_id) s.message_id, s.no, l.id AS letter_id, l.lane_id
-  FROM unnest(%(ids)b::text[], %(hashes)b::bytea[], %(publics)b::uuid[], %(nos)b::int[], %(sources)b::text[])
-       AS s(message_id, body_hash, public_id, no, source)
+  FROM ({MARKED}) s
   JOIN redrive_letter l ON l.public_id = s.public_id
   JOIN redrive_target t ON t.id = l.target_id
  WHERE NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.no = s.no)
    AND s.no > l.earlier
-   AND (l.body_hash = s.body_hash OR t.kind = 'celery' OR EXISTS (
-            SELECT FROM redrive_revision v
-             WHERE v.letter_id = l.id AND s.body_hash IN (v.body_hash, v.former_hash)))
-   AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source
-            ELSE %(dlq)b IN (l.dlq_id, t.watched_by_id)
-              OR EXISTS (SELECT FROM redrive_origin o WHERE o.dlq_id = %(dlq)b AND o.target_id = t.id) END
+   AND {IS_LETTER}
  ORDER BY s.message_id
-"""
+"""  # noqa: S608  # the inserted texts are constants
 
-# Its bytes are in Postgres, so the copy is to be deleted. A number that came back is never given again, and counts.
-# What it overtook, an attempt that is remembered as open, has ended long ago. What people decided stays.
+# PostgreSQL has the bytes, so the copy is deleted. The number counts as an attempt and is not used again. An earlier
+# attempt that the backup shows as open has ended. What people decided stays.
 _RECORD = f"""
 WITH back AS (
-    SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[], %(letters)b::bigint[], %(nos)b::int[])
+    SELECT * FROM unnest(%(message_id)b::text[], %(handles)b::text[], %(letter_id)b::bigint[], %(no)b::int[])
            AS b(message_id, handle, letter_id, no)
      WHERE redrive_now() < %(until)b::timestamptz
 ), kept AS (
     INSERT INTO redrive_custody (dlq_id, message_id, letter_id, state, handle, visible_until)
-    SELECT %(dlq)b, message_id, letter_id, 'delete', handle, %(until)b::timestamptz
-      FROM back
+    SELECT %(dlq)b, message_id, letter_id, 'delete', handle, %(until)b::timestamptz FROM back
     ON CONFLICT (dlq_id, message_id) DO NOTHING
     RETURNING letter_id, message_id
 ), newest AS (
@@ -49,7 +42,7 @@ WITH back AS (
 ), closed AS (
     UPDATE redrive_attempt a
        SET outcome = 'unknown', closed_at = redrive_now(), holds_lane = false,
-           detail = coalesce(a.detail, 'A later attempt came back, which is forgotten')
+           detail = coalesce(a.detail, 'a later attempt returned, which was made after the restored backup')
       FROM newest n WHERE a.letter_id = n.letter_id AND a.no < n.no AND num_nonnulls(a.closed_at) = 0
 ), doubted AS (
     UPDATE redrive_doubt x SET came_back = greatest(x.came_back, n.no)
@@ -74,7 +67,7 @@ UPDATE redrive_claim c SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'h
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """A copy that is a letter of ours, come back from an attempt that is not remembered."""
+    """A copy of a letter that returned from an attempt which is not in the database."""
 
     message_id: str
     no: int
@@ -83,32 +76,11 @@ class Forgotten:
 
 
 def returns(dlq: int, copies: Sequence[Marked]) -> list[Forgotten]:
-    """Those of the copies received from this dlq whose mark names a letter of ours and a forgotten attempt."""
-    marked = [one for one in copies if one.public_id is not None]
-    if not marked:
-        return []
-    values = {
-        "dlq": dlq,
-        "ids": [copy.message_id for copy in marked],
-        "hashes": [copy.body_hash for copy in marked],
-        "publics": [copy.public_id for copy in marked],
-        "nos": [copy.no for copy in marked],
-        "sources": [copy.source for copy in marked],
-    }
-    return rows.fetch(Forgotten, _FORGOTTEN, values)
+    """Return the copies, received from this DLQ, that are letters returned from attempts not in the database."""
+    marked = [copy for copy in copies if copy.public_id is not None]
+    return rows.fetch(Forgotten, _FORGOTTEN, {**rows.arrays(Marked, marked), "dlq": dlq}) if marked else []
 
 
 def record(dlq: int, back: Sequence[Forgotten], handles: Sequence[str], *, until: datetime) -> None:
-    """Record that they came back: each letter waits for its next attempt, or its person. The lanes are locked.
-
-    `until`: when the copies come to sight. By then another capture may have received them: nothing is recorded.
-    """
-    values = {
-        "dlq": dlq,
-        "ids": [one.message_id for one in back],
-        "handles": list(handles),
-        "letters": [one.letter_id for one in back],
-        "nos": [one.no for one in back],
-        "until": until,
-    }
-    rows.execute(_RECORD, values)
+    """Record these returns; each letter waits for its next attempt, or for a person. The lanes are locked."""
+    rows.execute(_RECORD, {**rows.arrays(Forgotten, back), "dlq": dlq, "handles": list(handles), "until": until})

@@ -155,7 +155,8 @@ SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, coalesce(n.due_a
  CROSS JOIN LATERAL (SELECT {OBSTACLE} AS obstacle) h
  CROSS JOIN LATERAL (
     SELECT CASE WHEN h.obstacle <> '' THEN h.obstacle
-                WHEN n.phase = 'ready' AND (n.why LIKE 'the breaker is %%' OR n.why LIKE 'its target is not well%%')
+                WHEN n.phase = 'ready'
+                     AND (n.why LIKE 'the circuit breaker is %%' OR n.why LIKE 'its target is not healthy%%')
                 THEN '' ELSE n.why END AS why) w
  GROUP BY n.dlq_id, n.phase, w.why, is_barred, due ORDER BY n.dlq_id, n.phase, n DESC, w.why
 """  # noqa: S608  # the inserted texts are constants

@@ -11,7 +11,7 @@ from reprocessing.store.ordering.lanes import ACTIVE_RUNS
 from reprocessing.store.safety.breaker_status import NAME
 from reprocessing.store.safety.send_limits import BESIDE, OBSTACLE
 
-_UNHEALTHY: Final[LiteralString] = "the target is not known to be well"
+_UNHEALTHY: Final[LiteralString] = "the target is not known to be healthy"
 #: Most lanes of a run that are read: those that have been due for longest.
 _LANES: Final = 100
 

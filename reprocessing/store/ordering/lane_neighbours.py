@@ -1,4 +1,4 @@
-"""A letter among those of its lane: who is first, who is before it, who waits behind it; not all of a long one."""
+"""Read a letter's neighbours in its lane: the head, the letters before and behind it, and the parked ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.safety.send_limits import BESIDE, OBSTACLE
 
-#: Letters that are counted at most, behind one and parked beside it; one more is "more".
+#: Letters behind a letter, or parked beside it, that are counted at most; one more means "more".
 MOST: Final = 1_000
 
-# In the words of the index that lanes are read by, and in its order: else the planner reads the whole table for the
-# last letters of a long lane.
+# As the index has it, and in its order: otherwise the planner reads the whole table for the end of a long lane.
 _OPEN: Final[LiteralString] = "lane_id = l.lane_id AND state IN ('waiting', 'sending', 'awaiting') AND NOT lets_pass"
 
 _AMONG = f"""
@@ -46,15 +45,7 @@ SELECT n.id AS lane_id, n.phase, n.due_at, n.due_at <= redrive_now() AS is_due, 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """A letter's lane, as it stands around the letter.
-
-    Attributes:
-        obstacle: why nobody may lease it, due or not; empty: nothing is in its way.
-        holds: a parked letter holds the lane.
-        head_id: the first letter that is not finished; None: there is none.
-        before_id: the unfinished letter next before this one; `after_id` the one next behind it.
-        behind: unfinished letters behind this one, `parked` the other parked ones; both `MOST` + 1 for more.
-    """
+    """A letter's lane, seen from the letter."""
 
     lane_id: int
     phase: str
@@ -65,22 +56,21 @@ class Neighbours:
     stopped_at: datetime | None
     stopped_by: str
     stop_reason: str
-    obstacle: str
-    holds: bool
-    head_id: int | None
+    obstacle: str  #: why nobody may lease the lane, due or not; empty: nothing is in its way
+    holds: bool  #: a parked letter holds the lane
+    head_id: int | None  #: the first unfinished letter; None: there is none
     head: str | None
     head_state: str | None
     head_route: str | None
     head_rule: str | None
-    before_id: int | None
+    before_id: int | None  #: the unfinished letter just before this one; `after_id` the one just behind
     before: str | None
     after_id: int | None
     after: str | None
-    behind: int
+    behind: int  #: unfinished letters behind this one; `parked`: other parked ones; both `MOST` + 1 for more
     parked: int
 
 
 def of(letter: int) -> Neighbours | None:
-    """Those of one letter; None: it has no lane yet."""
-    found = rows.fetch(Neighbours, _AMONG, {"letter": letter, "most": MOST})
-    return found[0] if found else None
+    """Return the neighbours of one letter; None: it has no lane yet."""
+    return rows.first(Neighbours, _AMONG, {"letter": letter, "most": MOST})

@@ -1,4 +1,4 @@
-"""The statements that move lanes: lease, next, renew, hint. Only the owner moves a leased lane."""
+"""Lease lanes, move them to their next head, renew and hint. Only the owner moves a leased lane."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.store.safety.send_limits import FULL, MAY_GO, SHUT, UNTOLD
 
 @dataclass(frozen=True, slots=True)
 class Leased:
-    """A lane that is ours until its lease runs out. `inherited`: its owner before us died over it."""
+    """A lane that is leased by the caller. `inherited`: its former owner died."""
 
     lane_id: int
     fence: int
@@ -24,19 +24,12 @@ class Leased:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a lane stands after its NEXT, and the facts about its head that the gate decides by.
-
-    `letter_id` None: no head. `claim_state` None: nobody has claimed the head's key. `claim_rests`: seconds for which a
-    copy of the letter that claimed it, and is finished, may be in the target; None: no such copy. `rule_id`,
-    `route_version`: which rule decided about the head, and when; `breaker_id`: whose outcomes it will count among.
-    `gone`: AWS may have moved its message, and who looked since has not seen it, or nobody has looked; None: it did
-    not. `tries`: attempts that were made since a person released the head, counted or not.
-    """
+    """A lane after `advance`, and what the gate needs to know about its head."""
 
     lane_id: int
     fence: int
     phase: str
-    letter_id: int | None
+    letter_id: int | None  #: the head; None: there is none
     dlq_id: int | None
     target_id: int | None
     attempts: int | None
@@ -47,37 +40,37 @@ class Standing:
     released: bool | None
     receives: int | None
     receive_ceiling: int | None
-    claim_state: str | None
+    claim_state: str | None  #: None: nobody has claimed the head's key
     claim_letter: int | None
     claim_same_body: bool | None
+    #: seconds for which a copy of the finished letter that claimed the key may be in the target; None: none
     claim_rests: float | None = None
+    #: AWS may have moved the message: a capture since has not seen it, or there was none; None: it did not
     gone: bool | None = None
-    breaker_id: int | None = None
+    breaker_id: int | None = None  #: the breaker that counts the head's outcomes
     rate_class_id: int | None = None
-    rule_id: int | None = None
+    rule_id: int | None = None  #: the rule that decided about the head, at `route_version`
     route_version: int | None = None
-    tries: int | None = None
+    tries: int | None = None  #: attempts since a person released the head, counted or not
 
 
-# A run's lanes are replayed while it runs, its dlq is neither stopped nor observed, and nothing is halted.
+# A run's lanes are sent while it runs, its DLQ is neither stopped nor observed, and nothing is halted.
 ACTIVE_RUNS = """
 SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.native_at IS NULL
  WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe' AND NOT EXISTS (SELECT FROM redrive_halt)
 """
 
-# Of these, they wait for no answer of AWS: whoever is told of others is told in vain.
+# Active runs that do not wait for an answer of AWS: hints to others would be in vain.
 ANSWERED_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {WAITS_FOR_AWS}"
 
-# They are leased as soon as it is known whether AWS moved the dlq's messages.
+# Their lanes may be leased: it is known whether AWS moved the DLQ's messages.
 _KNOWN_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {MOVES_UNKNOWN}"
 
-# Dead owners' lanes first, then those that have been due for longest: read in the order of their indexes, and no more
-# of them than is wanted. The clock is asked once, so that it is a bound of the index: else all that is due later would
-# be read, too. Whether an orphan's run is active is asked of each, so that no planner begins with the run.
-# What waits behind a shut breaker, or for a wave, is not read: of each run whose wave is not full the breakers that its
-# ready lanes go by are found one after another in an index, and lanes are read of those that let something go, and of
-# lanes whose head's breaker nobody has looked up. They are ordered by the breaker, too, as the index is. Of a run whose
-# wave is full, lanes are read that the wave itself waits for.
+# Lanes of dead owners first, then those due for longest, in the order of their indexes. The clock is a subquery, so
+# that it bounds the index. Whether an orphan's run is active is asked for each lane, so that no planner begins with the
+# run. Lanes behind a shut breaker, or of a full wave, are not read: of each run whose wave is not full, the breakers of
+# its ready lanes are found by steps in an index, and lanes are read behind those that are not shut, and those whose
+# breaker is not known yet. Of a run with a full wave only lanes are read that the wave waits for.
 _DUE: Final[LiteralString] = f"""
 WITH RECURSIVE active AS MATERIALIZED ({{runs}}), waved AS MATERIALIZED ({FULL}), going AS MATERIALIZED (
     SELECT id AS run_id FROM active WHERE id NOT IN (SELECT run_id FROM waved)
@@ -124,8 +117,7 @@ _LEASE_DUE: Final[LiteralString] = """
 UPDATE redrive_lane n
    SET phase = 'leased', due_at = redrive_now() + make_interval(secs => %(lease)b::float8),
        fence = nextval('redrive_fence'), owner = %(owner)b, hinted_until = NULL, why = ''
-  FROM ({due}) due
- WHERE n.id = due.id
+  FROM ({due}) due WHERE n.id = due.id
 RETURNING n.id AS lane_id, n.fence, due.phase = 'leased' AS inherited
 """
 
@@ -154,11 +146,10 @@ SELECT n.id AS lane_id FROM redrive_lane n
  ORDER BY n.id FOR UPDATE OF n
 """
 
-# The head decides the lane; what may not go now is not kept, unless rules are still to be asked about it. While any
-# letter of it is with the target, or may be, and holds it, it awaits that one's outcome: a head may have come back, or
-# been released, in the meantime. With `fence` NULL the caller is no owner, and a leased lane is left to whoever is.
-# What holds a lane is looked up for each: asked whether it exists, the planner would read all that holds any lane, with
-# the dead entries of all letters since the last VACUUM.
+# The head decides the lane's phase. A head that may not go now gives the lease back, unless rules are still to be asked
+# about it. The lane is awaiting while an attempt holds it, since a head may have returned or been released meanwhile.
+# Without a fence the caller is not the owner, and a leased lane stays as it is. `holds_lane` is looked up for each
+# lane: with EXISTS the planner would read the whole partial index with its dead entries.
 _NEXT = f"""
 WITH mine AS (
     SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[]) AS m(lane_id, fence, passed)
@@ -218,8 +209,7 @@ WITH mine AS (
 SELECT moved.lane_id, moved.fence, moved.phase, moved.letter_id, head.dlq_id, head.target_id, head.attempts,
        head.max_attempts, head.never_sent, head.sequence < moved.passed_sequence AS stale, head.stale_policy,
        head.released, cu.receives, head.receive_ceiling, head.claim_state, head.claim_letter, head.claim_same_body,
-       head.claim_rests,
-       head.gone, head.breaker_id, head.rate_class_id, head.rule_id, head.route_version, head.tries
+       head.claim_rests, head.gone, head.breaker_id, head.rate_class_id, head.rule_id, head.route_version, head.tries
   FROM moved JOIN head USING (lane_id)
   LEFT JOIN redrive_custody cu ON head.receive_ceiling IS NOT NULL AND cu.dlq_id = head.dlq_id
         AND cu.message_id = head.message_id
@@ -237,8 +227,8 @@ _HAND_BACK = """
 UPDATE redrive_lane n
    SET phase = 'ready', owner = '', due_at = redrive_now() + make_interval(secs => m.secs), why = m.why,
        breaker_id = m.breaker_id
-  FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(after)b::float8[], %(whys)b::text[],
-              %(breakers)b::bigint[]) AS m(lane_id, fence, secs, why, breaker_id)
+  FROM unnest(%(lane_id)b::bigint[], %(fence)b::bigint[], %(after)b::float8[], %(why)b::text[],
+              %(breaker_id)b::bigint[]) AS m(lane_id, fence, secs, why, breaker_id)
  WHERE n.id = m.lane_id AND n.fence = m.fence AND n.phase = 'leased'
 """
 
@@ -263,11 +253,10 @@ def lease(  # noqa: PLR0913  # each by its name
     runs: Sequence[int] | None = None,
     but: Collection[int] = (),
 ) -> list[Leased]:
-    """Lease up to `limit` due lanes of active runs, those of dead owners first; nobody else is waited for.
+    """Lease up to `limit` due lanes of active runs, those of dead owners first; locked lanes are skipped.
 
-    None of a dlq whose messages AWS may have moved meanwhile: somebody has to ask first.
-
-    Any, or `only` these; of any, none whose heads go by the breakers of `but`.
+    Lanes of a DLQ whose messages AWS may have moved are left out. `only`: these lanes; otherwise any, except those
+    whose heads go by the breakers `but`.
     """
     values = {
         "owner": owner, "limit": limit, "lease": lease,
@@ -277,7 +266,7 @@ def lease(  # noqa: PLR0913  # each by its name
 
 
 def lock(lanes: Sequence[int], fences: Sequence[int | None]) -> set[int]:
-    """Lock these lanes in the order of their ids; those that are still the caller's (fence None: all there are)."""
+    """Lock these lanes in the order of their ids; return those still leased under these fences (None: any)."""
     return set(rows.column(int, _LOCK, {"lanes": list(lanes), "fences": list(fences)}))
 
 
@@ -289,34 +278,24 @@ def advance(
     keep: bool = False,
     lease: float = 0.0,
 ) -> list[Standing]:
-    """NEXT: each lane's phase and due time from its head, in a statement later than the one that moved its letters.
+    """Set each lane's phase and due time by its head. Run it in a later statement than the one that moved its letters.
 
-    Args:
-        lanes: their ids.
-        fences: the owner's; None where the caller owns the lane not, and moves it only when nobody has leased it.
-        passed: sequences that the lanes have passed now.
-        keep: lanes whose head is due stay leased, for `lease` more seconds.
-        lease: seconds.
+    Fences are the owner's; None if the caller is not the owner, and moves the lane only if it is not leased. `passed`:
+    sequences that the lanes have passed now. `keep`: lanes whose head is due stay leased, for `lease` seconds.
     """
-    values = {
-        "lanes": list(lanes),
-        "fences": list(fences),
-        "passed": [None] * len(lanes) if passed is None else list(passed),
-        "keep": keep,
-        "lease": lease,
-    }
+    passing = [None] * len(lanes) if passed is None else list(passed)
+    values = {"lanes": list(lanes), "fences": list(fences), "passed": passing, "keep": keep, "lease": lease}
     return rows.fetch(Standing, _NEXT, values)
 
 
 def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:
-    """Lengthen leases; the lanes that are still the caller's."""
-    values = {"lanes": list(lanes), "fences": list(fences), "lease": lease}
-    return set(rows.column(int, _RENEW, values))
+    """Renew leases; return the lanes that are still the caller's."""
+    return set(rows.column(int, _RENEW, {"lanes": list(lanes), "fences": list(fences), "lease": lease}))
 
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """A leased lane given back: due after so many seconds, why, and the breaker that its head is known to go by."""
+    """A leased lane to be given back: due in `after` seconds, why, and its head's breaker if known."""
 
     lane_id: int
     fence: int
@@ -327,21 +306,14 @@ class HandedBack:
 
 def hand_back(some: Sequence[HandedBack]) -> None:
     """Give leased lanes back."""
-    values = {
-        "lanes": [one.lane_id for one in some],
-        "fences": [one.fence for one in some],
-        "after": [one.after for one in some],
-        "whys": [one.why for one in some],
-        "breakers": [one.breaker_id for one in some],
-    }
-    rows.execute(_HAND_BACK, values)
+    rows.execute(_HAND_BACK, rows.arrays(HandedBack, some))
 
 
 def hint(*, limit: int, lifetime: float) -> list[int]:
-    """Due lanes that nobody was told of lately, stamped as told of for `lifetime` seconds."""
+    """Return due lanes without a current hint, and mark them as hinted for `lifetime` seconds."""
     return rows.column(int, _HINT, {"limit": limit, "lifetime": lifetime})
 
 
 def clock() -> datetime:
-    """The database's now, which leases and deadlines go by."""
+    """Return the database's time, which leases and deadlines go by."""
     return rows.value(datetime, "SELECT redrive_now() AS now", {})

@@ -1,4 +1,4 @@
-"""Earlier letters that come onto a lane that waits: it is theirs at once, whoever it waited for."""
+"""Give a waiting lane to an earlier letter that was enlisted onto it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 
-# A lane keeps quiet for them as a fresh one does: a letter before them may still be retried in its queue.
+# The lane waits for the quiet period, as a new lane does: a letter before this one may still be retried in its queue.
 _QUIET = """
 UPDATE redrive_lane n
    SET due_at = greatest(n.due_at, l.captured_at + make_interval(secs => coalesce(d.quiet_for, t.visibility::float8)))
@@ -18,10 +18,10 @@ UPDATE redrive_lane n
 
 
 def give(ahead: Collection[int]) -> None:
-    """Have lanes, that were held or not due yet, go by the earlier letters that were enlisted onto them.
+    """Move lanes that were held or not due by the earlier letters that were enlisted onto them.
 
-    Without, they would wait as long as the later letter has to, and for its run. The lanes are locked, and nobody's.
+    Otherwise they would wait as long as the later letter has to, and for its run. The lanes are locked, and not leased.
     """
     if ahead:
-        stand = lanes.advance(sorted(ahead), [None] * len(ahead))
-        rows.execute(_QUIET, {"heads": [one.letter_id for one in stand if one.letter_id is not None]})
+        moved = lanes.advance(sorted(ahead), [None] * len(ahead))
+        rows.execute(_QUIET, {"heads": [lane.letter_id for lane in moved if lane.letter_id is not None]})

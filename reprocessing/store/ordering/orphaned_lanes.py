@@ -1,4 +1,4 @@
-"""The statements of a lane whose owner died: what it left open is closed, and its letters wait again."""
+"""Close what the dead owner of a lane left open, so that its letters wait again."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import AFTERMATH, COPY_UNTIL, OUTLASTS
 
-# Whoever sent these is gone: what became of them is not known, and they are sent again under the same key and epoch.
-# One that was the last of its letter holds the lane until it can come back no more, where that is waited for.
-_INHERIT_CLOSE = f"""
+# The outcome of these attempts is not known, and their letters are sent again under the same key and epoch. If a letter
+# has no attempt left and its target's DLQ is watched, the attempt holds the lane until it cannot return any more.
+_CLOSE = f"""
 UPDATE redrive_attempt a
    SET outcome = CASE WHEN NOT w.lasts THEN 'unknown' END, closed_at = CASE WHEN NOT w.lasts THEN redrive_now() END,
        holds_lane = w.lasts, detail = 'its worker was lost before the outcome was recorded',
@@ -23,7 +23,7 @@ UPDATE redrive_attempt a
 RETURNING a.breaker_id, a.run_id
 """  # noqa: S608  # the inserted text is a constant
 
-_INHERIT_WAIT = f"""
+_WAIT = f"""
 WITH found AS (
     SELECT l.id, l.sequence, l.lane_id, l.attempts - l.forgiven - l.spared >= d.max_attempts AS spent,
            (SELECT a.deadline FROM redrive_attempt a WHERE a.letter_id = l.id AND a.holds_lane) AS until
@@ -49,18 +49,18 @@ SELECT count(*) FROM moved
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """An attempt whose owner died over it: the breaker and the run that it belonged to."""
+    """An attempt whose owner died: its breaker and its run."""
 
     breaker_id: int | None
     run_id: int | None
 
 
 def close(owner: str, lanes: Sequence[int]) -> list[Left]:
-    """Attempts of these lanes whose outcome nobody will record close as unknown; their letters wait, or are parked.
+    """Close the open attempts of dead owners of these lanes as unknown; queue or park their letters.
 
-    In a transaction of the caller's, the lanes locked. The attempts that were closed.
+    Call it in a transaction, with the lanes locked. Returns the attempts that were closed.
     """
     values = {"lanes": list(lanes), "owner": owner}
-    closed = rows.fetch(Left, _INHERIT_CLOSE, values)
-    rows.execute(_INHERIT_WAIT, values)
+    closed = rows.fetch(Left, _CLOSE, values)
+    rows.execute(_WAIT, values)
     return closed

@@ -1,4 +1,4 @@
-"""What stands still although nothing holds it: lanes, hints, ticks and turns."""
+"""Find lanes, hints, ticks and polls that have stopped although nothing holds them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,22 @@ from reprocessing.store import rows
 from reprocessing.store.ordering.lanes import ANSWERED_RUNS
 from reprocessing.store.safety.send_limits import BESIDE, MAY_GO, OBSTACLE
 
-#: The name of beat's task, as its schedule has it.
+#: The name of beat's task in its schedule.
 TICK: Final = "reprocessing.tick"
 
 
 @dataclass(frozen=True, slots=True)
 class Stalled:
-    """Lanes of a dlq that stand still for one reason; `since`: the longest, where that is known.
-
-    `how`: overdue, abandoned (leased past the lease), or held (though no letter holds them).
-    """
+    """Lanes of a DLQ that are stalled in the same way."""
 
     dlq: str
-    how: str
+    how: str  #: overdue, abandoned (leased past the lease), or held (though no letter holds them)
     n: int
-    since: datetime | None
+    since: datetime | None  #: the longest, if known
 
 
-# Of each run the lanes that are due for longest, some hundreds, so that a million of them are not read. Lanes that wait
-# for their target's rate are due, too: they stand still only where nothing was sent by their breaker meanwhile.
+# Of each run only some hundreds of lanes are read, those due for longest. A lane that waits for its target's rate is
+# due, too: it is stalled only if its breaker let nothing go meanwhile.
 _STALLED: Final[LiteralString] = f"""
 WITH asked AS (SELECT id, name FROM redrive_dlq WHERE %(dlqs)b::bigint[] IS NULL OR id = ANY(%(dlqs)b::bigint[])),
 runs AS (SELECT x.id FROM redrive_run x WHERE x.state = 'running' AND x.dlq_id IN (SELECT id FROM asked))
@@ -56,13 +53,10 @@ SELECT a.name, 'held', count(*), NULL FROM redrive_lane n JOIN asked a ON a.id =
 
 
 def lanes(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) -> list[Stalled]:
-    """Lanes that stand still, though nothing is said to hold them.
+    """Return lanes, of these DLQs or of all, that are stalled although nothing holds them.
 
-    Args:
-        dlqs: of these alone; None: of all.
-        long: seconds that a lane has been due for, and its breaker let nothing go.
-        lost: seconds that a lease is over.
-        most: overdue lanes of a run that are counted.
+    `long`: seconds for which a lane has been due while its breaker let nothing go. `lost`: seconds since a lease ended.
+    `most`: overdue lanes that are counted for each run.
     """
     values = {"dlqs": dlqs, "long": float(long), "lost": float(lost), "most": most}
     return rows.fetch(Stalled, _STALLED, values)
@@ -70,23 +64,15 @@ def lanes(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """Beat and workers, as far as the tables tell of them.
+    """Beat and the workers, as far as the tables show."""
 
-    Attributes:
-        ticked: seconds since beat last sent its tick, which it dates by its own machine's clock: below 0 where that is
-            ahead; None: it never did.
-        consumed: seconds since a worker last took one; None: none ever did.
-        lifetime: seconds that the hints of lanes wait now; doubled while nobody takes any; None: there were none.
-        hinted: lanes that were hinted at, and that nobody has taken; `worked_on`: those somebody is at.
-        needed: runs that are under way, and dlqs in mode automatic.
-    """
-
+    #: seconds since beat sent its latest tick, by the clock of beat's machine, so it may be below 0; None: never
     ticked: float | None
-    consumed: float | None
-    lifetime: float | None
-    hinted: int
+    consumed: float | None  #: seconds since a worker took a tick; None: never
+    lifetime: float | None  #: seconds for which hints wait, doubled while no worker takes them; None: there were none
+    hinted: int  #: lanes that were hinted at and not taken; `worked_on`: leased lanes
     worked_on: int
-    needed: int
+    needed: int  #: running runs, and DLQs in mode automatic
 
 
 _BEAT: Final[LiteralString] = f"""
@@ -106,5 +92,5 @@ SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
 
 
 def beat(control: str) -> Beat:
-    """What is known of beat, and of the workers of the queue of this name, and of those that hints are for."""
+    """Return what is known about beat, the workers of the queue `control`, and those for which hints are."""
     return rows.fetch(Beat, _BEAT, {"tick": TICK, "control": control})[0]

@@ -1,9 +1,10 @@
-"""The statements of acknowledgements: what follows for letters from what their consumers said, or did not say."""
+"""Apply what consumers reported, or did not report in time, to attempts and letters."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final, LiteralString
 
 from reprocessing.models.rule import BACKOFF
 from reprocessing.store import rows
@@ -21,9 +22,9 @@ SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.forgiven AS attem
  WHERE a.id = ANY(%(attempts)b::bigint[]) ORDER BY a.id
 """  # noqa: S608  # the inserted text is a constant
 
-# Of an attempt that was said both of, it failed: nothing is lost by trying again. A return has said so already, and
-# what another attempt has followed moves nothing. History is written once: an attempt that was closed before keeps its
-# outcome, and `ill` says what its consumer said since. What a person did about a letter stays done.
+# If both outcomes were reported, the attempt failed: trying again loses nothing. A return has already said so, and an
+# attempt with a later one moves nothing. A closed attempt keeps its outcome; `ill` records what was reported since.
+# What a person decided about a letter stays.
 _BELIEVE = f"""
 WITH asked AS (
     SELECT * FROM unnest(%(attempts)b::bigint[], %(dues)b::float8[], %(spent)b::bool[]) AS q(attempt_id, due, spent)
@@ -56,7 +57,7 @@ WITH asked AS (
            reason = CASE WHEN NOT c.failed OR l.state = 'waiting' THEN '' WHEN {STAYS} THEN l.reason
                          WHEN c.ends THEN 'attempts_spent' ELSE '' END,
            detail = CASE WHEN NOT c.failed THEN '' WHEN l.state = 'waiting' OR {STAYS} THEN l.detail
-                         WHEN c.ends THEN 'its consumer says that it failed, in its last attempt' ELSE '' END,
+                         WHEN c.ends THEN 'its consumer reported that its last attempt failed' ELSE '' END,
            finished_at = CASE WHEN l.state = 'delivered' AND NOT c.failed OR {STAYS} AND c.failed THEN l.finished_at
                               WHEN NOT c.failed OR (c.ends AND l.state <> 'waiting') THEN redrive_now() END
       FROM judged c
@@ -73,15 +74,17 @@ WITH asked AS (
 SELECT * FROM copies
 """  # noqa: S608  # as above
 
-# Where a watched dlq lies behind the target, its letters' absence says more than a consumer's silence.
-_OVERDUE = """
+# If the target's DLQ is watched, a message's absence from it says more than a consumer's silence.
+_UNWATCHED: Final[LiteralString] = """
 SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
   FROM redrive_target t LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
   JOIN redrive_attempt a ON a.target_id = t.id
- WHERE t.proof = 'acknowledged' AND (w.id IS NULL OR w.mode = 'observe')
-   AND a.closed_at IS NULL AND a.taken_at IS NOT NULL AND a.deadline <= redrive_now()
+ WHERE (w.id IS NULL OR w.mode = 'observe') AND a.closed_at IS NULL AND a.deadline <= redrive_now() AND {but}
  ORDER BY a.lane_id LIMIT %(limit)b
 """
+_OVERDUE = _UNWATCHED.format(but="t.proof = 'acknowledged' AND a.taken_at IS NOT NULL")
+# The last attempts of parked letters, of unknown end, whose copies can return no more.
+_OUTLASTED = _UNWATCHED.format(but="a.taken_at IS NULL")
 
 _SILENT = f"""
 WITH closed AS (
@@ -92,7 +95,7 @@ WITH closed AS (
     UPDATE redrive_letter l
        SET state = 'parked', reason = 'no_answer', objection = '', lets_pass = false, finished_at = redrive_now(),
            due_at = NULL,
-           detail = 'nothing was heard of it until '
+           detail = 'its consumer reported nothing until '
                     || to_char(c.deadline AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC'
       FROM closed c WHERE l.id = c.letter_id AND l.state = 'awaiting'
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim,
@@ -101,15 +104,6 @@ WITH closed AS (
 SELECT * FROM copies
 """  # noqa: S608  # as above
 
-# The last attempts of parked letters, of unknown end, that can come back no more, where nothing shows whether they did.
-_OUTLASTED = """
-SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
-  FROM redrive_target t LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
-  JOIN redrive_attempt a ON a.target_id = t.id
- WHERE (w.id IS NULL OR w.mode = 'observe')
-   AND a.closed_at IS NULL AND a.taken_at IS NULL AND a.deadline <= redrive_now()
- ORDER BY a.lane_id LIMIT %(limit)b
-"""
 
 _GIVE_UP = f"""
 WITH closed AS (
@@ -125,7 +119,7 @@ WITH closed AS (
 SELECT * FROM copies
 """  # noqa: S608  # as above
 
-# Letters whose outcome somebody has to look for: in the evidence, in what their consumers said, or in their silence.
+# Letters whose outcome evidence, reports or a deadline will decide.
 _AWAITED = """
 SELECT EXISTS (SELECT FROM redrive_target t
                 WHERE (t.watched_by_id IS NOT NULL OR t.proof = 'acknowledged')
@@ -138,47 +132,35 @@ SELECT EXISTS (SELECT FROM redrive_target t
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An attempt that something was said of, and what its failure would come to.
-
-    Attributes:
-        attempts: since a person released the letter.
-        spent: its failure leaves the letter without an attempt, and nobody asks others of its target first.
-        backoff_base: the letter's own, where a rule gave it one; likewise the other two.
-    """
+    """A reported attempt, and what its failure would lead to."""
 
     attempt_id: int
     lane_id: int
     dlq_id: int
-    attempts: int
+    attempts: int  #: since a person released the letter
     run_id: int | None
     breaker_id: int | None
-    spent: bool
-    backoff_base: float | None
+    spent: bool  #: after a failure the letter has no attempt left, and nothing else is to be checked first
+    backoff_base: float | None  #: of the letter's rule or rate class, if any; likewise the other two
     backoff_cap: float | None
     backoff_jitter: str | None
 
 
 def named(attempts: Collection[int]) -> list[Named]:
-    """These attempts."""
+    """Return these attempts."""
     return rows.fetch(Named, _NAMED, {"attempts": list(attempts)})
 
 
 def believe(attempts: Sequence[int], dues: Sequence[float], spent: Sequence[bool]) -> list[Deletable]:
-    """Do what follows from all that was said of these attempts; the lanes are locked. A repeat changes nothing.
+    """Apply all that was reported about these attempts; return copies that may be deleted. A repeat changes nothing.
 
-    Args:
-        attempts: their ids.
-        dues: seconds from now until the letter of each may be tried again, if it failed.
-        spent: whether its dlq allows no other attempt.
-
-    Returns:
-        The copies that may now be deleted from their dlqs.
+    The lanes are locked. `dues`: seconds until each letter may be tried again if it failed; `spent`: it may not be.
     """
     return rows.fetch(Deletable, _BELIEVE, {"attempts": list(attempts), "dues": list(dues), "spent": list(spent)})
 
 
 def overdue(*, limit: int) -> list[Ripe]:
-    """Attempts whose consumers were to say something by now, where nothing else can: by lane."""
+    """Return attempts whose consumers missed the deadline to report, where nothing else can tell; by lane."""
     return rows.fetch(Ripe, _OVERDUE, {"limit": limit})
 
 
@@ -188,15 +170,15 @@ def silence(attempts: Sequence[int]) -> list[Deletable]:
 
 
 def outlasted(*, limit: int) -> list[Ripe]:
-    """Letters' last attempts, of unknown end, that have had their time, where no dlq is watched: by lane."""
+    """Return last attempts of unknown end whose deadline is over, where no DLQ is watched; by lane."""
     return rows.fetch(Ripe, _OUTLASTED, {"limit": limit})
 
 
 def give_up(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts as unknown, whose letters are parked: their lanes go on, and their keys are free; locked."""
+    """Close attempts of parked letters as unknown: their lanes go on, and their keys are free. The lanes are locked."""
     return rows.fetch(Deletable, _GIVE_UP, {"attempts": list(attempts)})
 
 
 def is_awaited() -> bool:
-    """Whether there are letters whose outcome is to be looked for."""
+    """Return whether there are letters whose outcome is to be looked for."""
     return rows.value(bool, _AWAITED, {"lately": LATELY})

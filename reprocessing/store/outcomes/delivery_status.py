@@ -1,4 +1,4 @@
-"""What is known of letters, and how: counted by dlq, or of one letter, with what its consumers said."""
+"""Read what is known about the delivery of letters: counts by DLQ, or one letter with its consumers' reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.store import rows
 from reprocessing.store.outcomes.reports import NUMBERED, SAID
 from reprocessing.store.replay.settlement_effects import DENIED
 
-# The newest attempt that went out decides.
+# The newest attempt that was sent decides.
 _NEWEST: Final[LiteralString] = """
 a.outcome IS DISTINCT FROM 'not_sent'
 AND NOT EXISTS (SELECT FROM redrive_attempt later WHERE later.letter_id = a.letter_id AND later.no > a.no
@@ -34,8 +34,8 @@ SELECT l.state, l.presumed, t.proof = 'acknowledged' AS acknowledges, coalesce(w
  WHERE l.id = %(letter)b
 """  # noqa: S608  # the inserted text is a constant
 
-# As domain.knowledge says it of one. Delivered letters are many, and as few of them as can be are asked for attempts:
-# those that reports name.
+# The same rules as `domain.outcomes.delivery_status`, for many letters. Of delivered letters only those that reports
+# name are joined with attempts.
 _COUNTED = f"""
 WITH said AS MATERIALIZED (
     SELECT a.id, a.letter_id, a.target_id, r.reporter_id
@@ -68,7 +68,7 @@ WITH said AS MATERIALIZED (
 SELECT dlq_id, how, count(*) AS n FROM told GROUP BY dlq_id, how ORDER BY dlq_id, how
 """  # noqa: S608  # as above
 
-# What was said of it when it died first, of its attempts, and of it as a whole.
+# Reports about its first failure, its attempts, and the letter as a whole.
 _REASONS = """
 WITH named AS (
     SELECT r.id FROM redrive_letter l JOIN redrive_report r ON r.message_id = l.message_id WHERE l.id = %(letter)b
@@ -97,7 +97,7 @@ SELECT r.id, r.verdict, r.type, r.message, r.fingerprint, r.happened_at, r.recei
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """So many letters of a dlq were sent, and what is known of them is known in this way (domain.knowledge.How)."""
+    """How many sent letters of a DLQ have this delivery status (`How`)."""
 
     dlq_id: int
     how: str
@@ -106,7 +106,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What a consumer said of a letter. `message` can quote what the letter held: for those who may see payloads."""
+    """A consumer's report about a letter. `message` may quote the payload: only for people who may see payloads."""
 
     id: int
     verdict: str
@@ -121,15 +121,15 @@ class Reason:
 
 
 def of(letter: DeadLetter) -> Knowledge:
-    """Whether it worked, how that is known, and since when."""
+    """Return whether the letter was delivered, how that is known, and since when."""
     return known(rows.fetch(Facts, _FACTS, {"letter": letter.pk})[0])
 
 
 def counted(dlq: int | None = None) -> list[Counted]:
-    """The letters of this dlq, or of every one, that were ever sent, by how it is known what became of them."""
+    """Return how many letters of this DLQ, or of all, have each delivery status."""
     return rows.fetch(Counted, _COUNTED, {"dlq": dlq})
 
 
 def reasons(letter: DeadLetter, *, most: int = 200) -> list[Reason]:
-    """What consumers said of it, the newest first: why it died, and what became of its attempts."""
+    """Return the reports about this letter, the newest first."""
     return rows.fetch(Reason, _REASONS, {"letter": letter.pk, "most": most})

@@ -1,4 +1,4 @@
-"""What presuming a letter delivered rests on: looks at its target, and a clean capture of the dlq behind it."""
+"""The evidence for presuming a letter delivered: looks at its target, and a clean capture of the DLQ behind that."""
 
 from __future__ import annotations
 
@@ -8,25 +8,22 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-# At s the target had nothing visible, well after the send; at s + gap or later again; then a capture of the dlq began
-# that was clean and ran dry. What failed was in flight at s, or dead by then. The second look says that it lies there
-# no more, and only a capture that began after that is sure to meet it: its consumer may have paused, and buried it only
-# just. A gap is a window, and no less than what a message in flight takes to be visible, and to be counted as such.
-# What was taken is counted from then on; an attempt of unknown end, which was its letter's last, from when it was lost.
+# Seconds between two looks at a target without visible messages. At the first look s, well after the send, a message
+# that failed is in flight or dead. At the second look, `GAP` later, it is not in the target any more, and only a
+# capture that began after that is sure to find it. GAP is the window, or what a message in flight takes to become
+# visible and be counted, if that is longer. An unknown last attempt counts from when its worker was lost.
 GAP: Final[LiteralString] = "make_interval(secs => greatest(t.window, t.visibility + %(count_lag)b::float8))"
-# The least time between two looks at an empty target: a count tells of some moment within the last `count_lag`, so the
-# second look tells of later moments than the first, and a message that changed its state once in between is counted by
-# one of them (docs/adr/0029).
+# Seconds between two looks at an empty target. A count is of some moment within the last `count_lag` seconds, so the
+# second look is of later moments than the first (docs/adr/0029).
 PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
-#: Seconds from one look to the next: beat's.
+#: Seconds between beat's looks.
 LOOKS_EVERY: Final = 2.0
-# The least seconds from a send to its outcome: the target is empty as soon as its counts can be trusted, or a window
-# has to pass.
+# The least seconds from a send to its outcome: the target is seen empty, or a window passes.
 SOONEST: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LOOKS_EVERY}) + %(count_lag)b::float8"
-# A look is of some moment between its question and its answer: of the first, where it has to be late enough, and of the
-# last, where something has to come after it.
+# A look is of some moment between question and answer: `seen_at` where it has to be late enough, `TOLD` where something
+# has to follow.
 TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
-# Where no time has to pass between two looks, one is both.
+# Where no time has to pass between two looks, one look is both.
 FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {TOLD} END"
 _SETTLED: Final[LiteralString] = f"""
 WITH seen AS MATERIALIZED (
@@ -47,9 +44,9 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
  WHERE a.closed_at IS NULL AND a.deadline <= seen.drained_through
 """  # noqa: S608  # the inserted text is a constant
 
-# Two looks at the target, a pause apart, of which none found anything in it, nor any look between them: no message was
-# visible, in flight or delayed. What it took well before the first one is not in it any more, however long the window;
-# if it failed, it is in the dlq. A consumer that is to acknowledge has its window for that, though.
+# Two looks a pause apart, and every look between them, found no message: visible, in flight or delayed. A message taken
+# well before the first look has left the target; if it failed, it is in the DLQ. Where the consumer is to report, its
+# window has to pass, too.
 _EMPTIED: Final[LiteralString] = f"""
 WITH quiet AS MATERIALIZED (
     SELECT t.id AS target_id, d.drained_through,
@@ -91,8 +88,8 @@ SELECT DISTINCT t.id AS target_id, t.url, t.region, t.role_arn, t.watched_by_id 
                 WHERE a.target_id = t.id AND a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) > 0)
 """
 
-# Kept as long as a letter may wait for it: the newest of each second is enough. A look that found messages is noted
-# where the one before did not: it ends the time for which the target was seen empty.
+# Kept for as long as a letter may wait for it. A look that found messages is recorded only after one that did not: it
+# ends the time in which the target was empty.
 _SIGHT = """
 WITH old AS (
     DELETE FROM redrive_sighting WHERE id = ANY (ARRAY (
@@ -102,12 +99,12 @@ WITH old AS (
              WHERE s.target_id = t.id
                AND s.seen_at < (SELECT redrive_now()) - make_interval(days => 1, secs => t.window)
              ORDER BY s.target_id, s.seen_at DESC LIMIT 1000) o
-         WHERE t.id = ANY(%(targets)b::bigint[])))
+         WHERE t.id = ANY(%(target_id)b::bigint[])))
 )
 INSERT INTO redrive_sighting (target_id, seen_at, took, empty, quiet_since)
 SELECT q.target_id, %(at)b, %(took)b::float8, q.empty,
        CASE WHEN q.quiet THEN coalesce(latest.quiet_since, %(at)b::timestamptz) END
-  FROM unnest(%(targets)b::bigint[], %(empty)b::bool[], %(quiet)b::bool[]) AS q(target_id, empty, quiet)
+  FROM unnest(%(target_id)b::bigint[], %(empty)b::bool[], %(quiet)b::bool[]) AS q(target_id, empty, quiet)
   LEFT JOIN LATERAL (SELECT s.empty, s.quiet_since FROM redrive_sighting s
                       WHERE s.target_id = q.target_id ORDER BY s.seen_at DESC LIMIT 1) latest ON true
  WHERE q.empty OR latest.empty
@@ -116,7 +113,7 @@ SELECT q.target_id, %(at)b, %(took)b::float8, q.empty,
 
 @dataclass(frozen=True, slots=True)
 class Ripe:
-    """An open attempt whose letter may now be presumed delivered, with its breaker and its run."""
+    """An open attempt whose letter may be presumed delivered."""
 
     attempt_id: int
     lane_id: int
@@ -126,7 +123,7 @@ class Ripe:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A target that has letters whose outcome is open, and the dlq behind it."""
+    """A target with letters whose outcome is open, and the DLQ behind it."""
 
     target_id: int
     url: str
@@ -137,7 +134,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a look at a target found: `empty`: nothing visible or delayed; `quiet`: nothing in flight, either."""
+    """What a look at a target found. `empty`: nothing visible or delayed; `quiet`: nothing in flight, either."""
 
     target_id: int
     empty: bool
@@ -145,26 +142,21 @@ class Look:
 
 
 def ripe(*, count_lag: float, limit: int) -> list[Ripe]:
-    """Attempts that may be closed as absent, by lane. `count_lag`: seconds by which SQS's counts may lag behind."""
+    """Return attempts that may be closed as absent, by lane. `count_lag`: seconds by which SQS's counts may lag."""
     return rows.fetch(Ripe, _RIPE, {"count_lag": count_lag, "limit": limit})
 
 
 def outlasted(*, count_lag: float, limit: int) -> list[Ripe]:
-    """Open attempts of unknown end that have not come back: they may be closed, and their lanes go on. As `ripe`."""
+    """Return unknown last attempts that have not returned and may be closed, so that their lanes go on; like `ripe`."""
     return rows.fetch(Ripe, _OUTLASTED, {"count_lag": count_lag, "limit": limit})
 
 
 def watched() -> list[Watched]:
-    """Targets that have letters whose outcome waits for evidence."""
+    """Return targets that have letters whose outcome waits for evidence."""
     return rows.fetch(Watched, _WATCHED, {})
 
 
 def sight(looks: Sequence[Look], *, at: object, took: float) -> None:
-    """Remember what looks found at these targets, asked at `at`, answered `took` seconds later; old ones go."""
+    """Record looks at targets, begun at `at` and answered `took` seconds later; delete old looks."""
     if looks:
-        values = {
-            "targets": [one.target_id for one in looks],
-            "empty": [one.empty for one in looks],
-            "quiet": [one.quiet for one in looks],
-        }
-        rows.execute(_SIGHT, {**values, "at": at, "took": took})
+        rows.execute(_SIGHT, {**rows.arrays(Look, looks), "at": at, "took": took})

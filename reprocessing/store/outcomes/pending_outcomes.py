@@ -1,4 +1,4 @@
-"""What the sent letters of each target wait for, before they are presumed delivered."""
+"""What the sent messages of each target still wait for, before they are presumed delivered."""
 
 from __future__ import annotations
 
@@ -14,31 +14,15 @@ from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.outcomes.evidence import FROM, GAP, PAUSE
 
-#: After so long without a look at it that found it empty it is said that nobody may consume a target.
+#: A target that was not empty for so long may have no running consumer.
 _LONG: Final = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A target of a dlq, and what presuming its sent letters delivered still waits for.
+    """A target of a DLQ, and the evidence that its sent letters still lack."""
 
-    Attributes:
-        which: the letter that is told of, "oldest" or "newest".
-        watched_next_at: when beat gives the watched dlq its next turn.
-        unsettled: letters that are sent and not settled; of all dlqs that it is the target of, or of one run.
-        taken_at: when the target took that one of them.
-        until: until when that one may come back.
-        gap: the least seconds between two looks at a target that had nothing visible.
-        count_lag: the same of one that had nothing in it at all: seconds by which SQS's counts may lag behind.
-        counted_from: from when on its counts can tell of that letter.
-        seen_at: the first moment from then on at which the target had nothing visible.
-        again_from: when it has to be looked at again: what failed would lie there, or be dead.
-        again_at: the first moment from then on at which it had nothing visible.
-        quiet_from: since when, of those moments, every look has found nothing in it at all; None: the latest did not.
-        needed_from: a clean capture of the watched dlq that runs dry proves it when it began then or later.
-    """
-
-    which: str
+    which: str  #: the letter that the other fields are about, "oldest" or "newest"
     dlq_id: int
     origin: str
     target_id: int
@@ -53,24 +37,25 @@ class Expectation:
     watched_by_id: int | None
     watched_by: str | None
     watched_mode: str | None
-    watched_next_at: datetime | None
+    watched_next_at: datetime | None  #: when beat polls the watched DLQ next
     drained_through: datetime | None
-    unsettled: int
-    taken_at: datetime | None
-    until: datetime | None
-    gap: float
-    count_lag: float
-    counted_from: datetime | None
-    seen_at: datetime | None
-    again_from: datetime | None
-    again_at: datetime | None
-    quiet_from: datetime | None
+    unsettled: int  #: letters that were sent and are not settled, from all DLQs, or of one run
+    taken_at: datetime | None  #: when the target took that letter
+    until: datetime | None  #: until when the letter may return
+    gap: float  #: the least seconds between two looks at a target without visible messages
+    count_lag: float  #: seconds by which SQS's counts may lag: the least time between two looks at an empty target
+    counted_from: datetime | None  #: from when on the target's counts include that letter
+    seen_at: datetime | None  #: when the target was first seen without visible messages after that
+    again_from: datetime | None  #: when the next look is needed: a failed letter would be visible, or dead
+    again_at: datetime | None  #: when the target was first seen without visible messages after that
+    quiet_from: datetime | None  #: since when every look found the target empty; None: the latest did not
+    #: a clean capture of the watched DLQ that begins then or later, and runs dry, is the proof
     needed_from: datetime | None
     now: datetime
 
 
 _COUNTED: Final[LiteralString] = "open.taken_at + make_interval(secs => %(count_lag)b::float8)"
-# An unsettled letter of each target, and which of the conditions of `evidence.ripe` it does not meet yet.
+# An unsettled letter of each target, and which conditions of `evidence.ripe` are not met yet.
 _STATEMENT: Final[LiteralString] = f"""
 WITH open AS (
     SELECT a.target_id, count(*) AS unsettled, {{bound}}(a.taken_at) AS taken_at, {{bound}}(a.deadline) AS until
@@ -112,7 +97,7 @@ SELECT {{which}} AS which, o.dlq_id, o.arn AS origin, t.id AS target_id, t.arn A
 """  # noqa: S608  # the inserted text is a constant
 
 _OLDEST = _STATEMENT.format(bound="min", of="true", which="'oldest'", origins="redrive_origin")
-# A rule may send letters of a run elsewhere than their origin's.
+# A rule may send letters of a run to another target than their source's.
 _NEWEST = _STATEMENT.format(
     bound="max", of="a.run_id = %(run)b", which="'newest'",
     origins="(SELECT %(dlq)b::bigint AS dlq_id, '' AS arn, target_id FROM open)",
@@ -120,17 +105,17 @@ _NEWEST = _STATEMENT.format(
 
 
 def of_targets(dlq: int | None = None, *, count_lag: float) -> list[Expectation]:
-    """The targets of this dlq, or of every one. `count_lag`: seconds by which SQS's counts may lag behind."""
+    """Return the targets of this DLQ, or of all. `count_lag`: seconds by which SQS's counts may lag."""
     return rows.fetch(Expectation, _OLDEST, {"dlq": dlq, "count_lag": count_lag})
 
 
 def of_run(run: int, dlq: int, *, count_lag: float) -> list[Expectation]:
-    """The targets that have unsettled letters of this run, which is of this dlq, and the newest of them."""
+    """Return the targets with unsettled letters of this run of this DLQ, with the newest letter of each."""
     return rows.fetch(Expectation, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag})
 
 
 def known_in(found: Collection[Expectation]) -> dict[int, float | None]:
-    """Seconds until these letters are known at the earliest, where none comes back, by target; None: nobody can say."""
+    """Return the least seconds until these letters' outcomes are known, by target; None: unknown."""
     cadences = schedule.cadences([one.watched_by_id for one in found if one.watched_by_id])
     return {one.target_id: _known_in(one, cadences.get(one.watched_by_id or 0, 0.0)) for one in found}
 
@@ -151,7 +136,7 @@ def _known_in(one: Expectation, every: float) -> float | None:
 
 
 def _needed(one: Expectation) -> datetime:
-    """From when on a capture can prove it at the earliest: every look from now on finds nothing in the target."""
+    """Return when the capture that proves it may begin, if every look from now on finds the target empty."""
     earliest = max(one.now, one.counted_from or one.now)
     emptied = max(one.now, (one.quiet_from or earliest) + timedelta(seconds=one.count_lag))
     seen = one.seen_at or earliest
@@ -159,68 +144,65 @@ def _needed(one: Expectation) -> datetime:
 
 
 def in_words(one: Expectation) -> str:
-    """What has to happen before the unsettled letter of a target is settled; empty: there is none."""
+    """Return what has to happen before the target's letter is settled; empty if none is unsettled."""
     if not one.unsettled or one.taken_at is None or one.until is None:
         return ""
     if one.proof == "acknowledged" and one.now < one.until:
-        return f"its consumer's word on its {one.which} letter, until {one.until:%H:%M:%S} UTC"
+        return f"its consumer's report on the {one.which} message, until {one.until:%H:%M:%S} UTC"
     if one.watched_by is None or one.watched_mode == "observe":
         return _unseen(one)
-    return _lacking(one) or "the next promotion: the evidence is there"
+    return _lacking(one) or "the next outcome check: the evidence is complete"
 
 
 def is_endless(one: Expectation) -> bool:
-    """Whether nothing here ends that wait: somebody has to do something."""
+    """Return whether the wait does not end by itself."""
     return is_never_empty(one) or in_words(one).startswith("nothing")
 
 
 def is_never_empty(one: Expectation) -> bool:
-    """Whether that wait is for somebody who empties the target."""
-    return in_words(one).startswith(f"{name_of(one.target)} has not been seen empty")
+    """Return whether the wait is for somebody to empty the target."""
+    return in_words(one).startswith(f"{name_of(one.target)} has not been empty")
 
 
 def is_long(one: Expectation) -> bool:
-    """Whether it has lasted so long, since its target could be seen empty, that nobody may consume that."""
+    """Return whether the target has not been empty for so long that its consumer may be stopped."""
     since = one.again_from or one.taken_at
     return since is not None and one.now - since >= _LONG
 
 
 def _unseen(one: Expectation) -> str:
     if one.proof == "acknowledged":
-        return f"nothing: its consumer's time is over, and the next promotion parks its {one.which} letter"
-    watched = f"{one.watched_by} is in mode observe" if one.watched_by else "no watched dlq lies behind it"
-    return f"nothing: {watched}, so it cannot be seen whether its letters come back"
+        return f"nothing: its consumer did not report in time, so the {one.which} message will be parked"
+    watched = f"{one.watched_by} is in mode observe" if one.watched_by else "its DLQ is not watched"
+    return f"nothing: {watched}, so returned messages are not seen"
 
 
 def _lacking(one: Expectation) -> str:
-    """What of the evidence of absence is not there yet, in the order in which it comes."""
+    """Return the first missing piece of evidence; empty if none is missing."""
     if one.needed_from is not None:
         if one.drained_through is not None and one.drained_through >= one.needed_from:
             return ""
         begins = f"begins after {one.needed_from:%H:%M:%S} UTC"
-        return f"a capture of {one.watched_by} that {begins} and shows that nothing came back; {_next_capture(one)}"
+        return f"a capture of {one.watched_by} that {begins} and finds no returned message; {_next_capture(one)}"
     if one.counted_from is not None and one.now < one.counted_from:
-        lag = f"SQS's counts may be {one.count_lag:g} s late"
+        lag = f"SQS's counts may lag by {one.count_lag:g} s"
         return f"a look at {name_of(one.target)}, at {one.counted_from:%H:%M:%S} UTC or later: {lag}"
     return _not_empty(one)
 
 
 def _not_empty(one: Expectation) -> str:
-    """Why the target does not count as empty."""
+    """Return why the target does not count as empty."""
     name, since = name_of(one.target), one.taken_at
     if one.seen_at is None or one.again_from is None:
-        meant = f": nobody seems to consume {name}" if is_long(one) else ""
-        when = f"at {since:%Y-%m-%d %H:%M:%S} UTC"
-        return f"{name} has not been seen empty since it took its {one.which} letter, {when}{meant}"
+        when = f"{since:%Y-%m-%d %H:%M:%S} UTC" + (": its consumer may be stopped" if is_long(one) else "")
+        return f"{name} has not been empty since it received the {one.which} message, at {when}"
     if one.quiet_from is not None:
         again = one.quiet_from + timedelta(seconds=one.count_lag)
-        return f"another look at {name}, at {again:%H:%M:%S} UTC or later: the latest found no message in it"
+        return f"another look at {name}, at {again:%H:%M:%S} UTC or later: it was empty at the latest look"
     if one.now < one.again_from:
         until = f"{one.again_from:%H:%M:%S} UTC"
-        return (
-            f"{name} to have no message in flight, or {until}: until then its {one.which} message may be one of these"
-        )
-    return f"{name} has not been seen empty again since {one.again_from:%H:%M:%S} UTC: what failed may still lie there"
+        return f"{name} to have no message in flight, or {until}: the {one.which} message may be in flight"
+    return f"{name} has not been empty again since {one.again_from:%H:%M:%S} UTC: failed messages may still be in it"
 
 
 def _next_capture(one: Expectation) -> str:

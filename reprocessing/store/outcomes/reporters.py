@@ -1,4 +1,4 @@
-"""Who may report: how a reporter is added, changed and revoked, and known by its token; each with who and why."""
+"""Add, change and revoke reporters, and find a reporter by its token; each change with an audit log entry."""
 
 from __future__ import annotations
 
@@ -15,45 +15,37 @@ from reprocessing.models.report import Reporter
 from reprocessing.models.target import Target
 from reprocessing.store.ordering.lanes import clock
 
-#: By which people, and scanners of secrets, know a token; and its random bytes.
+#: The prefix by which people and secret scanners recognise a token, and its random bytes.
 PREFIX, BYTES = "redrive-", 32
 _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What was done. `token`: printed once, kept nowhere; None: the one there was still holds."""
+    """What was done. `token`: shown once and not stored; None: the reporter keeps its token."""
 
     new: bool
     token: str | None = field(repr=False)
 
 
 def of(token: str) -> Reporter | None:
-    """Whose token this is, revoked or not.
-
-    It is looked for by its digest: how long that takes tells nothing of the tokens there are.
-    """
+    """Return the reporter with this token, revoked or not. Looked up by digest, so timing reveals nothing."""
     if not token or len(token) > _LONGEST:
         return None
     return Reporter.objects.filter(token_hash=_digest(token)).first()
 
 
 def targets(names: Collection[str]) -> list[Target]:
-    """The targets of these ARNs or URLs, or of names that only one of them has.
-
-    Raises:
-        ReporterIsUnclear: there is none, or more than one; it says which name that is.
-    """
+    """Return the targets with these ARNs, URLs or unique names; ReporterIsUnclear if a name has none, or several."""
     known = list(Target.objects.order_by("arn"))
     return [_target(name, known) for name in dict.fromkeys(names)]
 
 
 def _target(name: str, known: Collection[Target]) -> Target:
-    found = [one for one in known if name in {one.arn, one.url}] or [one for one in known if str(one) == name]
+    found = [row for row in known if name in {row.arn, row.url}] or [row for row in known if str(row) == name]
     if len(found) != 1:
-        there_are = (
-            ", ".join(one.arn for one in found or known) or "none; add one: manage.py add_dlq NAME --url URL --confirm"
-        )
+        there_are = ", ".join(row.arn for row in found or known)
+        there_are = there_are or "none; add one: manage.py add_dlq NAME --url URL --confirm"
         raise ReporterIsUnclear(
             f'{"More than one target is" if found else "No target is"} named "{name}". There are: {there_are}.'
         )
@@ -61,11 +53,7 @@ def _target(name: str, known: Collection[Target]) -> Target:
 
 
 def put(name: str, some: Collection[Target], *, anew: bool, by: str, reason: str) -> Added:
-    """Add the reporter of this name; or change it: its targets where any are named, its token when it gets one `anew`.
-
-    Raises:
-        ReporterIsUnclear: it has no target, or was revoked and gets no new token.
-    """
+    """Add the reporter, or change its targets, if any are named, and its token, if `anew`. Errors as in `check`."""
     with transaction.atomic():
         row = Reporter.objects.select_for_update().filter(name=name).first()
         check(row, name, some, anew=anew)
@@ -85,23 +73,15 @@ def put(name: str, some: Collection[Target], *, anew: bool, by: str, reason: str
 
 
 def check(row: Reporter | None, name: str, some: Collection[Target], *, anew: bool) -> None:
-    """Whether this can be done.
-
-    Raises:
-        ReporterIsUnclear: as `put`.
-    """
+    """Raise ReporterIsUnclear if it would have no target, or was revoked and gets no new token."""
     if row is None and not some:
-        raise ReporterIsUnclear(f"{name} would be heard on nothing. Say whose letters it speaks of: --target ARN.")
+        raise ReporterIsUnclear(f"{name} could not report on any message. Name its targets: --target ARN.")
     if row is not None and row.revoked_at is not None and not anew:
-        raise ReporterIsUnclear(f"{name} was revoked. It is heard again with a new token: --new-token.")
+        raise ReporterIsUnclear(f"{name} was revoked. To accept its reports again, create a new token: --new-token.")
 
 
 def revoke(name: str, *, by: str, reason: str) -> bool:
-    """Hear this reporter no more, nor what it said of messages that are not known yet; whether it was heard before.
-
-    Raises:
-        ReporterIsUnclear: there is none of this name.
-    """
+    """Accept no more reports of this reporter, nor its reports on unknown messages; return whether it was active."""
     with transaction.atomic():
         row = find(name, locked=True)
         if row.revoked_at is not None:
@@ -114,26 +94,17 @@ def revoke(name: str, *, by: str, reason: str) -> bool:
 
 
 def find(name: str, *, locked: bool = False) -> Reporter:
-    """The reporter of this name.
-
-    Raises:
-        ReporterIsUnclear: there is none; it names those there are.
-    """
-    rows = Reporter.objects.select_for_update() if locked else Reporter.objects.all()
-    found = rows.filter(name=name).first()
-    if found is None:
+    """Return the reporter of this name; ReporterIsUnclear, which names those there are, if there is none."""
+    every = Reporter.objects.select_for_update() if locked else Reporter.objects.all()
+    if (found := every.filter(name=name).first()) is None:
         known = ", ".join(Reporter.objects.order_by("name").values_list("name", flat=True))
-        there_are = (
-            f"There are: {known}."
-            if known
-            else "None has been added yet. Add one: manage.py add_reporter NAME --target TARGET --confirm"
-        )
-        raise ReporterIsUnclear(f'No reporter is named "{name}". {there_are}')
+        add = "None has been added yet. Add one: manage.py add_reporter NAME --target TARGET --confirm"
+        raise ReporterIsUnclear(f'No reporter is named "{name}". {f"There are: {known}." if known else add}')
     return found
 
 
 def told(row: Reporter) -> dict[str, object]:
-    """A reporter as a review records it."""
+    """Return a reporter as the audit log records it."""
     return {
         "reporter": row.name,
         "targets": sorted(row.targets.values_list("arn", flat=True)),

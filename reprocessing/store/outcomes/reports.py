@@ -1,4 +1,4 @@
-"""The statements of reports: which messages they are about, whose they may be about, and which of them are new."""
+"""Write reports, and find the attempts that they are about."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Final, LiteralString
 from reprocessing.domain.outcomes.consumer_report import Said
 from reprocessing.store import rows
 
-#: Seconds for which a report is looked at once more: its attempt may not have been settled when it came.
+#: Seconds for which a report is looked at again: its attempt may not have been settled when it came.
 LATELY: Final = 60.0
-#: Of those, how many are looked at, the newest first.
+#: How many of these are looked at, the newest first.
 _MOST: Final = 5_000
 
 _TARGETS: Final[LiteralString] = """
 SELECT x.target_id FROM redrive_reporter_target x JOIN redrive_reporter p ON p.id = x.reporter_id
  WHERE p.revoked_at IS NULL AND p.id = """
 
-# A report without a number is about a letter's only attempt, if it was sent by then.
+# A report without a number is about a letter's only attempt, if that was sent by then.
 _ONLY: Final[LiteralString] = """
 NOT EXISTS (SELECT FROM redrive_attempt b
              WHERE b.letter_id = l.id AND b.id <> a.id AND b.outcome IS DISTINCT FROM 'not_sent')
 """
 
-#: Of a report r that names a letter l by its redrive id: whether it is about the attempt a.
+#: Of a report r with the redrive id of a letter l: it is about the attempt a.
 NUMBERED: Final[LiteralString] = f"""
 r.attempt_no = a.no OR (r.attempt_no IS NULL AND r.received_at >= a.opened_at AND {_ONLY})
 """
 
-#: Of an attempt a of a letter l: what is said of it, by those who may. The id that a queue gave decides where it is
-#: known; marks travel along when a consumer hands a message on.
+#: Of an attempt a of a letter l: the reports by reporters of its target. The message id decides where it is known,
+#: since a consumer may forward a message with its redrive id.
 SAID: Final[LiteralString] = f"""
 SELECT r.* FROM (
     SELECT r.* FROM redrive_report r WHERE r.message_id = a.sent_message_id
@@ -41,11 +41,11 @@ SELECT r.* FROM (
 ) r WHERE r.reporter_id IS NULL OR a.target_id IN ({_TARGETS} r.reporter_id)
 """  # noqa: S608  # the inserted text is a constant
 
-# By the id that the target gave, then by the mark; a letter without an attempt that is named is told of, not moved: a
-# message's first death is known by the id it died with.
+# By the message id that the target gave, then by the redrive id. A report about no attempt is stored and moves nothing:
+# it is about a message's first failure.
 _FIND = f"""
 WITH said AS (
-    SELECT * FROM unnest(%(ns)b::int[], %(messages)b::text[], %(publics)b::uuid[], %(nos)b::int[])
+    SELECT * FROM unnest(%(ns)b::int[], %(message_id)b::text[], %(public_id)b::uuid[], %(attempt_no)b::int[])
            AS s(n, message_id, public_id, no)
 ), ours AS (
     {_TARGETS} %(reporter)b::bigint
@@ -74,22 +74,23 @@ SELECT DISTINCT ON (met.n) met.n, met.id AS attempt_id,
   FROM met ORDER BY met.n, met.rank, met.no DESC
 """  # noqa: S608  # as above
 
-# In the order of their digests, so that two who say the same do not wait for each other.
+# In the order of their digests, so that two transactions with the same reports do not deadlock.
 _KEEP = """
 INSERT INTO redrive_report (reporter_id, message_id, public_id, attempt_no, verdict, type, message, fingerprint,
                             happened_at, received_at, digest)
 SELECT %(reporter)b::bigint, message_id, public_id, no, verdict, type, message, fingerprint,
        coalesce(at, redrive_now()), redrive_now(), digest
-  FROM unnest(%(messages)b::text[], %(publics)b::uuid[], %(nos)b::int[], %(verdicts)b::text[], %(types)b::text[],
-              %(texts)b::text[], %(fingerprints)b::text[], %(ats)b::timestamptz[], %(digests)b::bytea[])
+  FROM unnest(%(message_id)b::text[], %(public_id)b::uuid[], %(attempt_no)b::int[], %(verdict)b::text[],
+              %(type)b::text[], %(message)b::text[], %(fingerprint)b::text[], %(at)b::timestamptz[],
+              %(digests)b::bytea[])
        AS s(message_id, public_id, no, verdict, type, message, fingerprint, at, digest)
  ORDER BY digest
 ON CONFLICT (digest) DO NOTHING
 RETURNING digest
 """
 
-# What was said of attempts while they were on the wire, by the id that nobody knew yet. A failure is looked for among
-# what was settled meanwhile, too; `acknowledgement` knows what has been heard.
+# Reports that came while the attempt was being sent, when nobody knew its message id. Failures may concern attempts
+# that were settled since; `acknowledgements` ignores what is applied already.
 _UNHEARD = f"""
 WITH open AS MATERIALIZED (
     SELECT a.id, a.no, a.letter_id, a.target_id, a.sent_message_id, a.opened_at
@@ -123,7 +124,7 @@ SELECT a.id
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the n-th of some reports is about; `attempt_id` None: no attempt of ours. `ours`: they may speak of it."""
+    """What the n-th report is about. `attempt_id` None: no attempt; `ours`: the reporter may report on it."""
 
     n: int
     attempt_id: int | None
@@ -131,34 +132,17 @@ class Found:
 
 
 def find(said: Sequence[Said], reporter: int | None) -> dict[int, Found]:
-    """What these reports are about, by their places; one that is about nothing that is known is not among them."""
-    values = {
-        "ns": list(range(len(said))),
-        "messages": [one.message_id for one in said],
-        "publics": [one.public_id for one in said],
-        "nos": [one.attempt_no for one in said],
-        "reporter": reporter,
-    }
-    return {one.n: one for one in rows.fetch(Found, _FIND, values)}
+    """Return what each of these reports is about, by its position; reports about nothing known are left out."""
+    values = {**rows.arrays(Said, said), "ns": list(range(len(said))), "reporter": reporter}
+    return {found.n: found for found in rows.fetch(Found, _FIND, values)}
 
 
 def keep(said: Sequence[Said], reporter: int | None) -> set[bytes]:
-    """Write reports down; the digests of those that are new."""
-    values = {
-        "reporter": reporter,
-        "messages": [one.message_id for one in said],
-        "publics": [one.public_id for one in said],
-        "nos": [one.attempt_no for one in said],
-        "verdicts": [one.verdict for one in said],
-        "types": [one.type for one in said],
-        "texts": [one.message for one in said],
-        "fingerprints": [one.fingerprint for one in said],
-        "ats": [one.at for one in said],
-        "digests": [one.digest(reporter) for one in said],
-    }
-    return set(rows.column(bytes, _KEEP, values))
+    """Write reports; return the digests of those that are new."""
+    digests = [report.digest(reporter) for report in said]
+    return set(rows.column(bytes, _KEEP, {**rows.arrays(Said, said), "reporter": reporter, "digests": digests}))
 
 
 def unheard() -> list[int]:
-    """Attempts of which something was said before it could be known that they were meant."""
+    """Return attempts about which a report came before it could be matched."""
     return rows.column(int, _UNHEARD, {"lately": LATELY, "most": _MOST})

@@ -1,1 +1,1 @@
-"""Store of sending: gate, intent, send, settlement, backoff, claims."""
+"""Statements for sending: intent, settlement, hints."""

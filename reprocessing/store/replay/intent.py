@@ -1,4 +1,4 @@
-"""The one statement that is committed before a trip to the wire: what it does not return is not sent."""
+"""Commit the intent to send before anything is sent. Letters that this statement does not return are not sent."""
 
 from __future__ import annotations
 
@@ -15,17 +15,13 @@ from reprocessing.store.replay.settlement_effects import COPY_ENDS, LAPSED
 from reprocessing.store.safety import send_limits
 from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
 
-# Lanes still mine with enough lease left, and heads that are heads still: what came back, was captured or was released
-# before one of them since goes first; no rules that have changed since they were asked; what brakes let go; claims won
-# (from the past by a person's word alone); letters to sending, counted; attempts opened. What a person made of a letter
-# goes in the place of what it was. Whether the run is active is asked after the lanes were found: asked with them, the
-# planner would read every due lane of the run. Of a breaker on trial one letter goes, which takes its slot. Towards a
-# wave's size count the letters that were never sent in their run before. Whatever delayed a letter is over. What holds
-# a lane is looked up for each, and what a target has open is counted once: a planner whose statistics are older than
-# the flood would read all of them for each letter. The lanes are found by their ids, and a letter's attempts by the
-# letter: said in plainer words, the planner would read the partial index of leased lanes with all its dead entries, and
-# every attempt of the run.
-# Whether a key has lapsed is told by what this statement saw: not so of a claim that was moved since.
+# In order: `mine` are lanes still leased, with time left. `wanted` are letters that still head them, with no rule
+# changed since. `asked` and `admitted` are those that breakers, unsettled attempts and waves let go; towards a wave's
+# size count letters that were never sent in their run, and a breaker on trial lets one go, which takes its slot.
+# `claimed`: keys won; a finished letter's key only by a person's release. `LAPSED` holds only for a claim as it was
+# seen when the statement began. An edited body replaces the captured one.
+# Several conditions are written so that the planner uses the right index, even with old statistics: the run is checked
+# after the lanes are found, lanes are found by id, attempts by letter, and `holds_lane` is looked up for each lane.
 _INTENT = f"""
 WITH mine AS (
     SELECT a.lane_id, a.letter_id, n.fence, n.run_id,
@@ -115,8 +111,7 @@ WITH mine AS (
                                  breaker_id, breaker_epoch, wave_id)
     SELECT id, lane_id, target_id, run_id, attempts + not_sent, epoch, fence, redrive_now(), true,
            breaker_id, breaker_epoch, wave_id
-      FROM moved ORDER BY id
-    RETURNING id, letter_id, no, opened_at
+      FROM moved ORDER BY id RETURNING id, letter_id, no, opened_at
 )
 SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
        m.attempts - m.forgiven - m.spared AS attempts, m.attempts - m.forgiven AS tries,
@@ -139,12 +134,7 @@ SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fe
 
 @dataclass(frozen=True, slots=True)
 class Intended:
-    """One letter that may now be sent: the attempt is committed, and `attempts` counts it against the limit.
-
-    `tries` counts all attempts since a person released it, the spared ones too. `standing`: beat feeds its run, which
-    nobody watches. `wave_size` is that of its run's open wave; None where all may go. `lease_left`: seconds that its
-    lane's lease had left. `unsure`: an earlier attempt ended nobody knows how, so a copy may lie in its target yet.
-    """
+    """A letter that may be sent now: its attempt is committed."""
 
     attempt_id: int
     no: int
@@ -154,9 +144,9 @@ class Intended:
     fence: int
     target_id: int
     dlq_id: int
-    attempts: int
+    attempts: int  #: counted against the DLQ's limit; `tries`: all since a person released it, the spared ones too
     tries: int
-    standing: bool | None
+    standing: bool | None  #: beat feeds its run, and nobody watches
     not_sent: int
     epoch: int
     sequence: str
@@ -171,9 +161,9 @@ class Intended:
     run_id: int | None
     breaker_id: int
     wave_id: int | None
-    wave_size: int | None
-    lease_left: float
-    unsure: bool
+    wave_size: int | None  #: of the run's open wave; None: no limit
+    lease_left: float  #: seconds of its lane's lease
+    unsure: bool  #: an earlier attempt ended unknown, so a copy may still be in its target
     backoff_base: float | None
     backoff_cap: float | None
     backoff_jitter: str | None
@@ -190,32 +180,20 @@ def intend(  # noqa: PLR0913  # each by its name
     most: int = 2**31 - 1,
     book: int = 2**63 - 1,
 ) -> list[Intended]:
-    """Commit the intent to send these heads of these lanes.
+    """Commit the intent to send these heads of these lanes; return those that may be sent.
 
-    Args:
-        lanes: each with
-        fences: the fence it was leased under, and
-        letters: its head.
-        margin: seconds of lease that must be left.
-        hold: seconds after which others may ask again about a claimed key.
-        canary: seconds after which a canary's slot is free, if nobody has told what became of it; None: four holds.
-        most: letters of a target whose letters come back that may be sent and not settled.
-        book: the version of the rulebook by which these heads may go; under a newer one none is sent.
-
-    Returns:
-        Those that may be sent. The others lost their lane, their place in it, their claim, their run or their standing
-        in between, or something holds them back, or the rules have changed.
+    The others lost their lane, claim or run in between, are no longer heads, are held back, or the rules changed.
+    `margin`:
+    seconds of lease that must be left. `hold`: seconds for which a claim is held. `canary`: seconds after which the
+    slot of
+    a canary without an outcome is free; None: four times `hold`. `most`: unsettled letters of a target whose letters
+    can
+    return. `book`: the rulebook's version that was asked; under a newer one nothing is sent.
     """
     values = {
-        "lanes": list(lanes),
-        "fences": list(fences),
-        "letters": list(letters),
-        "margin": margin,
-        "hold": hold,
-        "canary": 4 * hold if canary is None else canary,
-        "most": most,
-        "book": book,
-    }
+        "lanes": list(lanes), "fences": list(fences), "letters": list(letters), "margin": margin, "hold": hold,
+        "canary": 4 * hold if canary is None else canary, "most": most, "book": book,
+    }  # fmt: skip
 
     def commit() -> list[Intended]:
         send_limits.lock(letters, lanes, fences)

@@ -1,4 +1,4 @@
-"""The statements that record what became of attempts and letters, with what follows for claims and copies."""
+"""Record the outcomes of attempts, and move letters, claims and copies accordingly."""
 
 from __future__ import annotations
 
@@ -16,56 +16,45 @@ PUT_OFF: Final = "its head is not to be sent, and ends when a copy of it can com
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What an attempt and its letter come to.
-
-    Attributes:
-        outcome: None leaves the attempt open: the target took it, and whether it worked is not known yet.
-        deadline: seconds from now until when it may still come back, or be in its target.
-        due: seconds from now until the letter may be tried again.
-        claim: what the letter's claim becomes: held, free, delivered.
-        counted: whether the attempt counts against the dlq's limit.
-        known: the outcome is a known failure: the next attempt belongs to a new epoch.
-        lets_pass: the next letter of the lane need not wait for this one's outcome.
-        ill: it speaks against the target, or for it; None: nothing follows from it, or it is not known yet.
-        taken: the target has it.
-    """
+    """The outcome of an attempt, and what becomes of its letter."""
 
     attempt_id: int
     letter_id: int
+    #: None leaves the attempt open: the target took it, and the outcome is not known yet
     outcome: AttemptOutcome | None
     state: LetterState
-    claim: str
+    claim: str  #: the new state of the letter's claim: held, free, delivered
     sent_message_id: str | None = None
-    deadline: float | None = None
-    due: float | None = None
+    deadline: float | None = None  #: seconds from now until when it may return, or be in its target
+    due: float | None = None  #: seconds from now until the letter may be tried again
     detail: str | None = None
     reason: ParkedReason | None = None
-    counted: bool = True
-    known: bool = False
-    lets_pass: bool = False
-    ill: bool | None = None
-    taken: bool = False
+    counted: bool = True  #: the attempt counts against the DLQ's limit
+    known: bool = False  #: the outcome is a known failure, so the next attempt belongs to a new epoch
+    lets_pass: bool = False  #: the lane's next letter need not wait for this one's outcome
+    ill: bool | None = None  #: a failure of the target (True), or a success (False); None: neither, or not known yet
+    taken: bool = False  #: the target has it
 
 
 @dataclass(frozen=True, slots=True)
 class Deletable:
-    """A copy that may now be deleted from its dlq."""
+    """A copy that may be deleted from its DLQ."""
 
     dlq_id: int
     message_id: str
     handle: str
 
 
-# What is still open is asked in words that no partial index answers to: the planner would read all that is open for
-# every attempt. Likewise below, and in the statements of copies.
+# `num_nonnulls` keeps the planner from the partial index of open attempts, which it would read for each attempt. The
+# same below, and in the statements about copies.
 _SETTLE = f"""
 WITH fate AS (
     SELECT * FROM unnest(
-        %(attempts)b::bigint[], %(letters)b::bigint[], %(outcomes)b::text[], %(states)b::text[], %(claims)b::text[],
-        %(sent)b::text[], %(deadlines)b::float8[], %(dues)b::float8[], %(details)b::text[], %(reasons)b::text[],
-        %(uncounted)b::int[], %(epochs)b::int[], %(passes)b::bool[], %(ills)b::bool[], %(takens)b::bool[])
-    AS f(attempt_id, letter_id, outcome, state, claim, sent_message_id, deadline, due, detail, reason, uncounted,
-         epoch, lets_pass, ill, taken)
+        %(attempt_id)b::bigint[], %(letter_id)b::bigint[], %(outcome)b::text[], %(state)b::text[], %(claim)b::text[],
+        %(sent_message_id)b::text[], %(deadline)b::float8[], %(due)b::float8[], %(detail)b::text[], %(reason)b::text[],
+        %(counted)b::bool[], %(known)b::bool[], %(lets_pass)b::bool[], %(ill)b::bool[], %(taken)b::bool[])
+    AS f(attempt_id, letter_id, outcome, state, claim, sent_message_id, deadline, due, detail, reason, counted, known,
+         lets_pass, ill, taken)
 ), closed AS (
     UPDATE redrive_attempt a
        SET sent_message_id = coalesce(a.sent_message_id, f.sent_message_id), outcome = f.outcome, detail = f.detail,
@@ -78,7 +67,8 @@ WITH fate AS (
 ), moved AS (
     UPDATE redrive_letter l
        SET state = f.state, due_at = redrive_now() + make_interval(secs => f.due), lets_pass = f.lets_pass,
-           attempts = l.attempts - f.uncounted, not_sent = l.not_sent + f.uncounted, epoch = l.epoch + f.epoch,
+           attempts = l.attempts - (NOT f.counted)::int, not_sent = l.not_sent + (NOT f.counted)::int,
+           epoch = l.epoch + f.known::int,
            reason = coalesce(f.reason, ''), detail = CASE WHEN f.reason IS NULL THEN '' ELSE coalesce(f.detail, '') END,
            presumed = false, finished_at = CASE WHEN f.state = ANY(%(finished)b::text[]) THEN redrive_now() END,
            objection = CASE WHEN f.state = ANY(%(finished)b::text[]) THEN '' ELSE l.objection END
@@ -97,7 +87,7 @@ UPDATE redrive_attempt a SET sent_message_id = e.sent_message_id
  WHERE a.id = e.attempt_id AND a.sent_message_id IS NULL AND e.sent_message_id IS NOT NULL
 """
 
-# A FIFO target answers a resend that it swallows with the id of the first copy.
+# A FIFO target answers a resend that it deduplicates with the id of the first copy.
 _BACK = """
 SELECT e.attempt_id
   FROM unnest(%(attempts)b::bigint[], %(sent)b::text[]) AS e(attempt_id, sent_message_id)
@@ -107,8 +97,7 @@ SELECT e.attempt_id
                   AND a.returned_at IS NOT NULL)
 """
 
-# Of a letter's attempts that ended unknown, the last that may come back says until when it rests. One that had a
-# deadline held its lane until then.
+# A letter waits for the last of its unknown attempts that may return. One with a deadline held its lane until then.
 _PUT_OFF = f"""
 WITH unsure AS (
     SELECT u.letter_id, max(coalesce(u.deadline, u.closed_at + make_interval(secs => {COPY_WINDOW}))) AS until
@@ -125,9 +114,8 @@ RETURNING l.id AS letter_id
 
 _CLOSE = f"""
 WITH fate AS (
-    SELECT * FROM unnest(%(letters)b::bigint[], %(states)b::text[], %(reasons)b::text[], %(details)b::text[],
-                         %(originals)b::bigint[])
-    AS f(letter_id, state, reason, detail, original)
+    SELECT * FROM unnest(%(letter_id)b::bigint[], %(state)b::text[], %(reason)b::text[], %(detail)b::text[],
+                         %(original)b::bigint[]) AS f(letter_id, state, reason, detail, original)
 ), moved AS (
     UPDATE redrive_letter l
        SET state = f.state, reason = coalesce(f.reason, ''), detail = coalesce(f.detail, ''), due_at = NULL,
@@ -158,41 +146,19 @@ SELECT * FROM copies
 
 
 def settle(fates: Sequence[Fate]) -> list[Deletable]:
-    """Record the outcomes of attempts; the lanes are locked and the caller's. What was settled before stays as it is.
-
-    Returns:
-        The copies that may now be deleted from their dlqs.
-    """
-    values = {
-        "attempts": [fate.attempt_id for fate in fates],
-        "letters": [fate.letter_id for fate in fates],
-        "outcomes": [fate.outcome for fate in fates],
-        "states": [fate.state for fate in fates],
-        "claims": [fate.claim for fate in fates],
-        "sent": [fate.sent_message_id for fate in fates],
-        "deadlines": [fate.deadline for fate in fates],
-        "dues": [fate.due for fate in fates],
-        "details": [fate.detail for fate in fates],
-        "reasons": [fate.reason for fate in fates],
-        "uncounted": [0 if fate.counted else 1 for fate in fates],
-        "epochs": [int(fate.known) for fate in fates],
-        "passes": [fate.lets_pass for fate in fates],
-        "ills": [fate.ill for fate in fates],
-        "takens": [fate.taken for fate in fates],
-        "finished": list(FINISHED),
-    }
-    return rows.fetch(Deletable, _SETTLE, values)
+    """Record outcomes of attempts that are not settled yet; return the copies that may be deleted. Lanes are leased."""
+    return rows.fetch(Deletable, _SETTLE, {**rows.arrays(Fate, fates), "finished": list(FINISHED)})
 
 
 def keep_evidence(attempts: Sequence[int], sent: Sequence[str | None]) -> None:
-    """Note under which ids a target took letters whose lanes are no longer the caller's: a return will show them."""
+    """Record message ids for attempts whose lanes are no longer the caller's, so that their returns are recognised."""
     rows.execute(_EVIDENCE, {"attempts": list(attempts), "sent": list(sent)})
 
 
 def are_back(sent: Mapping[int, str]) -> set[int]:
-    """Those of these attempts, by the ids their target gave them, whose message has come back already.
+    """Return those of these attempts, by the message id their target gave, whose message has already returned.
 
-    The target swallowed such a resend: nothing new is on its way, and nothing will come back. The lanes are locked.
+    The target deduplicated such a resend, so nothing new will return. The lanes are locked.
     """
     return set(rows.column(int, _BACK, {"attempts": list(sent), "sent": list(sent.values())}))
 
@@ -209,25 +175,17 @@ class Closing:
 
 
 def put_off(letters: Sequence[int], *, owned: bool = True) -> set[int]:
-    """Those of these letters that wait, and of which a copy may come back yet, where the next letter waits for that.
+    """Put off waiting letters of which a copy may still return, where the lane waits for that; return their ids.
 
-    They are not to be closed before: they rest until it can come back no more, and keep lane and key so long. The lanes
-    are locked; `owned`: they are the caller's, else those that somebody has leased are left alone.
+    They keep lane and key, and may be closed only after that. The lanes are locked. `owned`: they are leased by the
+    caller; otherwise letters of leased lanes are left alone.
     """
     return set(rows.column(int, _PUT_OFF, {"letters": list(letters), "owned": owned}))
 
 
 def close(closings: Sequence[Closing], *, out_of: Sequence[LetterState] = (LetterState.WAITING,)) -> list[Deletable]:
     """Park, discard or close as duplicates letters that are in one of the states `out_of`; the lanes are locked."""
-    values = {
-        "letters": [one.letter_id for one in closings],
-        "states": [one.state for one in closings],
-        "reasons": [one.reason for one in closings],
-        "details": [one.detail for one in closings],
-        "originals": [one.original for one in closings],
-        "from": list(out_of),
-    }
-    return rows.fetch(Deletable, _CLOSE, values)
+    return rows.fetch(Deletable, _CLOSE, {**rows.arrays(Closing, closings), "from": list(out_of)})
 
 
 def presume(attempts: Sequence[int]) -> list[Deletable]:

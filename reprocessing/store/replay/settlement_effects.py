@@ -1,37 +1,35 @@
-"""What follows for claims and copies when letters move: a part of every statement that moves them."""
+"""Parts of the statements that move letters: what follows for their claims and copies."""
 
 from __future__ import annotations
 
 from typing import Final, LiteralString
 
-#: Of a target t: seconds for which a copy may be in it whose attempt ended unknown. Where a target has no window of its
-#: own, SQS's deduplication interval, or what an answer or a receive may take, if that is longer (docs/adr/0031).
-#: `Target.copy_window` says the same.
+#: Of a target t: seconds for which a copy of an attempt that ended unknown may be in t. Without a window of its own:
+#: SQS's deduplication interval, or the longest answer or receive, if that is longer (docs/adr/0031).
+#: `Target.copy_window` has the same rule.
 COPY_WINDOW: Final[LiteralString] = """
 (CASE WHEN t.window > 0 OR t.proof <> 'accepted' THEN t.window
       ELSE greatest(300, t.visibility, t.timeout) END)
 """
 
-#: Of an attempt a to a target t, which ended unknown: until when its copy may be in the target, or come back.
+#: Of an attempt a to a target t that ended unknown: until when its copy may be in the target, or return.
 COPY_ENDS: Final[LiteralString] = f"coalesce(a.deadline, a.closed_at + make_interval(secs => {COPY_WINDOW}))"
 
-#: Of a letter l: until when a copy of it may be in a target, or come back, since an attempt ended unknown; null: none.
+#: Of a letter l: until when a copy of an attempt that ended unknown may be in a target, or return; null: no such copy.
 COPY_UNTIL: Final[LiteralString] = f"""
 (SELECT max({COPY_ENDS}) FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
   WHERE a.letter_id = l.id AND a.outcome = 'unknown' AND a.returned_at IS NULL AND {COPY_ENDS} > redrive_now())
 """  # noqa: S608  # the inserted texts are constants
 
-# To be put behind a `moved` of: id, dlq_id, message_id, target_id, idempotency_key, state, claim, until.
-# `until`: when a copy of it may be in its target no more. No key is free before that, whatever the lane does: another
-# letter with this key would be sent beside the copy. A discarded one's says so, too: a person may release a twin.
-# Claims and copies are reached by their primary keys: `held` said in other words keeps the planner from the index of
-# all that a dlq holds. `copies` are those that may now be deleted from the dlq.
+# Follows a CTE `moved` with id, dlq_id, message_id, target_id, idempotency_key, state, claim, until. `until`: when no
+# copy of the letter can be in its target any more. No key is free before that, or another letter with this key would be
+# sent beside the copy; this holds for discarded letters, too. Claims and copies are found by primary key: NOT IN keeps
+# the planner from the index of all held copies. `copies` are those that may be deleted.
 AFTERMATH: Final[LiteralString] = """
 claims AS (
     UPDATE redrive_claim c
        SET state = CASE WHEN m.claim = 'free' AND m.until IS NOT NULL THEN 'held' ELSE m.claim END,
-           until = CASE m.claim WHEN 'held' THEN coalesce(m.until, c.until) WHEN 'delivered' THEN NULL
-                                ELSE m.until END
+           until = CASE m.claim WHEN 'held' THEN coalesce(m.until, c.until) WHEN 'delivered' THEN NULL ELSE m.until END
       FROM moved m
      WHERE m.idempotency_key IS NOT NULL AND m.claim IS NOT NULL AND c.target_id = m.target_id
        AND c.key_space = m.dlq_id::text AND c.key_hash = sha256(convert_to(m.idempotency_key, 'UTF8'))
@@ -45,26 +43,23 @@ claims AS (
 )
 """
 
-# To be put behind a `judged` of: letter_id, until. What was claimed for an attempt whose letter goes elsewhere by now,
-# or under another key, since a person said so while it was out.
+# Follows a CTE `judged` with letter_id, until. Frees claims of letters that a person has given another target or key
+# since.
 LEFT_BEHIND: Final[LiteralString] = """
 left_behind AS (
     UPDATE redrive_claim c SET state = CASE WHEN x.until IS NULL THEN 'free' ELSE 'held' END, until = x.until
       FROM judged x JOIN redrive_letter l ON l.id = x.letter_id
      WHERE c.letter_id = x.letter_id AND c.state = 'held'
-       AND (c.target_id <> l.target_id
-            OR c.key_hash <> sha256(convert_to(coalesce(l.idempotency_key, ''), 'UTF8')))
+       AND (c.target_id <> l.target_id OR c.key_hash <> sha256(convert_to(coalesce(l.idempotency_key, ''), 'UTF8')))
 )
 """
 
-#: Of a target t: what it was sent, and perhaps has, may still be on its way when a letter's last attempt has ended
-#: unknown, and the next letter of the lane waits for that.
+#: Of a target t: the next letter of a lane waits until no copy of an unknown last attempt can return.
 OUTLASTS: Final[LiteralString] = "(t.proof <> 'accepted' AND t.advance = 'settled')"
 
-# To be put behind a `closed` of: id, letter_id, spent, was_open. Of each letter, until when a copy of another attempt,
-# which ended unknown, may come back (its key stays held so long), and whether it `ends`: where its lane waits for such
-# a copy, whoever finds that no attempt is left sees to it; so does it where the letter was parked, its last attempt
-# open, which held lane and key: it `reopens`. Asked of each by itself: a planner without statistics would read all
+# Follows a CTE `closed` with id, letter_id, spent, was_open. Adds until when a copy of another unknown attempt may
+# return (its key stays held), whether the letter `ends`, and whether it `reopens`: it was parked while its last attempt
+# held the lane, and another copy may return. OFFSET-free LATERAL: without statistics the planner would read all
 # attempts.
 JUDGED: Final[LiteralString] = f"""
 judged AS (
@@ -87,24 +82,23 @@ passed AS (
 )
 """
 
-# To be put behind a `closed` of: letter_id, was_open; the lanes are locked. An attempt that is told of went, though its
-# worker may have died before it wrote so: what is earlier in the order, and turns up now, is stale.
+# Follows a CTE `closed` with letter_id, was_open; the lanes are locked. A reported attempt was sent, even if its worker
+# died before it said so: an earlier letter that turns up now is stale.
 PASSED: Final[LiteralString] = _PASSED.format(went="(SELECT letter_id FROM closed WHERE was_open)")
 
-#: Likewise of a `newest` of letters whose attempts are forgotten, and came back.
+#: The same, for a CTE `newest` of letters whose attempts are not in the database.
 PASSED_ONCE: Final[LiteralString] = _PASSED.format(went="newest")
 
-#: Of a letter l and its `judged` c: it is a person's to decide about, or decided.
+#: Of a letter l and its `judged` c: a person decides about it, or has decided.
 STAYS: Final[LiteralString] = "(l.state = 'discarded' OR (l.state = 'parked' AND NOT c.reopens))"
 
-#: Of an attempt a: its consumer said that it failed, while it was open or after it had been closed as something else.
+#: Of an attempt a: its consumer reported a failure, while it was open or after it had been closed as something else.
 DENIED: Final[LiteralString] = """
 coalesce(a.outcome = 'failed' OR (a.ill AND a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent')), false)
 """
 
-#: Of a claim c: whoever holds it waits behind another letter, which may be its twin and wait for it, or waits no more,
-#: and neither is an attempt of it open, nor may the copy of an unknown one come back. The twin may have the key. A
-#: holder that is the head of its lane is sent again there, under its own identity, and keeps it.
+#: Of a claim c: its letter is not the head of its lane under this key, no attempt of it is open, and no unknown copy of
+#: it can return. Another letter may have the key. A head keeps its key, since it is sent again.
 LAPSED: Final[LiteralString] = f"""
 (coalesce(c.state = 'held', false) AND c.until <= redrive_now() AND c.letter_id IS DISTINCT FROM (
     SELECT CASE WHEN e.target_id = c.target_id

@@ -1,4 +1,4 @@
-"""How many lanes beat's tick hints at, for how long, and whether a sweep or a purge is due."""
+"""Decide how many lanes beat hints at, for how long, and whether a sweep or a purge is due."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from reprocessing.store import rows
 from reprocessing.store.ordering.lanes import ANSWERED_RUNS
 from reprocessing.store.safety.send_limits import MAY_GO
 
-# Of lanes that may be worked on; those of a stopped dlq wait for nobody. An orphan counts until it has been told of.
-# What is leased and what was hinted at has an index each: the lanes that are due are many more.
+# Only lanes that may be worked on. An orphan counts until it was hinted at. Leased and hinted lanes have an index each;
+# due lanes are many more.
 _UNTAKEN = f"""
 SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
        count(*) FILTER (WHERE hinted_until <= redrive_now()) AS expired,
@@ -22,8 +22,8 @@ SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
  WHERE coalesce(run_id IN ({ANSWERED_RUNS}), false)
 """  # noqa: S608  # the inserted text is constant
 
-# Hints outlived their time while nobody worked on anything: there are no workers. The next round is half as wide, and
-# waits twice as long. While hints are pending and nobody works, nothing is known.
+# Expired hints while no lane is leased mean that there are no workers: the next round is half as wide, and its hints
+# live twice as long. With pending hints only, nothing is known yet.
 _WIDEN = """
 INSERT INTO redrive_dispatch AS d (id, width, lifetime) VALUES (1, %(most)b::int, %(least_life)b::float8)
 ON CONFLICT (id) DO UPDATE
@@ -52,7 +52,7 @@ class _Untaken:
 
     @property
     def taken(self) -> str:
-        """Whether hints are taken: yes, no, or not known yet."""
+        """Return whether hints are taken: yes, no, or open."""
         if self.worked_on or not (self.pending or self.expired):
             return "yes"
         return "no" if self.expired else "open"
@@ -60,21 +60,17 @@ class _Untaken:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """How many lanes to hint at now, and for how many seconds the hints wait."""
+    """How many lanes to hint at now, and how many seconds the hints live."""
 
     width: int
     lifetime: float
 
 
 def next_round(*, most: int, least_life: float, most_life: float) -> Round:
-    """The next round of hints: narrower and longer while nobody takes them; 0 wide while enough are pending.
+    """Return the next round of hints: narrower and longer-lived while nobody takes them; width 0 if enough are pending.
 
-    Lanes whose owner died are hinted at in any case: what was told to a dead worker counts as pending, too.
-
-    Args:
-        most: lanes of a full round.
-        least_life: seconds that a hint waits for a worker, when workers take them.
-        most_life: seconds, when nobody does.
+    Lanes of dead owners are hinted at in any case, since hints to a dead worker count as pending, too. `most`: lanes of
+    a full round; `least_life`, `most_life`: seconds that a hint lives while workers take hints, and at most.
     """
     untaken = rows.fetch(_Untaken, _UNTAKEN, {})[0]
     values = {"most": most, "least_life": least_life, "most_life": most_life, "taken": untaken.taken}
@@ -83,5 +79,5 @@ def next_round(*, most: int, least_life: float, most_life: float) -> Round:
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Whether a `sweep` or a `purge` is due; who is told yes is to do it."""
+    """Return whether a `sweep` or a `purge` is due, and mark it as done."""
     return rows.execute(_DUE, {"what": what, "every": every}) == 1

@@ -1,1 +1,1 @@
-"""Store of rules, conditions, rate classes."""
+"""Statements for rules, conditions and rate classes."""

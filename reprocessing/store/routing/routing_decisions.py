@@ -1,4 +1,4 @@
-"""The statements of routing: what rules are asked about letters, and what becomes of those that they decided."""
+"""Load letters for the rules, and write what the rules decided."""
 
 from __future__ import annotations
 
@@ -15,70 +15,55 @@ from reprocessing.store.safety.send_limits import UNWELL
 
 #: Letters, or lanes, of one statement.
 GROUP = 500
-#: Bytes of letters that are loaded at a time: their attributes weigh as much as bodies may.
+#: Bytes of letters that are loaded at a time; attributes may be as large as bodies.
 CHUNK = 16 * 1024 * 1024
-#: The version that a person's word on where a letter goes is of: no rulebook rises above it, so no rule is asked.
+#: The version of a person's decision about a letter: no rulebook's is higher, so no rule is asked.
 BY_HAND: Final = 9_000_000_000_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A letter as rules are asked about it.
-
-    Attributes:
-        origin: ARN of the queue it died in; empty if nobody knows.
-        home: the target of its origin, where it goes when no rule says otherwise.
-        objection: why it is parked before it is anybody's turn to ask about it; else empty.
-        target_id: where it goes as things stand; claims: it has a key by which it is sent there once.
-        released: a person released it; size: bytes of its body.
-        body: empty when it was not asked for, or is larger than rules read.
-    """
+    """A letter as rules see it."""
 
     letter_id: int
     lane_id: int | None
     dlq_id: int
     message_id: str
     state: str
-    origin: str
-    home: int | None
-    target_id: int | None
+    origin: str  #: ARN of its source queue; empty if unknown
+    home: int | None  #: the target of its source, where it goes if no rule matches
+    target_id: int | None  #: its target now; `claims`: it has an idempotency key
     claims: bool
     route: str
     rule_id: int | None
     route_version: int
-    objection: str
-    released: bool
+    objection: str  #: why it will be parked anyway; empty if it will not
+    released: bool  #: a person released it; `size`: bytes of its body
     size: int
-    body: bytes
+    body: bytes  #: empty if it was not asked for, or is larger than rules read
     attributes: bytes
     system: dict[str, Any]
 
     def is_released_from(self, rule: Rule) -> bool:
-        """Whether a person released it when this rule had quarantined it, and no other has decided since."""
+        """Return whether a person released it from this rule's quarantine, and no other rule has decided since."""
         return self.released and (self.rule_id, self.route) == (rule.id, Action.QUARANTINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What is written of a letter.
-
-    Attributes:
-        route: an action's name, "erred", or empty when no rule decided.
-        delay: seconds from now until it is due.
-        keeps_place: target and rate class stay as they are.
-    """
+    """The decision about a letter."""
 
     letter_id: int
     was: int
-    route: str = ""
+    route: str = ""  #: an action's name, "erred", or empty when no rule decided
     rule_id: int | None = None
     target_id: int | None = None
     rate_class_id: int | None = None
-    delay: float | None = None
-    keeps_place: bool = False
+    delay: float | None = None  #: seconds from now until it is due
+    keeps_place: bool = False  #: target and rate class stay as they are
 
 
-# By chunks of bounded bytes; what rules do not read stays where it is. They read what will be sent.
+# Rules read what will be sent. A chunk's bytes are bounded, and bodies that rules do not read are not loaded.
 _COLUMNS: Final[LiteralString] = """
 SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o.arn, '') AS origin,
        o.target_id AS home, l.target_id, l.idempotency_key IS NOT NULL AS claims, l.route, l.rule_id, l.route_version,
@@ -88,15 +73,16 @@ SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o
             THEN coalesce(v.body, p.body) ELSE ''::bytea END AS body
 """
 
-_LOAD = f"""
-{_COLUMNS}
-  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id) - least(size, %(limit)b::int) AS before
-          FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND state = 'waiting') l
+_JOINS: Final[LiteralString] = """
   JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_revision v ON v.id = l.revision_id
   LEFT JOIN redrive_origin o ON o.id = l.origin_id
  WHERE l.before < %(chunk)b::int
- ORDER BY l.id
-"""  # noqa: S608  # the inserted text is a constant
+"""
+_LOAD = f"""
+{_COLUMNS}
+  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id) - least(size, %(limit)b::int) AS before
+          FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND state = 'waiting') l {_JOINS} ORDER BY l.id
+"""  # noqa: S608  # the inserted texts are constants
 
 # From the newest letter back: ids rise with the time of capture.
 _CAPTURED = f"""
@@ -105,11 +91,7 @@ _CAPTURED = f"""
           FROM redrive_letter
          WHERE (%(below)b::bigint IS NULL OR id < %(below)b::bigint)
            AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
-         ORDER BY id DESC LIMIT 1000) l
-  JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_revision v ON v.id = l.revision_id
-  LEFT JOIN redrive_origin o ON o.id = l.origin_id
- WHERE l.captured_at >= %(since)b AND l.before < %(chunk)b::int
- ORDER BY l.id DESC
+         ORDER BY id DESC LIMIT 1000) l {_JOINS} AND l.captured_at >= %(since)b ORDER BY l.id DESC
 """  # noqa: S608  # as above
 
 _OLDER = """
@@ -118,18 +100,18 @@ SELECT count(*) AS n FROM redrive_letter
    AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
 """
 
-# A delay that a letter has, or has had, from this very rule begins no second time: a letter that was sent is no longer
-# delayed (see INTENT), and rests as its backoff says. The claim of a target that the letter leaves is free for others,
-# as soon as no copy of it can be there.
-# A rule whose row is gone meanwhile has decided nothing; nor has an old book. The lane is asked for in words that no
-# index answers to: the planner would read all letters of a long lane.
+# A delay of the same rule does not begin again: after an attempt, the letter's backoff counts (see `_INTENT`). If the
+# letter gets another target, its claim at the former one is freed, as soon as no copy can be there. A rule that was
+# deleted has decided nothing, nor has an old rulebook. `coalesce(l.lane_id, 0)` keeps the planner from an index, by
+# which it would read all letters of a long lane.
 _WRITE = f"""
 WITH asked AS (
-    SELECT * FROM unnest(%(letters)b::bigint[], %(was)b::bigint[], %(routes)b::text[], %(rules)b::bigint[],
-                         %(targets)b::bigint[], %(classes)b::bigint[], %(delays)b::float8[], %(keeps)b::bool[])
+    SELECT * FROM unnest(%(letter_id)b::bigint[], %(was)b::bigint[], %(route)b::text[], %(rule_id)b::bigint[],
+                         %(target_id)b::bigint[], %(rate_class_id)b::bigint[], %(delay)b::float8[],
+                         %(keeps_place)b::bool[])
            AS a(letter_id, was, route, rule_id, target_id, rate_class_id, delay, keeps)
 ), there AS (
-    SELECT id FROM redrive_rule WHERE id = ANY(%(rules)b::bigint[]) ORDER BY id FOR KEY SHARE
+    SELECT id FROM redrive_rule WHERE id = ANY(%(rule_id)b::bigint[]) ORDER BY id FOR KEY SHARE
 ), found AS (
     SELECT l.id, l.target_id AS old_target, l.rule_id AS old_rule, l.route AS old_route, a.*,
            coalesce(a.delay IS NOT NULL AND l.rule_id = a.rule_id AND l.route = 'replay'
@@ -162,7 +144,7 @@ WITH asked AS (
 SELECT id AS letter_id, (rule_id, route) IS DISTINCT FROM (old_rule, old_route) AS new FROM moved
 """  # noqa: S608  # as above
 
-# In the order of their ids: workers that count the same rules wait for each other, never around.
+# In the order of their ids, so that workers counting the same rules do not deadlock.
 _COUNT = """
 WITH counted AS (
     SELECT u.id, c.hits, c.errs, c.trouble
@@ -181,7 +163,7 @@ UPDATE redrive_lane n SET why = w.why
   FROM unnest(%(lanes)b::bigint[], %(whys)b::text[]) AS w(lane_id, why) WHERE n.id = w.lane_id AND n.phase <> 'leased'
 """
 
-# What rules stopped under another version than this one.
+# Letters that rules stopped under another version.
 _STOPPED = """
 WITH stopped AS MATERIALIZED (
     SELECT l.id AS letter_id, l.lane_id, l.dlq_id FROM redrive_letter l
@@ -191,7 +173,8 @@ WITH stopped AS MATERIALIZED (
 SELECT letter_id, lane_id, dlq_id FROM stopped ORDER BY letter_id LIMIT %(limit)b
 """
 
-# Nobody looks at a lane behind an open breaker or an unwell target. Once: whoever does finds its head asked, or asks.
+# Lanes behind an open breaker or an unhealthy target are not leased, so their heads would not be asked again. Once:
+# then the head has been asked, or is asked.
 _LOOK_AGAIN = f"""
 WITH shut AS MATERIALIZED (SELECT id FROM redrive_breaker WHERE state <> 'closed' OR target_id IN ({UNWELL}))
 UPDATE redrive_lane n SET breaker_id = NULL
@@ -208,69 +191,54 @@ UPDATE redrive_lane n SET breaker_id = NULL
 
 
 def load(letters: Collection[int], *, bodies: bool) -> list[Asked]:
-    """The waiting ones of these letters, those with the lowest ids first; not all, when that were too many bytes."""
+    """Return the waiting letters among these, by id; only the first ones if all would be too many bytes."""
     values = {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return rows.fetch(Asked, _LOAD, values)
 
 
 def captured(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[Asked]:
-    """Letters captured since then, the newest first, below an id; none: there are no more."""
+    """Return letters captured since then, with ids below `below`, the newest first; none: there are no more."""
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return rows.fetch(Asked, _CAPTURED, values)
 
 
 def older(*, since: datetime, dlq: int | None) -> int:
-    """How many letters that are not finished were captured before that."""
+    """Return how many unfinished letters were captured before that."""
     return rows.value(int, _OLDER, {"since": since, "dlq": dlq})
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A letter that was written; `new`: another rule, or the same with another route, than before."""
+    """A letter whose decision was written; `new`: another rule or route than before."""
 
     letter_id: int
     new: bool
 
 
 def write(decided: Sequence[Decided], lanes: Collection[int], *, version: int, owned: bool) -> list[Written]:
-    """Write what was decided of letters that are as they were when they were loaded; their lanes are locked.
+    """Write decisions about letters that have not changed since they were loaded; their lanes are locked.
 
-    Args:
-        decided: what, by letter.
-        lanes: the lanes that are locked.
-        version: the rulebook's, by which it was decided; once that has risen, nothing is written.
-        owned: the lanes are the caller's; else those that somebody has leased are left alone.
+    `version`: the rulebook's that decided; once it has risen, nothing is written. `owned`: the lanes are leased by the
+    caller; otherwise leased lanes are left alone.
     """
-    values = {
-        "letters": [one.letter_id for one in decided],
-        "was": [one.was for one in decided],
-        "routes": [one.route for one in decided],
-        "rules": [one.rule_id for one in decided],
-        "targets": [one.target_id for one in decided],
-        "classes": [one.rate_class_id for one in decided],
-        "delays": [one.delay for one in decided],
-        "keeps": [one.keeps_place for one in decided],
-        "lanes": list(lanes),
-        "version": version,
-        "owned": owned,
-    }
+    values = {**rows.arrays(Decided, decided), "lanes": list(lanes), "version": version, "owned": owned}
     return rows.fetch(Written, _WRITE, values)
 
 
 def count(hits: Mapping[int, int], errs: Mapping[int, int], troubles: Mapping[int, str]) -> None:
-    """Add to what rules have decided, and to the letters that they could not be asked about."""
+    """Add to the rules' counts of decisions and errors."""
     rules = sorted(hits.keys() | errs.keys())
     values = {
         "rules": rules,
-        "hits": [hits.get(one, 0) for one in rules],
-        "errs": [errs.get(one, 0) for one in rules],
-        "troubles": [troubles.get(one, "") for one in rules],
+        "hits": [hits.get(rule, 0) for rule in rules],
+        "errs": [errs.get(rule, 0) for rule in rules],
+        "troubles": [troubles.get(rule, "") for rule in rules],
     }
     rows.execute(_COUNT, values)
 
 
 def note(whys: Mapping[int, str]) -> None:
-    """Say of lanes why a rule stops them; of leased ones nothing."""
+    """Record why a rule stops these lanes, except leased ones."""
     rows.execute(_WHY, {"lanes": list(whys), "whys": list(whys.values())})
 
 
@@ -284,14 +252,14 @@ class Stopped:
 
 
 def stopped(*, version: int, above: int, limit: int = GROUP) -> list[Stopped]:
-    """Letters above an id that rules stopped under another version than this one."""
+    """Return letters with ids above `above` that rules stopped under another version."""
     return rows.fetch(Stopped, _STOPPED, {"version": version, "above": above, "limit": limit})
 
 
 def look_again(version: int, *, rules: bool) -> None:
-    """Due lanes behind what lets nothing go are leased once more where the head is to be asked anew by this version.
+    """Make due lanes behind shut breakers leasable once, where this version has not decided about the head.
 
-    `rules`: some hold; else only heads that were asked before are to be asked.
+    `rules`: some rules are in force; otherwise only heads that a rule has decided about are asked again.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         pass

@@ -1,12 +1,11 @@
-"""How rules and rate classes are made, changed, enabled, disabled and removed, each with who and why.
+"""Add, change, enable, disable and remove rules and rate classes, each with an audit log entry.
 
-Whatever changes which rules hold raises the rulebook's version in the same transaction; the door that asked wakes what
-the rules of before stopped, once that is committed.
+A change of the rules in force raises the rulebook's version in the same transaction. After the commit, the caller wakes
+the letters that the former rules stopped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -22,12 +21,10 @@ from reprocessing.models.rule import Rule
 from reprocessing.models.safety import RateClass
 from reprocessing.models.target import Target
 from reprocessing.store import rows
-from reprocessing.store.differences import Difference
+from reprocessing.store.differences import Difference, Fields, differing
 from reprocessing.store.routing import rules
 
-Fields = Mapping[str, Any]
-
-#: What a rule says, by the names of its columns.
+#: The columns of a rule that people set.
 FIELDS = (
     "position", "enabled", "dlq", "conditions", "action", "delay", "target", "rate_class", "backoff_base",
     "backoff_cap", "backoff_jitter", "valid_from", "valid_until",
@@ -41,7 +38,7 @@ UPDATE redrive_letter SET rule_id = NULL
 
 @dataclass(frozen=True, slots=True)
 class Amended:
-    """What was done. `new`: there was none of this name; no differences: nothing was to be done."""
+    """What was done. `new`: the rule was created; without differences nothing was changed."""
 
     id: int
     new: bool
@@ -49,37 +46,33 @@ class Amended:
 
 
 def drafted(name: str, fields: Fields) -> Rule:
-    """The rule as it would be with these fields: of an existing one, the others stay. It is not saved.
+    """Return the rule as it would be with these fields; an existing rule keeps its others. It is not saved.
 
-    Raises:
-        RuleIsUnclear: such a rule could not be asked.
+    RuleIsUnclear if such a rule could not be evaluated.
     """
-    found = Rule.objects.select_related("dlq", "target", "rate_class").filter(name=name).first()
-    row = Rule(name=name, position=100, enabled=False, conditions=[]) if found is None else found
-    for one, value in fields.items():
-        setattr(row, one, value)
+    row = _find(name) or Rule(name=name, position=100, enabled=False, conditions=[])
+    for column, value in fields.items():
+        setattr(row, column, value)
     check(row)
     return row
 
 
+def _find(name: str) -> Rule | None:
+    return Rule.objects.select_related("dlq", "target", "rate_class").filter(name=name).first()
+
+
 def differences(name: str, fields: Fields) -> list[Difference]:
-    """What these fields would change; of a rule that is not there, everything that they say."""
-    row = Rule.objects.select_related("dlq", "target", "rate_class").filter(name=name).first()
-    return [
-        Difference(name, one, None if row is None else plain(getattr(row, one)), plain(value))
-        for one, value in fields.items()
-        if row is None or plain(getattr(row, one)) != plain(value)
-    ]
+    """Return what these fields would change; all of them if the rule does not exist."""
+    return _differences(name, _find(name), fields)
+
+
+def _differences(name: str, row: Model | None, fields: Fields) -> list[Difference]:
+    now = {} if row is None else {column: plain(getattr(row, column)) for column in fields}
+    return differing(name, now, {column: plain(value) for column, value in fields.items()})
 
 
 def put(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
-    """Make the rule of this name, or change what the fields say otherwise.
-
-    A target that is not known yet is remembered with it.
-
-    Raises:
-        RuleIsUnclear: such a rule could not be asked.
-    """
+    """Create the rule, or change it; a new target is saved with it. Errors as in `drafted`."""
     with transaction.atomic():
         rules.lock()
         changes = differences(name, fields)
@@ -96,18 +89,13 @@ def put(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
             Rule.objects.filter(pk=row.pk).update(
                 **{one.field: getattr(row, one.field) for one in changes}, trouble="", errs=0
             )
-        _record(row, Act.ADDED if new else Act.CHANGED, changes, by, reason)
+        _record(row, changes, by, reason, new=new)
         rules.bump()
         return Amended(row.pk, new, changes)
 
 
 def switch(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
-    """Enable or disable a rule; whether it was not so already.
-
-    Raises:
-        Rule.DoesNotExist: it was removed.
-        RuleIsUnclear: it is to be enabled, and could not be asked.
-    """
+    """Enable or disable a rule; return whether that changed it. Errors as in `check`."""
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.get(pk=rule)
@@ -116,63 +104,55 @@ def switch(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
         if enabled:
             check(row)
         Rule.objects.filter(pk=rule).update(enabled=enabled)
-        _record(row, Act.CHANGED, [Difference(row.name, "enabled", not enabled, enabled)], by, reason)
+        _record(row, [Difference(row.name, "enabled", not enabled, enabled)], by, reason)
         rules.bump()
         return True
 
 
 def remove(rule: int, *, by: str, reason: str) -> None:
-    """End a rule for good: from the commit on it decides nothing. `erase` takes its row away, after the waking."""
+    """End a rule for good: after the commit it decides nothing. Wake its letters, then `erase` its row."""
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.select_related("dlq", "target", "rate_class").get(pk=rule)
         Rule.objects.filter(pk=rule).update(enabled=False)
-        said = [Difference(row.name, one, plain(getattr(row, one)), None) for one in FIELDS]
-        _record(row, Act.CHANGED, [*said, Difference(row.name, "name", row.name, None)], by, reason)
+        before = [Difference(row.name, column, plain(getattr(row, column)), None) for column in FIELDS]
+        _record(row, [*before, Difference(row.name, "name", row.name, None)], by, reason)
         rules.bump()
 
 
 def erase(rule: int) -> None:
-    """Forget the row of a rule that was removed, and which letters it decided; group by group."""
+    """Delete the row of a removed rule, and which letters it decided about, group by group."""
     while rows.execute(_FORGET, {"rule": rule}):
         pass
     rows.whole(partial(_erase, rule))
 
 
 def _erase(rule: int) -> None:
-    Rule.objects.select_for_update().filter(pk=rule, enabled=False).first()
+    removed = Rule.objects.filter(pk=rule, enabled=False)
+    removed.select_for_update().first()
     rows.execute("UPDATE redrive_letter SET rule_id = NULL WHERE rule_id = %(rule)b", {"rule": rule})
-    Rule.objects.filter(pk=rule, enabled=False).delete()
+    removed.delete()
 
 
 def put_class(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
-    """Make the rate class of this name, or change what the fields say otherwise. No letter is asked anew for that."""
+    """Create the rate class, or change it. No letter is asked again for that."""
     with transaction.atomic():
         rules.lock()
         changes = differences_of_class(name, fields)
         row, new = RateClass.objects.get_or_create(name=name)
         if changes or new:
             RateClass.objects.filter(pk=row.pk).update(**dict(fields))
-            Review.objects.create(
-                act=Act.ADDED if new else Act.CHANGED, by=by, reason=reason,
-                before={"rate class": name} | ({} if new else {one.field: one.before for one in changes}),
-                after={"rate class": name} | {one.field: one.after for one in changes},
-            )  # fmt: skip
+            _review({"rate class": name}, changes, new=new, by=by, reason=reason)
         return Amended(row.pk, new, changes)
 
 
 def differences_of_class(name: str, fields: Fields) -> list[Difference]:
-    """What these fields would change of a rate class; of one that is not there, everything that they say."""
-    row = RateClass.objects.filter(name=name).first()
-    return [
-        Difference(name, one, None if row is None else getattr(row, one), value)
-        for one, value in fields.items()
-        if row is None or getattr(row, one) != value
-    ]
+    """Return what these fields would change in a rate class; all of them if it does not exist."""
+    return _differences(name, RateClass.objects.filter(name=name).first(), fields)
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - a value of any column, as a review holds it
-    """A column's value as JSON has it."""
+    """Return a column's value as JSON has it."""
     match value:
         case datetime():
             return value.isoformat()
@@ -187,17 +167,13 @@ def plain(value: object) -> Any:  # noqa: ANN401 - a value of any column, as a r
 
 
 def check(row: Rule) -> None:
-    """See whether a rule can be asked, and what it says be done.
-
-    Raises:
-        RuleIsUnclear: it cannot; the message says why, and what to write.
-    """
+    """Check that a rule can be evaluated and applied; RuleIsUnclear, with what to write, if it cannot."""
     rules.read(row)
     watched = row.target and DeadLetterQueue.objects.filter(arn=row.target.arn).first()
     if watched:
         raise RuleIsUnclear(
-            f'Rule "{row.name}" is unclear: {row.target} is watched, as {watched.name}: what is sent there would be '
-            "captured as having failed. Name a queue that is not watched."
+            f'Rule "{row.name}" is unclear: {row.target} is watched, as {watched.name}: messages sent there would be '
+            "captured as failed. Name a queue that is not watched."
         )
     if row.valid_from and row.valid_until and row.valid_until <= row.valid_from:
         raise RuleIsUnclear(f'Rule "{row.name}" is unclear: it ends before it begins. Give it a later end.')
@@ -207,18 +183,22 @@ def check(row: Rule) -> None:
 
 
 def _known(target: Target) -> Target:
-    """The target, with a row."""
-    if target._state.adding:  # noqa: SLF001 - as above
-        known = Target.objects.filter(arn=target.arn).first()
-        if known is not None:
-            return known
+    """Return the target with a row, which is written now if it is new."""
+    if not target._state.adding:  # noqa: SLF001 - as above
+        return target
+    known = Target.objects.filter(arn=target.arn).first()
+    if known is None:
         target.save(force_insert=True)
-    return target
+    return known or target
 
 
-def _record(row: Rule, act: Act, changes: list[Difference], by: str, reason: str) -> None:
+def _review(of: dict[str, str], changes: list[Difference], *, new: bool, by: str, reason: str, **about: Any) -> None:  # noqa: ANN401  columns of a review
     Review.objects.create(
-        act=act, rule=row, dlq=row.dlq, by=by, reason=reason,
-        before={"rule": row.name} | ({} if act is Act.ADDED else {one.field: one.before for one in changes}),
-        after={"rule": row.name} | {one.field: one.after for one in changes},
+        act=Act.ADDED if new else Act.CHANGED, by=by, reason=reason, **about,
+        before=of | ({} if new else {change.field: change.before for change in changes}),
+        after=of | {change.field: change.after for change in changes},
     )  # fmt: skip
+
+
+def _record(row: Rule, changes: list[Difference], by: str, reason: str, *, new: bool = False) -> None:
+    _review({"rule": row.name}, changes, new=new, by=by, reason=reason, rule=row, dlq=row.dlq)

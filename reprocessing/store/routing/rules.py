@@ -1,4 +1,4 @@
-"""The rules that hold now, and the rulebook's version, which rises with whatever changes which do."""
+"""Read the rules in force, and the rulebook's version, which every change of a rule raises."""
 
 from __future__ import annotations
 
@@ -16,48 +16,42 @@ from reprocessing.models.dlq import Jitter
 from reprocessing.models.rule import Rule as Row
 from reprocessing.models.rule import Rulebook
 from reprocessing.store import rows
+from reprocessing.store.ordering import lanes
 
-#: The share of the letters that a rule is asked about on which it may err before somebody is told.
+#: The share of a rule's messages with errors from which on somebody is told.
 ILL = 0.01
-#: The id of a row that is not there yet: it comes after those that are.
+#: The id of a rule that is not saved yet: it comes after all others.
 UNSAVED = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A rule, and the dlq whose letters it is for (None: the letters of all).
-
-    Attributes:
-        broken: why the rule that is written down cannot be asked; empty when it can. Such a rule stands for every
-            letter: what cannot be asked might be what a rule is there to stop.
-    """
+    """A rule, and the DLQ that it is for (None: all)."""
 
     rule: Rule
     dlq_id: int | None
+    #: why the rule cannot be evaluated; empty if it can. It might be meant to stop letters, so it holds all of them
     broken: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """The rules that hold, in their order, under a version of the rulebook."""
+    """The rules in force, in order, and the rulebook's version."""
 
     version: int
     rules: tuple[Bound, ...]
 
 
 def version() -> int:
-    """The rulebook's version; 0 as long as there was no rule."""
+    """Return the rulebook's version; 0 if there was never a rule."""
     found = rows.column(int, "SELECT version FROM redrive_rulebook WHERE id = 1", {})
     return found[0] if found else 0
 
 
 def in_force() -> InForce:
-    """The rules that hold now.
-
-    The version is read first: rules that change at this moment are then asked of each letter once more.
-    """
+    """Return the rules in force. The version is read first, so that rules that change now are asked again."""
     known = version()
-    now = _clock()
+    now = lanes.clock()
     held = Row.objects.filter(
         Q(valid_from=None) | Q(valid_from__lte=now), Q(valid_until=None) | Q(valid_until__gt=now), enabled=True
     )
@@ -65,15 +59,18 @@ def in_force() -> InForce:
 
 
 def leading(dlq: int) -> list[Row]:
-    """The enabled rules for letters of this dlq that name a target, with it; without those that have ended."""
+    """Return the enabled rules for this DLQ that name a target and have not ended."""
     found = Row.objects.filter(
-        Q(valid_until=None) | Q(valid_until__gt=_clock()), Q(dlq=None) | Q(dlq=dlq), enabled=True, target__isnull=False
+        Q(valid_until=None) | Q(valid_until__gt=lanes.clock()),
+        Q(dlq=None) | Q(dlq=dlq),
+        enabled=True,
+        target__isnull=False,
     )
     return list(found.select_related("target").order_by("position", "id"))
 
 
 def bound(row: Row) -> Bound:
-    """A row as rules are asked; one that cannot be is broken."""
+    """Return a rule's row as a rule; a broken one holds."""
     try:
         return Bound(read(row), row.dlq_id)
     except RuleIsUnclear as error:
@@ -81,30 +78,22 @@ def bound(row: Row) -> Bound:
 
 
 def read(row: Row) -> Rule:
-    """What a row says.
-
-    Raises:
-        RuleIsUnclear: it cannot be asked; the message says what is wrong, and how to write it.
-    """
-    if not isinstance(row.conditions, list) or not all(isinstance(one, str) for one in row.conditions):
-        raise RuleIsUnclear(f'Rule "{row.name}" is unclear: its conditions are no list of texts. Write it anew.')
+    """Return a rule's row as a rule; RuleIsUnclear, with how to write it, if it cannot be evaluated."""
+    if not isinstance(row.conditions, list) or not all(isinstance(text, str) for text in row.conditions):
+        raise RuleIsUnclear(f'Rule "{row.name}" is unclear: its conditions are not a list of texts. Write them anew.')
     if row.action not in list(Action):
-        raise RuleIsUnclear(f'Rule "{row.name}" is unclear: it knows no action. Say one of {", ".join(Action)}.')
+        raise RuleIsUnclear(f'Rule "{row.name}" is unclear: it has no known action. Use one of {", ".join(Action)}.')
     return Rule(
         id=row.pk or UNSAVED,
         name=row.name,
         position=row.position,
         action=Action(row.action),
-        conditions=tuple(Condition.parse(one) for one in row.conditions),
+        conditions=tuple(Condition.parse(text) for text in row.conditions),
         delay=None if row.delay is None else timedelta(seconds=row.delay),
-        target=_target(row),
+        target=row.target_id if row.target is None or row.target_id else UNSAVED,
         rate_class=row.rate_class_id,
         backoff=_backoff(row),
     )
-
-
-def _target(row: Row) -> int | None:
-    return row.target_id if row.target is None or row.target_id else UNSAVED
 
 
 def _backoff(row: Row) -> Backoff | None:
@@ -115,18 +104,18 @@ def _backoff(row: Row) -> Backoff | None:
 
 
 def lock() -> Rulebook:
-    """The rulebook, to be changed in the caller's transaction: one change at a time."""
+    """Lock the rulebook in the caller's transaction, so that only one change is made at a time."""
     Rulebook.objects.get_or_create(pk=1)
     return Rulebook.objects.select_for_update().get(pk=1)
 
 
 def bump() -> None:
-    """What holds has changed: every head is asked anew. In the transaction of the change, the rulebook locked."""
-    Rulebook.objects.filter(pk=1).update(version=F("version") + 1, changes_at=_next(_clock()))
+    """Raise the version, so that every head is asked again. In the transaction of the change, the rulebook locked."""
+    Rulebook.objects.filter(pk=1).update(version=F("version") + 1, changes_at=_next(lanes.clock()))
 
 
 def turn_over(now: datetime) -> bool:
-    """When a rule has begun or ended by now, the version rises, once, whoever asks; whether it did."""
+    """Raise the version once if a rule has begun or ended by now; return whether it did."""
     if not Rulebook.objects.filter(pk=1, changes_at__lte=now).exists():
         return False
     with transaction.atomic():
@@ -138,43 +127,33 @@ def turn_over(now: datetime) -> bool:
 
 
 def _next(now: datetime) -> datetime | None:
-    """When an enabled rule begins or ends next."""
-    moments = Row.objects.filter(enabled=True).values_list("valid_from", "valid_until")
-    return min((one for both in moments for one in both if one is not None and one > now), default=None)
-
-
-def _clock() -> datetime:
-    return rows.value(datetime, "SELECT redrive_now() AS now", {})
+    """Return when an enabled rule begins or ends next."""
+    periods = Row.objects.filter(enabled=True).values_list("valid_from", "valid_until")
+    return min((at for period in periods for at in period if at is not None and at > now), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A rule that holds, and what it has come to.
-
-    Attributes:
-        dlq: the name of the one it is for; None: all.
-        hits: letters that it has decided about; `stopped` of them it holds, delays, or errs on, now.
-        errs: letters that it could not be asked about since it was written, of those that it was `asked` about.
-        trouble: what the newest of these tripped over.
-    """
+    """A rule in force, and its counts."""
 
     name: str
     action: str
-    dlq: str | None
+    dlq: str | None  #: the name of its DLQ; None: all
+    #: letters that it decided about; `stopped`: those that it holds or delays now, or could not be asked about
     hits: int
     last_hit_at: datetime | None
     stopped: int
-    errs: int
+    errs: int  #: letters that it could not be asked about since it was written, of those `asked`
     asked: int | None
-    trouble: str
+    trouble: str  #: the newest error
 
     @property
     def errs_too_often(self) -> bool:
-        """Whether somebody has to look after it."""
+        """Return whether somebody should be told."""
         return self.errs > 0 and self.errs >= ILL * (self.asked or 0)
 
 
-# Which letters a rule was asked about is counted only for one that errs: all that no rule before it decided about.
+# The letters that a rule was asked about are those that no rule before it decided about; counted only if it errs.
 _STANDING = """
 SELECT u.name, u.action, d.name AS dlq, u.hits, u.last_hit_at, u.errs, u.trouble,
        (SELECT count(*) FROM redrive_letter l
@@ -191,5 +170,5 @@ SELECT u.name, u.action, d.name AS dlq, u.hits, u.last_hit_at, u.errs, u.trouble
 
 
 def standing(dlq: int | None = None) -> list[Standing]:
-    """The rules that hold for this dlq, or all that hold, in their order."""
+    """Return the rules in force for this DLQ, or all, in their order."""
     return rows.fetch(Standing, _STANDING, {"dlq": dlq})

@@ -1,1 +1,1 @@
-"""Spared attempts, targets that keep failing, runs that the service pauses, redrive loops, rate ramps."""
+"""Statements for circuit breakers, rate ramps, waves, health checks and stops."""

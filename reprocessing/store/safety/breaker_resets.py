@@ -1,4 +1,4 @@
-"""Breakers that a person closes or opens, each with its review, in the same statement."""
+"""Close or open circuit breakers by hand, each with an audit log entry in the same statement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DID: Final = {"closed": "closed", "open": "opened", "half_open": "half opened"}
 
 _RESET = f"""
 WITH clock AS MATERIALIZED (
-    SELECT redrive_now() AS now
+    SELECT redrive_now() AS now, %(state)b::text = 'closed' AS closes
 ), was AS (
     SELECT * FROM (SELECT {COLUMNS} FROM redrive_breaker b {WHICH} FOR UPDATE OF b) b
      WHERE %(breaker)b::bigint IS NULL
@@ -27,17 +27,15 @@ WITH clock AS MATERIALIZED (
 ), moved AS (
     UPDATE redrive_breaker b
        SET state = %(state)b::text, epoch = b.epoch + 1, since = k.now, why = %(why)b::text, successes = 0,
-           canary_until = NULL, failing_since = CASE %(state)b::text WHEN 'closed' THEN NULL ELSE b.failing_since END,
-           rest = CASE %(state)b::text WHEN 'closed' THEN 0 ELSE b.cooldown END,
-           retry_at = CASE %(state)b::text WHEN 'open' THEN
-                      k.now + make_interval(secs => coalesce(%(seconds)b::float8, b.cooldown)) END,
-           ramp = CASE %(state)b::text WHEN 'closed' THEN b.ramp_from ELSE b.ramp END,
-           ramp_ill = CASE %(state)b::text WHEN 'closed' THEN 0 ELSE b.ramp_ill END,
-           ramp_at = CASE %(state)b::text WHEN 'closed' THEN k.now ELSE b.ramp_at END,
-           ramp_why = CASE %(state)b::text WHEN 'closed' THEN 'from its start: the breaker was closed by hand'
-                      ELSE b.ramp_why END
-      FROM clock k, was WHERE b.id = was.breaker_id
-    RETURNING b.*
+           canary_until = NULL, failing_since = CASE WHEN NOT k.closes THEN b.failing_since END,
+           rest = CASE WHEN k.closes THEN 0 ELSE b.cooldown END,
+           retry_at = CASE WHEN %(state)b::text = 'open'
+                           THEN k.now + make_interval(secs => coalesce(%(seconds)b::float8, b.cooldown)) END,
+           ramp = CASE WHEN k.closes THEN b.ramp_from ELSE b.ramp END,
+           ramp_ill = CASE WHEN k.closes THEN 0 ELSE b.ramp_ill END,
+           ramp_at = CASE WHEN k.closes THEN k.now ELSE b.ramp_at END,
+           ramp_why = CASE WHEN k.closes THEN 'from its start: the breaker was closed by hand' ELSE b.ramp_why END
+      FROM clock k, was WHERE b.id = was.breaker_id RETURNING b.*
 ), noted AS (
     INSERT INTO redrive_review (act, target_id, by, reason, before, after)
     SELECT 'reset', w.target_id, %(by)b::text, %(reason)b::text,
@@ -45,8 +43,7 @@ WITH clock AS MATERIALIZED (
                               'retry_at', w.retry_at, 'ramp', w.ramp),
            jsonb_build_object('breaker', w.name, 'state', m.state, 'epoch', m.epoch, 'retry_at', m.retry_at,
                               'ramp', m.ramp)
-      FROM was w JOIN moved m ON m.id = w.breaker_id
-     ORDER BY w.breaker_id
+      FROM was w JOIN moved m ON m.id = w.breaker_id ORDER BY w.breaker_id
 )
 SELECT w.breaker_id, w.target_id, w.name, w.rate_class, m.state, m.since, m.why, m.epoch, m.cooldown, m.retry_at,
        m.canary_until, m.ramp, m.ramp_why, w.rate, w.class_rate
@@ -63,26 +60,22 @@ def reset(  # noqa: PLR0913  # each by its name
     seconds: float | None = None,
     rate_class: int | None = None,
 ) -> list[Bearing]:
-    """Close or open breakers of these targets by hand, with a review for each; all, or those of one class of letters.
+    """Close or open the breakers of these targets by hand; all, or those of one rate class. Return their new state.
 
-    Closed: what was seen before no longer counts, and the ramp begins anew. Open: for `seconds`, by default for the
-    cooldown; then a canary goes as it would by itself.
-
-    Returns:
-        Where they stand now.
+    Closing forgets earlier outcomes and restarts the ramp. Opening lasts for `seconds`, by default for the cooldown;
+    then a canary is sent as usual.
     """
     which = {"targets": sorted(set(targets)), "class": rate_class, "breaker": None, "was": None, "epoch": None}
     return _reset(which, to, by, reason, seconds)
 
 
 def reset_one(seen: Bearing, *, to: State, by: str, reason: str, seconds: float | None = None) -> Bearing | None:
-    """Move one breaker by hand that stands as it was seen; where it stands now, or None: it stands otherwise.
+    """Move one breaker by hand if it has not changed since it was `seen`; return its new state, or None if it has.
 
-    Half open: the next letter that goes there is a canary, and nothing else goes.
+    Half open: the next letter is a canary, and nothing else is sent.
     """
-    which = {"targets": [seen.target_id], "class": None}
     it = {"breaker": seen.breaker_id, "was": seen.state, "epoch": seen.epoch}
-    done = _reset({**which, **it}, to, by, reason, seconds)
+    done = _reset({"targets": [seen.target_id], "class": None, **it}, to, by, reason, seconds)
     return done[0] if done else None
 
 
@@ -90,18 +83,21 @@ def _reset(which: Mapping[str, Any], to: State, by: str, reason: str, seconds: f
     why = f'{_DID[to]} by {by}: "{reason}"'
     values = {**which, "state": to, "by": by, "reason": reason, "seconds": seconds, "why": why}
     done = rows.whole(partial(_move, values))
-    for one in done:
-        level = logging.WARNING if one.state == BreakerState.OPEN else logging.INFO
-        logger.log(level, "The breaker of %s was %s", one.name, why)
+    for breaker in done:
+        level = logging.WARNING if breaker.state == BreakerState.OPEN else logging.INFO
+        logger.log(level, "The circuit breaker of %s was %s", breaker.name, why)
     return done
 
 
 def _move(values: Mapping[str, Any]) -> list[Bearing]:
     done = rows.fetch(Bearing, _RESET, values)
-    opened = [one for one in done if one.state == BreakerState.OPEN]
     why = f"a person opened it: {values['by']}"
-    announce_opened([
-        OpenedBreaker(one.breaker_id, one.name, why, values["seconds"] or one.cooldown) for one in opened
-    ])  # fmt: skip
-    conclude_closed([one.breaker_id for one in done if one.state == BreakerState.CLOSED])
+    announce_opened(
+        [
+            OpenedBreaker(breaker.breaker_id, breaker.name, why, values["seconds"] or breaker.cooldown)
+            for breaker in done
+            if breaker.state == BreakerState.OPEN
+        ]
+    )
+    conclude_closed([breaker.breaker_id for breaker in done if breaker.state == BreakerState.CLOSED])
     return done

@@ -1,4 +1,4 @@
-"""What breakers and ramps decide by: the attempts of a breaker's present epoch, in the order of sending."""
+"""Read the attempts of a breaker's present epoch, by which breakers and ramps decide."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: The newest attempts of a breaker among which is looked: more than may be unsettled, and few enough to read often.
+#: The newest attempts of a breaker that are read: more than may be unsettled, and few enough to read often.
 DEPTH = 2_000
 
-#: The newest attempts of a breaker, and behind them, where it has fewer than `depth`, some of others. Said as a
-#: comparison of rows, so that a planner without statistics reads them in the order of their index, and no others.
+#: The newest attempts of a breaker; with fewer than `depth`, some of other breakers follow. Compared as rows, so that a
+#: planner without statistics reads them in the order of the index.
 NEWEST_SENDS: Final[LiteralString] = """
 SELECT * FROM redrive_attempt WHERE (breaker_id, id) <= ({breaker}, 9223372036854775807)
  ORDER BY breaker_id DESC, id DESC LIMIT %(depth)b::int
 """
 
-# A letter that fails again says no more about its target than it said the first time: when a drain ends, nothing but a
-# few poison letters may be left, and their retries would be a row of failures at a target that is well. In the next
-# epoch its first failure counts again: the target may have been mended since, or have died. Asked of failures alone.
+# A letter that fails again says no more about its target: at the end of a drain the retries of a few poison letters
+# would look like an outage. In the next epoch its first failure counts again. Checked for failures only.
 _AGAIN = """
 (t.returned_at IS NOT NULL OR t.ill IS TRUE) AND EXISTS (
     SELECT FROM redrive_attempt b
@@ -29,9 +28,8 @@ _AGAIN = """
        AND b.breaker_epoch = t.breaker_epoch AND (b.returned_at IS NOT NULL OR b.ill))
 """
 
-# Failed: it came back, or it speaks against the target. What is closed and says nothing is left out. The window ends
-# with the newest failure, or with the newest that is settled, and reaches back from there. A canary is the newest of
-# its epoch, and decides whatever became of its letter before.
+# Failed: it returned, or `ill`. Closed attempts that say nothing are left out. The window ends with the newest failure,
+# or the newest settled attempt. A canary is the newest attempt of its epoch, and always decides.
 _WINDOWS = f"""
 SELECT a.breaker_id, coalesce(w.sends, '{{}}') AS sends, e.settled_at, e.newest IS NOT NULL AS sent,
        c.returned_at IS NOT NULL OR c.ill AS failed,
@@ -62,38 +60,24 @@ SELECT a.breaker_id, coalesce(w.sends, '{{}}') AS sends, e.settled_at, e.newest 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What one breaker's letters came to.
-
-    Attributes:
-        sends: as domain.breaker counts them.
-        settled_at: when the last of its epoch, within `DEPTH`, came to something.
-        sent: there is an attempt of this epoch; what follows is about the newest, the canary of a half-open breaker.
-        failed: as one of the sends.
-        closed: it will not change any more, except by coming back.
-        awaited_until: it was taken, and may come back until then.
-    """
+    """The outcomes of a breaker's attempts."""
 
     breaker_id: int
-    sends: list[bool | None]
-    settled_at: datetime | None
-    sent: bool
-    failed: bool | None
-    closed: bool
-    awaited_until: datetime | None
+    sends: list[bool | None]  #: as `domain.safety.circuit_breaker` counts them
+    settled_at: datetime | None  #: when the latest of the epoch, within `DEPTH`, was settled
+    sent: bool  #: the epoch has an attempt; the fields below are about its newest, the canary of a half-open breaker
+    failed: bool | None  #: as in `sends`
+    closed: bool  #: it can only change by a return
+    awaited_until: datetime | None  #: until when it may return, if it was taken
 
 
 def windows(
     ids: Sequence[int], epochs: Sequence[int], sizes: Sequence[int], *, settled: bool = False
 ) -> dict[int, Window]:
-    """The windows of these breakers, each in its epoch and of its size, by the breaker.
+    """Return the windows of these breakers, each in its epoch and of its size, by breaker.
 
-    They end with the newest failure, or with `settled` with the newest send that is settled.
+    They end with the newest failure, or with `settled` with the newest settled attempt.
     """
-    values = {
-        "ids": list(ids),
-        "epochs": list(epochs),
-        "sizes": [min(size, DEPTH) for size in sizes],
-        "settled": settled,
-        "depth": DEPTH,
-    }
-    return {one.breaker_id: one for one in rows.fetch(Window, _WINDOWS, values)}
+    some = [min(size, DEPTH) for size in sizes]
+    values = {"ids": list(ids), "epochs": list(epochs), "sizes": some, "settled": settled, "depth": DEPTH}
+    return {window.breaker_id: window for window in rows.fetch(Window, _WINDOWS, values)}

@@ -1,7 +1,7 @@
-"""Breakers, moved by what the attempts say. Each call is harmless when it is doubled, or lost.
+"""Open and close circuit breakers by the outcomes of attempts. Repeated and lost calls are harmless.
 
-Called after the commit that recorded outcomes, and outside any transaction: what it reads is what is written by then,
-and a row is moved only where nobody has moved it since (compare and set).
+Call these functions outside a transaction, after the commit that recorded outcomes. A row moves only if it has not
+changed since it was read (compare and set).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from reprocessing.store.safety.spared_attempts import spare_epochs
 
 logger = logging.getLogger(__name__)
 
-#: Looks at a breaker that others move at the same time.
+#: How often a breaker is read again that another process moved meanwhile.
 _LOOKS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A breaker that this call has moved; `target` is its name, with that of the class of letters where it has one."""
+    """A breaker that this call has moved; `target` is its name, with its rate class."""
 
     breaker_id: int
     target: str
@@ -48,7 +48,7 @@ SELECT b.id, {NAME} AS target, b.state, b.epoch, b.threshold, b.ratio, b.at_leas
  ORDER BY b.id
 """  # noqa: S608  # the inserted text is a constant
 
-# A failure counts whatever became of the canary's slot meanwhile; the rest, as long as the slot is as it was seen.
+# A failure counts even if the canary's slot has changed; other outcomes only if it has not.
 _MOVE = """
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now)
 UPDATE redrive_breaker b
@@ -64,15 +64,12 @@ UPDATE redrive_breaker b
        ramp_why = CASE WHEN m.state = 'closed' THEN 'from its start: the breaker has closed' ELSE b.ramp_why END
   FROM clock k,
        unnest(%(ids)b::bigint[], %(was)b::text[], %(epochs)b::bigint[], %(slots)b::timestamptz[],
-              %(states)b::text[], %(rests)b::float8[], %(untils)b::timestamptz[], %(successes)b::int[],
-              %(whys)b::text[])
+              %(state)b::text[], %(rest)b::float8[], %(until)b::timestamptz[], %(successes)b::int[], %(why)b::text[])
        AS m(id, was, epoch, slot, state, rest, until, successes, why)
  WHERE b.id = m.id AND b.state = m.was AND b.epoch = m.epoch
    AND (m.state = 'open' OR b.canary_until IS NOT DISTINCT FROM m.slot)
 RETURNING b.id
 """
-
-_WATCHED = "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """What a row is to become. `why` None: what it says stays; `rest` seconds."""
+    """A row's next state. `why` None: the row's stays; `rest` seconds."""
 
     row: _Row
     state: BreakerState
@@ -112,20 +109,14 @@ class _Move:
 
 
 def look(ids: Collection[int]) -> list[Moved]:
-    """Open closed breakers whose letters fail, and let the canaries of half-open ones decide. Three statements at most.
-
-    Of a closed breaker only failures matter, of a half-open one every outcome of its canary; an open one is left alone.
-
-    Returns:
-        Those that this call opened or closed.
-    """
+    """Open closed breakers after failures, and move half-open ones by their canary; return those opened or closed."""
     moved: list[Moved] = []
     left = sorted(set(ids))
     for _ in range(_LOOKS):
         wanted = _wanted(left) if left else []
         done = _move(wanted) if wanted else set()
-        moved += [_told(one) for one in wanted if one.row.id in done and one.state != one.row.state]
-        left = [one.row.id for one in wanted if one.row.id not in done]  # somebody was quicker: what do they show now?
+        moved += [_told(move) for move in wanted if move.row.id in done and move.state != move.row.state]
+        left = [move.row.id for move in wanted if move.row.id not in done]  # changed meanwhile: read them again
     return moved
 
 
@@ -133,14 +124,10 @@ def _wanted(ids: Sequence[int]) -> list[_Move]:
     found = rows.fetch(_Row, _ROWS, {"ids": list(ids)})
     if not found:
         return []
-    seen = breaker_window.windows(
-        [one.id for one in found], [one.epoch for one in found], [one.policy.window for one in found]
-    )
-    moves = [
-        _of_canary(one, seen[one.id]) if one.state == BreakerState.HALF_OPEN else _of_sends(one, seen[one.id])
-        for one in found
-    ]
-    return [one for one in moves if one is not None]
+    sizes = [row.policy.window for row in found]
+    seen = breaker_window.windows([row.id for row in found], [row.epoch for row in found], sizes)
+    moves = [(_of_canary if row.state == BreakerState.HALF_OPEN else _of_sends)(row, seen[row.id]) for row in found]
+    return [move for move in moves if move is not None]
 
 
 def _of_sends(row: _Row, seen: Window) -> _Move | None:
@@ -149,7 +136,7 @@ def _of_sends(row: _Row, seen: Window) -> _Move | None:
 
 
 def _of_canary(row: _Row, seen: Window) -> _Move | None:
-    """A canary whose slot is free has been counted; only its failure is news, since it may come back late."""
+    """A canary whose slot is free has been counted; only a failure after that is news."""
     if not seen.sent or (row.canary_until is None and not seen.failed):
         return None
     if seen.failed is None and not seen.closed:
@@ -167,7 +154,7 @@ def _of_canary(row: _Row, seen: Window) -> _Move | None:
 
 
 def _wait(row: _Row, awaited_until: datetime | None) -> _Move | None:
-    """The slot of a canary that was taken is kept until its outcome can be known."""
+    """Keep the slot of a canary that was taken until its outcome can be known."""
     until = awaited_until and awaited_until + circuit_breaker.PATIENCE
     if until is None or row.canary_until is None or row.canary_until >= until:
         return None
@@ -176,64 +163,55 @@ def _wait(row: _Row, awaited_until: datetime | None) -> _Move | None:
 
 def _move(wanted: Sequence[_Move]) -> set[int]:
     values = {
-        "ids": [one.row.id for one in wanted],
-        "was": [one.row.state for one in wanted],
-        "epochs": [one.row.epoch for one in wanted],
-        "slots": [one.row.canary_until for one in wanted],
-        "states": [one.state.value for one in wanted],
-        "rests": [one.rest for one in wanted],
-        "untils": [one.until for one in wanted],
-        "successes": [one.successes for one in wanted],
-        "whys": [one.why for one in wanted],
+        "ids": [move.row.id for move in wanted],
+        "was": [move.row.state for move in wanted],
+        "epochs": [move.row.epoch for move in wanted],
+        "slots": [move.row.canary_until for move in wanted],
+        **rows.arrays(_Move, wanted),
     }
 
-    def move() -> set[int]:
+    def move_all() -> set[int]:
         moved = set(rows.column(int, _MOVE, values))
-        _follow([one for one in wanted if one.row.id in moved])
+        _follow([move for move in wanted if move.row.id in moved])
         return moved
 
-    return rows.whole(move) if any(one.state != one.row.state for one in wanted) else move()
+    return rows.whole(move_all) if any(move.state != move.row.state for move in wanted) else move_all()
 
 
 def _follow(moved: Sequence[_Move]) -> None:
-    """Do what follows from breakers that opened or closed, in the transaction that moved them."""
-    opened = [one for one in moved if one.state == BreakerState.OPEN]
-    spare_epochs({(one.row.id, one.row.epoch) for one in opened})
-    announce_opened([OpenedBreaker(one.row.id, one.row.target, one.why or "", one.rest) for one in opened])
-    conclude_closed([one.row.id for one in moved if one.state == BreakerState.CLOSED])
+    """Spare attempts and record events, in the transaction that opened or closed the breakers."""
+    opened = [move for move in moved if move.state == BreakerState.OPEN]
+    spare_epochs({(move.row.id, move.row.epoch) for move in opened})
+    announce_opened([OpenedBreaker(move.row.id, move.row.target, move.why or "", move.rest) for move in opened])
+    conclude_closed([move.row.id for move in moved if move.state == BreakerState.CLOSED])
 
 
 def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[Moved]:
-    """Open breakers over what attempts in a row do not show: a wave that failed, a message that used up its attempts.
+    """Open breakers for a failed wave, or a message that used up its attempts; return those that were opened.
 
-    Args:
-        failures: breakers that are not open, each with the epoch in which the failed attempts were sent; one that has
-            been moved since is left alone.
-        why: what failed.
+    `failures`: breakers that are not open, each with the epoch of the failed attempts; moved ones are left alone.
     """
     found = rows.fetch(_Row, _ROWS, {"ids": sorted({breaker_id for breaker_id, _ in failures})})
     wanted = [
-        _Move(one, BreakerState.OPEN, circuit_breaker.next_rest(one.policy, one.rest), 0, why=why)
-        for one in found
-        if (one.id, one.epoch) in failures
+        _Move(row, BreakerState.OPEN, circuit_breaker.next_rest(row.policy, row.rest), 0, why=why)
+        for row in found
+        if (row.id, row.epoch) in failures
     ]
     done = _move(wanted) if wanted else set()
-    return [_told(one) for one in wanted if one.row.id in done]
+    return [_told(move) for move in wanted if move.row.id in done]
 
 
-def _told(one: _Move) -> Moved:
-    row = one.row
-    if one.state == BreakerState.OPEN:
-        logger.warning("The breaker of %s opened: %s. Nothing goes there for %g s.", row.target, one.why, one.rest)
+def _told(move: _Move) -> Moved:
+    row = move.row
+    if move.state == BreakerState.OPEN:
+        opened = "The circuit breaker of %s opened: %s. Nothing is sent there for %g s."
+        logger.warning(opened, row.target, move.why, move.rest)
     else:
-        logger.info("The breaker of %s closed: %s. Its rate ramps up.", row.target, one.why)
-    return Moved(row.id, row.target, row.state, one.state.value, one.why or "")
+        logger.info("The circuit breaker of %s closed: %s. Its rate ramps up.", row.target, move.why)
+    return Moved(row.id, row.target, row.state, move.state.value, move.why or "")
 
 
 def sweep() -> list[Moved]:
-    """Look where a worker may have died between recording outcomes and looking; those that were opened or closed.
-
-    Ramps of which nothing is known any more go back to their start.
-    """
+    """Move breakers whose worker died before it called `look`, and reset idle ramps; return those opened or closed."""
     rate_ramps.after_rest()
-    return look(rows.column(int, _WATCHED, {}))
+    return look(rows.column(int, "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id", {}))

@@ -1,4 +1,4 @@
-"""Find why attempts of runs fail: of the newest attempts the failures, and what most of them were answered."""
+"""Find the most common failure among the newest attempts of runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from reprocessing.domain.outcomes.failed_answers import in_words
 from reprocessing.store import rows
 from reprocessing.store.safety.breaker_window import NEWEST_SENDS
 
-#: Of each breaker so many of its newest attempts are read, however many there are.
+#: The newest attempts of a breaker that are read.
 DEPTH: Final = 100
 
-# Of a refusal the code alone is read. What waits for a rate, or had no time left, has not failed.
+# Of a refusal only the code is read. An attempt that waits for the rate, or ran out of time, has not failed.
 _FAILED: Final[LiteralString] = f"""
 WITH asked AS MATERIALIZED (
     SELECT b.id FROM redrive_breaker b
@@ -39,7 +39,7 @@ SELECT r.dlq_id, f.outcome, f.said, count(*) AS n FROM failed f JOIN redrive_run
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """What most of the attempts that failed lately were answered, and how many of them were."""
+    """The most common answer among the newest failed attempts, and how many of them had it."""
 
     answer: str
     attempts: int
@@ -54,17 +54,17 @@ class _Failed:
 
 
 def of_dlqs(dlq: int | None = None) -> dict[int, Failing]:
-    """Why attempts of runs that have not ended fail, by DLQ: of this one, or of every one; nothing where none does."""
+    """Return the most common failure of unfinished runs, by DLQ: of this one, or of all."""
     return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": None, "depth": DEPTH}))
 
 
 def of_run(run: int, dlq: int) -> Failing | None:
-    """Why attempts of this run of this DLQ fail; None where none of the newest does."""
+    """Return the most common failure of this run of this DLQ; None if none of the newest attempts failed."""
     return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": run, "depth": DEPTH})).get(dlq)
 
 
 def _most(found: list[_Failed]) -> dict[int, Failing]:
     counts: dict[int, Counter[str]] = {}
-    for one in found:
-        counts.setdefault(one.dlq_id, Counter())[in_words(one.outcome, one.said)] += one.n
+    for failed in found:
+        counts.setdefault(failed.dlq_id, Counter())[in_words(failed.outcome, failed.said)] += failed.n
     return {dlq: Failing(*count.most_common(1)[0]) for dlq, count in counts.items()}

@@ -13,17 +13,15 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import ACTIVE_RUNS
 from reprocessing.store.replay.settlement import Closing, Deletable, close, put_off
 from reprocessing.store.safety.breaker_status import NAME
-from reprocessing.store.safety.breaker_window import NEWEST_SENDS
+from reprocessing.store.safety.breaker_window import DEPTH, NEWEST_SENDS
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
-from reprocessing.store.safety.spared_attempts import DEPTH
 
 #: The states of a message that is not finished.
 _UNFINISHED: Final[LiteralString] = "('waiting', 'sending', 'awaiting')"
 
-# The attempts of the circuit breakers that have failed for long enough for some DLQ, in the order of sending. `pause`
-# is the time before an attempt in which no other one was open. While nothing succeeds there are few attempts: those
-# before the breaker opened, and a canary for each cooldown. A poison message (refused, and `ill` is null) is no failure
-# of its target.
+# Attempts of breakers that have failed for long enough for some DLQ, in the order of sending. `pause` is the time
+# before an attempt in which no other one was open. Poison messages (refused, and `ill` is null) are no failure of the
+# target.
 _SENDS: Final[LiteralString] = f"""
 failing AS MATERIALIZED (
     SELECT b.id, b.target_id, b.rate_class_id, {NAME} AS name, b.failing_since,
@@ -44,9 +42,9 @@ failing AS MATERIALIZED (
     WINDOW earlier AS (PARTITION BY f.id ORDER BY a.id)
 )"""  # noqa: S608  # the inserted texts are constants
 
-# When each of these breakers was tried again after a pause that no cooldown and no backoff explains: the workers were
-# away, a person had stopped the DLQ, or there was nothing to send. The backoff is that of the message that was tried
-# again, or of the one before it; few pauses are that long, so each message is read by itself.
+# When each breaker was tried again after a pause longer than cooldown and backoff: the workers were away, a person had
+# stopped the DLQ, or there was nothing to send. The backoff is that of the message tried again, or of the one before
+# it. Few pauses are so long, so each message is read by itself.
 _RESTARTS: Final[LiteralString] = """
 restarts AS (
     SELECT s.breaker_id, max(s.opened_at) AS at
@@ -65,9 +63,8 @@ restarts AS (
      GROUP BY s.breaker_id
 )"""
 
-# Whether the run has another message to try breaker y with: a lane behind it, a message that is on its way, or one
-# behind `left`, the message that failed, in its lane. None of these reads depends on how many messages the run has; a
-# coalesce keeps the planner from the index of the run's.
+# Whether the run has another message to try breaker y with: a lane behind it, an open attempt, or a message behind
+# `mine` in its lane. Each read is bounded; `coalesce` keeps the planner from the run's index.
 _OTHERS: Final[LiteralString] = f"""
 coalesce(
     (SELECT n.id FROM redrive_lane n
@@ -90,7 +87,7 @@ coalesce(
         AND l.rate_class_id IS NOT DISTINCT FROM y.rate_class_id LIMIT 1)
 ) IS NOT NULL"""  # noqa: S608  # the inserted text is a constant
 
-# Whether the run has anything to send, or on its way, to a target that does not fail, or that nobody has looked up.
+# Whether the run has messages for a target that does not fail, or one that is not known yet.
 _ELSEWHERE: Final[LiteralString] = """
 coalesce(
     (SELECT n.id FROM redrive_lane n
@@ -112,7 +109,7 @@ coalesce(
       LIMIT 1)
 ) IS NOT NULL"""
 
-# Only a run that may send, and whose messages failed there lately: the others tried nothing.
+# Only runs that may send, and whose messages failed there lately.
 _FAILING: Final[LiteralString] = f"""
 WITH {_SENDS}, {_RESTARTS}, tried AS (
     SELECT s.breaker_id, f.target_id, f.rate_class_id, f.name, s.run_id, p.since, d.give_up_after, d.max_attempts,
@@ -139,11 +136,6 @@ SELECT y.breaker_id, y.run_id, mine.lane_id, mine.letter_id, y.name, y.attempts,
      ORDER BY m.attempts DESC, l.id LIMIT 1) mine ON true
  ORDER BY y.run_id, y.breaker_id
 """  # noqa: S608  # the inserted texts are constants
-
-# The time starts again: the next message that is tried there gets all of it.
-_TRY_ANEW: Final[LiteralString] = """
-UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +173,7 @@ class GivenUp:
 
 
 def give_up_on_failing_targets() -> GivenUp:
-    """Pause automatic runs whose targets kept failing for `give_up_after`, or park their only message.
-
-    Time in which nothing was tried does not count. One statement if no target fails. Called outside transactions;
-    commits by itself.
-    """
+    """Pause automatic runs whose targets kept failing, or park their only message; commits by itself."""
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []
     for failing in rows.fetch(_Failing, _FAILING, {"depth": DEPTH}):
@@ -205,11 +193,11 @@ def give_up_on_failing_targets() -> GivenUp:
 def _park(failing: _Failing, why: str) -> list[Deletable]:
     """Park the message, unless a worker holds its lane, or a copy of it may still come back."""
     letter_id, lane_id = failing.letter_id or 0, failing.lane_id or 0
-    rows.execute(_TRY_ANEW, {"breaker": failing.breaker_id})
+    started_again = "UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b"
+    rows.execute(started_again, {"breaker": failing.breaker_id})  # for the next message that is tried there
     lanes.lock([lane_id], [None])
     if put_off([letter_id], owned=False):
         return []
-    closing = Closing(letter_id, LetterState.PARKED, reason=ParkedReason.ATTEMPTS_SPENT, detail=why)
-    deletable = close([closing])
+    deletable = close([Closing(letter_id, LetterState.PARKED, ParkedReason.ATTEMPTS_SPENT, why)])
     lanes.advance([lane_id], [None])
     return deletable

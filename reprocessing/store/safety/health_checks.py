@@ -1,4 +1,4 @@
-"""Health checks: which are due, what was found, and who asks what of a target. Each change with its review."""
+"""Add and remove health checks, claim those that are due, and record what they found."""
 
 from __future__ import annotations
 
@@ -12,31 +12,24 @@ from reprocessing.models.safety import CheckKind, Health
 from reprocessing.store import rows
 from reprocessing.store.ordering.lanes import ACTIVE_RUNS
 
-#: Seconds: who has letters that come due so soon wants to know whether they may go.
+#: Seconds: targets of lanes that come due so soon are checked.
 _SOON: Final = 30.0
 _LONGEST_DETAIL: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a target is to be asked.
-
-    Attributes:
-        kind: what is looked at.
-        subject: the URL, or the alarm's name; empty for depth and age.
-        ceiling: the most messages or seconds, of depth and age.
-        expected_status: of http; None stands for 200 to 299.
-    """
+    """What a health check looks at."""
 
     kind: CheckKind
-    subject: str = ""
-    ceiling: float | None = None
-    expected_status: int | None = None
+    subject: str = ""  #: the URL, or the alarm's name; empty for depth and age
+    ceiling: float | None = None  #: the most messages or seconds, of depth and age
+    expected_status: int | None = None  #: of http; None stands for 200 to 299
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One look at a target that is ours to take. `began`: when it was claimed, by the database's clock."""
+    """A claimed health check. `began`: when, by the database's clock."""
 
     check_id: int
     target_id: int
@@ -52,7 +45,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What is known of one check. `age` seconds since the last look, null: there was none; `counts`: it is fresh."""
+    """A health check and its latest result. `age`: seconds since then, None: never; `counts`: it is fresh."""
 
     check_id: int
     target_id: int
@@ -70,16 +63,15 @@ class Told:
 
     @property
     def lets_go(self) -> bool:
-        """Whether it lets letters go."""
+        """Return whether it lets messages go."""
         return self.counts and self.verdict == Health.HEALTHY
 
 
-# A target is asked while a dlq that sends to it, by an origin or by a rule, has lanes that come due; one that no origin
-# names, while any has; and any while a lane that comes due waits behind a breaker of it: a person may have sent a
-# letter where nothing else of its dlq goes. Never are all lanes read: of each run its first is asked for alone, and the
-# first behind each breaker, from one breaker and run to the next; these only while a check is due that nothing else
-# wants. Not by the run: the planner, whose statistics may be older than the flood, would walk all lanes of one. Who
-# asks for one dlq is told what that one alone waits for.
+# A target is checked while a DLQ that sends to it, by a source or a rule, has lanes that come due; one that no source
+# names, while any DLQ has; and any, while a lane that comes due waits behind its breaker, since a person may have sent
+# a letter there. With `dlq` only what that DLQ waits for. Lanes are not all read: only the first lane of each run and
+# of each breaker, found by steps in an index, and the latter only while a check is due that nothing else wants. With
+# old statistics a planner would otherwise read all lanes of a run.
 _WANTED: Final[LiteralString] = f"""
 WITH RECURSIVE busy AS (
     SELECT r.id, r.dlq_id FROM redrive_run r
@@ -127,17 +119,16 @@ _ANY: Final[LiteralString] = f"{_WANTED} SELECT id AS check_id FROM due"  # noqa
 
 _TAKE: Final[LiteralString] = """
 UPDATE redrive_health_check h SET next_at = redrive_now() + make_interval(secs => h.every)
-  FROM due, redrive_target t
- WHERE h.id = due.id AND t.id = h.target_id
+  FROM due, redrive_target t WHERE h.id = due.id AND t.id = h.target_id
 RETURNING h.id AS check_id, h.target_id, h.kind, h.subject, h.ceiling, h.expected_status, t.url, t.region, t.role_arn,
           redrive_now() AS began
 """
 
-# What was asked may have been changed, and a later look may have been recorded, in the meantime.
+# The check may have been changed, or a later result recorded, meanwhile.
 _RECORD = """
 UPDATE redrive_health_check h SET verdict = m.verdict, detail = m.detail, checked_at = m.began
-  FROM unnest(%(ids)b::bigint[], %(ceilings)b::float8[], %(statuses)b::int[], %(verdicts)b::text[],
-              %(details)b::text[], %(begans)b::timestamptz[]) AS m(id, ceiling, status, verdict, detail, began)
+  FROM unnest(%(check_id)b::bigint[], %(ceiling)b::float8[], %(expected_status)b::int[], %(verdicts)b::text[],
+              %(details)b::text[], %(began)b::timestamptz[]) AS m(id, ceiling, status, verdict, detail, began)
  WHERE h.id = m.id AND h.ceiling IS NOT DISTINCT FROM m.ceiling AND h.expected_status IS NOT DISTINCT FROM m.status
    AND (h.checked_at IS NULL OR h.checked_at <= m.began)
 """
@@ -149,14 +140,14 @@ SELECT h.id AS check_id, h.target_id, h.kind, h.subject, h.ceiling, h.expected_s
   FROM redrive_health_check h WHERE h.target_id = ANY(%(targets)b::bigint[]) ORDER BY h.target_id, h.id
 """
 
-# What is asked in another way is not known until it was looked at.
+# A changed check is unknown until it has run.
 _ADD = """
 WITH was AS (
     SELECT id, ceiling, expected_status FROM redrive_health_check
      WHERE target_id = %(target)b AND kind = %(kind)b::text AND subject = %(subject)b::text
 ), made AS (
     INSERT INTO redrive_health_check AS h (target_id, kind, subject, ceiling, expected_status, next_at)
-    VALUES (%(target)b, %(kind)b::text, %(subject)b::text, %(ceiling)b::float8, %(status)b::int, redrive_now())
+    VALUES (%(target)b, %(kind)b::text, %(subject)b::text, %(ceiling)b::float8, %(expected_status)b::int, redrive_now())
     ON CONFLICT (target_id, kind, subject) DO UPDATE
        SET ceiling = excluded.ceiling, expected_status = excluded.expected_status, verdict = 'unknown', detail = '',
            checked_at = NULL, next_at = redrive_now()
@@ -167,7 +158,7 @@ WITH was AS (
            CASE WHEN was.id IS NULL THEN '{}' ELSE jsonb_build_object('check', made.id, 'ceiling', was.ceiling,
                 'expected_status', was.expected_status) END,
            jsonb_build_object('check', made.id, 'kind', %(kind)b::text, 'subject', %(subject)b::text,
-                'ceiling', %(ceiling)b::float8, 'expected_status', %(status)b::int)
+                'ceiling', %(ceiling)b::float8, 'expected_status', %(expected_status)b::int)
       FROM made LEFT JOIN was ON true
 )
 SELECT id AS check_id FROM made
@@ -188,36 +179,28 @@ SELECT id AS check_id FROM gone
 
 
 def are_due() -> bool:
-    """Whether any check is due whose target letters wait for."""
+    """Return whether any check is due that messages wait for."""
     return bool(rows.execute(_ANY, {"soon": _SOON, "limit": 1, "dlq": None}))
 
 
 def claim(*, limit: int, dlq: int | None = None) -> list[Check]:
-    """The checks that are due, of targets that letters wait for; nobody else gets them before they are due again.
-
-    Args:
-        limit: checks at most.
-        dlq: of targets alone that letters of this dlq wait for, by its id; None: of any.
-    """
+    """Claim due checks of targets that letters (of this DLQ, or any) wait for; they are not due again for a while."""
     return rows.fetch(Check, _WANTED + _TAKE, {"soon": _SOON, "limit": limit, "dlq": dlq})
 
 
 def claim_all(targets: Sequence[int]) -> list[Check]:
-    """All checks of these targets, due or not."""
+    """Claim all checks of these targets, due or not."""
     return rows.fetch(Check, _ALL + _TAKE, {"targets": list(targets)})
 
 
 def record(found: Sequence[tuple[Check, Finding]]) -> int:
-    """Write down what was found; how many checks it is still true of. An older finding never replaces a newer one."""
+    """Record results; return how many were. An older result never replaces a newer one."""
     if not found:
         return 0
-    looks = [one for one, _ in found]
+    checks = [check for check, _ in found]
     said = [_said(finding) for _, finding in found]
     values = {
-        "ids": [one.check_id for one in looks],
-        "ceilings": [one.ceiling for one in looks],
-        "statuses": [one.expected_status for one in looks],
-        "begans": [one.began for one in looks],
+        **rows.arrays(Check, checks),
         "verdicts": [verdict for verdict, _ in said],
         "details": [detail[:_LONGEST_DETAIL] for _, detail in said],
     }
@@ -225,21 +208,18 @@ def record(found: Sequence[tuple[Check, Finding]]) -> int:
 
 
 def told(targets: Sequence[int]) -> list[Told]:
-    """What is known of these targets' checks."""
+    """Return these targets' checks and their latest results."""
     return rows.fetch(Told, _TOLD, {"targets": list(targets)})
 
 
 def add(target: int, asked: Question, *, by: str, reason: str) -> int:
-    """Ask this of the target from now on; the check's id. Where it is asked already, it is asked as it is said now."""
-    values = {
-        "target": target, "kind": asked.kind.value, "subject": asked.subject, "ceiling": asked.ceiling,
-        "status": asked.expected_status, "by": by, "reason": reason,
-    }  # fmt: skip
-    return rows.value(int, _ADD, values)
+    """Add a health check, or change one that exists; return its id."""
+    values = {field: found for field, (found,) in rows.arrays(Question, [asked]).items()}
+    return rows.value(int, _ADD, {**values, "target": target, "by": by, "reason": reason})
 
 
 def remove(check: int, targets: Sequence[int], *, by: str, reason: str) -> bool:
-    """Ask it no more; False where none of these targets has such a check."""
+    """Remove a health check; False if none of these targets has it."""
     values = {"check": check, "targets": list(targets), "by": by, "reason": reason}
     return bool(rows.execute(_REMOVE, values))
 

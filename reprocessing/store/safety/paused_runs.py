@@ -40,14 +40,12 @@ class PausedRun:
 def pause_run(run_id: int, why: str, *, told: str | None = None) -> PausedRun | None:
     """Pause a running run, in the caller's transaction; return None if it no longer runs.
 
-    Args:
-        run_id: the run.
-        why: the reason on its page; it may quote a target's answer.
-        told: the reason in notifications, without quotes; None: `why` quotes nothing.
+    `why`: the reason on its page, which may quote a target's answer; `told`: the reason in notifications, without
+    quotes, if it is another one.
     """
-    found = rows.fetch(PausedRun, _PAUSE, {"run": run_id, "by": THE_SERVICE, "why": why})
-    for paused in found:
+    paused = rows.first(PausedRun, _PAUSE, {"run": run_id, "by": THE_SERVICE, "why": why})
+    if paused:
         announce_stopped(
             paused.run_id, paused.name, dlq_id=paused.dlq_id, dlq=paused.dlq, why=why if told is None else told
         )
-    return found[0] if found else None
+    return paused

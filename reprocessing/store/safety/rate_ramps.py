@@ -25,12 +25,12 @@ SELECT b.id, b.epoch, b.ramp_from, b.ramp, b.ramp_ill, b.ramp_at,
 _CLIMB = """
 UPDATE redrive_breaker b
    SET ramp = greatest(m.ramp, b.ramp_from), ramp_ill = m.ill, ramp_why = m.why, ramp_at = redrive_now()
-  FROM unnest(%(ids)b::bigint[], %(epochs)b::bigint[], %(ats)b::timestamptz[], %(ramps)b::float8[],
+  FROM unnest(%(id)b::bigint[], %(epoch)b::bigint[], %(ramp_at)b::timestamptz[], %(shares)b::float8[],
               %(ills)b::float8[], %(whys)b::text[]) AS m(id, epoch, at, ramp, ill, why)
  WHERE b.id = m.id AND b.epoch = m.epoch AND b.state = 'closed' AND b.ramp_at = m.at
 """
 
-# Each step is stored, also at the full rate, so `ramp_at` says when something was settled last.
+# Each step is stored, also at the full rate, so `ramp_at` shows when the ramp was last in use.
 _REST = """
 UPDATE redrive_breaker
    SET ramp = ramp_from, ramp_ill = 0, ramp_at = redrive_now(), ramp_why = %(why)b::text
@@ -53,10 +53,7 @@ class _Due:
 
 
 def climb(ids: Collection[int]) -> int:
-    """Step the ramps that are due, if anything was settled since their last step; return how many.
-
-    One statement if no step is due. If nothing was settled for long before, the ramp begins anew.
-    """
+    """Step the ramps that are due, if anything was settled since their last step; return how many."""
     due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": rate_ramp.IDLE})
     if not due:
         return 0
@@ -66,10 +63,8 @@ def climb(ids: Collection[int]) -> int:
     if not steps:
         return 0
     values = {
-        "ids": [row.id for row, _ in steps],
-        "epochs": [row.epoch for row, _ in steps],
-        "ats": [row.ramp_at for row, _ in steps],
-        "ramps": [pace.share for _, pace in steps],
+        **rows.arrays(_Due, [row for row, _ in steps]),
+        "shares": [pace.share for _, pace in steps],
         "ills": [pace.ill for _, pace in steps],
         "whys": [pace.why for _, pace in steps],
     }
@@ -86,9 +81,6 @@ def _pace(row: _Due, seen: Window) -> Pace | None:
 
 
 def after_rest(ids: Collection[int] | None = None) -> int:
-    """Reset ramps to their start if nothing was settled for long; return how many. None: of all breakers.
-
-    Call it before letters are sent: one statement, which usually finds nothing.
-    """
+    """Reset idle ramps of these breakers, or of all, to their start, before letters are sent; return how many."""
     values = {"ids": None if ids is None else sorted(set(ids)), "idle": rate_ramp.IDLE, "why": _IDLE_WHY}
     return rows.execute(_REST, values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, LiteralString
 
@@ -44,23 +43,13 @@ SELECT count(*)::int AS seen, count(*) FILTER (WHERE again)::int AS again,
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Newest:
-    seen: int
-    again: int
-    different: int
-
-
 def pause_looping_runs() -> list[PausedRun]:
-    """Pause automatic runs whose DLQ refills with the messages that they redrive; return the paused runs.
-
-    One statement if no run is suspected. Called outside transactions; commits by itself.
-    """
+    """Pause automatic runs whose DLQ refills with what they redrive; return them. Call it outside transactions."""
     paused: list[PausedRun] = []
     for run in rows.column(int, _SUSPECTED, {"least": DIFFERENT * ROUNDS}):
         values = {"run": run, "read": _READ, "within": WITHIN, "sample": SAMPLE, "rounds": ROUNDS}
-        newest = rows.fetch(_Newest, _NEWEST, values)[0]
-        if why := redrive_loop(NewestMessages(newest.seen, newest.again, newest.different)):
+        newest = rows.fetch(NewestMessages, _NEWEST, values)[0]
+        if why := redrive_loop(newest):
             done = rows.whole(partial(_pause, run, why, newest.again))
             paused += [done] if done else []
     return paused

@@ -1,4 +1,4 @@
-"""What holds letters back: breakers, the health of targets, and waves that are full."""
+"""Conditions that keep letters from being sent: circuit breakers, health checks and full waves."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.aws.looks_at_moves import WAITS_FOR_AWS
 
-# Of a target that has checks, each must have found it healthy, and lately: what is not known is closed.
+#: Targets with a health check that is not healthy, or not fresh.
 UNWELL: Final[LiteralString] = """
 SELECT h.target_id FROM redrive_health_check h
  WHERE h.verdict <> 'healthy' OR h.checked_at IS NULL
     OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)
 """
 
-#: Breakers that let nothing go now: open, on trial with a canary out, or of a target that is not well.
+#: Breakers that let nothing go now: open, half open with a canary out, or of an unhealthy target.
 SHUT: Final[LiteralString] = f"""
 SELECT b.id FROM redrive_breaker b
  WHERE (b.state = 'open' AND b.retry_at > redrive_now()) OR (b.state = 'half_open' AND b.canary_until > redrive_now())
     OR b.target_id IN ({UNWELL})
 """  # noqa: S608  # the inserted text is a constant
 
-#: The attempts of a wave w that has a size, which is a hundred at most (domain.wave), read in the order of their index:
-#: a comparison of rows says so to a planner whose statistics are of before the wave, and who would read the table.
+#: The attempts of a wave w that has a size (100 at most). Compared as rows, so that a planner with old statistics reads
+#: them in the order of the index.
 OF_WAVE: Final[LiteralString] = """
 SELECT * FROM (SELECT * FROM redrive_attempt WHERE wave_id IS NOT NULL AND (wave_id, id) >= (w.id, 0)
                 ORDER BY wave_id, id LIMIT 100) tried
  WHERE tried.wave_id = w.id
 """
 
-# The last wave is never full: its letters, all that a run has, are not counted.
+#: Runs whose wave is full. The last wave has no size, and is never full.
 FULL: Final[LiteralString] = f"""
 SELECT w.run_id FROM redrive_wave w
  WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND w.size <= (SELECT count(*) FROM ({OF_WAVE}) counted)
 """  # noqa: S608  # the inserted text is a constant
 
-#: Of an attempt a that is closed: nothing can be told from it, neither that it went well nor that it failed.
+#: Of a closed attempt a: neither a success nor a failure.
 SAYS_NOTHING: Final[LiteralString] = (
     "(a.outcome IN ('not_sent', 'unknown', 'silent') AND a.ill IS NULL AND a.returned_at IS NULL)"
 )
 
-# Letters of a wave whose first try says nothing wait for another one; until then the wave cannot be judged. Whatever a
-# wave waits for (see waves) has to be let through while it is full: it would wait for itself.
+#: Lanes that a full wave itself waits for (see `waves`): a letter's first attempt said nothing, and another one
+#: follows.
 UNTOLD: Final[LiteralString] = f"""
 SELECT l.lane_id FROM redrive_wave w
  CROSS JOIN LATERAL ({OF_WAVE}) a
@@ -51,21 +51,19 @@ SELECT l.lane_id FROM redrive_wave w
  WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND l.state = 'waiting' AND {SAYS_NOTHING}
 """  # noqa: S608  # the inserted text is the constant above
 
-# Of the open waves, those in which a letter was not taken (its target answered 429, or was out of reach) and is to be
-# tried again: it is that letter which the rest of its run waits for, and no outcome.
+# Open waves with a letter that its target did not take (429, or no connection), and that is to be sent again.
 _NOT_TAKEN: Final[LiteralString] = """
 SELECT w.run_id FROM redrive_wave w
   JOIN redrive_attempt a ON a.wave_id = w.id JOIN redrive_letter l ON l.id = a.letter_id
  WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND l.state = 'waiting' AND a.outcome = 'not_sent'
 """
 
-#: Of a lane that is due, whether its head may go: nobody is to lease it, or to be told of it, in vain. A lane whose
-#: head's breaker is not known is looked at once.
+#: Of a due lane: its head may go. A lane is leased once to find out its head's breaker.
 MAY_GO: Final[LiteralString] = f"""
 (breaker_id IS NULL OR breaker_id NOT IN ({SHUT})) AND (run_id NOT IN ({FULL}) OR id IN ({UNTOLD}))
 """  # the inserted text is constant
 
-#: What OBSTACLE asks of lanes n. A lane whose head's breaker nobody has looked up most likely goes by its origin's.
+#: The joins of `OBSTACLE`, for lanes n. While a head's breaker is not known, its source's is assumed.
 BESIDE: Final[LiteralString] = """
   JOIN redrive_dlq d ON d.id = n.dlq_id
   JOIN redrive_origin o ON o.id = n.origin_id
@@ -74,32 +72,32 @@ BESIDE: Final[LiteralString] = """
   LEFT JOIN redrive_breaker b ON b.id = coalesce(n.breaker_id, own.id)
 """
 
-#: Why nobody may lease a lane, in words for whoever looks; empty: it goes when it is due. What a lane was told when it
-#: was handed back may be old: what holds it back now is said by the stops, its run, its wave, its breaker and target.
+#: Why nobody may lease a lane, for people; empty: it goes when it is due. Read from what holds it now, since the lane's
+#: own `why` may be old.
 OBSTACLE: Final[LiteralString] = f"""
 CASE WHEN n.stopped_at IS NOT NULL THEN 'stopped by ' || n.stopped_by || ': ' || n.stop_reason
      WHEN n.phase <> 'ready' THEN ''
      WHEN EXISTS (SELECT FROM redrive_halt)
      THEN (SELECT 'everything is stopped by ' || by || ': ' || reason FROM redrive_halt LIMIT 1)
-     WHEN d.stopped_at IS NOT NULL THEN 'the dlq is stopped by ' || d.stopped_by || ': ' || d.stop_reason
-     WHEN d.native_at IS NOT NULL THEN 'AWS moves the dlq''s messages by itself, as ' || d.native_by || ' asked'
-     WHEN d.mode = 'observe' THEN 'the dlq is in mode observe'
+     WHEN d.stopped_at IS NOT NULL THEN 'the DLQ is stopped by ' || d.stopped_by || ': ' || d.stop_reason
+     WHEN d.native_at IS NOT NULL THEN 'AWS moves the messages of the DLQ (native redrive by ' || d.native_by || ')'
+     WHEN d.mode = 'observe' THEN 'the DLQ is in mode observe'
      WHEN r.state <> 'running' THEN 'the run ' || r.name || ' is ' || r.state
      WHEN {WAITS_FOR_AWS}
-     THEN 'AWS does not say whether it moved messages of the dlq: ' || d.native_unknown
+     THEN 'AWS does not say whether it moved messages of the DLQ: ' || d.native_unknown
      WHEN r.id IN ({FULL}) AND n.id NOT IN ({UNTOLD}) AND r.id IN ({_NOT_TAKEN})
-     THEN 'a letter of the run''s wave was not taken by its target, and waits for its next try'
+     THEN 'the target did not accept a message of the run''s wave, which will be sent again'
      WHEN r.id IN ({FULL}) AND n.id NOT IN ({UNTOLD}) THEN 'the outcome of the run''s wave is not known yet'
-     WHEN b.target_id IN ({UNWELL}) THEN 'the target is not known to be well'
-     WHEN b.state = 'open' THEN 'the breaker is open'
+     WHEN b.target_id IN ({UNWELL}) THEN 'the target is not known to be healthy'
+     WHEN b.state = 'open' THEN 'the circuit breaker is open'
      WHEN b.state = 'half_open' AND b.canary_until > redrive_now()
-     THEN 'the breaker is half open, and a canary is out'
+     THEN 'the circuit breaker is half open, and its canary has no outcome yet'
      ELSE '' END
 """  # noqa: S608  # the inserted texts are constants
 
-# Taken before an intent, in an earlier statement than its counting: what must not be overtaken is counted by one at a
-# time. That is all that goes to a target whose letters come back, or that is on trial, and to a run's small waves. The
-# lanes, after those: whoever puts a letter before the head of one has committed it, and the intent sees it, or waits.
+# Run before an intent, in an earlier statement: letters to a target whose letters can return, to a breaker on trial,
+# and in small waves are counted by one transaction at a time. Then the lanes, so that the intent sees a letter put
+# before a head.
 _LOCK = """
 WITH breakers AS (
     SELECT b.id FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
@@ -141,7 +139,7 @@ SELECT b.id AS breaker_id, t.id AS target_id, b.rate_class_id, b.state, b.epoch,
   LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
 """  # noqa: S608  # the inserted text is a constant
 
-# A class begins with its target's own policy, at the foot of the ramp.
+# A rate class begins with its target's own policy, at the start of the ramp.
 _BREAKERS = """
 INSERT INTO redrive_breaker (target_id, rate_class_id, threshold, ratio, at_least, cooldown, cooldown_cap, closes_after,
                              ramp_from, ramp_every, ramp)
@@ -156,60 +154,51 @@ ON CONFLICT (target_id, rate_class_id) DO NOTHING
 
 @dataclass(frozen=True, slots=True)
 class Brake:
-    """What one breaker, and the target behind it, let go now.
-
-    Attributes:
-        unwell: what speaks against the target's health; None while nothing does.
-        unsettled: letters that the target took and whose outcome is open; 0 where taken is done.
-        ramp: the share of the rate that is allowed.
-        rest: seconds until a canary may go; 0 or less: now.
-        step_due: the ramp may take its next step.
-        rules: the rulebook's version, asked along.
-    """
+    """What one breaker and its target allow now."""
 
     breaker_id: int
     target_id: int
     rate_class_id: int | None
     state: str
     epoch: int
-    unwell: str | None
-    unsettled: int
-    ramp: float
-    rest: float
-    step_due: bool
+    unwell: str | None  #: why the target is not healthy; None: it is
+    unsettled: int  #: letters that the target took and whose outcome is open; 0 if the outcome is `accepted`
+    ramp: float  #: the share of the rate that is allowed
+    rest: float  #: seconds until a canary may be sent; 0 or less: now
+    step_due: bool  #: the ramp may take its next step
     class_rate: float | None
     class_burst: float | None
-    rules: int
+    rules: int  #: the rulebook's version
 
     @property
     def on_trial(self) -> bool:
-        """Whether one letter at a time may go, at the most."""
+        """Return whether at most one letter may go at a time."""
         return self.state != "closed"
 
     @property
     def why_shut(self) -> str:
-        """Why nothing may go; empty when something may."""
+        """Return why nothing may go; empty if something may."""
         if self.unwell is not None:
-            return f"its target is not well: {self.unwell or 'nothing is known of it'}"
+            return f"its target is not healthy: {self.unwell or 'its health is unknown'}"
         if self.on_trial and self.rest > 0:
-            return "the breaker is open" if self.state == "open" else "the breaker is half open, and a canary is out"
+            canary = "the circuit breaker is half open, and its canary has no outcome yet"
+            return "the circuit breaker is open" if self.state == "open" else canary
         return ""
 
 
 def sight(targets: Collection[int]) -> list[Brake]:
-    """What the breakers of these targets let go."""
+    """Return what the breakers of these targets allow."""
     return rows.fetch(Brake, _SIGHT, {"targets": list(targets)}) if targets else []
 
 
 def lock(letters: Collection[int], lanes: Collection[int], fences: Collection[int]) -> None:
-    """Before an intent, in its transaction: wait for whoever sends to the same target on trial, or in the same wave.
-
-    And for whoever moves letters of these lanes, each with the fence that it was leased under.
-    """
+    """Wait for other senders to the same target on trial, in the same wave, or on these lanes; before an intent."""
     rows.execute(_LOCK, {"letters": list(letters), "lanes": list(lanes), "fences": list(fences)})
 
 
 def make_breakers(places: Collection[tuple[int, int]]) -> None:
-    """Targets get breakers for these classes of letters where they have none: (target, rate class)."""
+    """Create missing breakers for these pairs of target and rate class."""
     some = sorted(places)
-    rows.execute(_BREAKERS, {"targets": [one for one, _ in some], "classes": [one for _, one in some]})
+    rows.execute(
+        _BREAKERS, {"targets": [target for target, _ in some], "classes": [rate_class for _, rate_class in some]}
+    )

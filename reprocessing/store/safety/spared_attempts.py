@@ -11,10 +11,7 @@ from collections.abc import Collection
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.safety.breaker_window import NEWEST_SENDS
-
-#: How many of the newest attempts of a circuit breaker are searched, as for its state (store/safety/breaker_window.py).
-DEPTH: Final = 2_000
+from reprocessing.store.safety.breaker_window import DEPTH, NEWEST_SENDS
 
 #: Of a letter l in DLQ d: a person resumed its run, which had paused itself, and so said that its targets work. If its
 #: spared attempts have reached the DLQ's limit, failures count again. Otherwise a run that has only messages which no
@@ -63,54 +60,36 @@ WITH failed AS (
        AND (a.breaker_epoch <> b.epoch OR b.state = 'half_open')
 {_MARK}"""  # noqa: S608  # the inserted texts are the constants above
 
-_LANES_OF_EPOCHS: Final[LiteralString] = f"""
-SELECT n.id FROM redrive_lane n
- WHERE n.id IN (
-    SELECT a.lane_id FROM unnest(%(breakers)b::bigint[], %(epochs)b::bigint[]) AS e(breaker_id, epoch)
-     CROSS JOIN LATERAL (
-        SELECT * FROM ({NEWEST_SENDS.format(breaker="e.breaker_id")}) newest
-         WHERE newest.breaker_id = e.breaker_id AND newest.breaker_epoch = e.epoch) a
-     WHERE {_FAILED})
- ORDER BY n.id FOR UPDATE
-"""  # noqa: S608  # as above
-
-_SPARE_EPOCHS: Final[LiteralString] = f"""
-WITH failed AS (
-    SELECT a.id, a.breaker_id, a.breaker_epoch
+_FAILED_IN_EPOCHS: Final[LiteralString] = f"""
+    SELECT a.id, a.lane_id, a.breaker_id, a.breaker_epoch
       FROM unnest(%(breakers)b::bigint[], %(epochs)b::bigint[]) AS e(breaker_id, epoch)
      CROSS JOIN LATERAL (
         SELECT * FROM ({NEWEST_SENDS.format(breaker="e.breaker_id")}) newest
          WHERE newest.breaker_id = e.breaker_id AND newest.breaker_epoch = e.epoch) a
      WHERE {_FAILED}
-{_MARK}"""  # noqa: S608  # as above
+"""  # noqa: S608  # as above
+_LOCK_LANES = f"""
+SELECT id FROM redrive_lane WHERE id IN (SELECT lane_id FROM ({_FAILED_IN_EPOCHS}) failed) ORDER BY id FOR UPDATE
+"""  # noqa: S608  # as above
+_SPARE_EPOCHS = f"WITH failed AS ({_FAILED_IN_EPOCHS}{_MARK}"
 
 
 def spare_late(attempts: Collection[int]) -> int:
-    """Spare those of these attempts, just recorded as failed, whose circuit breaker has opened since they were sent.
+    """Spare those of these attempts, just recorded as failed, whose breaker has opened since; return how many messages.
 
-    The canary of a half-open breaker is spared at once. Call it in the transaction that records the failures, with the
-    lanes locked.
-
-    Returns:
-        How many messages have a spared attempt more.
+    Call it in the transaction that records the failures. The canary of a half-open breaker is spared at once.
     """
     return rows.execute(_SPARE_LATE, {"attempts": sorted(attempts), "depth": DEPTH}) if attempts else 0
 
 
 def spare_epochs(epochs: Collection[tuple[int, int]]) -> int:
-    """Spare the failed attempts that made these breakers open.
+    """Spare the failed attempts of these pairs of a breaker and the epoch that ended; return how many messages.
 
     Call it in the transaction that opened the breakers, after that: senders lock the breaker before the lanes.
-
-    Args:
-        epochs: pairs of a breaker and the epoch that ended when it opened.
-
-    Returns:
-        How many messages have a spared attempt more.
     """
     if not epochs:
         return 0
     ended = sorted(epochs)
     values = {"breakers": [breaker for breaker, _ in ended], "epochs": [epoch for _, epoch in ended], "depth": DEPTH}
-    rows.execute(_LANES_OF_EPOCHS, values)
+    rows.execute(_LOCK_LANES, values)
     return rows.execute(_SPARE_EPOCHS, values)

@@ -8,8 +8,8 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.safety.failure_cause import LastFailures
 from reprocessing.store import rows
-from reprocessing.store.safety.breaker_window import NEWEST_SENDS
-from reprocessing.store.safety.spared_attempts import DEPTH, SEEMED_WELL, TARGET_IS_SAID_TO_BE_WELL
+from reprocessing.store.safety.breaker_window import DEPTH, NEWEST_SENDS
+from reprocessing.store.safety.spared_attempts import SEEMED_WELL, TARGET_IS_SAID_TO_BE_WELL
 
 # Reads few messages, each by itself: `OFFSET 0` keeps the planner from joining whole tables instead. Returns nothing
 # for a message of a manual run, for one whose target a person said to work, and for one with an attempt that counted as

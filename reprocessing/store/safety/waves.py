@@ -1,7 +1,7 @@
-"""The statements of waves: a run's open wave is judged by what its letters came to, and the next one opened.
+"""Judge the open wave of a run by its letters' outcomes, and open the next one.
 
-A look is a function of the attempts and the open wave: losing or doubling one is harmless. Whoever changes a run and
-its waves locks the run first (FOR NO KEY UPDATE: an intent that holds the wave must not wait for it), then the wave.
+Repeated and lost calls are harmless. Whoever changes a run and its waves locks the run first (FOR NO KEY UPDATE, so
+that an intent that holds the wave need not wait), then the wave.
 """
 
 from __future__ import annotations
@@ -37,10 +37,9 @@ class _Open:
     standing: bool
 
 
-# A first try that says nothing (not sent, its worker lost, no word of its consumer) is judged by the letter's next one
-# that does. Where that cannot come, since an earlier letter has turned up that goes first, or the lane is held, it
-# stays silent: the earlier one would wait for the wave, and the wave for it. A poison refusal is a failed letter here,
-# too: a wave is about letters, a breaker about the target, of which poison says nothing.
+# A first attempt that says nothing (not sent, lost worker, no report) is judged by the letter's next one. If that
+# cannot come, because an earlier letter goes first or the lane is held, it stays silent; the two would wait for each
+# other. A poison refusal counts as failed here: a wave is about letters, a breaker about the target.
 _FATE: Final[LiteralString] = f"""
 CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.ill IS NULL THEN 'poison'
      WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refused', 'failed') THEN 'failed'
@@ -48,16 +47,15 @@ CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.ill IS NULL THEN
      WHEN NOT {SAYS_NOTHING} THEN 'well' END
 """  # the inserted text is constant
 
-# A person's release or a rule's delay says that a letter is to go later than the others: its next try is none of the
-# wave's. A rest that its target asked for is waited for: what it said to one letter, it says to the next.
+# A person's release or a rule's delay puts a letter off, so the wave does not wait for it. A rest that its target asked
+# for is waited for: the next letter would be told the same.
 _FOR_LATER: Final[LiteralString] = """
 (l.due_at > redrive_now() AND (l.route = 'delay' OR l.due_at = (
     SELECT (v.after ->> 'due')::timestamptz FROM redrive_review v
      WHERE v.letter_id = l.id AND v.act = 'released' ORDER BY v.at DESC, v.id DESC LIMIT 1)))
 """
 
-# A letter's later tries are looked for where there is none yet, and by the letter: a planner that knows nothing of the
-# table would read the run's.
+# Later attempts are found by the letter: a planner without statistics would read the run's.
 _FATES_OF: Final[LiteralString] = f"""
 SELECT a.id, coalesce(mine.fate, later.fate, CASE
            WHEN l.state IN ('sending', 'awaiting') THEN 'open'
@@ -80,10 +78,8 @@ SELECT a.id, coalesce(mine.fate, later.fate, CASE
 
 _FATES: Final[LiteralString] = _FATES_OF.format(some="(SELECT * FROM redrive_attempt WHERE wave_id = w.id)")
 
-# In the last wave, failures after which a breaker has opened are the breaker's: it lets letters go again by itself, and
-# a run that had stopped over them would not. Its newest letters are found first, by their index: it may have touched a
-# million.
-# A thousand of them are read at most, and the comparison of rows keeps the planner from any other order.
+# In the last wave, failures of an earlier epoch of a breaker do not count: the breaker closes by itself, a stopped run
+# would not go on. At most a thousand of its newest attempts are read, compared as rows, since it may have a million.
 _NEWEST: Final[LiteralString] = """(
     SELECT a.* FROM (
             SELECT * FROM redrive_attempt x
@@ -138,8 +134,7 @@ SELECT r.id, coalesce((SELECT max(no) FROM redrive_wave WHERE run_id = r.id), 0)
   FROM redrive_run r WHERE r.id = %(run)b AND r.waves
 """
 
-# Of a wave that failed: which breakers its failures count for, each with the epoch they were sent in. Poison counts for
-# none, unless a wave of one letter rests for it: it was not the first in a row.
+# The breakers, with their epochs, of a failed wave's failures. Poison counts only in a wave of one letter that rests.
 _FAILURES = f"""
 SELECT DISTINCT a.breaker_id, a.breaker_epoch AS epoch
   FROM redrive_wave w
@@ -148,7 +143,7 @@ SELECT DISTINCT a.breaker_id, a.breaker_epoch AS epoch
    AND (({_FATE}) = 'failed' OR (w.size = 1 AND ({_FATE}) = 'poison'))
 """  # noqa: S608  # the inserted text is a constant
 
-# One whose open wave nobody has gone in yet is at its beginning.
+# A run is at its beginning if nothing was sent in its open wave.
 _FRESH = """
 SELECT r.id FROM redrive_run r
  WHERE r.id = %(run)b AND r.state = 'running' AND r.waves
@@ -166,24 +161,24 @@ SELECT r.id FROM redrive_run r JOIN redrive_wave w ON w.run_id = r.id AND w.sett
 
 
 def begin(run_id: int) -> None:
-    """Have the run begin with one letter, where it goes in waves: its open wave is closed as it is.
+    """Begin the run with a wave of one letter, if it goes in waves; its open wave is closed.
 
-    In a transaction of the caller's, the run locked by a plain UPDATE or FOR NO KEY UPDATE.
+    Call it in a transaction, the run locked by a plain UPDATE or FOR NO KEY UPDATE.
     """
     close(run_id)
     rows.execute(_OPEN, {"run": run_id, "size": SIZES[0]})
 
 
 def close(run_id: int) -> None:
-    """Close the run's open wave as it is; in a transaction of the caller's, as above."""
+    """Close the run's open wave as it is; in a transaction, as above."""
     rows.execute(_LOCK_WAVE, {"run": run_id})
     rows.execute(_SETTLE, {"run": run_id})
 
 
 def begin_anew(run_id: int) -> None:
-    """Have a running run that has nothing waiting, sending or awaiting begin with one letter again.
+    """Begin a running run that has no queued or sent letters with a wave of one letter again.
 
-    In a transaction of the caller's, before it gives the run letters.
+    Call it in the transaction that gives the run letters, before that.
     """
     if rows.execute(_FRESH, {"run": run_id}):
         rows.execute(_LOCK_RUN, {"run": run_id})
@@ -191,22 +186,19 @@ def begin_anew(run_id: int) -> None:
 
 
 def look(run_ids: Collection[int]) -> list[PausedRun]:
-    """Judge the open waves of these runs and open the next ones; where a wave failed, pause the run, or have it rest.
+    """Judge the open waves of these runs, and open the next ones or pause the run; return the paused runs.
 
-    Called after a commit and outside transactions; commits by itself. One statement when nothing follows.
-
-    Returns:
-        The runs that stopped themselves with this call.
+    Called outside transactions; commits by itself.
     """
     if not run_ids:
         return []
-    judged = {one.run_id: _verdict(one) for one in _counts(run_ids)}
+    judged = {wave.run_id: _verdict(wave) for wave in _counts(run_ids)}
     due = sorted(run for run, verdict in judged.items() if not isinstance(verdict, Wait))
     for run in due:
         if isinstance(verdict := judged[run], Rest):
             _open_breakers(run, verdict.why)  # first: nothing is to go between this and the next wave
-    stopped = [rows.whole(partial(_move, run)) for run in due]
-    return [one for one in stopped if one]
+    paused = [rows.whole(partial(_move, run)) for run in due]
+    return [run for run in paused if run]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +209,11 @@ class _Failure:
 
 def _open_breakers(run: int, why: str) -> None:
     failures = rows.fetch(_Failure, _FAILURES, {"run": run, "last": LAST})
-    circuit_breakers.open_after({(one.breaker_id, one.epoch) for one in failures}, why=why)
+    circuit_breakers.open_after({(failure.breaker_id, failure.epoch) for failure in failures}, why=why)
 
 
 def sweep() -> list[PausedRun]:
-    """Look at every running run that goes in waves: a look may have died with its worker."""
+    """Look at every running run that goes in waves, since a worker may have died before it called `look`."""
     return look(rows.column(int, _RUNNING, {}))
 
 
@@ -229,28 +221,29 @@ def _counts(run_ids: Collection[int]) -> list[_Open]:
     return rows.fetch(_Open, _COUNTS, {"runs": list(run_ids), "last": LAST})
 
 
-def _verdict(one: _Open) -> wave_progression.Verdict:
-    count = Count(one.size, one.touched, one.open, one.failed, one.silent, one.tries, one.poison)
-    return wave_progression.judge(count, success=one.success, heals=one.standing)
+def _verdict(wave: _Open) -> wave_progression.Verdict:
+    count = Count(wave.size, wave.touched, wave.open, wave.failed, wave.silent, wave.tries, wave.poison)
+    return wave_progression.judge(count, success=wave.success, heals=wave.standing)
 
 
 def _move(run: int) -> PausedRun | None:
     """Judge again, run and wave locked, and do what follows."""
     rows.execute(_LOCK_RUN, {"run": run})
     rows.execute(_LOCK_WAVE, {"run": run})
-    for one in _counts([run]):
-        verdict = _verdict(one)
+    for wave in _counts([run]):
+        verdict = _verdict(wave)
         match verdict:
             case Wait():
                 return None
             case Next(size):
                 _follow(run, size)
             case Again():
-                _follow(run, one.size)
+                _follow(run, wave.size)
             case Rest() | BeginAnew():
                 _follow(run, SIZES[0])
             case Stop(why):
-                return _stop(one, why)
+                rows.execute(_SETTLE, {"run": run})
+                return pause_run(run, f"Paused automatically: {why}.")
             case _:
                 assert_never(verdict)
     return None
@@ -259,8 +252,3 @@ def _move(run: int) -> PausedRun | None:
 def _follow(run: int, size: int | None) -> None:
     rows.execute(_SETTLE, {"run": run})
     rows.execute(_OPEN, {"run": run, "size": size})
-
-
-def _stop(one: _Open, why: str) -> PausedRun | None:
-    rows.execute(_SETTLE, {"run": one.run_id})
-    return pause_run(one.run_id, f"It stopped itself: {why}.")

@@ -1,1 +1,1 @@
-"""Store of where messages are redriven to: kinds, registration, signatures."""
+"""Statements for targets."""

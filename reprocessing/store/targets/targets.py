@@ -1,4 +1,4 @@
-"""How a target is remembered and changed: its row, its breakers, and the review."""
+"""Write targets and their breakers, with audit log entries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reprocessing.models.safety import CheckKind, HealthCheck
 from reprocessing.models.target import Target, TargetKind
 from reprocessing.store.differences import Difference, Fields, differing
 
-#: What may be said of a target's breakers, all of them, as of fields of the target; and what a breaker calls it.
+#: Fields of all breakers of a target that are set like fields of the target, and their names on the breaker.
 BRAKES: Mapping[str, str] = {
     "breaker_threshold": "threshold",
     "breaker_ratio": "ratio",
@@ -28,30 +28,27 @@ BRAKES: Mapping[str, str] = {
 
 
 def known(arns: Iterable[str]) -> dict[str, Target]:
-    """Those of these that there are, by ARN; an endpoint's is its URL."""
-    return {one.arn: one for one in Target.objects.filter(arn__in=list(arns)).select_related("watched_by")}
+    """Return the existing targets among these, by ARN; an endpoint's is its URL."""
+    return {row.arn: row for row in Target.objects.filter(arn__in=list(arns)).select_related("watched_by")}
 
 
 def names() -> dict[int, str]:
-    """By what metrics and alarms tell targets apart, by id: the name people know one by, or all of its ARN.
-
-    A queue and a function may have one name, and so may queues of two regions: then each is named by its ARN.
-    """
+    """Return the names of targets in metrics and alarms, by id: the short name, or the ARN if two have the same."""
     arns = dict(Target.objects.order_by("pk").values_list("pk", "arn"))
     shared = Counter(name_of(arn) for arn in arns.values())
     return {target: name if shared[name := name_of(arn)] == 1 else arn for target, arn in arns.items()}
 
 
 def differences(arn: str, fields: Fields, row: Target | None) -> list[Difference]:
-    """What these fields would change; of a target that is not there, everything that they say.
+    """Return what these fields would change; all of them if the target does not exist.
 
-    `watched_by` is the ARN of the dlq behind it, and the names of `BRAKES` are fields of its breakers.
+    `watched_by` is the ARN of the target's DLQ; the names of `BRAKES` are fields of its breakers.
     """
     return differing(name_of(arn), _values(row, fields) if row else {}, fields)
 
 
 def write(arn: str, fields: Fields) -> Target:
-    """Make the target, or write these fields of it. In a transaction of the caller's."""
+    """Create the target, or write these fields. Call it in a transaction."""
     row = {name: value for name, value in fields.items() if name not in BRAKES}
     if "watched_by" in row:
         row["watched_by"] = DeadLetterQueue.objects.filter(arn=row["watched_by"]).first()
@@ -64,10 +61,9 @@ def write(arn: str, fields: Fields) -> Target:
 def put(
     arn: str, fields: Fields, *, by: str, reason: str, seen: Sequence[Difference] | None = None
 ) -> list[Difference]:
-    """Make the target, or change what the fields say otherwise; and write down who did it.
+    """Create the target, or change it, with an audit log entry; return the changes.
 
-    Raises:
-        TargetIsUnclear: what would change is something else than a person had `seen`.
+    TargetIsUnclear if the changes are not those that a person had `seen`.
     """
     with transaction.atomic():
         row = Target.objects.select_for_update(of=("self",)).select_related("watched_by").filter(arn=arn).first()
@@ -87,7 +83,7 @@ def put(
 
 
 def _write_brakes(target: Target, values: Fields) -> None:
-    """A ramp that has not climbed starts where it is told to; one that has is not put back."""
+    """A ramp that has not climbed moves to its new start; one that has climbed is not put back."""
     said = {its: values[name] for name, its in BRAKES.items() if name in values}
     if not said:
         return
@@ -111,7 +107,7 @@ def _values(target: Target, wanted: Fields) -> dict[str, Any]:
 
 
 def _keep_policy(target: Target) -> None:
-    """Celery workers delete what they reject from a queue without a redrive policy: to such a one nothing goes."""
+    """Check Celery targets for a redrive policy: without one, workers delete the messages that they reject."""
     its = {"target": target, "kind": CheckKind.POLICY, "subject": ""}
     if target.kind == TargetKind.CELERY:
         HealthCheck.objects.get_or_create(**its, defaults={"every": 30.0, "max_age": 90.0})

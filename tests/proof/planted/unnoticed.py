@@ -24,7 +24,7 @@ UNNOTICED: Final = (
         file="reprocessing/store/replay/settlement.py",
         old="     WHERE l.id = f.letter_id AND l.state = 'sending'\n",
         new="     WHERE l.id = f.letter_id\n",
-        caught_by="tests/race/test_returns.py::test_a_letter_that_is_back_before_its_send_is_settled_is_settled_once",
+        caught_by="tests/race/test_outcomes.py::test_a_letter_that_returns_before_its_send_is_settled_is_settled_once",
     ),
     Bug(
         name="whatever-is-admitted-goes",
@@ -32,7 +32,7 @@ UNNOTICED: Final = (
         file="reprocessing/store/replay/intent.py",
         old=" AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)\n",
         new="\n",
-        caught_by="tests/race/test_brakes.py::test_one_canary_goes_however_many_workers_try",
+        caught_by="tests/race/test_brakes.py::test_one_canary_is_sent_however_many_workers_try",
     ),
     Bug(
         name="a-plan-takes-its-turn-late",

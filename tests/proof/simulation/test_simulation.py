@@ -127,7 +127,7 @@ def test_an_automatic_run_that_stops_itself_is_seen(theatre: Theatre, monkeypatc
     )
     world = replace(_patient("usual", waves=True), outage=Outage(((0.0, 60.0),)))
     ending = theatre.play(world)
-    assert any(said.startswith("The automatic run paused itself: It stopped itself: ") for said in ending.broken)
+    assert any(said.startswith("The automatic run paused itself: Paused automatically: ") for said in ending.broken)
 
 
 @pytest.mark.parametrize(

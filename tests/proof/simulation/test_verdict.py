@@ -173,7 +173,7 @@ def test_two_edges_may_use_up_a_limit_of_two_attempts_and_faults_more() -> None:
 
 @pytest.mark.parametrize(
     "reason",
-    ["It stopped itself: 3 waves of one message failed in a row.", "a moment", "nothing sent to origin went well"],
+    ["Paused automatically: 3 waves of one message failed in a row.", "a moment", "nothing sent to origin went well"],
 )
 def test_a_run_that_pauses_itself_for_another_reason_is_told(reason: str) -> None:
     world = World()

@@ -1,1 +1,1 @@
-"""The SQL of what is remembered."""
+"""Tests of the store's SQL."""

@@ -1,4 +1,4 @@
-"""EXPLAIN every statement that the service executes: the tables that it scans, and the buffers that it reads."""
+"""EXPLAIN every statement: the tables that it scans, and the buffers that it reads."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Explained:
 
 @contextmanager
 def explained() -> Iterator[list[Explained]]:
-    """Every statement of the models, of the store and of the ORM while this lasts."""
+    """Explain every statement of the store and of the ORM in this block."""
     found: list[Explained] = []
     run = rows._execute
 
@@ -62,10 +62,7 @@ def explained() -> Iterator[list[Explained]]:
 
 
 def _explain(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) -> Explained:
-    """The cheaper of two executions, each undone.
-
-    An index scan marks the dead entries that it meets, and is spared them the next time; a bitmap scan is not.
-    """
+    """Return the cheaper of two undone executions: an index scan marks dead entries, and skips them the next time."""
     plan = min((_plan(statement, parameters) for _ in range(2)), key=_buffers)
     values = parameters.values() if isinstance(parameters, Mapping) else parameters or ()
     lists = (len(value) for value in values if isinstance(value, list | tuple))
@@ -96,13 +93,13 @@ def _caller() -> str:
 
 
 def _buffers(plan: Plan) -> int:
-    """A node's count holds those below it; a part that writes and is asked by nobody ends after the statement's own."""
+    """A node's count includes its children's, except CTEs that write and are not read."""
     own = int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
     return max(own, *(_buffers(node) for node in plan.get("Plans", ())), 0)
 
 
 def _found(plan: Plan) -> Iterator[int]:
-    """The rows that it answers with, or that a part of it writes."""
+    """Return the rows that it returns, or that a part of it writes."""
     yield int(plan["Actual Rows"])
     yield from _written(plan)
 
@@ -116,7 +113,7 @@ def _written(plan: Plan) -> Iterator[int]:
 
 
 def _scanned(plan: Plan) -> Iterator[str]:
-    """A join takes one row of the one table before it looks whether the other has any: that is no scan."""
+    """A join reads one row of a table to see whether the other has any: that is no scan."""
     read = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0) if plan["Actual Loops"] else 0
     if plan["Node Type"] == "Seq Scan" and plan["Relation Name"] in TABLES and read > 1:
         yield plan["Relation Name"]

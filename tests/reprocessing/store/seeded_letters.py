@@ -108,9 +108,9 @@ SELECT %(target)s, redrive_now() - (%(last)s - n) * interval '100 ms' - interval
 
 @contextmanager
 def nothing_is_vacuumed() -> Iterator[None]:
-    """PostgreSQL neither cleans any table up nor gathers statistics of it while this lasts.
+    """Keep PostgreSQL from cleaning up tables and gathering statistics.
 
-    Begin with an empty database. Its tables get new files, so that none keeps the dead rows of earlier tests.
+    Begin with an empty database. Its tables get new files, so that none keeps dead rows of earlier tests.
     """
     _of_all("ALTER TABLE {} SET (autovacuum_enabled = false)")
     empty = [table for table in _tables() if _is_empty(table)]
@@ -123,16 +123,13 @@ def nothing_is_vacuumed() -> Iterator[None]:
 
 
 def without_statistics() -> None:
-    """Nothing is known of any table but its size.
-
-    Earlier tests leave more: what ANALYZE found in small tables, too, and how many rows VACUUM counted in a page.
-    """
+    """Remove all statistics, including those that earlier tests left: ANALYZE's, and VACUUM's rows per page."""
     _of_all("DELETE FROM pg_statistic WHERE starelid = '{}'::regclass")
     _of_all("UPDATE pg_class SET reltuples = -1, relpages = 0, relallvisible = 0 WHERE oid = '{}'::regclass")
 
 
 def with_statistics() -> None:
-    """Everything that PostgreSQL can know of the tables is known."""
+    """Gather statistics of all tables."""
     _of_all("ANALYZE {}")
 
 
@@ -153,7 +150,7 @@ def _of_all(statement: str) -> None:
 
 
 def seed(bench: Workbench, run: Run, first: int, last: int) -> None:
-    """Letters `first` to `last` of a run: half of them delivered, half of them waiting, each has been sent once."""
+    """Create letters `first` to `last` of a run: half delivered, half waiting, each sent once."""
     wave = Wave.objects.filter(run=run, settled_at=None).first()
     breaker = Breaker.objects.get(target=bench.target)
     waits = first + (last - first) // 2
@@ -174,7 +171,7 @@ def seed(bench: Workbench, run: Run, first: int, last: int) -> None:
 
 
 def standing_run(bench: Workbench) -> Run:
-    """The bench's automatic run, in its last wave."""
+    """Return the bench's automatic run, in its last wave."""
     run = feed_run.standing_run(bench.dlq)
     Wave.objects.filter(run=run).update(size=None)
     return run

@@ -1,4 +1,4 @@
-"""Rows to try statements on: one dlq with one origin, one lane with one waiting letter."""
+"""Rows for statements: a DLQ with a source, a lane with one queued letter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Stock:
-    """The rows; their queues are nobody's."""
+    """The rows; their queues do not exist."""
 
     def __init__(self) -> None:
         name = f"d-{uuid.uuid4().hex[:8]}"
@@ -24,14 +24,14 @@ class Stock:
         self.letter = self.another_letter()
 
     def another_letter(self, **fields: object) -> DeadLetter:
-        """A waiting letter of the lane, unless the fields say otherwise."""
+        """Create a queued letter on the lane, unless the fields say otherwise."""
         letter = self._letter(**fields)
         letter.save(force_insert=True)
         Payload.objects.create(letter=letter, body=b"body", attributes=b"{}", system={})
         return letter
 
     def hand_over(self, sent: str) -> None:
-        """The target took the letter under this id, and its consumer is to say what became of it."""
+        """Have the target take the letter under this message id; its consumer is to report the outcome."""
         self.target.proof = "acknowledged"
         self.target.save()
         self.letter.state = "awaiting"
@@ -43,7 +43,7 @@ class Stock:
         )  # fmt: skip
 
     def more_letters(self, many: int) -> list[DeadLetter]:
-        """So many more; their payloads are not kept."""
+        """Create so many letters without payloads."""
         return DeadLetter.objects.bulk_create([self._letter() for _ in range(many)])
 
     def _letter(self, **fields: object) -> DeadLetter:

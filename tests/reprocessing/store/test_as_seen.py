@@ -1,4 +1,4 @@
-"""What a person saw is what is written: dlqs and targets that changed since are left alone."""
+"""DLQs and targets that changed since a person saw them are not written."""
 
 from __future__ import annotations
 

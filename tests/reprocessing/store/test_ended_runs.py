@@ -1,4 +1,4 @@
-"""Runs that have ended and left nothing cost an enlistment one look at an index each."""
+"""Ended runs without lanes cost an enlistment one index read each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SELECT %s, %s, int8send(n), %s, 'ready', redrive_now() FROM generate_series(1, %
 """
 
 
-def test_an_enlistment_does_not_read_the_lanes_of_the_run_that_goes_on_because_others_have_ended() -> None:
+def test_ended_runs_do_not_make_an_enlistment_read_the_lanes_of_the_running_one() -> None:
     """Of a table that knows one run, a planner expects that each run has all lanes."""
     with nothing_is_vacuumed():
         bench = Workbench()

@@ -1,4 +1,4 @@
-"""What a statement of the hot path costs depends on the letters it is asked for, and on nothing else."""
+"""The cost of a statement on the hot path depends only on the letters it is asked for."""
 
 from __future__ import annotations
 
@@ -70,9 +70,7 @@ EXEMPT_WITHOUT_STATISTICS: Final = {
 
 
 @pytest.mark.parametrize("letters", [FEW, pytest.param(MANY, marks=[pytest.mark.alone, pytest.mark.long])])
-def test_no_statement_reads_more_than_it_is_asked_for_whatever_the_size_of_the_run(
-    letters: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_reads_of_a_statement_do_not_grow_with_the_run(letters: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Task, "apply_async", lambda *_, **__: None)
     with nothing_is_vacuumed():
         bench = _bench()
@@ -101,22 +99,18 @@ def _bench() -> Workbench:
 def _too_much(
     found: Sequence[Explained], letters: int, *, but: frozenset[str] | set[str] = frozenset()
 ) -> dict[str, str]:
-    """The statements that read too much, or scan a large table: what each was asked for, and what it did."""
+    """Return the statements that read too much, or scan a large table."""
     return {
         f"{one.name}: {one.text[:100]}": f"{one.buffers} buffers for {one.letters}, scans {sorted(one.scanned)}"
         for one in found
         if one.name not in EXEMPT and one.name not in but
-        if (letters == MANY and one.scanned) or one.buffers > _allowance(one)
+        if (letters == MANY and one.scanned)
+        or one.buffers > LOOKS_BACK.get(one.name, IN_ANY_CASE) + A_LETTER * one.letters
     }
 
 
-def _allowance(one: Explained) -> int:
-    """Buffers."""
-    return LOOKS_BACK.get(one.name, IN_ANY_CASE) + A_LETTER * one.letters
-
-
 def _turn(bench: Workbench, number: int) -> list[Explained]:
-    """Every statement of a turn: letters are captured, sent, come back, fail, are presumed delivered, swept."""
+    """Run a turn of a DLQ, from capture to sweep, and return its statements."""
     with explained() as found:
         names = (f"{number}-{n}" for n in range(AT_A_TIME))
         published(bench.sqs, bench.dlq_url, (lettered(one, key=one, n=one) for one in names))
@@ -159,7 +153,7 @@ def _show_again(bench: Workbench, some: int) -> None:
 
 @contextmanager
 def _failing(first: int) -> Iterator[None]:
-    """The target refuses the first so many letters, and takes the others."""
+    """The target refuses the first so many letters."""
     post, left = send_batches.letters, [first]
 
     def refuse(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  # those of deliver

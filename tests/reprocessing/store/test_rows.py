@@ -1,4 +1,4 @@
-"""Statements: what they violate is told by its name, and the row that did it is shown to nobody."""
+"""Statements: errors name the constraint and show no row; values have the expected type."""
 
 from __future__ import annotations
 

@@ -263,6 +263,6 @@ def _watched(case: TargetCase) -> Iterator[Finding]:
     dlq = DeadLetterQueue.objects.filter(arn=case.arn).first()
     if dlq is not None:
         yield refuse(
-            f"This queue is watched, as {dlq.name}: what is sent there would be captured as having failed.",
+            f"This queue is watched, as {dlq.name}: messages sent there would be captured as failed.",
             "Name a queue that is not watched.",
         )

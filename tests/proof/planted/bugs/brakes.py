@@ -93,7 +93,7 @@ BUGS: Final = (
         old=" AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)\n",
         new="\n",
         also=((" AND (a.breaker_state = 'closed' OR a.of_breaker = 1)) a\n", ") a\n"),),
-        caught_by=f"{_OF_BRAKES}::test_one_canary_goes_however_many_workers_try",
+        caught_by=f"{_OF_BRAKES}::test_one_canary_is_sent_however_many_workers_try",
     ),
     Bug(
         name="a-canary-takes-others-keys",
@@ -109,7 +109,7 @@ BUGS: Final = (
         file=_INTENT,
         old="       SET state = 'half_open', epoch = b.epoch + 1, retry_at = NULL,\n",
         new="       SET state = 'half_open', epoch = b.epoch, retry_at = NULL,\n",
-        caught_by=f"{_OF_BRAKES}::test_one_canary_goes_however_many_workers_try",
+        caught_by=f"{_OF_BRAKES}::test_one_canary_is_sent_however_many_workers_try",
     ),
     Bug(
         name="an-open-breaker-lets-go",
@@ -118,7 +118,7 @@ BUGS: Final = (
         old="     WHERE b.state = 'closed' OR b.retry_at <= redrive_now()\n",
         new="     WHERE b.state = 'closed' OR b.retry_at IS NOT NULL\n",
         also=(("       AND (b.retry_at <= redrive_now()\n", "       AND (b.retry_at IS NOT NULL\n"),),
-        caught_by=f"{_OF_BRAKES}::test_while_the_breaker_rests_nothing_goes_and_no_attempt_is_counted",
+        caught_by=f"{_OF_BRAKES}::test_while_the_breaker_rests_nothing_is_sent_and_no_attempt_is_counted",
     ),
     Bug(
         name="what-an-open-breaker-holds-back-takes-its-key",
@@ -126,7 +126,7 @@ BUGS: Final = (
         file=_INTENT,
         old="     WHERE b.state = 'closed' OR b.retry_at <= redrive_now()\n",
         new="     WHERE b.state = 'closed' OR b.retry_at IS NOT NULL\n",
-        caught_by=f"{_OF_BRAKES}::test_what_an_open_breaker_holds_back_takes_no_key",
+        caught_by=f"{_OF_BRAKES}::test_a_letter_behind_an_open_breaker_takes_no_key",
     ),
     Bug(
         name="another-epoch-s-outcomes-decide",
@@ -134,7 +134,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/breaker_window.py",
         old="     WHERE breaker_epoch = a.epoch\n ) e",
         new="     WHERE true\n ) e",
-        caught_by=f"{_OF_BREAKERS}::test_only_the_canary_of_this_very_epoch_decides",
+        caught_by=f"{_OF_BREAKERS}::test_only_the_canary_of_this_epoch_decides",
     ),
     Bug(
         name="a-breaker-moved-whatever-it-is-by-now",
@@ -142,7 +142,7 @@ BUGS: Final = (
         file=_BREAKERS,
         old=" WHERE b.id = m.id AND b.state = m.was AND b.epoch = m.epoch\n",
         new=" WHERE b.id = m.id AND b.state = m.was\n",
-        caught_by=f"{_OF_BREAKERS}::test_what_was_reset_meanwhile_is_not_opened",
+        caught_by=f"{_OF_BREAKERS}::test_a_breaker_that_is_reset_meanwhile_is_not_opened",
     ),
     Bug(
         name="a-breaker-opens-one-too-late",
@@ -185,9 +185,7 @@ BUGS: Final = (
         file=_INTENT,
         old=" AND l.target_id NOT IN ({UNWELL})\n",
         new=" AND l.target_id NOT IN (SELECT target_id FROM ({UNWELL}) u WHERE false)\n",
-        caught_by=(
-            f"{_OF_BRAKES}::test_nothing_is_intended_for_a_target_that_turned_unwell_after_its_heads_passed_the_gate"
-        ),
+        caught_by=(f"{_OF_BRAKES}::test_nothing_is_intended_for_a_target_that_became_unhealthy_after_the_gate"),
     ),
     Bug(
         name="an-old-verdict-is-believed",
@@ -195,7 +193,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/send_limits.py",
         old="    OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)\n",
         new="    OR h.checked_at <= redrive_now() - interval '1 year'\n",
-        caught_by=f"{_OF_BRAKES}::test_nothing_goes_to_an_unwell_target_and_what_is_not_known_is_unwell",
+        caught_by=f"{_OF_BRAKES}::test_nothing_is_sent_to_a_target_whose_health_check_is_unknown_or_old",
     ),
     Bug(
         name="the-wave-s-size-is-not-asked-for",
@@ -211,7 +209,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/send_limits.py",
         old="     ORDER BY w.id FOR UPDATE\n), brakes AS",
         new="     ORDER BY w.id\n), brakes AS",
-        caught_by=f"{_OF_BRAKES}::test_an_intent_counts_a_wave_after_whoever_is_in_it",
+        caught_by=f"{_OF_BRAKES}::test_an_intent_counts_a_wave_after_those_already_in_it",
     ),
     Bug(
         name="a-wave-waits-for-what-cannot-go",
@@ -241,7 +239,7 @@ BUGS: Final = (
         file=_BRAKES,
         old="(a.outcome IN ('not_sent', 'unknown', 'silent') AND",
         new="(a.outcome IN ('not_sent', 'unknown') AND",
-        caught_by=f"{_OF_WAVES}::test_a_letter_whose_consumer_said_nothing_says_nothing",
+        caught_by=f"{_OF_WAVES}::test_a_letter_without_an_outcome_is_silent_when_it",
     ),
     Bug(
         name="a-wave-does-not-hear-what-is-said-late",
@@ -249,9 +247,7 @@ BUGS: Final = (
         file=_BRAKES,
         old=" AND a.ill IS NULL AND a.returned_at IS NULL)",
         new=" AND a.returned_at IS NULL)",
-        caught_by=(
-            f"{_OF_WAVES}::test_a_letter_whose_consumer_said_too_late_that_it_worked_went_well_though_it_was_released"
-        ),
+        caught_by=(f"{_OF_WAVES}::test_the_outcome_of_its_letter_decides_what_follows_a_wave_of_one"),
     ),
     Bug(
         name="a-run-waits-for-what-was-released-for-later",
@@ -291,7 +287,7 @@ BUGS: Final = (
         file=_INTENT,
         old="         WHERE (r.room IS NULL OR a.of_target <= r.room) AND",
         new="         WHERE (true OR a.of_target <= r.room) AND",
-        caught_by=f"{_OF_BRAKES}::test_no_target_has_more_unsettled_letters_than_it_may",
+        caught_by=f"{_OF_BRAKES}::test_no_target_has_more_unsettled_letters_than_allowed",
     ),
     Bug(
         name="a-rule-that-was-saved-is-not-obeyed-at-once",
@@ -323,7 +319,7 @@ BUGS: Final = (
         file="reprocessing/store/ordering/lanes.py",
         old=" WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}\n",
         new=" WHERE breaker_id > 0{{but}}\n",
-        caught_by="tests/race/test_brakes.py::test_an_open_breaker_s_lanes_are_leased_by_nobody_and_told_to_nobody",
+        caught_by="tests/race/test_brakes.py::test_lanes_behind_an_open_breaker_are_neither_leased_nor_hinted_at",
     ),
     Bug(
         name="a-stopped-lane-sends",
@@ -331,9 +327,7 @@ BUGS: Final = (
         file=_INTENT,
         old="       AND n.stopped_at IS NULL\n",
         new="",
-        caught_by=(
-            "tests/race/test_stopped_lanes.py::test_a_lane_that_was_leased_before_it_was_stopped_sends_nothing_after"
-        ),
+        caught_by=("tests/race/test_stops.py::test_a_lane_that_was_leased_before_it_was_stopped_sends_nothing_after"),
     ),
     Bug(
         name="stop-everything-stops-nothing",
@@ -352,7 +346,7 @@ BUGS: Final = (
         file="reprocessing/store/ordering/lanes.py",
         old=" WHERE r.state = 'running' AND d.stopped_at IS NULL",
         new=" WHERE r.state <> 'planned' AND d.stopped_at IS NULL",
-        caught_by="tests/race/test_runs.py::test_lanes_that_were_leased_before_send_nothing_after",
+        caught_by="tests/race/test_stops.py::test_lanes_that_were_leased_before_send_nothing_after",
     ),
     Bug(
         name="the-parking-queue-is-told-while-all-is-stopped",
@@ -370,7 +364,7 @@ BUGS: Final = (
         file="reprocessing/store/ordering/lanes.py",
         old="UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)\n",
         new="UPDATE redrive_lane n SET hinted_until = redrive_now() - make_interval(secs => %(lifetime)b::float8)\n",
-        caught_by="tests/reprocessing/store/replay/test_task_hints.py::test_nobody_is_told_twice_within_a_hint_s_lifetime",
+        caught_by="tests/reprocessing/store/replay/test_task_hints.py::test_a_lane_is_not_hinted_at_twice_within_the_lifetime",
     ),
     Bug(
         name="a-new-burst-counts-backwards",

@@ -8,13 +8,10 @@ from tests.proof.planted.bug import Bug
 
 _INTENT: Final = "reprocessing/store/replay/intent.py"
 _ENLISTMENT: Final = "reprocessing/store/runs/enlistment.py"
-_FLAT: Final = (
-    "tests/reprocessing/store/test_hot_path.py"
-    "::test_no_statement_reads_more_than_it_is_asked_for_whatever_the_size_of_the_run"
-)
+_FLAT: Final = "tests/reprocessing/store/test_hot_path.py::test_the_reads_of_a_statement_do_not_grow_with_the_run"
 _ENDED: Final = (
     "tests/reprocessing/store/test_ended_runs.py"
-    "::test_an_enlistment_does_not_read_the_lanes_of_the_run_that_goes_on_because_others_have_ended"
+    "::test_ended_runs_do_not_make_an_enlistment_read_the_lanes_of_the_running_one"
 )
 
 BUGS: Final = (

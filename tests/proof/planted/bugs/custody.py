@@ -32,7 +32,7 @@ BUGS: Final = (
         file="reprocessing/store/capture/received_copies.py",
         old="       AND l.id = c.letter_id AND redrive_now() < %(until)b::timestamptz\n",
         new="       AND l.id = c.letter_id\n",
-        caught_by=f"{_OF_LOSS}::test_one_that_froze_until_another_received_its_copy_does_not_note_its_own_handle",
+        caught_by=f"{_OF_LOSS}::test_a_frozen_capture_does_not_record_its_handle_after_another_received_the_copy",
     ),
     Bug(
         name="hidden-from-when-it-was-noted",
@@ -56,15 +56,19 @@ BUGS: Final = (
         file=_CAPTURE,
         old="            self._hides = True\n            return True\n",
         new="            return True\n",
-        caught_by=(f"{_OF_LOSS}::test_one_that_froze_until_its_copy_came_to_sight_writes_nothing_and_proves_nothing"),
+        caught_by=(
+            f"{_OF_LOSS}::test_a_capture_that_froze_until_its_copy_was_visible_writes_nothing_and_proves_nothing"
+        ),
     ),
     Bug(
         name="a-letter-admitted-when-anybody-may-have-it",
         breaks="No doubles: a letter is written down that AWS's own redrive may have moved since it was received.",
         file="reprocessing/store/capture/received_copies.py",
-        old="         expires_at, objection)\n     WHERE redrive_now() < %(until)b::timestamptz\n",
-        new="         expires_at, objection)\n",
-        caught_by=(f"{_OF_LOSS}::test_one_that_froze_until_its_copy_came_to_sight_writes_nothing_and_proves_nothing"),
+        old="         expires_at, possible_return)\n     WHERE redrive_now() < %(until)b::timestamptz\n",
+        new="         expires_at, possible_return)\n",
+        caught_by=(
+            f"{_OF_LOSS}::test_a_capture_that_froze_until_its_copy_was_visible_writes_nothing_and_proves_nothing"
+        ),
     ),
     Bug(
         name="gone-by-an-older-handle",
@@ -72,7 +76,7 @@ BUGS: Final = (
         file=_CAPTURES,
         old=" AND c.handle = g.handle AND c.state || '' NOT IN ('held', 'gone')\n",
         new=" AND c.state || '' NOT IN ('held', 'gone')\n",
-        caught_by=f"{_OF_LOSS}::test_what_was_deleted_by_an_older_handle_is_not_gone",
+        caught_by=f"{_OF_LOSS}::test_a_copy_deleted_by_an_older_handle_is_not_gone",
     ),
     Bug(
         name="a-letter-written-meanwhile-keeps-its-handle",
@@ -80,9 +84,7 @@ BUGS: Final = (
         file=_CAPTURE,
         old="for one in new if one.message_id not in written]",
         new="for one in new if not written and not new]",
-        caught_by=(
-            f"{_OF_LOSS}::test_a_letter_that_one_wrote_who_froze_has_the_handle_under_which_another_received_it_since"
-        ),
+        caught_by=(f"{_OF_LOSS}::test_a_letter_written_by_a_frozen_capture_gets_the_handle_of_a_later_receive"),
     ),
     Bug(
         name="copies-of-closed-heads-deleted-before-their-commit",
@@ -291,7 +293,7 @@ BUGS: Final = (
         new='        "drained": drained and clean,\n',
         caught_by=(
             "tests/race/test_a_capture_loses_its_dlq.py"
-            "::test_a_clean_capture_does_not_vouch_for_one_that_died_before_it"
+            "::test_a_clean_capture_proves_nothing_while_copies_of_a_dead_one_are_invisible"
         ),
     ),
     Bug(
@@ -302,7 +304,7 @@ BUGS: Final = (
         new="        self._done.drained = newest is not None and drained\n",
         caught_by=(
             "tests/race/test_a_capture_loses_its_dlq.py"
-            "::test_a_clean_capture_does_not_vouch_for_one_that_died_before_it"
+            "::test_a_clean_capture_proves_nothing_while_copies_of_a_dead_one_are_invisible"
         ),
     ),
     Bug(
@@ -338,7 +340,7 @@ BUGS: Final = (
         file="reprocessing/store/capture/capture_lease.py",
         old="FOR NO KEY UPDATE SKIP LOCKED) free\n",
         new="FOR UPDATE SKIP LOCKED) free\n",
-        caught_by="tests/race/test_captures.py::test_who_writes_of_a_dlq_keeps_nobody_from_capturing_it",
+        caught_by="tests/race/test_captures.py::test_a_new_row_that_names_a_dlq_keeps_nobody_from_capturing_it",
     ),
     Bug(
         name="a-turn-waits-for-who-names-its-dlq",
@@ -346,7 +348,7 @@ BUGS: Final = (
         file="reprocessing/store/dlqs/schedule.py",
         old="skip_locked=True, no_key=True, of",
         new="skip_locked=True, of",
-        caught_by="tests/race/test_captures.py::test_who_writes_of_a_dlq_keeps_nobody_from_capturing_it",
+        caught_by="tests/race/test_captures.py::test_a_new_row_that_names_a_dlq_keeps_nobody_from_capturing_it",
     ),
     Bug(
         name="a-chunk-is-cut",

@@ -119,8 +119,8 @@ BUGS: Final = (
         name="a-stop-without-its-record",
         breaks="What people do is attributed: a stop leaves no review.",
         file="reprocessing/store/safety/stops.py",
-        old="'{\"stopped\": false}', '{\"stopped\": true}' FROM stopped\n",
-        new="'{\"stopped\": false}', '{\"stopped\": true}' FROM stopped WHERE false\n",
+        old="jsonb_build_object('stopped', true) || {{after}}\n      FROM stopped\n",
+        new="jsonb_build_object('stopped', true) || {{after}}\n      FROM stopped WHERE false\n",
         caught_by=(
             "tests/reprocessing/commands/runs/test_stopping.py::test_of_many_at_once_one_stops_and_the_others_hear_of_it"
         ),
@@ -201,7 +201,7 @@ BUGS: Final = (
         file="reprocessing/store/rows.py",
         old="AGAIN = 8\n",
         new="AGAIN = 0\n",
-        caught_by="tests/race/test_deadlocks.py::test_a_deadlock_s_victim_is_done_again_as_a_whole",
+        caught_by="tests/race/test_deadlocks.py::test_a_deadlock_s_victim_is_run_again_as_a_whole",
     ),
     Bug(
         name="a-discard-takes-its-twin-s-key",

@@ -23,7 +23,7 @@ BUGS: Final = (
         file=_SPARED,
         old="AND r.kind = 'standing' AND NOT",
         new="AND NOT",
-        caught_by=f"{_OF_SPARED}::test_a_manual_run_s_attempts_count",
+        caught_by=f"{_OF_SPARED}::test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared",
     ),
     Bug(
         name="a-person-s-word-spares-on",
@@ -31,7 +31,7 @@ BUGS: Final = (
         file=_SPARED,
         old="r.kind = 'standing' AND NOT {TARGET_IS_SAID_TO_BE_WELL}))",
         new="r.kind = 'standing'))",
-        caught_by=f"{_OF_SPARED}::test_once_a_person_says_that_its_target_is_well_what_was_spared_often_enough_counts",
+        caught_by=f"{_OF_SPARED}::test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count",
     ),
     Bug(
         name="a-resumed-run-spares-nothing",
@@ -39,7 +39,7 @@ BUGS: Final = (
         file=_SPARED,
         old="(l.spared >= d.max_attempts AND (",
         new="((",
-        caught_by=f"{_OF_SPARED}::test_once_a_person_says_that_its_target_is_well_what_was_spared_often_enough_counts",
+        caught_by=f"{_OF_SPARED}::test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count",
     ),
     Bug(
         name="a-pause-of-a-person-s-own-says-that-targets-are-well",
@@ -47,7 +47,7 @@ BUGS: Final = (
         file=_SPARED,
         old=" AND v.before ->> 'by' = 'the service'",
         new="",
-        caught_by=f"{_OF_SPARED}::test_once_a_person_says_that_its_target_is_well_what_was_spared_often_enough_counts",
+        caught_by=f"{_OF_SPARED}::test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count",
     ),
     Bug(
         name="a-success-after-the-outage-counts-for-before",
@@ -55,7 +55,7 @@ BUGS: Final = (
         file=_SPARED,
         old=" AND s.breaker_epoch = f.breaker_epoch\n",
         new="\n",
-        caught_by=f"{_OF_SPARED}::test_what_goes_well_once_the_breaker_is_closed_again_says_nothing_of_those_before",
+        caught_by=f"{_OF_SPARED}::test_a_success_after_the_breaker_closed_again_does_not_count_against_earlier_failures",
     ),
     Bug(
         name="what-came-back-tells-of-a-target-that-is-well",
@@ -63,7 +63,7 @@ BUGS: Final = (
         file=_SPARED,
         old="s.ill IS FALSE AND s.returned_at IS NULL)",
         new="s.ill IS FALSE)",
-        caught_by=f"{_OF_SPARED}::test_what_failed_after_the_last_success_of_an_epoch_is_spared_when_that_ends",
+        caught_by=f"{_OF_SPARED}::test_failures_after_the_last_success_of_an_epoch_are_spared_when_it_ends",
     ),
     Bug(
         name="of-two-failures-one-is-spared",
@@ -71,7 +71,7 @@ BUGS: Final = (
         file=_SPARED,
         old="count(*)::int AS n FROM marked",
         new="1 AS n FROM marked",
-        caught_by=f"{_OF_SPARED}::test_of_a_message_that_failed_twice_both_attempts_are_spared_once",
+        caught_by=f"{_OF_SPARED}::test_both_failed_attempts_of_a_message_are_spared_once",
     ),
     Bug(
         name="spared-whenever-it-is-asked",
@@ -80,7 +80,7 @@ BUGS: Final = (
         old="(NOT a.spared AND (a.ill OR",
         new="((a.ill OR",
         also=(("AND NOT a.spared AND coalesce(f.id", "AND coalesce(f.id"),),
-        caught_by=f"{_OF_SPARED}::test_of_a_message_that_failed_twice_both_attempts_are_spared_once",
+        caught_by=f"{_OF_SPARED}::test_both_failed_attempts_of_a_message_are_spared_once",
     ),
     Bug(
         name="late-failures-are-always-spared",
@@ -88,7 +88,7 @@ BUGS: Final = (
         file=_SPARED,
         old="(a.breaker_epoch <> b.epoch OR b.state = 'half_open')",
         new="true",
-        caught_by=f"{_OF_SPARED}::test_a_failure_that_becomes_known_late_is_spared_where_the_breaker_has_opened_since",
+        caught_by=f"{_OF_SPARED}::test_a_late_failure_is_spared_if_the_breaker_has_opened_since",
     ),
     Bug(
         name="a-canary-s-late-failure-counts",
@@ -96,7 +96,7 @@ BUGS: Final = (
         file=_SPARED,
         old="(a.breaker_epoch <> b.epoch OR b.state = 'half_open')",
         new="(a.breaker_epoch <> b.epoch)",
-        caught_by=f"{_OF_SPARED}::test_a_failure_that_becomes_known_late_is_spared_where_the_breaker_has_opened_since",
+        caught_by=f"{_OF_SPARED}::test_a_late_failure_is_spared_if_the_breaker_has_opened_since",
     ),
     Bug(
         name="late-failures-count-once-it-is-closed",
@@ -104,15 +104,15 @@ BUGS: Final = (
         file=_SPARED,
         old="(a.breaker_epoch <> b.epoch OR b.state = 'half_open')",
         new="(b.state = 'half_open')",
-        caught_by=f"{_OF_SPARED}::test_a_failure_that_becomes_known_late_is_spared_where_the_breaker_has_opened_since",
+        caught_by=f"{_OF_SPARED}::test_a_late_failure_is_spared_if_the_breaker_has_opened_since",
     ),
     Bug(
         name="other-epochs-are-spared",
         breaks="At most N counted attempts: an opening spares what failed at any other time.",
         file=_SPARED,
-        old=" AND newest.breaker_epoch = e.epoch) a\n     WHERE {_FAILED}\n{_MARK}",
-        new=") a\n     WHERE {_FAILED}\n{_MARK}",
-        caught_by=f"{_OF_SPARED}::test_what_failed_in_another_epoch_is_left_alone",
+        old=" AND newest.breaker_epoch = e.epoch) a\n",
+        new=") a\n",
+        caught_by=f"{_OF_SPARED}::test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared",
     ),
     Bug(
         name="spared-attempts-are-used-up",
@@ -120,7 +120,7 @@ BUGS: Final = (
         file=_USED,
         old="AND NOT t.spared AND t.outcome",
         new="AND t.outcome",
-        caught_by=f"{_OF_USED}::test_attempts_that_were_spared_are_none_of_those_that_were_used_up",
+        caught_by=f"{_OF_USED}::test_spared_attempts_are_not_used_up",
     ),
     Bug(
         name="all-attempts-are-used-up",
@@ -128,7 +128,7 @@ BUGS: Final = (
         file=_USED,
         old="LIMIT l.max_attempts) a",
         new="LIMIT 1000) a",
-        caught_by=f"{_OF_USED}::test_another_message_s_success_is_told_from_when_this_one_failed",
+        caught_by=f"{_OF_USED}::test_successes_of_other_messages_count_from_when_this_one_failed",
     ),
     Bug(
         name="what-was-not-sent-is-used-up",
@@ -136,7 +136,7 @@ BUGS: Final = (
         file=_USED,
         old="AND NOT t.spared AND t.outcome <> 'not_sent'",
         new="AND NOT t.spared",
-        caught_by=f"{_OF_USED}::test_another_message_s_success_is_told_from_when_this_one_failed",
+        caught_by=f"{_OF_USED}::test_successes_of_other_messages_count_from_when_this_one_failed",
     ),
     Bug(
         name="an-open-attempt-went-well",
@@ -144,7 +144,7 @@ BUGS: Final = (
         file=_USED,
         old="AND a.ill IS FALSE AND a.returned_at IS NULL OFFSET",
         new="AND a.returned_at IS NULL OFFSET",
-        caught_by=f"{_OF_USED}::test_another_message_s_success_is_told_from_when_this_one_failed",
+        caught_by=f"{_OF_USED}::test_successes_of_other_messages_count_from_when_this_one_failed",
     ),
     Bug(
         name="what-came-back-went-well",
@@ -152,7 +152,7 @@ BUGS: Final = (
         file=_USED,
         old="a.ill IS FALSE AND a.returned_at IS NULL OFFSET",
         new="a.ill IS FALSE OFFSET",
-        caught_by=f"{_OF_USED}::test_another_message_s_success_is_told_from_when_this_one_failed",
+        caught_by=f"{_OF_USED}::test_successes_of_other_messages_count_from_when_this_one_failed",
     ),
     Bug(
         name="a-success-elsewhere-tells-of-this-target",
@@ -160,7 +160,7 @@ BUGS: Final = (
         file=_USED,
         old=('({NEWEST_SENDS.format(breaker="l.breaker_id")}) a\n         WHERE a.breaker_id = l.breaker_id AND a.id'),
         new="(SELECT * FROM redrive_attempt ORDER BY id DESC LIMIT %(depth)b::int) a\n         WHERE a.id",
-        caught_by=f"{_OF_USED}::test_a_success_at_another_breaker_of_the_target_says_nothing",
+        caught_by=f"{_OF_USED}::test_a_success_at_another_breaker_of_the_target_does_not_count",
     ),
     Bug(
         name="what-is-parked-by-hand-waits-for-others",
@@ -168,7 +168,7 @@ BUGS: Final = (
         file=_USED,
         old=" AND r.kind = 'standing'\n",
         new="\n",
-        caught_by=f"{_OF_USED}::test_of_a_manual_run_nothing_is_asked",
+        caught_by=f"{_OF_USED}::test_messages_of_a_manual_run_are_left_out",
     ),
     Bug(
         name="a-run-pauses-though-others-go-well",
@@ -192,7 +192,7 @@ BUGS: Final = (
         file=_FAILING,
         old="n.phase = 'ready' AND n.run_id = y.run_id AND n.breaker_id = o.id\n",
         new="n.run_id = y.run_id AND n.breaker_id = o.id\n",
-        caught_by=f"{_OF_FAILING}::test_lanes_to_another_target_that_fails_or_that_wait_for_nothing_are_no_other_work",
+        caught_by=f"{_OF_FAILING}::test_failing_and_idle_lanes_to_another_target_are_no_other_work",
     ),
     Bug(
         name="one-dead-target-keeps-another-tried",
@@ -200,7 +200,7 @@ BUGS: Final = (
         file=_FAILING,
         old="      WHERE o.id NOT IN (SELECT id FROM failing) AND coalesce(\n",
         new="      WHERE o.id <> y.breaker_id AND coalesce(\n",
-        caught_by=f"{_OF_FAILING}::test_lanes_to_another_target_that_fails_or_that_wait_for_nothing_are_no_other_work",
+        caught_by=f"{_OF_FAILING}::test_failing_and_idle_lanes_to_another_target_are_no_other_work",
     ),
     Bug(
         name="the-only-message-pauses-its-run",
@@ -224,7 +224,7 @@ BUGS: Final = (
         file=_FAILING,
         old="WHERE s.failed AND s.ended >= p.since AND",
         new="WHERE s.failed AND",
-        caught_by=f"{_OF_FAILING}::test_what_failed_before_anything_went_well_is_not_counted",
+        caught_by=f"{_OF_FAILING}::test_failures_before_the_last_success_do_not_count",
     ),
     Bug(
         name="time-in-which-nothing-was-tried-gives-up",
@@ -232,7 +232,7 @@ BUGS: Final = (
         file=_FAILING,
         old="greatest(f.failing_since, x.at, r.changed_at) AS since",
         new="greatest(f.failing_since, r.changed_at) AS since",
-        caught_by=f"{_OF_FAILING}::test_time_in_which_nothing_was_tried_does_not_count_when_the_next_canary_fails_too",
+        caught_by=f"{_OF_FAILING}::test_time_without_attempts_does_not_count",
     ),
     Bug(
         name="what-nobody-tries-is-given-up",
@@ -240,7 +240,7 @@ BUGS: Final = (
         file=_FAILING,
         old="    HAVING max(s.ended + s.slack) >= redrive_now()\n",
         new="",
-        caught_by=f"{_OF_FAILING}::test_what_has_not_been_tried_since_it_failed_is_not_given_up",
+        caught_by=f"{_OF_FAILING}::test_a_target_that_was_not_tried_lately_is_not_given_up",
     ),
     Bug(
         name="a-stopped-run-is-given-up",
@@ -256,7 +256,7 @@ BUGS: Final = (
         file=_FAILING,
         old="make_interval(secs => 2 * b.cooldown_cap) AS slack",
         new="interval '20 min' AS slack",
-        caught_by=f"{_OF_FAILING}::test_a_pause_that_is_explained_is_no_time_in_which_nothing_was_tried",
+        caught_by=f"{_OF_FAILING}::test_a_pause_that_cooldown_or_backoff_explains_counts",
     ),
     Bug(
         name="a-long-backoff-begins-the-time-again",
@@ -264,7 +264,7 @@ BUGS: Final = (
         file=_FAILING,
         old=" AND s.pause > s.slack + make_interval(secs => backoff.rest)\n",
         new="\n",
-        caught_by=f"{_OF_FAILING}::test_a_pause_that_is_explained_is_no_time_in_which_nothing_was_tried",
+        caught_by=f"{_OF_FAILING}::test_a_pause_that_cooldown_or_backoff_explains_counts",
     ),
     Bug(
         name="a-message-that-hardly-failed-is-parked",
@@ -289,7 +289,7 @@ BUGS: Final = (
         file=_FAILING,
         old="AND l.run_id = y.run_id AND l.target_id = y.target_id\n        AND l.rate_class_id",
         new="AND l.run_id = y.run_id\n        AND l.rate_class_id",
-        caught_by=f"{_OF_FAILING}::test_messages_to_another_target_that_fails_too_are_no_others_to_try_this_one_with",
+        caught_by=f"{_OF_FAILING}::test_a_message_for_another_failing_target_is_no_other_message_to_try",
     ),
     Bug(
         name="a-finished-message-is-given-up",
@@ -298,8 +298,7 @@ BUGS: Final = (
         old="     WHERE l.state IN {_UNFINISHED} AND l.run_id = y.run_id",
         new="     WHERE l.run_id = y.run_id",
         also=(("ORDER BY m.attempts DESC, l.id LIMIT 1", "ORDER BY l.id DESC LIMIT 1"),),
-        caught_by=f"{_OF_FAILING}"
-        "::test_the_only_message_that_is_left_is_parked_though_a_later_one_that_is_finished_failed_too",
+        caught_by=f"{_OF_FAILING}::test_a_finished_message_is_not_given_up",
     ),
     Bug(
         name="given-up-while-a-copy-may-come-back",
@@ -307,7 +306,7 @@ BUGS: Final = (
         file=_FAILING,
         old="if put_off([letter_id], owned=False):",
         new="if False:",
-        caught_by=f"{_OF_FAILING}::test_a_message_of_which_a_copy_may_come_back_is_not_parked_yet",
+        caught_by=f"{_OF_FAILING}::test_a_message_whose_copy_may_return_is_not_parked_yet",
     ),
     Bug(
         name="equal-messages-that-were-never-sent-are-a-loop",
@@ -315,7 +314,7 @@ BUGS: Final = (
         file=_LOOPS,
         old=" AND n.state = 'delivered'\n",
         new="\n",
-        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_where_what_it_holds",
+        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_if_its_run",
     ),
     Bug(
         name="a-loop-in-a-dlq-that-hardly-drains",
@@ -323,7 +322,7 @@ BUGS: Final = (
         file=_LOOPS,
         old="FILTER (WHERE f.what = 'delivered'), 0) >= %(least)b",
         new="FILTER (WHERE f.what = 'delivered'), 0) >= 0 * %(least)b",
-        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_where_what_it_holds",
+        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_if_its_run",
     ),
     Bug(
         name="a-loop-in-a-dlq-that-hardly-fills",
@@ -331,7 +330,7 @@ BUGS: Final = (
         file=_LOOPS,
         old="FILTER (WHERE f.what = 'captured'), 0) >= %(least)b",
         new="FILTER (WHERE f.what = 'captured'), 0) >= 0 * %(least)b",
-        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_where_what_it_holds",
+        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_if_its_run",
     ),
     Bug(
         name="a-loop-of-long-ago",
@@ -339,7 +338,7 @@ BUGS: Final = (
         file=_LOOPS,
         old="make_interval(secs => %(within)b::float8)",
         new="make_interval(secs => 100 * %(within)b::float8)",
-        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_where_what_it_holds",
+        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_if_its_run",
     ),
     Bug(
         name="a-manual-run-loops",
@@ -347,7 +346,7 @@ BUGS: Final = (
         file=_LOOPS,
         old="WHERE r.kind = 'standing' AND r.state = 'running'",
         new="WHERE r.state = 'running'",
-        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_where_what_it_holds",
+        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_if_its_run",
     ),
     Bug(
         name="the-last-round-counts-as-one-before",
@@ -355,7 +354,7 @@ BUGS: Final = (
         file=_LOOPS,
         old=" AND n.id < s.id",
         new="",
-        caught_by=f"{_OF_LOOPS}::test_the_first_message_of_each_body_is_no_repeat",
+        caught_by=f"{_OF_LOOPS}::test_messages_whose_equals_were_delivered_only_later_are_no_repeats",
     ),
     Bug(
         name="another-dlq-s-loop",
@@ -363,6 +362,6 @@ BUGS: Final = (
         file=_LOOPS,
         old=" AND r.dlq_id = l.dlq_id\n",
         new="\n",
-        caught_by=f"{_OF_LOOPS}::test_what_went_round_in_another_dlq_pauses_no_run_of_this_one",
+        caught_by=f"{_OF_LOOPS}::test_a_loop_of_another_dlq_pauses_no_run_of_this_one",
     ),
 )

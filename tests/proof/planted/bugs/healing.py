@@ -12,7 +12,7 @@ _OF_GIVING_UP: Final = "tests/reprocessing/domain/safety/test_give_up.py"
 _OF_THE_GATE: Final = "tests/reprocessing/pipeline/replay/test_gate.py"
 _OF_BREAKERS: Final = "tests/reprocessing/store/safety/test_circuit_breakers.py"
 _BREAKERS: Final = "reprocessing/store/safety/circuit_breakers.py"
-_FAILS_SINCE: Final = f"{_OF_BREAKERS}::test_it_fails_since_its_first_failure_until_a_canary_goes_well"
+_FAILS_SINCE: Final = f"{_OF_BREAKERS}::test_failing_since_lasts_from_the_first_opening_to_a_successful_canary"
 _SPARED_BEFORE: Final = (
     "tests/reprocessing/pipeline/replay/test_last_attempts.py"
     "::test_an_attempt_that_was_spared_leaves_the_letter_of_a_dead_worker_another_one"
@@ -33,15 +33,15 @@ BUGS: Final = (
         name="a-standing-run-stops-itself",
         breaks="Recovery without a person: a wave that failed ends automatic redrive.",
         file="reprocessing/store/safety/waves.py",
-        old="success=one.success, heals=one.standing)",
-        new="success=one.success, heals=False)",
+        old="success=wave.success, heals=wave.standing)",
+        new="success=wave.success, heals=False)",
         caught_by=f"{_HEALS}::test_an_outage_parks_nothing_and_needs_nobody",
     ),
     Bug(
         name="the-run-up-to-an-opening-counts",
         breaks="An outage uses up no attempt: what failed before the breaker opened counts.",
         file=_BREAKERS,
-        old="    spare_epochs({(one.row.id, one.row.epoch) for one in opened})\n",
+        old="    spare_epochs({(move.row.id, move.row.epoch) for move in opened})\n",
         new="    spare_epochs(())\n",
         caught_by=f"{_HEALS}::test_messages_whose_attempts_ran_out_with_nothing_going_well_open_the_breaker",
     ),
@@ -107,7 +107,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/send_limits.py",
         old="(b.state = 'half_open' AND b.canary_until > redrive_now())\n    OR b.target_id",
         new="(b.state = 'half_open' AND b.canary_until IS NOT NULL)\n    OR b.target_id",
-        caught_by=f"{_OF_BRAKES}::test_a_canary_of_which_nothing_is_ever_heard_gives_up_its_place_in_time",
+        caught_by=f"{_OF_BRAKES}::test_a_canary_without_any_outcome_loses_its_slot_in_time",
     ),
     Bug(
         name="nothing-is-intended-behind-a-lost-canary",
@@ -115,7 +115,7 @@ BUGS: Final = (
         file=_INTENT,
         old="(b.canary_until IS NULL OR b.canary_until <= redrive_now()))\n), rooms",
         new="b.canary_until IS NULL)\n), rooms",
-        caught_by=f"{_OF_BRAKES}::test_a_canary_of_which_nothing_is_ever_heard_gives_up_its_place_in_time",
+        caught_by=f"{_OF_BRAKES}::test_a_canary_without_any_outcome_loses_its_slot_in_time",
     ),
     Bug(
         name="no-canary-goes-behind-a-lost-one",
@@ -123,7 +123,7 @@ BUGS: Final = (
         file=_INTENT,
         old="(b.canary_until IS NULL OR b.canary_until <= redrive_now())))\n    RETURNING",
         new="b.canary_until IS NULL))\n    RETURNING",
-        caught_by=f"{_OF_BRAKES}::test_a_canary_of_which_nothing_is_ever_heard_gives_up_its_place_in_time",
+        caught_by=f"{_OF_BRAKES}::test_a_canary_without_any_outcome_loses_its_slot_in_time",
     ),
     Bug(
         name="a-person-s-reset-keeps-the-epoch",
@@ -131,7 +131,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/breaker_resets.py",
         old="SET state = %(state)b::text, epoch = b.epoch + 1, since = k.now",
         new="SET state = %(state)b::text, since = k.now",
-        caught_by=f"{_OF_BREAKERS}::test_the_late_failure_of_a_canary_moves_no_breaker_that_a_person_has_reset",
+        caught_by=f"{_OF_BREAKERS}::test_the_late_failure_of_a_canary_moves_no_breaker_that_was_reset_by_hand",
     ),
     Bug(
         name="a-canary-s-failure-outweighs-a-person",
@@ -139,15 +139,15 @@ BUGS: Final = (
         file=_BREAKERS,
         old=" WHERE b.id = m.id AND b.state = m.was AND b.epoch = m.epoch\n",
         new=" WHERE b.id = m.id\n",
-        caught_by=f"{_OF_BREAKERS}::test_a_canary_that_failed_opens_nothing_that_a_person_resets_meanwhile[open]",
+        caught_by=f"{_OF_BREAKERS}::test_a_failed_canary_moves_no_breaker_that_is_reset_meanwhile[open]",
     ),
     Bug(
         name="a-wave-of-before-opens-a-breaker",
         breaks="A breaker that was moved since is left alone: what failed before it closed opens it again.",
         file=_BREAKERS,
-        old="        if (one.id, one.epoch) in failures\n",
-        new="        if one.id in dict(failures)\n",
-        caught_by=f"{_OF_BREAKERS}::test_what_failed_in_its_present_epoch_opens_it_and_what_failed_before_does_not",
+        old="        if (row.id, row.epoch) in failures\n",
+        new="        if row.id in dict(failures)\n",
+        caught_by=f"{_OF_BREAKERS}::test_a_failed_wave_opens_a_breaker_only_in_the_epoch_of_its_failures",
     ),
     Bug(
         name="an-outage-is-anew-with-each-rest",
@@ -177,9 +177,9 @@ BUGS: Final = (
         name="who-opens-a-breaker-says-that-it-is-well",
         breaks="A person is called when one is needed: who opens a breaker by hand begins the time anew.",
         file="reprocessing/store/safety/breaker_resets.py",
-        old="WHEN 'closed' THEN NULL ELSE b.failing_since END,\n",
-        new="WHEN 'closed' THEN NULL ELSE NULL::timestamptz END,\n",
-        caught_by=f"{_OF_BREAKERS}::test_a_person_who_opens_it_does_not_say_that_it_is_well",
+        old="CASE WHEN NOT k.closes THEN b.failing_since END,\n",
+        new="CASE WHEN NOT k.closes THEN NULL::timestamptz END,\n",
+        caught_by=f"{_OF_BREAKERS}::test_only_closing_a_breaker_by_hand_ends_failing_since",
     ),
     Bug(
         name="a-failed-wave-opens-every-breaker",
@@ -188,7 +188,7 @@ BUGS: Final = (
         old="\n   AND (({_FATE}) = 'failed' OR (w.size = 1 AND ({_FATE}) = 'poison'))\n",
         new="\n",
         caught_by="tests/reprocessing/store/safety/test_waves.py"
-        "::test_a_standing_run_s_wave_that_failed_opens_the_breakers_of_what_failed_and_begins_anew",
+        "::test_a_failed_wave_of_a_standing_run_opens_the_breakers_of_its_failures_and_begins_anew",
     ),
     Bug(
         name="poison-makes-a-target-rest",
@@ -215,7 +215,7 @@ BUGS: Final = (
         old="    return rest.failed > 0 and isinstance(",
         new="    return rest.failed > 0 or isinstance(",
         caught_by="tests/reprocessing/store/safety/test_waves.py"
-        "::test_poison_letters_of_a_standing_run_begin_its_waves_anew_and_open_no_breaker",
+        "::test_poison_letters_of_a_standing_run_open_no_breaker_unless_too_many_others_failed",
     ),
     Bug(
         name="poison-opens-breakers-of-other-classes",
@@ -224,7 +224,7 @@ BUGS: Final = (
         old="\n   AND (({_FATE}) = 'failed' OR (w.size = 1 AND ({_FATE}) = 'poison'))\n",
         new=" AND a.breaker_id IS NOT NULL AND {_FATE} IN ('failed', 'poison')\n",
         caught_by="tests/reprocessing/store/safety/test_waves.py"
-        "::test_a_failed_wave_opens_no_breaker_of_which_only_poison_failed",
+        "::test_a_failed_wave_opens_no_breaker_at_which_only_poison_failed",
     ),
     Bug(
         name="poison-gives-a-target-up",
@@ -232,8 +232,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/failing_targets.py",
         old="           a.ill IS TRUE OR a.returned_at IS NOT NULL AS failed,\n",
         new="           a.ill IS TRUE OR a.returned_at IS NOT NULL OR a.outcome = 'refused' AS failed,\n",
-        caught_by="tests/reprocessing/store/safety/test_failing_targets.py"
-        "::test_a_run_that_has_failed_nowhere_does_not_pause",
+        caught_by="tests/reprocessing/store/safety/test_failing_targets.py::test_a_run_without_failures_does_not_pause",
     ),
     Bug(
         name="a-spent-message-is-no-canary",

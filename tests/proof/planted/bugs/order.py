@@ -58,8 +58,7 @@ BUGS: Final = (
         old="        return plan.enlist(dlq, run, through=through, ",
         new="        del through\n        return plan.enlist(dlq, run, ",
         caught_by=(
-            "tests/race/test_two_captures.py"
-            "::test_what_another_capture_has_begun_to_write_is_enlisted_when_it_has_run_dry"
+            "tests/race/test_captures.py::test_letters_of_an_unfinished_capture_are_enlisted_when_it_has_run_dry"
         ),
     ),
     Bug(
@@ -80,10 +79,7 @@ BUGS: Final = (
         file=_LANES,
         old="                 WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NOT NULL AS awaits",
         new="                 WHERE false) IS NOT NULL AS awaits",
-        caught_by=(
-            "tests/race/test_a_head_that_comes_again.py"
-            "::test_a_letter_released_before_one_that_is_under_way_waits_for_its_outcome"
-        ),
+        caught_by=("tests/race/test_heads.py::test_a_letter_released_before_one_that_was_sent_waits_for_its_outcome"),
     ),
     Bug(
         name="a-last-attempt-of-unknown-end-holds-nothing",
@@ -150,7 +146,7 @@ BUGS: Final = (
         file="reprocessing/store/replay/intent.py",
         old="       AND l.id = (SELECT h.id FROM redrive_letter h\n",
         new="       AND l.id >= (SELECT h.id FROM redrive_letter h\n",
-        caught_by="tests/race/test_a_head_that_is_one_no_longer.py::test_what_came_back_in_the_meantime_goes_first",
+        caught_by="tests/race/test_heads.py::test_an_earlier_letter_that_returned_meanwhile_goes_first",
     ),
     Bug(
         name="an-intent-sees-its-lane-as-it-was",
@@ -158,7 +154,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/send_limits.py",
         old="     ORDER BY n.id FOR UPDATE OF n\n)\nSELECT count(*) AS n FROM ours",
         new="     ORDER BY n.id\n)\nSELECT count(*) AS n FROM ours",
-        caught_by="tests/race/test_a_head_that_is_one_no_longer.py::test_what_comes_back_at_the_same_moment_goes_first",
+        caught_by="tests/race/test_heads.py::test_an_earlier_letter_that_returns_at_the_same_moment_goes_first",
     ),
     Bug(
         name="a-held-head-goes",
@@ -209,7 +205,7 @@ BUGS: Final = (
         file="reprocessing/store/runs/enlistment.py",
         old="    rows.execute(_LOCK_LANES, values)\n",
         new="",
-        caught_by="tests/race/test_enlistment.py::test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters_died_in",
+        caught_by="tests/race/test_enlistment.py::test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters_failed_in",
     ),
     Bug(
         name="plans-take-no-turns",
@@ -262,7 +258,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/settle.py",
         old="        mine = lanes.lock([one.lane_id for one in ordered], [one.fence for one in ordered])\n",
         new="        mine = {one.lane_id for one in ordered}\n",
-        caught_by="tests/race/test_lanes.py::test_whoever_moves_letters_locks_their_lanes_first",
+        caught_by="tests/race/test_lanes.py::test_lanes_are_locked_before_their_letters_are_moved",
     ),
     Bug(
         name="a-lane-passes-backwards",

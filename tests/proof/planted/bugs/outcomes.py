@@ -26,7 +26,7 @@ BUGS: Final = (
         file=_SETTLEMENT,
         old="      FROM fate f WHERE a.id = f.attempt_id AND num_nonnulls(a.closed_at, a.taken_at) = 0\n",
         new="      FROM fate f WHERE a.id = f.attempt_id\n",
-        caught_by="tests/race/test_returns.py::test_a_letter_that_is_back_before_its_send_is_settled_is_settled_once",
+        caught_by="tests/race/test_outcomes.py::test_a_letter_that_returns_before_its_send_is_settled_is_settled_once",
     ),
     Bug(
         name="finished-letters-are-closed-again",
@@ -34,7 +34,7 @@ BUGS: Final = (
         file=_SETTLEMENT,
         old="      FROM fate f WHERE l.id = f.letter_id AND l.state = ANY(%(from)b::text[])\n",
         new="      FROM fate f WHERE l.id = f.letter_id AND num_nulls(%(from)b::text[]) = 0\n",
-        caught_by="tests/reprocessing/store/replay/test_settlement.py::test_a_letter_that_has_moved_on_is_not_closed",
+        caught_by="tests/reprocessing/store/replay/test_settlement.py::test_a_letter_in_another_state_is_not_closed",
     ),
     Bug(
         name="a-failure-frees-nothing",
@@ -43,7 +43,7 @@ BUGS: Final = (
         old="              CASE l.state WHEN 'discarded' THEN 'discarded' WHEN 'parked' THEN 'free' END AS claim,\n",
         new="              NULL AS claim,\n",
         caught_by=(
-            "tests/reprocessing/store/replay/test_settlement.py::test_the_key_of_a_closed_letter_is_free_or_given_up_with_it"
+            "tests/reprocessing/store/replay/test_settlement.py::test_the_key_of_a_closed_letter_is_free_or_discarded"
         ),
     ),
     Bug(
@@ -140,7 +140,7 @@ BUGS: Final = (
             "NOT NULL\n"
         ),
         new="     WHERE a.id = ANY(%(attempts)b::bigint[]) AND a.taken_at IS NOT NULL\n",
-        caught_by="tests/race/test_returns.py::test_a_promotion_that_waited_for_a_return_promotes_nothing",
+        caught_by="tests/race/test_outcomes.py::test_a_promotion_that_waited_for_a_return_promotes_nothing",
     ),
     Bug(
         name="another-reader-hides-nothing",

@@ -85,7 +85,7 @@ BUGS: Final = (
         file=_LANES,
         old="CASE WHEN head.my_fence IS NULL THEN n.phase <> 'leased'",
         new="CASE WHEN head.my_fence IS NULL THEN true",
-        caught_by="tests/race/test_lanes.py::test_nobody_but_its_owner_moves_a_leased_lane",
+        caught_by="tests/race/test_lanes.py::test_only_the_owner_moves_a_leased_lane",
     ),
     Bug(
         name="leases-that-do-not-last",
@@ -93,7 +93,7 @@ BUGS: Final = (
         file=_LANES,
         old="false)\n           AND due_at <= (SELECT redrive_now()) AND {{wanted}}",
         new="false)\n           AND {{wanted}}",
-        caught_by="tests/race/test_lanes.py::test_a_lease_that_lasts_is_nobody_else_s",
+        caught_by="tests/race/test_lanes.py::test_a_lane_belongs_to_its_owner_until_the_lease_ends",
     ),
     Bug(
         name="hinted-leases-that-do-not-last",
@@ -101,7 +101,7 @@ BUGS: Final = (
         file=_LANES,
         old=" WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({_KNOWN_RUNS}) AND due_at <= redrive_now()\n",
         new=" WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({_KNOWN_RUNS}) AND due_at IS NOT NULL\n",
-        caught_by="tests/race/test_lanes.py::test_who_was_told_of_a_lane_leaves_it_to_an_owner_whose_lease_lasts",
+        caught_by="tests/race/test_lanes.py::test_a_lane_belongs_to_its_owner_until_the_lease_ends",
     ),
     Bug(
         name="leases-wait-for-each-other",
@@ -109,7 +109,7 @@ BUGS: Final = (
         file=_LANES,
         old="ORDER BY breaker_id, due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d\n",
         new="ORDER BY breaker_id, due_at LIMIT %(limit)b FOR UPDATE) d\n",
-        caught_by="tests/race/test_lanes.py::test_whoever_comes_second_waits_for_nobody",
+        caught_by="tests/race/test_lanes.py::test_a_second_worker_waits_for_nobody",
     ),
     Bug(
         name="a-dead-owner-s-attempt-stays-open",
@@ -138,7 +138,7 @@ BUGS: Final = (
         file=_CAPTURES,
         old="WHERE id = %(dlq)b AND mode <> 'observe' AND coalesce(leased_until <= redrive_now(), true)",
         new="WHERE id = %(dlq)b AND mode <> 'observe'",
-        caught_by="tests/race/test_captures.py::test_a_dlq_is_leased_to_one_of_those_who_ask_together",
+        caught_by="tests/race/test_captures.py::test_of_simultaneous_captures_one_leases_the_dlq",
     ),
     Bug(
         name="a-capture-goes-on-without-its-dlq",
@@ -162,7 +162,7 @@ BUGS: Final = (
         new="ELSE drained_through END\n WHERE id = %(dlq)b",
         caught_by=(
             "tests/race/test_a_capture_loses_its_dlq.py"
-            "::test_a_capture_whose_dlq_was_taken_over_in_its_silence_has_drained_nothing"
+            "::test_a_capture_that_lost_its_dlq_during_silence_has_drained_nothing"
         ),
     ),
     Bug(
@@ -195,6 +195,6 @@ BUGS: Final = (
             "    active, own = next((move for move in listed if move.is_active), None), aws_redrives.of(dlq.pk)\n"
             "    if own is None:\n"
         ),
-        caught_by="tests/race/test_native_redrive.py::test_a_list_that_is_older_than_the_claim_ends_nothing",
+        caught_by="tests/race/test_native_redrive.py::test_an_answer_that_is_older_than_the_claim_ends_nothing",
     ),
 )

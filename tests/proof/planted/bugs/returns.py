@@ -104,8 +104,8 @@ BUGS: Final = (
         name="a-return-overrules-a-person",
         breaks="What a person is to decide, or has decided, stays: a return takes the letter out of the parking lot.",
         file=_HOMECOMING,
-        old="           state = CASE WHEN {STAYS} THEN l.state\n",
-        new="           state = CASE WHEN false THEN l.state\n",
+        old="           state = CASE WHEN {STAYS} THEN l.state WHEN",
+        new="           state = CASE WHEN false THEN l.state WHEN",
         caught_by=(
             f"{_OF_CAPTURE}::test_a_letter_that_waits_for_a_person_s_decision_or_has_it_stays_so_when_it_comes_back"
         ),
@@ -129,16 +129,16 @@ BUGS: Final = (
         name="marks-are-believed-on-any-body",
         breaks="A mark travels along when a consumer hands a letter on: another body under it is another letter.",
         file=_ARRIVAL,
-        old="     WHERE (l.body_hash = s.body_hash OR t.kind = 'celery' OR EXISTS (\n",
-        new="     WHERE (true OR EXISTS (\n",
+        old="(l.body_hash = s.body_hash OR t.kind = 'celery' OR EXISTS (\n",
+        new="(true OR EXISTS (\n",
         caught_by=f"{_OF_CAPTURE}::test_a_mark_on_another_body_is_a_new_letter",
     ),
     Bug(
         name="marks-are-believed-wherever-they-died",
         breaks="A mark tells a return only where it died in the attempt's target.",
         file=_ARRIVAL,
-        old="       AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source\n",
-        new="       AND CASE WHEN s.source IS NOT NULL THEN true\n",
+        old="AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source\n",
+        new="AND CASE WHEN s.source IS NOT NULL THEN true\n",
         caught_by=(
             "tests/reprocessing/pipeline/capture/test_returned_copies.py"
             "::test_what_a_consumer_handed_on_and_died_elsewhere_is_a_letter_of_its_own"
@@ -166,7 +166,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/settle.py",
         old="    back = are_back(taken) if taken else set()\n",
         new="    back = are_back({}) if taken else set()\n",
-        caught_by="tests/race/test_swallowed.py::test_a_resend_swallowed_for_a_copy_that_is_back_already_has_failed",
+        caught_by="tests/race/test_swallowed.py::test_a_resend_deduplicated_against_a_copy_that_returned_has_failed",
     ),
     Bug(
         name="evidence-of-a-lost-owner-is-dropped",
@@ -230,7 +230,7 @@ BUGS: Final = (
         old="     WHERE redrive_now() < %(until)b::timestamptz\n",
         new="",
         caught_by="tests/race/test_a_capture_loses_its_dlq.py"
-        "::test_a_return_that_one_received_who_froze_until_it_came_to_sight_is_neither_recorded_nor_deleted",
+        "::test_a_return_whose_capture_froze_until_it_was_visible_is_neither_recorded_nor_deleted",
     ),
     Bug(
         name="spent-before-it-was-released",
@@ -256,9 +256,7 @@ BUGS: Final = (
         file=_ARRIVAL,
         old=" ORDER BY met.message_id, met.rank, met.no DESC\n",
         new=" ORDER BY met.message_id, met.rank, met.no\n",
-        caught_by=(
-            "tests/race/test_swallowed.py::test_the_return_of_a_copy_of_two_attempts_is_the_newest_one_s_failure"
-        ),
+        caught_by=("tests/race/test_swallowed.py::test_the_return_of_a_copy_of_two_attempts_fails_the_newer_attempt"),
     ),
     Bug(
         name="attempts-of-earlier-tools-come-back",

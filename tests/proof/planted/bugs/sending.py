@@ -210,7 +210,7 @@ BUGS: Final = (
         file=_INTENT,
         old="     WHERE c.state = 'free' OR c.letter_id = excluded.letter_id\n",
         new="     WHERE true OR c.letter_id = excluded.letter_id\n",
-        caught_by=f"{_OF_CLAIMS}::test_a_key_that_is_another_letter_s_is_not_won",
+        caught_by=f"{_OF_CLAIMS}::test_a_key_of_another_letter_is_won_only_when_it_is_free",
     ),
     Bug(
         name="equal-keys-stall-the-batch",

@@ -426,8 +426,8 @@ def test_where_nothing_moves_a_run_says_what_it_waits_for_and_when_that_comes() 
     page = ann.get(_address(run)).content.decode()
     seen = re.findall(r'What it waits for</h3><ul class="ways"><li><b>2</b> (.*?)</li>', page)
     assert re.sub(r"\d\d:\d\d:\d\d|\d+", "N", seen[0]) == (
-        "sent to shop-dlq-origin and waiting for a capture of shop-dlq that begins after N UTC and shows that nothing "
-        "came back; the next is due in about N seconds"
+        "sent to shop-dlq-origin and waiting for a capture of shop-dlq that begins after N UTC and finds no returned "
+        "message; the next is due in about N seconds"
     )
     last = re.findall(
         r"all are sent, and what became of the last is known at ([\d:]+) UTC, in about (\d+) seconds", page

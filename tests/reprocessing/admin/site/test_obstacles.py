@@ -67,12 +67,12 @@ def _its_canary(_: Run) -> None:
 
 OBSTACLES: list[tuple[Callable[[Run], None], str]] = [
     (_everything, "everything is stopped by ben: it burns"),
-    (_its_dlq, "the dlq is stopped by ben: it burns"),
-    (_its_mode, "the dlq is in mode observe"),
+    (_its_dlq, "the DLQ is stopped by ben: it burns"),
+    (_its_mode, "the DLQ is in mode observe"),
     (_its_wave, "the outcome of the run's wave is not known yet"),
-    (_its_health, "the target is not known to be well"),
-    (_its_breaker, "the breaker is open"),
-    (_its_canary, "the breaker is half open, and a canary is out"),
+    (_its_health, "the target is not known to be healthy"),
+    (_its_breaker, "the circuit breaker is open"),
+    (_its_canary, "the circuit breaker is half open, and its canary has no outcome yet"),
 ]
 
 
@@ -100,8 +100,8 @@ def test_a_letter_that_its_target_put_off_is_what_its_wave_waits_for() -> None:
         closed_at=clock(), outcome="not_sent", holds_lane=False, run=run, wave=Wave.objects.get(run=run),
     )  # fmt: skip
     assert sorted((one.n, dlq_status.in_words(one)) for one in dlq_status.lanes(run.dlq_id)) == [
-        (1, "a letter of the run's wave was not taken by its target, and waits for its next try"),
         (1, "due: any worker may take them"),
+        (1, "the target did not accept a message of the run's wave, which will be sent again"),
     ]
 
 

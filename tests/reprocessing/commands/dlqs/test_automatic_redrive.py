@@ -61,7 +61,7 @@ def test_a_crontab_says_when_it_is_polled_first_and_a_stop_that_nothing_is_sent(
     said = ask("add_dlq", "orders", "--url", watched.url, *crontab, "--confirm")
     assert f"from the next poll on ({clock().year + 1}-01-01 00:00:00 UTC)" in said
     assert said.splitlines()[-1].endswith(
-        'Everything is stopped by ann ("rain"): nothing is sent until somebody lets it go on.'
+        'Everything is stopped by ann ("rain"): nothing is sent until somebody resumes it.'
     )
 
 

@@ -140,7 +140,7 @@ def test_promotion_waits_step_by_step_for_what_it_needs(ask_json: AskJson, origi
 
     def look() -> None:
         told.append(waits_for(ask_json))
-        assert bool(evidence.ripe(count_lag=LAG, limit=10)) == told[-1].startswith("the next promotion")
+        assert bool(evidence.ripe(count_lag=LAG, limit=10)) == told[-1].startswith("the next outcome check")
 
     assert waits_for(ask_json) is None
     attempt = add_sent(origin, taken_at=ago(seconds=300), deadline=ago(seconds=-50))
@@ -159,7 +159,7 @@ def test_promotion_waits_step_by_step_for_what_it_needs(ask_json: AskJson, origi
     for early in (89, 90):
         DeadLetterQueue.objects.filter(pk=dlq.pk).update(drained_through=seen_at + timedelta(seconds=early))
         look()
-    unseen = "shop has not been seen empty"
+    unseen = "shop has not been empty"
     beginnings = [unseen, unseen, unseen, f"{unseen} again", f"{unseen} again"]
     beginnings += ["a capture of", "a capture of", "the next"]
     assert [one.startswith(begin) for one, begin in zip(told, beginnings, strict=True)] == [True] * 8
@@ -175,19 +175,19 @@ def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
     own, its_class = ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["breakers"]
     assert own.pop("since").endswith("Z")
     assert own == {
-        "name": "shop", "rate_class": None, "state": "closed", "why": "3 canaries went well", "next_canary_at": None,
+        "name": "shop", "rate_class": None, "state": "closed", "why": "3 canaries succeeded", "next_canary_at": None,
         "rate": 10, "allowed_rate": 2, "ramp": 0.2, "ramp_why": "start of the ramp-up",
     }  # fmt: skip
     assert (its_class["rate_class"], its_class["allowed_rate"]) == ("vip", 0.5)
     said = ask("redrive_status")
-    assert ": 3 canaries went well\n" in said
+    assert ": 3 canaries succeeded\n" in said
     assert "2 of 10 messages/s allowed now (start of the ramp-up)" in said
     Breaker.objects.filter(pk=classed.pk).update(
         state="open", retry_at=ago(seconds=-60), why="5 messages in a row failed"
     )
     said = ask("redrive_status")
     assert "breaker (vip)   OPEN since" in said
-    assert ": 5 letters in a row failed; next canary at" in said
+    assert ": 5 messages in a row failed; next canary at" in said
     assert "only canaries are sent" in said
     Breaker.objects.filter(pk=classed.pk).update(state="half_open", retry_at=None, canary_until=ago(seconds=1))
     assert "; next canary now" in ask("redrive_status")
@@ -199,7 +199,7 @@ def test_what_cannot_be_presumed_says_so(ask_json: AskJson, origin: Origin) -> N
     assert "orders is in mode observe" in waits_for(ask_json)
     origin.target.proof, origin.target.watched_by = "accepted", None
     origin.target.save()
-    assert "no watched dlq lies behind it" in waits_for(ask_json)
+    assert "its DLQ is not watched" in waits_for(ask_json)
 
 
 def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetterQueue, origin: Origin) -> None:
@@ -252,7 +252,11 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
     ask: Ask, ask_json: AskJson, origin: Origin, size: int | None, said: str
 ) -> None:
     run = Run.objects.create(
-        name="monday", dlq=origin.dlq, state=RunState.PAUSED, stopped_by="the service", why="It stopped itself: rain."
+        name="monday",
+        dlq=origin.dlq,
+        state=RunState.PAUSED,
+        stopped_by="the service",
+        why="Paused automatically: rain.",
     )
     Wave.objects.create(run=run, no=1, size=1, settled_at=ago(seconds=9), touched=1, failed=0)
     wave = Wave.objects.create(run=run, no=2, size=size)
@@ -264,8 +268,8 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
     )  # fmt: skip
     assert "cost so far 1 AWS request, less than $0.01, for sends and deletes" in ask("redrive_status")
     (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["runs"]
-    assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "touched": 1}, "It stopped itself: rain.")
-    assert f"monday (drain) is paused: 0 messages unfinished{said}\n            It stopped itself: rain." in ask(
+    assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "touched": 1}, "Paused automatically: rain.")
+    assert f"monday (drain) is paused: 0 letters unfinished{said}\n            Paused automatically: rain." in ask(
         "redrive_status"
     )
 

@@ -184,7 +184,7 @@ def test_a_rule_whose_queue_is_watched_by_now_is_not_enabled(ask: Ask, add_row: 
     Target.objects.create(arn=arn, url=url, region="us-east-1")
     ask("add_rule", "out", "--every-letter", "--then", "divert", "--to", "own", *WHY, "--confirm")
     add_row("own")
-    assert "own is watched, as own: what is sent there would be captured" in refusal(
+    assert "own is watched, as own: messages sent there would be captured" in refusal(
         "enable_rule", "out", *WHY, "--confirm"
     )
     assert not Rule.objects.get().enabled

@@ -581,7 +581,7 @@ def test_a_target_seen_empty_once_is_asked_about_after_a_while_of_not_being_seen
 
     assert f"wait for: {bench.name} to have no message in flight, or " in told()
     clock.advance(60)  # longer than a message that was received is out of sight
-    assert "has not been seen empty again since" in told()
+    assert "has not been empty again since" in told()
     assert "is its consumer running?" not in told()
     clock.advance(120)
     assert told().endswith("; is its consumer running? This does not end by itself.")

@@ -47,7 +47,7 @@ def test_a_dry_run_tells_how_it_stands_and_changes_nothing(ask: Ask, shop: Targe
     before = Breaker.objects.values().get()
     said = ask("reset_breaker", "orders", *WHY)
     assert "shop: OPEN since" in said
-    assert ": 5 letters in a row failed; next canary at" in said
+    assert ": 5 messages in a row failed; next canary at" in said
     assert "This was a dry run: with --confirm the breaker would be closed, and the rate would ramp up again." in said
     assert "would be open for 30 seconds" in ask("reset_breaker", "orders", *WHY, "--open")
     assert "would be open for 5 seconds" in ask("reset_breaker", "orders", *WHY, "--open", "--for", "5")
@@ -146,7 +146,7 @@ def test_a_program_reads_how_they_stand(ask_json: AskJson, shop: Target) -> None
     assert breaker.pop("since").endswith("Z")
     assert breaker.pop("next_canary_at").endswith("Z")
     assert breaker == {
-        "name": "shop", "rate_class": None, "state": "open", "why": "5 letters in a row failed", "rate": 10,
+        "name": "shop", "rate_class": None, "state": "open", "why": "5 messages in a row failed", "rate": 10,
         "allowed_rate": 0, "ramp": 1, "ramp_why": "full rate",
     }  # fmt: skip
 

@@ -304,7 +304,7 @@ def test_a_drain_fails_where_a_run_that_goes_along_stops_itself() -> None:
     other = drain.begin(bench.dlq, name="sunday", asked_by="ann")
     with bench.refusing("broken"):
         said = refusal("drain_dlq", bench.name, "--run", "monday", "--confirm")
-    assert said.startswith(f"{other.name}: It stopped itself: 3 waves of one message failed in a row")
+    assert said.startswith(f"{other.name}: Paused automatically: 3 waves of one message failed in a row")
     assert f"manage.py resume_run {other.name} --reason WHY --confirm" in said
     assert monday().state == "finished"
 

@@ -39,13 +39,13 @@ def test_the_status_says_whose_word_is_waited_for(ask_json: AskJson, add_row: Ad
         return str(ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["waits_for"])
 
     attempt = add_sent(origin, taken_at=ago(seconds=30), deadline=ago(seconds=-50))
-    assert waits_for().startswith("its consumer's word on its oldest letter, until ")
+    assert waits_for().startswith("its consumer's report on the oldest message, until ")
     attempt.delete()
     add_sent(origin, taken_at=ago(seconds=300), deadline=ago(seconds=200))
-    over = "nothing: its consumer's time is over, and the next promotion parks its oldest letter"
+    over = "nothing: its consumer did not report in time, so the oldest message will be parked"
     assert waits_for() == over
     Target.objects.update(watched_by=dlq)
-    assert waits_for().startswith("shop has not been seen empty since it took its oldest letter")
+    assert waits_for().startswith("shop has not been empty since it received the oldest message")
     DeadLetterQueue.objects.update(mode="observe")
     assert waits_for() == over
 

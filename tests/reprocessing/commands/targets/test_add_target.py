@@ -252,9 +252,7 @@ def test_a_watched_dlq_is_no_target(make_queue: MakeQueue, add_row: AddRow) -> N
     queue = make_queue()
     row = add_row("orders")
     type(row).objects.update(arn=queue.arn)
-    assert refused(queue.arn) == [
-        "This queue is watched, as orders: what is sent there would be captured as having failed."
-    ]
+    assert refused(queue.arn) == ["This queue is watched, as orders: messages sent there would be captured as failed."]
 
 
 def test_publishing_again_takes_the_number_of_those_who_get_it_again(ask: Ask, listeners: Listeners) -> None:

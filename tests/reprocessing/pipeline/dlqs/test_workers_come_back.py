@@ -135,7 +135,7 @@ def test_while_sqs_is_out_of_reach_the_lanes_wait_and_say_why(
         _fails(patch, QueueIsOutOfReach("dlq: ListMessageMoveTasks failed: no route to host."))
         bench.replay(seconds=1)
     assert (bench.delivered(), bench.states()) == ([], {"a": "waiting", "b": "waiting"})
-    why = "AWS does not say whether it moved messages of the dlq: dlq: ListMessageMoveTasks failed: no route to host."
+    why = "AWS does not say whether it moved messages of the DLQ: dlq: ListMessageMoveTasks failed: no route to host."
     assert set(_obstacles(bench)) == {why}
     clock.advance(600)
     assert (stalled_lanes.lanes(None, long=60, lost=60), lanes.hint(limit=9, lifetime=60)) == ([], [])

@@ -262,7 +262,7 @@ def test_each_step_of_that_evidence_is_told(trial: Trial) -> None:
     def told() -> str:
         (one,) = pending_outcomes.of_targets(trial.bench.dlq.pk, count_lag=LAG)
         said = pending_outcomes.in_words(one)
-        assert bool(evidence.ripe(count_lag=LAG, limit=10)) == said.startswith("the next promotion")
+        assert bool(evidence.ripe(count_lag=LAG, limit=10)) == said.startswith("the next outcome check")
         return said
 
     def at(seconds: float) -> str:
@@ -281,12 +281,12 @@ def test_each_step_of_that_evidence_is_told(trial: Trial) -> None:
     assert trial.is_known(drained=2 * LAG + 12)
     steps.append(told())
     beginnings = [
-        f"a look at {name}, at {at(LAG)} or later: SQS's counts may be 60 s late",
-        f"{name} has not been seen empty since it took its oldest letter, at ",
+        f"a look at {name}, at {at(LAG)} or later: SQS's counts may lag by 60 s",
+        f"{name} has not been empty since it received the oldest message, at ",
         f"{name} to have no message in flight, or ",
         f"another look at {name}, at ",
         f"a capture of {name} that begins after ",
-        "the next promotion: the evidence is there",
+        "the next outcome check: the evidence is complete",
     ]
     assert [said.startswith(begin) for said, begin in zip(steps, beginnings, strict=True)] == [True] * 6
 

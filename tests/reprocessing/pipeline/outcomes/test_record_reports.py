@@ -276,7 +276,7 @@ def test_silence_parks_a_letter_that_nothing_else_can_tell_of(clock: Clock) -> N
     letter = bench.letter()
     assert (letter.state, letter.reason, bench.history()) == ("parked", "no_answer", [(1, "silent", 0)])
     assert (Attempt.objects.get().ill, Claim.objects.get().state) == (None, "free")
-    assert letter.detail.startswith("nothing was heard of it until 20")
+    assert letter.detail.startswith("its consumer reported nothing until 20")
 
 
 def test_where_a_watched_dlq_lies_behind_silence_is_judged_by_absence(clock: Clock) -> None:

@@ -28,7 +28,7 @@ OPEN_ROAD = Brake(
     epoch=0, breaker_id=1, target_id=1, rate_class_id=None, state="closed", unwell=None, unsettled=0, ramp=1, rest=0,
     step_due=False, class_rate=None, class_burst=None, rules=0,
 )  # fmt: skip
-ANOTHER_CANARY = Wait(gate.AS_SOON_AS_IT_OPENS, "the breaker is half open, and a canary is out")
+ANOTHER_CANARY = Wait(gate.AS_SOON_AS_IT_OPENS, "the circuit breaker is half open, and its canary has no outcome yet")
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_a_head_s_verdict(facts: dict[str, Any], room: int, verdict: Verdict) ->
 @pytest.mark.parametrize(
     ("brake", "canary_out", "verdict"),
     [
-        ({"state": "open", "rest": 9.0}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "the breaker is open")),
+        ({"state": "open", "rest": 9.0}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "the circuit breaker is open")),
         ({"state": "open", "rest": 0.0}, False, Go()),
         ({"state": "open", "rest": 0.0}, True, ANOTHER_CANARY),
         ({"state": "half_open", "rest": 9.0}, False, ANOTHER_CANARY),
         ({"state": "half_open", "rest": 0.0}, False, Go()),
         ({"state": "half_open", "rest": 0.0}, True, ANOTHER_CANARY),
-        ({"unwell": "it answers 500"}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "its target is not well: it answers 500")),
-        ({"unwell": ""}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "its target is not well: nothing is known of it")),
+        ({"unwell": "rain"}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "its target is not healthy: rain")),
+        ({"unwell": ""}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "its target is not healthy: its health is unknown")),
         ({}, True, Go()),
     ],
 )
@@ -137,7 +137,7 @@ def test_a_head_with_attempts_left_goes_whatever_its_failures_were() -> None:
 def test_a_brake_is_asked_before_the_claim_and_one_that_is_not_known_is_shut() -> None:
     twin = replace(HEAD, claim_letter=2, claim_state="delivered", claim_same_body=True, attempts=9)
     shut = gate.head(twin, replace(OPEN_ROAD, state="open", rest=1.0), room=1)
-    assert shut == Wait(gate.AS_SOON_AS_IT_OPENS, "the breaker is open")
+    assert shut == Wait(gate.AS_SOON_AS_IT_OPENS, "the circuit breaker is open")
     assert gate.head(HEAD, None, room=1) == Wait(gate.UNKNOWN_BREAKER, "its breaker is not known")
 
 

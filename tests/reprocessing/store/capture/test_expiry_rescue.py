@@ -1,4 +1,4 @@
-"""What SQS is about to drop is PostgreSQL's before it does, the most urgent first."""
+"""Copies that SQS is about to drop are given up before, the most urgent first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def aged(bench: Workbench, **minutes_left: float) -> None:
-    """Letters that are captured, each with so many minutes until its copy expires."""
+    """Capture letters, each with so many minutes until its copy expires."""
     for body in minutes_left:
         bench.bury(body)
     bench.ready()
@@ -32,8 +32,12 @@ def custody(bench: Workbench) -> dict[str, str]:
     return {bytes(body).decode(): state for body, state in found}
 
 
-def test_a_letter_half_an_hour_from_its_expiry_is_rescued_before_younger_ones(clock: Clock) -> None:
-    bench = Workbench()
+@pytest.fixture
+def bench() -> Workbench:
+    return Workbench()
+
+
+def test_a_letter_half_an_hour_from_its_expiry_is_rescued_before_younger_ones(clock: Clock, bench: Workbench) -> None:
     aged(bench, young=600, urgent=30, soon=50)
     assert expiry_rescue.take(bench.dlq.pk, limit=1) == 1
     assert custody(bench) == {"young": "held", "urgent": "delete", "soon": "held"}
@@ -41,8 +45,7 @@ def test_a_letter_half_an_hour_from_its_expiry_is_rescued_before_younger_ones(cl
     assert custody(bench) == {"young": "held", "urgent": "delete", "soon": "delete"}
 
 
-def test_a_sweep_deletes_what_expires_and_the_letter_goes_on(clock: Clock) -> None:
-    bench = Workbench()
+def test_a_sweep_deletes_what_expires_and_the_letter_goes_on(clock: Clock, bench: Workbench) -> None:
     aged(bench, urgent=30, young=600)
     recover.sweep(bench.dlq, conf=bench.conf)
     assert (custody(bench), bench.left()) == ({"urgent": "gone", "young": "held"}, 1)
@@ -51,8 +54,7 @@ def test_a_sweep_deletes_what_expires_and_the_letter_goes_on(clock: Clock) -> No
     assert {one["attributes"]["RedriveId"].partition(":")[2] for one in bench.arrivals()} == {"1"}
 
 
-def test_what_is_finished_or_held_by_nobody_is_not_rescued(clock: Clock) -> None:
-    bench = Workbench()
+def test_copies_of_finished_letters_are_not_rescued(clock: Clock, bench: Workbench) -> None:
     aged(bench, done=30)
     bench.replay()
     assert expiry_rescue.take(bench.dlq.pk, limit=10) == 0

@@ -87,7 +87,7 @@ def test_a_manual_run_whose_wave_failed_is_told_of(clock: Clock) -> None:
         for _ in range(6):
             live_through(bench, clock, 30)
     assert Run.objects.get().state == "paused"
-    assert is_open("run_stopped")[f"run:{run.pk}"]["why"].startswith("It stopped itself: ")
+    assert is_open("run_stopped")[f"run:{run.pk}"]["why"].startswith("Paused automatically: ")
 
 
 def test_a_run_that_gives_a_target_up_quotes_nothing_of_its_answers(clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""Closing a letter that was not sent: nothing but what it is asked for, and its key is another's to use."""
+"""Closing a letter that was not sent: only in the states asked for, and its key becomes free."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("state", ["captured", "sending", "awaiting"])
-def test_a_letter_that_has_moved_on_is_not_closed(state: str) -> None:
+def test_a_letter_in_another_state_is_not_closed(state: str) -> None:
     letter = Stock().letter
     DeadLetter.objects.update(state=state)
     assert close([Closing(letter.pk, LetterState.DISCARDED)]) == []
@@ -30,7 +30,7 @@ def test_a_letter_that_has_moved_on_is_not_closed(state: str) -> None:
         ({"state": LetterState.DISCARDED}, "discarded"),
     ],
 )
-def test_the_key_of_a_closed_letter_is_free_or_given_up_with_it(closing: dict[str, object], claim: str) -> None:
+def test_the_key_of_a_closed_letter_is_free_or_discarded(closing: dict[str, object], claim: str) -> None:
     stock = Stock()
     DeadLetter.objects.update(idempotency_key="k")
     Claim.objects.create(

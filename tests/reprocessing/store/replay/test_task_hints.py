@@ -1,4 +1,4 @@
-"""Hints: as many as workers take, fewer and longer ones while nobody does."""
+"""Hints: as many as workers take, fewer and longer-lived ones while nobody takes any."""
 
 from __future__ import annotations
 
@@ -21,13 +21,9 @@ MOST, LEAST_LIFE, MOST_LIFE = 16, 5.0, 60.0
 def _stocked(number: int, *, phase: str = "ready") -> Stock:
     """That many due lanes of a running run; leased ones are a dead worker's."""
     stock = Stock()
-    Lane.objects.bulk_create(
-        Lane(
-            dlq=stock.dlq, origin=stock.origin, key_hash=n.to_bytes(32, "big"), run=stock.run, phase=phase,
-            due_at=lanes.clock() - timedelta(minutes=1),
-        )
-        for n in range(number)
-    )  # fmt: skip
+    due_at = lanes.clock() - timedelta(minutes=1)
+    of_run = {"dlq": stock.dlq, "origin": stock.origin, "run": stock.run, "phase": phase, "due_at": due_at}
+    Lane.objects.bulk_create(Lane(key_hash=n.to_bytes(32, "big"), **of_run) for n in range(number))
     return stock
 
 
@@ -45,28 +41,22 @@ def _kept() -> tuple[int, float]:
     return found.width, found.lifetime
 
 
-def test_the_first_round_is_full() -> None:
-    _stocked(20)
-    assert len(_hint()) == MOST
-    assert _kept() == (MOST, LEAST_LIFE)
-
-
-def test_nobody_is_told_twice_within_a_hint_s_lifetime(clock: Clock) -> None:
+def test_a_lane_is_not_hinted_at_twice_within_the_lifetime(clock: Clock) -> None:
     _stocked(3)
-    told = _hint()
+    hinted = _hint()
     clock.advance(LEAST_LIFE / 2)
-    assert (len(told), _hint()) == (3, [])
+    assert (len(hinted), _hint()) == (3, [])
     clock.advance(LEAST_LIFE / 2)
-    assert sorted(_hint()) == sorted(told)
+    assert sorted(_hint()) == sorted(hinted)
 
 
-def test_while_enough_are_untaken_no_more_are_told_of() -> None:
+def test_the_first_round_is_full_and_none_follows_while_enough_hints_are_pending() -> None:
     _stocked(20)
-    _hint()
+    assert (len(_hint()), _kept()) == (MOST, (MOST, LEAST_LIFE))
     assert (_round().width, _hint()) == (0, [])
 
 
-def test_what_nobody_takes_halves_the_next_round_and_doubles_its_life(clock: Clock) -> None:
+def test_hints_that_nobody_takes_halve_the_next_round_and_double_its_lifetime(clock: Clock) -> None:
     _stocked(MOST)
     seen = []
     for _ in range(6):
@@ -75,7 +65,7 @@ def test_what_nobody_takes_halves_the_next_round_and_doubles_its_life(clock: Clo
     assert seen == [(16, 16, 5), (8, 8, 10), (4, 4, 20), (2, 2, 40), (1, 1, 60), (1, 1, 60)]
 
 
-def test_while_it_is_not_known_whether_they_are_taken_nothing_changes(clock: Clock) -> None:
+def test_while_it_is_unknown_whether_hints_are_taken_nothing_changes(clock: Clock) -> None:
     _stocked(1)
     _hint()
     clock.advance(LEAST_LIFE + 1)
@@ -84,44 +74,32 @@ def test_while_it_is_not_known_whether_they_are_taken_nothing_changes(clock: Clo
     assert (_hint(), _kept()) == ([], (MOST // 2, 2 * LEAST_LIFE))
 
 
-def test_as_soon_as_somebody_works_rounds_widen_again(clock: Clock) -> None:
+@pytest.mark.parametrize("why", ["a worker leases a lane", "no lane waits"])
+def test_rounds_widen_again_as_soon_as(clock: Clock, why: str) -> None:
     _stocked(MOST)
     for _ in range(5):
         _hint()
         clock.advance(MOST_LIFE + 1)
     assert _kept() == (1, MOST_LIFE)
-    lanes.lease("worker", limit=1, lease=1_000)
+    if why == "no lane waits":
+        Lane.objects.update(phase="idle", due_at=None, hinted_until=None)
+    else:
+        lanes.lease("worker", limit=1, lease=1_000)
     _hint()
     assert _kept() == (2, LEAST_LIFE)
 
 
-def test_when_nothing_waits_to_be_taken_rounds_widen_again(clock: Clock) -> None:
-    _stocked(MOST)
-    for _ in range(5):
-        _hint()
-        clock.advance(MOST_LIFE + 1)
-    Lane.objects.update(phase="idle", due_at=None, hinted_until=None)
-    _round()
-    assert _kept() == (2, LEAST_LIFE)
-
-
-def test_orphans_are_told_of_at_once_and_first_though_enough_is_untaken(clock: Clock) -> None:
+def test_lanes_of_dead_owners_are_hinted_at_first_and_at_once(clock: Clock) -> None:
     _stocked(MOST)
     _hint()
     orphan = _stocked(1, phase="leased")
     _stocked(1)
     assert _hint() == [Lane.objects.get(dlq=orphan.dlq, phase="leased").pk]
-
-
-def test_an_orphan_that_was_told_of_makes_no_room_for_others() -> None:
-    _stocked(MOST)
-    _hint()
-    _stocked(1, phase="leased")
     _stocked(5)
-    assert [len(_hint()) for _ in range(3)] == [1, 0, 0]
+    assert [_hint(), _hint()] == [[], []]  # they make no room for others
 
 
-def test_what_a_stopped_dlq_was_told_of_says_nothing_about_workers(clock: Clock) -> None:
+def test_untaken_hints_of_a_stopped_dlq_say_nothing_about_workers(clock: Clock) -> None:
     stopped = _stocked(MOST)
     _hint()
     stops.stop(stopped.dlq.pk, by="anna", reason="broken")
@@ -130,14 +108,14 @@ def test_what_a_stopped_dlq_was_told_of_says_nothing_about_workers(clock: Clock)
     assert (len(_hint()), _kept()) == (MOST, (MOST, LEAST_LIFE))
 
 
-def test_lanes_of_a_run_that_does_not_run_are_not_told_of() -> None:
+def test_lanes_of_a_run_that_is_not_running_are_not_hinted_at() -> None:
     _stocked(3)
     Run.objects.update(state="finished")
     assert _hint() == []
 
 
 @pytest.mark.parametrize("what", ["sweep", "purge"])
-def test_what_is_due_is_so_once_in_its_time(what: str, clock: Clock) -> None:
+def test_a_sweep_or_a_purge_is_due_once_in_its_time(what: str, clock: Clock) -> None:
     _round()
     clock.advance(5)
     assert not task_hints.is_due(what, every=10)

@@ -1,4 +1,4 @@
-"""The rulebook: its version rises with whatever changes which rules hold, once, with who and why."""
+"""Every change of the rules in force raises the rulebook's version once, with an audit log entry."""
 
 from __future__ import annotations
 
@@ -23,15 +23,11 @@ def _put(name: str = "bad", **fields: object) -> Rule:
     return Rule.objects.get(name=name)
 
 
-def _names() -> list[str]:
-    return [one.rule.name for one in rules.in_force().rules]
-
-
-def test_without_any_rule_the_version_is_none_and_nothing_holds() -> None:
+def test_without_rules_the_version_is_zero_and_none_is_in_force() -> None:
     assert (rules.version(), rules.in_force().rules, rules.turn_over(lanes.clock())) == (0, (), False)
 
 
-def test_every_change_raises_the_version_and_is_written_down() -> None:
+def test_every_change_raises_the_version_and_is_in_the_audit_log() -> None:
     row = _put()
     _put(position=7)
     rule_changes.switch(row.pk, enabled=False, by="bob", reason="wrong")
@@ -45,7 +41,7 @@ def test_every_change_raises_the_version_and_is_written_down() -> None:
     assert Review.objects.order_by("id")[1].before == {"rule": "bad", "position": 100}
 
 
-def test_what_changes_nothing_leaves_the_version() -> None:
+def test_a_change_of_nothing_leaves_the_version() -> None:
     row = _put()
     _put()
     assert rule_changes.switch(row.pk, enabled=True, by="ann", reason="a test") is False
@@ -58,7 +54,7 @@ def test_a_change_that_fails_leaves_nothing() -> None:
     assert (rules.version(), Rule.objects.count(), Review.objects.count()) == (0, 0, 0)
 
 
-def test_rules_hold_in_the_order_of_their_positions_and_only_enabled_ones_in_their_time() -> None:
+def test_enabled_rules_are_in_force_in_their_time_ordered_by_position() -> None:
     now = lanes.clock()
     _put("second", position=2)
     _put("first", position=1)
@@ -66,29 +62,29 @@ def test_rules_hold_in_the_order_of_their_positions_and_only_enabled_ones_in_the
     _put("soon", valid_from=now + HOUR)
     _put("over", valid_until=now - HOUR)
     _put("now", position=3, valid_from=now - HOUR, valid_until=now + HOUR)
-    assert _names() == ["first", "second", "now"]
+    assert [bound.rule.name for bound in rules.in_force().rules] == ["first", "second", "now"]
 
 
 def test_the_version_rises_once_when_a_rule_begins_and_once_when_it_ends() -> None:
     now = lanes.clock()
     _put(valid_from=now + HOUR, valid_until=now + 2 * HOUR)
-    book = Rulebook.objects.get()
-    assert (book.version, book.changes_at) == (1, now + HOUR)
-    assert rules.turn_over(now) is False
+
+    def book() -> tuple[int, object]:
+        found = Rulebook.objects.get()
+        return found.version, found.changes_at
+
+    assert (rules.turn_over(now), book()) == (False, (1, now + HOUR))
     assert [rules.turn_over(now + HOUR), rules.turn_over(now + HOUR)] == [True, False]
-    book.refresh_from_db()
-    assert (book.version, book.changes_at) == (2, now + 2 * HOUR)
-    assert rules.turn_over(now + 3 * HOUR) is True
-    book.refresh_from_db()
-    assert (book.version, book.changes_at) == (3, None)
+    assert book() == (2, now + 2 * HOUR)
+    assert (rules.turn_over(now + 3 * HOUR), book()) == (True, (3, None))
 
 
-def test_a_disabled_rule_begins_and_ends_without_anybody_s_notice() -> None:
+def test_a_disabled_rule_changes_no_version_when_it_begins_or_ends() -> None:
     _put(enabled=False, valid_until=lanes.clock() + HOUR)
     assert Rulebook.objects.get().changes_at is None
 
 
-def test_an_edit_clears_what_it_tripped_over_before() -> None:
+def test_an_edit_clears_the_rule_s_errors() -> None:
     row = _put()
     Rule.objects.update(errs=3, trouble="it was odd", hits=9)
     _put(conditions=["body:kind equals worse"])
@@ -97,7 +93,7 @@ def test_an_edit_clears_what_it_tripped_over_before() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_removed_rule_is_erased_with_its_traces_in_letters() -> None:
+def test_a_removed_rule_is_erased_from_its_letters_too() -> None:
     stock, row = Stock(), _put()
     DeadLetter.objects.update(rule=row)
     rule_changes.erase(row.pk)
@@ -109,7 +105,7 @@ def test_a_removed_rule_is_erased_with_its_traces_in_letters() -> None:
     assert (Rule.objects.count(), stock.letter.rule_id) == (0, None)
 
 
-def test_two_who_see_that_a_rule_has_begun_at_once_raise_the_version_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_workers_that_see_a_rule_begin_raise_the_version_once(monkeypatch: pytest.MonkeyPatch) -> None:
     now = lanes.clock()
     _put(valid_from=now + HOUR)
     lock = rules.lock

@@ -1,4 +1,4 @@
-"""Attempts of a run's letters at one target, as the statements of safety find them."""
+"""Attempts of a run's letters at one target, for the statements of safety."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, R
 from reprocessing.store.ordering.lanes import clock
 from tests.reprocessing.store.stock import Stock
 
-#: What became of an attempt, a sign each: failed, was refused for its content, went well, came back, came back after it
-#: seemed to go well, was not sent, is open.
+#: Outcomes of attempts: failed, poison, succeeded, returned, returned after a success, not sent, open.
 FATES: dict[str, dict[str, Any]] = {
     "x": {"outcome": "refused", "ill": True},
     "p": {"outcome": "refused"},
@@ -36,7 +35,7 @@ class History(Stock):
         return Breaker.objects.get(target=self.target, rate_class=None)
 
     def tried(self, fates: str, letter: DeadLetter | None = None, **fields: object) -> list[Attempt]:
-        """An attempt for each sign, of this letter or each of a new one, in the breaker's present epoch."""
+        """Create an attempt for each sign, of this letter or each of a new one, in the breaker's present epoch."""
         letters = [letter] * len(fates) if letter else self.more_letters(len(fates))
         return [self._attempt(fate, one, **fields) for fate, one in zip(fates, letters, strict=True)]
 
@@ -52,5 +51,5 @@ class History(Stock):
         })  # fmt: skip
 
     def resumed(self, *, after: str = "the service", act: str = "resumed") -> None:
-        """Somebody has the run go on that this one had paused."""
+        """Have a person resume the run that `after` had paused."""
         Review.objects.create(act=act, run=self.run, by="ann", reason="mended", before={"state": "paused", "by": after})

@@ -1,4 +1,4 @@
-"""Which runs pause since a target of theirs fails, which message is parked instead, and what is tried on."""
+"""Which runs pause because their target fails, which message is parked instead, and what is tried on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOUR = timedelta(hours=1)
 
 
 def _dead(fates: str = "xxx", *, others: int = 1) -> History:
-    """For two days nothing has gone well: one message failed so often, and so many others wait."""
+    """For two days nothing succeeded: one message failed so often, and so many others wait."""
     history = History()
     history.tried(fates, history.letter)
     history.more_letters(others)
@@ -43,21 +43,20 @@ def _lane_to(history: History, breaker: Breaker | None) -> None:
 
 
 def _failed(history: History, letter: DeadLetter, *ago: timedelta) -> None:
-    """One attempt with this message failed each of these times ago."""
+    """Create failed attempts of this message, each so long ago."""
     for before in ago:
         history.tried("x", letter, opened_at=clock() - before, closed_at=clock() - before)
 
 
 def _another(history: History, **fields: object) -> Breaker:
-    """The breaker of another target."""
+    """Return the breaker of another target."""
     target = Target.objects.create(arn=f"{history.target.arn}-2", url="http://127.0.0.1:9/0/other", region="us-east-1")
     Breaker.objects.filter(target=target).update(**fields)
     return Breaker.objects.get(target=target)
 
 
-def test_a_run_pauses_when_others_wait_behind_what_failed_for_long_enough() -> None:
-    _dead()
-    assert _follows() == "paused"
+def _waits_behind_it_in_its_lane(history: History) -> None:
+    history.more_letters(1)
 
 
 def test_the_only_message_of_the_run_is_parked() -> None:
@@ -65,7 +64,7 @@ def test_the_only_message_of_the_run_is_parked() -> None:
     assert (_follows(), Breaker.objects.get().failing_since) == ("parked", None)
 
 
-def test_messages_to_another_target_that_fails_too_are_no_others_to_try_this_one_with() -> None:
+def test_a_message_for_another_failing_target_is_no_other_message_to_try() -> None:
     history = _dead(others=0)
     other = _another(history, state="open", retry_at=NOW, failing_since=clock())
     _lane_to(history, other)
@@ -86,25 +85,23 @@ def _awaits_its_outcome(history: History) -> None:
     history.tried("o")
 
 
-@pytest.mark.parametrize("another", [_waits_behind_the_breaker, _is_leased, _awaits_its_outcome])
+@pytest.mark.parametrize(
+    "another", [_waits_behind_it_in_its_lane, _waits_behind_the_breaker, _is_leased, _awaits_its_outcome]
+)
 def test_a_run_pauses_when_another_message_to_the_target(another: Callable[[History], None]) -> None:
     another(_dead(others=0))
     assert _follows() == "paused"
 
 
-def test_the_only_message_that_is_left_is_parked_though_a_later_one_that_is_finished_failed_too() -> None:
+@pytest.mark.parametrize(("finished", "follows"), [("a later one", "parked"), ("all", "tried on")])
+def test_a_finished_message_is_not_given_up(finished: str, follows: str) -> None:
     history = _dead(others=0)
     (later,) = history.more_letters(1)
     history.tried("xxx", later)
-    DeadLetter.objects.filter(pk=later.pk).update(state="discarded", finished_at=clock())
-    assert _follows() == "parked"
-    assert DeadLetter.objects.get(state="parked").pk == history.letter.pk
-
-
-def test_nothing_follows_when_every_message_that_failed_is_finished() -> None:
-    _dead(others=0)
-    DeadLetter.objects.update(state="discarded", finished_at=clock())
-    assert _follows() == "tried on"
+    some = DeadLetter.objects.all() if finished == "all" else DeadLetter.objects.filter(pk=later.pk)
+    some.update(state="discarded", finished_at=clock())
+    assert _follows() == follows
+    assert finished == "all" or DeadLetter.objects.get(state="parked").pk == history.letter.pk
 
 
 def _goes_elsewhere(history: History) -> None:
@@ -112,7 +109,6 @@ def _goes_elsewhere(history: History) -> None:
 
 
 def _awaits_elsewhere(history: History) -> None:
-    """What was sent to another target has not settled; behind it nothing can go, so no lane is ready."""
     other = _another(history)
     history.tried("o", target=other.target, breaker=other)
 
@@ -163,7 +159,7 @@ def test_a_target_is_tried_on_for(happens: Callable[[History], None]) -> None:
 
 
 @pytest.mark.parametrize("state", ["failing", "idle"])
-def test_lanes_to_another_target_that_fails_or_that_wait_for_nothing_are_no_other_work(state: str) -> None:
+def test_failing_and_idle_lanes_to_another_target_are_no_other_work(state: str) -> None:
     history = _dead()
     other = _another(history)
     _lane_to(history, other)
@@ -174,14 +170,14 @@ def test_lanes_to_another_target_that_fails_or_that_wait_for_nothing_are_no_othe
     assert _follows() == "paused"
 
 
-def test_what_has_not_been_tried_since_it_failed_is_not_given_up() -> None:
+def test_a_target_that_was_not_tried_lately_is_not_given_up() -> None:
     """The workers were away, or something else held all messages back."""
     history = _dead("")
     _failed(history, history.letter, *(n * HOUR for n in (30.2, 30.1, 30)))
     assert _follows() == "tried on"
 
 
-def test_time_in_which_nothing_was_tried_does_not_count_when_the_next_canary_fails_too() -> None:
+def test_time_without_attempts_does_not_count() -> None:
     history = _dead("")
     _failed(history, history.letter, 31 * HOUR, 30.9 * HOUR, timedelta())
     assert _follows() == "tried on"
@@ -189,7 +185,7 @@ def test_time_in_which_nothing_was_tried_does_not_count_when_the_next_canary_fai
     assert _follows() == "tried on"
 
 
-def test_a_target_that_was_tried_all_the_time_is_given_up_whatever_was_before_a_pause() -> None:
+def test_a_target_that_was_tried_all_the_time_since_a_pause_is_given_up() -> None:
     history = _dead("")
     _failed(history, history.letter, 47 * HOUR, *(n * HOUR / 4 for n in range(100, -1, -1)))
     assert _follows() == "paused"
@@ -199,7 +195,7 @@ def test_a_target_that_was_tried_all_the_time_is_given_up_whatever_was_before_a_
     ("by", "hours"),
     [("the cooldown", (20, 11, 0)), ("its backoff", (18, 12, 0)), ("the backoff of the message before", (12, 6, 0))],
 )
-def test_a_pause_that_is_explained_is_no_time_in_which_nothing_was_tried(by: str, hours: tuple[int, ...]) -> None:
+def test_a_pause_that_cooldown_or_backoff_explains_counts(by: str, hours: tuple[int, ...]) -> None:
     history = _dead("")
     if by == "the cooldown":
         Breaker.objects.update(cooldown=6 * 3_600, cooldown_cap=6 * 3_600)
@@ -212,18 +208,18 @@ def test_a_pause_that_is_explained_is_no_time_in_which_nothing_was_tried(by: str
 
 
 @pytest.mark.parametrize("fates", ["ppp", "vvv", "ooo", "nnn"])
-def test_a_run_that_has_failed_nowhere_does_not_pause(fates: str) -> None:
+def test_a_run_without_failures_does_not_pause(fates: str) -> None:
     _dead(fates)
     assert _follows() == "tried on"
 
 
-def test_what_failed_before_anything_went_well_is_not_counted() -> None:
+def test_failures_before_the_last_success_do_not_count() -> None:
     history = _dead("")
     history.tried("xxx", history.letter, closed_at=clock() - 3 * DAY)
     assert _follows() == "tried on"
 
 
-def test_a_message_of_which_a_copy_may_come_back_is_not_parked_yet() -> None:
+def test_a_message_whose_copy_may_return_is_not_parked_yet() -> None:
     history = _dead(others=0)
     Target.objects.update(proof="absence", advance="settled", watched_by=history.dlq)
     Attempt.objects.create(

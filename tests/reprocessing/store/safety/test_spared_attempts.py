@@ -1,4 +1,4 @@
-"""Which failed attempts do not count: those that a circuit breaker opened over, and that nothing went well beside."""
+"""Attempts do not count if a circuit breaker opened over them, and no other message succeeded meanwhile."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ pytestmark = pytest.mark.django_db
 
 
 def _marks() -> str:
-    """Of each attempt, in the order of sending, whether it is spared: + or -."""
+    """Return for each attempt, in the order of sending, whether it is spared: + or -."""
     return "".join("+" if one else "-" for one in Attempt.objects.order_by("id").values_list("spared", flat=True))
+
+
+@pytest.fixture
+def history() -> History:
+    return History()
 
 
 @pytest.mark.parametrize(
@@ -23,42 +28,34 @@ def _marks() -> str:
         ("xrx", "+++"),
         ("xvx", "--+"),
         ("xox", "+-+"),
-        ("xax", "+-+"),  # what came back after all is no success, and is not spared: nothing tells an outage
+        ("xax", "+-+"),  # returned after a success: neither a success nor spared
         ("xnx", "+-+"),
     ],
 )
-def test_what_failed_after_the_last_success_of_an_epoch_is_spared_when_that_ends(fates: str, marks: str) -> None:
-    history = History()
+def test_failures_after_the_last_success_of_an_epoch_are_spared_when_it_ends(
+    fates: str, marks: str, history: History
+) -> None:
     history.tried(fates)
     spare_epochs({(history.breaker.pk, 0)})
     assert _marks() == marks
 
 
-def test_of_a_message_that_failed_twice_both_attempts_are_spared_once() -> None:
-    history = History()
+def test_both_failed_attempts_of_a_message_are_spared_once(history: History) -> None:
     history.tried("xx", history.letter)
     assert [spare_epochs({(history.breaker.pk, 0)}) for _ in range(2)] == [1, 0]
     assert (DeadLetter.objects.get(pk=history.letter.pk).spared, _marks()) == (2, "++")
 
 
-def test_what_failed_in_another_epoch_is_left_alone() -> None:
-    history = History()
+@pytest.mark.parametrize(("kind", "marks"), [("standing", "+-"), ("drain", "--")])
+def test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared(kind: str, marks: str, history: History) -> None:
+    Run.objects.update(kind=kind)
     history.tried("x")
     history.tried("x", breaker_epoch=1)
     spare_epochs({(history.breaker.pk, 0)})
-    assert _marks() == "+-"
+    assert _marks() == marks
 
 
-def test_a_manual_run_s_attempts_count() -> None:
-    history = History()
-    Run.objects.update(kind="drain")
-    history.tried("xx")
-    spare_epochs({(history.breaker.pk, 0)})
-    assert _marks() == "--"
-
-
-def test_what_a_person_released_meanwhile_has_no_attempt_to_be_spared() -> None:
-    history = History()
+def test_a_message_that_a_person_released_meanwhile_has_no_attempt_to_spare(history: History) -> None:
     history.tried("x", history.letter)
     DeadLetter.objects.update(forgiven=1)
     spare_epochs({(history.breaker.pk, 0)})
@@ -75,18 +72,16 @@ def test_what_a_person_released_meanwhile_has_no_attempt_to_be_spared() -> None:
     ],
     ids=["closed all the time", "opened since", "closed again since", "the canary of a half-open one"],
 )
-def test_a_failure_that_becomes_known_late_is_spared_where_the_breaker_has_opened_since(
-    fields: dict[str, object], marks: str
+def test_a_late_failure_is_spared_if_the_breaker_has_opened_since(
+    fields: dict[str, object], marks: str, history: History
 ) -> None:
-    history = History()
     (late,) = history.tried("r", breaker_epoch=0)
     Breaker.objects.update(**{name: value() if callable(value) else value for name, value in fields.items()})
     spare_late([late.pk])
     assert _marks() == marks
 
 
-def test_what_goes_well_once_the_breaker_is_closed_again_says_nothing_of_those_before() -> None:
-    history = History()
+def test_a_success_after_the_breaker_closed_again_does_not_count_against_earlier_failures(history: History) -> None:
     (late,) = history.tried("r")
     history.tried("v", breaker_epoch=2)
     Breaker.objects.update(epoch=2)
@@ -105,10 +100,9 @@ def test_what_goes_well_once_the_breaker_is_closed_again_says_nothing_of_those_b
     ],
     ids=["said to be well", "spared less often", "a person had paused it", "nobody resumed it", "nothing was said"],
 )  # fmt: skip
-def test_once_a_person_says_that_its_target_is_well_what_was_spared_often_enough_counts(
-    spared: int, resumed: dict[str, str] | None, marks: str
+def test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count(
+    spared: int, resumed: dict[str, str] | None, marks: str, history: History
 ) -> None:
-    history = History()
     DeadLetter.objects.filter(pk=history.letter.pk).update(attempts=2, spared=spared)
     history.tried("x", history.letter)
     if resumed is not None:

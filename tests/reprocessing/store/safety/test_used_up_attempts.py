@@ -1,4 +1,4 @@
-"""What is known of the attempts that a message used up: whether others of its target went well meanwhile."""
+"""Whether other messages succeeded while a message used up its attempts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.django_db
 
 
 def _known(history: History) -> tuple[bool, bool] | None:
-    """Whether another went well since the first, and since the last of them; None: that is not asked."""
+    """Return whether another succeeded since its first, and its last attempt; None: that is not asked."""
     found = last_failures([history.letter.pk]).get(history.letter.pk)
     return (found.success_since_first, found.success_since_last) if found else None
 
 
 def _lived(story: str) -> History:
-    """The letter's attempts in capitals, those of others between them."""
+    """Create the letter's attempts in capitals, and those of others between them."""
     history = History()
     for fate in story:
         if fate.isupper():
@@ -29,6 +29,11 @@ def _lived(story: str) -> History:
         else:
             history.tried(fate)
     return history
+
+
+@pytest.fixture
+def history() -> History:
+    return History()
 
 
 @pytest.mark.parametrize(
@@ -49,22 +54,20 @@ def _lived(story: str) -> History:
         ("", None),
     ],
 )
-def test_another_message_s_success_is_told_from_when_this_one_failed(
+def test_successes_of_other_messages_count_from_when_this_one_failed(
     story: str, known: tuple[bool, bool] | None
 ) -> None:
     assert _known(_lived(story)) == known
 
 
-def test_attempts_that_were_spared_are_none_of_those_that_were_used_up() -> None:
-    history = History()
+def test_spared_attempts_are_not_used_up(history: History) -> None:
     history.tried("x", history.letter, spared=True)
     history.tried("v")
     history.tried("x", history.letter)
     assert _known(history) == (False, False)
 
 
-def test_a_success_at_another_breaker_of_the_target_says_nothing() -> None:
-    history = History()
+def test_a_success_at_another_breaker_of_the_target_does_not_count(history: History) -> None:
     vip = Breaker.objects.create(target=history.target, rate_class=RateClass.objects.create(name="vip"))
     DeadLetter.objects.filter(pk=history.letter.pk).update(rate_class=vip.rate_class)
     history.tried("x", history.letter, breaker=vip)
@@ -72,20 +75,19 @@ def test_a_success_at_another_breaker_of_the_target_says_nothing() -> None:
     assert _known(history) == (False, False)
 
 
-def test_it_failed_last_when_it_came_back() -> None:
-    history = History()
+def test_a_message_failed_when_it_returned(history: History) -> None:
     history.tried("r", history.letter, closed_at=clock() - timedelta(hours=1))
     found = last_failures([history.letter.pk])[history.letter.pk]
     assert found.seconds_ago < timedelta(minutes=30).total_seconds()
 
 
-def test_of_a_manual_run_nothing_is_asked() -> None:
+def test_messages_of_a_manual_run_are_left_out() -> None:
     history = _lived("XX")
     Run.objects.update(kind="drain")
     assert _known(history) is None
 
 
-def test_once_a_person_says_that_its_target_is_well_what_was_spared_often_enough_is_at_fault() -> None:
+def test_once_a_person_resumed_the_run_a_message_spared_often_enough_is_left_out() -> None:
     history = _lived("XX")
     history.resumed()
     assert _known(history) == (False, False)

@@ -1,0 +1,38 @@
+"""Letters on lanes that are due, and the intent to send a lane's head."""
+
+from __future__ import annotations
+
+from reprocessing.models import DeadLetter
+from reprocessing.store.ordering.lanes import Leased
+from reprocessing.store.replay.intent import Intended, intend
+from tests.reprocessing.pipeline.bench import Workbench
+
+ORDERED = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
+
+
+def lettered(count: int, **fields: object) -> Workbench:
+    """A workbench with so many letters, "0", "1" and so on, each on its own lane, enlisted in a running run."""
+    bench = Workbench(fields=fields)
+    bury(bench, count)
+    bench.ready()
+    return bench
+
+
+def bury(bench: Workbench, count: int) -> None:
+    for number in range(count):
+        bench.bury(str(number))
+
+
+def of_one_key(count: int, **fields: object) -> Workbench:
+    """A workbench with so many letters of one key, "0", "1" and so on, enlisted in a running run."""
+    bench = Workbench(fields={**ORDERED, **fields})
+    for number in range(count):
+        bench.bury(str(number), key="a", n=str(number))
+    bench.ready()
+    return bench
+
+
+def intend_head(lane: Leased, letter: int | None = None, *, margin: float = 2) -> list[Intended]:
+    """Commit the intent to send this letter of the lane, or its only one."""
+    head = DeadLetter.objects.get(lane=lane.lane_id).pk if letter is None else letter
+    return intend([lane.lane_id], [lane.fence], [head], margin=margin, hold=8)
