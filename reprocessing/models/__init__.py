@@ -1,4 +1,4 @@
-"""What Postgres remembers: rows, constraints and querysets."""
+"""Django models, one module for each aggregate."""
 
 from reprocessing.models.attempt import Attempt, Claim, ClaimState
 from reprocessing.models.audit import Act, Halt, Review, Revision

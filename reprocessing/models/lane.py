@@ -1,4 +1,4 @@
-"""The letters of one dlq, one origin and one ordering key: replayed in order, one at a time."""
+"""The letters of one DLQ, source queue and ordering key: redriven in order, one at a time."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ PHASES = [(phase.value, phase.value) for phase in LanePhase]
 class Lane(models.Model):
     """One lane.
 
-    `due_at` is when a ready lane may be leased, and until when a leased one is: a dead worker's lane is due again.
-    `fence` rises with every lease; only its owner moves a leased lane. `passed_sequence` is the highest that was
-    delivered, or sent with an unknown fate. `breaker`: its head's, as it was last looked up; null: nobody has looked.
-    `stopped_at`: a person stopped it; nobody leases it until somebody lets it go on.
+    `due_at`: when a ready lane may be leased, or when the lease of a leased lane ends. `fence` rises with every lease.
+    `passed_sequence`: highest sequence that was delivered, or sent with an unknown outcome. `breaker`: that of its
+    head; null: not looked up yet. `stopped_at`: stopped by a person; no worker leases it.
     """
 
     # No index of their own: the planner would take one for the unique key's, and read a whole dlq for every lane.

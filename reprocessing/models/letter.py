@@ -1,4 +1,4 @@
-"""One dead message, captured, and where it stands. Its bytes lie in a table of their own and never change."""
+"""One captured message and its state. Its bytes are in a table of their own and never change."""
 
 from __future__ import annotations
 
@@ -29,16 +29,13 @@ _PARKED = LetterState.PARKED.value
 class DeadLetter(models.Model):
     """One letter.
 
-    `public_id` is its redrive id: the same on every attempt. `sequence` is a sort key (domain.lane), compared by bytes.
-    `attempts` counts, `not_sent` does not; `earlier` of the attempts were made by other tools before the capture, and
-    `forgiven` of them no longer count against the dlq's limit, since a person released the letter; nor do `spared` of
-    those since then, which failed because their target was down. `epoch` rises with every known failure. `objection` is
-    why a captured letter could not be enlisted: the reason when a run parks it. `lets_pass`: sent, not yet settled, and
-    the next letter of its lane need not wait for that. `route` is what `rule` decided when the rulebook had
-    `route_version`; a letter is asked again, as its lane's head, when that has risen. `group` is what it shares its
-    cause with, found at `sorted_at`; what was parked, or reported, since is sorted anew. `revision`: what a person made
-    of its bytes, which is sent instead of them; `body_hash` is then that one's. `assigned_to`: who sees to it, by user
-    name.
+    `public_id`: its redrive id, the same on every attempt. `sequence`: sort key, compared by bytes. Of its `attempts`,
+    `earlier` were made by other tools before the capture, `forgiven` before a person released it, and `spared` failed
+    while the target was down; only the others count against the DLQ's limit. `not_sent` are not among `attempts`.
+    `epoch` rises with every known failure. `objection`: why a captured letter cannot be enlisted; its reason when a
+    run parks it. `lets_pass`: sent, and the next letter of its lane need not wait for the outcome. `route`: action of
+    `rule`, decided with version `route_version` of the rulebook. `group`: failure group, found at `sorted_at`.
+    `revision`: the edit whose bytes are sent; `body_hash` is its hash. `assigned_to`: user name.
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
@@ -197,7 +194,7 @@ class DeadLetter(models.Model):
 
 
 class Payload(models.Model):
-    """A letter's bytes, as they were received; attributes packed by domain.envelope."""
+    """A letter's bytes as received; attributes packed by domain.message.envelope."""
 
     letter = models.OneToOneField(DeadLetter, primary_key=True, on_delete=models.CASCADE, related_name="payload")
     body = models.BinaryField()
@@ -214,15 +211,15 @@ class Payload(models.Model):
 
 
 class ParkedLetters(models.Manager["ParkedLetter"]):
-    """The letters that wait for a person."""
+    """Parked letters."""
 
     def get_queryset(self) -> models.QuerySet[ParkedLetter]:
-        """Parked ones alone."""
+        """Return the parked letters."""
         return super().get_queryset().filter(state=LetterState.PARKED)
 
 
 class ParkedLetter(DeadLetter):
-    """The parking lot: letters as long as they are parked, with permissions of their own."""
+    """Proxy for the parking lot, with permissions of its own."""
 
     objects: ClassVar[ParkedLetters] = ParkedLetters()
 

@@ -1,4 +1,4 @@
-"""What operators decide about letters from their content: rules in their order, and the version of them all."""
+"""Routing rules, and the version of all of them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ BACKOFF: Final[LiteralString] = """
 
 
 class Rule(models.Model):
-    """One rule; the first in the order of `position` whose conditions all hold decides.
+    """One rule. By `position`, the first rule whose conditions all hold decides.
 
-    `conditions`: texts of domain.condition; none: every letter. `dlq` null: the letters of all. `delay` seconds; the
-    backoff too (null: the class's, else the dlq's). `hits` and `errs` count letters; `trouble` is the last error.
+    `conditions`: texts of domain.routing.conditions; none: every letter. `dlq` null: letters of all DLQs. `delay` and
+    backoff in seconds; backoff null: that of the rate class, else of the DLQ. `trouble`: the last error.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -87,10 +87,7 @@ class Rule(models.Model):
 
 
 class Rulebook(models.Model):
-    """One row, or none before the first rule.
-
-    `version` rises with whatever changes which rules hold; `changes_at`: when one begins or ends next.
-    """
+    """One row, once there is a rule. `version` rises with every change; `changes_at`: a rule's next start or end."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     version = models.BigIntegerField(db_default=0)

@@ -1,4 +1,4 @@
-"""The statements of the metrics that are kept: added to at the end of each turn, read in one snapshot."""
+"""Maintained sums of the metrics, read in one snapshot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CAME_TO: Final = "redrive_came_to"
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """One part of a metric at a place: a dlq's or a target's id, 0 where it has none."""
+    """One part of a metric. `place`: id of a DLQ or target; 0: none."""
 
     name: str
     place: int
@@ -98,48 +98,48 @@ SELECT queue, extract(epoch FROM clock_timestamp() - beaten_at)::float8 AS age F
 
 
 def add(some: Mapping[Key, float]) -> None:
-    """Add to the sums: by name, place and part. One statement, in a transaction of its own."""
+    """Add to the sums, by name, place and part; one statement."""
     if some:
         rows.execute(_ADD, _columns([Sum(*key, value) for key, value in some.items()]))
 
 
 def sums() -> list[Sum]:
-    """Every sum as it is now."""
+    """Return all sums."""
     return rows.fetch(Sum, _SUMS, {})
 
 
 def owed(names: list[str]) -> list[Sum]:
-    """What these metrics have grown by since this was last asked; it counts as told from now on."""
+    """Return what these metrics have grown by since the last call, and count it as published."""
     return rows.fetch(Sum, _OWED, {"names": names})
 
 
 def take_back(some: list[Sum]) -> None:
-    """These were owed, and could not be told."""
+    """Undo `owed` for values that could not be published."""
     rows.execute(_TAKE_BACK, _columns(some))
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Whether it was not done for so many seconds; who is told yes is to do it."""
+    """Return whether `what` was not done for `every` seconds, and record it as done now."""
     return rows.execute(_IS_DUE, {"what": what, "every": every}) == 1
 
 
 def is_over(what: str) -> None:
-    """It was done: from now on it is due."""
+    """Make `what` due again."""
     rows.execute(_IS_OVER, {"what": what})
 
 
 def note_asked(at: datetime) -> None:
-    """CloudWatch was asked to take something at this moment, whether it did or not."""
+    """Record that CloudWatch was called at this moment."""
     rows.execute(_NOTE_ASKED, {"at": at})
 
 
 def asked_since(at: datetime) -> bool:
-    """Whether CloudWatch was asked to take anything at this moment or since."""
+    """Return whether CloudWatch was called at this moment or later."""
     return rows.value(bool, _ASKED_SINCE, {"at": at})
 
 
 def beats() -> list[Beat]:
-    """When tasks were last consumed, by queue; none of a queue of which none ever was."""
+    """Return the ages of the heartbeats, by queue."""
     return rows.fetch(Beat, _BEATS, {})
 
 

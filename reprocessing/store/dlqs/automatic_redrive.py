@@ -1,4 +1,4 @@
-"""Tell who redrives a DLQ in mode automatic, from when on, and whether beat and a worker were seen lately."""
+"""Describe who redrives a DLQ in mode automatic, when, and whether beat and a worker were seen lately."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Seen:
 
 
 def missing() -> list[str]:
-    """Who was not seen lately of those that redrive a DLQ in mode automatic, and how to start each; empty: nobody."""
+    """Return which of beat and workers were not seen lately, and how to start them."""
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK})[0]
     said = []
     if _is_late(seen.ticked):
@@ -45,7 +45,7 @@ def missing() -> list[str]:
 
 
 def outlook(name: str, *, by_hand: str) -> str:
-    """Who redrives a DLQ that was just put into its mode; `by_hand` says how a person does, in mode manual."""
+    """Describe who redrives a DLQ in its new mode; `by_hand`: the text for mode manual."""
     dlq = DeadLetterQueue.objects.select_related("interval", "crontab").get(name=name)
     if dlq.mode == Mode.MANUAL:
         return by_hand

@@ -1,4 +1,4 @@
-"""What of AWS the configured dlqs use: their queues, their targets, what asks whether those are well."""
+"""AWS resources that the configured DLQs use, as needs of IAM permissions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PURPOSES = {
 
 
 def uses(dlqs: Sequence[DeadLetterQueue]) -> Iterator[Use]:
-    """What these dlqs use, perhaps some of it twice; of their parking queues `parking_queues` tells."""
+    """Yield what these DLQs use, with repetitions; parking queues are left to `parking_queues`."""
     for dlq in dlqs:
         yield from of_dlq(dlq.arn, dlq.role_arn)
     for origin in Origin.objects.filter(dlq__in=dlqs).select_related("dlq"):
@@ -42,17 +42,17 @@ def uses(dlqs: Sequence[DeadLetterQueue]) -> Iterator[Use]:
 
 
 def of_dlq(arn: str, role: str = "") -> Iterator[Use]:
-    """What a dlq takes."""
+    """Yield the uses of a DLQ."""
     yield from (Use(one, arn, role) for one in (Purpose.WATCH, Purpose.TAKE))
 
 
 def of_queue(arn: str, role: str = "") -> Iterator[Use]:
-    """What a queue takes that letters go to."""
+    """Yield the uses of a queue that letters are sent to."""
     yield from (Use(one, arn, role) for one in (Purpose.LOOK, Purpose.SEND))
 
 
 def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
-    """Where letters of these dlqs go, by an origin or by a rule."""
+    """Return the targets of these DLQs, by source queue or rule."""
     ruled = Rule.objects.filter(Q(dlq__in=dlqs) | Q(dlq=None), target__isnull=False).values("target")
     return list(
         Target.objects.filter(Q(origins__dlq__in=dlqs, origins__removed_at=None) | Q(pk__in=ruled))
@@ -62,7 +62,7 @@ def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
 
 
 def _checks(targets: Iterable[Target]) -> Iterator[Use]:
-    """Alarms and ages are asked by the service itself, whatever the role of their target."""
+    """Yield uses of health checks. They run as the service itself, whatever the role of the target."""
     purposes = {CheckKind.ALARM: Purpose.ALARMS, CheckKind.AGE: Purpose.AGES}
     for one in HealthCheck.objects.filter(target__in=targets, kind__in=purposes).select_related("target"):
         yield Use(purposes[CheckKind(one.kind)], ALL, within=one.target.region)

@@ -1,4 +1,4 @@
-"""How a dlq is added and changed: its row, its origins, their targets, and the review, in one transaction."""
+"""Add or change a DLQ: its row, source queues, targets and audit log entry, in one transaction."""
 
 from __future__ import annotations
 
@@ -27,15 +27,13 @@ _CRONTAB = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What is to be remembered of a dlq, its origins and their targets.
+    """What to store of a DLQ, its source queues and their targets.
 
     Attributes:
-        dlq: values by the names of its row's fields; those of an existing row that are not here stay. `interval` is
-            in seconds, `crontab` five fields in one text.
-        ways: for each origin, by its ARN, the target that its letters go to: itself, where it is a queue, and nobody
-            said otherwise.
-        targets: values of each of those, by its ARN; see `targets.differences`.
-        default_origin: the ARN of the one for letters that do not say where they died.
+        dlq: values by field name; `interval` in seconds, `crontab` as five fields in one text.
+        ways: the target's ARN of each source queue's ARN.
+        targets: values by the target's ARN; see `targets.differences`.
+        default_origin: ARN of the source queue of letters that name none.
     """
 
     name: str
@@ -47,14 +45,14 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What was done. `new`: there was no dlq of this name; no differences: nothing was to be done."""
+    """What was changed. `new`: the DLQ was added."""
 
     new: bool
     differences: list[Difference]
 
 
 def differences(proposal: Proposal) -> list[Difference]:
-    """What a proposal would change; of a dlq that is not there, everything that it says."""
+    """Return what a proposal would change; for a new DLQ, all of it."""
     dlq = DeadLetterQueue.objects.filter(name=proposal.name).select_related("interval", "crontab").first()
     known = targets.known(proposal.targets)
     goes_to = dict(dlq.origins.values_list("arn", "target__arn")) if dlq else {}
@@ -87,16 +85,12 @@ ASKED = ("message_type", "tenant")
 
 
 def register(proposal: Proposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None) -> Registered:
-    """Add the dlq, or change what the proposal says otherwise; and write down who did it.
+    """Add or change the DLQ, with an audit log entry.
 
-    Args:
-        proposal: what is to be remembered.
-        by: who says so.
-        reason: why.
-        seen: what would change, as a person saw it; anything else is not written. None: whatever would.
+    `seen`: the changes that a person saw; any other change is refused. None: no check.
 
     Raises:
-        DlqIsTaken: somebody else added it, or another name for its queue, at the same moment; or changed it meanwhile.
+        DlqIsTaken: somebody else added or changed it at the same moment.
     """
     try:
         registered = _register(proposal, by, reason, seen)
@@ -144,7 +138,7 @@ def _register(proposal: Proposal, by: str, reason: str, seen: Sequence[Differenc
 
 
 def _named(changes: Sequence[Difference]) -> dict[str, Difference]:
-    """Each change by a name of its own: a dlq and its source queue may have one name."""
+    """Return each change by a unique name: a DLQ and its source queue may share one."""
     named: dict[str, Difference] = {}
     for one in changes:
         name = f"{one.of}.{one.field}"
@@ -173,7 +167,7 @@ def _write_origins(dlq: DeadLetterQueue, proposal: Proposal) -> None:
 
 
 def crontab(text: str) -> CrontabSchedule:
-    """The unsaved row of a crontab's five fields.
+    """Return the unsaved row of a crontab's five fields.
 
     Raises:
         ValueError: they are not five.
@@ -182,7 +176,7 @@ def crontab(text: str) -> CrontabSchedule:
 
 
 def seconds(interval: IntervalSchedule) -> float:
-    """How long an interval is, also one that is longer than any calendar."""
+    """Return the length of an interval, even one longer than any calendar."""
     one = timedelta(**{interval.period: 1})
     return float(interval.every) * one.total_seconds()
 

@@ -1,4 +1,4 @@
-"""What can be known of letters that a backup knew as unfinished, and what a person says of them."""
+"""Findings about letters that a backup knew as unfinished, and a person's decisions about them."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ SELECT 'changed', l.id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(),
 
 @dataclass(frozen=True, slots=True)
 class Doubted:
-    """A letter that nobody has decided about, and what is found of it."""
+    """An undecided letter, and the finding about it."""
 
     letter_id: int
     lane_id: int | None
@@ -127,7 +127,7 @@ class Doubted:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """So many letters of one dlq of which the same is found."""
+    """Undecided letters of one DLQ with one finding."""
 
     dlq: str
     finding: Finding
@@ -135,25 +135,25 @@ class Count:
 
     @property
     def kind(self) -> str:
-        """Which word of a person is meant for them."""
+        """Which decision is meant for them."""
         return Finding(self.finding).kind
 
 
 def tally() -> list[Count]:
-    """What is found of the letters that nobody has decided about, counted."""
+    """Count the undecided letters by finding."""
     return [Count(one.dlq, Finding(one.finding), one.n) for one in rows.fetch(Count, _TALLY, _TIMES)]
 
 
 def page(*, dlq: int | None, above: int, limit: int) -> list[Doubted]:
-    """Those after a letter's id, in the order of their ids."""
+    """Return undecided letters above an id, in the order of their ids."""
     return rows.fetch(Doubted, _PAGE, {**_TIMES, "dlq": dlq, "above": above, "limit": limit})
 
 
 def decide(letters: Sequence[Doubted], word: Word, *, by: str, reason: str) -> tuple[int, list[Deletable]]:
-    """A person's word about letters, in a transaction of the caller's: how many, and copies that may now be deleted.
+    """Record a decision about letters, in the caller's transaction; return how many, and copies that may be deleted.
 
-    One of which something else is found by now, or that is finished, is left alone. Lanes pass what is delivered, and
-    what may have been sent, as if that had been settled.
+    Letters that are finished, or have another finding by now, are left alone. Lanes advance past letters that are
+    delivered or may have been sent.
     """
     lane_ids = sorted({one.lane_id for one in letters if one.lane_id is not None})
     lanes.lock(lane_ids, [None] * len(lane_ids))

@@ -1,7 +1,6 @@
-"""The hold after a restore: nothing is sent before a person has said what became of what the backup knew as unfinished.
+"""The hold after a restore from a backup: no letter is sent until a person has decided about each unfinished one.
 
-What was sent, finished, returned or captured after the backup is forgotten. So everything is stopped, in a row of its
-own that no `resume` lifts, and each letter that was unfinished is doubted until somebody decides.
+The database does not know what was sent, finished, returned or captured after the backup.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Since when, by whom, why, and the time of the backup. `new`: it came with this call."""
+    """The hold. `restored_to`: time of the backup; `new`: it began with this call."""
 
     since: datetime
     by: str
@@ -34,7 +33,7 @@ class Hold:
 
     @property
     def in_sight_at(self) -> datetime:
-        """From then on, whatever was hidden before the hold is in sight."""
+        """From when on every copy that was invisible before the hold is visible."""
         return self.since + HIDDEN_FOR
 
 
@@ -132,15 +131,15 @@ _LOCK = "SELECT since, by, reason, restored_to, false AS new FROM redrive_halt W
 
 
 def standing() -> Hold | None:
-    """The hold, while there is one."""
+    """Return the hold; None: there is none."""
     found = rows.fetch(Hold, _STANDING, {})
     return found[0] if found else None
 
 
 def begin(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> Hold:
-    """Stop every send, and doubt every unfinished letter; the hold that stands by then, of whoever began it first.
+    """Stop all sends and doubt every unfinished letter; return the hold, also one that was begun before.
 
-    `anew`: PostgreSQL was restored once more; a hold that stands is this one from now on, and its words are forgotten.
+    `anew`: the database was restored again; the hold and all decisions begin anew.
     """
     values = {"restored_to": restored_to, "by": by, "reason": reason}
 
@@ -156,34 +155,34 @@ def begin(restored_to: datetime, *, by: str, reason: str, anew: bool = False) ->
 
 
 def _announce(hold: Hold, *, doubted: int) -> None:
-    """Announce the restore. What the backup knew of an earlier one is over: that was told before the backup."""
+    """Announce the restore; an incident of an earlier one was notified before the backup."""
     conclude([_INCIDENT])
     backup_time = f"{hold.restored_to:%Y-%m-%d %H:%M:%S} UTC"
     announce([Event(EventKind.RESTORE_DETECTED, RESTORE, {"backup_time": backup_time, "messages": doubted})])
 
 
 def doubt_arrived() -> int:
-    """Doubt what was captured since the hold from messages that were there before; how many are new."""
+    """Doubt letters captured since the hold from older messages; return how many are new."""
     return rows.execute(_DOUBT_ARRIVED, {})
 
 
 def unfinished() -> int:
-    """Letters that a hold would doubt."""
+    """Count the letters that a hold would doubt."""
     return rows.value(int, _UNFINISHED, {})
 
 
 def sent_since(restored_to: datetime) -> int:
-    """Attempts that are younger than the backup: the service ran on the restored database, or the time is wrong."""
+    """Count attempts that are newer than the backup: the service ran since, or the time is wrong."""
     return rows.value(int, _SENT_SINCE, {"restored_to": restored_to})
 
 
 def undecided() -> int:
-    """Doubted letters that are unfinished, and of which nobody has said anything."""
+    """Count unfinished letters without a decision."""
     return rows.value(int, _OPEN, {})
 
 
 def undrained() -> list[str]:
-    """The dlqs of which it is not known that all they held when the hold began has come to sight."""
+    """Return the DLQs whose copies may not all have become visible since the hold began."""
     return rows.column(str, _UNDRAINED, {"hidden": HIDDEN_FOR})
 
 
@@ -191,7 +190,7 @@ def refuse_release(*, early: bool) -> None:
     """Refuse what `end` would refuse.
 
     Raises:
-        BackupIsUnreconciled: letters are undecided, or dlqs undrained.
+        BackupIsUnreconciled: letters are undecided, or DLQs are not drained.
     """
     doubt_arrived()
     if left := undecided():
@@ -208,12 +207,10 @@ def refuse_release(*, early: bool) -> None:
 
 
 def end(*, by: str, reason: str, early: bool) -> Hold | None:
-    """Let everything go on; None when there is no hold.
-
-    `early`: though copies may yet come to sight whose letters the backup does not know.
+    """Release the hold; None: there is none. `early`: although copies of unknown letters may still become visible.
 
     Raises:
-        BackupIsUnreconciled: letters are undecided, or dlqs undrained; nothing was done.
+        BackupIsUnreconciled: letters are undecided, or DLQs are not drained.
     """
     return rows.whole(partial(_end, by, reason, early))
 

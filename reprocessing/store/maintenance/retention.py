@@ -1,4 +1,4 @@
-"""The statements that forget: each child before what it belongs to, in one transaction."""
+"""Delete what is past its retention: each row before the row that it belongs to, in one transaction."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _OF_OPERATIONS: Final[tuple[LiteralString, ...]] = (
 
 
 def forget(*, history: float, limit: int) -> int:
-    """Forget up to `limit` letters that have been finished for `history` seconds; how many."""
+    """Delete up to `limit` letters that were finished `history` seconds ago; return how many."""
     with transaction.atomic():
         ids = rows.column(int, _CHOOSE, {"history": history, "limit": limit})
         if ids:
@@ -117,17 +117,17 @@ def forget(*, history: float, limit: int) -> int:
 
 
 def forget_waves(*, history: float) -> int:
-    """Forget waves that were settled so many seconds ago and whose attempts are forgotten; how many."""
+    """Delete waves that were settled `history` seconds ago and have no attempts; return how many."""
     return rows.execute(_WAVES, {"history": history})
 
 
 def forget_reports(*, history: float, limit: int) -> int:
-    """Forget up to `limit` reports older than `history` seconds that no letter is left of; how many."""
+    """Delete up to `limit` reports that are `history` seconds old and name no letter; return how many."""
     return rows.execute(_REPORTS, {"history": history, "limit": limit})
 
 
 def forget_operations(*, history: float, limit: int) -> int:
-    """Forget up to `limit` operations that ended so many seconds ago and of whose letters none is left; how many."""
+    """Delete up to `limit` bulk actions that ended `history` seconds ago and name no letter; return how many."""
     with transaction.atomic():
         ids = rows.column(int, _OPERATIONS, {"history": history, "limit": limit})
         if ids:
@@ -138,7 +138,7 @@ def forget_operations(*, history: float, limit: int) -> int:
 
 
 def forget_groups(*, history: float, limit: int) -> int:
-    """Forget up to `limit` groups whose last letter died so many seconds ago and of which none is left; how many."""
+    """Delete up to `limit` failure groups that are empty and `history` seconds old; return how many."""
     with transaction.atomic():
         chosen = rows.column(int, _EMPTY_GROUPS, {"history": history, "limit": limit})
         ids = rows.column(int, _STILL_EMPTY, {"ids": chosen})

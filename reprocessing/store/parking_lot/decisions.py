@@ -1,4 +1,4 @@
-"""The statements of the parking lot: parked letters released, discarded, and the record of who did it."""
+"""Release and discard parked letters, with audit log entries."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ _GROUP = 500
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A letter somebody wants to move; `refusal` says why it is left alone, empty when it is not.
-
-    What it was before: `reason`, why it is parked; `target_id`, where it would go.
-    """
+    """A locked letter. `refusal`: why it cannot be moved, empty: it can. `reason`, `target_id`: before the move."""
 
     letter_id: int
     lane_id: int | None
@@ -183,7 +180,7 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
 
 @dataclass(frozen=True, slots=True)
 class Nameless:
-    """A parked letter whose origin was not known when it was captured. One may have been named since."""
+    """A parked letter whose source queue was not known at its capture."""
 
     id: int
     dlq_id: int
@@ -193,7 +190,7 @@ class Nameless:
 
 
 def nameless(letters: Collection[int]) -> Iterator[list[Nameless]]:
-    """Those of the letters whose origin is not known, some at a time."""
+    """Yield letters without a source queue, in chunks."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(Nameless, _NAMELESS, values):
         yield found
@@ -201,19 +198,11 @@ def nameless(letters: Collection[int]) -> Iterator[list[Nameless]]:
 
 
 def lock(
-    letters: Collection[int],
-    *,
-    need_lane: bool,
-    state: LetterState = LetterState.PARKED,
-    target: int | None = None,
+    letters: Collection[int], *, need_lane: bool, state: LetterState = LetterState.PARKED, target: int | None = None
 ) -> list[Asked]:
-    """Lock these letters, their lanes first; which can be moved, and why others cannot.
+    """Lock lanes, then letters; return whether each can be moved.
 
-    Args:
-        letters: ids.
-        need_lane: they go back to their lanes.
-        state: where they are to be moved from.
-        target: where they are to go instead; None: where they would go.
+    `need_lane`: it goes back to its lane. `state`: out of which it is moved. `target`: where to; None: unchanged.
     """
     values = {"letters": list(letters), "need_lane": need_lane, "state": state.value, "target": target}
     if need_lane:
@@ -224,9 +213,9 @@ def lock(
 
 
 def release(letters: Sequence[int], *, by: str, due: datetime | None = None, target: int | None = None) -> set[int]:
-    """Parked letters wait again on their lanes, whose ids are returned; until `due`, for `target`, where that is said.
+    """Queue parked letters again, from `due` on, for `target` if given; return the ids of their lanes.
 
-    One that goes where a person said is asked about by no rule.
+    Rules are not asked about a letter with a given target.
     """
     values = {"letters": list(letters), "by": by, "due": due, "target": target}
     touched = set(rows.column(int, _RELEASE, values))
@@ -235,20 +224,20 @@ def release(letters: Sequence[int], *, by: str, due: datetime | None = None, tar
 
 
 def without_run(letters: Sequence[int]) -> list[int]:
-    """The dlqs of these letters that have no run for them; those that they have stay as they are until the commit."""
+    """Return the DLQs of letters without a run for them; existing runs are locked until the commit."""
     rows.execute(_LOCK_RUNS, {"letters": list(letters)})
     return rows.column(int, _IDLE_DLQS, {"letters": list(letters)})
 
 
 def discard(letters: Sequence[int]) -> set[int]:
-    """Parked letters are given up, and so are their keys; the ids of their lanes."""
+    """Discard parked letters and their idempotency keys; return the ids of their lanes."""
     return set(rows.column(int, _DISCARD, {"letters": list(letters)}))
 
 
 def let_go(dlq: int) -> None:
-    """Lanes that are held behind parked letters go on where the dlq's policy holds none any more, or none is parked.
+    """Advance held lanes whose DLQ's policy no longer holds them, or that have no parked letter any more.
 
-    In transactions of its own: its caller has locked no row of the dlq, which those who lock lanes first wait for.
+    In transactions of its own. The caller must not hold a lock on the DLQ's row: others lock lanes first.
     """
     held = rows.column(int, _HELD, {"dlq": dlq})
     for first in range(0, len(held), _GROUP):
@@ -263,7 +252,7 @@ def _go_on(some: list[int]) -> None:
 def record(  # noqa: PLR0913  # each by its name
     asked: Sequence[Asked], act: Act, *, was: LetterState, by: str, reason: str, operation: int | None = None
 ) -> None:
-    """Who did it, why, and what each letter was before; as part of which operation."""
+    """Write audit log entries: who moved each letter, why, out of which state, as part of which bulk action."""
     values = {
         "letters": [one.letter_id for one in asked],
         "reasons": [one.reason for one in asked],

@@ -1,4 +1,4 @@
-"""What is told of groups: a page of them, how many letters of each are where, and how many wait behind those."""
+"""Pages of failure groups, with counts of their letters and of the letters that wait behind them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _WHO = f"SELECT found.id FROM (SELECT %(group)b::bigint AS id) g CROSS JOIN LATE
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A group as people see it."""
+    """A failure group."""
 
     id: int
     dlq_id: int
@@ -72,7 +72,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The last group of a page: the next page begins behind it."""
+    """The last group of a page, after which the next page begins."""
 
     open: bool
     last_at: datetime
@@ -81,7 +81,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Letters of a group by their states: on their way, and finished. `behind`: see `BEHIND`."""
+    """Letters of a group by state. `behind`: letters in their lanes behind them; see `BEHIND`."""
 
     parked: int = 0
     captured: int = 0
@@ -97,7 +97,7 @@ class _Behind:
 
 
 def page(*, limit: int, dlq: int | None = None, status: str | None = None, after: Place | None = None) -> list[Told]:
-    """The groups of a dlq, or of all, that have this status, or any: open ones first, by their last death."""
+    """Return failure groups of a DLQ, or of all, with this status, or any: open ones first, the newest first."""
     values = {
         "group": None,
         "dlq": dlq,
@@ -111,14 +111,14 @@ def page(*, limit: int, dlq: int | None = None, status: str | None = None, after
 
 
 def one(group: int) -> Told | None:
-    """This group; None where there is none."""
+    """Return this group, or None."""
     values = dict.fromkeys(("dlq", "status", "after", "open", "last_at"))
     found = rows.fetch(Told, _PAGE, {**values, "group": group, "limit": 1})
     return found[0] if found else None
 
 
 def numbers(groups: Sequence[int]) -> dict[int, Numbers]:
-    """How many letters of these groups are where, by the kept counts; at most `BEHIND` + 1 behind each are counted."""
+    """Count the letters of these groups by state, and up to `BEHIND` + 1 letters behind each."""
     counted = counters.in_groups(list(groups))
     values = {"groups": list(groups), "most": BEHIND, "asked": _ASKED}
     behind = {row.group_id: row.n for row in rows.fetch(_Behind, _BEHIND, values)}
@@ -129,7 +129,7 @@ def numbers(groups: Sequence[int]) -> dict[int, Numbers]:
 
 
 def behind(group: int) -> list[int]:
-    """The letters that are counted behind those of a group, by id; `BEHIND` and one at most."""
+    """Return the ids of up to `BEHIND` + 1 letters behind those of a group."""
     return rows.column(int, _WHO, {"group": group, "most": BEHIND, "asked": _ASKED})
 
 

@@ -1,4 +1,4 @@
-"""The statements of groups: letters are sorted by their causes, and people say what becomes of a cause."""
+"""Group letters by the cause of their failure, and set the status of a group."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ SELECT g.id, g.dlq_id, g.title, g.first_at, g.last_at, t.n
 
 @dataclass(frozen=True, slots=True)
 class Unsorted:
-    """A letter whose cause is to be found, and what is known of its death. `body` None: it is too large, or gone."""
+    """A letter without a group, and what is known of its failure. `body` None: too large, or deleted."""
 
     id: int
     dlq_id: int
@@ -176,7 +176,7 @@ class Unsorted:
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """An open group, and how many of its letters lie at rest."""
+    """An open group, and how many of its letters are captured or parked."""
 
     id: int
     dlq_id: int
@@ -187,15 +187,15 @@ class Worst:
 
 
 def unsorted(*, limit: int) -> list[Unsorted]:
-    """The first letters, by id, whose cause was never looked for, or not since they were parked or reported."""
+    """Return the first letters, by id, without a group, or parked or reported since they were grouped."""
     return rows.fetch(Unsorted, _UNSORTED, {"limit": limit, "most": BODY_LIMIT})
 
 
 def put(letters: Sequence[Unsorted], causes: Mapping[int, Cause]) -> int:
-    """Put letters into the groups of their causes, in one transaction of the caller's; how many.
+    """Put letters into the groups of their causes, in the caller's transaction; return how many.
 
-    Left alone is what somebody else holds or has changed since it was read. Groups that were resolved open again for
-    letters that were captured, or parked, after that; who ignores or sees to a cause is not disturbed.
+    Letters that are locked, or changed since they were read, are skipped. A resolved group is reopened if a letter was
+    captured or parked after that.
     """
     values = {"letters": [one.id for one in letters], "versions": [one.version for one in letters]}
     mine = set(rows.column(int, _LOCK, values))
@@ -220,19 +220,19 @@ def put(letters: Sequence[Unsorted], causes: Mapping[int, Cause]) -> int:
 
 
 def doubt(*, digests: Collection[bytes] = (), attempts: Collection[int] = ()) -> None:
-    """Have letters sorted anew that these reports, by digest, say to have failed, and the letters of these attempts."""
+    """Have letters of these failure reports (by digest) and attempts grouped again."""
     rows.execute(_DOUBT, {"digests": list(digests), "attempts": list(attempts)})
 
 
 def replayed(letters: Collection[int]) -> None:
-    """Note that letters of these letters' groups were released; the letters are locked."""
+    """Record a release on the groups of these locked letters."""
     rows.execute(_REPLAYED, {"letters": list(letters)})
 
 
 def settle(  # noqa: PLR0913  # each by its name
     group: int, *, status: GroupStatus, note: str, seen_status: str, seen_note: str, by: str, reason: str
 ) -> bool:
-    """Say what becomes of a cause, with its review, if status and note are still what was seen; whether they were."""
+    """Set a group's status and note, with an audit log entry; return False if they are not what was seen."""
     moves = status != seen_status
     values = {
         "group": group,
@@ -249,5 +249,5 @@ def settle(  # noqa: PLR0913  # each by its name
 
 
 def worst(limit: int) -> list[Worst]:
-    """The open groups with the most letters at rest: captured and not asked for, or parked."""
+    """Return the open groups with the most captured or parked letters."""
     return rows.fetch(Worst, _WORST, {"limit": limit})

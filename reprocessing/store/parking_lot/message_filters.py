@@ -1,7 +1,6 @@
-"""The statements of a filter: one WHERE for the list, the count, the preview, the deed and the export.
+"""SQL of a message filter: one WHERE clause for list, count, preview, bulk action and export.
 
-Which conditions there are is decided here, by what a filter says; its values are parameters, always. States stand in
-the statement itself, so that the partial indexes of the parking lot are taken.
+Values are always parameters. States are literals, so that the partial indexes of the parking lot are used.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ _IN_THE_NEWEST: Final[LiteralString] = f"""l.id IN (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A letter as a list shows it; none of its bytes."""
+    """A letter of a list, without its bytes."""
 
     id: int
     public_id: UUID
@@ -94,7 +93,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How many letters of a dlq are parked for one reason, or are in another state; `strays` of them have no place."""
+    """How many letters of a DLQ are parked for one reason, or are in another state. `strays`: without a place."""
 
     dlq: str
     state: str
@@ -133,7 +132,7 @@ SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(li
 
 
 def where(sieve: Sieve, *, whole: bool = False) -> LiteralString:
-    """The conditions on a letter `l`; `whole`: all bodies are looked into for the text, not those of the newest."""
+    """Return the condition on a letter `l`. `whole`: search all bodies, not only those of the newest letters."""
     parts: list[LiteralString] = []
     if sieve.states:
         parts.append("l.state IN (" + ", ".join(_STATES[one] for one in sieve.states) + ")")
@@ -147,7 +146,7 @@ def where(sieve: Sieve, *, whole: bool = False) -> LiteralString:
 
 
 def values(sieve: Sieve) -> dict[str, Any]:
-    """The parameters of its conditions."""
+    """Return the parameters of `where`."""
     every: dict[str, Any] = {name: getattr(sieve, name) for name in _CONDITIONS}
     return every | {
         "reasons": list(sieve.reasons),
@@ -159,17 +158,17 @@ def values(sieve: Sieve) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A piece of a list: its letters, and how many the filter means in all, counted no further than is worth it."""
+    """A page of a list, and the number of letters in all, up to `COUNTED` + 1."""
 
     letters: list[Found]
     n: int
 
 
 def page(sieve: Sieve, *, below: Place | None, limit: int) -> Page:
-    """Letters that it means, the last that were finished first, from the one after a place.
+    """Return letters of a filter after a place, the last finished first.
 
     Raises:
-        FilterIsUnclear: looking took too long.
+        FilterIsUnclear: it took too long.
     """
     with _patiently():
         if sieve.text is not None:
@@ -182,37 +181,37 @@ def page(sieve: Sieve, *, below: Place | None, limit: int) -> Page:
 
 
 def newest(sieve: Sieve, *, limit: int) -> list[Found]:
-    """The last letters that were finished.
+    """Return the last finished letters of a filter.
 
     Raises:
-        FilterIsUnclear: looking took too long.
+        FilterIsUnclear: it took too long.
     """
     with _patiently():
         return _newest(sieve, None, limit)
 
 
 def kinds(sieve: Sieve) -> list[Kind]:
-    """How many it means of each kind, looking at no more than `COUNTED` and one.
+    """Count the letters of a filter by kind, up to `COUNTED` + 1 in all.
 
     Raises:
-        FilterIsUnclear: looking took too long.
+        FilterIsUnclear: it took too long.
     """
     with _patiently():
         return rows.fetch(Kind, _KINDS.format(where=where(sieve)), values(sieve) | {"limit": COUNTED + 1})
 
 
 def count(sieve: Sieve) -> int:
-    """How many letters it means, and no more than `COUNTED` and one.
+    """Count the letters of a filter, up to `COUNTED` + 1.
 
     Raises:
-        FilterIsUnclear: looking took too long.
+        FilterIsUnclear: it took too long.
     """
     with _patiently():
         return _count(sieve, COUNTED + 1)
 
 
 def is_exhaustive(sieve: Sieve) -> bool:
-    """Whether every letter that could hold the text was looked into."""
+    """Return whether all letters that could contain the text were searched."""
     if sieve.text is None:
         return True
     asked = values(sieve) | {"text": None, "limit": LOOKED_THROUGH + 1}
@@ -222,10 +221,10 @@ def is_exhaustive(sieve: Sieve) -> bool:
 
 
 def insist_on_all(sieve: Sieve) -> None:
-    """See that a deed on all letters of a filter would be one on those that its list shows.
+    """Refuse a filter that may match more letters than its list shows.
 
     Raises:
-        FilterIsUnclear: there are more letters than are looked through for a text.
+        FilterIsUnclear: there are more letters than are searched for a text.
     """
     if not is_exhaustive(sieve):
         raise FilterIsUnclear(
@@ -235,7 +234,7 @@ def insist_on_all(sieve: Sieve) -> None:
 
 
 def _where_reasons_are(sieve: Sieve) -> Sieve | None:
-    """The same letters, said so that they are found sooner; None: kept counts know of none. No index is of reasons."""
+    """Return an equal filter that an index serves; None: it matches nothing. No index is of reasons."""
     if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
         return sieve
     dlqs = {
@@ -247,7 +246,7 @@ def _where_reasons_are(sieve: Sieve) -> Sieve | None:
 
 
 def _of_text(sieve: Sieve, below: Place | None, limit: int) -> Page:
-    """Bodies are read once, for the page and for the count."""
+    """Search the bodies once, for the page and the count."""
     held = rows.column(int, _IDS.format(where=where(sieve)), values(sieve))
     return Page(_newest(sieve, below, limit, among=held), min(len(held), COUNTED + 1))
 
@@ -267,7 +266,7 @@ def _count(sieve: Sieve, most: int) -> int:
 
 @contextmanager
 def _patiently() -> Iterator[None]:
-    """For a while, and then no longer: the sentence says what to do."""
+    """Set a statement timeout, and turn it into an error that says what to do."""
     try:
         with transaction.atomic():
             rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(_PATIENCE)})

@@ -1,4 +1,4 @@
-"""The statement that takes a discard back: for as long as the letter is not forgotten."""
+"""Take back a discard."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 
 
 def restore(letters: Sequence[int]) -> set[int]:
-    """Discarded letters are parked again, and their keys free; the ids of their lanes."""
+    """Park discarded letters again and free their idempotency keys; return the ids of their lanes."""
     return set(rows.column(int, _RESTORE, {"letters": list(letters)}))

@@ -1,4 +1,4 @@
-"""The statement that finds letters whose body lies elsewhere."""
+"""Find letters whose body may be in S3."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class Pointing:
 
 
 def pointing(run: int, *, among: int, most: int) -> list[Pointing]:
-    """Letters of a run whose bodies may be pointers into S3: `most` of its first `among`."""
+    """Return at most `most` of the first `among` letters of a run whose bodies may be pointers into S3."""
     return rows.fetch(Pointing, _POINTING, {"run": run, "among": among, "most": most})

@@ -1,4 +1,4 @@
-"""The statements of a plan: letters get their places, and whole lanes are enlisted at once."""
+"""Give captured letters their places, and enlist them on their lanes for a run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ from reprocessing.store.replay.settlement_effects import AFTERMATH
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """A captured letter that has no place yet, and what its target is. `body` is empty when nothing is read from it.
-
-    Attributes:
-        asked_at: the database's moment.
-    """
+    """A captured letter without a place, and its target. `body` is empty unless it is needed; `asked_at`: now."""
 
     id: int
     message_id: str
@@ -36,7 +32,7 @@ class Unplaced:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A letter's place, or the objection to giving it one."""
+    """A letter's place, or the objection to one."""
 
     letter_id: int
     objection: str = ""
@@ -50,7 +46,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Enlisted:
-    """How many letters a run got, on how many lanes, and how many of them were parked at once."""
+    """How many letters a run got, on how many lanes, and how many were parked at once."""
 
     letters: int
     lanes: int
@@ -240,19 +236,19 @@ class _Found:
 
 
 def unplaced(dlq: int, *, bodies: bool) -> list[Unplaced]:
-    """The next captured letters of a dlq that have no place yet, with their bodies where a key is read from them."""
+    """Return the next captured letters of a DLQ without a place; `bodies`: a key is read from the body."""
     return rows.fetch(Unplaced, _UNPLACED, {"dlq": dlq, "bodies": bodies})
 
 
 @dataclass(frozen=True, slots=True)
 class Stray(Unplaced):
-    """A parked letter that never had a place."""
+    """A parked letter without a place."""
 
     dlq_id: int
 
 
 def strays(letters: Collection[int]) -> Iterator[list[Stray]]:
-    """Those of the letters that were parked before they had a place, some at a time."""
+    """Yield parked letters without a place, in chunks."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(Stray, _STRAYS, values):
         yield found
@@ -260,21 +256,21 @@ def strays(letters: Collection[int]) -> Iterator[list[Stray]]:
 
 
 def replan(dlq: int) -> int:
-    """Have the captured letters of a dlq led and placed again; how many. Plans not started select theirs anew."""
+    """Have the captured letters of a DLQ placed again; return how many. Plans select theirs anew."""
     rows.execute(_UNSELECT, {"dlq": dlq})
     rows.execute(_LEAD, {"dlq": dlq})
     return rows.execute(_REPLAN, {"dlq": dlq})
 
 
 def name(origins: Mapping[int, int]) -> int:
-    """Letters whose origin was not known get it, and its target: ids of origins by those of letters; how many did."""
+    """Set the source queue and target of letters without one, by ids; return how many."""
     if not origins:
         return 0
     return rows.execute(_NAME, {"letters": list(origins), "origins": list(origins.values())})
 
 
 def place(places: Sequence[Placed], *, state: LetterState = LetterState.CAPTURED) -> None:
-    """Write the places of letters in this state; the state stays."""
+    """Write the places of letters in this state."""
     values = {
         "state": state,
         "letters": [one.letter_id for one in places],
@@ -290,10 +286,10 @@ def place(places: Sequence[Placed], *, state: LetterState = LetterState.CAPTURED
 
 
 def enlist(dlq: int, run: int, *, letters: Sequence[int] | None = None) -> Enlisted:
-    """Put the letters that were selected for a run onto their lanes, and those that are left of runs that have ended.
+    """Put the selected letters of a run onto their lanes, with the letters that ended runs left.
 
-    In one transaction of the caller's: enlisting in parts would let a later letter overtake an earlier one. `letters`:
-    these alone, where all that stand before them in their lanes are enlisted.
+    In one transaction of the caller's, so that no letter overtakes an earlier one. `letters`: only these; all letters
+    before them in their lanes must be enlisted.
     """
     values = {"dlq": dlq, "run": run, "letters": None if letters is None else list(letters)}
     rows.execute(_LOCK_LANES, values)

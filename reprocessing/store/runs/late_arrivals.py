@@ -1,4 +1,4 @@
-"""What came to a run's dlq after it was planned or started, and is not part of it."""
+"""Letters of a DLQ that were captured after a run was planned or started, and are not part of it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ SELECT count(*) AS n FROM (
 
 
 def since(run: int) -> int:
-    """How many letters were captured in a run's dlq since it was started, or planned where it is not yet."""
+    """Count letters captured since a run was started, or planned."""
     return rows.value(int, _ARRIVED, {"run": run})
 
 
 def lately(run: int) -> int:
-    """How many captured letters came to a dlq since this plan of it was made; `CAP` stands for more."""
+    """Count captured letters that are newer than a plan, up to `CAP`."""
     return rows.value(int, _LATELY, {"run": run, "most": CAP})

@@ -1,8 +1,7 @@
-"""What ended runs left, given to a run that is to begin: in batches, each a transaction with an end.
+"""Give letters that ended runs left to a run that is about to start, in batches of one transaction each.
 
-A run that was aborted may have left a million letters on a million lanes. In the transaction in which another one
-begins they would take minutes, and all of it again where that one is cut off. What turns up after the last batch is
-adopted there (see `enlistment`).
+An aborted run may have left a million letters: too many for the transaction that starts the next run. That one adopts
+what is left after the last batch (see `enlistment`).
 """
 
 from __future__ import annotations
@@ -52,13 +51,12 @@ class _Left:
 
 
 def adopt(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bool:
-    """Give a plan that is about to be started, or the standing run, the letters that ended runs of its dlq left.
+    """Give a plan, or the standing run, the letters that ended runs of its DLQ left; they wait until it runs.
 
-    They are on their lanes and wait there until it runs; where it is given up instead, the next one adopts them. Where
-    AWS has the dlq, the run is no plan any more, or the standing run's dlq not automatic, nothing is done.
+    Nothing is done if AWS has the DLQ, the run is no plan any more, or the standing run's DLQ is not automatic.
 
     Returns:
-        Whether nothing is left to adopt; after the first batch `stop` is asked.
+        Whether nothing is left; `stop` is called after each batch.
     """
     if aws_redrives.of(dlq) is None:
         while rows.whole(partial(_adopt, dlq, run)) == BATCH:

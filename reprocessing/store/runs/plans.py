@@ -1,7 +1,7 @@
-"""Plans: runs that were asked for and have not been started, and which letters each of them selected.
+"""Plans: runs that are not started, and the letters that each selected.
 
-A run is planned in two steps, each a transaction: its row says what was asked for, then its letters are selected.
-Whoever dies in between leaves a plan without letters, and planning it again finishes it.
+Planning has two transactions: store the plan, then select its letters. After a crash between them, planning again
+finishes it.
 """
 
 from __future__ import annotations
@@ -36,13 +36,9 @@ class Asked:
     """A run as it is asked for.
 
     Attributes:
-        name: its id.
-        by: who asks.
-        selection: which letters.
-        named: a person gave it the id; else the dlq's next plan takes its place, until it is started.
-        in_waves: one letter goes first, then ten, then a hundred, then all; None: as the dlq says.
-        reason: why; empty where nobody asked for one.
-        through: letters up to this id alone, where the dlq has just run dry; None: all there are.
+        named: a person gave it its id; else the DLQ's next plan replaces it until it is started.
+        in_waves: None: as the DLQ says.
+        through: only letters up to this id.
     """
 
     name: str
@@ -99,7 +95,7 @@ _FORGET = (
 
 
 def plan(dlq: DeadLetterQueue, asked: Asked) -> Run:
-    """The row of a run of this name, with what it was asked for; its letters are still to be selected."""
+    """Return the run of this name, created if it is new; its letters are not selected yet."""
     selection = asked.selection.stored(dlq.name) | ({} if asked.named else {UNNAMED: True})
     in_waves = dlq.waves if asked.in_waves is None else asked.in_waves
     made = {"dlq": dlq, "kind": RunKind.DRAIN, "selection": selection, "asked_by": asked.by, "waves": in_waves}
@@ -108,9 +104,9 @@ def plan(dlq: DeadLetterQueue, asked: Asked) -> Run:
 
 
 def select(run: int, *, by: str, reason: str, through: int | None = None) -> Selected | None:
-    """Select the letters of a plan that has none yet, in one transaction; None when it has, or is no plan any more.
+    """Select the letters of a plan in one transaction; None: it has letters, or is no plan any more.
 
-    Another plan of the dlq, which nobody gave an id, is given up for it. `through`: letters up to this id alone.
+    Other plans of the DLQ without a given id are given up. `through`: only letters up to this id.
     """
 
     def work() -> Selected | None:
@@ -134,13 +130,13 @@ def select(run: int, *, by: str, reason: str, through: int | None = None) -> Sel
 
 
 def unselected(dlq: int) -> list[Run]:
-    """The plans of a dlq whose letters are still to be selected, the oldest first."""
+    """Return the plans of a DLQ without a selection, the oldest first."""
     found = Run.objects.filter(dlq=dlq, kind=RunKind.DRAIN, state=RunState.PLANNED, selected=None)
     return list(found.order_by("pk"))
 
 
 def forget(run: int) -> None:
-    """Undo a plan that nobody was told of: its letters are free again, and its id is nobody's."""
+    """Delete a plan that nobody was told of; its letters are free again."""
 
     def work() -> None:
         for statement in _FORGET if rows.execute(_LOCK, {"run": run}) else ():
@@ -150,7 +146,7 @@ def forget(run: int) -> None:
 
 
 def sweep() -> int:
-    """Give up the plans that nobody has started for a day, and say so; how many."""
+    """Give up plans that were not started for a day; return how many."""
     old = rows.column(int, _OLD_ONES, {"lasts": A_PLAN_LASTS})
     for run in old:
         reason = "Nobody started it within a day."

@@ -1,4 +1,4 @@
-"""What people released into which run: a review of each such run, beside those of the letters."""
+"""Record and read which runs released letters went into."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SELECT r.id, r.name, r.state = 'paused' AS is_paused, sum((f.after ->> 'letters'
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Letters that somebody released into a run, for one reason; `operation`: as part of it, while it is remembered."""
+    """Letters that a person released into a run; `operation`: the bulk action, until it is deleted."""
 
     by: str
     reason: str
@@ -48,7 +48,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Into:
-    """A run that letters of an operation went into, and how many; none is sent while it is paused."""
+    """A run that got letters of a bulk action, and how many."""
 
     id: int
     name: str
@@ -57,16 +57,16 @@ class Into:
 
 
 def record(letters: Sequence[int], *, by: str, reason: str, operation: int | None) -> None:
-    """Write down which runs these letters were released into; in the transaction that did it."""
+    """Write an audit log entry for each run that these letters were released into."""
     values = {"letters": list(letters), "by": by, "reason": reason, "operation": operation}
     rows.execute(_RECORD, values)
 
 
 def of_run(run: int, *, most: int) -> list[Release]:
-    """What was released into a run, the newest first."""
+    """Return what was released into a run, the newest first."""
     return rows.fetch(Release, _OF_RUN, {"run": run, "most": most})
 
 
 def of_operation(operation: int, *, since: datetime, most: int) -> list[Into]:
-    """The runs that an operation released letters into, which it began to do at `since`."""
+    """Return the runs that a bulk action, begun at `since`, released letters into."""
     return rows.fetch(Into, _OF_OPERATION, {"operation": operation, "since": since, "most": most})

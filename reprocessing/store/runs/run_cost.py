@@ -1,4 +1,4 @@
-"""What runs have cost at SQS so far, told from their attempts and copies."""
+"""The cost of runs at SQS so far, from their attempts and copies."""
 
 from __future__ import annotations
 
@@ -44,15 +44,9 @@ class _Asked:
 
 
 def of(run: int, prices: Prices, *, most: int | None = None) -> Cost | None:
-    """What SQS has charged for a run's sends, and for the deletes of its letters' copies; None of one that is larger.
+    """Return bounds of what SQS charged for a run's sends and deletes; None: the run has more than `most` rows.
 
-    Bounds, as `domain.cost` has them: how many messages went into one call is not kept. Captures serve all runs of a
-    dlq, and looks for outcomes all letters of a target: neither is told of one run. Nor is what other services charge.
-
-    Args:
-        run: its id.
-        prices: what SQS charges.
-        most: attempts, and letters, that are added up; None: all.
+    Costs of captures, of looks at targets, and of other services are not included.
     """
     if most is not None and rows.value(int, _SIZE, {"run": run, "most": most + 1}) > most:
         return None

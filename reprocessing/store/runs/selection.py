@@ -1,4 +1,4 @@
-"""The statement that selects letters for a run: prefixes of lanes, in one transaction."""
+"""Select letters for a run: prefixes of lanes, in one transaction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """How many letters a run got; `behind` were asked for, too, but earlier ones of their lanes are not in the run."""
+    """How many letters were selected; `behind`: asked for, but behind letters that are not in the run."""
 
     selected: int
     behind: int
@@ -97,40 +97,33 @@ RETURNING l.id
 
 
 def select(dlq: int, run: int, wish: Selection, *, through: int | None = None) -> Selected:
-    """Give a run the placed letters that it was asked for and that no other has; they stay captured.
+    """Select the placed letters that a run asks for and no other run has, in the caller's transaction.
 
-    In one transaction of the caller's. One letter is selected only when all captured letters before it in its lane
-    are, too. `through`: as in `ahead`; None: all there are.
+    A letter is selected only with all captured letters before it in its lane. `through`: only letters up to this id.
     """
     take_turn(dlq)
     return rows.fetch(Selected, _SELECT, {**_values(dlq, run, wish), "through": through})[0]
 
 
 def take_turn(dlq: int) -> None:
-    """Wait until nobody else selects letters of this dlq, and keep others waiting until the end of the transaction."""
+    """Lock selections of this DLQ until the end of the transaction."""
     rows.execute(_TURN, {"dlq": dlq})
 
 
 def ahead(dlq: int, run: int, *, through: int, most: int) -> list[int]:
-    """The first letters that a run could have of all that nobody has, in the order in which it has to take them.
-
-    Up to the letter of id `through`: one that was captured later keeps those behind it in its lane back.
-    """
+    """Return the first `most` letters that a run could have, in order, up to the letter `through`."""
     values = {**_values(dlq, run, ALL), "through": through, "most": most}
     return rows.column(int, _NEXT, values)
 
 
 def claim(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
-    """Give a run those of the letters that nobody has, and that stand behind none but its own and these; which.
-
-    In one transaction of the caller's.
-    """
+    """Give a run those letters that are free and behind none but its own, in the caller's transaction; return them."""
     take_turn(dlq)
     return rows.column(int, _CLAIM, {"dlq": dlq, "run": run, "letters": list(letters)})
 
 
 def behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:
-    """Message ids of letters that a run was asked for and that stand behind others it was not asked for."""
+    """Return message ids of letters that a run asks for and that are behind letters it does not ask for."""
     return rows.column(str, _BEHIND, {**_values(dlq, run, wish), "most": most})
 
 
