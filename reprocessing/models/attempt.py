@@ -14,7 +14,7 @@ from reprocessing.models.run import Run, Wave
 from reprocessing.models.safety import Breaker
 from reprocessing.models.target import Target
 
-#: Of attempts: what became of them is looked for, also of a letter's last one whose end was lost.
+#: Attempts that await their outcome: sent and open, or the letter's last one with a lost result.
 OUTCOME_IS_OPEN: Final = Q(closed_at=None) & (Q(taken_at__isnull=False) | Q(deadline__isnull=False))
 
 OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]

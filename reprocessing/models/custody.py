@@ -22,7 +22,7 @@ class Custody(models.Model):
     """One copy in a DLQ, by its SQS message id. `attempt` null: the copy from which the letter was captured."""
 
     pk = models.CompositePrimaryKey("dlq_id", "message_id")
-    # No index of its own: the planner would take it for the primary key's, and read a whole dlq for every copy.
+    # No index of its own: the planner would prefer it to the primary key's and read a whole DLQ for each copy.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="+", db_index=False)
     message_id = models.TextField()
     letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="copies")

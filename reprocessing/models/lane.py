@@ -22,7 +22,7 @@ class Lane(models.Model):
     head; null: not looked up yet. `stopped_at`: stopped by a person; no worker leases it.
     """
 
-    # No index of their own: the planner would take one for the unique key's, and read a whole dlq for every lane.
+    # No index of their own: the planner would prefer one to the unique key's and read a whole DLQ for each lane.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="lanes", db_index=False)
     origin = models.ForeignKey(Origin, on_delete=models.PROTECT, related_name="lanes", db_index=False)
     key_hash = models.BinaryField()
@@ -60,7 +60,8 @@ class Lane(models.Model):
         permissions = [("stop_lane", "Can stop lanes, and let them go on")]
         indexes = [
             models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_that_come_due"),
-            # By the breaker first: with statistics of before the flood, all lanes of a run would be read for each.
+            # The breaker comes first: with statistics from before a flood, the planner would read all lanes of a run
+            # for each.
             models.Index(
                 F("breaker"),
                 F("run"),
@@ -68,7 +69,7 @@ class Lane(models.Model):
                 condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
                 name="lanes_behind_a_breaker",
             ),
-            # Of each run, the lanes behind one breaker after another: those behind a shut one are not read.
+            # Lets a run's lanes be read breaker by breaker, so that lanes behind an open breaker are not read.
             models.Index(
                 F("run"),
                 F("breaker"),

@@ -39,7 +39,7 @@ class DeadLetter(models.Model):
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
-    # No index of their own: a letter changes its state often, and every index is written again with it.
+    # No index of their own: a letter changes its state often, and every index is written each time.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="letters", db_index=False)
     message_id = models.TextField()
     origin = models.ForeignKey(
@@ -141,7 +141,7 @@ class DeadLetter(models.Model):
             models.Index(
                 F("dlq"), F("id"), condition=Q(state=LetterState.CAPTURED.value), name="letters_nobody_asked_for"
             ),
-            # Said of letters that have a run, so that no statement that names a state alone walks it.
+            # The condition keeps statements that name only a state from walking this index.
             models.Index(F("run"), F("state"), condition=Q(run__isnull=False), name="letters_of_a_run"),
             models.Index(
                 F("dlq"), F("finished_at"), F("id"), condition=Q(state=_PARKED), name="letters_in_the_parking_lot"
@@ -154,8 +154,8 @@ class DeadLetter(models.Model):
                 condition=Q(state=_PARKED) & ~Q(assigned_to=""),
                 name="letters_that_somebody_sees_to",
             ),
-            # For pages alone: said of `finished_at`, since a condition of states would be met by the statements that
-            # move letters too, and the planner, whose statistics are older than the flood, would walk these instead.
+            # Only for pages. A condition on states would also match the statements that move letters: with statistics
+            # from before a flood the planner would walk this index for them.
             models.Index(
                 F("dlq"),
                 F("state"),
@@ -164,7 +164,7 @@ class DeadLetter(models.Model):
                 name="letters_by_their_death",
             ),
             models.Index(F("dlq"), F("expires_at"), condition=Q(finished_at=None), name="letters_by_their_expiry"),
-            # Few ends are these: a page of them would read the whole table. Nothing that moves letters names them.
+            # Few letters end so, and no statement that moves letters names these states.
             models.Index(
                 F("dlq"),
                 F("state"),

@@ -17,7 +17,7 @@ ACTIONS = [(action.value, action.value) for action in Action]
 _NEEDS_TARGET, _NEEDS_DELAY = Action.DIVERT.value, Action.DELAY.value
 
 
-#: Of a letter's rule `u` and its class `c`: the backoff that it has of its own, if any.
+#: Of a letter's rule `u` and rate class `c`: their backoff.
 BACKOFF: Final[LiteralString] = """
        coalesce(u.backoff_base, c.backoff_base) AS backoff_base, coalesce(u.backoff_cap, c.backoff_cap) AS backoff_cap,
        coalesce(u.backoff_jitter, c.backoff_jitter) AS backoff_jitter"""

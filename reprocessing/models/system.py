@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from reprocessing.models.letter import DeadLetter
 
-# As it is read, not as the statement began: what another session committed meanwhile is not of its future.
+# Read when it is evaluated: a heartbeat committed since the statement began is not in its future.
 _DATABASE_CLOCK = models.Func(function="clock_timestamp", output_field=models.DateTimeField())
 
 
@@ -82,7 +82,7 @@ class Dispatch(models.Model):
         return f"{self.width} lanes for {self.lifetime:g} s"
 
 
-#: In a review of a letter: what a person said of it, kept when the doubt is not.
+#: Key in audit log entries of letters: the decision after a restore, kept when the doubt is deleted.
 AFTER_A_RESTORE: Final[LiteralString] = "after_a_restore"
 
 
@@ -123,7 +123,7 @@ class Doubt(models.Model):
         return f"doubt about {self.letter_id}"
 
 
-#: Of a copy c: nobody has seen it since the hold began, so what is known of it may be long untrue.
+#: Of a copy c: not received since the hold began, so its state may have changed.
 UNSEEN: Final[LiteralString] = (
     "EXISTS (SELECT FROM redrive_doubt x WHERE x.letter_id = c.letter_id AND c.receives <= x.receives)"
 )

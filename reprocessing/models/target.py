@@ -7,11 +7,11 @@ from django.db.models import F, Q
 
 from reprocessing.domain.message.arn import name_of
 
-#: Letters a second, of a target whose rate is limited: one in seventeen minutes, and more than SQS takes.
+#: Letters a second of a limited target: one in 17 minutes, and more than SQS accepts.
 SLOWEST, FASTEST = 0.001, 1_000_000
-#: Seconds: SQS keeps no message for longer, so no letter of it rests, or comes back, after more.
+#: Seconds: SQS keeps no message longer, so no delay is longer.
 FORTNIGHT = 14 * 86_400
-#: Seconds for which a FIFO queue swallows what it was sent before (AWS: Amazon SQS message deduplication ID).
+#: Seconds in which a FIFO queue drops a repeated deduplication id (AWS: Amazon SQS message deduplication ID).
 DEDUPLICATED_FOR = 300.0
 
 
@@ -26,11 +26,11 @@ class TargetKind(models.TextChoices):
     BUS = "bus", "EventBridge bus: every rule sees it again"
 
 
-#: Queues of SQS, whoever consumes them.
+#: Kinds that are SQS queues.
 QUEUES = (TargetKind.SQS, TargetKind.CELERY)
-#: They answer each letter by itself, in their own time.
+#: Kinds that answer each letter by itself.
 SLOW = (TargetKind.HTTP, TargetKind.LAMBDA)
-#: Seconds that an endpoint or a function may take to answer: Lambda ends a function after fifteen minutes.
+#: Seconds: AWS ends a Lambda function after 15 minutes.
 LONGEST_ANSWER = 900
 
 

@@ -15,11 +15,11 @@ from reprocessing.store import rows
 from reprocessing.store.capture import moved_by_aws
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
-#: Who is named where AWS was asked by somebody whom this service does not know.
+#: Who asked for a redrive that was not started here.
 SOMEBODY: Final = "somebody outside"
-#: What a dlq's trouble begins with that AWS's own redrive made: no look at the dlq's depth ends it.
+#: Prefix of a DLQ's trouble that AWS's redrive caused; polls do not clear such trouble.
 TROUBLE: Final[LiteralString] = "AWS's own redrive "
-#: How long AWS works on one at the most (AWS: Amazon SQS dead-letter queue redrive, quotas: 36 hours), and an hour.
+#: AWS's limit of 36 hours (AWS: Amazon SQS dead-letter queue redrive, quotas), and an hour.
 LONGEST: Final = timedelta(hours=37)
 
 
@@ -51,7 +51,7 @@ SELECT id AS dlq_id, native_at AS at, extract(epoch FROM redrive_now() - native_
   FROM redrive_dlq WHERE native_at IS NOT NULL AND (%(dlq)b::bigint IS NULL OR id = %(dlq)b::bigint)
 """
 
-# Nothing but a claim, which locks the row as a whole, waits for this, and this waits for nothing else.
+# Blocks only the hand-over to AWS, which locks the row as a whole.
 _KEEP_OUT: Final[LiteralString] = "SELECT id FROM redrive_dlq WHERE id = %(dlq)b FOR KEY SHARE"
 
 _TOLD = """
@@ -59,7 +59,7 @@ UPDATE redrive_dlq SET native_handle = %(handle)b::text
  WHERE id = %(dlq)b AND native_at = %(at)b AND native_handle = ''
 """
 
-# A capture that is under way goes on: this is looked at again.
+# Not during a capture: the next check finds the redrive again.
 _NOTICED = """
 UPDATE redrive_dlq
    SET native_at = redrive_now(), native_by = %(by)b::text, native_reason = 'It was begun outside of this service.',
@@ -86,7 +86,7 @@ SELECT 'changed', id, %(by)b::text, %(said)b::text,
        jsonb_build_object('native_redrive', false) FROM ended
 """
 
-# Behind whoever enlists letters of it: these are on their way by then, or let go.
+# FOR UPDATE waits for enlistments in progress.
 _OURS = """
 SELECT native_after AS after FROM redrive_dlq
  WHERE id = %(dlq)b AND native_at IS NULL AND coalesce(native_after < %(through)b::timestamptz, true) FOR UPDATE

@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: The name under which `tallies.fold` sums up what letters came to; its parts are in `domain.metric.CAME_TO`.
+#: Metric of letter events; its parts are in `domain.aws.metric_names.CAME_TO`.
 CAME_TO: Final = "redrive_came_to"
 
 
@@ -33,7 +33,7 @@ class Beat:
 
 Key = tuple[str, int, str]
 
-# In one order: two turns that end at once wait for each other once, at the most.
+# Sorted, so that two concurrent statements do not deadlock.
 _ADD = """
 INSERT INTO redrive_metric AS m (name, place, part, value)
 SELECT * FROM unnest(%(names)b::text[], %(places)b::bigint[], %(parts)b::text[], %(values)b::float8[])
@@ -41,7 +41,7 @@ SELECT * FROM unnest(%(names)b::text[], %(places)b::bigint[], %(parts)b::text[],
 ON CONFLICT (name, place, part) DO UPDATE SET value = m.value + excluded.value
 """
 
-# What letters came to and nobody has folded yet is in the differences: one statement sees it in one place or the other.
+# Events that are not folded yet are in the differences. One statement sees each event in one of the two tables.
 _SUMS = """
 SELECT name, place, part, sum(value) AS value FROM (
     SELECT name, place, part, value FROM redrive_metric
@@ -49,7 +49,7 @@ SELECT name, place, part, sum(value) AS value FROM (
  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
-# Told at most once: a process that dies after this, and before CloudWatch has heard it, leaves a gap there, no double.
+# At most once: a crash before CloudWatch answers leaves a gap, never a double count.
 _OWED: LiteralString = """
 WITH due AS (
     SELECT id, value, told FROM redrive_metric
@@ -68,7 +68,7 @@ UPDATE redrive_metric m SET told = m.told - u.value
  WHERE (m.name, m.place, m.part) = (u.name, u.place, u.part)
 """
 
-# The row of a turn that is taken now and then holds when it was taken last, in seconds since 1970.
+# Stores when it was last done, in seconds since 1970.
 _IS_DUE = """
 INSERT INTO redrive_metric AS m (name, place, part, value)
 VALUES (%(what)b::text, 0, 'turn', extract(epoch FROM redrive_now()))
@@ -78,7 +78,7 @@ ON CONFLICT (name, place, part) DO UPDATE SET value = excluded.value
 
 _IS_OVER = "UPDATE redrive_metric SET value = 0 WHERE name = %(what)b::text AND place = 0 AND part = 'turn'"
 
-# When CloudWatch has last taken anything, in seconds since 1970.
+# When CloudWatch was last called, in seconds since 1970.
 _NOTE_ASKED = """
 INSERT INTO redrive_metric AS m (name, place, part, value)
 VALUES ('publish', 0, 'asked', extract(epoch FROM %(at)b::timestamptz))

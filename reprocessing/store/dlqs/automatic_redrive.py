@@ -13,11 +13,11 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.stalled_lanes import TICK
 from reprocessing.store.safety import stops
 
-#: Seconds: beat sends a tick every two.
+#: Seconds; beat ticks every two.
 _LATELY: Final = 60.0
 _START: Final = "Start one: celery -A redrive_service {} (with the environment of this command)."
 
-# Beat dates its ticks by its own machine's clock; one that is far ahead may be of any age, and is not told of here.
+# Beat dates its ticks by its own clock; a date in the future is not reported.
 _SEEN: Final[LiteralString] = """
 SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
           FROM django_celery_beat_periodictask WHERE task = %(tick)b AND enabled) AS ticked,

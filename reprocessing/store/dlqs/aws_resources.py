@@ -13,7 +13,7 @@ from reprocessing.models.rule import Rule
 from reprocessing.models.safety import CheckKind, HealthCheck
 from reprocessing.models.target import QUEUES, Target, TargetKind
 
-#: What a target that is no queue is used for.
+#: Uses of targets that are not queues.
 _PURPOSES = {
     TargetKind.LAMBDA: (Purpose.INVOKE,),
     TargetKind.TOPIC: (Purpose.LISTENERS, Purpose.PUBLISH),

@@ -107,7 +107,7 @@ _PHASES: Final = {
     LanePhase.HELD: "a parked letter holds them until a person decides",
 }
 
-# Copies are counted only for who asks for them.
+# Copies are counted only on request.
 _WATCHES = """
 SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_visible, d.depth_in_flight,
        d.depth_at, d.next_poll_at, d.drained_through, CASE WHEN d.native_at IS NULL THEN '' ELSE
@@ -133,7 +133,7 @@ SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_
  ORDER BY d.name
 """
 
-# The first entry of each state in an index, however many letters there are.
+# Reads one index entry for each state.
 _OLDEST = """
 SELECT d.id AS dlq_id, s.state, l.died_at
   FROM redrive_dlq d CROSS JOIN unnest(ARRAY['captured', 'waiting', 'sending', 'awaiting', 'parked']) AS s(state)
@@ -159,8 +159,8 @@ SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, coalesce(n.due_a
 _LANES_OF_DLQ = _LANES.format(which="(%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)")
 _LANES_OF_RUN = _LANES.format(which="run_id = %(run)b LIMIT %(most)b::bigint")
 
-# When a dlq drops the first copy of a letter that is unfinished: in the order of expiry, to the first that is held. The
-# order in which a held copy is looked for is that of an index: without it, a planner may read all copies for one.
+# The first expiry of an unfinished letter whose copy is held, in the order of an index. The tests on `state` and the
+# ORDER BY make the planner use indexes; it would otherwise read all copies for one letter.
 _EXPIRIES = """
 SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
  CROSS JOIN LATERAL (
@@ -173,8 +173,8 @@ SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
          ORDER BY c.dlq_id, c.visible_until LIMIT 1) IS NOT NULL
 """
 
-# Where nothing captures by itself, SQS counts copies that are ours: those that came to sight again, and those received
-# since it was asked, or so shortly before that its counts may lag behind. Many of those are deleted by now.
+# SQS also counts copies of captured letters: those visible again, and those received after it was asked, or so shortly
+# before that its counts lag.
 _IN_SIGHT = """
 SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
   FROM (SELECT *, depth_at + make_interval(secs => %(visibility)b::float8 - %(count_lag)b::float8) AS newest

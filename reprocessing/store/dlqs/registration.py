@@ -72,15 +72,15 @@ def differences(proposal: Proposal) -> list[Difference]:
     return [*(replace(one, kind=DLQ) for one in found), *of_targets]
 
 
-#: What a difference is of: a dlq and a queue whose messages die into it often have one name.
+#: What a difference is of: a DLQ and its source queue often have the same name.
 DLQ, SOURCE, TARGET = "DLQ", "source queue", "target"
-#: In a difference: what is named, and, before the name of an origin, where its letters go.
+#: Fields of a difference; TO is followed by the name of a source queue.
 ORIGIN, DEFAULT, TO = "origin", "default_origin", "target of"
-#: What a letter's place is read by: captured letters are placed again when one of these changes.
+#: A change of one of these has captured letters placed again.
 KEYS = ("ordering_key", "sequence", "idempotency_key", "missing_key")
-#: Of targets: what speaks against some letters depends on these.
+#: The same of a target's fields.
 FITTING = ("kind", "strips_expires")
-#: What rules ask letters for: they decide otherwise when one of these changes.
+#: Fields that rules read: a change makes them decide again.
 ASKED = ("message_type", "tenant")
 
 

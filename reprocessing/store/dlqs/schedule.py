@@ -15,11 +15,11 @@ from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
 
-#: How often a dlq without a schedule has its turn.
+#: Interval of a DLQ without a schedule.
 EVERY = timedelta(seconds=60)
-#: After what time a turn is given once more that was given, and not had: its task is lost, or something failed.
+#: After this time a DLQ is polled again if its poll did not run: its task was lost, or failed.
 AGAIN = timedelta(seconds=60)
-#: When one is looked at again whose schedule names no time (the 30th of February, in a billion days).
+#: When a DLQ is looked at again whose schedule has no next time (such as 30 February).
 NEVER = timedelta(days=1)
 _A_DAY = 86_400.0
 _NO_TIME = "Its schedule names no time at which it could be polled. Give it another interval or crontab."

@@ -41,7 +41,7 @@ class Hour:
     n: int
 
 
-# One statement sees one moment: what is being folded is in the one table or in the other.
+# One statement sees each change in one of the two tables.
 _KINDS = """
 SELECT dlq_id, state, reason, presumed, sum(n)::bigint AS n FROM (
     SELECT dlq_id, state, reason, presumed, n FROM redrive_tally
@@ -64,7 +64,7 @@ SELECT dlq_id, hour, what, sum(n)::bigint AS n FROM (
  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
-# Two who fold at once would wait for each other's rows: the second finds nothing to do.
+# Concurrent folds would wait for each other's rows: only one runs.
 _TURN = "SELECT pg_try_advisory_xact_lock(1381126738, 0) AS mine"
 
 _FOLD: Final[tuple[LiteralString, ...]] = (

@@ -23,7 +23,7 @@ class Owed:
     attributes: bytes
 
 
-# By chunks of bounded bytes, as letters that are planned. Of one that left the parking lot no bytes are told.
+# Chunks of bounded size. Only messages about parked letters need the body.
 _OWED = """
 SELECT o.notice_id, o.news, o.public_id, o.message_id, o.reason, o.state, p.attributes,
        CASE WHEN o.news = 'parked' THEN p.body ELSE ''::bytea END AS body

@@ -16,8 +16,8 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.replay import settlement
 from reprocessing.store.replay.settlement import Closing, Deletable
 
-# A copy was held when the hold began, and a clean capture that began after all of them were in sight has drained the
-# dlq without it: it was deleted, as those of finished letters alone are, unless it was about to expire.
+# `gone`: the copy was held when the hold began, and a capture that began after all copies were visible emptied the DLQ
+# without it. So it was deleted, as copies of finished letters are, or else expired (`dropped`).
 _FOUND: Final[LiteralString] = """
 CASE WHEN x.came_back IS NOT NULL THEN 'came_back'
      WHEN x.arrived THEN 'arrived'
@@ -55,7 +55,7 @@ SELECT l.id AS letter_id, l.lane_id, d.name AS dlq, l.message_id, l.public_id::t
  ORDER BY l.id FOR UPDATE OF l
 """  # as above
 
-# Nobody knows what became of what was out when the backup was made.
+# Nobody knows the outcome of letters that were being sent when the backup was made.
 _CLOSE = """
 UPDATE redrive_attempt a
    SET outcome = 'unknown', closed_at = redrive_now(), holds_lane = false,
@@ -63,7 +63,7 @@ UPDATE redrive_attempt a
  WHERE a.letter_id = ANY(%(letters)b::bigint[]) AND num_nonnulls(a.closed_at) = 0
 """
 
-# What was on its last attempt has one more: the word is that it is replayed, as a release says it.
+# As after a release, a letter on its last attempt gets one more.
 _AGAIN = """
 UPDATE redrive_letter l
    SET state = 'waiting', lets_pass = false,

@@ -16,7 +16,7 @@ from reprocessing.domain.notifications.subjects import RESTORE
 from reprocessing.store import rows
 from reprocessing.store.notifications.outbox import announce, conclude
 
-#: SQS hides a message for twelve hours at most: what was hidden before the hold is in sight by then.
+#: SQS hides a message for 12 hours at most: what was invisible before the hold is visible by then.
 HIDDEN_FOR: Final = timedelta(hours=12)
 _INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
 
@@ -53,7 +53,7 @@ WITH held AS (
 SELECT since, by, reason, restored_to, true AS new FROM held
 """
 
-# The hold of an earlier restore, which the backup knew, says nothing of this one.
+# A hold of an earlier restore is replaced.
 _BEGIN_ANEW = """
 WITH held AS (
     INSERT INTO redrive_halt AS h (id, since, by, reason, restored_to)
@@ -73,7 +73,7 @@ WITH held AS (
 SELECT since, by, reason, restored_to, true AS new FROM held
 """
 
-# What an earlier restore left undecided is in doubt again.
+# Letters left undecided by an earlier restore are doubted again.
 _FORGET = "DELETE FROM redrive_doubt"
 
 _DOUBT = """
@@ -85,7 +85,7 @@ SELECT l.id, c.receives
  WHERE l.finished_at IS NULL
 """
 
-# Captured since, from a message that was there before: it may have been captured, and sent, between backup and restore.
+# From a message that was there before the hold: it may have been captured and sent between backup and restore.
 _DOUBT_ARRIVED = """
 INSERT INTO redrive_doubt (letter_id, arrived)
 SELECT l.id, true FROM redrive_letter l JOIN redrive_halt h ON h.id = 2
@@ -104,7 +104,7 @@ SELECT count(*) AS n FROM redrive_doubt x JOIN redrive_letter l ON l.id = x.lett
  WHERE x.word = '' AND l.finished_at IS NULL
 """
 
-# Those of whom it is not known that all they held has come to sight.
+# DLQs whose copies may not all have become visible.
 _UNDRAINED = """
 SELECT d.name FROM redrive_dlq d JOIN redrive_halt h ON h.id = 2
  WHERE d.mode <> 'observe' AND coalesce(d.drained_through < h.since + %(hidden)b::interval, true)
@@ -124,7 +124,7 @@ WITH was AS (
 SELECT since, by, reason, restored_to, true AS new FROM was
 """
 
-# Nobody whose letter waits on a lane need wait for a hint's end.
+# Lanes need not wait for old hints to expire.
 _HINTS = "UPDATE redrive_lane SET hinted_until = NULL WHERE hinted_until > redrive_now() AND due_at IS NOT NULL"
 
 _LOCK = "SELECT since, by, reason, restored_to, false AS new FROM redrive_halt WHERE id = 2 FOR UPDATE"

@@ -14,7 +14,7 @@ from django.db.migrations.operations import RunSQL
 from reprocessing.store import rows
 
 _APP: Final = "reprocessing"
-#: What a migration of ours makes besides tables: the name behind one of these.
+#: What migrations create besides tables.
 _MADE: Final = re.compile(r"CREATE (?:OR REPLACE )?(FUNCTION|SEQUENCE|TRIGGER) (\w+)")
 
 _PRESENT: Final[LiteralString] = """

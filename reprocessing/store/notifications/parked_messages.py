@@ -7,7 +7,7 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-# Reads maintained counts, and the first entry of an index for each DLQ, however many messages are parked.
+# Reads maintained counts, and one index entry for each DLQ.
 _PARKED: Final[LiteralString] = """
 SELECT d.id AS dlq_id, d.name, k.n::bigint AS messages,
        extract(epoch FROM redrive_now() - oldest.finished_at)::float8 AS seconds

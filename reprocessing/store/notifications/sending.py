@@ -50,8 +50,8 @@ UPDATE redrive_notification_route c
 RETURNING c.id AS route_id, c.destination, c.fence, c.failures
 """  # noqa: S608  # the inserted text is a constant
 
-# An incident that began and ended before the text was sent is told once, as ended. The ids are those of the
-# notifications that the text is about: ids do not become visible in their order.
+# An incident that ended before the text was sent is told once, as ended. The ids are those of the text's notifications:
+# ids do not become visible in their order.
 _OWED: Final[LiteralString] = """
 WITH incidents AS (
     SELECT i.id, i.kind, i.subject, i.facts, i.times, i.opened_at, i.ended_at, array_agg(n.id) AS ids,

@@ -15,9 +15,8 @@ _UNHEALTHY: Final[LiteralString] = "the target is not known to be well"
 #: Most lanes of a run that are read: those that have been due for longest.
 _LANES: Final = 100
 
-# Of each run that nobody stopped, some lanes whose head could be sent. An open breaker has an incident of its own. The
-# run has not progressed since the latest of: the newest attempt at these targets, the moment when the heads could be
-# sent, and the last change of the run's state.
+# Some lanes of each active run whose head could be sent. An open breaker has an incident of its own. A run progressed
+# at the latest of: the newest attempt at these targets, when the heads could be sent, the last change of its state.
 _WAITING: Final[LiteralString] = f"""
 WITH seen AS (
     SELECT n.run_id, {NAME} AS target, newest.opened_at, greatest(head.due_at, head.captured_at) AS could_go,

@@ -21,15 +21,15 @@ from reprocessing.store.parking_lot import message_filters
 
 #: Letters of one transaction.
 BATCH: Final = 500
-#: Letters of which it is kept why they were left alone.
+#: Skipped letters whose reasons are stored.
 KEPT: Final = 20
-#: Seconds after which an operation that nobody works on any more is taken up by somebody else.
+#: Seconds after which another worker takes over.
 LEASE: Final = 20.0
-#: Letters that came too late for an operation, as far as they are counted.
+#: Late letters are counted up to this number.
 LATE: Final = 1_000
 
 
-#: What the audit calls what somebody asked for.
+#: Audit log entry of each bulk action.
 _NOTED: Final = {
     OperationAct.RELEASE: Act.RELEASED, OperationAct.DISCARD: Act.DISCARDED, OperationAct.RESTORE: Act.RESTORED,
     OperationAct.ASSIGN: Act.ASSIGNED, OperationAct.NOTE: Act.NOTED,

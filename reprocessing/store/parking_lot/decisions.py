@@ -15,7 +15,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import failure_groups
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
-#: Lanes that are moved in one transaction.
+#: Lanes of one transaction.
 _GROUP = 500
 
 
@@ -30,7 +30,7 @@ class Asked:
     refusal: str
 
 
-# By chunks of bounded bytes, from the one after the last.
+# Chunks of bounded size.
 _NAMELESS = """
 SELECT l.id, l.dlq_id, p.body, p.attributes, p.system
   FROM (SELECT id, dlq_id, sum(size) OVER (ORDER BY id) - size AS before FROM redrive_letter
@@ -40,10 +40,10 @@ SELECT l.id, l.dlq_id, p.body, p.attributes, p.system
  ORDER BY l.id
 """
 
-# The lane of a letter's key; without a key, one of its own.
+# The lane of a letter's key; without a key, a lane of its own.
 KEY_HASH: Final[LiteralString] = "coalesce(l.key_hash, sha256(convert_to('released ' || l.message_id, 'UTF8')))"
 
-# Letters of no lane yet (their place was not known) come to a lane of their own.
+# Letters without a place get a lane of their own.
 _LANES = f"""
 INSERT INTO redrive_lane (dlq_id, origin_id, key_hash, single, phase)
 SELECT DISTINCT l.dlq_id, l.origin_id, {KEY_HASH}, l.key_hash IS NULL OR l.single, 'idle'
@@ -66,7 +66,7 @@ SELECT n.id AS lane_id FROM redrive_lane n
  ORDER BY n.id FOR UPDATE
 """
 
-# What is FIFO orders by a group that the letter has to bring along; tasks and events are what some targets take alone.
+# A FIFO target needs a message group; some targets accept only tasks or events.
 _ASK = """
 SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
        CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
@@ -90,7 +90,7 @@ SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
 """
 
-# A run that is being ended at this moment is waited for, and then it is none.
+# Waits for a run that is being ended at this moment.
 _LOCK_RUNS = """
 SELECT r.id AS dlq_id FROM redrive_run r
  WHERE r.state IN ('running', 'paused') AND r.dlq_id IN (
@@ -105,9 +105,8 @@ SELECT DISTINCT l.dlq_id FROM redrive_letter l
    AND NOT EXISTS (SELECT FROM redrive_run r WHERE r.dlq_id = l.dlq_id AND r.state = 'running')
 """
 
-# A letter whose run has ended goes to the dlq's newest running one; in one that is paused it waits with the others.
-# Where a person named a target, no rule is asked: until somebody releases it without one. A time that a person said is
-# not a rule's delay, which ends with the rule.
+# A letter of an ended run goes to the DLQ's newest running run. With a target given by a person, rules are not asked
+# until it is released without one. A time given by a person replaces a rule's delay, which ends with the rule.
 _RELEASE = f"""
 UPDATE redrive_letter l
    SET state = 'waiting', reason = '', detail = '', objection = '', due_at = %(due)b::timestamptz, finished_at = NULL,
@@ -148,7 +147,7 @@ WITH moved AS (
 SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 """
 
-# Or what was parked is none any more: its message has been seen again. Where neither is so, a rule holds the lane.
+# A lane without a parked letter is held by a rule, or its parked message was seen again.
 _HELD = """
 SELECT n.id AS lane_id FROM redrive_lane n JOIN redrive_dlq d ON d.id = n.dlq_id
  WHERE n.dlq_id = %(dlq)b AND n.phase = 'held'
@@ -254,13 +253,8 @@ def record(  # noqa: PLR0913  # each by its name
 ) -> None:
     """Write audit log entries: who moved each letter, why, out of which state, as part of which bulk action."""
     values = {
-        "letters": [one.letter_id for one in asked],
-        "reasons": [one.reason for one in asked],
-        "targets": [one.target_id for one in asked],
-        "act": act.value,
-        "was": was.value,
-        "by": by,
-        "reason": reason,
+        "letters": [one.letter_id for one in asked], "reasons": [one.reason for one in asked],
+        "targets": [one.target_id for one in asked], "act": act.value, "was": was.value, "by": by, "reason": reason,
         "operation": operation,
-    }
+    }  # fmt: skip
     rows.execute(_RECORD, values)

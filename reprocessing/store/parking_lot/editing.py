@@ -72,8 +72,8 @@ SELECT l.id AS letter_id, l.dlq_id, l.message_id, l.state, l.finished_at, coales
  WHERE l.id = %(letter)b
 """
 
-# Other bytes are another message for a FIFO target: with the epoch rises the id by which that swallows repeats. Rules
-# are asked anew, unless a person said where it goes.
+# A FIFO target must see a new message: the epoch is part of its deduplication id. Rules are asked again, unless a
+# person set the target.
 _REVISE = f"""
 WITH made AS (
     INSERT INTO redrive_revision (letter_id, no, body, attributes, body_hash, former_hash, size, idempotency_key, by,

@@ -12,7 +12,7 @@ from reprocessing.domain.parking_lot.message_filter import Sieve
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import message_filters
 
-#: Letters, and bytes, that are in memory at a time; of a single larger letter its own.
+#: Letters and bytes in memory at a time; a larger letter comes alone.
 PIECE, WEIGHT = 1_000, 16 * 1024 * 1024
 _LARGEST: Final = 1_048_576  # bytes of a message of SQS
 

@@ -10,13 +10,13 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 
-#: Letters that are counted behind those of a group; and how many of those, the newest, are asked who waits behind them.
+#: Letters behind a group are counted up to this number, behind the newest `_ASKED` letters of the group.
 BEHIND: Final = 1_000
 _ASKED: Final = 200
 _REST: Final = ("parked", "captured")
 _UNDER_WAY: Final = ("waiting", "sending", "awaiting")
 
-# What nobody has seen to stands first.
+# Open groups come first.
 _PAGE = """
 SELECT g.id, g.dlq_id, d.name AS dlq, g.cause, g.title, g.status, g.note, g.first_at, g.last_at, g.replayed_at,
        g.settled_at, g.settled_by
@@ -29,8 +29,7 @@ SELECT g.id, g.dlq_id, d.name AS dlq, g.cause, g.title, g.status, g.note, g.firs
  ORDER BY g.status = 'open' DESC, g.last_at DESC, g.id DESC LIMIT %(limit)b
 """
 
-# Letters that come later in the lane of a group's first one there. The columns are those of the index of a lane's order
-# and of a group's letters, and the bounds are such that these are used.
+# Later letters in the lanes of a group's letters. Columns and bounds fit the indexes of a lane's order and of a group.
 _FOUND: Final[LiteralString] = """
 SELECT w.id FROM (
     SELECT DISTINCT ON (c.lane_id) c.lane_id, c.sequence, c.message_id
@@ -99,14 +98,9 @@ class _Behind:
 def page(*, limit: int, dlq: int | None = None, status: str | None = None, after: Place | None = None) -> list[Told]:
     """Return failure groups of a DLQ, or of all, with this status, or any: open ones first, the newest first."""
     values = {
-        "group": None,
-        "dlq": dlq,
-        "status": status,
-        "limit": limit,
-        "after": after.id if after else None,
-        "open": after.open if after else None,
-        "last_at": after.last_at if after else None,
-    }
+        "group": None, "dlq": dlq, "status": status, "limit": limit, "after": after.id if after else None,
+        "open": after.open if after else None, "last_at": after.last_at if after else None,
+    }  # fmt: skip
     return rows.fetch(Told, _PAGE, values)
 
 

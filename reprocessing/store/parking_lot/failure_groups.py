@@ -15,7 +15,7 @@ from reprocessing.store import rows
 from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
-#: What a letter's consumers say of a failure: of the message that died, of the letter, and of what was sent for it.
+#: The latest failure report on a letter l: on its message, its redrive id, or an attempt's message.
 _REPORT: Final[LiteralString] = """
 SELECT r.type, r.fingerprint
   FROM (SELECT * FROM redrive_report WHERE message_id = l.message_id
@@ -30,7 +30,7 @@ SELECT r.type, r.fingerprint
  ORDER BY r.received_at DESC, r.id DESC LIMIT 1
 """
 
-# By chunks of bounded bytes, as plans are; `version` is the row's, which every write of it changes.
+# Chunks of bounded size. `version` changes with every write of the row.
 _UNSORTED = f"""
 SELECT l.id, l.dlq_id, l.message_id, l.version, l.died_at, l.size, l.reason, l.detail, d.message_type,
        CASE WHEN l.weight > 0 THEN p.body END AS body, p.attributes, p.system, a.outcome,
@@ -54,14 +54,14 @@ SELECT l.id, l.dlq_id, l.message_id, l.version, l.died_at, l.size, l.reason, l.d
  ORDER BY l.id
 """  # noqa: S608  # the inserted text is a constant
 
-# What somebody holds, or has written since it was read, is sorted another time: nobody waits for the other.
+# Letters that are locked, or changed since they were read, are skipped.
 _LOCK = """
 SELECT l.id FROM unnest(%(letters)b::bigint[], %(versions)b::text[]) AS s(id, version)
   JOIN redrive_letter l ON l.id = s.id
  WHERE l.xmin::text = s.version ORDER BY l.id FOR UPDATE OF l SKIP LOCKED
 """
 
-# In one order, so that two who sort do not wait for each other.
+# Sorted, so that concurrent statements do not deadlock.
 _PUT = """
 INSERT INTO redrive_group AS g (dlq_id, fingerprint, cause, title, first_at, last_at)
 SELECT dlq_id, fingerprint, min(cause), min(title), min(died_at), max(died_at)
@@ -80,7 +80,7 @@ UPDATE redrive_letter l SET group_id = g.id, sorted_at = redrive_now()
  WHERE l.id = s.id
 """
 
-# Its rows are locked since _PUT. A letter that failed again after somebody called its cause resolved recurs, too.
+# The rows are locked since _PUT. A letter that failed again after its group was resolved reopens it too.
 _REOPEN = """
 WITH recurred AS (
     UPDATE redrive_group g SET status = 'open', settled_at = redrive_now(), settled_by = %(by)b::text
@@ -97,7 +97,7 @@ WITH recurred AS (
 SELECT id AS group_id, dlq_id, false AS new FROM recurred
 """
 
-# Whoever releases letters holds them by now; groups are locked in the order of those who sort.
+# The letters are locked; groups are locked in the order of _PUT.
 _REPLAYED = """
 WITH mine AS (
     SELECT id FROM redrive_group
@@ -107,7 +107,7 @@ WITH mine AS (
 UPDATE redrive_group g SET replayed_at = redrive_now() FROM mine WHERE g.id = mine.id
 """
 
-# The letters that a failure was said of, by any of the names that they have, and those of attempts.
+# Letters named by failure reports, and those of attempts.
 _DOUBT = """
 WITH said AS (
     SELECT message_id, public_id FROM redrive_report
@@ -235,16 +235,9 @@ def settle(  # noqa: PLR0913  # each by its name
     """Set a group's status and note, with an audit log entry; return False if they are not what was seen."""
     moves = status != seen_status
     values = {
-        "group": group,
-        "status": status.value,
-        "note": note,
-        "seen_status": seen_status,
-        "seen_note": seen_note,
-        "moves": moves,
-        "act": (Act.CHANGED if moves else Act.NOTED).value,
-        "by": by,
-        "reason": reason,
-    }
+        "group": group, "status": status.value, "note": note, "seen_status": seen_status, "seen_note": seen_note,
+        "moves": moves, "act": (Act.CHANGED if moves else Act.NOTED).value, "by": by, "reason": reason,
+    }  # fmt: skip
     return rows.execute(_SETTLE, values) == 1
 
 

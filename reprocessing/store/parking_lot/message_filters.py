@@ -20,9 +20,9 @@ from reprocessing.domain.parking_lot.message_filter import LOOKED_THROUGH, Sieve
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 
-#: Letters that are counted, and told of by kinds; of more it is said that they are more.
+#: Letters are counted up to this number.
 COUNTED: Final = 10_000
-#: Milliseconds that one look at a filter may take: a person waits for it, and so do others.
+#: Milliseconds of one statement: a person waits for it.
 _PATIENCE: Final = 5_000
 
 _STATES: Final[dict[str, LiteralString]] = {
@@ -33,7 +33,7 @@ _STATES: Final[dict[str, LiteralString]] = {
 _CONDITIONS: Final[dict[str, LiteralString]] = {
     "dlq": "l.dlq_id = %(dlq)b::bigint",
     "reasons": "l.reason = ANY(%(reasons)b::text[])",
-    # A group is one dlq's, whose parking lot is an index's own: else the newest of all dlqs are looked through for it.
+    # The DLQ selects the index of its parking lot; else the newest letters of all DLQs would be searched.
     "group": """l.group_id = %(group)b::bigint
         AND l.dlq_id = (SELECT x.dlq_id FROM redrive_group x WHERE x.id = %(group)b::bigint)""",
     "origin": "l.origin_id = %(origin)b::bigint",
@@ -46,7 +46,7 @@ _CONDITIONS: Final[dict[str, LiteralString]] = {
     "assigned": "l.assigned_to = %(assigned)b::text",
     "rule": "l.rule_id = %(rule)b::bigint",
     "run": "l.run_id = %(run)b::bigint",
-    # Each part is an index's own question, but that of the lanes' keys.
+    # One index for each part, except for keys of lanes.
     "named": """l.id IN (
         SELECT x.id FROM redrive_letter x
          WHERE x.dlq_id IN (SELECT id FROM redrive_dlq) AND x.message_id = %(named)b::text
@@ -55,8 +55,7 @@ _CONDITIONS: Final[dict[str, LiteralString]] = {
          WHERE x.lane_id IN (SELECT n.id FROM redrive_lane n WHERE n.key = %(named)b::text LIMIT 100))""",
 }
 
-# A body is read where nothing else speaks against its letter: what was captured, and what a person made of it. By
-# EXISTS the planner would read all.
+# Reads bodies only where all other conditions hold: with EXISTS the planner would read all.
 _HOLDS: Final[LiteralString] = """(
     (SELECT position(%(text)b::bytea IN p.body) > 0 FROM redrive_payload p WHERE p.letter_id = l.id)
  OR (SELECT position(%(text)b::bytea IN v.body) > 0 FROM redrive_revision v WHERE v.id = l.revision_id))

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
-# Its reason is the one it had when it was discarded; what a rule discarded was a rule's affair. Its key is free again,
-# where it was this letter that gave it up, as soon as nothing of it can be on its way: twins that were parked for that
-# stay parked, for a person to see.
+# The letter gets back its reason from before the discard. If it was this letter that discarded the key, the key is free
+# again once no copy of the letter can be on its way; duplicates parked meanwhile stay parked.
 _RESTORE = f"""
 WITH moved AS (
     UPDATE redrive_letter l

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reprocessing.store import rows
 
-# A pointer of the extended clients has some hundred bytes; what is large is not read for it.
+# A pointer has some hundred bytes; large bodies are not searched.
 _POINTING = """
 SELECT l.message_id, coalesce(v.body, p.body) AS body, coalesce(v.attributes, p.attributes) AS attributes
   FROM (SELECT id, message_id, revision_id FROM redrive_letter

@@ -53,11 +53,10 @@ class Enlisted:
     parked: int
 
 
-# What is asked of a target's letters.
+# Columns that describe a letter's target.
 _OF_TARGET: Final[LiteralString] = "t.size_limit, t.kind AS target_kind, t.strips_expires, redrive_now() AS asked_at"
 
-# By chunks of bounded bytes: a thousand letters of a megabyte each do not fit a worker. Of task messages the body says
-# whether they may go, of letters of unknown origin perhaps what failed to take them.
+# Chunks of bounded size. Bodies are also read of Celery tasks, and of letters without a source queue.
 _UNPLACED = f"""
 SELECT l.id, l.message_id, l.origin_id, l.size, p.system, p.attributes, {_OF_TARGET},
        CASE WHEN l.is_read THEN p.body ELSE ''::bytea END AS body
@@ -94,8 +93,7 @@ UPDATE redrive_letter l
  WHERE l.id = s.letter_id AND l.state = %(state)b AND l.lane_id IS NULL
 """
 
-# Parked before they had a place; the dlq may say by now where their keys are, or a person has added them. By chunks, as
-# above.
+# Letters parked without a place, for which the DLQ's keys, or an edit, may now give one.
 _STRAYS = f"""
 SELECT l.id, l.message_id, l.origin_id, l.dlq_id, l.size, p.system,
        coalesce(v.attributes, p.attributes) AS attributes, coalesce(v.body, p.body) AS body, {_OF_TARGET}
@@ -110,7 +108,7 @@ SELECT l.id, l.message_id, l.origin_id, l.dlq_id, l.size, p.system,
  ORDER BY l.id
 """  # noqa: S608  # as above
 
-# A plan that nobody has started selected its letters by lanes that are no more: it selects anew when it is started.
+# Plans that are not started select anew: their lanes may have changed.
 _UNSELECT = """
 WITH plans AS (
     UPDATE redrive_run SET selected = NULL, behind = NULL
@@ -119,14 +117,14 @@ WITH plans AS (
 UPDATE redrive_letter l SET run_id = NULL FROM plans p WHERE l.run_id = p.id AND l.state = 'captured'
 """
 
-# What nobody has begun to replay is placed again, by what the dlq says now.
+# Letters that no run has are placed again.
 _REPLAN = """
 UPDATE redrive_letter SET planned = false, objection = '', detail = ''
  WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned
    AND objection NOT IN ('possible_return', 'moved_by_aws')
 """
 
-# They go where their origin leads by now; what is under way, or parked, keeps its target.
+# They take the target of their source queue; letters under way or parked keep theirs.
 _LEAD = """
 UPDATE redrive_letter l SET target_id = o.target_id
   FROM redrive_origin o
@@ -134,19 +132,18 @@ UPDATE redrive_letter l SET target_id = o.target_id
    AND l.target_id IS DISTINCT FROM o.target_id
 """
 
-# Each lane is looked up by its key, in a query of its own: joined by a planner that knows nothing of this dlq yet, all
-# lanes of the dlq would be read for each letter.
+# A subquery for each letter: joined, a planner without statistics of this DLQ would read all its lanes for each letter.
 _LANE_OF_LETTER: Final[LiteralString] = """(
        SELECT n.id FROM redrive_lane n
         WHERE n.dlq_id = l.dlq_id AND n.origin_id = l.origin_id AND n.key_hash = l.key_hash)"""
 
-#: Of a run r: what it has on lanes, the next one takes. A plan has something there if its start died after it adopted;
-#: whoever does not run leaves it there, since that start may yet come to its end.
+#: Of a run r: the next run adopts its lanes. A plan has lanes if its start failed after adopting; only a running run
+#: takes those, since that start may yet finish.
 LEAVES: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
     r.state = 'planned' AND (SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running')))"""
 
-# Of a run r: something of it is there. Asked of each ended run in the order of an index, before anything is joined: a
-# planner that has seen one large run would read all letters, and all lanes, because others have ended.
+# Of a run r: it has lanes, or letters. Asked before any join: else a planner that has seen one large run would read all
+# letters and lanes, because other runs have ended.
 _HAS_LANES: Final[LiteralString] = """
 (SELECT x.run_id FROM redrive_lane x WHERE x.run_id >= r.id ORDER BY x.run_id LIMIT 1) = r.id"""
 _HAS_LETTERS: Final[LiteralString] = """
@@ -166,7 +163,7 @@ SELECT count(*) AS n FROM (
      ORDER BY n.id FOR UPDATE) locked
 """  # noqa: S608  # the inserted text is a constant
 
-# What came back to a run that has ended stands at the head of its lane: it goes along, or nobody behind it would.
+# A letter that came back to an ended run is the head of its lane: it is adopted, or all behind it would wait.
 ADOPTION: Final[LiteralString] = f"""
 WITH adopted AS (
     UPDATE redrive_letter l SET run_id = %(run)b
@@ -179,7 +176,7 @@ UPDATE redrive_lane n SET run_id = %(run)b
 """  # noqa: S608  # as above
 _ADOPT = ADOPTION.format(letters="true", lanes="true")
 
-# A fresh lane of a key keeps quiet: an earlier letter of it may still be retried in its queue.
+# The new lane of a key waits: an earlier message of the key may still be retried in its queue.
 _LANES = """
 INSERT INTO redrive_lane AS n (dlq_id, origin_id, key_hash, key, single, run_id, phase, due_at)
 SELECT l.dlq_id, l.origin_id, l.key_hash, min(l.ordering_key), bool_and(l.single), %(run)b, 'ready',
@@ -197,7 +194,7 @@ ON CONFLICT (dlq_id, origin_id, key_hash) DO UPDATE
        run_id = CASE WHEN n.phase = 'idle' THEN excluded.run_id ELSE n.run_id END
 """
 
-# `ahead`: lanes, nobody's, whose head was another letter until now, and a later one.
+# `ahead`: lanes that nobody leases, whose old head is behind a new letter.
 _ENLIST = f"""
 WITH enlisted AS (
     UPDATE redrive_letter l SET lane_id = {_LANE_OF_LETTER}, state = 'waiting', due_at = NULL
@@ -272,16 +269,11 @@ def name(origins: Mapping[int, int]) -> int:
 def place(places: Sequence[Placed], *, state: LetterState = LetterState.CAPTURED) -> None:
     """Write the places of letters in this state."""
     values = {
-        "state": state,
-        "letters": [one.letter_id for one in places],
-        "objections": [one.objection for one in places],
-        "details": [one.detail for one in places],
-        "keys": [one.ordering_key for one in places],
-        "hashes": [one.key_hash for one in places],
-        "singles": [one.single for one in places],
-        "sequences": [one.sequence for one in places],
-        "idems": [one.idempotency_key for one in places],
-    }
+        "state": state, "letters": [one.letter_id for one in places], "objections": [one.objection for one in places],
+        "details": [one.detail for one in places], "keys": [one.ordering_key for one in places],
+        "hashes": [one.key_hash for one in places], "singles": [one.single for one in places],
+        "sequences": [one.sequence for one in places], "idems": [one.idempotency_key for one in places],
+    }  # fmt: skip
     rows.execute(_PLACE, values)
 
 

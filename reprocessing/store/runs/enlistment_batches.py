@@ -15,9 +15,9 @@ from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs import enlistment, selection
 from reprocessing.store.runs.enlistment import Enlisted
 
-#: Letters of one instalment; a plan of no more is enlisted with its start. One takes about a second.
+#: Letters of one batch, about a second; a smaller plan is enlisted with its start.
 SIZE = 2_000
-#: Letters whose order is looked up at once: what is left of the run is sorted for it.
+#: Letters that are sorted at once.
 AHEAD = 50_000
 
 _OWING = """
@@ -36,14 +36,14 @@ SELECT id FROM (
  ORDER BY first, key_hash, origin_id, sequence, message_id LIMIT %(limit)b
 """
 
-# One at a time: an instalment that overtook the one before would be one of later letters.
+# One batch of a run at a time, so that no batch overtakes an earlier one.
 _TURN = "SELECT pg_try_advisory_xact_lock(1381126739, %(run)b::int) AS mine"
 
-# Whoever pauses or aborts the run waits for the instalment; a release into it does not, which locks lanes before it.
+# Pausing or aborting the run waits for the batch. A release does not: it locks lanes first.
 _LOCK = "SELECT id, dlq_id FROM redrive_run WHERE id = %(run)b AND state = 'running' FOR SHARE"
 
-# A dlq that is not automatic any more has whoever switched it decide about what is captured. The letters of a run that
-# is paused wait on their lanes, and in their order, where one may be given any.
+# When a DLQ is no longer automatic, a person decides about captured letters. Letters of a paused run wait on their
+# lanes.
 _LOCK_STANDING = """
 SELECT r.id, r.dlq_id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
  WHERE r.id = %(run)b AND r.state = ANY(%(states)b::text[]) AND d.mode = 'automatic' FOR SHARE OF r

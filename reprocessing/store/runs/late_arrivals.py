@@ -5,7 +5,7 @@ from __future__ import annotations
 from reprocessing.store import rows
 from reprocessing.store.runs.progress import CAP
 
-# Since it was started; where it is not yet, since its letters were selected.
+# Since its start, or else its selection.
 _ARRIVED = """
 SELECT count(*) AS n FROM redrive_run r JOIN redrive_letter l ON l.dlq_id = r.dlq_id
  WHERE r.id = %(run)b
@@ -13,7 +13,7 @@ SELECT count(*) AS n FROM redrive_run r JOIN redrive_letter l ON l.dlq_id = r.dl
        r.started_at, (SELECT max(v.at) FROM redrive_review v WHERE v.run_id = r.id AND v.act = 'planned'), r.created_at)
 """
 
-# The newest are looked at, by an index of the captured ones: nobody takes what came after a plan before it is started.
+# Reads the newest captured letters by their index: no run takes them before the plan is started.
 _LATELY = """
 SELECT count(*) AS n FROM (
     SELECT l.captured_at FROM redrive_letter l

@@ -14,12 +14,12 @@ from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs.enlistment import ADOPTION
 
-#: Letters of one batch; one takes about a quarter of a second.
+#: Letters of one batch, about 250 ms.
 BATCH = 2_000
 
-# What a plan adopted whose start died, the standing run takes likewise. Two plans would take it from each other, batch
-# by batch: where one is started, that does it. Of each run that has ended the letters are read in the order of their
-# index: joined, a planner that has seen one large run would read every letter there is.
+# Lanes of a plan whose start failed are adopted by the standing run, or by a plan when it starts: two plans would take
+# them from each other. Letters are read for each ended run by index: joined, a planner that has seen one large run
+# would read every letter.
 _LEFT = """
 SELECT l.id, l.lane_id FROM redrive_run r
  CROSS JOIN LATERAL (
@@ -31,8 +31,7 @@ SELECT l.id, l.lane_id FROM redrive_run r
  LIMIT %(limit)b
 """
 
-# As whoever pays an instalment: the run first, then lanes in the order of their ids. What is adopted goes: the standing
-# run of a dlq that is not automatic any more leaves it to whoever switched that off.
+# Locks the run, then lanes by id. If the DLQ is no longer automatic, its standing run adopts nothing: a person decides.
 _HEIR = """
 SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
  WHERE r.id = %(run)b

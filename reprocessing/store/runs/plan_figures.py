@@ -86,7 +86,7 @@ class Share:
         return 0 if waits or answered else self.longest - 1
 
 
-# The letters that were selected for a plan, by their index; without one, those that nobody has asked for.
+# Letters selected for a plan; without one, captured letters in no run.
 _READY: Final[LiteralString] = """
 ready AS (
     SELECT * FROM redrive_letter WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND {whose}
@@ -113,9 +113,8 @@ SELECT objection AS reason, count(*) AS letters FROM ready WHERE objection <> ''
  GROUP BY objection ORDER BY letters DESC, reason
 """  # noqa: S608  # the inserted text is the constant above
 
-# Where nothing was settled for long, the ramp begins anew with the first letter (see `rate_ramps.after_rest`).
-# What is presumed from absence is known when the target can have been seen empty twice, at the earliest; where it is
-# never empty, when the window is over, and SQS's counts have caught up.
+# After a rest the ramp starts anew (see `rate_ramps.after_rest`). An outcome by absence is known at the earliest when
+# the target can have been seen empty twice; if it is never empty, after the window and the delay of SQS's counts.
 _SHARES: Final[LiteralString] = f"""
 WITH {_READY}, placed AS (
     SELECT target_id, expires_at, size,

@@ -25,9 +25,9 @@ from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
 
-#: Seconds after which a plan that nobody started is given up: its letters are kept from every other run.
+#: Seconds after which a plan that was not started is given up: no other run can have its letters.
 A_PLAN_LASTS: Final = 86_400.0
-#: In a stored selection: nobody gave the run its id, and the dlq's next plan takes its place.
+#: In a stored selection: no person named the plan, and the DLQ's next plan replaces it.
 UNNAMED: Final[LiteralString] = "unnamed"
 
 

@@ -15,16 +15,16 @@ from reprocessing.store.outcomes.evidence import SOONEST
 from reprocessing.store.replay.settlement_effects import DENIED
 from reprocessing.store.safety import waves
 
-#: Letters of a run that are counted one by one, and of more, how many of each state: by an index, in milliseconds.
+#: Letters of a run up to which each is counted; and of more, how many of each state.
 EXACT: Final = 20_000
 CAP: Final = 50_000
 
 _UNSENT: Final = ("captured", "waiting", "sending")
 
-# A drain has ended when none of its letters is under way, or still to be enlisted.
+# A drain is finished when none of its letters is captured, queued or sent without an outcome.
 _LOCK = "SELECT id FROM redrive_run WHERE kind = 'drain' AND state = 'running' ORDER BY id FOR UPDATE SKIP LOCKED"
 
-# Asked after the runs are locked: whoever gives one of them a letter locks it, too.
+# After the runs are locked: whoever gives a run a letter locks it too.
 _FINISH = """
 UPDATE redrive_run r SET state = 'finished', finished_at = redrive_now()
  WHERE r.id = ANY(%(runs)b::bigint[]) AND r.kind = 'drain' AND r.state = 'running'
@@ -53,7 +53,7 @@ SELECT count(*) AS letters,
   FROM redrive_letter WHERE run_id = %(run)b
 """  # noqa: S608  # the inserted text is a constant
 
-# By the index of a run's letters alone, and no further than so many of each state.
+# Reads a bounded part of the index of a run's letters.
 _STATES = """
 SELECT s.state, (SELECT count(*) FROM (
             SELECT FROM redrive_letter l WHERE l.run_id = %(run)b AND l.state = s.state
@@ -61,8 +61,8 @@ SELECT s.state, (SELECT count(*) FROM (
   FROM unnest(%(states)b::text[]) AS s(state)
 """
 
-# By target: letters still to be sent, and the longest lane, whose letters go one after another. Where an outcome is
-# presumed from absence, the last letter's is known when its target can have been seen empty, at the earliest.
+# By target: unsent letters, and the longest lane. An outcome by absence is known at the earliest when the target can
+# have been seen empty.
 _LEFT = f"""
 SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, max(lane.n) AS longest,
        max(lane.unsent) AS unsent, 0::float8 AS known_in, t.rate, coalesce(b.ramp, 1) AS ramp,
@@ -80,7 +80,7 @@ SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, ma
  GROUP BY t.id, b.id, wait.seconds ORDER BY t.id
 """  # noqa: S608  # the inserted text is a constant
 
-# A letter of a run that has ended, once released or left over, goes with another: its attempts say where it was.
+# A letter of an ended run goes on in another run; its attempts name the first.
 _ELSEWHERE = """
 SELECT count(DISTINCT a.letter_id) AS n FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id
  WHERE a.run_id = %(run)b AND l.run_id <> %(run)b

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from reprocessing.store import rows
 
-# Not by its column: an operation is forgotten with its letters, and a run is kept.
+# The id is not in its column: a bulk action is deleted with its letters, a run is kept.
 _RECORD = """
 INSERT INTO redrive_review (act, run_id, dlq_id, by, reason, at, before, after)
 SELECT 'released', l.run_id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(), '{}',
@@ -23,7 +23,7 @@ SELECT v.by, v.reason, o.id AS operation, sum((v.after ->> 'letters')::bigint)::
  WHERE v.run_id = %(run)b AND v.act = 'released' GROUP BY v.by, v.reason, o.id ORDER BY at DESC LIMIT %(most)b
 """
 
-# By the runs, which are few: an operation's own reviews are one for each letter.
+# Starts from runs, which are few: a bulk action has an entry for each letter.
 _OF_OPERATION = """
 WITH found AS MATERIALIZED (
     SELECT v.run_id, v.after FROM redrive_run r JOIN redrive_review v ON v.run_id = r.id AND v.act = 'released'

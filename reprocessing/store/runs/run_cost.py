@@ -9,10 +9,10 @@ from reprocessing.domain.aws import pricing
 from reprocessing.domain.aws.pricing import Cost, Prices
 from reprocessing.store import rows
 
-#: Attempts, and letters, of a run that are added up for a page that is asked for again and again.
+#: Attempts, and letters, of a run up to which a page shows its cost.
 MOST: Final = 20_000
 
-# What was refused, or never answered, was asked, too. Copies that were deleted at their capture are the capture's.
+# Refused and unanswered sends are charged too. Copies deleted at capture belong to the capture.
 _ASKED = """
 SELECT t.arn LIKE '%%.fifo' AS fifo, false AS deleted, count(*) AS n, coalesce(sum(l.size), 0)::bigint AS size
   FROM (SELECT letter_id, target_id FROM redrive_attempt

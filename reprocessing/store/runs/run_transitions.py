@@ -55,7 +55,7 @@ WITH was AS (
 SELECT state, stopped_by AS by, why FROM was
 """
 
-#: The letters of a run that are captured yet are nobody's again.
+#: Makes the captured letters of a run free again.
 FREE: Final[LiteralString] = "UPDATE redrive_letter SET run_id = NULL WHERE run_id = %(run)b AND state = 'captured'"
 
 

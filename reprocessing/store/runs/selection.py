@@ -18,10 +18,10 @@ class Selected:
     behind: int
 
 
-# Two selections of one dlq take turns: each sees whole lanes. The first number says what is locked, the second whose.
+# Selections of one DLQ take turns, so that each sees whole lanes.
 _TURN = "SELECT pg_advisory_xact_lock(1381126738, %(dlq)b::int) IS NOT NULL AS done"
 
-# Letters that are under way go first by their lane; those that are captured, and not selected, would be overtaken.
+# A letter under way is ahead in its lane already; a captured one that is not selected would be overtaken.
 _LEADING: Final[LiteralString] = """
 WITH captured AS (
     SELECT l.id, l.message_id, l.origin_id, l.key_hash, l.sequence, l.died_at, l.run_id,
@@ -45,9 +45,8 @@ WITH captured AS (
 )
 """
 
-# Lanes in the order of their oldest letter; of a lane that the limit cuts, its first letters. The chosen are one array,
-# and what a letter must be when it is taken is asked in a CASE: joined by a planner that takes the table for empty, all
-# letters would be read for each one chosen.
+# Lanes in the order of their oldest letter; a limit cuts a lane at its end. ARRAY and CASE: joined, a planner that
+# takes the table for empty would read all letters for each chosen one.
 _SELECT = f"""
 {_LEADING}, chosen AS (
     SELECT id, row_number() OVER (ORDER BY first, key_hash, origin_id, sequence, message_id) AS place
@@ -73,8 +72,8 @@ _NEXT = f"""
 SELECT id FROM placed WHERE wanted AND leads ORDER BY first, key_hash, origin_id, sequence, message_id LIMIT %(most)b
 """  # noqa: S608  # the inserted text is the constant above
 
-# Asked anew of their lanes alone: an earlier letter may have come, or gone to another run. The sets of ids and of keys
-# are in a CASE, so that they are hashed: joined by a planner that takes the table for empty, it would be a product.
+# Checks only the lanes of these letters again: an earlier letter may have arrived, or gone to another run. CASE makes
+# the sets hashed: a planner that takes the table for empty would join them as a product.
 _CLAIM = """
 WITH placed AS (
     SELECT l.id, l.origin_id, coalesce(l.key_hash, int8send(l.id)) AS lane, l.sequence, l.message_id, l.run_id,
@@ -129,13 +128,6 @@ def behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:
 
 def _values(dlq: int, run: int, wish: Selection) -> dict[str, Any]:
     return {
-        "dlq": dlq,
-        "run": run,
-        "through": None,
-        "limit": wish.limit,
-        "origin": wish.origin,
-        "after": wish.died_after,
-        "before": wish.died_before,
-        "key": wish.key,
-        "ids": list(wish.message_ids) or None,
-    }
+        "dlq": dlq, "run": run, "through": None, "limit": wish.limit, "origin": wish.origin, "after": wish.died_after,
+        "before": wish.died_before, "key": wish.key, "ids": list(wish.message_ids) or None,
+    }  # fmt: skip
