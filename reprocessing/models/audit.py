@@ -36,6 +36,10 @@ class Act(models.TextChoices):
     NOTED = "noted", "noted"
 
 
+#: Who did it and why are not empty.
+PERSON_AND_REASON = ~Q(by="") & ~Q(reason="")
+
+
 class Review(models.Model):
     """One entry of the audit log, about a letter, group, DLQ, run, target or rule; without any: about the service.
 
@@ -62,7 +66,7 @@ class Review(models.Model):
 
     class Meta:
         db_table = "redrive_review"
-        constraints = [models.CheckConstraint(condition=~Q(by="") & ~Q(reason=""), name="a_review_says_who_and_why")]
+        constraints = [models.CheckConstraint(condition=PERSON_AND_REASON, name="a_review_says_who_and_why")]
         indexes = [
             models.Index(F("letter"), F("at"), name="reviews_of_a_letter"),
             models.Index(F("group"), F("id"), condition=Q(group__isnull=False), name="reviews_of_a_group"),
@@ -91,7 +95,7 @@ class Halt(models.Model):
             models.CheckConstraint(
                 condition=Q(id=1, restored_to=None) | Q(id=2, restored_to__isnull=False), name="there_is_one_halt"
             ),
-            models.CheckConstraint(condition=~Q(by="") & ~Q(reason=""), name="a_halt_says_who_and_why"),
+            models.CheckConstraint(condition=PERSON_AND_REASON, name="a_halt_says_who_and_why"),
         ]
         default_permissions = ("view",)
         permissions = [("stop_sends", "Can stop all sends, and let them go on")]
@@ -125,7 +129,7 @@ class Revision(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["letter", "no"], name="a_revision_number_is_never_reused"),
             models.CheckConstraint(condition=Q(no__gte=1), name="revisions_are_counted_from_one"),
-            models.CheckConstraint(condition=~Q(by="") & ~Q(reason=""), name="a_revision_says_who_and_why"),
+            models.CheckConstraint(condition=PERSON_AND_REASON, name="a_revision_says_who_and_why"),
         ]
         indexes = [
             models.Index("body_hash", name="revisions_by_their_body"),

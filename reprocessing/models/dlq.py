@@ -69,6 +69,12 @@ class OwnBackoff(Protocol):
     def backoff_jitter(self) -> str | None: ...  # noqa: D102
 
 
+#: A stop has its time, person and reason, or there is none.
+STOP_IS_COMPLETE = Q(stopped_at=None, stopped_by="", stop_reason="") | (
+    Q(stopped_at__isnull=False) & ~Q(stopped_by="") & ~Q(stop_reason="")
+)
+
+
 class DeadLetterQueue(models.Model):
     """One watched DLQ. Durations are seconds.
 
@@ -190,11 +196,7 @@ class DeadLetterQueue(models.Model):
             models.CheckConstraint(
                 condition=~Q(fifo=True) | Q(delete_when=DeleteWhen.CAPTURED), name="a_fifo_dlq_is_emptied_at_capture"
             ),
-            models.CheckConstraint(
-                condition=Q(stopped_at=None, stopped_by="", stop_reason="")
-                | (Q(stopped_at__isnull=False) & ~Q(stopped_by="") & ~Q(stop_reason="")),
-                name="a_stop_says_who_and_why",
-            ),
+            models.CheckConstraint(condition=STOP_IS_COMPLETE, name="a_stop_says_who_and_why"),
             models.CheckConstraint(
                 condition=Q(native_at=None, native_by="", native_reason="", native_to="", native_handle="")
                 | (Q(native_at__isnull=False) & ~Q(native_by="") & ~Q(native_reason="")),

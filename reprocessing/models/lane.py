@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from reprocessing.domain.lifecycle import LanePhase
-from reprocessing.models.dlq import DeadLetterQueue, Origin
+from reprocessing.models.dlq import STOP_IS_COMPLETE, DeadLetterQueue, Origin
 from reprocessing.models.run import Run
 from reprocessing.models.safety import Breaker
 
@@ -51,11 +51,7 @@ class Lane(models.Model):
                 condition=Q(phase__in=_DUE, due_at__isnull=False) | (~Q(phase__in=_DUE) & Q(due_at=None)),
                 name="a_lane_is_due_when_ready_or_leased",
             ),
-            models.CheckConstraint(
-                condition=Q(stopped_at=None, stopped_by="", stop_reason="")
-                | (Q(stopped_at__isnull=False) & ~Q(stopped_by="") & ~Q(stop_reason="")),
-                name="a_stopped_lane_says_by_whom_and_why",
-            ),
+            models.CheckConstraint(condition=STOP_IS_COMPLETE, name="a_stopped_lane_says_by_whom_and_why"),
         ]
         permissions = [("stop_lane", "Can stop lanes, and let them go on")]
         indexes = [

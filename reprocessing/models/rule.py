@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from reprocessing.domain.routing.first_match import Action
 from reprocessing.models.dlq import DeadLetterQueue, Jitter
-from reprocessing.models.safety import RateClass
+from reprocessing.models.safety import BACKOFF_IS_COMPLETE, RateClass
 from reprocessing.models.target import FORTNIGHT, Target
 
 ACTIONS = [(action.value, action.value) for action in Action]
@@ -70,16 +70,9 @@ class Rule(models.Model):
                 condition=Q(valid_from=None) | Q(valid_until=None) | Q(valid_until__gt=F("valid_from")),
                 name="a_rule_ends_after_it_begins",
             ),
-            models.CheckConstraint(
-                condition=Q(backoff_base=None, backoff_cap=None, backoff_jitter=None)
-                | Q(
-                    backoff_base__gte=0, backoff_base__lte=FORTNIGHT, backoff_cap__gte=0, backoff_cap__lte=FORTNIGHT,
-                    backoff_base__isnull=False, backoff_cap__isnull=False, backoff_jitter__isnull=False,
-                ),
-                name="a_rule_has_a_whole_backoff_or_none",
-            ),
+            models.CheckConstraint(condition=BACKOFF_IS_COMPLETE, name="a_rule_has_a_whole_backoff_or_none"),
             models.CheckConstraint(condition=~Q(made_by=""), name="a_rule_says_who_made_it"),
-        ]  # fmt: skip
+        ]
         indexes = [models.Index(F("position"), F("id"), name="rules_in_their_order")]
 
     def __str__(self) -> str:

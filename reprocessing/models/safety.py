@@ -18,6 +18,13 @@ class BreakerState(models.TextChoices):
     HALF_OPEN = "half_open", "half open: one canary at a time"
 
 
+#: All three fields of a backoff are set, or none is.
+BACKOFF_IS_COMPLETE = Q(backoff_base=None, backoff_cap=None, backoff_jitter=None) | Q(
+    backoff_base__gte=0, backoff_base__lte=FORTNIGHT, backoff_cap__gte=0, backoff_cap__lte=FORTNIGHT,
+    backoff_base__isnull=False, backoff_cap__isnull=False, backoff_jitter__isnull=False,
+)  # fmt: skip
+
+
 class RateClass(models.Model):
     """Letters that rules put together, with a rate, a backoff and a breaker of their own for each target.
 
@@ -42,15 +49,8 @@ class RateClass(models.Model):
             models.CheckConstraint(
                 condition=Q(burst=None) | Q(burst__gte=1, burst__lte=FASTEST), name="a_class_bursts_one_to_a_million"
             ),
-            models.CheckConstraint(
-                condition=Q(backoff_base=None, backoff_cap=None, backoff_jitter=None)
-                | Q(
-                    backoff_base__gte=0, backoff_base__lte=FORTNIGHT, backoff_cap__gte=0, backoff_cap__lte=FORTNIGHT,
-                    backoff_base__isnull=False, backoff_cap__isnull=False, backoff_jitter__isnull=False,
-                ),
-                name="a_class_has_a_whole_backoff_or_none",
-            ),
-        ]  # fmt: skip
+            models.CheckConstraint(condition=BACKOFF_IS_COMPLETE, name="a_class_has_a_whole_backoff_or_none"),
+        ]
 
     def __str__(self) -> str:
         return self.name

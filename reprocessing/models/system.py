@@ -31,11 +31,9 @@ class Pulse(models.Model):
     def beat(queue: str) -> None:
         """Record that a task of this queue is consumed now, by the database's clock."""
         Pulse.objects.bulk_create(
-            [Pulse(queue=queue, beaten_at=_DATABASE_CLOCK)],
-            update_conflicts=True,
-            unique_fields=["queue"],
+            [Pulse(queue=queue, beaten_at=_DATABASE_CLOCK)], update_conflicts=True, unique_fields=["queue"],
             update_fields=["beaten_at"],
-        )
+        )  # fmt: skip
 
     @staticmethod
     def ages(queue: str) -> QuerySet[Pulse, timedelta]:

@@ -135,11 +135,6 @@ class Target(models.Model):
             return self.window
         return max(DEDUPLICATED_FOR, self.visibility, self.timeout)
 
-    @property
-    def allowed_burst(self) -> float:
-        """Return how many letters may be sent at once: the burst, else one second of rate, at least 1."""
-        return self.burst if self.burst is not None else max(1.0, self.rate or 1.0)
-
 
 class Sighting(models.Model):
     """One look at a target queue, `took` seconds long.

@@ -15,11 +15,9 @@ from reprocessing.models.target import QUEUES, Target, TargetKind
 
 #: Uses of targets that are not queues.
 _PURPOSES = {
-    TargetKind.LAMBDA: (Purpose.INVOKE,),
-    TargetKind.TOPIC: (Purpose.LISTENERS, Purpose.PUBLISH),
-    TargetKind.BUS: (Purpose.RULES, Purpose.PUT),
-    TargetKind.HTTP: (),
-}
+    TargetKind.LAMBDA: (Purpose.INVOKE,), TargetKind.TOPIC: (Purpose.LISTENERS, Purpose.PUBLISH),
+    TargetKind.BUS: (Purpose.RULES, Purpose.PUT), TargetKind.HTTP: (),
+}  # fmt: skip
 
 
 def uses(dlqs: Sequence[DeadLetterQueue]) -> Iterator[Use]:

@@ -127,13 +127,10 @@ def _register(proposal: Proposal, by: str, reason: str, seen: Sequence[Differenc
         if asked and not new and any(one.field in ASKED for one in changes):
             rules.bump()
         Review.objects.create(
-            act=Act.ADDED if new else Act.CHANGED,
-            dlq=dlq,
-            by=by,
-            reason=reason,
+            act=Act.ADDED if new else Act.CHANGED, dlq=dlq, by=by, reason=reason,
             before={} if new else {name: one.before for name, one in _named(changes).items()},
             after={name: one.after for name, one in _named(changes).items()},
-        )
+        )  # fmt: skip
         return Registered(new=new, differences=changes)
 
 

@@ -41,20 +41,21 @@ class Hour:
     n: int
 
 
-# One statement sees each change in one of the two tables.
-_KINDS = """
-SELECT dlq_id, state, reason, presumed, sum(n)::bigint AS n FROM (
-    SELECT dlq_id, state, reason, presumed, n FROM redrive_tally
-    UNION ALL SELECT dlq_id, state, reason, presumed, n FROM redrive_tally_delta) t
+#: Counts of letters. One statement sees each change in one of the two tables.
+COUNTS: Final[LiteralString] = """(
+    SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_tally
+    UNION ALL SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_tally_delta)"""
+
+_KINDS = f"""
+SELECT dlq_id, state, reason, presumed, sum(n)::bigint AS n FROM {COUNTS} t
  WHERE %(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint
  GROUP BY 1, 2, 3, 4 HAVING sum(n) <> 0 ORDER BY 1, 2, 3, 4
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
-_IN_GROUPS = """
-SELECT group_id, state, sum(n)::bigint AS n FROM (
-    SELECT group_id, state, n FROM redrive_tally UNION ALL SELECT group_id, state, n FROM redrive_tally_delta) t
+_IN_GROUPS = f"""
+SELECT group_id, state, sum(n)::bigint AS n FROM {COUNTS} t
  WHERE group_id = ANY(%(groups)b::bigint[]) GROUP BY 1, 2 HAVING sum(n) <> 0 ORDER BY 1, 2
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 _HOURS = """
 SELECT dlq_id, hour, what, sum(n)::bigint AS n FROM (

@@ -42,16 +42,18 @@ _TALLY = f"""
 SELECT d.name AS dlq, {_FOUND} AS finding, count(*) AS n {_OPEN} GROUP BY 1, 2 ORDER BY 1, 2
 """  # the inserted texts are constants
 
-_PAGE = f"""
+_LETTERS = f"""
 SELECT l.id AS letter_id, l.lane_id, d.name AS dlq, l.message_id, l.public_id::text AS public_id, l.state, l.sequence,
-       {_FOUND} AS finding {_OPEN}
+       {_FOUND} AS finding {_OPEN}"""  # as above
+
+_PAGE = f"""
+{_LETTERS}
    AND x.letter_id > %(above)b AND (%(dlq)b::bigint IS NULL OR l.dlq_id = %(dlq)b::bigint)
  ORDER BY x.letter_id LIMIT %(limit)b
 """  # as above
 
 _THESE = f"""
-SELECT l.id AS letter_id, l.lane_id, d.name AS dlq, l.message_id, l.public_id::text AS public_id, l.state, l.sequence,
-       {_FOUND} AS finding {_OPEN} AND x.letter_id = ANY(%(letters)b::bigint[])
+{_LETTERS} AND x.letter_id = ANY(%(letters)b::bigint[])
  ORDER BY l.id FOR UPDATE OF l
 """  # as above
 

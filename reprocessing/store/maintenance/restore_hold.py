@@ -39,27 +39,14 @@ class Hold:
 
 _STANDING = "SELECT since, by, reason, restored_to, false AS new FROM redrive_halt WHERE id = 2"
 
+# A new restore replaces the hold of an earlier one.
 _BEGIN = """
-WITH held AS (
-    INSERT INTO redrive_halt (id, since, by, reason, restored_to)
-    VALUES (2, redrive_now(), %(by)b::text, %(reason)b::text, %(restored_to)b::timestamptz)
-    ON CONFLICT (id) DO NOTHING
-    RETURNING since, by, reason, restored_to
-), noted AS (
-    INSERT INTO redrive_review (act, by, reason, before, after)
-    SELECT 'stopped', by, reason, '{"held": false}', jsonb_build_object('held', true, 'restored_to', restored_to)
-      FROM held
-)
-SELECT since, by, reason, restored_to, true AS new FROM held
-"""
-
-# A hold of an earlier restore is replaced.
-_BEGIN_ANEW = """
 WITH held AS (
     INSERT INTO redrive_halt AS h (id, since, by, reason, restored_to)
     VALUES (2, redrive_now(), %(by)b::text, %(reason)b::text, %(restored_to)b::timestamptz)
     ON CONFLICT (id) DO UPDATE
        SET since = excluded.since, by = excluded.by, reason = excluded.reason, restored_to = excluded.restored_to
+     WHERE %(anew)b::bool
     RETURNING since, by, reason, restored_to
 ), noted AS (
     INSERT INTO redrive_review (act, by, reason, before, after)
@@ -127,7 +114,7 @@ SELECT since, by, reason, restored_to, true AS new FROM was
 # Lanes need not wait for old hints to expire.
 _HINTS = "UPDATE redrive_lane SET hinted_until = NULL WHERE hinted_until > redrive_now() AND due_at IS NOT NULL"
 
-_LOCK = "SELECT since, by, reason, restored_to, false AS new FROM redrive_halt WHERE id = 2 FOR UPDATE"
+_LOCK = f"{_STANDING} FOR UPDATE"
 
 
 def standing() -> Hold | None:
@@ -141,10 +128,10 @@ def begin(restored_to: datetime, *, by: str, reason: str, anew: bool = False) ->
 
     `anew`: the database was restored again; the hold and all decisions begin anew.
     """
-    values = {"restored_to": restored_to, "by": by, "reason": reason}
+    values = {"restored_to": restored_to, "by": by, "reason": reason, "anew": anew}
 
     def work() -> Hold:
-        found = rows.fetch(Hold, _BEGIN_ANEW if anew else _BEGIN, values)
+        found = rows.fetch(Hold, _BEGIN, values)
         if not found:  # a later statement: who was waited for has committed
             return rows.fetch(Hold, _STANDING, {})[0]
         rows.execute(_FORGET, {})

@@ -117,9 +117,7 @@ def runs_that_await(targets: Collection[UnseenEmpty], *, long: float) -> list[St
     if not targets:
         return []
     values = {
-        "dlqs": [target.dlq_id for target in targets],
-        "targets": [target.target_id for target in targets],
-        "unsettled": [target.unsettled for target in targets],
-        "seconds": [target.seconds for target in targets],
-    }
+        "dlqs": [target.dlq_id for target in targets], "targets": [target.target_id for target in targets],
+        "unsettled": [target.unsettled for target in targets], "seconds": [target.seconds for target in targets],
+    }  # fmt: skip
     return rows.fetch(StalledRun, _AWAITING, {**values, "long": long})

@@ -12,6 +12,7 @@ from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from reprocessing.models.audit import Act
 from reprocessing.models.parking_lot import GroupStatus
 from reprocessing.store import rows
+from reprocessing.store.maintenance.counters import COUNTS
 from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
@@ -141,15 +142,13 @@ SELECT %(act)b, id, dlq_id, %(by)b, %(reason)b, redrive_now(),
   FROM settled
 """
 
-_WORST = """
+_WORST = f"""
 SELECT g.id, g.dlq_id, g.title, g.first_at, g.last_at, t.n
-  FROM (SELECT group_id, sum(n)::bigint AS n
-          FROM (SELECT group_id, state, n FROM redrive_tally
-                UNION ALL SELECT group_id, state, n FROM redrive_tally_delta) both_sides
+  FROM (SELECT group_id, sum(n)::bigint AS n FROM {COUNTS} c
          WHERE group_id > 0 AND state IN ('captured', 'parked') GROUP BY group_id HAVING sum(n) > 0) t
   JOIN redrive_group g ON g.id = t.group_id
  WHERE g.status = 'open' ORDER BY t.n DESC, g.last_at DESC, g.id DESC LIMIT %(limit)b
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 
 @dataclass(frozen=True, slots=True)

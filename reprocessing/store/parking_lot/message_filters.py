@@ -1,6 +1,7 @@
 """SQL of a message filter: one WHERE clause for list, count, preview, bulk action and export.
 
-Values are always parameters. States are literals, so that the partial indexes of the parking lot are used.
+A look that takes longer than 5 seconds raises `FilterIsUnclear`. Values are always parameters. States are literals, so
+that the partial indexes of the parking lot are used.
 """
 
 from __future__ import annotations
@@ -148,11 +149,9 @@ def values(sieve: Sieve) -> dict[str, Any]:
     """Return the parameters of `where`."""
     every: dict[str, Any] = {name: getattr(sieve, name) for name in _CONDITIONS}
     return every | {
-        "reasons": list(sieve.reasons),
-        "public": _uuid(sieve.named),
-        "text": None if sieve.text is None else sieve.text.encode(),
-        "newest": LOOKED_THROUGH,
-    }
+        "reasons": list(sieve.reasons), "public": _uuid(sieve.named),
+        "text": None if sieve.text is None else sieve.text.encode(), "newest": LOOKED_THROUGH,
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +163,7 @@ class Page:
 
 
 def page(sieve: Sieve, *, below: Place | None, limit: int) -> Page:
-    """Return letters of a filter after a place, the last finished first.
-
-    Raises:
-        FilterIsUnclear: it took too long.
-    """
+    """Return letters of a filter after a place, the last finished first."""
     with _patiently():
         if sieve.text is not None:
             return _of_text(sieve, below, limit)
@@ -176,37 +171,25 @@ def page(sieve: Sieve, *, below: Place | None, limit: int) -> Page:
         if narrow is None:
             return Page([], 0)
         found = _newest(narrow, below, limit)
-        return Page(found, len(found) if below is None and len(found) < limit else _count(sieve, COUNTED + 1))
+        return Page(found, len(found) if below is None and len(found) < limit else _count(sieve))
 
 
 def newest(sieve: Sieve, *, limit: int) -> list[Found]:
-    """Return the last finished letters of a filter.
-
-    Raises:
-        FilterIsUnclear: it took too long.
-    """
+    """Return the last finished letters of a filter."""
     with _patiently():
         return _newest(sieve, None, limit)
 
 
 def kinds(sieve: Sieve) -> list[Kind]:
-    """Count the letters of a filter by kind, up to `COUNTED` + 1 in all.
-
-    Raises:
-        FilterIsUnclear: it took too long.
-    """
+    """Count the letters of a filter by kind, up to `COUNTED` + 1 in all."""
     with _patiently():
         return rows.fetch(Kind, _KINDS.format(where=where(sieve)), values(sieve) | {"limit": COUNTED + 1})
 
 
 def count(sieve: Sieve) -> int:
-    """Count the letters of a filter, up to `COUNTED` + 1.
-
-    Raises:
-        FilterIsUnclear: it took too long.
-    """
+    """Count the letters of a filter, up to `COUNTED` + 1."""
     with _patiently():
-        return _count(sieve, COUNTED + 1)
+        return _count(sieve)
 
 
 def is_exhaustive(sieve: Sieve) -> bool:
@@ -259,8 +242,8 @@ def _newest(sieve: Sieve, below: Place | None, limit: int, *, among: list[int] |
     return rows.fetch(Found, _LIST.format(where=meant + place), asked)
 
 
-def _count(sieve: Sieve, most: int) -> int:
-    return rows.value(int, _COUNT.format(where=where(sieve)), values(sieve) | {"limit": most})
+def _count(sieve: Sieve) -> int:
+    return rows.value(int, _COUNT.format(where=where(sieve)), values(sieve) | {"limit": COUNTED + 1})
 
 
 @contextmanager

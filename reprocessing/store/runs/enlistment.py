@@ -137,6 +137,10 @@ _LANE_OF_LETTER: Final[LiteralString] = """(
        SELECT n.id FROM redrive_lane n
         WHERE n.dlq_id = l.dlq_id AND n.origin_id = l.origin_id AND n.key_hash = l.key_hash)"""
 
+# Of a letter l: it was selected for the run, and is among the given letters, if any are given.
+_SELECTED: Final[LiteralString] = """l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured'
+       AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))"""
+
 #: Of a run r: the next run adopts its lanes. A plan has lanes if its start failed after adopting; only a running run
 #: takes those, since that start may yet finish.
 LEAVES: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
@@ -155,8 +159,7 @@ SELECT count(*) AS n FROM (
     SELECT n.id FROM redrive_lane n
      WHERE n.id = ANY (ARRAY (
            SELECT {_LANE_OF_LETTER} FROM redrive_letter l
-            WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
-              AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+            WHERE {_SELECTED} AND l.objection = ''
            UNION ALL
            SELECT e.id FROM redrive_lane e JOIN redrive_run r ON r.id = e.run_id
             WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND {_HAS_LANES}))
@@ -177,29 +180,27 @@ UPDATE redrive_lane n SET run_id = %(run)b
 _ADOPT = ADOPTION.format(letters="true", lanes="true")
 
 # The new lane of a key waits: an earlier message of the key may still be retried in its queue.
-_LANES = """
+_LANES = f"""
 INSERT INTO redrive_lane AS n (dlq_id, origin_id, key_hash, key, single, run_id, phase, due_at)
 SELECT l.dlq_id, l.origin_id, l.key_hash, min(l.ordering_key), bool_and(l.single), %(run)b, 'ready',
        CASE WHEN bool_and(l.single) THEN redrive_now()
             ELSE greatest(redrive_now(), max(l.captured_at)
                           + make_interval(secs => coalesce(max(d.quiet_for), max(t.visibility)::float8))) END
   FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id JOIN redrive_target t ON t.id = l.target_id
- WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
-   AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+ WHERE {_SELECTED} AND l.objection = ''
  GROUP BY l.dlq_id, l.origin_id, l.key_hash
  ORDER BY min(l.died_at), l.key_hash
 ON CONFLICT (dlq_id, origin_id, key_hash) DO UPDATE
    SET phase = CASE WHEN n.phase = 'idle' THEN 'ready' ELSE n.phase END,
        due_at = CASE WHEN n.phase = 'idle' THEN excluded.due_at ELSE n.due_at END,
        run_id = CASE WHEN n.phase = 'idle' THEN excluded.run_id ELSE n.run_id END
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 # `ahead`: lanes that nobody leases, whose old head is behind a new letter.
 _ENLIST = f"""
 WITH enlisted AS (
     UPDATE redrive_letter l SET lane_id = {_LANE_OF_LETTER}, state = 'waiting', due_at = NULL
-     WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
-       AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+     WHERE {_SELECTED} AND l.objection = ''
     RETURNING l.lane_id, l.sequence, l.message_id
 ), firsts AS MATERIALIZED (
     SELECT DISTINCT ON (lane_id) lane_id, sequence, message_id FROM enlisted ORDER BY lane_id, sequence, message_id
@@ -217,8 +218,7 @@ _OBJECT = f"""
 WITH moved AS (
     UPDATE redrive_letter l
        SET state = 'parked', reason = l.objection, objection = '', finished_at = redrive_now()
-     WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection <> ''
-       AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+     WHERE {_SELECTED} AND l.objection <> ''
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim,
               NULL::timestamptz AS until
 ), {AFTERMATH}

@@ -87,11 +87,8 @@ SELECT id FROM redrive_run
 _LOCK = "SELECT id FROM redrive_run WHERE id = %(run)b AND state = 'planned' FOR UPDATE"
 
 _FORGET = (
-    FREE,
-    FORGETS,
-    "DELETE FROM redrive_review WHERE run_id = %(run)b",
-    "DELETE FROM redrive_run WHERE id = %(run)b",
-)
+    FREE, FORGETS, "DELETE FROM redrive_review WHERE run_id = %(run)b", "DELETE FROM redrive_run WHERE id = %(run)b",
+)  # fmt: skip
 
 
 def plan(dlq: DeadLetterQueue, asked: Asked) -> Run:
