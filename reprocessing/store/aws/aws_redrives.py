@@ -16,7 +16,7 @@ from reprocessing.store.capture import moved_by_aws
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 #: Who asked for a redrive that was not started here.
-SOMEBODY: Final = "somebody outside"
+SOMEBODY: Final = "somebody outside this service"
 #: Prefix of a DLQ's trouble that AWS's redrive caused; polls do not clear such trouble.
 TROUBLE: Final[LiteralString] = "AWS's own redrive "
 #: AWS's limit of 36 hours (AWS: Amazon SQS dead-letter queue redrive, quotas), and an hour.
@@ -62,7 +62,7 @@ UPDATE redrive_dlq SET native_handle = %(handle)b::text
 # Not during a capture: the next check finds the redrive again.
 _NOTICED = """
 UPDATE redrive_dlq
-   SET native_at = redrive_now(), native_by = %(by)b::text, native_reason = 'It was begun outside of this service.',
+   SET native_at = redrive_now(), native_by = %(by)b::text, native_reason = 'It was not started by this service.',
        native_to = %(to)b::text, native_handle = %(handle)b::text, native_after = %(after)b::timestamptz,
        leased_until = NULL, fence = nextval('redrive_fence')
  WHERE id = %(dlq)b AND native_at IS NULL AND coalesce(leased_until <= redrive_now(), true)
@@ -138,8 +138,8 @@ def keep_out(dlq: int) -> None:
 def in_words(one: Native) -> str:
     """Return since when and why nothing of a DLQ is captured or sent."""
     return (
-        f"AWS moves its messages by itself since {one.at:%Y-%m-%d %H:%M:%S} UTC, as {one.by} asked "
-        f'("{one.reason}"): nothing of it is captured or sent until that ends. '
+        f"AWS's own redrive has run since {one.at:%Y-%m-%d %H:%M:%S} UTC, as {one.by} asked "
+        f'("{one.reason}"): nothing is captured or sent until it ends. '
         "manage.py native_redrive list NAME shows how far it is."
     )
 
@@ -163,7 +163,7 @@ def ended(
     `said`: the result. `through`: start of the newest task, by AWS's clock. `moved`: letters whose copies are
     visible may have been moved. `failed`: record it as the DLQ's trouble.
     """
-    trouble = f"{TROUBLE}failed. {said} What it did not move is in the dlq still." if failed else ""
+    trouble = f"{TROUBLE}failed. {said} Messages that it did not move are still in the DLQ." if failed else ""
     values = {"dlq": one.dlq_id, "at": one.at, "by": THE_SERVICE, "said": said, "trouble": trouble, "ours": TROUBLE}
 
     def work() -> bool:
@@ -196,7 +196,7 @@ def missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
 
 def stands(one: Native, why: str) -> None:
     """Record why the result cannot be read; empty: it can be, and that trouble is over."""
-    trouble = f"{TROUBLE}cannot be looked at, so that nobody takes the dlq back: {why}" if why else ""
+    trouble = f"{TROUBLE}cannot be checked, so the DLQ stays with AWS: {why}" if why else ""
     rows.execute(_STANDS, {"dlq": one.dlq_id, "at": one.at, "trouble": trouble, "ours": TROUBLE})
 
 

@@ -130,7 +130,7 @@ def claim(dlq: int, wish: Wish, *, by: str, reason: str) -> Native | Standing:
         if not found.is_free:
             return found
         for run in rows.column(int, _UNNAMED, {"dlq": dlq}):
-            run_transitions.give_up(run, by=by, reason="The dlq was handed to AWS's own redrive.")
+            run_transitions.give_up(run, by=by, reason="The DLQ was handed over to AWS's redrive.")
         let_go = moved_by_aws.let_go(dlq)
         asked = {"native_redrive": True, "to": wish.to, "per_second": wish.per_second, "captured_before": let_go}
         values = {"dlq": dlq, "by": by, "reason": reason, "to": wish.to, "after": wish.after, "asked": Jsonb(asked)}

@@ -57,7 +57,7 @@ def outlook(name: str, *, by_hand: str) -> str:
     now = lanes.clock()
     first = schedule.first_poll(dlq, now=now)
     when = "as soon as beat ticks" if first is None or first <= now else f"{first:%Y-%m-%d %H:%M:%S} UTC"
-    said = f"Beat and a worker redrive it by themselves, from the next poll on ({when})."
+    said = f"Beat and a worker redrive it automatically, from the next poll on ({when})."
     watch = f"manage.py redrive_status {name} --watch shows it."
     return " ".join(filter(None, (said, watch, stops.in_words(dlq), *missing())))
 

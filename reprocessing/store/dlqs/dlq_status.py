@@ -102,20 +102,20 @@ class Working:
 
 
 _PHASES: Final = {
-    LanePhase.LEASED: "a worker is at them",
-    LanePhase.AWAITING: "the outcome of their head is not known yet",
-    LanePhase.HELD: "a parked letter holds them until a person decides",
+    LanePhase.LEASED: "leased by a worker",
+    LanePhase.AWAITING: "waiting for the outcome of the first message",
+    LanePhase.HELD: "held by a parked message until a person decides",
 }
 
 # Copies are counted only on request.
 _WATCHES = """
 SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_visible, d.depth_in_flight,
        d.depth_at, d.next_poll_at, d.drained_through, CASE WHEN d.native_at IS NULL THEN '' ELSE
-           'AWS moves its messages by itself since ' || to_char(d.native_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
+           'AWS's own redrive has run since ' || to_char(d.native_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
            || ' UTC, as ' || d.native_by || ' asked ("' || d.native_reason
-           || '"): nothing of it is captured or sent until that ends.' END AS native,
+           || '"): nothing is captured or sent until it ends.' END AS native,
        concat_ws(' ', nullif(d.trouble, ''), CASE WHEN d.native_at < redrive_now() - %(longest)b::interval THEN
-           %(ours)b::text || 'has not ended in 36 hours, the most that AWS takes: cancel it.'
+           %(ours)b::text || 'has run for more than 36 hours, AWS's limit: cancel it.'
            END) AS trouble,
        CASE WHEN d.unclean_until > redrive_now() THEN d.unclean_until END AS unclean_until,
        CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,
@@ -247,7 +247,7 @@ def in_words(one: Lanes) -> str:
     if one.is_barred or (one.phase == LanePhase.HELD and one.why.startswith("rule ")):
         return one.why
     if one.phase == LanePhase.READY and not one.why:
-        return "due: any worker may take them" if one.due else "their head rests until it is due"
+        return "due: waiting for a worker" if one.due else "waiting for the first message's next attempt"
     return _PHASES.get(LanePhase(one.phase), one.why)
 
 

@@ -98,7 +98,7 @@ def register(proposal: Proposal, *, by: str, reason: str, seen: Sequence[Differe
         if not isinstance(error.__cause__, UniqueViolation):
             raise
         raise DlqIsTaken(
-            f"{proposal.name} was not written: somebody has just added it, or its queue under another name. "
+            f"{proposal.name} was not saved: somebody else has just added it, or its queue under another name. "
             "Run manage.py redrive_status, then this again."
         ) from error
     if any(one.field == "parked_head" for one in registered.differences):

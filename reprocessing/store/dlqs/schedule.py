@@ -22,7 +22,7 @@ AGAIN = timedelta(seconds=60)
 #: When a DLQ is looked at again whose schedule has no next time (such as 30 February).
 NEVER = timedelta(days=1)
 _A_DAY = 86_400.0
-_NO_TIME = "Its schedule names no time at which it could be polled. Give it another interval or crontab."
+_NO_TIME = "Its schedule has no next time. Set another interval or crontab."
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,15 +181,15 @@ def refuse_release(*, early: bool) -> None:
     """
     doubt_arrived()
     if left := undecided():
-        verb = "letter is" if left == 1 else "letters are"
+        what = "message is" if left == 1 else "messages are"
         raise BackupIsUnreconciled(
-            f"Nothing was done: {left:,} {verb} undecided. manage.py after_restore report tells which."
+            f"Nothing was done: {left:,} {what} undecided. List them: manage.py after_restore report"
         )
     if not early and (names := undrained()):
         raise BackupIsUnreconciled(
-            f"Nothing was done: not all that was hidden has come to sight in {', '.join(names)}. What comes later is "
-            "taken for new, though it may have been sent since the backup. Wait for a capture that begins twelve hours "
-            "after the hold, or say --early, and such letters may be sent twice."
+            f"Nothing was done: not all hidden messages are visible yet in {', '.join(names)}. Messages that appear "
+            "later count as new, although they may have been sent since the backup. Wait for a capture that begins 12 "
+            "hours after the hold, or add --early; then such messages may be sent twice."
         )
 
 

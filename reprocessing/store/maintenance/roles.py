@@ -33,12 +33,14 @@ _CONFIGURES: Final = (
 )  # fmt: skip
 
 ROLES: Final = (
-    Role("Redrive viewer", "sees everything but payloads"),
-    Role("Redrive operator", "settles and exports what is parked, has runs run, and stops what must stop", _OPERATES),
-    Role("Redrive editor", "sees payloads, and edits letters, too", (*_OPERATES, *_READS)),
+    Role("Redrive viewer", "views everything except payloads"),
+    Role(
+        "Redrive operator", "releases, discards and exports parked messages, operates runs, and stops sends", _OPERATES
+    ),
+    Role("Redrive editor", "also views payloads and edits messages", (*_OPERATES, *_READS)),
     Role(
         "Redrive administrator",
-        "configures dlqs, targets, rules and notifications, too",
+        "also configures DLQs, targets, rules and notifications",
         (*_OPERATES, *_READS, *_CONFIGURES),
     ),
 )

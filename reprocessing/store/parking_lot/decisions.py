@@ -71,7 +71,7 @@ _ASK = """
 SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
        CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
             WHEN l.lane_id IS NULL AND %(need_lane)b::bool
-            THEN 'the queue it goes back to is not known; name it as an origin of ' || d.name
+            THEN 'its source queue is not known; add the queue to ' || d.name
                  || ', on its page in the admin or with manage.py add_dlq ' || d.name || ' --origin URL --confirm'
                  || coalesce('; it died in ' || nullif(p.system ->> 'DeadLetterQueueSourceArn', ''),
                              '; ' || nullif(l.detail, ''), '')
@@ -79,10 +79,10 @@ SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
             THEN 'its origin was removed; add it again: manage.py add_dlq ' || d.name || ' --origin '
                  || o.arn || ' --confirm'
             WHEN t.fifo AND NOT coalesce(p.system ? 'MessageGroupId', false)
-            THEN 'the other target is FIFO, and the letter has no message group to be ordered by there'
+            THEN 'the other target is FIFO, and the message has no message group'
             WHEN t.kind IN ('celery', 'bus') AND h.kind IS DISTINCT FROM t.kind
-            THEN 'the other target takes ' || CASE t.kind WHEN 'bus' THEN 'events' ELSE 'tasks' END
-                 || ' alone, and the letter was sent to something else'
+            THEN 'the other target accepts only ' || CASE t.kind WHEN 'bus' THEN 'events' ELSE 'tasks' END
+                 || ', and the message was sent to something else'
             ELSE '' END AS refusal
   FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_origin o ON o.id = l.origin_id LEFT JOIN redrive_target h ON h.id = o.target_id

@@ -91,8 +91,8 @@ WITH recurred AS (
     RETURNING g.id, g.dlq_id
 ), noted AS (
     INSERT INTO redrive_review (act, group_id, dlq_id, by, reason, at, before, after)
-    SELECT 'changed', id, dlq_id, %(by)b, 'It recurred: a letter died of it after it was resolved.', redrive_now(),
-           '{"status": "resolved"}', '{"status": "open"}'
+    SELECT 'changed', id, dlq_id, %(by)b, 'It recurred: a message failed for this reason after it was resolved.',
+           redrive_now(), '{"status": "resolved"}', '{"status": "open"}'
       FROM recurred
 )
 SELECT id AS group_id, dlq_id, false AS new FROM recurred

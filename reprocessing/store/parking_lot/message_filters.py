@@ -210,8 +210,8 @@ def insist_on_all(sieve: Sieve) -> None:
     """
     if not is_exhaustive(sieve):
         raise FilterIsUnclear(
-            f"A text is looked for in the newest {LOOKED_THROUGH:,} letters alone, and there are more. Narrow the "
-            "filter by dlq, reason or dates until there are fewer; then all of them can be acted on."
+            f"A text is searched for only in the newest {LOOKED_THROUGH:,} messages, and there are more. Narrow the "
+            "filter by DLQ, reason or dates, so that all matching messages are searched."
         )
 
 
@@ -258,8 +258,8 @@ def _patiently() -> Iterator[None]:
         if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise
         raise FilterIsUnclear(
-            f"Looking for these letters took longer than {_PATIENCE // 1_000} seconds, and was ended. Narrow the "
-            "filter by dlq, group or dates."
+            f"The search took longer than {_PATIENCE // 1_000} seconds and was stopped. Narrow the filter by DLQ, "
+            "group or dates."
         ) from error
 
 

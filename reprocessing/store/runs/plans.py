@@ -114,7 +114,7 @@ def select(run: int, *, by: str, reason: str, through: int | None = None) -> Sel
             return None
         plan = found[0]
         for other in rows.column(int, _UNNAMED_ONES, {"dlq": plan.dlq_id, "but": run}):
-            give_up(other, by=by, reason="The next plan of its dlq took its place.")
+            give_up(other, by=by, reason="The DLQ's next plan replaced it.")
         done = selection.select(plan.dlq_id, run, Selection.read(plan.selection), through=through)
         values = {
             "run": run, "selected": done.selected, "behind": done.behind, "asked": Jsonb(plan.selection), "by": by,
@@ -146,7 +146,7 @@ def sweep() -> int:
     """Give up plans that were not started for a day; return how many."""
     old = rows.column(int, _OLD_ONES, {"lasts": A_PLAN_LASTS})
     for run in old:
-        reason = "Nobody started it within a day."
+        reason = "It was not started within a day."
         if rows.whole(partial(give_up, run, by=THE_SERVICE, reason=reason)):
-            logger.warning("The plan %s was given up: nobody started it within a day.", Run.objects.get(pk=run).name)
+            logger.warning("The plan %s was given up: it was not started within a day.", Run.objects.get(pk=run).name)
     return len(old)

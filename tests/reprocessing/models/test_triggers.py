@@ -1,4 +1,4 @@
-"""What Postgres itself sees to: history is not rewritten, bytes never change, parking is noticed."""
+"""Triggers: history is not rewritten, bytes never change, parking is announced."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_column_of_an_attempt_is_written_once(column: str) -> None:
 
 
 @pytest.mark.parametrize("column", KEPT)
-def test_an_attempt_never_becomes_another_letter_s(column: str) -> None:
+def test_the_relations_of_an_attempt_never_change(column: str) -> None:
     attempt, other = _closed(Stock()), Stock()
     others = {column: getattr(other, column, None)} | {
         "breaker": other.target.breakers.get(), "wave": Wave.objects.create(run=other.run, no=1)
@@ -65,13 +65,13 @@ def test_an_attempt_never_becomes_another_letter_s(column: str) -> None:
 
 
 @pytest.mark.parametrize("column", sorted(WRITTEN))
-def test_what_was_written_is_not_taken_back(column: str) -> None:
+def test_a_written_column_of_an_attempt_is_never_cleared(column: str) -> None:
     attempt = _closed(Stock())
     with pytest.raises(IntegrityError), transaction.atomic():
         Attempt.objects.filter(pk=attempt.pk).update(**{column: None})
 
 
-def test_what_spoke_for_a_target_may_come_to_speak_against_it() -> None:
+def test_an_attempt_may_become_a_failure_but_not_unknown() -> None:
     stock = Stock()
     attempt = Attempt.objects.create(
         letter=stock.letter, lane=stock.lane, target=stock.target, no=1, epoch=0, fence=1, opened_at=NOW,
@@ -102,14 +102,14 @@ def test_the_bytes_of_a_letter_never_change(column: str) -> None:
         Payload.objects.filter(pk=stock.letter.pk).update(**{column: {} if column == "system" else b"other"})
 
 
-def test_fences_rise_for_ever() -> None:
+def test_fences_rise() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT nextval('redrive_fence'), nextval('redrive_fence')")
         first, second = cursor.fetchone()
     assert first < second
 
 
-def test_who_parks_a_letter_or_takes_it_out_tells_the_parking_queue() -> None:
+def test_parking_a_letter_and_settling_it_are_each_announced_to_the_parking_queue() -> None:
     stock = Stock()
     DeadLetterQueue.objects.update(parking_url="http://127.0.0.1:9/0/parking")
     letter = DeadLetter.objects.filter(pk=stock.letter.pk)
@@ -122,7 +122,7 @@ def test_who_parks_a_letter_or_takes_it_out_tells_the_parking_queue() -> None:
     ]
 
 
-def test_without_a_parking_queue_nothing_is_owed_to_it() -> None:
+def test_without_a_parking_queue_nothing_is_announced() -> None:
     stock = Stock()
     DeadLetter.objects.filter(pk=stock.letter.pk).update(state="parked", reason="refused", finished_at=NOW)
     assert Notice.objects.count() == 0
@@ -135,7 +135,7 @@ def _review(stock: Stock) -> Review:
 @pytest.mark.parametrize(
     "fields", [{"by": "bob"}, {"reason": "x"}, {"act": "discarded"}, {"at": NOW}, {"letter": None}]
 )
-def test_what_a_person_did_is_written_once(fields: dict[str, Any]) -> None:
+def test_an_audit_log_entry_never_changes(fields: dict[str, Any]) -> None:
     review = _review(Stock())
     with pytest.raises(IntegrityError, match="is written once"), transaction.atomic():
         Review.objects.filter(pk=review.pk).update(**fields)
@@ -151,7 +151,7 @@ def test_a_review_outlives_the_rule_that_it_names() -> None:
     assert (review.rule, review.by) == (None, "ann")
 
 
-def test_what_was_edited_never_changes() -> None:
+def test_an_edit_never_changes() -> None:
     stock = Stock()
     revision = Revision.objects.create(
         letter=stock.letter, no=1, body=b"{}", attributes=b"", body_hash=b"h", former_hash=b"g", size=2, by="ann",
