@@ -135,18 +135,18 @@ def keep_out(dlq: int) -> None:
         raise AwsMovesTheMessages(in_words(found))
 
 
-def in_words(one: Native) -> str:
+def in_words(redrive: Native) -> str:
     """Return since when and why nothing of a DLQ is captured or sent."""
     return (
-        f"AWS's own redrive has run since {one.at:%Y-%m-%d %H:%M:%S} UTC, as {one.by} asked "
-        f'("{one.reason}"): nothing is captured or sent until it ends. '
+        f"AWS's own redrive has run since {redrive.at:%Y-%m-%d %H:%M:%S} UTC, as {redrive.by} asked "
+        f'("{redrive.reason}"): nothing is captured or sent until it ends. '
         "manage.py native_redrive list NAME shows how far it is."
     )
 
 
-def told(one: Native, handle: str) -> None:
+def told(redrive: Native, handle: str) -> None:
     """Record the handle by which AWS knows the task."""
-    rows.execute(_TOLD, {"dlq": one.dlq_id, "at": one.at, "handle": handle})
+    rows.execute(_TOLD, {"dlq": redrive.dlq_id, "at": redrive.at, "handle": handle})
 
 
 def noticed(dlq: int, *, to: str, handle: str, after: datetime | None) -> bool:
@@ -156,7 +156,7 @@ def noticed(dlq: int, *, to: str, handle: str, after: datetime | None) -> bool:
 
 
 def ended(
-    one: Native, said: str, *, through: datetime | None = None, moved: bool = False, failed: bool = False
+    redrive: Native, said: str, *, through: datetime | None = None, moved: bool = False, failed: bool = False
 ) -> bool:
     """Record the end of AWS's redrive; return False if somebody else has.
 
@@ -164,12 +164,14 @@ def ended(
     visible may have been moved. `failed`: record it as the DLQ's trouble.
     """
     trouble = f"{TROUBLE}failed. {said} Messages that it did not move are still in the DLQ." if failed else ""
-    values = {"dlq": one.dlq_id, "at": one.at, "by": THE_SERVICE, "said": said, "trouble": trouble, "ours": TROUBLE}
+    values = {
+        "dlq": redrive.dlq_id, "at": redrive.at, "by": THE_SERVICE, "said": said, "trouble": trouble, "ours": TROUBLE,
+    }  # fmt: skip
 
     def work() -> bool:
         done = rows.execute(_ENDED, values | {"through": through}) == 1
         if done and moved:
-            moved_by_aws.let_go(one.dlq_id)
+            moved_by_aws.let_go(redrive.dlq_id)
         return done
 
     return rows.whole(work)
@@ -194,10 +196,10 @@ def missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
     return rows.whole(work)
 
 
-def stands(one: Native, why: str) -> None:
+def stands(redrive: Native, why: str) -> None:
     """Record why the result cannot be read; empty: it can be, and that trouble is over."""
     trouble = f"{TROUBLE}cannot be checked, so the DLQ stays with AWS: {why}" if why else ""
-    rows.execute(_STANDS, {"dlq": one.dlq_id, "at": one.at, "trouble": trouble, "ours": TROUBLE})
+    rows.execute(_STANDS, {"dlq": redrive.dlq_id, "at": redrive.at, "trouble": trouble, "ours": TROUBLE})
 
 
 def note_cancel(dlq: int, *, by: str, reason: str) -> None:

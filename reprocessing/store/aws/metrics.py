@@ -145,6 +145,6 @@ def beats() -> list[Beat]:
 
 def _columns(some: list[Sum]) -> dict[str, list[object]]:
     return {
-        "names": [one.name for one in some], "places": [one.place for one in some], "parts": [one.part for one in some],
-        "values": [float(one.value) for one in some],
+        "names": [part.name for part in some], "places": [part.place for part in some],
+        "parts": [part.part for part in some], "values": [float(part.value) for part in some],
     }  # fmt: skip

@@ -35,18 +35,18 @@ def uses(dlqs: Sequence[DeadLetterQueue]) -> Iterator[Use]:
         if target.kind in QUEUES:
             yield from of_queue(target.arn, target.role_arn)
         else:
-            yield from (Use(one, target.arn, target.role_arn) for one in _PURPOSES[TargetKind(target.kind)])
+            yield from (Use(purpose, target.arn, target.role_arn) for purpose in _PURPOSES[TargetKind(target.kind)])
     yield from _checks(targets)
 
 
 def of_dlq(arn: str, role: str = "") -> Iterator[Use]:
     """Yield the uses of a DLQ."""
-    yield from (Use(one, arn, role) for one in (Purpose.WATCH, Purpose.TAKE))
+    yield from (Use(purpose, arn, role) for purpose in (Purpose.WATCH, Purpose.TAKE))
 
 
 def of_queue(arn: str, role: str = "") -> Iterator[Use]:
     """Yield the uses of a queue that letters are sent to."""
-    yield from (Use(one, arn, role) for one in (Purpose.LOOK, Purpose.SEND))
+    yield from (Use(purpose, arn, role) for purpose in (Purpose.LOOK, Purpose.SEND))
 
 
 def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
@@ -62,5 +62,5 @@ def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
 def _checks(targets: Iterable[Target]) -> Iterator[Use]:
     """Yield uses of health checks. They run as the service itself, whatever the role of the target."""
     purposes = {CheckKind.ALARM: Purpose.ALARMS, CheckKind.AGE: Purpose.AGES}
-    for one in HealthCheck.objects.filter(target__in=targets, kind__in=purposes).select_related("target"):
-        yield Use(purposes[CheckKind(one.kind)], ALL, within=one.target.region)
+    for check in HealthCheck.objects.filter(target__in=targets, kind__in=purposes).select_related("target"):
+        yield Use(purposes[CheckKind(check.kind)], ALL, within=check.target.region)

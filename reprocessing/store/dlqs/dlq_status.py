@@ -242,13 +242,13 @@ def lanes_of(run: int, *, most: int) -> list[Lanes]:
     return rows.fetch(Lanes, _LANES_OF_RUN, {"run": run, "most": most})
 
 
-def in_words(one: Lanes) -> str:
+def in_words(counted: Lanes) -> str:
     """Return why these lanes wait."""
-    if one.is_barred or (one.phase == LanePhase.HELD and one.why.startswith("rule ")):
-        return one.why
-    if one.phase == LanePhase.READY and not one.why:
-        return "due: waiting for a worker" if one.due else "waiting for the first message's next attempt"
-    return _PHASES.get(LanePhase(one.phase), one.why)
+    if counted.is_barred or (counted.phase == LanePhase.HELD and counted.why.startswith("rule ")):
+        return counted.why
+    if counted.phase == LanePhase.READY and not counted.why:
+        return "due: waiting for a worker" if counted.due else "waiting for the first message's next attempt"
+    return _PHASES.get(LanePhase(counted.phase), counted.why)
 
 
 @dataclass(frozen=True, slots=True)

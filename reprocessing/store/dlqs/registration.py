@@ -65,11 +65,11 @@ def differences(proposal: Proposal) -> list[Difference]:
             found.append(Difference(proposal.name, f"{TO} {name_of(arn)}", goes_to.get(arn), target))
     for arn, values in proposal.targets.items():
         kind = SOURCE if arn in proposal.ways else TARGET
-        of_targets += [replace(one, kind=kind) for one in targets.differences(arn, values, known.get(arn))]
+        of_targets += [replace(change, kind=kind) for change in targets.differences(arn, values, known.get(arn))]
     default = dlq.default_origin.arn if dlq and dlq.default_origin else None
     if proposal.default_origin not in {None, default}:
         found.append(Difference(proposal.name, DEFAULT, default, proposal.default_origin))
-    return [*(replace(one, kind=DLQ) for one in found), *of_targets]
+    return [*(replace(change, kind=DLQ) for change in found), *of_targets]
 
 
 #: What a difference is of: a DLQ and its source queue often have the same name.
@@ -101,7 +101,7 @@ def register(proposal: Proposal, *, by: str, reason: str, seen: Sequence[Differe
             f"{proposal.name} was not saved: somebody else has just added it, or its queue under another name. "
             "Run manage.py redrive_status, then this again."
         ) from error
-    if any(one.field == "parked_head" for one in registered.differences):
+    if any(change.field == "parked_head" for change in registered.differences):
         decisions.let_go(DeadLetterQueue.objects.get(name=proposal.name).pk)
     return registered
 
@@ -118,18 +118,18 @@ def _register(proposal: Proposal, by: str, reason: str, seen: Sequence[Differenc
             return Registered(new=False, differences=[])
         new = dlq is None
         places_changed = any(
-            one.field in {*KEYS, *FITTING, ORIGIN, DEFAULT} or one.field.startswith(TO) for one in changes
+            change.field in {*KEYS, *FITTING, ORIGIN, DEFAULT} or change.field.startswith(TO) for change in changes
         )
         dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
         _write_origins(dlq, proposal)
         if places_changed and not new:
             enlistment.replan(dlq.pk)
-        if asked and not new and any(one.field in ASKED for one in changes):
+        if asked and not new and any(change.field in ASKED for change in changes):
             rules.bump()
         Review.objects.create(
             act=Act.ADDED if new else Act.CHANGED, dlq=dlq, by=by, reason=reason,
-            before={} if new else {name: one.before for name, one in _named(changes).items()},
-            after={name: one.after for name, one in _named(changes).items()},
+            before={} if new else {name: change.before for name, change in _named(changes).items()},
+            after={name: change.after for name, change in _named(changes).items()},
         )  # fmt: skip
         return Registered(new=new, differences=changes)
 
@@ -137,9 +137,9 @@ def _register(proposal: Proposal, by: str, reason: str, seen: Sequence[Differenc
 def _named(changes: Sequence[Difference]) -> dict[str, Difference]:
     """Return each change by a unique name: a DLQ and its source queue may share one."""
     named: dict[str, Difference] = {}
-    for one in changes:
-        name = f"{one.of}.{one.field}"
-        named[f"{one.about}.{one.field}" if name in named else name] = one
+    for change in changes:
+        name = f"{change.of}.{change.field}"
+        named[f"{change.about}.{change.field}" if name in named else name] = change
     return named
 
 
@@ -174,8 +174,8 @@ def crontab(text: str) -> CrontabSchedule:
 
 def seconds(interval: IntervalSchedule) -> float:
     """Return the length of an interval, even one longer than any calendar."""
-    one = timedelta(**{interval.period: 1})
-    return float(interval.every) * one.total_seconds()
+    unit = timedelta(**{interval.period: 1})
+    return float(interval.every) * unit.total_seconds()
 
 
 def _interval(seconds: int | None) -> IntervalSchedule | None:

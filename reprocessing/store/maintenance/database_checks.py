@@ -41,7 +41,7 @@ def pending() -> list[str]:
     """Return the migrations that are not applied, as APP.NAME."""
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return [f"{one.app_label}.{one.name}" for one, _ in plan]
+    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 
 def halfway() -> list[str]:
@@ -50,10 +50,15 @@ def halfway() -> list[str]:
     Their files are gone, and Django would wrongly record the squashed migration as applied.
     """
     loader = MigrationLoader(connection)
-    gone = {one: set(one.replaces) - loader.disk_migrations.keys() for one in loader.disk_migrations.values()}
-    lacking = {one: keys - loader.applied_migrations.keys() for one, keys in gone.items()}
-    apps = {one.app_label for one, keys in lacking.items() if 0 < len(keys) < len(gone[one])}
-    return sorted(f"{app}.{name}" for one, keys in lacking.items() if one.app_label in apps for app, name in keys)
+    gone = {
+        migration: set(migration.replaces) - loader.disk_migrations.keys()
+        for migration in loader.disk_migrations.values()
+    }
+    lacking = {migration: keys - loader.applied_migrations.keys() for migration, keys in gone.items()}
+    apps = {migration.app_label for migration, keys in lacking.items() if 0 < len(keys) < len(gone[migration])}
+    return sorted(
+        f"{app}.{name}" for migration, keys in lacking.items() if migration.app_label in apps for app, name in keys
+    )
 
 
 def has_dlqs() -> bool:

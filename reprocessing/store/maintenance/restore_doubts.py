@@ -143,7 +143,7 @@ class Count:
 
 def tally() -> list[Count]:
     """Count the undecided letters by finding."""
-    return [Count(one.dlq, Finding(one.finding), one.n) for one in rows.fetch(Count, _TALLY, _TIMES)]
+    return [Count(count.dlq, Finding(count.finding), count.n) for count in rows.fetch(Count, _TALLY, _TIMES)]
 
 
 def page(*, dlq: int | None, above: int, limit: int) -> list[Doubted]:
@@ -157,24 +157,24 @@ def decide(letters: Sequence[Doubted], word: Word, *, by: str, reason: str) -> t
     Letters that are finished, or have another finding by now, are left alone. Lanes advance past letters that are
     delivered or may have been sent.
     """
-    lane_ids = sorted({one.lane_id for one in letters if one.lane_id is not None})
+    lane_ids = sorted({letter.lane_id for letter in letters if letter.lane_id is not None})
     lanes.lock(lane_ids, [None] * len(lane_ids))
-    seen = {one.letter_id: one.finding for one in letters}
+    seen = {letter.letter_id: letter.finding for letter in letters}
     asked = {**_TIMES, "letters": sorted(seen)}
-    these = [one for one in rows.fetch(Doubted, _THESE, asked) if seen[one.letter_id] == one.finding]
+    these = [letter for letter in rows.fetch(Doubted, _THESE, asked) if seen[letter.letter_id] == letter.finding]
     if not these:
         return 0, []
-    ids = [one.letter_id for one in these]
+    ids = [letter.letter_id for letter in these]
     rows.execute(_CLOSE, {"letters": ids})
     deletable = _move(ids, word, f'{by} said so after a restore: "{reason}"')
     values = {"word": word.value, "letters": ids, "by": by, "reason": reason}
-    found = {"findings": [one.finding for one in these], "states": [one.state for one in these]}
+    found = {"findings": [letter.finding for letter in these], "states": [letter.state for letter in these]}
     rows.execute(_RECORD, values | found)
     passed = dict.fromkeys(lane_ids, "")
-    for one in these:
-        if one.lane_id in passed and (word is Word.DELIVERED or one.state in {"sending", "awaiting"}):
-            passed[one.lane_id] = max(passed[one.lane_id], one.sequence or "", key=str.encode)
-    lanes.advance(lane_ids, [None] * len(lane_ids), passed=[passed[one] or None for one in lane_ids])
+    for letter in these:
+        if letter.lane_id in passed and (word is Word.DELIVERED or letter.state in {"sending", "awaiting"}):
+            passed[letter.lane_id] = max(passed[letter.lane_id], letter.sequence or "", key=str.encode)
+    lanes.advance(lane_ids, [None] * len(lane_ids), passed=[passed[lane] or None for lane in lane_ids])
     return len(these), deletable
 
 
@@ -186,6 +186,6 @@ def _move(ids: list[int], word: Word, detail: str) -> list[Deletable]:
             rows.execute(_AGAIN, {"letters": ids})
             return []
         case Word.PARKED:
-            closings = [Closing(one, LetterState.PARKED, ParkedReason.IN_DOUBT, detail) for one in ids]
+            closings = [Closing(letter, LetterState.PARKED, ParkedReason.IN_DOUBT, detail) for letter in ids]
             unfinished = (LetterState.CAPTURED, LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
             return settlement.close(closings, out_of=unfinished)

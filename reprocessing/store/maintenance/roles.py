@@ -70,9 +70,9 @@ def make() -> list[Difference]:
     """Give each role's group its permissions, all or none; return the differences."""
     with transaction.atomic():
         found = differences()
-        for one in found:
-            group, _ = Group.objects.select_for_update().get_or_create(name=one.role.group)
-            group.permissions.set(_permissions(one.role))
+        for difference in found:
+            group, _ = Group.objects.select_for_update().get_or_create(name=difference.role.group)
+            group.permissions.set(_permissions(difference.role))
     return found
 
 

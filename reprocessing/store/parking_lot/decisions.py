@@ -253,8 +253,8 @@ def record(  # noqa: PLR0913  # each by its name
 ) -> None:
     """Write audit log entries: who moved each letter, why, out of which state, as part of which bulk action."""
     values = {
-        "letters": [one.letter_id for one in asked], "reasons": [one.reason for one in asked],
-        "targets": [one.target_id for one in asked], "act": act.value, "was": was.value, "by": by, "reason": reason,
-        "operation": operation,
+        "letters": [letter.letter_id for letter in asked], "reasons": [letter.reason for letter in asked],
+        "targets": [letter.target_id for letter in asked], "act": act.value, "was": was.value, "by": by,
+        "reason": reason, "operation": operation,
     }  # fmt: skip
     rows.execute(_RECORD, values)

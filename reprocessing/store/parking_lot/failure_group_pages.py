@@ -133,6 +133,6 @@ def _numbers(counted: Iterable[tuple[str, int]], behind: int) -> Numbers:
         parked=found.get("parked", 0),
         captured=found.get("captured", 0),
         under_way=tuple((state, found[state]) for state in _UNDER_WAY if found.get(state)),
-        finished=tuple((one, n) for one, n in sorted(found.items()) if n and one not in (*_REST, *_UNDER_WAY)),
+        finished=tuple((state, n) for state, n in sorted(found.items()) if n and state not in (*_REST, *_UNDER_WAY)),
         behind=behind,
     )

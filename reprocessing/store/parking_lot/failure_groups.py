@@ -196,20 +196,20 @@ def put(letters: Sequence[Unsorted], causes: Mapping[int, Cause]) -> int:
     Letters that are locked, or changed since they were read, are skipped. A resolved group is reopened if a letter was
     captured or parked after that.
     """
-    values = {"letters": [one.id for one in letters], "versions": [one.version for one in letters]}
+    values = {"letters": [letter.id for letter in letters], "versions": [letter.version for letter in letters]}
     mine = set(rows.column(int, _LOCK, values))
-    held = [one for one in letters if one.id in mine]
+    held = [letter for letter in letters if letter.id in mine]
     if not held:
         return 0
     sorts = {
-        "letters": [one.id for one in held],
-        "dlqs": [one.dlq_id for one in held],
-        "digests": [causes[one.id].digest for one in held],
+        "letters": [letter.id for letter in held],
+        "dlqs": [letter.dlq_id for letter in held],
+        "digests": [causes[letter.id].digest for letter in held],
     }
     named = {
-        "causes": [causes[one.id].kind.value for one in held],
-        "titles": [causes[one.id].title for one in held],
-        "deaths": [one.died_at for one in held],
+        "causes": [causes[letter.id].kind.value for letter in held],
+        "titles": [causes[letter.id].title for letter in held],
+        "deaths": [letter.died_at for letter in held],
     }
     put = rows.fetch(MovedGroup, _PUT, {"dlqs": sorts["dlqs"], "digests": sorts["digests"], **named})
     rows.execute(_SORT, sorts)

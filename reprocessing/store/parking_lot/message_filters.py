@@ -135,7 +135,7 @@ def where(sieve: Sieve, *, whole: bool = False) -> LiteralString:
     """Return the condition on a letter `l`. `whole`: search all bodies, not only those of the newest letters."""
     parts: list[LiteralString] = []
     if sieve.states:
-        parts.append("l.state IN (" + ", ".join(_STATES[one] for one in sieve.states) + ")")
+        parts.append("l.state IN (" + ", ".join(_STATES[state] for state in sieve.states) + ")")
     parts += [said for name, said in _CONDITIONS.items() if getattr(sieve, name) not in {None, ()}]
     rest = " AND ".join(parts or ["true"])
     if sieve.text is None:
@@ -220,7 +220,9 @@ def _where_reasons_are(sieve: Sieve) -> Sieve | None:
     if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
         return sieve
     dlqs = {
-        one.dlq_id for one in counters.kinds() if one.state == "parked" and one.reason in sieve.reasons and one.n > 0
+        kind.dlq_id
+        for kind in counters.kinds()
+        if kind.state == "parked" and kind.reason in sieve.reasons and kind.n > 0
     }
     if len(dlqs) > 1:
         return sieve

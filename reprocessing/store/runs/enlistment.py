@@ -269,10 +269,11 @@ def name(origins: Mapping[int, int]) -> int:
 def place(places: Sequence[Placed], *, state: LetterState = LetterState.CAPTURED) -> None:
     """Write the places of letters in this state."""
     values = {
-        "state": state, "letters": [one.letter_id for one in places], "objections": [one.objection for one in places],
-        "details": [one.detail for one in places], "keys": [one.ordering_key for one in places],
-        "hashes": [one.key_hash for one in places], "singles": [one.single for one in places],
-        "sequences": [one.sequence for one in places], "idems": [one.idempotency_key for one in places],
+        "state": state, "letters": [place.letter_id for place in places],
+        "objections": [place.objection for place in places], "details": [place.detail for place in places],
+        "keys": [place.ordering_key for place in places], "hashes": [place.key_hash for place in places],
+        "singles": [place.single for place in places], "sequences": [place.sequence for place in places],
+        "idems": [place.idempotency_key for place in places],
     }  # fmt: skip
     rows.execute(_PLACE, values)
 

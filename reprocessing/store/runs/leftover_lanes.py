@@ -68,7 +68,7 @@ def _adopt(dlq: int, run: int) -> int:
     found = rows.fetch(_Left, _LEFT, {"dlq": dlq, "run": run, "limit": BATCH})
     if not found or not rows.execute(_HEIR, {"run": run}):
         return 0
-    lanes = sorted({one.lane_id for one in found})
+    lanes = sorted({letter.lane_id for letter in found})
     rows.execute(_LOCK, {"lanes": lanes})
-    rows.execute(_ADOPT, {"dlq": dlq, "run": run, "lanes": lanes, "letters": [one.id for one in found]})
+    rows.execute(_ADOPT, {"dlq": dlq, "run": run, "lanes": lanes, "letters": [letter.id for letter in found]})
     return len(found)

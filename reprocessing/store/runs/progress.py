@@ -240,7 +240,7 @@ def state(run: int) -> str:
 def left(run: int, *, count_lag: float, known_in: Mapping[int, float | None]) -> list[Left]:
     """Return what a run has left, by target. `known_in`: by target, see `pending_outcomes`."""
     found = rows.fetch(Left, _LEFT, {"run": run, "count_lag": count_lag})
-    return [replace(one, known_in=known_in.get(one.target_id, 0.0)) for one in found]
+    return [replace(target, known_in=known_in.get(target.target_id, 0.0)) for target in found]
 
 
 def finish_runs() -> int:

@@ -50,9 +50,13 @@ def of(run: int, prices: Prices, *, most: int | None = None) -> Cost | None:
     """
     if most is not None and rows.value(int, _SIZE, {"run": run, "most": most + 1}) > most:
         return None
-    return sum((_of(one, prices) for one in rows.fetch(_Asked, _ASKED, {"run": run})), Cost())
+    return sum((_of(asked, prices) for asked in rows.fetch(_Asked, _ASKED, {"run": run})), Cost())
 
 
-def _of(one: _Asked, prices: Prices) -> Cost:
-    each = prices.of(fifo=one.fifo)
-    return pricing.deletes(one.n, each=each) if one.deleted else pricing.sends(one.n, one.size, longest=0, each=each)
+def _of(asked: _Asked, prices: Prices) -> Cost:
+    each = prices.of(fifo=asked.fifo)
+    return (
+        pricing.deletes(asked.n, each=each)
+        if asked.deleted
+        else pricing.sends(asked.n, asked.size, longest=0, each=each)
+    )

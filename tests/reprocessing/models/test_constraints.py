@@ -159,7 +159,7 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ),
     (
         "a_dlq_has_one_standing_run",
-        lambda s: [Run.objects.create(name=one, dlq=s.dlq, kind="standing") for one in ("one", "two")],
+        lambda s: [Run.objects.create(name=name, dlq=s.dlq, kind="standing") for name in ("one", "two")],
     ),
     (
         "a_standing_run_never_ends",
@@ -298,7 +298,9 @@ def test_each_constraint_refuses_its_violation(name: str, violate: Callable[[Sto
 
 def test_every_constraint_is_tried() -> None:
     models = apps.get_app_config("reprocessing").get_models()
-    assert {one.name for model in models for one in model._meta.constraints} == {name for name, _ in VIOLATIONS}
+    assert {constraint.name for model in models for constraint in model._meta.constraints} == {
+        name for name, _ in VIOLATIONS
+    }
 
 
 MORE_THAN_14_DAYS = 14 * 86_400 + 1.0

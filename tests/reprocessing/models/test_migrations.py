@@ -30,12 +30,12 @@ CURE = (
 def recorder() -> MigrationRecorder:
     """Of a database that knows those alone that were replaced."""
     recorder = MigrationRecorder(connection)
-    ours = [one for (app, _), one in MigrationLoader(connection).disk_migrations.items() if app == OURS]
-    for one in ours:
-        if one.replaces:
-            recorder.record_unapplied(OURS, one.name)
-    replaced = [name for one in ours for _, name in one.replaces]
-    later = {one.name for one in ours if not one.replaces}
+    ours = [migration for (app, _), migration in MigrationLoader(connection).disk_migrations.items() if app == OURS]
+    for migration in ours:
+        if migration.replaces:
+            recorder.record_unapplied(OURS, migration.name)
+    replaced = [name for migration in ours for _, name in migration.replaces]
+    later = {migration.name for migration in ours if not migration.replaces}
     applied = {name for app, name in recorder.applied_migrations() if app == OURS}
     assert (len(replaced), set(replaced)) == (21, applied - later)
     return recorder
@@ -67,7 +67,7 @@ def test_a_database_without_some_replaced_migrations_is_not_migrated(
 
 def test_the_doctor_does_not_advise_a_migrate_that_is_refused(recorder: MigrationRecorder) -> None:
     recorder.record_unapplied(OURS, LAST)
-    assert [(one.grade, one.cure) for one in database.remarks()] == [(Grade.ILL, CURE)]
+    assert [(remark.grade, remark.cure) for remark in database.remarks()] == [(Grade.ILL, CURE)]
 
 
 def test_missing_migrations_are_counted_and_the_first_are_named(recorder: MigrationRecorder) -> None:
@@ -87,7 +87,7 @@ def test_a_database_with_only_the_first_migration_is_migrated_further(recorder: 
     recorder.record_applied(OURS, first)
     lacks = [f"{OURS}.{name}" for name in later]
     assert (database_checks.halfway(), database_checks.pending()) == ([], lacks)
-    assert [(one.what, one.cure) for one in database.remarks()] == [
+    assert [(remark.what, remark.cure) for remark in database.remarks()] == [
         (f"Migrations are not applied: {', '.join(lacks[:5])} and {len(lacks) - 5} more.", "manage.py migrate")
     ]
 
@@ -107,8 +107,8 @@ def test_an_app_that_still_has_the_files_is_left_to_django(monkeypatch: pytest.M
     def with_another(loader: MigrationLoader) -> None:
         load(loader)
         parts = [migrations.Migration(name, "theirs") for name in ("0001_a", "0002_b")]
-        for one in (_Both("0001_both", "theirs"), *parts):
-            loader.disk_migrations["theirs", one.name] = one
+        for migration in (_Both("0001_both", "theirs"), *parts):
+            loader.disk_migrations["theirs", migration.name] = migration
 
     monkeypatch.setattr(MigrationLoader, "load_disk", with_another)
     MigrationRecorder(connection).record_applied("theirs", "0001_a")
@@ -117,8 +117,10 @@ def test_an_app_that_still_has_the_files_is_left_to_django(monkeypatch: pytest.M
 
 def test_checks_without_databases_do_not_query(recorder: MigrationRecorder) -> None:
     recorder.record_unapplied(OURS, LAST)
-    assert [one.id for one in run_checks(databases=["default"]) if one.id == "redrive.E001"] == ["redrive.E001"]
-    assert [one for one in run_checks() if one.id == "redrive.E001"] == []
+    assert [message.id for message in run_checks(databases=["default"]) if message.id == "redrive.E001"] == [
+        "redrive.E001"
+    ]
+    assert [message for message in run_checks() if message.id == "redrive.E001"] == []
 
 
 def test_a_migration_and_its_record_share_one_transaction() -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _told() -> Counter[tuple[int, str, str, bool]]:
-    return Counter({(one.dlq_id, one.state, one.reason, one.presumed): one.n for one in counters.kinds()})
+    return Counter({(kind.dlq_id, kind.state, kind.reason, kind.presumed): kind.n for kind in counters.kinds()})
 
 
 def _counted() -> Counter[tuple[int, str, str, bool]]:
@@ -77,18 +77,18 @@ def test_a_group_s_letters_are_counted_by_state() -> None:
         stock.another_letter(group=group)
     stock.another_letter(group=group, state="delivered", finished_at=NOW)
     stock.another_letter()
-    assert [(one.state, one.n) for one in counters.in_groups([group.pk])] == [("delivered", 1), ("waiting", 3)]
+    assert [(count.state, count.n) for count in counters.in_groups([group.pk])] == [("delivered", 1), ("waiting", 3)]
 
 
 def test_an_hour_counts_the_events_of_letters(clock: Clock) -> None:
     stock = Stock()
     letters = [stock.another_letter() for _ in range(3)]
-    DeadLetter.objects.filter(pk__in=[one.pk for one in letters]).update(state="delivered", finished_at=NOW)
+    DeadLetter.objects.filter(pk__in=[letter.pk for letter in letters]).update(state="delivered", finished_at=NOW)
     DeadLetter.objects.filter(pk=letters[0].pk).update(state="captured", finished_at=None, epoch=1)
-    told = {one.what: one.n for one in counters.hours(1)}
+    told = {hour.what: hour.n for hour in counters.hours(1)}
     assert told == {"captured": 4, "delivered": 3, "failed": 1}
     counters.fold()
-    assert {one.what: one.n for one in counters.hours(1)} == told
+    assert {hour.what: hour.n for hour in counters.hours(1)} == told
     clock.advance(2 * 3_600)
     assert counters.hours(1) == []
     assert counters.forget(history=timedelta(hours=1).total_seconds()) == 3

@@ -31,10 +31,10 @@ def bench() -> Workbench:
 def test_pending_messages_come_in_portions_of_bounded_bytes(bench: Workbench) -> None:
     first = parking_queue_outbox.owed(bench.dlq.pk, limit=500)
     assert len(first) == 2  # the second begins within 16 MiB
-    parking_queue_outbox.sent([one.notice_id for one in first])
+    parking_queue_outbox.sent([message.notice_id for message in first])
     assert len(parking_queue_outbox.owed(bench.dlq.pk, limit=500)) == 1
 
 
 def test_a_message_about_a_letter_that_left_the_parking_lot_has_no_body(bench: Workbench) -> None:
     Notice.objects.update(news="left")
-    assert [one.body for one in parking_queue_outbox.owed(bench.dlq.pk, limit=500)] == [b"", b"", b""]
+    assert [message.body for message in parking_queue_outbox.owed(bench.dlq.pk, limit=500)] == [b"", b"", b""]

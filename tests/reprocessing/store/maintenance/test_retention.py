@@ -180,7 +180,7 @@ def test_letters_are_deleted_in_batches_the_oldest_first(clock: Clock) -> None:
     stock = Stock()
     letters = [_finished(stock) for _ in range(3)]
     clock.advance(HISTORY + 1)
-    assert [(_forget(limit=2), [_is_there(one) for one in letters]) for _ in range(2)] == [
+    assert [(_forget(limit=2), [_is_there(letter) for letter in letters]) for _ in range(2)] == [
         (2, [False, False, True]), (1, [False, False, False]),
     ]  # fmt: skip
 
@@ -216,7 +216,7 @@ def test_bulk_actions_are_deleted_after_their_audit_log_entries(clock: Clock) ->
             finished_at=ended,
         ))  # fmt: skip
     Review.objects.create(act="noted", letter=stock.letter, operation=asked[1], by="ann", reason="a note")
-    own = [Review.objects.create(act="noted", operation=one, by="ann", reason="a note").pk for one in asked]
+    own = [Review.objects.create(act="noted", operation=action, by="ann", reason="a note").pk for action in asked]
     assert retention.forget_operations(history=HISTORY, limit=9) == 0
     clock.advance(HISTORY + 1)
     assert retention.forget_operations(history=HISTORY, limit=9) == 1

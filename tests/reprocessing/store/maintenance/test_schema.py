@@ -13,7 +13,7 @@ from reprocessing.store.maintenance import schema
 
 pytestmark = pytest.mark.django_db
 
-CHECK = next(one.name for one in DeadLetter._meta.constraints if isinstance(one, CheckConstraint))
+CHECK = next(constraint.name for constraint in DeadLetter._meta.constraints if isinstance(constraint, CheckConstraint))
 INDEX = Attempt._meta.indexes[0].name
 
 

@@ -88,6 +88,6 @@ def test_grouping_that_is_rolled_back_announces_nothing() -> None:
     Stock()
     found = failure_groups.unsorted(limit=10)
     with transaction.atomic():
-        failure_groups.put(found, {one.id: cause() for one in found})
+        failure_groups.put(found, {letter.id: cause() for letter in found})
         transaction.set_rollback(True)
     assert told("failure_group_new") == []

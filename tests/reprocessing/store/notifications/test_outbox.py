@@ -67,7 +67,7 @@ def test_a_condition_that_comes_back_a_minute_after_its_end_is_a_new_incident(cl
     conclude([BREAKER, (EventKind.BREAKER_OPEN, "breaker:2")])
     clock.advance(RESUMES)
     announce([opened()])
-    assert [one.ended_at is None for one in Incident.objects.order_by("id")] == [False, True]
+    assert [incident.ended_at is None for incident in Incident.objects.order_by("id")] == [False, True]
 
 
 def test_a_condition_that_comes_back_sooner_is_the_same_incident_with_the_newest_facts() -> None:

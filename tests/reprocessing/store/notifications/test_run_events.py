@@ -94,7 +94,7 @@ def test_the_incident_of_a_run_that_gives_up_a_target_quotes_no_answer(clock: Cl
     bench = automatic(20, give_up_after=600)
 
     def refuse(intended: Sequence[Intended], *_: object, **__: object) -> Outcomes:
-        return {one.attempt_id: Refused("503", CANARY) for one in intended}
+        return {attempt.attempt_id: Refused("503", CANARY) for attempt in intended}
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(send_batches, "letters", refuse)
@@ -111,8 +111,8 @@ def test_a_redrive_loop_and_its_paused_run_are_announced_and_concluded(clock: Cl
     bench = automatic(12, waves=False)
     for _ in range(5):
         bench.replay()
-        for one in bench.delivered():
-            bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=one["Body"])  # a copy without its marks
+        for message in bench.delivered():
+            bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=message["Body"])  # a copy without its marks
         bench.capture()
         bench.capture()
         counters.fold()

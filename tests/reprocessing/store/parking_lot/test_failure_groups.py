@@ -29,7 +29,7 @@ def put(*names: str) -> int:
     """Everything unsorted is of these causes, in turn."""
     found = failure_groups.unsorted(limit=100)
     with transaction.atomic():
-        return failure_groups.put(found, {one.id: cause(names[n % len(names)]) for n, one in enumerate(found)})
+        return failure_groups.put(found, {letter.id: cause(names[n % len(names)]) for n, letter in enumerate(found)})
 
 
 def parked(stock: Stock, **fields: object) -> DeadLetter:
@@ -53,7 +53,7 @@ def test_letters_of_one_cause_in_a_dlq_are_one_group_with_its_first_and_last_tim
         (stock.dlq.pk, NOW - HOUR, NOW + HOUR, "open"),
         (other.dlq.pk, NOW, NOW, "open"),
     ]
-    assert [one.n for one in counters.in_groups(list(LetterGroup.objects.values_list("pk", flat=True)))] == [3, 1]
+    assert [count.n for count in counters.in_groups(list(LetterGroup.objects.values_list("pk", flat=True)))] == [3, 1]
 
 
 def test_only_letters_at_rest_are_grouped_and_each_once() -> None:
@@ -73,14 +73,14 @@ def test_a_letter_that_was_parked_since_is_grouped_again() -> None:
     assert put("b") == 1
     assert DeadLetter.objects.get().group == LetterGroup.objects.get(title="b")
     counted = counters.in_groups(list(LetterGroup.objects.values_list("pk", flat=True)))
-    assert [(one.group_id, one.n) for one in counted] == [(LetterGroup.objects.get(title="b").pk, 1)]
+    assert [(count.group_id, count.n) for count in counted] == [(LetterGroup.objects.get(title="b").pk, 1)]
 
 
 def test_a_letter_that_changed_since_it_was_read_is_skipped() -> None:
     stock = Stock()
     found = failure_groups.unsorted(limit=10)
     DeadLetter.objects.filter(pk=stock.letter.pk).update(sorted_at=None)
-    assert failure_groups.put(found, {one.id: cause() for one in found}) == 0
+    assert failure_groups.put(found, {letter.id: cause() for letter in found}) == 0
     assert DeadLetter.objects.get().group is None
     assert put("a") == 1
 
@@ -141,7 +141,7 @@ def test_of_two_people_who_set_a_status_the_second_changes_nothing() -> None:
     assert not settle(seen, GroupStatus.IGNORED, by="ben")
     now = LetterGroup.objects.get()
     assert (now.status, now.note, now.settled_by) == ("acknowledged", "I see to it", "ann")
-    assert [(one.act, one.by, one.reason, one.before, one.after) for one in Review.objects.all()] == [
+    assert [(entry.act, entry.by, entry.reason, entry.before, entry.after) for entry in Review.objects.all()] == [
         ("changed", "ann", "seen to", {"status": "open", "note": ""}, {"status": "acknowledged", "note": "I see to it"})
     ]
 
@@ -179,7 +179,7 @@ def test_the_largest_groups_are_open_ones_with_the_most_letters_at_rest() -> Non
     DeadLetter.objects.filter(group__title="c").update(state="delivered", reason="")
     stock.another_letter(state="captured")
     put("b")
-    assert [(one.title, one.n) for one in failure_groups.worst(5)] == [("b", 2)]
+    assert [(group.title, group.n) for group in failure_groups.worst(5)] == [("b", 2)]
 
 
 def test_concurrent_grouping_groups_each_letter_once_without_waiting() -> None:

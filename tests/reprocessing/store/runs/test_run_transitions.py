@@ -90,7 +90,7 @@ def of(run: Run) -> list[tuple[str, str]]:
 
 def acts(run: Run) -> list[tuple[str, str, str, object, object]]:
     found = Review.objects.filter(run=run).order_by("id")
-    return [(one.act, one.by, one.reason, one.before.get("state"), one.after.get("state")) for one in found]
+    return [(entry.act, entry.by, entry.reason, entry.before.get("state"), entry.after.get("state")) for entry in found]
 
 
 def test_a_plan_selects_letters_and_its_start_enlists_only_these(stock: Stock) -> None:
@@ -146,7 +146,7 @@ def test_no_other_run_enlists_letters_of_a_plan(stock: Stock) -> None:
 def test_of_several_who_start_or_pause_a_run_at_once_one_does(stock: Stock) -> None:
     run = planned(stock)
     done = together([lambda: run_transitions.start(run, **BY)] * 4)
-    assert [one.letters for one in done if one] == [2]
+    assert [enlisted.letters for enlisted in done if enlisted] == [2]
     assert together([lambda: run_transitions.pause(run.pk, **BY)] * 4).count(None) == 3
     assert [act for act, *_ in acts(run)] == ["planned", "started", "paused"]
 
@@ -291,8 +291,8 @@ def test_a_paused_run_adopts_nothing_from_a_plan_that_is_being_started(stock: St
 def test_two_plans_do_not_adopt_from_each_other_before_a_start(stock: Stock) -> None:
     aborted(stock)
     first, second = planned(stock), planned(stock)
-    for one in (first, second, first):
-        leftover_lanes.adopt(stock.dlq.pk, one.pk)
+    for plan in (first, second, first):
+        leftover_lanes.adopt(stock.dlq.pk, plan.pk)
     assert (len(of(first)), len(of(second))) == (2, 0)
 
 

@@ -68,8 +68,8 @@ def test_many_letters_without_statistics_are_selected_quickly(stock: Stock) -> N
     """Each by its id: read anew for every one of them, eight thousand take twenty seconds and more."""
     capture(stock, "a0")
     own = {"message_id": "g::text", "sequence": "g::text", "public_id": "gen_random_uuid()"}
-    columns = [str(one.column) for one in DeadLetter._meta.concrete_fields if one.column != "id"]
-    values = ", ".join(own.get(one, f"l.{one}") for one in columns)
+    columns = [str(field.column) for field in DeadLetter._meta.concrete_fields if field.column != "id"]
+    values = ", ".join(own.get(column, f"l.{column}") for column in columns)
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO redrive_letter ({', '.join(columns)}) "
@@ -150,7 +150,7 @@ def naive(letters: Sequence[tuple[str, int]], wanted: set[int]) -> set[int]:
     """Of each lane the letters before the first one that is not asked for."""
     chosen: set[int] = set()
     for key in {key for key, _ in letters}:
-        for number in sorted(number for one, number in letters if one == key):
+        for number in sorted(number for lane, number in letters if lane == key):
             if number not in wanted:
                 break
             chosen.add(number)
@@ -169,7 +169,7 @@ def test_a_selection_equals_a_naive_one(stock: Stock, keys: list[str], wanted: s
     for key, number in letters:
         capture(stock, f"{key}{number}", message_id=f"{batch}-{number}")
     ids = {f"{batch}-{number}": number for _, number in letters}
-    found, names = select(stock, Selection(message_ids=("nobody's", *(f"{batch}-{one}" for one in wanted))))
+    found, names = select(stock, Selection(message_ids=("nobody's", *(f"{batch}-{number}" for number in wanted))))
     expected = naive(letters, wanted)
     assert {ids[name] for name in names} == expected
     assert found == Selected(len(expected), len(wanted & set(ids.values())) - len(expected))
