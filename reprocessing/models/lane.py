@@ -59,18 +59,12 @@ class Lane(models.Model):
             # The breaker comes first: with statistics from before a flood, the planner would read all lanes of a run
             # for each.
             models.Index(
-                F("breaker"),
-                F("run"),
-                F("due_at"),
-                condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
+                F("breaker"), F("run"), F("due_at"), condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
                 name="lanes_behind_a_breaker",
             ),
             # Lets a run's lanes be read breaker by breaker, so that lanes behind an open breaker are not read.
             models.Index(
-                F("run"),
-                F("breaker"),
-                F("due_at"),
-                condition=Q(phase=LanePhase.READY.value),
+                F("run"), F("breaker"), F("due_at"), condition=Q(phase=LanePhase.READY.value),
                 name="lanes_that_are_ready",
             ),
             models.Index(
@@ -80,7 +74,7 @@ class Lane(models.Model):
             ),
             models.Index(F("dlq"), condition=Q(phase=LanePhase.HELD.value), name="lanes_that_are_held"),
             models.Index(F("due_at"), condition=Q(phase=LanePhase.LEASED.value), name="lanes_that_are_leased"),
-        ]
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         return self.key or f"lane {self.pk}"

@@ -132,10 +132,7 @@ class DeadLetter(models.Model):
         ]
         indexes = [
             models.Index(
-                F("lane"),
-                F("sequence"),
-                F("message_id"),
-                condition=Q(state__in=_IN_LANE, lets_pass=False),
+                F("lane"), F("sequence"), F("message_id"), condition=Q(state__in=_IN_LANE, lets_pass=False),
                 name="letters_in_the_order_of_a_lane",
             ),
             models.Index(
@@ -148,27 +145,19 @@ class DeadLetter(models.Model):
             ),
             models.Index(F("finished_at"), F("id"), condition=Q(state=_PARKED), name="letters_in_any_parking_lot"),
             models.Index(
-                F("assigned_to"),
-                F("finished_at"),
-                F("id"),
-                condition=Q(state=_PARKED) & ~Q(assigned_to=""),
+                F("assigned_to"), F("finished_at"), F("id"), condition=Q(state=_PARKED) & ~Q(assigned_to=""),
                 name="letters_that_somebody_sees_to",
             ),
             # Only for pages. A condition on states would also match the statements that move letters: with statistics
             # from before a flood the planner would walk this index for them.
             models.Index(
-                F("dlq"),
-                F("state"),
-                F("died_at"),
-                condition=Q(finished_at=None) | Q(state=_PARKED),
+                F("dlq"), F("state"), F("died_at"), condition=Q(finished_at=None) | Q(state=_PARKED),
                 name="letters_by_their_death",
             ),
             models.Index(F("dlq"), F("expires_at"), condition=Q(finished_at=None), name="letters_by_their_expiry"),
             # Few letters end so, and no statement that moves letters names these states.
             models.Index(
-                F("dlq"),
-                F("state"),
-                F("id"),
+                F("dlq"), F("state"), F("id"),
                 condition=Q(state__in=[LetterState.DISCARDED.value, LetterState.DUPLICATE.value]),
                 name="letters_that_were_let_go",
             ),
@@ -187,7 +176,7 @@ class DeadLetter(models.Model):
                 condition=Q(objection=ParkedReason.MOVED_BY_AWS.value) | Q(reason=ParkedReason.MOVED_BY_AWS.value),
                 name="letters_that_aws_moved",
             ),
-        ]
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         return f"{self.message_id} ({self.state})"

@@ -100,23 +100,21 @@ def at_once(dlq: DeadLetterQueue) -> None:
 
 def turns() -> float:
     """Return how many polls a second the schedules of all DLQs make."""
-    every = EVERY.total_seconds()
     found = DeadLetterQueue.objects.select_related("interval", "crontab").only("interval", "crontab")
-    return sum(_turns(dlq, every) for dlq in found)
+    return sum(_turns(dlq) for dlq in found)
 
 
 def cadences(dlqs: Collection[int]) -> dict[int, float]:
     """Return the seconds between polls of each DLQ, for a crontab on average."""
-    every = EVERY.total_seconds()
     found = DeadLetterQueue.objects.filter(pk__in=dlqs).select_related("interval", "crontab")
-    turns = {dlq.pk: _turns(dlq, every) for dlq in found.only("interval", "crontab")}
+    turns = {dlq.pk: _turns(dlq) for dlq in found.only("interval", "crontab")}
     return {dlq: 1 / often if often else NEVER.total_seconds() for dlq, often in turns.items()}
 
 
-def _turns(dlq: DeadLetterQueue, every: float) -> float:
+def _turns(dlq: DeadLetterQueue) -> float:
     schedule = dlq.interval or dlq.crontab
     if schedule is None:
-        return 1 / every
+        return 1 / EVERY.total_seconds()
     try:
         timing = schedule.schedule
         if dlq.interval is not None:

@@ -135,17 +135,13 @@ def begin(restored_to: datetime, *, by: str, reason: str, anew: bool = False) ->
         if not found:  # a later statement: who was waited for has committed
             return rows.fetch(Hold, _STANDING, {})[0]
         rows.execute(_FORGET, {})
-        _announce(found[0], doubted=rows.execute(_DOUBT, {}))
+        doubted = rows.execute(_DOUBT, {})
+        conclude([_INCIDENT])  # of an earlier restore, which was notified before the backup
+        backup_time = f"{found[0].restored_to:%Y-%m-%d %H:%M:%S} UTC"
+        announce([Event(EventKind.RESTORE_DETECTED, RESTORE, {"backup_time": backup_time, "messages": doubted})])
         return found[0]
 
     return rows.whole(work)
-
-
-def _announce(hold: Hold, *, doubted: int) -> None:
-    """Announce the restore; an incident of an earlier one was notified before the backup."""
-    conclude([_INCIDENT])
-    backup_time = f"{hold.restored_to:%Y-%m-%d %H:%M:%S} UTC"
-    announce([Event(EventKind.RESTORE_DETECTED, RESTORE, {"backup_time": backup_time, "messages": doubted})])
 
 
 def doubt_arrived() -> int:

@@ -19,9 +19,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 WHO: dict[str, Any] = {"by": "ann", "reason": "s3cret words"}
 
 
-def opened(bench: Bench) -> Bench:
-    bench.send("xxxxx")
+def look_after(bench: Bench, outcomes: str) -> None:
+    bench.send(outcomes)
     bench.look()
+
+
+def opened(bench: Bench) -> Bench:
+    look_after(bench, "xxxxx")
     return bench
 
 
@@ -56,20 +60,17 @@ def test_the_incident_of_a_target_of_two_dlqs_names_neither() -> None:
 def test_closing_a_breaker_ends_the_incident_and_reopening_continues_it() -> None:
     bench = opened(Bench(closes_after=1))
     bench.half_open()
-    bench.send("x")
-    bench.look()
+    look_after(bench, "x")
     assert told("breaker_open") == [(subject(bench), 2, True)]
     bench.half_open()
-    bench.send("v")
-    bench.look()
+    look_after(bench, "v")
     assert told("breaker_open") == [(subject(bench), 2, False)]
 
 
 def test_a_canary_that_does_not_close_the_breaker_does_not_end_the_incident() -> None:
     bench = opened(Bench(closes_after=2))
     bench.half_open()
-    bench.send("v")
-    bench.look()
+    look_after(bench, "v")
     assert told("breaker_open") == [(subject(bench), 1, True)]
 
 
