@@ -138,7 +138,7 @@ def keep_out(dlq: int) -> None:
 def in_words(redrive: Native) -> str:
     """Return since when and why nothing of a DLQ is captured or sent."""
     return (
-        f"AWS's own redrive has run since {redrive.at:%Y-%m-%d %H:%M:%S} UTC, as {redrive.by} asked "
+        f"A redrive by AWS has run since {redrive.at:%Y-%m-%d %H:%M:%S} UTC, as {redrive.by} asked "
         f'("{redrive.reason}"): nothing is captured or sent until it ends. '
         "manage.py native_redrive list NAME shows how far it is."
     )

@@ -111,11 +111,11 @@ _PHASES: Final = {
 _WATCHES = """
 SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_visible, d.depth_in_flight,
        d.depth_at, d.next_poll_at, d.drained_through, CASE WHEN d.native_at IS NULL THEN '' ELSE
-           'AWS's own redrive has run since ' || to_char(d.native_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
+           'A redrive by AWS has run since ' || to_char(d.native_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
            || ' UTC, as ' || d.native_by || ' asked ("' || d.native_reason
            || '"): nothing is captured or sent until it ends.' END AS native,
        concat_ws(' ', nullif(d.trouble, ''), CASE WHEN d.native_at < redrive_now() - %(longest)b::interval THEN
-           %(ours)b::text || 'has run for more than 36 hours, AWS's limit: cancel it.'
+           %(ours)b::text || 'has run for more than 36 hours, the limit of AWS: cancel it.'
            END) AS trouble,
        CASE WHEN d.unclean_until > redrive_now() THEN d.unclean_until END AS unclean_until,
        CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,

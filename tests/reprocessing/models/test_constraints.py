@@ -10,38 +10,7 @@ from django.apps import apps
 from django.db import IntegrityError, transaction
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
-from reprocessing.models import (
-    Attempt,
-    Breaker,
-    Claim,
-    Custody,
-    DeadLetter,
-    DeadLetterQueue,
-    Doubt,
-    Flow,
-    HealthCheck,
-    Lane,
-    LetterGroup,
-    Metric,
-    Operation,
-    Origin,
-    Pulse,
-    RateClass,
-    Report,
-    Review,
-    Revision,
-    Rule,
-    Rulebook,
-    Run,
-    Tally,
-    Target,
-    Tide,
-    Wave,
-)
-from reprocessing.models.audit import Halt
-from reprocessing.models.dlq import DlqNote
-from reprocessing.models.notification import Incident, Notification, NotificationRoute
-from reprocessing.models.system import Dispatch
+from reprocessing import models
 from tests.reprocessing.store.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db
@@ -49,80 +18,80 @@ pytestmark = pytest.mark.django_db
 HASH = b"h" * 32
 
 
-def _attempt(stock: Stock, **fields: object) -> Attempt:
+def _attempt(stock: Stock, **fields: object) -> models.Attempt:
     values = {"letter": stock.letter, "lane": stock.lane, "target": stock.target, "no": 1, "epoch": 0, "fence": 1}
-    return Attempt.objects.create(**{**values, "opened_at": NOW, "holds_lane": True, **fields})
+    return models.Attempt.objects.create(**{**values, "opened_at": NOW, "holds_lane": True, **fields})
 
 
-def _incident(**fields: object) -> Incident:
-    return Incident.objects.create(**{"kind": "run_finished", "subject": "run:1", "facts": {}, **fields})
+def _incident(**fields: object) -> models.Incident:
+    return models.Incident.objects.create(**{"kind": "run_finished", "subject": "run:1", "facts": {}, **fields})
 
 
-def _route(**fields: object) -> NotificationRoute:
-    return NotificationRoute.objects.create(**{"destination": "ops", **fields})
+def _route(**fields: object) -> models.NotificationRoute:
+    return models.NotificationRoute.objects.create(**{"destination": "ops", **fields})
 
 
 def _same_part_twice(_: Stock) -> None:
     incident, route = _incident(), _route()
     for _number in range(2):
-        Notification.objects.create(incident=incident, route=route, phase="opened")
+        models.Notification.objects.create(incident=incident, route=route, phase="opened")
 
 
-def _claim(stock: Stock, **fields: object) -> Claim:
+def _claim(stock: Stock, **fields: object) -> models.Claim:
     values = {"target": stock.target, "key_space": "1", "key_hash": HASH, "letter": stock.letter, "body_hash": HASH}
-    return Claim.objects.create(**{**values, **fields})
+    return models.Claim.objects.create(**{**values, **fields})
 
 
 def _dlq(stock: Stock, **fields: object) -> None:
-    DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(**fields)
+    models.DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(**fields)
 
 
 def _letter(stock: Stock, **fields: object) -> None:
-    DeadLetter.objects.filter(pk=stock.letter.pk).update(**fields)
+    models.DeadLetter.objects.filter(pk=stock.letter.pk).update(**fields)
 
 
 def _target(stock: Stock, **fields: object) -> None:
-    Target.objects.filter(pk=stock.target.pk).update(**fields)
+    models.Target.objects.filter(pk=stock.target.pk).update(**fields)
 
 
 def _breaker(stock: Stock, **fields: object) -> None:
-    Breaker.objects.filter(target=stock.target).update(**fields)
+    models.Breaker.objects.filter(target=stock.target).update(**fields)
 
 
-def _class(**fields: object) -> RateClass:
-    return RateClass.objects.create(**{"name": "vip", **fields})
+def _class(**fields: object) -> models.RateClass:
+    return models.RateClass.objects.create(**{"name": "vip", **fields})
 
 
-def _rule(**fields: object) -> Rule:
-    return Rule.objects.create(**{"name": "rule", "action": "replay", "made_by": "anna", **fields})
+def _rule(**fields: object) -> models.Rule:
+    return models.Rule.objects.create(**{"name": "rule", "action": "replay", "made_by": "anna", **fields})
 
 
-def _check(stock: Stock, **fields: object) -> HealthCheck:
-    return HealthCheck.objects.create(**{"target": stock.target, "kind": "depth", "ceiling": 1, **fields})
+def _check(stock: Stock, **fields: object) -> models.HealthCheck:
+    return models.HealthCheck.objects.create(**{"target": stock.target, "kind": "depth", "ceiling": 1, **fields})
 
 
-def _report(**fields: object) -> Report:
+def _report(**fields: object) -> models.Report:
     values = {"message_id": "m", "verdict": "failed", "happened_at": NOW, "received_at": NOW, "digest": HASH}
-    return Report.objects.create(**{**values, **fields})
+    return models.Report.objects.create(**{**values, **fields})
 
 
-def _wave(stock: Stock, **fields: object) -> Wave:
-    return Wave.objects.create(**{"run": stock.run, "no": 1, "size": 1, **fields})
+def _wave(stock: Stock, **fields: object) -> models.Wave:
+    return models.Wave.objects.create(**{"run": stock.run, "no": 1, "size": 1, **fields})
 
 
-def _group(stock: Stock, **fields: object) -> LetterGroup:
+def _group(stock: Stock, **fields: object) -> models.LetterGroup:
     values = {"dlq": stock.dlq, "fingerprint": HASH, "cause": "shape", "title": "t", "first_at": NOW, "last_at": NOW}
-    return LetterGroup.objects.create(**{**values, **fields})
+    return models.LetterGroup.objects.create(**{**values, **fields})
 
 
-def _operation(**fields: object) -> Operation:
+def _operation(**fields: object) -> models.Operation:
     values = {"act": "release", "filter": {}, "by": "anna", "reason": "why", "upto": 1, "asked": 1}
-    return Operation.objects.create(**{**values, **fields})
+    return models.Operation.objects.create(**{**values, **fields})
 
 
-def _revision(stock: Stock, **fields: object) -> Revision:
+def _revision(stock: Stock, **fields: object) -> models.Revision:
     values = {"letter": stock.letter, "no": 1, "body": b"{}", "attributes": b"", "body_hash": HASH, "former_hash": HASH}
-    return Revision.objects.create(**{**values, "size": 2, "by": "anna", "reason": "why", **fields})
+    return models.Revision.objects.create(**{**values, "size": 2, "by": "anna", "reason": "why", **fields})
 
 
 def _schedule() -> IntervalSchedule:
@@ -134,8 +103,11 @@ def _twice(create: Callable[[Stock], object]) -> Callable[[Stock], object]:
 
 
 VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
-    ("a_key_has_one_lane", lambda s: Lane.objects.create(dlq=s.dlq, origin=s.origin, key_hash=bytes(s.lane.key_hash))),
-    ("a_lane_is_due_when_ready_or_leased", lambda s: Lane.objects.filter(pk=s.lane.pk).update(phase="ready")),
+    (
+        "a_key_has_one_lane",
+        lambda s: models.Lane.objects.create(dlq=s.dlq, origin=s.origin, key_hash=bytes(s.lane.key_hash)),
+    ),
+    ("a_lane_is_due_when_ready_or_leased", lambda s: models.Lane.objects.filter(pk=s.lane.pk).update(phase="ready")),
     ("a_message_is_one_letter", lambda s: s.another_letter(message_id=s.letter.message_id)),
     ("a_letter_under_way_has_lane_target_and_sequence", lambda s: _letter(s, lane=None)),
     ("a_parked_letter_says_why", lambda s: _letter(s, state="parked", finished_at=NOW)),
@@ -153,34 +125,34 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("a_held_claim_says_until_when", lambda s: _claim(s, state="held")),
     (
         "a_copy_that_is_gone_says_since_when",
-        lambda s: Custody.objects.create(
+        lambda s: models.Custody.objects.create(
             dlq=s.dlq, message_id="copy", letter=s.letter, state="gone", handle="h", visible_until=NOW
         ),
     ),
     (
         "a_dlq_has_one_standing_run",
-        lambda s: [Run.objects.create(name=name, dlq=s.dlq, kind="standing") for name in ("one", "two")],
+        lambda s: [models.Run.objects.create(name=name, dlq=s.dlq, kind="standing") for name in ("one", "two")],
     ),
     (
         "a_standing_run_never_ends",
-        lambda s: Run.objects.create(name="standing", dlq=s.dlq, kind="standing", state="finished"),
+        lambda s: models.Run.objects.create(name="standing", dlq=s.dlq, kind="standing", state="finished"),
     ),
     (
         "a_run_that_stands_says_who_and_why",
-        lambda s: Run.objects.create(name="drain", dlq=s.dlq, state="paused", stopped_by="anna"),
+        lambda s: models.Run.objects.create(name="drain", dlq=s.dlq, state="paused", stopped_by="anna"),
     ),
     ("a_wave_succeeds_by_a_share", lambda s: _dlq(s, wave_success=1.1)),
     ("automatic_redrive_gives_up_within_a_fortnight_or_never", lambda s: _dlq(s, give_up_after=0)),
     ("a_closed_breaker_is_not_failing", lambda s: _breaker(s, failing_since=NOW)),
     (
         "spared_attempts_are_attempts_since_the_last_release",
-        lambda s: DeadLetter.objects.filter(pk=s.letter.pk).update(attempts=2, forgiven=1, spared=2),
+        lambda s: models.DeadLetter.objects.filter(pk=s.letter.pk).update(attempts=2, forgiven=1, spared=2),
     ),
     ("a_wave_has_one_number", lambda s: [_wave(s, settled_at=NOW, touched=1, failed=0), _wave(s)]),
     ("a_run_has_one_open_wave", lambda s: [_wave(s, no=number) for number in (1, 2)]),
     ("a_wave_has_letters", lambda s: _wave(s, size=0)),
     ("a_settled_wave_says_how_it_went", lambda s: _wave(s, settled_at=NOW, touched=1, failed=2)),
-    ("a_class_has_one_breaker_a_target", lambda s: Breaker.objects.create(target=s.target)),
+    ("a_class_has_one_breaker_a_target", lambda s: models.Breaker.objects.create(target=s.target)),
     ("a_breaker_can_open_and_close", lambda s: _breaker(s, threshold=0)),
     ("a_breaker_rests_between_its_cooldown_and_its_cap", lambda s: _breaker(s, cooldown=601)),
     ("a_ramp_is_a_share_of_the_rate", lambda s: _breaker(s, ramp=1.1)),
@@ -195,7 +167,7 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("a_rule_ends_after_it_begins", lambda _: _rule(valid_from=NOW, valid_until=NOW)),
     ("a_rule_has_a_whole_backoff_or_none", lambda _: _rule(backoff_cap=1)),
     ("a_rule_says_who_made_it", lambda _: _rule(made_by="")),
-    ("there_is_one_rulebook", lambda _: Rulebook.objects.create(id=2)),
+    ("there_is_one_rulebook", lambda _: models.Rulebook.objects.create(id=2)),
     ("a_target_is_asked_one_thing_once", lambda s: [_check(s), _check(s, ceiling=2)]),
     ("a_check_says_what_it_asks", lambda s: _check(s, kind="http")),
     ("a_check_is_repeated_before_it_is_stale", lambda s: _check(s, every=31)),
@@ -224,16 +196,19 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
         "nobody_captures_what_aws_moves",
         lambda s: _dlq(s, native_at=NOW, native_by="anna", native_reason="why", leased_until=NOW),
     ),
-    ("an_origin_is_named_once_a_dlq", lambda s: Origin.objects.create(dlq=s.dlq, arn=s.origin.arn, target=s.target)),
+    (
+        "an_origin_is_named_once_a_dlq",
+        lambda s: models.Origin.objects.create(dlq=s.dlq, arn=s.origin.arn, target=s.target),
+    ),
     (
         "a_review_says_who_and_why",
-        lambda s: Review.objects.create(act="released", letter=s.letter, by="anna", reason=""),
+        lambda s: models.Review.objects.create(act="released", letter=s.letter, by="anna", reason=""),
     ),
-    ("there_is_one_halt", lambda s: Halt.objects.create(id=2, by="anna", reason="why")),
-    ("a_word_about_a_doubt_says_when", lambda s: Doubt.objects.create(letter=s.letter, word="replay")),
-    ("there_is_one_tide", lambda _: Tide.objects.create(id=2)),
-    ("a_halt_says_who_and_why", lambda s: Halt.objects.create(by="", reason="why")),
-    ("a_pulse_names_its_queue", lambda _: Pulse.objects.create(queue="", beaten_at=NOW)),
+    ("there_is_one_halt", lambda s: models.Halt.objects.create(id=2, by="anna", reason="why")),
+    ("a_word_about_a_doubt_says_when", lambda s: models.Doubt.objects.create(letter=s.letter, word="replay")),
+    ("there_is_one_tide", lambda _: models.Tide.objects.create(id=2)),
+    ("a_halt_says_who_and_why", lambda s: models.Halt.objects.create(by="", reason="why")),
+    ("a_pulse_names_its_queue", lambda _: models.Pulse.objects.create(queue="", beaten_at=NOW)),
     ("a_cause_has_one_group_a_dlq", _twice(_group)),
     ("a_settled_group_says_since_when_and_by_whom", lambda s: _group(s, status="resolved", settled_at=NOW)),
     ("a_group_begins_before_it_ends", lambda s: _group(s, first_at=NOW + timedelta(seconds=1))),
@@ -249,13 +224,15 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     (
         "a_kind_of_letter_is_tallied_once",
         _twice(
-            lambda _: Tally.objects.create(dlq_id=1, group_id=0, state="parked", reason="stale", presumed=False, n=1)
+            lambda _: models.Tally.objects.create(
+                dlq_id=1, group_id=0, state="parked", reason="stale", presumed=False, n=1
+            )
         ),
     ),
-    ("an_hour_is_counted_once", _twice(lambda _: Flow.objects.create(dlq_id=1, hour=NOW, what="parked", n=1))),
-    ("a_metric_is_summed_once", _twice(lambda _: Metric.objects.create(name="n", place=0, part="", value=1))),
-    ("a_sum_only_grows", lambda _: Metric.objects.create(name="n", place=0, part="", value=-1)),
-    ("a_stopped_lane_says_by_whom_and_why", lambda s: Lane.objects.filter(pk=s.lane.pk).update(stopped_at=NOW)),
+    ("an_hour_is_counted_once", _twice(lambda _: models.Flow.objects.create(dlq_id=1, hour=NOW, what="parked", n=1))),
+    ("a_metric_is_summed_once", _twice(lambda _: models.Metric.objects.create(name="n", place=0, part="", value=1))),
+    ("a_sum_only_grows", lambda _: models.Metric.objects.create(name="n", place=0, part="", value=-1)),
+    ("a_stopped_lane_says_by_whom_and_why", lambda s: models.Lane.objects.filter(pk=s.lane.pk).update(stopped_at=NOW)),
     ("one_incident_is_open_for_each_kind_and_subject", _twice(lambda _: _incident())),
     ("an_incident_says_what_happened_to_what", lambda _: _incident(subject="")),
     ("an_incident_was_announced", lambda _: _incident(times=0)),
@@ -266,15 +243,15 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("a_part_of_an_incident_is_told_once", _same_part_twice),
     (
         "what_was_sent_is_not_given_up",
-        lambda _: Notification.objects.create(
+        lambda _: models.Notification.objects.create(
             incident=_incident(), route=_route(), phase="opened", sent_at=NOW, given_up_at=NOW
         ),
     ),
     (
         "a_note_of_a_dlq_counts_upwards",
-        lambda s: DlqNote.objects.create(dlq=s.dlq, uncaptured=-1, captured=0, unfinished=0),
+        lambda s: models.DlqNote.objects.create(dlq=s.dlq, uncaptured=-1, captured=0, unfinished=0),
     ),
-    ("there_is_one_dispatch", lambda s: Dispatch.objects.create(id=2, width=1, lifetime=1)),
+    ("there_is_one_dispatch", lambda s: models.Dispatch.objects.create(id=2, width=1, lifetime=1)),
     ("publishing_again_is_agreed_to", lambda s: _target(s, kind="bus")),
     ("a_settled_wave_says_how_it_went", lambda s: _wave(s, settled_at=NOW)),
     ("a_delay_says_how_long", lambda _: _rule(action="delay")),
@@ -297,8 +274,8 @@ def test_each_constraint_refuses_its_violation(name: str, violate: Callable[[Sto
 
 
 def test_every_constraint_is_tried() -> None:
-    models = apps.get_app_config("reprocessing").get_models()
-    assert {constraint.name for model in models for constraint in model._meta.constraints} == {
+    tables = apps.get_app_config("reprocessing").get_models()
+    assert {constraint.name for model in tables for constraint in model._meta.constraints} == {
         name for name, _ in VIOLATIONS
     }
 
@@ -356,7 +333,7 @@ def test_only_an_open_breaker_has_a_retry_time(stock: Stock) -> None:
 
 
 def test_a_message_of_a_dlq_has_one_copy_row(stock: Stock) -> None:
-    keep = _twice(lambda s: Custody.objects.create(
+    keep = _twice(lambda s: models.Custody.objects.create(
         dlq=s.dlq, message_id="copy", letter=s.letter, state="held", handle="h", visible_until=NOW,
     ))  # fmt: skip
     with pytest.raises(IntegrityError, match="redrive_custody_pkey"), transaction.atomic():

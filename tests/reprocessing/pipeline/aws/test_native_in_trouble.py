@@ -60,7 +60,7 @@ def unheard(_arn: str, _role: str) -> list[Move]:
 def test_while_aws_moves_its_messages_nothing_ails_a_dlq() -> None:
     bench = claimed()
     seen = watch(bench)
-    assert seen.native.startswith("AWS's own redrive has run since ")
+    assert seen.native.startswith("A redrive by AWS has run since ")
     assert (seen.trouble, in_trouble(bench), ills(bench)) == ("", 0.0, [])
 
 
