@@ -167,9 +167,10 @@ def decide(letters: Sequence[Doubted], word: Word, *, by: str, reason: str) -> t
     ids = [letter.letter_id for letter in these]
     rows.execute(_CLOSE, {"letters": ids})
     deletable = _move(ids, word, f'{by} said so after a restore: "{reason}"')
-    values = {"word": word.value, "letters": ids, "by": by, "reason": reason}
-    found = {"findings": [letter.finding for letter in these], "states": [letter.state for letter in these]}
-    rows.execute(_RECORD, values | found)
+    rows.execute(_RECORD, {
+        "word": word.value, "letters": ids, "by": by, "reason": reason,
+        "findings": [letter.finding for letter in these], "states": [letter.state for letter in these],
+    })  # fmt: skip
     passed = dict.fromkeys(lane_ids, "")
     for letter in these:
         if letter.lane_id in passed and (word is Word.DELIVERED or letter.state in {"sending", "awaiting"}):

@@ -201,19 +201,15 @@ def put(letters: Sequence[Unsorted], causes: Mapping[int, Cause]) -> int:
     held = [letter for letter in letters if letter.id in mine]
     if not held:
         return 0
-    sorts = {
-        "letters": [letter.id for letter in held],
-        "dlqs": [letter.dlq_id for letter in held],
-        "digests": [causes[letter.id].digest for letter in held],
-    }
-    named = {
-        "causes": [causes[letter.id].kind.value for letter in held],
+    found = {
+        "by": THE_SERVICE, "letters": [letter.id for letter in held], "dlqs": [letter.dlq_id for letter in held],
+        "digests": [causes[letter.id].digest for letter in held], "deaths": [letter.died_at for letter in held],
         "titles": [causes[letter.id].title for letter in held],
-        "deaths": [letter.died_at for letter in held],
-    }
-    put = rows.fetch(MovedGroup, _PUT, {"dlqs": sorts["dlqs"], "digests": sorts["digests"], **named})
-    rows.execute(_SORT, sorts)
-    reopened = rows.fetch(MovedGroup, _REOPEN, {"letters": sorts["letters"], "by": THE_SERVICE})
+        "causes": [causes[letter.id].kind.value for letter in held],
+    }  # fmt: skip
+    put = rows.fetch(MovedGroup, _PUT, found)
+    rows.execute(_SORT, found)
+    reopened = rows.fetch(MovedGroup, _REOPEN, found)
     announce_groups([group for group in put if group.new] + reopened)
     return len(held)
 

@@ -128,14 +128,9 @@ def test_a_redrive_loop_and_its_paused_run_are_announced_and_concluded(clock: Cl
 @pytest.mark.parametrize("letters", [50, pytest.param(5_000, marks=pytest.mark.soak)])
 def test_a_finished_run_is_announced_once_with_its_counts(letters: int) -> None:
     stock = Stock()
-    stock.letter.state, stock.letter.finished_at = "delivered", stock.letter.captured_at
-    stock.letter.save()
-    others = stock.more_letters(letters - 1)
-    for number, letter in enumerate(others):
-        letter.state = "delivered" if number >= 3 else "parked"
-        letter.reason = "" if number >= 3 else "stale"
-        letter.finished_at = stock.letter.captured_at
-    DeadLetter.objects.bulk_update(others, ["state", "reason", "finished_at"], batch_size=1_000)
+    stale = [letter.pk for letter in stock.more_letters(letters - 1)[:3]]
+    DeadLetter.objects.update(state="delivered", finished_at=stock.letter.captured_at)
+    DeadLetter.objects.filter(pk__in=stale).update(state="parked", reason="stale")
     together([progress.finish_runs] * 3)
     (incident,) = told("run_finished")
     assert incident[:2] == (f"run:{stock.run.pk}", 1)
