@@ -1,4 +1,4 @@
-"""One counted try to deliver a letter, and the claim on its idempotency key."""
+"""Attempts to deliver a letter, and claims on idempotency keys."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ from reprocessing.models.run import Run, Wave
 from reprocessing.models.safety import Breaker
 from reprocessing.models.target import Target
 
-#: Of attempts: what became of them is looked for, also of a letter's last one whose end was lost.
+#: Attempts that await their outcome: sent and open, or the letter's last one with a lost result.
 OUTCOME_IS_OPEN: Final = Q(closed_at=None) & (Q(taken_at__isnull=False) | Q(deadline__isnull=False))
 
 OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
 
 
 class Attempt(models.Model):
-    """One attempt; every column is written once (a trigger sees to it), `holds_lane` falls once, and `ill` may rise.
+    """One attempt to deliver a letter. A trigger guards it: each column is written once.
 
-    An attempt whose letter comes back after it was closed keeps its outcome and says so in `returned_at`.
-    `deadline`: until when it may come back; `taken_at`: when the target took it. With the one and without the other it
-    was its letter's last, nobody knows whether it went out, and it holds its lane until then. `breaker_epoch`: that of
-    its breaker when it was sent. `ill`: it speaks against the target, or for it; null: nothing is known, or nothing
-    follows. It rises when its consumer says of an attempt that was closed as another that it failed.
-    `wave`: on the first attempt of a letter in its run, where that goes in waves. `spared`: it failed because its
-    target was down, and does not count against the dlq's limit; it may be found out later.
+    `holds_lane` may become false, `ill` and `spared` may become true. `deadline`: until when the letter may come back.
+    `taken_at`: when the target accepted the letter. `returned_at`: when it came back, also after `closed_at`.
+    `breaker_epoch`: the breaker's epoch when the letter was sent. `ill`: counts as a failure for the breaker (true), as
+    a success (false), or as neither (null). `wave`: set on a letter's first attempt in a run with waves. `spared`:
+    failed because its target was down; does not count against the DLQ's `max_attempts`.
     """
 
     letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="history", db_index=False)
@@ -86,7 +84,7 @@ class Attempt(models.Model):
 
 
 class ClaimState(models.TextChoices):
-    """What a key's claim says."""
+    """State of a claim."""
 
     HELD = "held", "held: a letter under this key is under way"
     FREE = "free", "free: the letter under this key failed, another may try"
@@ -95,7 +93,7 @@ class ClaimState(models.TextChoices):
 
 
 class Claim(models.Model):
-    """One key towards one target. A letter whose key is its message id has no row: it can have no twin."""
+    """The claim of a letter on its idempotency key at one target. Letters whose key is their message id have none."""
 
     pk = models.CompositePrimaryKey("target_id", "key_space", "key_hash")
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")
@@ -111,7 +109,7 @@ class Claim(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=~Q(state=ClaimState.HELD) | Q(until__isnull=False), name="a_held_claim_says_until_when"
-            ),
+            )
         ]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What people did (reviews), what they stopped (halts), and edited versions of letters."""
+"""The audit log, stops of all sends, and edited versions of letters."""
 
 from __future__ import annotations
 
@@ -36,10 +36,14 @@ class Act(models.TextChoices):
     NOTED = "noted", "noted"
 
 
-class Review(models.Model):
-    """One act of one person on a letter, a group, a dlq, a run, a target or a rule; on none of them: on everything.
+#: Who did it and why are not empty.
+PERSON_AND_REASON = ~Q(by="") & ~Q(reason="")
 
-    It is written once (a trigger sees to it), and forgotten with what it is about. `operation`: what it was a part of.
+
+class Review(models.Model):
+    """One entry of the audit log, about a letter, group, DLQ, run, target or rule; without any: about the service.
+
+    A trigger guards it: it is written once, and deleted with its subject. `operation`: the bulk action it was part of.
     """
 
     act = models.TextField(choices=Act.choices)
@@ -62,9 +66,7 @@ class Review(models.Model):
 
     class Meta:
         db_table = "redrive_review"
-        constraints = [
-            models.CheckConstraint(condition=~Q(by="") & ~Q(reason=""), name="a_review_says_who_and_why"),
-        ]
+        constraints = [models.CheckConstraint(condition=PERSON_AND_REASON, name="a_review_says_who_and_why")]
         indexes = [
             models.Index(F("letter"), F("at"), name="reviews_of_a_letter"),
             models.Index(F("group"), F("id"), condition=Q(group__isnull=False), name="reviews_of_a_group"),
@@ -76,10 +78,9 @@ class Review(models.Model):
 
 
 class Halt(models.Model):
-    """A row that stops every send, fleet-wide; no row, no halt.
+    """A row that stops all sends. Row 1: a person's stop. Row 2: the hold after a restore from a backup.
 
-    The first is a person's stop. The second holds everything after a restore: `restored_to` is the time of the backup,
-    and `after_restore release` alone lifts it.
+    `restored_to`: the time of the backup. Only `after_restore release` deletes row 2.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
@@ -94,7 +95,7 @@ class Halt(models.Model):
             models.CheckConstraint(
                 condition=Q(id=1, restored_to=None) | Q(id=2, restored_to__isnull=False), name="there_is_one_halt"
             ),
-            models.CheckConstraint(condition=~Q(by="") & ~Q(reason=""), name="a_halt_says_who_and_why"),
+            models.CheckConstraint(condition=PERSON_AND_REASON, name="a_halt_says_who_and_why"),
         ]
         default_permissions = ("view",)
         permissions = [("stop_sends", "Can stop all sends, and let them go on")]
@@ -104,11 +105,10 @@ class Halt(models.Model):
 
 
 class Revision(models.Model):
-    """One edit of one letter; it never changes (a trigger sees to it).
+    """One edit of one letter. A trigger guards it: it never changes.
 
-    `body`, `attributes`: what is sent instead, attributes packed by domain.envelope. `body_hash`: that of this body,
-    `former_hash` of the one before: copies of either may still come back. `idempotency_key`: the letter's since this
-    edit, where that asked for another; null: it kept the one it had.
+    `body`, `attributes`: what is sent instead of the captured bytes (packed by domain.message.envelope). `former_hash`:
+    hash of the body before the edit. `idempotency_key`: the new key; null: unchanged.
     """
 
     letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="revisions", db_index=False)
@@ -129,7 +129,7 @@ class Revision(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["letter", "no"], name="a_revision_number_is_never_reused"),
             models.CheckConstraint(condition=Q(no__gte=1), name="revisions_are_counted_from_one"),
-            models.CheckConstraint(condition=~Q(by="") & ~Q(reason=""), name="a_revision_says_who_and_why"),
+            models.CheckConstraint(condition=PERSON_AND_REASON, name="a_revision_says_who_and_why"),
         ]
         indexes = [
             models.Index("body_hash", name="revisions_by_their_body"),

@@ -1,4 +1,4 @@
-"""Counts that are kept, so that nothing counts a million letters."""
+"""Maintained counts and sums, so that no page counts millions of rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class _Kind(models.Model):
-    """A kind of letter, and a number of them: of a dlq and a group (0: of none), in a state, for a reason."""
+    """A number of letters of one kind. `group_id` 0: no group."""
 
     dlq_id = models.BigIntegerField()
     group_id = models.BigIntegerField()
@@ -24,7 +24,7 @@ class _Kind(models.Model):
 
 
 class Tally(_Kind):
-    """How many letters of a kind there are."""
+    """How many letters of a kind there are, without the differences in `TallyDelta`."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_tally"
@@ -36,14 +36,14 @@ class Tally(_Kind):
 
 
 class TallyDelta(_Kind):
-    """What one statement added to a tally, or took from it."""
+    """Change of a count by one statement."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_tally_delta"
 
 
 class _Hourly(models.Model):
-    """What letters of a dlq came to within an hour (captured, failed, or a finished state), and how many."""
+    """How many letters of a DLQ had an event in an hour: `captured`, `failed`, or a finished state."""
 
     dlq_id = models.BigIntegerField()
     hour = models.DateTimeField()
@@ -59,7 +59,7 @@ class _Hourly(models.Model):
 
 
 class Flow(_Hourly):
-    """How many letters came to it."""
+    """Events of an hour, without the differences in `FlowDelta`."""
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_flow"
@@ -67,16 +67,16 @@ class Flow(_Hourly):
 
 
 class FlowDelta(_Hourly):
-    """What one statement added to it."""
+    """Events of one statement."""
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_flow_delta"
 
 
 class Metric(models.Model):
-    """A sum that only grows. `place`: the dlq's or the target's id, 0: of none; `part`: see `domain.metric.Sample`.
+    """A sum that only grows. `place`: id of a DLQ or target, 0: none. `part`: see `domain.aws.metric_names.Sample`.
 
-    `told` is how much of it CloudWatch has been told.
+    `told`: the part of `value` that was published to CloudWatch.
     """
 
     name = models.TextField()

@@ -1,4 +1,4 @@
-"""The copies of letters that lie in a dlq, and which of them are to be deleted there."""
+"""Copies of letters in a DLQ, and which of them to delete."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.models.letter import DeadLetter
 
 
 class CustodyState(models.TextChoices):
-    """What is to become of a copy."""
+    """State of a copy."""
 
     HELD = "held", "held: invisible in the dlq until its letter is finished"
     DELETE = "delete", "to be deleted"
@@ -19,10 +19,10 @@ class CustodyState(models.TextChoices):
 
 
 class Custody(models.Model):
-    """One copy, by the id under which the dlq handed it over. `attempt` null: the copy that became the letter."""
+    """One copy in a DLQ, by its SQS message id. `attempt` null: the copy from which the letter was captured."""
 
     pk = models.CompositePrimaryKey("dlq_id", "message_id")
-    # No index of its own: the planner would take it for the primary key's, and read a whole dlq for every copy.
+    # No index of its own: the planner would prefer it to the primary key's and read a whole DLQ for each copy.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="+", db_index=False)
     message_id = models.TextField()
     letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="copies")
@@ -42,7 +42,7 @@ class Custody(models.Model):
                 condition=Q(state=CustodyState.GONE, gone_at__isnull=False)
                 | (~Q(state=CustodyState.GONE) & Q(gone_at=None)),
                 name="a_copy_that_is_gone_says_since_when",
-            ),
+            )
         ]
         indexes = [
             models.Index(F("dlq"), condition=Q(state=CustodyState.DELETE), name="copies_to_be_deleted"),

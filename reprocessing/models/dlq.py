@@ -1,4 +1,4 @@
-"""A watched DLQ with its policy, its source queues, and notes of how much it held."""
+"""Watched DLQs with their policies, source queues, and samples of their size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reprocessing.models.target import FORTNIGHT, Target
 
 
 class Mode(models.TextChoices):
-    """What may happen to a dlq without a person."""
+    """What may happen without a person."""
 
     OBSERVE = "observe", "observe: its attributes are read, nothing is received"
     MANUAL = "manual", "manual: captured and replayed when a person says so"
@@ -24,14 +24,14 @@ class Mode(models.TextChoices):
 
 
 class DeleteWhen(models.TextChoices):
-    """When the copy in the dlq is deleted."""
+    """When the copy in the DLQ is deleted."""
 
     TERMINAL = "terminal", "when its letter is finished"
     CAPTURED = "captured", "as soon as its snapshot is committed"
 
 
 class MissingKey(models.TextChoices):
-    """What becomes of a letter that lacks a configured ordering key."""
+    """What happens to a letter without the configured ordering key."""
 
     PARK = "park", "it is parked"
     LANE = "lane", "it gets a lane of its own"
@@ -45,14 +45,14 @@ class Jitter(models.TextChoices):
 
 
 class ParkedHead(models.TextChoices):
-    """What a parked letter does to its lane."""
+    """What happens to a lane whose head is parked."""
 
     ASIDE = "aside", "it steps aside, the lane goes on"
     HOLD = "hold", "its lane waits for a person"
 
 
 class StalePolicy(models.TextChoices):
-    """What becomes of a letter that turns up after a later one of its lane was delivered."""
+    """What happens to a letter that is captured after a later one of its lane was delivered."""
 
     PARK = "park", "it is parked"
     DELIVER = "deliver", "it is delivered late"
@@ -69,20 +69,27 @@ class OwnBackoff(Protocol):
     def backoff_jitter(self) -> str | None: ...  # noqa: D102
 
 
-class DeadLetterQueue(models.Model):
-    """One watched dlq. Adding one never redrives it.
+#: A stop has its time, person and reason, or there is none.
+STOP_IS_COMPLETE = Q(stopped_at=None, stopped_by="", stop_reason="") | (
+    Q(stopped_at__isnull=False) & ~Q(stopped_by="") & ~Q(stop_reason="")
+)
 
-    Durations are seconds. `quiet_for` null: the visibility timeout of the letter's origin. `receive_ceiling` null: off.
-    `message_type` and `tenant` are selectors that rules ask, empty: letters have none. `wave_success`: the share of a
-    wave that has to go well before the next one. `open_fields`: JMESPath expressions of what people may read in a body
-    who may not see payloads. `give_up_after`: how long automatic redrive tries a target in vain before it pauses and
-    calls a person; null: it never does. `native_at`: since when AWS was told to move its messages by itself, to
-    `native_to` (empty: each to where it died), known to AWS as `native_handle` (empty: it has not said yet);
-    `native_after` is when the newest such task before that had begun (while the dlq is ours: the newest whose end was
-    seen), by AWS's clock, and `native_asked_at` when AWS was asked last. `native_known_at`: when it was asked last and
-    answered; `native_unknown`: why it has not answered since; empty: it has. `let_go_at`: since when letters of it may
-    have been moved. `swept_through`: the last sweep looked at held copies up to this end of invisibility; null: at all.
-    `uncaptured_since`: since when each look has found messages in it that nobody had captured.
+
+class DeadLetterQueue(models.Model):
+    """One watched DLQ. Durations are seconds.
+
+    `quiet_for` null: the target's visibility timeout. `receive_ceiling` null: no limit. `message_type`, `tenant`:
+    fields for rules. `wave_success`: share of a wave that must succeed before the next wave. `open_fields`: JMESPath
+    expressions of body fields shown to people without the permission view_payload. `give_up_after`: how long automatic
+    redrive retries a failing target before it pauses; null: for ever.
+
+    `native_at`: since when AWS redrives the DLQ to `native_to` (empty: the source queues), as task `native_handle`
+    (empty: not known yet). `native_after`: start of the newest earlier task, by AWS's clock. `native_asked_at`: last
+    call to AWS. `native_known_at`: last answer. `native_unknown`: why AWS has not answered since. `let_go_at`: since
+    when AWS may have moved letters.
+
+    `swept_through`: end of invisibility up to which the last sweep checked held copies. `uncaptured_since`: since when
+    every check has found messages that are not captured.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -189,11 +196,7 @@ class DeadLetterQueue(models.Model):
             models.CheckConstraint(
                 condition=~Q(fifo=True) | Q(delete_when=DeleteWhen.CAPTURED), name="a_fifo_dlq_is_emptied_at_capture"
             ),
-            models.CheckConstraint(
-                condition=Q(stopped_at=None, stopped_by="", stop_reason="")
-                | (Q(stopped_at__isnull=False) & ~Q(stopped_by="") & ~Q(stop_reason="")),
-                name="a_stop_says_who_and_why",
-            ),
+            models.CheckConstraint(condition=STOP_IS_COMPLETE, name="a_stop_says_who_and_why"),
             models.CheckConstraint(
                 condition=Q(native_at=None, native_by="", native_reason="", native_to="", native_handle="")
                 | (Q(native_at__isnull=False) & ~Q(native_by="") & ~Q(native_reason="")),
@@ -208,9 +211,9 @@ class DeadLetterQueue(models.Model):
         return self.name
 
     def rest(self, attempts: int, chance: float, own: OwnBackoff | None = None) -> timedelta:
-        """How long a letter rests after its `attempts`-th counted attempt has failed; `chance` from 0 to below 1.
+        """Return the backoff after the letter's `attempts`-th counted attempt failed. `chance`: from 0 to below 1.
 
-        `own`: what a rule says of the letter's backoff; where it says nothing, the dlq's holds.
+        `own`: the backoff of the letter's rule; without one the DLQ's applies.
         """
         which = self if own is None or own.backoff_base is None else own
         base, cap = timedelta(seconds=which.backoff_base or 0), timedelta(seconds=which.backoff_cap or 0)
@@ -219,18 +222,17 @@ class DeadLetterQueue(models.Model):
 
 
 class NamedOrigins(models.Manager["Origin"]):
-    """The origins that nobody took away."""
+    """Source queues that were not removed."""
 
     def get_queryset(self) -> models.QuerySet[Origin]:
-        """Those that letters may die in."""
+        """Return the source queues that were not removed."""
         return super().get_queryset().filter(removed_at=None)
 
 
 class Origin(models.Model):
-    """What letters of a dlq died in, a queue or what else did not take them, and where they go back to.
+    """A source queue, function, subscription or rule whose messages fail into a DLQ, and the target of its letters.
 
-    `removed_at`: when a person removed it; its row stays for the history of its letters. `objects`, and a dlq's
-    `origins`, leave out removed rows; `every` has all.
+    `removed_at`: a removed row stays for the history of its letters; `objects` and `dlq.origins` leave it out.
     """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, related_name="origins")
@@ -250,7 +252,7 @@ class Origin(models.Model):
 
 
 class DlqNote(models.Model):
-    """One note; see `domain.notifications.dlq_growth.DlqNote`. Old ones are deleted when new ones are taken."""
+    """A sample of a DLQ's counts; see `domain.notifications.dlq_growth.DlqNote`."""
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)
     taken_at = models.DateTimeField(db_default=Now())
@@ -261,9 +263,7 @@ class DlqNote(models.Model):
     class Meta:
         db_table = "redrive_dlq_note"
         default_permissions = ()
-        constraints = [
-            models.CheckConstraint(condition=Q(uncaptured__gte=0), name="a_note_of_a_dlq_counts_upwards"),
-        ]
+        constraints = [models.CheckConstraint(condition=Q(uncaptured__gte=0), name="a_note_of_a_dlq_counts_upwards")]
         indexes = [models.Index(F("dlq"), F("taken_at"), name="notes_of_a_dlq")]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The letters of one dlq, one origin and one ordering key: replayed in order, one at a time."""
+"""The letters of one DLQ, source queue and ordering key: redriven in order, one at a time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from reprocessing.domain.lifecycle import LanePhase
-from reprocessing.models.dlq import DeadLetterQueue, Origin
+from reprocessing.models.dlq import STOP_IS_COMPLETE, DeadLetterQueue, Origin
 from reprocessing.models.run import Run
 from reprocessing.models.safety import Breaker
 
@@ -17,13 +17,12 @@ PHASES = [(phase.value, phase.value) for phase in LanePhase]
 class Lane(models.Model):
     """One lane.
 
-    `due_at` is when a ready lane may be leased, and until when a leased one is: a dead worker's lane is due again.
-    `fence` rises with every lease; only its owner moves a leased lane. `passed_sequence` is the highest that was
-    delivered, or sent with an unknown fate. `breaker`: its head's, as it was last looked up; null: nobody has looked.
-    `stopped_at`: a person stopped it; nobody leases it until somebody lets it go on.
+    `due_at`: when a ready lane may be leased, or when the lease of a leased lane ends. `fence` rises with every lease.
+    `passed_sequence`: highest sequence that was delivered, or sent with an unknown outcome. `breaker`: that of its
+    head; null: not looked up yet. `stopped_at`: stopped by a person; no worker leases it.
     """
 
-    # No index of their own: the planner would take one for the unique key's, and read a whole dlq for every lane.
+    # No index of their own: the planner would prefer one to the unique key's and read a whole DLQ for each lane.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="lanes", db_index=False)
     origin = models.ForeignKey(Origin, on_delete=models.PROTECT, related_name="lanes", db_index=False)
     key_hash = models.BinaryField()
@@ -52,29 +51,20 @@ class Lane(models.Model):
                 condition=Q(phase__in=_DUE, due_at__isnull=False) | (~Q(phase__in=_DUE) & Q(due_at=None)),
                 name="a_lane_is_due_when_ready_or_leased",
             ),
-            models.CheckConstraint(
-                condition=Q(stopped_at=None, stopped_by="", stop_reason="")
-                | (Q(stopped_at__isnull=False) & ~Q(stopped_by="") & ~Q(stop_reason="")),
-                name="a_stopped_lane_says_by_whom_and_why",
-            ),
+            models.CheckConstraint(condition=STOP_IS_COMPLETE, name="a_stopped_lane_says_by_whom_and_why"),
         ]
         permissions = [("stop_lane", "Can stop lanes, and let them go on")]
         indexes = [
             models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_that_come_due"),
-            # By the breaker first: with statistics of before the flood, all lanes of a run would be read for each.
+            # The breaker comes first: with statistics from before a flood, the planner would read all lanes of a run
+            # for each.
             models.Index(
-                F("breaker"),
-                F("run"),
-                F("due_at"),
-                condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
+                F("breaker"), F("run"), F("due_at"), condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
                 name="lanes_behind_a_breaker",
             ),
-            # Of each run, the lanes behind one breaker after another: those behind a shut one are not read.
+            # Lets a run's lanes be read breaker by breaker, so that lanes behind an open breaker are not read.
             models.Index(
-                F("run"),
-                F("breaker"),
-                F("due_at"),
-                condition=Q(phase=LanePhase.READY.value),
+                F("run"), F("breaker"), F("due_at"), condition=Q(phase=LanePhase.READY.value),
                 name="lanes_that_are_ready",
             ),
             models.Index(
@@ -84,7 +74,7 @@ class Lane(models.Model):
             ),
             models.Index(F("dlq"), condition=Q(phase=LanePhase.HELD.value), name="lanes_that_are_held"),
             models.Index(F("due_at"), condition=Q(phase=LanePhase.LEASED.value), name="lanes_that_are_leased"),
-        ]
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         return self.key or f"lane {self.pk}"

@@ -1,4 +1,4 @@
-"""One dead message, captured, and where it stands. Its bytes lie in a table of their own and never change."""
+"""One captured message and its state. Its bytes are in a table of their own and never change."""
 
 from __future__ import annotations
 
@@ -29,20 +29,17 @@ _PARKED = LetterState.PARKED.value
 class DeadLetter(models.Model):
     """One letter.
 
-    `public_id` is its redrive id: the same on every attempt. `sequence` is a sort key (domain.lane), compared by bytes.
-    `attempts` counts, `not_sent` does not; `earlier` of the attempts were made by other tools before the capture, and
-    `forgiven` of them no longer count against the dlq's limit, since a person released the letter; nor do `spared` of
-    those since then, which failed because their target was down. `epoch` rises with every known failure. `objection` is
-    why a captured letter could not be enlisted: the reason when a run parks it. `lets_pass`: sent, not yet settled, and
-    the next letter of its lane need not wait for that. `route` is what `rule` decided when the rulebook had
-    `route_version`; a letter is asked again, as its lane's head, when that has risen. `group` is what it shares its
-    cause with, found at `sorted_at`; what was parked, or reported, since is sorted anew. `revision`: what a person made
-    of its bytes, which is sent instead of them; `body_hash` is then that one's. `assigned_to`: who sees to it, by user
-    name.
+    `public_id`: its redrive id, the same on every attempt. `sequence`: sort key, compared by bytes. Of its `attempts`,
+    `earlier` were made by other tools before the capture, `forgiven` before a person released it, and `spared` failed
+    while the target was down; only the others count against the DLQ's limit. `not_sent` are not among `attempts`.
+    `epoch` rises with every known failure. `objection`: why a captured letter cannot be enlisted; its reason when a
+    run parks it. `lets_pass`: sent, and the next letter of its lane need not wait for the outcome. `route`: action of
+    `rule`, decided with version `route_version` of the rulebook. `group`: failure group, found at `sorted_at`.
+    `revision`: the edit whose bytes are sent; `body_hash` is its hash. `assigned_to`: user name.
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
-    # No index of their own: a letter changes its state often, and every index is written again with it.
+    # No index of their own: a letter changes its state often, and every index is written each time.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="letters", db_index=False)
     message_id = models.TextField()
     origin = models.ForeignKey(
@@ -135,43 +132,32 @@ class DeadLetter(models.Model):
         ]
         indexes = [
             models.Index(
-                F("lane"),
-                F("sequence"),
-                F("message_id"),
-                condition=Q(state__in=_IN_LANE, lets_pass=False),
+                F("lane"), F("sequence"), F("message_id"), condition=Q(state__in=_IN_LANE, lets_pass=False),
                 name="letters_in_the_order_of_a_lane",
             ),
             models.Index(
                 F("dlq"), F("id"), condition=Q(state=LetterState.CAPTURED.value), name="letters_nobody_asked_for"
             ),
-            # Said of letters that have a run, so that no statement that names a state alone walks it.
+            # The condition keeps statements that name only a state from walking this index.
             models.Index(F("run"), F("state"), condition=Q(run__isnull=False), name="letters_of_a_run"),
             models.Index(
                 F("dlq"), F("finished_at"), F("id"), condition=Q(state=_PARKED), name="letters_in_the_parking_lot"
             ),
             models.Index(F("finished_at"), F("id"), condition=Q(state=_PARKED), name="letters_in_any_parking_lot"),
             models.Index(
-                F("assigned_to"),
-                F("finished_at"),
-                F("id"),
-                condition=Q(state=_PARKED) & ~Q(assigned_to=""),
+                F("assigned_to"), F("finished_at"), F("id"), condition=Q(state=_PARKED) & ~Q(assigned_to=""),
                 name="letters_that_somebody_sees_to",
             ),
-            # For pages alone: said of `finished_at`, since a condition of states would be met by the statements that
-            # move letters too, and the planner, whose statistics are older than the flood, would walk these instead.
+            # Only for pages. A condition on states would also match the statements that move letters: with statistics
+            # from before a flood the planner would walk this index for them.
             models.Index(
-                F("dlq"),
-                F("state"),
-                F("died_at"),
-                condition=Q(finished_at=None) | Q(state=_PARKED),
+                F("dlq"), F("state"), F("died_at"), condition=Q(finished_at=None) | Q(state=_PARKED),
                 name="letters_by_their_death",
             ),
             models.Index(F("dlq"), F("expires_at"), condition=Q(finished_at=None), name="letters_by_their_expiry"),
-            # Few ends are these: a page of them would read the whole table. Nothing that moves letters names them.
+            # Few letters end so, and no statement that moves letters names these states.
             models.Index(
-                F("dlq"),
-                F("state"),
-                F("id"),
+                F("dlq"), F("state"), F("id"),
                 condition=Q(state__in=[LetterState.DISCARDED.value, LetterState.DUPLICATE.value]),
                 name="letters_that_were_let_go",
             ),
@@ -190,14 +176,14 @@ class DeadLetter(models.Model):
                 condition=Q(objection=ParkedReason.MOVED_BY_AWS.value) | Q(reason=ParkedReason.MOVED_BY_AWS.value),
                 name="letters_that_aws_moved",
             ),
-        ]
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         return f"{self.message_id} ({self.state})"
 
 
 class Payload(models.Model):
-    """A letter's bytes, as they were received; attributes packed by domain.envelope."""
+    """A letter's bytes as received; attributes packed by domain.message.envelope."""
 
     letter = models.OneToOneField(DeadLetter, primary_key=True, on_delete=models.CASCADE, related_name="payload")
     body = models.BinaryField()
@@ -214,15 +200,15 @@ class Payload(models.Model):
 
 
 class ParkedLetters(models.Manager["ParkedLetter"]):
-    """The letters that wait for a person."""
+    """Parked letters."""
 
     def get_queryset(self) -> models.QuerySet[ParkedLetter]:
-        """Parked ones alone."""
+        """Return the parked letters."""
         return super().get_queryset().filter(state=LetterState.PARKED)
 
 
 class ParkedLetter(DeadLetter):
-    """The parking lot: letters as long as they are parked, with permissions of their own."""
+    """Proxy for the parking lot, with permissions of its own."""
 
     objects: ClassVar[ParkedLetters] = ParkedLetters()
 

@@ -1,4 +1,4 @@
-"""What a person is told: incidents, where they go, and what was told of each (docs/adr/0034)."""
+"""Incidents, routes of notifications, and the notifications themselves (docs/adr/0034)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from reprocessing.models.dlq import DeadLetterQueue
 
 
 class Incident(models.Model):
-    """One thing that happened, from its beginning to its end.
+    """One event, from its beginning to its end.
 
-    `times`: how often it was announced. `due_at`: when the notifications about it are to be written; None: nothing is
-    to be told. `filed_at`: when those about its beginning were.
+    `times`: how often it was announced. `due_at`: when its notifications are to be written; null: none are due.
+    `filed_at`: when the notifications about its beginning were written.
     """
 
     kind = models.TextField()
@@ -57,12 +57,11 @@ class Incident(models.Model):
 
 
 class NotificationRoute(models.Model):
-    """Which events, of which DLQs, go to a destination, and how far sending to it is.
+    """Which events of which DLQs go to a destination, and the state of sending there.
 
-    `destination`: the name that the environment has a URL for. `kinds`: no kind is every kind. `dlqs`: none is every
-    DLQ and the service as a whole. `next_at`: when the next text may go if it is urgent; another one goes a minute
-    after `sent_at` at the earliest. `leased_until`: somebody sends to it now,
-    under the `fence`. `failures`: how many texts in a row could not be sent, and `trouble` why.
+    `destination`: names the variable with its URL. `kinds` empty: all. `dlqs` empty: all, and the service itself.
+    `next_at`: when the next urgent text may be sent; other texts wait a minute after `sent_at`. `leased_until`: a
+    worker sends to it, with this `fence`. `failures`: failed texts in a row; `trouble`: why.
     """
 
     destination = models.TextField(unique=True)
@@ -93,7 +92,7 @@ class NotificationRoute(models.Model):
 
 
 class Phase(models.TextChoices):
-    """Which part of an incident is told."""
+    """Part of an incident."""
 
     OPENED = "opened", "opened"
     REMINDED = "reminded", "reminded"
@@ -101,7 +100,7 @@ class Phase(models.TextChoices):
 
 
 class Notification(models.Model):
-    """One part of one incident that is owed to one destination, sent to it, or given up. Many are sent as one text."""
+    """One part of an incident that is pending, sent or given up for one destination. A text has many."""
 
     incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="notifications")
     route = models.ForeignKey(NotificationRoute, on_delete=models.CASCADE, related_name="notifications", db_index=False)

@@ -1,4 +1,4 @@
-"""The parking lot: failure groups and bulk actions."""
+"""Failure groups and bulk actions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.models.dlq import DeadLetterQueue
 
 
 class GroupStatus(models.TextChoices):
-    """What people make of a cause."""
+    """Status of a failure group."""
 
     OPEN = "open", "open: nobody has seen to it"
     ACKNOWLEDGED = "acknowledged", "acknowledged: somebody sees to it"
@@ -21,11 +21,12 @@ class GroupStatus(models.TextChoices):
 
 
 class LetterGroup(models.Model):
-    """One cause in one dlq. `fingerprint` is domain.fingerprint's digest, `cause` what it was read from, in its words.
+    """A failure group: the letters of a DLQ that failed for one reason.
 
-    `title` tells it without a word of a payload. `first_at`, `last_at`: when the first and the last of its letters
-    died. `replayed_at`: when letters of it were released last. `settled_at`: since when it has its status, `settled_by`
-    whose word that is; a letter that was captured or parked later opens a resolved group again.
+    `fingerprint`: digest of domain.parking_lot.failure_fingerprint. `cause`: what it was computed from. `title` quotes
+    no payload. `first_at`, `last_at`: when its oldest and newest message were sent. `replayed_at`: last release of one
+    of its letters. `settled_at`, `settled_by`: since when it has its status, and who set it. A letter that is captured
+    or parked later opens a resolved group again.
     """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="groups", db_index=False)
@@ -69,7 +70,7 @@ class OperationAct(models.TextChoices):
 
 
 class OperationState(models.TextChoices):
-    """How far it is."""
+    """State of a bulk action."""
 
     RUNNING = "running", "running"
     DONE = "done", "done"
@@ -77,14 +78,12 @@ class OperationState(models.TextChoices):
 
 
 class Operation(models.Model):
-    """One act of one person on every letter that a filter means.
+    """One action by one person on every letter that a filter matches.
 
-    `token`: the page that asked for it; asked twice, it is done once. `filter` is a stored domain.sieve.Sieve, and
-    means the letters up to the id `upto` alone, that were finished at `asked_at` or before: what arrives later is
-    nobody's word. `asked_at` is when whoever asks looked at what it means. `arguments`: when, where to, to whom, as the
-    act needs. `cursor`: the last letter that was looked at. `asked`: how many letters it meant when it began, `done`
-    and `left_alone` how many of them were, and were not, touched; `refusals`: why, of the first of those, by letter id.
-    `ended_by` and `why`: who aborted it.
+    `token`: of the page that asked; one token starts one action. `filter`: a stored message filter; it means letters
+    up to id `upto` that were finished at `asked_at` or before. `cursor`: id of the last letter that was processed.
+    `asked`: letters matched at the start, `done` changed, `left_alone` skipped; `refusals`: reasons of the first
+    skipped ones, by letter id. `ended_by`, `why`: who aborted it.
     """
 
     token = models.UUIDField(unique=True, default=uuid.uuid4)

@@ -1,4 +1,4 @@
-"""What consumers say about single messages: that one worked, that one failed, and why."""
+"""Reports of consumers about single messages."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ class Verdict(models.TextChoices):
 
 
 class Reporter(models.Model):
-    """A consumer that may report, on letters sent to its targets alone. Its token is known to itself; here is a digest.
-
-    `token_hash`: SHA-256, 32 bytes.
-    """
+    """A consumer that may report on letters sent to its targets. Only the SHA-256 of its token is stored."""
 
     name = models.SlugField(unique=True, max_length=100)
     token_hash = models.BinaryField(unique=True)
@@ -37,10 +34,10 @@ class Reporter(models.Model):
 
 
 class Report(models.Model):
-    """One thing said about one message, once: `digest` is of all that was said, so a repeat is the same row.
+    """One report about one message. `digest` covers all of it, so a repeated report is the same row.
 
-    A message is named by the id that a queue gave it, by its redrive id and attempt, or by both. `reporter` null: it
-    was written by a consumer that shares the database. `fingerprint` groups failures of one cause.
+    It names the message by SQS message id, by redrive id and attempt, or both. `reporter` null: written by a consumer
+    that shares the database. `fingerprint` groups failures of one cause.
     """
 
     reporter = models.ForeignKey(Reporter, null=True, blank=True, on_delete=models.PROTECT, related_name="reports")

@@ -1,4 +1,4 @@
-"""What operators decide about letters from their content: rules in their order, and the version of them all."""
+"""Routing rules, and the version of all of them."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from django.db.models.functions import Now
 
 from reprocessing.domain.routing.first_match import Action
 from reprocessing.models.dlq import DeadLetterQueue, Jitter
-from reprocessing.models.safety import RateClass
+from reprocessing.models.safety import BACKOFF_IS_COMPLETE, RateClass
 from reprocessing.models.target import FORTNIGHT, Target
 
 ACTIONS = [(action.value, action.value) for action in Action]
 _NEEDS_TARGET, _NEEDS_DELAY = Action.DIVERT.value, Action.DELAY.value
 
 
-#: Of a letter's rule `u` and its class `c`: the backoff that it has of its own, if any.
+#: Of a letter's rule `u` and rate class `c`: their backoff.
 BACKOFF: Final[LiteralString] = """
        coalesce(u.backoff_base, c.backoff_base) AS backoff_base, coalesce(u.backoff_cap, c.backoff_cap) AS backoff_cap,
        coalesce(u.backoff_jitter, c.backoff_jitter) AS backoff_jitter"""
 
 
 class Rule(models.Model):
-    """One rule; the first in the order of `position` whose conditions all hold decides.
+    """One rule. By `position`, the first rule whose conditions all hold decides.
 
-    `conditions`: texts of domain.condition; none: every letter. `dlq` null: the letters of all. `delay` seconds; the
-    backoff too (null: the class's, else the dlq's). `hits` and `errs` count letters; `trouble` is the last error.
+    `conditions`: texts of domain.routing.conditions; none: every letter. `dlq` null: letters of all DLQs. `delay` and
+    backoff in seconds; backoff null: that of the rate class, else of the DLQ. `trouble`: the last error.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -70,16 +70,9 @@ class Rule(models.Model):
                 condition=Q(valid_from=None) | Q(valid_until=None) | Q(valid_until__gt=F("valid_from")),
                 name="a_rule_ends_after_it_begins",
             ),
-            models.CheckConstraint(
-                condition=Q(backoff_base=None, backoff_cap=None, backoff_jitter=None)
-                | Q(
-                    backoff_base__gte=0, backoff_base__lte=FORTNIGHT, backoff_cap__gte=0, backoff_cap__lte=FORTNIGHT,
-                    backoff_base__isnull=False, backoff_cap__isnull=False, backoff_jitter__isnull=False,
-                ),
-                name="a_rule_has_a_whole_backoff_or_none",
-            ),
+            models.CheckConstraint(condition=BACKOFF_IS_COMPLETE, name="a_rule_has_a_whole_backoff_or_none"),
             models.CheckConstraint(condition=~Q(made_by=""), name="a_rule_says_who_made_it"),
-        ]  # fmt: skip
+        ]
         indexes = [models.Index(F("position"), F("id"), name="rules_in_their_order")]
 
     def __str__(self) -> str:
@@ -87,10 +80,7 @@ class Rule(models.Model):
 
 
 class Rulebook(models.Model):
-    """One row, or none before the first rule.
-
-    `version` rises with whatever changes which rules hold; `changes_at`: when one begins or ends next.
-    """
+    """One row, once there is a rule. `version` rises with every change; `changes_at`: a rule's next start or end."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     version = models.BigIntegerField(db_default=0)

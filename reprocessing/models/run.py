@@ -1,4 +1,4 @@
-"""A redrive operation (a run), and its waves."""
+"""Runs and their waves."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from reprocessing.models.dlq import DeadLetterQueue
 
 
 class RunKind(models.TextChoices):
-    """Who feeds a run."""
+    """Where a run gets its letters from."""
 
     STANDING = "standing", "standing: beat feeds it whatever the dlq holds"
     DRAIN = "drain", "drain: a person selected its letters"
 
 
 class RunState(models.TextChoices):
-    """Where a run stands."""
+    """State of a run."""
 
     PLANNED = "planned", "planned"
     RUNNING = "running", "running"
@@ -27,11 +27,10 @@ class RunState(models.TextChoices):
 
 
 class Run(models.Model):
-    """One run. `selection` is what was asked for; the same id with another selection is refused.
+    """One redrive. `selection`: what was asked for; the same id with another selection is refused.
 
-    `selected`: how many letters a plan found, and `behind`: how many it had to leave, since earlier letters of their
-    lanes are not part of it. `why`: who paused or aborted it, or that it stopped itself, and why. With `waves`, one
-    letter goes first, then ten, then a hundred, then all.
+    `selected`: letters that the plan found. `behind`: letters it left out, because earlier letters of their lanes are
+    not in the run. `stopped_by`, `why`: who paused or aborted it. `waves`: sends 1, 10, 100 letters, then all.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -73,14 +72,14 @@ class Run(models.Model):
 
     @property
     def is_of_released(self) -> bool:
-        """Whether it was begun for letters that people released: nobody selected them."""
+        """Whether it was started for released letters, without a selection."""
         return "released" in self.selection
 
 
 class Wave(models.Model):
-    """One wave of a run; only its newest is open. `size` null: all that is left.
+    """One wave of a run; only the newest is open. `size` null: all letters left.
 
-    `touched` letters were sent in it for the first time in their run, `failed` of them: written when it is settled.
+    `touched`: letters sent in it for the first time in the run, `failed` of them; set when it is settled.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="wave_history", db_index=False)

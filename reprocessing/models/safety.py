@@ -11,17 +11,24 @@ from reprocessing.models.target import FASTEST, FORTNIGHT, SLOWEST, Target
 
 
 class BreakerState(models.TextChoices):
-    """Whether letters may go."""
+    """State of a circuit breaker."""
 
     CLOSED = "closed", "closed: letters go"
     OPEN = "open", "open: nothing goes until its cooldown is over"
     HALF_OPEN = "half_open", "half open: one canary at a time"
 
 
-class RateClass(models.Model):
-    """Letters that a rule puts together, with a rate, a backoff and, at each target, a breaker of their own.
+#: All three fields of a backoff are set, or none is.
+BACKOFF_IS_COMPLETE = Q(backoff_base=None, backoff_cap=None, backoff_jitter=None) | Q(
+    backoff_base__gte=0, backoff_base__lte=FORTNIGHT, backoff_cap__gte=0, backoff_cap__lte=FORTNIGHT,
+    backoff_base__isnull=False, backoff_cap__isnull=False, backoff_jitter__isnull=False,
+)  # fmt: skip
 
-    `rate` letters a second over all workers (null: the target's alone); the backoff is seconds (null: the dlq's).
+
+class RateClass(models.Model):
+    """Letters that rules put together, with a rate, a backoff and a breaker of their own for each target.
+
+    `rate`: letters a second over all workers; null: the target's rate. Backoff in seconds; null: the DLQ's.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -42,31 +49,23 @@ class RateClass(models.Model):
             models.CheckConstraint(
                 condition=Q(burst=None) | Q(burst__gte=1, burst__lte=FASTEST), name="a_class_bursts_one_to_a_million"
             ),
-            models.CheckConstraint(
-                condition=Q(backoff_base=None, backoff_cap=None, backoff_jitter=None)
-                | Q(
-                    backoff_base__gte=0, backoff_base__lte=FORTNIGHT, backoff_cap__gte=0, backoff_cap__lte=FORTNIGHT,
-                    backoff_base__isnull=False, backoff_cap__isnull=False, backoff_jitter__isnull=False,
-                ),
-                name="a_class_has_a_whole_backoff_or_none",
-            ),
-        ]  # fmt: skip
+            models.CheckConstraint(condition=BACKOFF_IS_COMPLETE, name="a_class_has_a_whole_backoff_or_none"),
+        ]
 
     def __str__(self) -> str:
         return self.name
 
 
 class Breaker(models.Model):
-    """One row for each target, made with it (a trigger sees to it), and one for each class of letters that goes there.
+    """The circuit breaker of a target (a trigger creates it), or of one rate class at a target. Times are seconds.
 
-    Policy: opens at `threshold` failures in a row, or when `ratio` of the last letters (`at_least` so many) failed;
-    rests `cooldown` seconds, doubled with each canary that fails up to `cooldown_cap`; closes after `closes_after`
-    canaries. The ramp starts at `ramp_from` of the rate (1: no ramp), and takes a step every `ramp_every` seconds.
+    It opens after `threshold` failures in a row, or if `ratio` of at least `at_least` recent letters failed. The
+    cooldown doubles with each failed canary up to `cooldown_cap`; `closes_after` good canaries close it. The ramp
+    starts at `ramp_from` of the rate (1: no ramp) and takes a step every `ramp_every`.
 
-    State: `epoch` rises with every change and with every canary; attempts carry the one they were sent in. Only the
-    outcome of the canary of this very epoch moves a half-open breaker. `canary_until` is the canary's lease; null: the
-    slot is free. `failing_since`: nothing has gone well there since; null: not known to fail. `ramp` is the share of
-    the rate that is allowed now, `ramp_ill` what share failed at its last step.
+    `epoch` rises with every change and every canary; a half-open breaker heeds the canary of its own epoch only.
+    `canary_until`: lease of the canary; null: free. `failing_since`: no letter has succeeded since. `rest`: current
+    cooldown. `ramp`: allowed share of the rate. `ramp_ill`: share that failed at the last step.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="breakers", db_index=False)
@@ -142,7 +141,7 @@ class Breaker(models.Model):
 
 
 class CheckKind(models.TextChoices):
-    """What is asked."""
+    """What is checked."""
 
     HTTP = "http", "http: an address answers as expected"
     ALARM = "alarm", "alarm: a CloudWatch alarm is in OK"
@@ -152,7 +151,7 @@ class CheckKind(models.TextChoices):
 
 
 class Health(models.TextChoices):
-    """What was found. Only `healthy` lets letters go, and only while it is fresh."""
+    """Result of a check. Only a fresh `healthy` permits sends."""
 
     UNKNOWN = "unknown", "unknown"
     HEALTHY = "healthy", "healthy"
@@ -160,10 +159,9 @@ class Health(models.TextChoices):
 
 
 class HealthCheck(models.Model):
-    """One check of one target; all of a target's must be healthy.
+    """One check of a target; all of them must be healthy. `subject`: URL or alarm name.
 
-    `subject`: the URL or the alarm's name; `ceiling`: messages or seconds. Seconds: `every`, `max_age`, after which
-    what was found no longer counts.
+    `ceiling`: messages or seconds. `every`, `max_age`: seconds; an older result counts as unknown.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="checks", db_index=False)

@@ -1,4 +1,4 @@
-"""The state of the service itself: pulse, ticks, hints, doubts after a restore, news for parking queues."""
+"""State of the service: heartbeats, ticks, task hints, doubts after a restore, outbox of the parking queues."""
 
 from __future__ import annotations
 
@@ -11,56 +11,44 @@ from django.db.models.functions import Now
 
 from reprocessing.models.letter import DeadLetter
 
-# As it is read, not as the statement began: what another session committed meanwhile is not of its future.
+# Read when it is evaluated: a heartbeat committed since the statement began is not in its future.
 _DATABASE_CLOCK = models.Func(function="clock_timestamp", output_field=models.DateTimeField())
 
 
 class Pulse(models.Model):
-    """One row per own queue.
-
-    A worker's process can live on while it has stopped to consume; its heartbeats, if it sent any, would go on. Only
-    a task that was consumed proves that tasks are consumed.
-    """
+    """When a task of one of the service's own queues was last consumed: a heartbeat that also proves consumption."""
 
     queue = models.TextField(primary_key=True)
     beaten_at = models.DateTimeField()
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(condition=~models.Q(queue=""), name="a_pulse_names_its_queue"),
-        ]
+        constraints = [models.CheckConstraint(condition=~models.Q(queue=""), name="a_pulse_names_its_queue")]
 
     def __str__(self) -> str:
         return self.queue
 
     @staticmethod
     def beat(queue: str) -> None:
-        """Remember that a task of this queue is consumed now.
-
-        The database's clock says when, as it also says how long ago: a machine whose clock is wrong can neither
-        feign a pulse nor hide one.
-        """
+        """Record that a task of this queue is consumed now, by the database's clock."""
         Pulse.objects.bulk_create(
-            [Pulse(queue=queue, beaten_at=_DATABASE_CLOCK)],
-            update_conflicts=True,
-            unique_fields=["queue"],
+            [Pulse(queue=queue, beaten_at=_DATABASE_CLOCK)], update_conflicts=True, unique_fields=["queue"],
             update_fields=["beaten_at"],
-        )
+        )  # fmt: skip
 
     @staticmethod
     def ages(queue: str) -> QuerySet[Pulse, timedelta]:
-        """How long ago a task of this queue was last consumed, by the database's clock; no row if never."""
+        """Return how long ago a task of this queue was consumed, by the database's clock; no row: never."""
         age = models.ExpressionWrapper(_DATABASE_CLOCK - models.F("beaten_at"), output_field=models.DurationField())
         return Pulse.objects.filter(queue=queue).values_list(age, flat=True)
 
     @staticmethod
     def is_recent(age: timedelta | None, *, within: timedelta) -> bool:
-        """Whether a pulse of this age shows that tasks are consumed. One of the future, or none, shows nothing."""
+        """Return whether a heartbeat of this age proves consumption; one in the future, or none, does not."""
         return age is not None and timedelta(0) <= age <= within
 
 
 class Tide(models.Model):
-    """One row. `database` names this database and whatever is restored from it; `ticks` of beat have been committed."""
+    """One row. `database` identifies this database and its restored copies. `ticks`: committed ticks of beat."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     database = models.UUIDField(db_default=models.Func(function="gen_random_uuid", output_field=models.UUIDField()))
@@ -76,7 +64,7 @@ class Tide(models.Model):
 
 
 class Dispatch(models.Model):
-    """One row. `width`: lanes to hint at a time; `lifetime`: seconds that a hint waits for a worker."""
+    """One row. `width`: lanes for which a tick sends task hints. `lifetime`: seconds that a hint is valid."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     width = models.IntegerField()
@@ -92,12 +80,12 @@ class Dispatch(models.Model):
         return f"{self.width} lanes for {self.lifetime:g} s"
 
 
-#: In a review of a letter: what a person said of it, kept when the doubt is not.
+#: Key in audit log entries of letters: the decision after a restore, kept when the doubt is deleted.
 AFTER_A_RESTORE: Final[LiteralString] = "after_a_restore"
 
 
 class Word(models.TextChoices):
-    """What a person said of it."""
+    """What a person decided about a letter."""
 
     DELIVERED = "delivered", "delivered since"
     PARKED = "parked", "parked for a person"
@@ -105,11 +93,10 @@ class Word(models.TextChoices):
 
 
 class Doubt(models.Model):
-    """One letter, from the hold until its release.
+    """A letter whose state is uncertain after a restore, until the hold is released.
 
-    `receives`: how often the copy that is held of it had been received when the hold began; null: none was held.
-    `arrived`: it was captured anew after that, from a message that had been there before. `came_back`: the number of
-    an attempt that came back and is forgotten. `word`: what a person decided, empty until then.
+    `receives`: receive count of its held copy when the hold began; null: no copy. `arrived`: captured after the hold
+    from an older message. `came_back`: number of a lost attempt that returned. `word`: the decision; empty: open.
     """
 
     letter = models.OneToOneField(DeadLetter, primary_key=True, on_delete=models.PROTECT, related_name="doubt")
@@ -126,7 +113,7 @@ class Doubt(models.Model):
             models.CheckConstraint(
                 condition=Q(word="", decided_at=None) | (~Q(word="") & Q(decided_at__isnull=False)),
                 name="a_word_about_a_doubt_says_when",
-            ),
+            )
         ]
         indexes = [models.Index(F("letter"), condition=Q(word=""), name="doubts_nobody_decided")]
 
@@ -134,21 +121,21 @@ class Doubt(models.Model):
         return f"doubt about {self.letter_id}"
 
 
-#: Of a copy c: nobody has seen it since the hold began, so what is known of it may be long untrue.
+#: Of a copy c: not received since the hold began, so its state may have changed.
 UNSEEN: Final[LiteralString] = (
     "EXISTS (SELECT FROM redrive_doubt x WHERE x.letter_id = c.letter_id AND c.receives <= x.receives)"
 )
 
 
 class News(models.TextChoices):
-    """What happened to a letter of the parking lot."""
+    """What happened to a parked letter."""
 
     PARKED = "parked", "parked: the copy goes into the parking queue"
     LEFT = "left", "released, discarded or come to another end: a mark follows its copy there"
 
 
 class Notice(models.Model):
-    """One message owed to a parking queue. A copy there cannot be taken back without receiving it, so it is marked."""
+    """A pending message to a parking queue. A message there cannot be withdrawn: a second one marks it as settled."""
 
     letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="notices")
     news = models.TextField(choices=News.choices)

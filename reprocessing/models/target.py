@@ -1,4 +1,4 @@
-"""Where letters go back to, what it bears, and when it was last seen consumed."""
+"""Targets: where letters are redriven to, and when they were last seen empty."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from django.db.models import F, Q
 
 from reprocessing.domain.message.arn import name_of
 
-#: Letters a second, of a target whose rate is limited: one in seventeen minutes, and more than SQS takes.
+#: Letters a second of a limited target: one in 17 minutes, and more than SQS accepts.
 SLOWEST, FASTEST = 0.001, 1_000_000
-#: Seconds: SQS keeps no message for longer, so no letter of it rests, or comes back, after more.
+#: Seconds: SQS keeps no message longer, so no delay is longer.
 FORTNIGHT = 14 * 86_400
-#: Seconds for which a FIFO queue swallows what it was sent before (AWS: Amazon SQS message deduplication ID).
+#: Seconds in which a FIFO queue drops a repeated deduplication id (AWS: Amazon SQS message deduplication ID).
 DEDUPLICATED_FOR = 300.0
 
 
 class TargetKind(models.TextChoices):
-    """How letters reach a target."""
+    """Kind of a target."""
 
     SQS = "sqs", "SQS queue"
     CELERY = "celery", "SQS queue of Celery workers"
@@ -26,16 +26,16 @@ class TargetKind(models.TextChoices):
     BUS = "bus", "EventBridge bus: every rule sees it again"
 
 
-#: Queues of SQS, whoever consumes them.
+#: Kinds that are SQS queues.
 QUEUES = (TargetKind.SQS, TargetKind.CELERY)
-#: They answer each letter by itself, in their own time.
+#: Kinds that answer each letter by itself.
 SLOW = (TargetKind.HTTP, TargetKind.LAMBDA)
-#: Seconds that an endpoint or a function may take to answer: Lambda ends a function after fifteen minutes.
+#: Seconds: AWS ends a Lambda function after 15 minutes.
 LONGEST_ANSWER = 900
 
 
 class Proof(models.TextChoices):
-    """What it takes to call a letter delivered: the outcome that a target is judged by."""
+    """What proves that a letter was delivered."""
 
     ACCEPTED = "accepted", "accepted: the target took it"
     ABSENCE = "absence", "absence: it has not come back, with evidence (presumed)"
@@ -43,20 +43,20 @@ class Proof(models.TextChoices):
 
 
 class Advance(models.TextChoices):
-    """When the next letter of a lane may go."""
+    """When the next letter of a lane may be sent."""
 
     ACCEPTED = "accepted", "as soon as the target took the one before"
     SETTLED = "settled", "when the outcome of the one before is known"
 
 
 class Target(models.Model):
-    """A place that letters go back to.
+    """Where letters are redriven to. Durations are seconds, sizes bytes.
 
-    Fields whose unit matters: `rate` letters a second over all workers (null: no limit), `burst` letters (null: one
-    second of rate), `window` seconds within which a failed letter comes back, or is acknowledged, `size_limit` bytes
-    with attributes, `timeout` seconds that an endpoint or a function may take to answer. An endpoint's `arn` is its
-    URL. `answers`: what an endpoint's status codes mean (domain.answers), `secret`: the name of the one that signs, in
-    settings.REDRIVE. `refires`: how many healthy subscribers get a letter again that is published; null: nobody agreed.
+    `arn`: of an HTTP endpoint its URL. `rate`: letters a second over all workers; null: no limit. `burst` null: one
+    second of rate. `window`: how long a failed letter may take to come back, or its report to arrive. `size_limit`
+    includes attributes. `timeout`: of an endpoint or function. `answers`: meanings of status codes
+    (domain.targets.http_responses). `secret`: name of the signing secret. `refires`: healthy subscribers that get a
+    published letter again; null: nobody has agreed.
     """
 
     kind = models.TextField(choices=TargetKind.choices, default=TargetKind.SQS)
@@ -120,35 +120,27 @@ class Target(models.Model):
 
     @property
     def is_slow(self) -> bool:
-        """Whether it answers each letter by itself, in its own time; the others take batches at once."""
+        """Whether each letter is answered by itself, not in a batch."""
         return self.kind in SLOW
 
     @property
     def outlasts(self) -> bool:
-        """Whether a lane waits for what may be on its way here though its letter's last attempt ended unknown."""
+        """Whether a lane waits until a letter cannot come back whose last attempt ended as unknown."""
         return self.proof != Proof.ACCEPTED and self.advance == Advance.SETTLED
 
     @property
     def copy_window(self) -> float:
-        """Seconds for which a copy may be in it whose attempt ended unknown; `aftermath.COPY_WINDOW` says the same."""
+        """Return for how many seconds an unknown attempt may have left a copy; as `settlement_effects.COPY_WINDOW`."""
         if self.window > 0 or self.proof != Proof.ACCEPTED:
             return self.window
         return max(DEDUPLICATED_FOR, self.visibility, self.timeout)
 
-    @property
-    def allowed_burst(self) -> float:
-        """Letters that may go at once: what was set, else one second of rate, and never less than one."""
-        return self.burst if self.burst is not None else max(1.0, self.rate or 1.0)
-
 
 class Sighting(models.Model):
-    """A look at a target. Where nothing was visible, whatever was sent well before had been taken by its consumer.
+    """One look at a target queue, `took` seconds long.
 
-    Attributes:
-        seen_at: when it was asked.
-        took: seconds until it had answered; the moment is one of these.
-        empty: nothing was visible, nor delayed. Of looks that found something, the first in a row is noted.
-        quiet_since: since when every look found nothing in flight, either; null: this one did.
+    `empty`: no message visible or delayed, so everything sent well before was consumed. `quiet_since`: since when each
+    look found nothing in flight either; null: this one did.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="sightings")

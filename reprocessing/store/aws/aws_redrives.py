@@ -1,7 +1,7 @@
-"""AWS's own redrive out of a dlq: since when, who asked for it, and what keeps it and ours apart.
+"""The state of AWS's own redrive of a DLQ, and the lock that keeps it apart from ours.
 
-The dlq's row says whose its messages are. It is set before AWS is asked, and cleared by what AWS says became of it, so
-that whoever dies in between leaves a claim that the next look at AWS resolves.
+The DLQ's row is marked before AWS is called, and cleared by AWS's answer. If a process dies between the two, the next
+check of AWS resolves the mark.
 """
 
 from __future__ import annotations
@@ -15,23 +15,19 @@ from reprocessing.store import rows
 from reprocessing.store.capture import moved_by_aws
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
-#: Who is named where AWS was asked by somebody whom this service does not know.
-SOMEBODY: Final = "somebody outside"
-#: What a dlq's trouble begins with that AWS's own redrive made: no look at the dlq's depth ends it.
+#: Who asked for a redrive that was not started here.
+SOMEBODY: Final = "somebody outside this service"
+#: Prefix of a DLQ's trouble that AWS's redrive caused; polls do not clear such trouble.
 TROUBLE: Final[LiteralString] = "AWS's own redrive "
-#: How long AWS works on one at the most (AWS: Amazon SQS dead-letter queue redrive, quotas: 36 hours), and an hour.
+#: AWS's limit of 36 hours (AWS: Amazon SQS dead-letter queue redrive, quotas), and an hour.
 LONGEST: Final = timedelta(hours=37)
 
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """A dlq that is AWS's to empty.
+    """AWS's redrive of a DLQ. `to` empty: to the source queues. `handle` empty: not known yet. `age`: seconds.
 
-    Attributes:
-        at: since when, by the database's clock; `age`, in seconds, the same.
-        to: the destination's ARN; empty: each message goes back to where it died.
-        handle: what AWS knows the task by; empty: AWS has not said yet, or was not asked yet.
-        after: when the newest task of before had begun, by AWS's clock.
+    `after`: start of the newest earlier task, by AWS's clock.
     """
 
     dlq_id: int
@@ -55,7 +51,7 @@ SELECT id AS dlq_id, native_at AS at, extract(epoch FROM redrive_now() - native_
   FROM redrive_dlq WHERE native_at IS NOT NULL AND (%(dlq)b::bigint IS NULL OR id = %(dlq)b::bigint)
 """
 
-# Nothing but a claim, which locks the row as a whole, waits for this, and this waits for nothing else.
+# Blocks only the hand-over to AWS, which locks the row as a whole.
 _KEEP_OUT: Final[LiteralString] = "SELECT id FROM redrive_dlq WHERE id = %(dlq)b FOR KEY SHARE"
 
 _TOLD = """
@@ -63,10 +59,10 @@ UPDATE redrive_dlq SET native_handle = %(handle)b::text
  WHERE id = %(dlq)b AND native_at = %(at)b AND native_handle = ''
 """
 
-# A capture that is under way goes on: this is looked at again.
+# Not during a capture: the next check finds the redrive again.
 _NOTICED = """
 UPDATE redrive_dlq
-   SET native_at = redrive_now(), native_by = %(by)b::text, native_reason = 'It was begun outside of this service.',
+   SET native_at = redrive_now(), native_by = %(by)b::text, native_reason = 'It was not started by this service.',
        native_to = %(to)b::text, native_handle = %(handle)b::text, native_after = %(after)b::timestamptz,
        leased_until = NULL, fence = nextval('redrive_fence')
  WHERE id = %(dlq)b AND native_at IS NULL AND coalesce(leased_until <= redrive_now(), true)
@@ -90,7 +86,7 @@ SELECT 'changed', id, %(by)b::text, %(said)b::text,
        jsonb_build_object('native_redrive', false) FROM ended
 """
 
-# Behind whoever enlists letters of it: these are on their way by then, or let go.
+# FOR UPDATE waits for enlistments in progress.
 _OURS = """
 SELECT native_after AS after FROM redrive_dlq
  WHERE id = %(dlq)b AND native_at IS NULL AND coalesce(native_after < %(through)b::timestamptz, true) FOR UPDATE
@@ -118,78 +114,73 @@ UPDATE redrive_dlq SET native_asked_at = redrive_now()
 
 
 def of(dlq: int) -> Native | None:
-    """AWS's redrive of this dlq; None: the dlq is ours."""
+    """Return AWS's redrive of this DLQ; None: there is none."""
     found = rows.fetch(Native, _NATIVE, {"dlq": dlq})
     return found[0] if found else None
 
 
 def under_way() -> list[Native]:
-    """Every dlq that is AWS's to empty."""
+    """Return AWS's redrives of all DLQs."""
     return rows.fetch(Native, _NATIVE, {"dlq": None})
 
 
 def keep_out(dlq: int) -> None:
-    """In a transaction of the caller's, which puts letters of this dlq on their way: keep AWS out until its end.
+    """Keep AWS's redrive of this DLQ from starting until the caller's transaction ends.
 
     Raises:
-        AwsMovesTheMessages: AWS has the dlq already.
+        AwsMovesTheMessages: it has started already.
     """
     rows.execute(_KEEP_OUT, {"dlq": dlq})
     if found := of(dlq):  # a later statement: what was waited for is committed by now
         raise AwsMovesTheMessages(in_words(found))
 
 
-def in_words(one: Native) -> str:
-    """Since when and why nothing of a dlq is captured or sent."""
+def in_words(redrive: Native) -> str:
+    """Return since when and why nothing of a DLQ is captured or sent."""
     return (
-        f"AWS moves its messages by itself since {one.at:%Y-%m-%d %H:%M:%S} UTC, as {one.by} asked "
-        f'("{one.reason}"): nothing of it is captured or sent until that ends. '
+        f"A redrive by AWS has run since {redrive.at:%Y-%m-%d %H:%M:%S} UTC, as {redrive.by} asked "
+        f'("{redrive.reason}"): nothing is captured or sent until it ends. '
         "manage.py native_redrive list NAME shows how far it is."
     )
 
 
-def told(one: Native, handle: str) -> None:
-    """AWS has said what it knows the task by."""
-    rows.execute(_TOLD, {"dlq": one.dlq_id, "at": one.at, "handle": handle})
+def told(redrive: Native, handle: str) -> None:
+    """Record the handle by which AWS knows the task."""
+    rows.execute(_TOLD, {"dlq": redrive.dlq_id, "at": redrive.at, "handle": handle})
 
 
 def noticed(dlq: int, *, to: str, handle: str, after: datetime | None) -> bool:
-    """AWS is at work on a dlq that was thought ours; False while a capture has it, or it is AWS's already."""
+    """Record a redrive that was not started here; return False while a capture runs, or if one is recorded already."""
     values = {"dlq": dlq, "by": SOMEBODY, "to": to, "handle": handle, "after": after}
     return rows.execute(_NOTICED, values) == 1
 
 
 def ended(
-    one: Native, said: str, *, through: datetime | None = None, moved: bool = False, failed: bool = False
+    redrive: Native, said: str, *, through: datetime | None = None, moved: bool = False, failed: bool = False
 ) -> bool:
-    """The dlq is ours again; False when somebody else has said so.
+    """Record the end of AWS's redrive; return False if somebody else has.
 
-    Args:
-        one: AWS's redrive that has ended.
-        said: what became of it; a failure is trouble.
-        through: when the newest task that AWS lists had begun, by AWS's clock; None: it lists none, or none is new.
-        moved: letters whose copies are in sight by now may be moved, and are let go.
-        failed: it did.
+    `said`: the result. `through`: start of the newest task, by AWS's clock. `moved`: letters whose copies are
+    visible may have been moved. `failed`: record it as the DLQ's trouble.
     """
-    trouble = f"{TROUBLE}failed. {said} What it did not move is in the dlq still." if failed else ""
-    values = {"dlq": one.dlq_id, "at": one.at, "by": THE_SERVICE, "said": said, "trouble": trouble, "ours": TROUBLE}
+    trouble = f"{TROUBLE}failed. {said} Messages that it did not move are still in the DLQ." if failed else ""
+    values = {
+        "dlq": redrive.dlq_id, "at": redrive.at, "by": THE_SERVICE, "said": said, "trouble": trouble, "ours": TROUBLE,
+    }  # fmt: skip
 
     def work() -> bool:
         done = rows.execute(_ENDED, values | {"through": through}) == 1
         if done and moved:
-            moved_by_aws.let_go(one.dlq_id)
+            moved_by_aws.let_go(redrive.dlq_id)
         return done
 
     return rows.whole(work)
 
 
 def missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
-    """Tasks out of a dlq that was thought ours have ended: letters that may be moved are let go, once; how many.
+    """Record tasks that ended unseen; return how many letters may have been moved.
 
-    Args:
-        dlq: its id.
-        through: when the newest of these tasks had begun, by AWS's clock.
-        moved: when the newest had begun that moved anything; None: none did.
+    By AWS's clock, `through`: start of the newest task; `moved`: of the newest that moved anything, None: none did.
     """
 
     def work() -> int:
@@ -205,17 +196,17 @@ def missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
     return rows.whole(work)
 
 
-def stands(one: Native, why: str) -> None:
-    """What became of it cannot be known, which is trouble; nothing: it can be, and that trouble is over."""
-    trouble = f"{TROUBLE}cannot be looked at, so that nobody takes the dlq back: {why}" if why else ""
-    rows.execute(_STANDS, {"dlq": one.dlq_id, "at": one.at, "trouble": trouble, "ours": TROUBLE})
+def stands(redrive: Native, why: str) -> None:
+    """Record why the result cannot be read; empty: it can be, and that trouble is over."""
+    trouble = f"{TROUBLE}cannot be checked, so the DLQ stays with AWS: {why}" if why else ""
+    rows.execute(_STANDS, {"dlq": redrive.dlq_id, "at": redrive.at, "trouble": trouble, "ours": TROUBLE})
 
 
 def note_cancel(dlq: int, *, by: str, reason: str) -> None:
-    """Write down who has AWS stop, and why, before AWS is told."""
+    """Record who cancels AWS's redrive, before AWS is called."""
     rows.execute(_CANCELLED, {"dlq": dlq, "by": by, "reason": reason})
 
 
 def is_time_to_ask(dlq: int, *, every: float) -> bool:
-    """Whether AWS was asked more than so many seconds ago; whoever gets a yes is the one to ask."""
+    """Return whether AWS was called more than `every` seconds ago, and record a call now."""
     return rows.execute(_ASKED, {"dlq": dlq, "every": every}) == 1

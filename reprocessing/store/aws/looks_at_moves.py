@@ -8,7 +8,7 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: Seconds for which an answer is valid. A worker asks again a little earlier, so that lanes do not wait.
+#: Seconds for which an answer is valid. A worker asks a little earlier, so that lanes do not wait.
 HOLDS: Final = 60
 _ASK_AFTER: Final = 45
 #: Seconds after which another worker may ask, if there is no answer: no call takes longer.
@@ -16,19 +16,19 @@ _ANSWERED_WITHIN: Final = 20
 #: DLQs that one worker asks about at a time.
 _MOST: Final = 32
 
-# The first of an index, in its order: asked whether any copy is in sight, a planner reads all where most are held.
+# The first entry of an index: for an EXISTS the planner would read all copies where most are invisible.
 _IN_SIGHT: Final[LiteralString] = """
 coalesce((SELECT c.visible_until FROM redrive_custody c WHERE c.dlq_id = d.id AND c.state = 'held'
            ORDER BY c.dlq_id, c.visible_until LIMIT 1) <= redrive_now(), false)
 """
 
 #: Of a DLQ d: copies of its messages are visible, and AWS has not answered for a minute whether it moved them. None of
-#: its lanes is leased until AWS answers: a message that AWS moved would be sent a second time (docs/adr/0032).
+#: its lanes is leased until then: a message that AWS moved would be sent a second time (docs/adr/0032).
 MOVES_UNKNOWN: Final[LiteralString] = f"""
 (coalesce(d.native_known_at <= redrive_now() - make_interval(secs => {HOLDS}), true) AND {_IN_SIGHT})
 """
 
-#: Of a DLQ d: the same, and AWS was asked and did not answer. So its lanes wait for AWS, not for a worker.
+#: Of a DLQ d: the same, and AWS did not answer. Its lanes wait for AWS, not for a worker.
 WAITS_FOR_AWS: Final[LiteralString] = f"(d.native_unknown <> '' AND {MOVES_UNKNOWN})"
 
 # DLQs of runs that have a lane to lease now. The caller that gets a DLQ's id asks AWS. Locked rows are skipped.

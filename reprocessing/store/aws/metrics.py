@@ -1,4 +1,4 @@
-"""The statements of the metrics that are kept: added to at the end of each turn, read in one snapshot."""
+"""Maintained sums of the metrics, read in one snapshot."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: The name under which `tallies.fold` sums up what letters came to; its parts are in `domain.metric.CAME_TO`.
+#: Metric of letter events; its parts are in `domain.aws.metric_names.CAME_TO`.
 CAME_TO: Final = "redrive_came_to"
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """One part of a metric at a place: a dlq's or a target's id, 0 where it has none."""
+    """One part of a metric. `place`: id of a DLQ or target; 0: none."""
 
     name: str
     place: int
@@ -33,7 +33,7 @@ class Beat:
 
 Key = tuple[str, int, str]
 
-# In one order: two turns that end at once wait for each other once, at the most.
+# Sorted, so that two concurrent statements do not deadlock.
 _ADD = """
 INSERT INTO redrive_metric AS m (name, place, part, value)
 SELECT * FROM unnest(%(names)b::text[], %(places)b::bigint[], %(parts)b::text[], %(values)b::float8[])
@@ -41,7 +41,7 @@ SELECT * FROM unnest(%(names)b::text[], %(places)b::bigint[], %(parts)b::text[],
 ON CONFLICT (name, place, part) DO UPDATE SET value = m.value + excluded.value
 """
 
-# What letters came to and nobody has folded yet is in the differences: one statement sees it in one place or the other.
+# Events that are not folded yet are in the differences. One statement sees each event in one of the two tables.
 _SUMS = """
 SELECT name, place, part, sum(value) AS value FROM (
     SELECT name, place, part, value FROM redrive_metric
@@ -49,7 +49,7 @@ SELECT name, place, part, sum(value) AS value FROM (
  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
-# Told at most once: a process that dies after this, and before CloudWatch has heard it, leaves a gap there, no double.
+# At most once: a crash before CloudWatch answers leaves a gap, never a double count.
 _OWED: LiteralString = """
 WITH due AS (
     SELECT id, value, told FROM redrive_metric
@@ -68,7 +68,7 @@ UPDATE redrive_metric m SET told = m.told - u.value
  WHERE (m.name, m.place, m.part) = (u.name, u.place, u.part)
 """
 
-# The row of a turn that is taken now and then holds when it was taken last, in seconds since 1970.
+# Stores when it was last done, in seconds since 1970.
 _IS_DUE = """
 INSERT INTO redrive_metric AS m (name, place, part, value)
 VALUES (%(what)b::text, 0, 'turn', extract(epoch FROM redrive_now()))
@@ -78,7 +78,7 @@ ON CONFLICT (name, place, part) DO UPDATE SET value = excluded.value
 
 _IS_OVER = "UPDATE redrive_metric SET value = 0 WHERE name = %(what)b::text AND place = 0 AND part = 'turn'"
 
-# When CloudWatch has last taken anything, in seconds since 1970.
+# When CloudWatch was last called, in seconds since 1970.
 _NOTE_ASKED = """
 INSERT INTO redrive_metric AS m (name, place, part, value)
 VALUES ('publish', 0, 'asked', extract(epoch FROM %(at)b::timestamptz))
@@ -98,55 +98,53 @@ SELECT queue, extract(epoch FROM clock_timestamp() - beaten_at)::float8 AS age F
 
 
 def add(some: Mapping[Key, float]) -> None:
-    """Add to the sums: by name, place and part. One statement, in a transaction of its own."""
+    """Add to the sums, by name, place and part; one statement."""
     if some:
         rows.execute(_ADD, _columns([Sum(*key, value) for key, value in some.items()]))
 
 
 def sums() -> list[Sum]:
-    """Every sum as it is now."""
+    """Return all sums."""
     return rows.fetch(Sum, _SUMS, {})
 
 
 def owed(names: list[str]) -> list[Sum]:
-    """What these metrics have grown by since this was last asked; it counts as told from now on."""
+    """Return what these metrics have grown by since the last call, and count it as published."""
     return rows.fetch(Sum, _OWED, {"names": names})
 
 
 def take_back(some: list[Sum]) -> None:
-    """These were owed, and could not be told."""
+    """Undo `owed` for values that could not be published."""
     rows.execute(_TAKE_BACK, _columns(some))
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Whether it was not done for so many seconds; who is told yes is to do it."""
+    """Return whether `what` was not done for `every` seconds, and record it as done now."""
     return rows.execute(_IS_DUE, {"what": what, "every": every}) == 1
 
 
 def is_over(what: str) -> None:
-    """It was done: from now on it is due."""
+    """Make `what` due again."""
     rows.execute(_IS_OVER, {"what": what})
 
 
 def note_asked(at: datetime) -> None:
-    """CloudWatch was asked to take something at this moment, whether it did or not."""
+    """Record that CloudWatch was called at this moment."""
     rows.execute(_NOTE_ASKED, {"at": at})
 
 
 def asked_since(at: datetime) -> bool:
-    """Whether CloudWatch was asked to take anything at this moment or since."""
+    """Return whether CloudWatch was called at this moment or later."""
     return rows.value(bool, _ASKED_SINCE, {"at": at})
 
 
 def beats() -> list[Beat]:
-    """When tasks were last consumed, by queue; none of a queue of which none ever was."""
+    """Return the ages of the heartbeats, by queue."""
     return rows.fetch(Beat, _BEATS, {})
 
 
 def _columns(some: list[Sum]) -> dict[str, list[object]]:
     return {
-        "names": [one.name for one in some],
-        "places": [one.place for one in some],
-        "parts": [one.part for one in some],
-        "values": [float(one.value) for one in some],
-    }
+        "names": [part.name for part in some], "places": [part.place for part in some],
+        "parts": [part.part for part in some], "values": [float(part.value) for part in some],
+    }  # fmt: skip

@@ -1,8 +1,7 @@
-"""The statements that hand a dlq to AWS's own redrive: only when nothing of ours can be at its messages.
+"""Hand a DLQ to AWS's own redrive, only when nothing of ours can touch its messages.
 
-All of it is one transaction behind a lock on the dlq's row, which a capture's lease changes and whoever enlists letters
-holds by its key (`native.keep_out`). So of a drain and a hand-over at the same moment one comes first, and the other
-sees it.
+One transaction locks the DLQ's row, which a capture's lease updates and every enlistment locks (`keep_out`). Of a drain
+and a hand-over at the same moment one comes first, and the other sees it.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from reprocessing.store.runs import run_transitions
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What AWS is to be asked. `to`: an ARN; empty: each message back to where it died. `per_second` None: AWS's own.
+    """What AWS is asked. `to` empty: to the source queues. `per_second` None: AWS's rate.
 
-    `after`: when the newest task that AWS lists had begun; None where it lists none.
+    `after`: start of the newest task that AWS lists.
     """
 
     to: str
@@ -33,20 +32,18 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a dlq stands, as far as it keeps AWS out.
+    """Everything that may keep AWS out of a DLQ.
 
     Attributes:
-        mode: its own.
-        moving: AWS moves its messages already.
-        stopped: its sends, or all, are stopped.
-        captured_until: a capture is under way until then at the latest.
-        unclean_until: what a capture that died had received may be out of sight until then.
-        hidden: copies that we hide, and until when the last of them is out of sight.
-        to_delete: copies whose letters are finished or kept here, which AWS would send again.
-        under_way: letters wait, are on the wire, were sent and are not settled, or are a running run's to enlist.
-        awaited: letters sent to queues of this dlq wait for its evidence that they did not come back.
-        plans: plans with a name that have letters of it.
-        captured: letters in nobody's run whose copies lie in the dlq, in sight: these AWS may move.
+        stopped: its sends, or all sends, are stopped.
+        captured_until: end of a running capture's lease.
+        unclean_until: until when a crashed capture may have left messages invisible.
+        hidden: copies that we keep invisible, until `hidden_until`.
+        to_delete: copies of finished letters, which AWS would send again.
+        under_way: letters are queued, sent without an outcome, or selected by an active run.
+        awaited: letters sent to queues of this DLQ await proof by absence.
+        plans: named plans with letters of it.
+        captured: letters in no run whose copies are visible: AWS may move these.
     """
 
     mode: str
@@ -64,7 +61,7 @@ class Standing:
 
     @property
     def is_free(self) -> bool:
-        """Whether AWS may have it."""
+        """Whether AWS may have the DLQ."""
         return self.mode != "automatic" and not (
             self.moving or self.stopped or self.captured_until or self.unclean_until or self.hidden or self.to_delete
             or self.under_way or self.awaited or self.plans
@@ -116,15 +113,15 @@ SELECT 'started', id, %(by)b::text, %(reason)b::text, '{"native_redrive": false}
 
 
 def standing(dlq: int) -> Standing:
-    """Where a dlq stands."""
+    """Return everything that may keep AWS out of a DLQ."""
     return rows.fetch(Standing, _STANDING, {"dlq": dlq})[0]
 
 
 def claim(dlq: int, wish: Wish, *, by: str, reason: str) -> Native | Standing:
-    """Hand a dlq to AWS: nothing of ours touches it from the commit on. AWS is not asked yet.
+    """Mark a DLQ as AWS's; from the commit on nothing of ours touches it. AWS is not called yet.
 
     Returns:
-        The claim; or, nothing done, where the dlq stands, since that keeps AWS out.
+        The mark; or what keeps AWS out, with nothing done.
     """
 
     def work() -> Native | Standing:
@@ -133,7 +130,7 @@ def claim(dlq: int, wish: Wish, *, by: str, reason: str) -> Native | Standing:
         if not found.is_free:
             return found
         for run in rows.column(int, _UNNAMED, {"dlq": dlq}):
-            run_transitions.give_up(run, by=by, reason="The dlq was handed to AWS's own redrive.")
+            run_transitions.give_up(run, by=by, reason="The DLQ was handed over to AWS's redrive.")
         let_go = moved_by_aws.let_go(dlq)
         asked = {"native_redrive": True, "to": wish.to, "per_second": wish.per_second, "captured_before": let_go}
         values = {"dlq": dlq, "by": by, "reason": reason, "to": wish.to, "after": wish.after, "asked": Jsonb(asked)}

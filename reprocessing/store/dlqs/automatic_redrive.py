@@ -1,4 +1,4 @@
-"""Tell who redrives a DLQ in mode automatic, from when on, and whether beat and a worker were seen lately."""
+"""Describe who redrives a DLQ in mode automatic, when, and whether beat and a worker were seen lately."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.stalled_lanes import TICK
 from reprocessing.store.safety import stops
 
-#: Seconds: beat sends a tick every two.
+#: Seconds; beat ticks every two.
 _LATELY: Final = 60.0
 _START: Final = "Start one: celery -A redrive_service {} (with the environment of this command)."
 
-# Beat dates its ticks by its own machine's clock; one that is far ahead may be of any age, and is not told of here.
+# Beat dates its ticks by its own clock; a date in the future is not reported.
 _SEEN: Final[LiteralString] = """
 SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
           FROM django_celery_beat_periodictask WHERE task = %(tick)b AND enabled) AS ticked,
@@ -34,7 +34,7 @@ class _Seen:
 
 
 def missing() -> list[str]:
-    """Who was not seen lately of those that redrive a DLQ in mode automatic, and how to start each; empty: nobody."""
+    """Return which of beat and workers were not seen lately, and how to start them."""
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK})[0]
     said = []
     if _is_late(seen.ticked):
@@ -45,7 +45,7 @@ def missing() -> list[str]:
 
 
 def outlook(name: str, *, by_hand: str) -> str:
-    """Who redrives a DLQ that was just put into its mode; `by_hand` says how a person does, in mode manual."""
+    """Describe who redrives a DLQ in its new mode; `by_hand`: the text for mode manual."""
     dlq = DeadLetterQueue.objects.select_related("interval", "crontab").get(name=name)
     if dlq.mode == Mode.MANUAL:
         return by_hand
@@ -57,7 +57,7 @@ def outlook(name: str, *, by_hand: str) -> str:
     now = lanes.clock()
     first = schedule.first_poll(dlq, now=now)
     when = "as soon as beat ticks" if first is None or first <= now else f"{first:%Y-%m-%d %H:%M:%S} UTC"
-    said = f"Beat and a worker redrive it by themselves, from the next poll on ({when})."
+    said = f"Beat and a worker redrive it automatically, from the next poll on ({when})."
     watch = f"manage.py redrive_status {name} --watch shows it."
     return " ".join(filter(None, (said, watch, stops.in_words(dlq), *missing())))
 

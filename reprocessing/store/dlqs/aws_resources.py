@@ -1,4 +1,4 @@
-"""What of AWS the configured dlqs use: their queues, their targets, what asks whether those are well."""
+"""AWS resources that the configured DLQs use, as needs of IAM permissions."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ from reprocessing.models.rule import Rule
 from reprocessing.models.safety import CheckKind, HealthCheck
 from reprocessing.models.target import QUEUES, Target, TargetKind
 
-#: What a target that is no queue is used for.
+#: Uses of targets that are not queues.
 _PURPOSES = {
-    TargetKind.LAMBDA: (Purpose.INVOKE,),
-    TargetKind.TOPIC: (Purpose.LISTENERS, Purpose.PUBLISH),
-    TargetKind.BUS: (Purpose.RULES, Purpose.PUT),
-    TargetKind.HTTP: (),
-}
+    TargetKind.LAMBDA: (Purpose.INVOKE,), TargetKind.TOPIC: (Purpose.LISTENERS, Purpose.PUBLISH),
+    TargetKind.BUS: (Purpose.RULES, Purpose.PUT), TargetKind.HTTP: (),
+}  # fmt: skip
 
 
 def uses(dlqs: Sequence[DeadLetterQueue]) -> Iterator[Use]:
-    """What these dlqs use, perhaps some of it twice; of their parking queues `parking_queues` tells."""
+    """Yield what these DLQs use, with repetitions; parking queues are left to `parking_queues`."""
     for dlq in dlqs:
         yield from of_dlq(dlq.arn, dlq.role_arn)
     for origin in Origin.objects.filter(dlq__in=dlqs).select_related("dlq"):
@@ -37,22 +35,22 @@ def uses(dlqs: Sequence[DeadLetterQueue]) -> Iterator[Use]:
         if target.kind in QUEUES:
             yield from of_queue(target.arn, target.role_arn)
         else:
-            yield from (Use(one, target.arn, target.role_arn) for one in _PURPOSES[TargetKind(target.kind)])
+            yield from (Use(purpose, target.arn, target.role_arn) for purpose in _PURPOSES[TargetKind(target.kind)])
     yield from _checks(targets)
 
 
 def of_dlq(arn: str, role: str = "") -> Iterator[Use]:
-    """What a dlq takes."""
-    yield from (Use(one, arn, role) for one in (Purpose.WATCH, Purpose.TAKE))
+    """Yield the uses of a DLQ."""
+    yield from (Use(purpose, arn, role) for purpose in (Purpose.WATCH, Purpose.TAKE))
 
 
 def of_queue(arn: str, role: str = "") -> Iterator[Use]:
-    """What a queue takes that letters go to."""
-    yield from (Use(one, arn, role) for one in (Purpose.LOOK, Purpose.SEND))
+    """Yield the uses of a queue that letters are sent to."""
+    yield from (Use(purpose, arn, role) for purpose in (Purpose.LOOK, Purpose.SEND))
 
 
 def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
-    """Where letters of these dlqs go, by an origin or by a rule."""
+    """Return the targets of these DLQs, by source queue or rule."""
     ruled = Rule.objects.filter(Q(dlq__in=dlqs) | Q(dlq=None), target__isnull=False).values("target")
     return list(
         Target.objects.filter(Q(origins__dlq__in=dlqs, origins__removed_at=None) | Q(pk__in=ruled))
@@ -62,7 +60,7 @@ def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
 
 
 def _checks(targets: Iterable[Target]) -> Iterator[Use]:
-    """Alarms and ages are asked by the service itself, whatever the role of their target."""
+    """Yield uses of health checks. They run as the service itself, whatever the role of the target."""
     purposes = {CheckKind.ALARM: Purpose.ALARMS, CheckKind.AGE: Purpose.AGES}
-    for one in HealthCheck.objects.filter(target__in=targets, kind__in=purposes).select_related("target"):
-        yield Use(purposes[CheckKind(one.kind)], ALL, within=one.target.region)
+    for check in HealthCheck.objects.filter(target__in=targets, kind__in=purposes).select_related("target"):
+        yield Use(purposes[CheckKind(check.kind)], ALL, within=check.target.region)

@@ -1,4 +1,4 @@
-"""Where every dlq stands: counts and facts in a handful of statements, however many letters there are."""
+"""Status of all DLQs in a handful of statements, however many letters there are."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from reprocessing.store.safety.send_limits import BESIDE, OBSTACLE
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A dlq itself.
+    """A DLQ.
 
     Attributes:
-        depth_at: when SQS was last asked for the two counts.
-        drained_through: the start of the last clean capture that ran dry; None: there was none yet.
-        captured_until: until when a capture that is under way owns it.
-        unclean_until: until when a capture that died may have left messages out of sight.
-        native: since when AWS moves its messages, and who asked for it; empty: it does not.
-        trouble: why its last capture failed, or what ails AWS's own redrive of it: it failed, or stands.
-        retention: seconds for which the dlq keeps a message: since it was sent first; in a FIFO one since it died.
-        held: copies out of sight in the dlq; `to_delete`: those whose letters are finished.
-        every, crontab: the schedule, seconds or the five fields.
+        depth_at: when SQS was asked for the two counts.
+        drained_through: start of the last capture that emptied it.
+        captured_until: end of a running capture's lease.
+        unclean_until: until when a crashed capture may have left messages invisible.
+        native: since when and for whom AWS redrives it; empty: it does not.
+        trouble: why its last capture, or AWS's redrive, failed.
+        held: invisible copies; `to_delete`: copies of finished letters.
+        every, crontab: its schedule.
     """
 
     id: int
@@ -55,7 +54,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Oldest:
-    """When the oldest letters of one dlq were sent first: of those in one state that is not finished, or parked."""
+    """When the oldest letter of a DLQ in one state was first sent."""
 
     dlq_id: int
     state: str
@@ -64,13 +63,12 @@ class Oldest:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Lanes of one dlq in one phase, for one reason.
+    """Count of lanes of a DLQ in one phase, for one reason.
 
     Attributes:
-        why: what holds them; where nothing does, what the last worker was told who looked at them.
-        is_barred: nobody may lease them, due or not, for that reason.
-        due: their time has come.
-        due_at: when the first of them may be leased, or until when it is.
+        why: what holds them, else what the last worker recorded.
+        is_barred: no worker may lease them, for that reason.
+        due_at: when the first of them may be leased, or its lease ends.
     """
 
     dlq_id: int
@@ -84,11 +82,9 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """A run that has not ended, and how far it is.
+    """An open run. `unfinished` is counted up to a limit, which also skips `touched` in a wave without a size.
 
-    `unfinished` is counted no further than was asked for, and then `touched` is 0 in a wave without a size.
-    `why`: who stopped it and why. `wave`: the number of the wave it is in, None without any; that lets `wave_size`
-    letters go (None: all), of which `touched` have been sent.
+    `why`: who stopped it and why. `wave`: number of its open wave, of `wave_size` letters (None: all), `touched` sent.
     """
 
     id: int
@@ -106,20 +102,20 @@ class Working:
 
 
 _PHASES: Final = {
-    LanePhase.LEASED: "a worker is at them",
-    LanePhase.AWAITING: "the outcome of their head is not known yet",
-    LanePhase.HELD: "a parked letter holds them until a person decides",
+    LanePhase.LEASED: "leased by a worker",
+    LanePhase.AWAITING: "waiting for the outcome of the first message",
+    LanePhase.HELD: "held by a parked message until a person decides",
 }
 
-# Copies are counted only for who asks for them.
+# Copies are counted only on request.
 _WATCHES = """
 SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_visible, d.depth_in_flight,
        d.depth_at, d.next_poll_at, d.drained_through, CASE WHEN d.native_at IS NULL THEN '' ELSE
-           'AWS moves its messages by itself since ' || to_char(d.native_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
+           'A redrive by AWS has run since ' || to_char(d.native_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
            || ' UTC, as ' || d.native_by || ' asked ("' || d.native_reason
-           || '"): nothing of it is captured or sent until that ends.' END AS native,
+           || '"): nothing is captured or sent until it ends.' END AS native,
        concat_ws(' ', nullif(d.trouble, ''), CASE WHEN d.native_at < redrive_now() - %(longest)b::interval THEN
-           %(ours)b::text || 'has not ended in 36 hours, the most that AWS takes: cancel it.'
+           %(ours)b::text || 'has run for more than 36 hours, the limit of AWS: cancel it.'
            END) AS trouble,
        CASE WHEN d.unclean_until > redrive_now() THEN d.unclean_until END AS unclean_until,
        CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,
@@ -137,7 +133,7 @@ SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_
  ORDER BY d.name
 """
 
-# The first entry of each state in an index, however many letters there are.
+# Reads one index entry for each state.
 _OLDEST = """
 SELECT d.id AS dlq_id, s.state, l.died_at
   FROM redrive_dlq d CROSS JOIN unnest(ARRAY['captured', 'waiting', 'sending', 'awaiting', 'parked']) AS s(state)
@@ -164,8 +160,8 @@ SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, coalesce(n.due_a
 _LANES_OF_DLQ = _LANES.format(which="(%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)")
 _LANES_OF_RUN = _LANES.format(which="run_id = %(run)b LIMIT %(most)b::bigint")
 
-# When a dlq drops the first copy of a letter that is unfinished: in the order of expiry, to the first that is held. The
-# order in which a held copy is looked for is that of an index: without it, a planner may read all copies for one.
+# The first expiry of an unfinished letter whose copy is held, in the order of an index. The tests on `state` and the
+# ORDER BY make the planner use indexes; it would otherwise read all copies for one letter.
 _EXPIRIES = """
 SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
  CROSS JOIN LATERAL (
@@ -178,8 +174,8 @@ SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
          ORDER BY c.dlq_id, c.visible_until LIMIT 1) IS NOT NULL
 """
 
-# Where nothing captures by itself, SQS counts copies that are ours: those that came to sight again, and those received
-# since it was asked, or so shortly before that its counts may lag behind. Many of those are deleted by now.
+# SQS also counts copies of captured letters: those visible again, and those received after it was asked, or so shortly
+# before that its counts lag.
 _IN_SIGHT = """
 SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
   FROM (SELECT *, depth_at + make_interval(secs => %(visibility)b::float8 - %(count_lag)b::float8) AS newest
@@ -216,16 +212,15 @@ SELECT message_id, state FROM redrive_letter WHERE dlq_id = %(dlq)b AND message_
 
 
 def watches(dlq: int | None = None, *, copies: bool = True) -> list[Watch]:
-    """This dlq, or every one, by name; without `copies` theirs are not counted, and 0."""
+    """Return the status of this DLQ, or of all, by name; without `copies` their counts are 0."""
     values = {"dlq": dlq, "copies": copies, "longest": aws_redrives.LONGEST, "ours": aws_redrives.TROUBLE}
     return rows.fetch(Watch, _WATCHES, values)
 
 
 def uncaptured(watch: Watch, in_sight: int) -> int:
-    """Messages that SQS shows to everybody and nobody has captured, in a dlq that nothing captures by itself.
+    """Return how many visible messages of a DLQ are not captured. `in_sight`: visible copies of captured ones.
 
-    Counted before the last capture that ran dry began, they are captured by now; while one is under way nobody can
-    say. `in_sight`: copies of captured ones among them.
+    0 for mode automatic, during a capture, and if the last capture that emptied the DLQ began after SQS was asked.
     """
     asked, drained = watch.depth_at, watch.drained_through
     if watch.mode == Mode.AUTOMATIC or watch.captured_until or (asked and drained and drained >= asked):
@@ -234,27 +229,27 @@ def uncaptured(watch: Watch, in_sight: int) -> int:
 
 
 def oldest(dlq: int | None = None) -> list[Oldest]:
-    """The oldest letters of this dlq, or of every one, in each state."""
+    """Return the oldest letters of this DLQ, or of all, in each state."""
     return rows.fetch(Oldest, _OLDEST, {"dlq": dlq})
 
 
 def lanes(dlq: int | None = None) -> list[Lanes]:
-    """The lanes of this dlq, or of every one, that have something to replay, counted."""
+    """Count the lanes of this DLQ, or of all, that have letters to redrive."""
     return rows.fetch(Lanes, _LANES_OF_DLQ, {"dlq": dlq})
 
 
 def lanes_of(run: int, *, most: int) -> list[Lanes]:
-    """The lanes whose heads are a run's, counted: `most` of them, whichever."""
+    """Count the lanes of a run, at most `most`."""
     return rows.fetch(Lanes, _LANES_OF_RUN, {"run": run, "most": most})
 
 
-def in_words(one: Lanes) -> str:
-    """Why these lanes wait."""
-    if one.is_barred or (one.phase == LanePhase.HELD and one.why.startswith("rule ")):
-        return one.why
-    if one.phase == LanePhase.READY and not one.why:
-        return "due: any worker may take them" if one.due else "their head rests until it is due"
-    return _PHASES.get(LanePhase(one.phase), one.why)
+def in_words(counted: Lanes) -> str:
+    """Return why these lanes wait."""
+    if counted.is_barred or (counted.phase == LanePhase.HELD and counted.why.startswith("rule ")):
+        return counted.why
+    if counted.phase == LanePhase.READY and not counted.why:
+        return "due: waiting for a worker" if counted.due else "waiting for the first message's next attempt"
+    return _PHASES.get(LanePhase(counted.phase), counted.why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +259,7 @@ class _Expiry:
 
 
 def expiries(dlq: int | None = None) -> dict[int, datetime]:
-    """When this dlq, or each, drops the first copy of an unfinished letter; nothing of those that hold none."""
+    """Return when each DLQ expires its first copy of an unfinished letter."""
     return {row.dlq_id: row.at for row in rows.fetch(_Expiry, _EXPIRIES, {"dlq": dlq})}
 
 
@@ -275,16 +270,16 @@ class _InSight:
 
 
 def in_sight(*, visibility: float, count_lag: float) -> dict[int, int]:
-    """Of each dlq that is not automatic, captured copies among what SQS said was visible when it was asked.
+    """Return for each DLQ that is not automatic how many captured copies SQS counted as visible.
 
-    In seconds: for how long a capture hides what it receives, and by how much SQS's counts may lag behind.
+    In seconds, `visibility`: of a capture's receives; `count_lag`: delay of SQS's counts.
     """
     values = {"visibility": visibility, "count_lag": count_lag}
     return {row.dlq_id: row.n for row in rows.fetch(_InSight, _IN_SIGHT, values)}
 
 
 def working(dlq: int | None = None, *, most: int | None = None) -> list[Working]:
-    """The runs of this dlq, or of every one, that have not ended; their letters counted up to `most`."""
+    """Return the open runs of this DLQ, or of all; letters are counted up to `most`."""
     return rows.fetch(Working, _WORKING, {"dlq": dlq, "most": most})
 
 
@@ -295,7 +290,7 @@ class _State:
 
 
 def states(dlq: int, *, page: int = 5_000) -> Iterator[dict[str, str]]:
-    """The state of every letter of a dlq, by the message id under which it died; so many at a time."""
+    """Yield the states of all letters of a DLQ by message id, `page` at a time."""
     above: str | None = ""
     while above is not None:
         found = rows.fetch(_State, _STATES, {"dlq": dlq, "above": above, "page": page})

@@ -1,4 +1,4 @@
-"""How a dlq is added and changed: its row, its origins, their targets, and the review, in one transaction."""
+"""Add or change a DLQ: its row, source queues, targets and audit log entry, in one transaction."""
 
 from __future__ import annotations
 
@@ -27,15 +27,13 @@ _CRONTAB = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What is to be remembered of a dlq, its origins and their targets.
+    """What to store of a DLQ, its source queues and their targets.
 
     Attributes:
-        dlq: values by the names of its row's fields; those of an existing row that are not here stay. `interval` is
-            in seconds, `crontab` five fields in one text.
-        ways: for each origin, by its ARN, the target that its letters go to: itself, where it is a queue, and nobody
-            said otherwise.
-        targets: values of each of those, by its ARN; see `targets.differences`.
-        default_origin: the ARN of the one for letters that do not say where they died.
+        dlq: values by field name; `interval` in seconds, `crontab` as five fields in one text.
+        ways: the target's ARN of each source queue's ARN.
+        targets: values by the target's ARN; see `targets.differences`.
+        default_origin: ARN of the source queue of letters that name none.
     """
 
     name: str
@@ -47,14 +45,14 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What was done. `new`: there was no dlq of this name; no differences: nothing was to be done."""
+    """What was changed. `new`: the DLQ was added."""
 
     new: bool
     differences: list[Difference]
 
 
 def differences(proposal: Proposal) -> list[Difference]:
-    """What a proposal would change; of a dlq that is not there, everything that it says."""
+    """Return what a proposal would change; for a new DLQ, all of it."""
     dlq = DeadLetterQueue.objects.filter(name=proposal.name).select_related("interval", "crontab").first()
     known = targets.known(proposal.targets)
     goes_to = dict(dlq.origins.values_list("arn", "target__arn")) if dlq else {}
@@ -67,36 +65,32 @@ def differences(proposal: Proposal) -> list[Difference]:
             found.append(Difference(proposal.name, f"{TO} {name_of(arn)}", goes_to.get(arn), target))
     for arn, values in proposal.targets.items():
         kind = SOURCE if arn in proposal.ways else TARGET
-        of_targets += [replace(one, kind=kind) for one in targets.differences(arn, values, known.get(arn))]
+        of_targets += [replace(change, kind=kind) for change in targets.differences(arn, values, known.get(arn))]
     default = dlq.default_origin.arn if dlq and dlq.default_origin else None
     if proposal.default_origin not in {None, default}:
         found.append(Difference(proposal.name, DEFAULT, default, proposal.default_origin))
-    return [*(replace(one, kind=DLQ) for one in found), *of_targets]
+    return [*(replace(change, kind=DLQ) for change in found), *of_targets]
 
 
-#: What a difference is of: a dlq and a queue whose messages die into it often have one name.
+#: What a difference is of: a DLQ and its source queue often have the same name.
 DLQ, SOURCE, TARGET = "DLQ", "source queue", "target"
-#: In a difference: what is named, and, before the name of an origin, where its letters go.
+#: Fields of a difference; TO is followed by the name of a source queue.
 ORIGIN, DEFAULT, TO = "origin", "default_origin", "target of"
-#: What a letter's place is read by: captured letters are placed again when one of these changes.
+#: A change of one of these has captured letters placed again.
 KEYS = ("ordering_key", "sequence", "idempotency_key", "missing_key")
-#: Of targets: what speaks against some letters depends on these.
+#: The same of a target's fields.
 FITTING = ("kind", "strips_expires")
-#: What rules ask letters for: they decide otherwise when one of these changes.
+#: Fields that rules read: a change makes them decide again.
 ASKED = ("message_type", "tenant")
 
 
 def register(proposal: Proposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None) -> Registered:
-    """Add the dlq, or change what the proposal says otherwise; and write down who did it.
+    """Add or change the DLQ, with an audit log entry.
 
-    Args:
-        proposal: what is to be remembered.
-        by: who says so.
-        reason: why.
-        seen: what would change, as a person saw it; anything else is not written. None: whatever would.
+    `seen`: the changes that a person saw; any other change is refused. None: no check.
 
     Raises:
-        DlqIsTaken: somebody else added it, or another name for its queue, at the same moment; or changed it meanwhile.
+        DlqIsTaken: somebody else added or changed it at the same moment.
     """
     try:
         registered = _register(proposal, by, reason, seen)
@@ -104,10 +98,10 @@ def register(proposal: Proposal, *, by: str, reason: str, seen: Sequence[Differe
         if not isinstance(error.__cause__, UniqueViolation):
             raise
         raise DlqIsTaken(
-            f"{proposal.name} was not written: somebody has just added it, or its queue under another name. "
+            f"{proposal.name} was not saved: somebody else has just added it, or its queue under another name. "
             "Run manage.py redrive_status, then this again."
         ) from error
-    if any(one.field == "parked_head" for one in registered.differences):
+    if any(change.field == "parked_head" for change in registered.differences):
         decisions.let_go(DeadLetterQueue.objects.get(name=proposal.name).pk)
     return registered
 
@@ -124,31 +118,28 @@ def _register(proposal: Proposal, by: str, reason: str, seen: Sequence[Differenc
             return Registered(new=False, differences=[])
         new = dlq is None
         places_changed = any(
-            one.field in {*KEYS, *FITTING, ORIGIN, DEFAULT} or one.field.startswith(TO) for one in changes
+            change.field in {*KEYS, *FITTING, ORIGIN, DEFAULT} or change.field.startswith(TO) for change in changes
         )
         dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
         _write_origins(dlq, proposal)
         if places_changed and not new:
             enlistment.replan(dlq.pk)
-        if asked and not new and any(one.field in ASKED for one in changes):
+        if asked and not new and any(change.field in ASKED for change in changes):
             rules.bump()
         Review.objects.create(
-            act=Act.ADDED if new else Act.CHANGED,
-            dlq=dlq,
-            by=by,
-            reason=reason,
-            before={} if new else {name: one.before for name, one in _named(changes).items()},
-            after={name: one.after for name, one in _named(changes).items()},
-        )
+            act=Act.ADDED if new else Act.CHANGED, dlq=dlq, by=by, reason=reason,
+            before={} if new else {name: change.before for name, change in _named(changes).items()},
+            after={name: change.after for name, change in _named(changes).items()},
+        )  # fmt: skip
         return Registered(new=new, differences=changes)
 
 
 def _named(changes: Sequence[Difference]) -> dict[str, Difference]:
-    """Each change by a name of its own: a dlq and its source queue may have one name."""
+    """Return each change by a unique name: a DLQ and its source queue may share one."""
     named: dict[str, Difference] = {}
-    for one in changes:
-        name = f"{one.of}.{one.field}"
-        named[f"{one.about}.{one.field}" if name in named else name] = one
+    for change in changes:
+        name = f"{change.of}.{change.field}"
+        named[f"{change.about}.{change.field}" if name in named else name] = change
     return named
 
 
@@ -173,7 +164,7 @@ def _write_origins(dlq: DeadLetterQueue, proposal: Proposal) -> None:
 
 
 def crontab(text: str) -> CrontabSchedule:
-    """The unsaved row of a crontab's five fields.
+    """Return the unsaved row of a crontab's five fields.
 
     Raises:
         ValueError: they are not five.
@@ -182,9 +173,9 @@ def crontab(text: str) -> CrontabSchedule:
 
 
 def seconds(interval: IntervalSchedule) -> float:
-    """How long an interval is, also one that is longer than any calendar."""
-    one = timedelta(**{interval.period: 1})
-    return float(interval.every) * one.total_seconds()
+    """Return the length of an interval, even one longer than any calendar."""
+    unit = timedelta(**{interval.period: 1})
+    return float(interval.every) * unit.total_seconds()
 
 
 def _interval(seconds: int | None) -> IntervalSchedule | None:

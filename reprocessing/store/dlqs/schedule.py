@@ -1,4 +1,4 @@
-"""When beat polls which dlq: its own schedule, kept on the dlq."""
+"""When beat polls each DLQ: by the DLQ's own schedule."""
 
 from __future__ import annotations
 
@@ -15,24 +15,19 @@ from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
 
-#: How often a dlq without a schedule has its turn.
+#: Interval of a DLQ without a schedule.
 EVERY = timedelta(seconds=60)
-#: After what time a turn is given once more that was given, and not had: its task is lost, or something failed.
+#: After this time a DLQ is polled again if its poll did not run: its task was lost, or failed.
 AGAIN = timedelta(seconds=60)
-#: When one is looked at again whose schedule names no time (the 30th of February, in a billion days).
+#: When a DLQ is looked at again whose schedule has no next time (such as 30 February).
 NEVER = timedelta(days=1)
 _A_DAY = 86_400.0
-_NO_TIME = "Its schedule names no time at which it could be polled. Give it another interval or crontab."
+_NO_TIME = "Its schedule has no next time. Set another interval or crontab."
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn at a dlq, while it is being had.
-
-    Attributes:
-        stamp: when the dlq is due again, as its row says.
-        then: the time that its schedule names; None: its row says that already.
-    """
+    """A poll in progress. `stamp`: the DLQ's `next_poll_at`; `then`: its next scheduled time, None: stored already."""
 
     dlq_id: int
     stamp: datetime | None
@@ -40,11 +35,10 @@ class Turn:
 
 
 def due(*, now: datetime, limit: int) -> list[int]:
-    """The dlqs whose turn it is, the longest due first, so that they take turns.
+    """Return the DLQs that are due, the longest due first, and make them due again.
 
-    Each is due again when its schedule says, but after `AGAIN` at the latest: whoever has its turn puts that off.
-    One that had none yet has it now, but for a crontab, which names its first time itself. One whose schedule names
-    no time has no turn, and says so as its trouble.
+    Each is due again at its next scheduled time, but after `AGAIN` at most, in case its task is lost. A crontab names
+    its first time itself; another new schedule is due at once. A schedule without a next time is the DLQ's trouble.
     """
     with transaction.atomic():
         found = list(
@@ -69,7 +63,7 @@ def due(*, now: datetime, limit: int) -> list[int]:
 
 
 def take(dlq: DeadLetterQueue, *, now: datetime) -> Turn | None:
-    """Begin the turn that this dlq, read a moment ago, was given; None if it was had already, or somebody is at it."""
+    """Begin the poll of a DLQ that was read a moment ago; None: somebody else did, or has finished it."""
     stamp, then = dlq.next_poll_at, _next(dlq, now)
     if stamp is None or then is None or then <= now + AGAIN:
         return Turn(dlq.pk, stamp, None)
@@ -77,12 +71,12 @@ def take(dlq: DeadLetterQueue, *, now: datetime) -> Turn | None:
 
 
 def keep(turn: Turn, *, until: datetime) -> Turn:
-    """Give the turn to nobody else until then, nor for `AGAIN` after that. Without effect if it is another's."""
+    """Keep the DLQ from being polled until `until` and `AGAIN`; no effect if it became due otherwise."""
     return turn if turn.then is None else _stamp(turn, min(turn.then, until + AGAIN))
 
 
 def had(turn: Turn) -> None:
-    """The turn was had: the dlq is due when its schedule says. Without effect if it became due otherwise meanwhile."""
+    """End the poll: the DLQ is due at its next scheduled time; no effect if it became due otherwise."""
     if turn.then is not None:
         _stamp(turn, turn.then)
 
@@ -93,36 +87,34 @@ def _stamp(turn: Turn, at: datetime) -> Turn:
 
 
 def first_poll(dlq: DeadLetterQueue, *, now: datetime) -> datetime | None:
-    """When this dlq is polled next; None: at once, unless its schedule names no time."""
+    """Return when this DLQ is polled next; None: at once, or never."""
     if dlq.next_poll_at is not None or dlq.crontab is None:
         return dlq.next_poll_at
     return _next(dlq, now)
 
 
 def at_once(dlq: DeadLetterQueue) -> None:
-    """Make the dlq due now."""
+    """Make the DLQ due now."""
     DeadLetterQueue.objects.filter(pk=dlq.pk).update(next_poll_at=lanes.clock())
 
 
 def turns() -> float:
-    """How often a second a dlq has its turn, all of them together, as their schedules say."""
-    every = EVERY.total_seconds()
+    """Return how many polls a second the schedules of all DLQs make."""
     found = DeadLetterQueue.objects.select_related("interval", "crontab").only("interval", "crontab")
-    return sum(_turns(dlq, every) for dlq in found)
+    return sum(_turns(dlq) for dlq in found)
 
 
 def cadences(dlqs: Collection[int]) -> dict[int, float]:
-    """Seconds from one turn of each of these dlqs to its next, as its schedule says; a crontab's on the average."""
-    every = EVERY.total_seconds()
+    """Return the seconds between polls of each DLQ, for a crontab on average."""
     found = DeadLetterQueue.objects.filter(pk__in=dlqs).select_related("interval", "crontab")
-    turns = {dlq.pk: _turns(dlq, every) for dlq in found.only("interval", "crontab")}
+    turns = {dlq.pk: _turns(dlq) for dlq in found.only("interval", "crontab")}
     return {dlq: 1 / often if often else NEVER.total_seconds() for dlq, often in turns.items()}
 
 
-def _turns(dlq: DeadLetterQueue, every: float) -> float:
+def _turns(dlq: DeadLetterQueue) -> float:
     schedule = dlq.interval or dlq.crontab
     if schedule is None:
-        return 1 / every
+        return 1 / EVERY.total_seconds()
     try:
         timing = schedule.schedule
         if dlq.interval is not None:

@@ -1,4 +1,4 @@
-"""Remove a source queue from its DLQ, unless unfinished letters depend on it. Finished letters keep its name."""
+"""Remove a source queue from its DLQ, unless unfinished letters depend on it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from reprocessing.store.ordering import lanes
 
 
 def find(dlq: DeadLetterQueue, text: str) -> Origin:
-    """Return the dlq's origin of this ARN or name.
+    """Return the DLQ's source queue of this ARN, name or URL.
 
     Raises:
-        OriginIsNeeded: there is none; the message names those there are.
+        OriginIsNeeded: there is none.
     """
     known = list(dlq.origins.select_related("target").order_by("arn"))
     found = [origin for origin in known if text in {origin.arn, str(origin), origin.target.url}]
@@ -29,17 +29,17 @@ def find(dlq: DeadLetterQueue, text: str) -> Origin:
 
 
 def needed_by(origin: Origin) -> Mapping[str, int]:
-    """Return how many unfinished or parked letters go back to it, by state."""
+    """Return how many unfinished or parked letters of this source queue there are, by state."""
     unfinished = DeadLetter.objects.filter(Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=origin.dlq_id)
     found = unfinished.filter(origin=origin).values_list("state").annotate(n=Count("id")).order_by("state")
     return dict(found)
 
 
 def refuse_needed(origin: Origin) -> None:
-    """Refuse an origin that letters depend on.
+    """Refuse a source queue that letters depend on.
 
     Raises:
-        OriginIsNeeded: how many do, and what to do about them.
+        OriginIsNeeded: letters depend on it.
     """
     if needed := needed_by(origin):
         letters = ", ".join(f"{n:,} {state}" for state, n in needed.items())
@@ -52,9 +52,7 @@ def refuse_needed(origin: Origin) -> None:
 
 
 def remove(origin: Origin, *, by: str, reason: str) -> None:
-    """Remove an origin, also as the default origin; later letters from it are parked as of unknown origin.
-
-    Its row stays for the history of its letters and the positions of its lanes. `add_dlq --origin` restores it.
+    """Remove a source queue, also as the default. Its row stays for history; `add_dlq --origin` restores it.
 
     Raises:
         OriginIsNeeded: unfinished letters depend on it.

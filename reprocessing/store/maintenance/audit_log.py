@@ -1,4 +1,4 @@
-"""What people did, to be handed on: read in the order in which it was written, a page of memory at a time."""
+"""Read the audit log in the order in which it was written, in pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CHUNK: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One act. `operation`: what it was a part of; an entry without a letter is the operation itself."""
+    """One entry. `operation`: the bulk action it was part of; without a letter, the entry of the bulk action itself."""
 
     id: int
     at: datetime
@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Which acts: from a moment on, before a moment, of one person, of one operation; None: any."""
+    """Which entries; None: any. `until` is exclusive."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -61,7 +61,7 @@ SELECT v.id, v.at, v.act, v.by, v.reason, v.operation_id AS operation, d.name AS
 
 
 def entries(span: Span) -> Iterator[Entry]:
-    """The acts of a span, the oldest first. What is done while they are read may be among them."""
+    """Yield the entries of a span, the oldest first; new ones may be among them."""
     values: dict[str, Any] = {
         "since": span.since, "until": span.until, "by": span.by, "operation": span.operation, "above": 0,
         "limit": _CHUNK,

@@ -1,4 +1,4 @@
-"""The statements of the kept counts: read in one snapshot, and folded."""
+"""Maintained counts of letters: read in one snapshot, and folded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How many letters of a dlq are in one state; of parked ones, for one reason; presumed ones apart."""
+    """How many letters of a DLQ are in one state, parked for one reason, presumed or not."""
 
     dlq_id: int
     state: str
@@ -33,7 +33,7 @@ class InGroup:
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """How many letters of a dlq came to something in the hour that began at `hour`."""
+    """How many letters of a DLQ had an event in the hour that began at `hour`."""
 
     dlq_id: int
     hour: datetime
@@ -41,20 +41,21 @@ class Hour:
     n: int
 
 
-# One statement sees one moment: what is being folded is in the one table or in the other.
-_KINDS = """
-SELECT dlq_id, state, reason, presumed, sum(n)::bigint AS n FROM (
-    SELECT dlq_id, state, reason, presumed, n FROM redrive_tally
-    UNION ALL SELECT dlq_id, state, reason, presumed, n FROM redrive_tally_delta) t
+#: Counts of letters. One statement sees each change in one of the two tables.
+COUNTS: Final[LiteralString] = """(
+    SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_tally
+    UNION ALL SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_tally_delta)"""
+
+_KINDS = f"""
+SELECT dlq_id, state, reason, presumed, sum(n)::bigint AS n FROM {COUNTS} t
  WHERE %(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint
  GROUP BY 1, 2, 3, 4 HAVING sum(n) <> 0 ORDER BY 1, 2, 3, 4
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
-_IN_GROUPS = """
-SELECT group_id, state, sum(n)::bigint AS n FROM (
-    SELECT group_id, state, n FROM redrive_tally UNION ALL SELECT group_id, state, n FROM redrive_tally_delta) t
+_IN_GROUPS = f"""
+SELECT group_id, state, sum(n)::bigint AS n FROM {COUNTS} t
  WHERE group_id = ANY(%(groups)b::bigint[]) GROUP BY 1, 2 HAVING sum(n) <> 0 ORDER BY 1, 2
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 _HOURS = """
 SELECT dlq_id, hour, what, sum(n)::bigint AS n FROM (
@@ -64,7 +65,7 @@ SELECT dlq_id, hour, what, sum(n)::bigint AS n FROM (
  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
-# Two who fold at once would wait for each other's rows: the second finds nothing to do.
+# Concurrent folds would wait for each other's rows: only one runs.
 _TURN = "SELECT pg_try_advisory_xact_lock(1381126738, 0) AS mine"
 
 _FOLD: Final[tuple[LiteralString, ...]] = (
@@ -91,22 +92,22 @@ _FORGET = "DELETE FROM redrive_flow WHERE hour < redrive_now() - make_interval(s
 
 
 def kinds(dlq: int | None = None) -> list[Kind]:
-    """How many letters of each kind this dlq has, or every one."""
+    """Count the letters of this DLQ, or of all, by kind."""
     return rows.fetch(Kind, _KINDS, {"dlq": dlq})
 
 
 def in_groups(groups: list[int]) -> list[InGroup]:
-    """How many letters these groups have in each state."""
+    """Count the letters of these groups by state."""
     return rows.fetch(InGroup, _IN_GROUPS, {"groups": groups})
 
 
 def hours(most: int, dlq: int | None = None) -> list[Hour]:
-    """What letters came to in the last hours, at most so many: captured, failed, or a finished state."""
+    """Count events of the last `most` hours: captured, failed, or a finished state."""
     return rows.fetch(Hour, _HOURS, {"hours": most, "dlq": dlq})
 
 
 def fold() -> None:
-    """Add the differences to the counts. What others commit meanwhile is left to the next fold."""
+    """Add the differences to the counts; those committed meanwhile are left to the next fold."""
     with transaction.atomic():
         if rows.value(bool, _TURN, {}):
             for statement in _FOLD:
@@ -114,5 +115,5 @@ def fold() -> None:
 
 
 def forget(*, history: float) -> int:
-    """Forget the hours that ended so many seconds ago; how many."""
+    """Delete hours that ended `history` seconds ago; return how many rows."""
     return rows.execute(_FORGET, {"history": history})

@@ -1,4 +1,4 @@
-"""PostgreSQL itself: its version, its clocks, and whether its tables are those of this version."""
+"""Version and clocks of PostgreSQL, and whether its schema fits this version of the service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SELECT current_setting('server_version_num')::int AS version, clock_timestamp() 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What it says of itself. `version`: as 150004; `now`: its clock; `ours`: what leases and deadlines go by."""
+    """The server. `version`: such as 150004; `now`: its clock; `ours`: the clock of leases and deadlines."""
 
     version: int
     now: datetime
@@ -29,44 +29,49 @@ class Server:
 
 
 def server() -> Server:
-    """Ask it.
+    """Return the server's version and clocks.
 
     Raises:
-        django.db.Error: it is out of reach, or has no tables of ours.
+        django.db.Error: it is out of reach, or has no tables of this service.
     """
     return rows.fetch(Server, _SERVER, {})[0]
 
 
 def pending() -> list[str]:
-    """The migrations that are not applied, as APP.NAME."""
+    """Return the migrations that are not applied, as APP.NAME."""
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return [f"{one.app_label}.{one.name}" for one, _ in plan]
+    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 
 def halfway() -> list[str]:
-    """What an app lacks, as APP.NAME, of migrations whose files are gone, where one that stands for some has a part.
+    """Return replaced migrations that were not applied, of a squashed one whose others were, as APP.NAME.
 
-    Django passes over that one then, and over what is missing, and says that all is applied.
+    Their files are gone, and Django would wrongly record the squashed migration as applied.
     """
     loader = MigrationLoader(connection)
-    gone = {one: set(one.replaces) - loader.disk_migrations.keys() for one in loader.disk_migrations.values()}
-    lacking = {one: keys - loader.applied_migrations.keys() for one, keys in gone.items()}
-    apps = {one.app_label for one, keys in lacking.items() if 0 < len(keys) < len(gone[one])}
-    return sorted(f"{app}.{name}" for one, keys in lacking.items() if one.app_label in apps for app, name in keys)
+    gone = {
+        migration: set(migration.replaces) - loader.disk_migrations.keys()
+        for migration in loader.disk_migrations.values()
+    }
+    lacking = {migration: keys - loader.applied_migrations.keys() for migration, keys in gone.items()}
+    apps = {migration.app_label for migration, keys in lacking.items() if 0 < len(keys) < len(gone[migration])}
+    return sorted(
+        f"{app}.{name}" for migration, keys in lacking.items() if migration.app_label in apps for app, name in keys
+    )
 
 
 def has_dlqs() -> bool:
-    """Whether any dlq is watched."""
+    """Return whether any DLQ is watched."""
     return DeadLetterQueue.objects.exists()
 
 
 @contextmanager
 def patience(seconds: float) -> Iterator[None]:
-    """No statement in here takes longer; one that does is an error.
+    """Set a statement timeout.
 
     Raises:
-        django.db.Error: it is out of reach.
+        django.db.Error: the server is out of reach.
     """
     _have_patience(f"{seconds * 1000:.0f}")
     try:

@@ -1,4 +1,4 @@
-"""The statements of the outbox towards parking queues."""
+"""The outbox of messages to parking queues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """One notice to send, with the letter as it was captured; its body where that is what is told."""
+    """One pending message, with its letter; `body` is empty unless the letter was parked."""
 
     notice_id: int
     news: str
@@ -23,7 +23,7 @@ class Owed:
     attributes: bytes
 
 
-# By chunks of bounded bytes, as letters that are planned. Of one that left the parking lot no bytes are told.
+# Chunks of bounded size. Only messages about parked letters need the body.
 _OWED = """
 SELECT o.notice_id, o.news, o.public_id, o.message_id, o.reason, o.state, p.attributes,
        CASE WHEN o.news = 'parked' THEN p.body ELSE ''::bytea END AS body
@@ -41,10 +41,10 @@ _SENT = "UPDATE redrive_notice SET sent_at = redrive_now() WHERE id = ANY(%(ids)
 
 
 def owed(dlq: int, *, limit: int) -> list[Owed]:
-    """The oldest notices that this dlq's parking queue was not sent yet, of about 16 MiB of letters at the most."""
+    """Return the oldest pending messages of this DLQ's parking queue, about 16 MiB of letters at most."""
     return rows.fetch(Owed, _OWED, {"dlq": dlq, "limit": limit})
 
 
 def sent(ids: Sequence[int]) -> None:
-    """Remember that these were sent."""
+    """Record that these were sent."""
     rows.execute(_SENT, {"ids": list(ids)})

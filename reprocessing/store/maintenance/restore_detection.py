@@ -1,4 +1,4 @@
-"""Count the ticks of this database, which only rise: one that was restored from a backup has seen fewer."""
+"""Count the ticks of this database. After a restore from a backup the count is lower than the highest count seen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """How far this database has come."""
+    """Identity and tick count of this database."""
 
     database: UUID
     ticks: int
@@ -27,19 +27,19 @@ _CATCH_UP = "UPDATE redrive_tide SET ticks = %(ticks)b::bigint WHERE ticks < %(t
 
 
 def rise() -> Stand:
-    """Count a tick; what is returned outside of a transaction is committed."""
+    """Count a tick; outside a transaction the returned count is committed."""
     return rows.fetch(Stand, _RISE, {})[0]
 
 
 def stand() -> Stand | None:
-    """How far it has come; None before the first tick."""
+    """Return the tick count; None before the first tick."""
     found = rows.fetch(Stand, _STAND, {})
     return found[0] if found else None
 
 
 def catch_up(ticks: int) -> bool:
-    """What had been known of it before it was restored is known here; False: it was already, so that it is told once.
+    """Raise the count to the highest seen before a restore; return False if it was raised already.
 
-    In a transaction nobody else counts or catches up until its end.
+    The caller's transaction locks the row until its end.
     """
     return rows.execute(_CATCH_UP, {"ticks": ticks}) == 1

@@ -1,4 +1,4 @@
-"""What can be known of letters that a backup knew as unfinished, and what a person says of them."""
+"""Findings about letters that a backup knew as unfinished, and a person's decisions about them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.replay import settlement
 from reprocessing.store.replay.settlement import Closing, Deletable
 
-# A copy was held when the hold began, and a clean capture that began after all of them were in sight has drained the
-# dlq without it: it was deleted, as those of finished letters alone are, unless it was about to expire.
+# `gone`: the copy was held when the hold began, and a capture that began after all copies were visible emptied the DLQ
+# without it. So it was deleted, as copies of finished letters are, or else expired (`dropped`).
 _FOUND: Final[LiteralString] = """
 CASE WHEN x.came_back IS NOT NULL THEN 'came_back'
      WHEN x.arrived THEN 'arrived'
@@ -42,20 +42,22 @@ _TALLY = f"""
 SELECT d.name AS dlq, {_FOUND} AS finding, count(*) AS n {_OPEN} GROUP BY 1, 2 ORDER BY 1, 2
 """  # the inserted texts are constants
 
-_PAGE = f"""
+_LETTERS = f"""
 SELECT l.id AS letter_id, l.lane_id, d.name AS dlq, l.message_id, l.public_id::text AS public_id, l.state, l.sequence,
-       {_FOUND} AS finding {_OPEN}
+       {_FOUND} AS finding {_OPEN}"""  # as above
+
+_PAGE = f"""
+{_LETTERS}
    AND x.letter_id > %(above)b AND (%(dlq)b::bigint IS NULL OR l.dlq_id = %(dlq)b::bigint)
  ORDER BY x.letter_id LIMIT %(limit)b
 """  # as above
 
 _THESE = f"""
-SELECT l.id AS letter_id, l.lane_id, d.name AS dlq, l.message_id, l.public_id::text AS public_id, l.state, l.sequence,
-       {_FOUND} AS finding {_OPEN} AND x.letter_id = ANY(%(letters)b::bigint[])
+{_LETTERS} AND x.letter_id = ANY(%(letters)b::bigint[])
  ORDER BY l.id FOR UPDATE OF l
 """  # as above
 
-# Nobody knows what became of what was out when the backup was made.
+# Nobody knows the outcome of letters that were being sent when the backup was made.
 _CLOSE = """
 UPDATE redrive_attempt a
    SET outcome = 'unknown', closed_at = redrive_now(), holds_lane = false,
@@ -63,7 +65,7 @@ UPDATE redrive_attempt a
  WHERE a.letter_id = ANY(%(letters)b::bigint[]) AND num_nonnulls(a.closed_at) = 0
 """
 
-# What was on its last attempt has one more: the word is that it is replayed, as a release says it.
+# As after a release, a letter on its last attempt gets one more.
 _AGAIN = """
 UPDATE redrive_letter l
    SET state = 'waiting', lets_pass = false,
@@ -113,7 +115,7 @@ SELECT 'changed', l.id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(),
 
 @dataclass(frozen=True, slots=True)
 class Doubted:
-    """A letter that nobody has decided about, and what is found of it."""
+    """An undecided letter, and the finding about it."""
 
     letter_id: int
     lane_id: int | None
@@ -127,7 +129,7 @@ class Doubted:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """So many letters of one dlq of which the same is found."""
+    """Undecided letters of one DLQ with one finding."""
 
     dlq: str
     finding: Finding
@@ -135,44 +137,45 @@ class Count:
 
     @property
     def kind(self) -> str:
-        """Which word of a person is meant for them."""
+        """Which decision is meant for them."""
         return Finding(self.finding).kind
 
 
 def tally() -> list[Count]:
-    """What is found of the letters that nobody has decided about, counted."""
-    return [Count(one.dlq, Finding(one.finding), one.n) for one in rows.fetch(Count, _TALLY, _TIMES)]
+    """Count the undecided letters by finding."""
+    return [Count(count.dlq, Finding(count.finding), count.n) for count in rows.fetch(Count, _TALLY, _TIMES)]
 
 
 def page(*, dlq: int | None, above: int, limit: int) -> list[Doubted]:
-    """Those after a letter's id, in the order of their ids."""
+    """Return undecided letters above an id, in the order of their ids."""
     return rows.fetch(Doubted, _PAGE, {**_TIMES, "dlq": dlq, "above": above, "limit": limit})
 
 
 def decide(letters: Sequence[Doubted], word: Word, *, by: str, reason: str) -> tuple[int, list[Deletable]]:
-    """A person's word about letters, in a transaction of the caller's: how many, and copies that may now be deleted.
+    """Record a decision about letters, in the caller's transaction; return how many, and copies that may be deleted.
 
-    One of which something else is found by now, or that is finished, is left alone. Lanes pass what is delivered, and
-    what may have been sent, as if that had been settled.
+    Letters that are finished, or have another finding by now, are left alone. Lanes advance past letters that are
+    delivered or may have been sent.
     """
-    lane_ids = sorted({one.lane_id for one in letters if one.lane_id is not None})
+    lane_ids = sorted({letter.lane_id for letter in letters if letter.lane_id is not None})
     lanes.lock(lane_ids, [None] * len(lane_ids))
-    seen = {one.letter_id: one.finding for one in letters}
+    seen = {letter.letter_id: letter.finding for letter in letters}
     asked = {**_TIMES, "letters": sorted(seen)}
-    these = [one for one in rows.fetch(Doubted, _THESE, asked) if seen[one.letter_id] == one.finding]
+    these = [letter for letter in rows.fetch(Doubted, _THESE, asked) if seen[letter.letter_id] == letter.finding]
     if not these:
         return 0, []
-    ids = [one.letter_id for one in these]
+    ids = [letter.letter_id for letter in these]
     rows.execute(_CLOSE, {"letters": ids})
     deletable = _move(ids, word, f'{by} said so after a restore: "{reason}"')
-    values = {"word": word.value, "letters": ids, "by": by, "reason": reason}
-    found = {"findings": [one.finding for one in these], "states": [one.state for one in these]}
-    rows.execute(_RECORD, values | found)
+    rows.execute(_RECORD, {
+        "word": word.value, "letters": ids, "by": by, "reason": reason,
+        "findings": [letter.finding for letter in these], "states": [letter.state for letter in these],
+    })  # fmt: skip
     passed = dict.fromkeys(lane_ids, "")
-    for one in these:
-        if one.lane_id in passed and (word is Word.DELIVERED or one.state in {"sending", "awaiting"}):
-            passed[one.lane_id] = max(passed[one.lane_id], one.sequence or "", key=str.encode)
-    lanes.advance(lane_ids, [None] * len(lane_ids), passed=[passed[one] or None for one in lane_ids])
+    for letter in these:
+        if letter.lane_id in passed and (word is Word.DELIVERED or letter.state in {"sending", "awaiting"}):
+            passed[letter.lane_id] = max(passed[letter.lane_id], letter.sequence or "", key=str.encode)
+    lanes.advance(lane_ids, [None] * len(lane_ids), passed=[passed[lane] or None for lane in lane_ids])
     return len(these), deletable
 
 
@@ -184,6 +187,6 @@ def _move(ids: list[int], word: Word, detail: str) -> list[Deletable]:
             rows.execute(_AGAIN, {"letters": ids})
             return []
         case Word.PARKED:
-            closings = [Closing(one, LetterState.PARKED, ParkedReason.IN_DOUBT, detail) for one in ids]
+            closings = [Closing(letter, LetterState.PARKED, ParkedReason.IN_DOUBT, detail) for letter in ids]
             unfinished = (LetterState.CAPTURED, LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
             return settlement.close(closings, out_of=unfinished)

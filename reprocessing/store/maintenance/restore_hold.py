@@ -1,7 +1,6 @@
-"""The hold after a restore: nothing is sent before a person has said what became of what the backup knew as unfinished.
+"""The hold after a restore from a backup: no letter is sent until a person has decided about each unfinished one.
 
-What was sent, finished, returned or captured after the backup is forgotten. So everything is stopped, in a row of its
-own that no `resume` lifts, and each letter that was unfinished is doubted until somebody decides.
+The database does not know what was sent, finished, returned or captured after the backup.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from reprocessing.domain.notifications.subjects import RESTORE
 from reprocessing.store import rows
 from reprocessing.store.notifications.outbox import announce, conclude
 
-#: SQS hides a message for twelve hours at most: what was hidden before the hold is in sight by then.
+#: SQS hides a message for 12 hours at most: what was invisible before the hold is visible by then.
 HIDDEN_FOR: Final = timedelta(hours=12)
 _INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Since when, by whom, why, and the time of the backup. `new`: it came with this call."""
+    """The hold. `restored_to`: time of the backup; `new`: it began with this call."""
 
     since: datetime
     by: str
@@ -34,33 +33,20 @@ class Hold:
 
     @property
     def in_sight_at(self) -> datetime:
-        """From then on, whatever was hidden before the hold is in sight."""
+        """From when on every copy that was invisible before the hold is visible."""
         return self.since + HIDDEN_FOR
 
 
 _STANDING = "SELECT since, by, reason, restored_to, false AS new FROM redrive_halt WHERE id = 2"
 
+# A new restore replaces the hold of an earlier one.
 _BEGIN = """
-WITH held AS (
-    INSERT INTO redrive_halt (id, since, by, reason, restored_to)
-    VALUES (2, redrive_now(), %(by)b::text, %(reason)b::text, %(restored_to)b::timestamptz)
-    ON CONFLICT (id) DO NOTHING
-    RETURNING since, by, reason, restored_to
-), noted AS (
-    INSERT INTO redrive_review (act, by, reason, before, after)
-    SELECT 'stopped', by, reason, '{"held": false}', jsonb_build_object('held', true, 'restored_to', restored_to)
-      FROM held
-)
-SELECT since, by, reason, restored_to, true AS new FROM held
-"""
-
-# The hold of an earlier restore, which the backup knew, says nothing of this one.
-_BEGIN_ANEW = """
 WITH held AS (
     INSERT INTO redrive_halt AS h (id, since, by, reason, restored_to)
     VALUES (2, redrive_now(), %(by)b::text, %(reason)b::text, %(restored_to)b::timestamptz)
     ON CONFLICT (id) DO UPDATE
        SET since = excluded.since, by = excluded.by, reason = excluded.reason, restored_to = excluded.restored_to
+     WHERE %(anew)b::bool
     RETURNING since, by, reason, restored_to
 ), noted AS (
     INSERT INTO redrive_review (act, by, reason, before, after)
@@ -74,7 +60,7 @@ WITH held AS (
 SELECT since, by, reason, restored_to, true AS new FROM held
 """
 
-# What an earlier restore left undecided is in doubt again.
+# Letters left undecided by an earlier restore are doubted again.
 _FORGET = "DELETE FROM redrive_doubt"
 
 _DOUBT = """
@@ -86,7 +72,7 @@ SELECT l.id, c.receives
  WHERE l.finished_at IS NULL
 """
 
-# Captured since, from a message that was there before: it may have been captured, and sent, between backup and restore.
+# From a message that was there before the hold: it may have been captured and sent between backup and restore.
 _DOUBT_ARRIVED = """
 INSERT INTO redrive_doubt (letter_id, arrived)
 SELECT l.id, true FROM redrive_letter l JOIN redrive_halt h ON h.id = 2
@@ -105,7 +91,7 @@ SELECT count(*) AS n FROM redrive_doubt x JOIN redrive_letter l ON l.id = x.lett
  WHERE x.word = '' AND l.finished_at IS NULL
 """
 
-# Those of whom it is not known that all they held has come to sight.
+# DLQs whose copies may not all have become visible.
 _UNDRAINED = """
 SELECT d.name FROM redrive_dlq d JOIN redrive_halt h ON h.id = 2
  WHERE d.mode <> 'observe' AND coalesce(d.drained_through < h.since + %(hidden)b::interval, true)
@@ -125,65 +111,61 @@ WITH was AS (
 SELECT since, by, reason, restored_to, true AS new FROM was
 """
 
-# Nobody whose letter waits on a lane need wait for a hint's end.
+# Lanes need not wait for old hints to expire.
 _HINTS = "UPDATE redrive_lane SET hinted_until = NULL WHERE hinted_until > redrive_now() AND due_at IS NOT NULL"
 
-_LOCK = "SELECT since, by, reason, restored_to, false AS new FROM redrive_halt WHERE id = 2 FOR UPDATE"
+_LOCK = f"{_STANDING} FOR UPDATE"
 
 
 def standing() -> Hold | None:
-    """The hold, while there is one."""
+    """Return the hold; None: there is none."""
     found = rows.fetch(Hold, _STANDING, {})
     return found[0] if found else None
 
 
 def begin(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> Hold:
-    """Stop every send, and doubt every unfinished letter; the hold that stands by then, of whoever began it first.
+    """Stop all sends and doubt every unfinished letter; return the hold, also one that was begun before.
 
-    `anew`: PostgreSQL was restored once more; a hold that stands is this one from now on, and its words are forgotten.
+    `anew`: the database was restored again; the hold and all decisions begin anew.
     """
-    values = {"restored_to": restored_to, "by": by, "reason": reason}
+    values = {"restored_to": restored_to, "by": by, "reason": reason, "anew": anew}
 
     def work() -> Hold:
-        found = rows.fetch(Hold, _BEGIN_ANEW if anew else _BEGIN, values)
+        found = rows.fetch(Hold, _BEGIN, values)
         if not found:  # a later statement: who was waited for has committed
             return rows.fetch(Hold, _STANDING, {})[0]
         rows.execute(_FORGET, {})
-        _announce(found[0], doubted=rows.execute(_DOUBT, {}))
+        doubted = rows.execute(_DOUBT, {})
+        conclude([_INCIDENT])  # of an earlier restore, which was notified before the backup
+        backup_time = f"{found[0].restored_to:%Y-%m-%d %H:%M:%S} UTC"
+        announce([Event(EventKind.RESTORE_DETECTED, RESTORE, {"backup_time": backup_time, "messages": doubted})])
         return found[0]
 
     return rows.whole(work)
 
 
-def _announce(hold: Hold, *, doubted: int) -> None:
-    """Announce the restore. What the backup knew of an earlier one is over: that was told before the backup."""
-    conclude([_INCIDENT])
-    backup_time = f"{hold.restored_to:%Y-%m-%d %H:%M:%S} UTC"
-    announce([Event(EventKind.RESTORE_DETECTED, RESTORE, {"backup_time": backup_time, "messages": doubted})])
-
-
 def doubt_arrived() -> int:
-    """Doubt what was captured since the hold from messages that were there before; how many are new."""
+    """Doubt letters captured since the hold from older messages; return how many are new."""
     return rows.execute(_DOUBT_ARRIVED, {})
 
 
 def unfinished() -> int:
-    """Letters that a hold would doubt."""
+    """Count the letters that a hold would doubt."""
     return rows.value(int, _UNFINISHED, {})
 
 
 def sent_since(restored_to: datetime) -> int:
-    """Attempts that are younger than the backup: the service ran on the restored database, or the time is wrong."""
+    """Count attempts that are newer than the backup: the service ran since, or the time is wrong."""
     return rows.value(int, _SENT_SINCE, {"restored_to": restored_to})
 
 
 def undecided() -> int:
-    """Doubted letters that are unfinished, and of which nobody has said anything."""
+    """Count unfinished letters without a decision."""
     return rows.value(int, _OPEN, {})
 
 
 def undrained() -> list[str]:
-    """The dlqs of which it is not known that all they held when the hold began has come to sight."""
+    """Return the DLQs whose copies may not all have become visible since the hold began."""
     return rows.column(str, _UNDRAINED, {"hidden": HIDDEN_FOR})
 
 
@@ -191,29 +173,27 @@ def refuse_release(*, early: bool) -> None:
     """Refuse what `end` would refuse.
 
     Raises:
-        BackupIsUnreconciled: letters are undecided, or dlqs undrained.
+        BackupIsUnreconciled: letters are undecided, or DLQs are not drained.
     """
     doubt_arrived()
     if left := undecided():
-        verb = "letter is" if left == 1 else "letters are"
+        what = "message is" if left == 1 else "messages are"
         raise BackupIsUnreconciled(
-            f"Nothing was done: {left:,} {verb} undecided. manage.py after_restore report tells which."
+            f"Nothing was done: {left:,} {what} undecided. List them: manage.py after_restore report"
         )
     if not early and (names := undrained()):
         raise BackupIsUnreconciled(
-            f"Nothing was done: not all that was hidden has come to sight in {', '.join(names)}. What comes later is "
-            "taken for new, though it may have been sent since the backup. Wait for a capture that begins twelve hours "
-            "after the hold, or say --early, and such letters may be sent twice."
+            f"Nothing was done: not all hidden messages are visible yet in {', '.join(names)}. Messages that appear "
+            "later count as new, although they may have been sent since the backup. Wait for a capture that begins 12 "
+            "hours after the hold, or add --early; then such messages may be sent twice."
         )
 
 
 def end(*, by: str, reason: str, early: bool) -> Hold | None:
-    """Let everything go on; None when there is no hold.
-
-    `early`: though copies may yet come to sight whose letters the backup does not know.
+    """Release the hold; None: there is none. `early`: although copies of unknown letters may still become visible.
 
     Raises:
-        BackupIsUnreconciled: letters are undecided, or dlqs undrained; nothing was done.
+        BackupIsUnreconciled: letters are undecided, or DLQs are not drained.
     """
     return rows.whole(partial(_end, by, reason, early))
 

@@ -1,4 +1,4 @@
-"""The statements that forget: each child before what it belongs to, in one transaction."""
+"""Delete what is past its retention: each row before the row that it belongs to, in one transaction."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from django.db import transaction
 from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
-# Not before a copy could no longer turn up: the dlq's retention and a day after the last of them was gone. One that
-# nobody could delete is gone by itself then, counted from when it came to sight again. Nor while an attempt of it is
-# open, which may hold a lane: that, and all behind it, would wait for its end for ever; nor while its key is held.
+# Kept as long as a copy may turn up: the DLQ's retention and a day after the last copy was deleted, or became visible
+# if it could not be deleted. Kept also while an attempt is open, which may hold its lane, or the key may be claimed.
 _CHOOSE = f"""
 SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
  WHERE l.state IN ('delivered', 'duplicate', 'discarded')
@@ -25,7 +24,7 @@ SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
  ORDER BY l.id LIMIT %(limit)b FOR UPDATE OF l SKIP LOCKED
 """  # noqa: S608  # the inserted text is a constant
 
-#: Reviews are written once; until the end of the transaction they may be forgotten with what they are about.
+#: Permits deleting audit log entries until the end of the transaction.
 FORGETS: Final[LiteralString] = "SET LOCAL redrive.forgets = 'on'"
 
 _FORGET: Final[tuple[LiteralString, ...]] = (
@@ -40,21 +39,21 @@ _FORGET: Final[tuple[LiteralString, ...]] = (
     "DELETE FROM redrive_letter WHERE id = ANY(%(ids)b::bigint[])",
 )
 
-# A lane of one letter goes with it; a key's lane stays, for what it has passed still decides about stale letters.
+# A lane of a single letter is deleted with it. A key's lane stays: its position decides about stale letters.
 _LANES = """
 DELETE FROM redrive_lane n
  WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.single AND n.phase = 'idle'
    AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.lane_id = n.id)
 """
 
-# A standing run begins anew every now and then: its settled waves go when their attempts have gone.
+# A standing run never ends; its settled waves are deleted after their attempts.
 _WAVES = """
 DELETE FROM redrive_wave w
  WHERE w.settled_at < redrive_now() - make_interval(secs => %(history)b::float8)
    AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.wave_id = w.id)
 """
 
-# What was said of a letter is kept for as long as it; of what is no letter (yet), for as long as history.
+# Reports on a letter are kept as long as the letter, others for the history.
 _REPORTS = """
 DELETE FROM redrive_report WHERE id IN (
     SELECT r.id FROM redrive_report r
@@ -66,7 +65,7 @@ DELETE FROM redrive_report WHERE id IN (
      ORDER BY r.received_at LIMIT %(limit)b)
 """
 
-# Locked first, looked at then: whoever sorts a letter into a group holds it. What people ignore stays ignored.
+# Locked before checked: whoever puts a letter into a group locks it. Ignored groups stay ignored.
 _EMPTY_GROUPS = """
 SELECT id FROM redrive_group
  WHERE last_at < redrive_now() - make_interval(secs => %(history)b::float8) AND status <> 'ignored'
@@ -85,7 +84,7 @@ _GROUPS: Final[tuple[LiteralString, ...]] = (
 )
 
 
-# Its letters' reviews name it for as long as they are remembered; one that runs has more to write.
+# Kept as long as audit log entries of letters name it.
 _OPERATIONS = """
 SELECT o.id FROM redrive_operation o
  WHERE o.finished_at < redrive_now() - make_interval(secs => %(history)b::float8)
@@ -100,7 +99,7 @@ _OF_OPERATIONS: Final[tuple[LiteralString, ...]] = (
 
 
 def forget(*, history: float, limit: int) -> int:
-    """Forget up to `limit` letters that have been finished for `history` seconds; how many."""
+    """Delete up to `limit` letters that were finished `history` seconds ago; return how many."""
     with transaction.atomic():
         ids = rows.column(int, _CHOOSE, {"history": history, "limit": limit})
         if ids:
@@ -117,17 +116,17 @@ def forget(*, history: float, limit: int) -> int:
 
 
 def forget_waves(*, history: float) -> int:
-    """Forget waves that were settled so many seconds ago and whose attempts are forgotten; how many."""
+    """Delete waves that were settled `history` seconds ago and have no attempts; return how many."""
     return rows.execute(_WAVES, {"history": history})
 
 
 def forget_reports(*, history: float, limit: int) -> int:
-    """Forget up to `limit` reports older than `history` seconds that no letter is left of; how many."""
+    """Delete up to `limit` reports that are `history` seconds old and name no letter; return how many."""
     return rows.execute(_REPORTS, {"history": history, "limit": limit})
 
 
 def forget_operations(*, history: float, limit: int) -> int:
-    """Forget up to `limit` operations that ended so many seconds ago and of whose letters none is left; how many."""
+    """Delete up to `limit` bulk actions that ended `history` seconds ago and name no letter; return how many."""
     with transaction.atomic():
         ids = rows.column(int, _OPERATIONS, {"history": history, "limit": limit})
         if ids:
@@ -138,7 +137,7 @@ def forget_operations(*, history: float, limit: int) -> int:
 
 
 def forget_groups(*, history: float, limit: int) -> int:
-    """Forget up to `limit` groups whose last letter died so many seconds ago and of which none is left; how many."""
+    """Delete up to `limit` failure groups that are empty and `history` seconds old; return how many."""
     with transaction.atomic():
         chosen = rows.column(int, _EMPTY_GROUPS, {"history": history, "limit": limit})
         ids = rows.column(int, _STILL_EMPTY, {"ids": chosen})

@@ -1,7 +1,4 @@
-"""The four roles of people at the desk, as Django's groups: what each may do, and what a group has come to.
-
-A group that is there keeps its members; what its role lacks is added, what is more than its role is taken away.
-"""
+"""The four roles, as Django groups with exactly these permissions. Members of a group are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ _PAYLOADS: Final = "view_payload"
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role: its group's name, what it is for, and what it may do beside seeing everything but payloads."""
+    """A role: its group, its description, and its permissions besides viewing everything except payloads."""
 
     group: str
     sentence: str
@@ -36,12 +33,14 @@ _CONFIGURES: Final = (
 )  # fmt: skip
 
 ROLES: Final = (
-    Role("Redrive viewer", "sees everything but payloads"),
-    Role("Redrive operator", "settles and exports what is parked, has runs run, and stops what must stop", _OPERATES),
-    Role("Redrive editor", "sees payloads, and edits letters, too", (*_OPERATES, *_READS)),
+    Role("Redrive viewer", "views everything except payloads"),
+    Role(
+        "Redrive operator", "releases, discards and exports parked messages, operates runs, and stops sends", _OPERATES
+    ),
+    Role("Redrive editor", "also views payloads and edits messages", (*_OPERATES, *_READS)),
     Role(
         "Redrive administrator",
-        "configures dlqs, targets, rules and notifications, too",
+        "also configures DLQs, targets, rules and notifications",
         (*_OPERATES, *_READS, *_CONFIGURES),
     ),
 )
@@ -49,7 +48,7 @@ ROLES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a role's group has too little and too much of; `new`: there is no such group."""
+    """Permissions that a role's group lacks, or has too many of. `new`: the group does not exist."""
 
     role: Role
     new: bool
@@ -58,22 +57,22 @@ class Difference:
 
     @property
     def is_none(self) -> bool:
-        """The group is as its role says."""
+        """Whether the group fits its role."""
         return not (self.new or self.lacks or self.exceeds)
 
 
 def differences() -> list[Difference]:
-    """Each role, and what its group is otherwise."""
+    """Return the difference of each role."""
     return [_difference(role, Group.objects.filter(name=role.group).first()) for role in ROLES]
 
 
 def make() -> list[Difference]:
-    """Make each role's group what its role says, all or none; what was different."""
+    """Give each role's group its permissions, all or none; return the differences."""
     with transaction.atomic():
         found = differences()
-        for one in found:
-            group, _ = Group.objects.select_for_update().get_or_create(name=one.role.group)
-            group.permissions.set(_permissions(one.role))
+        for difference in found:
+            group, _ = Group.objects.select_for_update().get_or_create(name=difference.role.group)
+            group.permissions.set(_permissions(difference.role))
     return found
 
 

@@ -14,7 +14,7 @@ from django.db.migrations.operations import RunSQL
 from reprocessing.store import rows
 
 _APP: Final = "reprocessing"
-#: What a migration of ours makes besides tables: the name behind one of these.
+#: What migrations create besides tables.
 _MADE: Final = re.compile(r"CREATE (?:OR REPLACE )?(FUNCTION|SEQUENCE|TRIGGER) (\w+)")
 
 _PRESENT: Final[LiteralString] = """
@@ -48,7 +48,7 @@ def missing() -> list[str]:
         django.db.Error: the database does not answer.
     """
     present = set(rows.column(str, _PRESENT, {}))
-    return sorted([*_not_modelled(present), *(one for one in _by_hand() if one not in present)])
+    return sorted([*_not_modelled(present), *(name for name in _by_hand() if name not in present)])
 
 
 def _not_modelled(present: set[str]) -> Iterator[str]:
@@ -57,15 +57,15 @@ def _not_modelled(present: set[str]) -> Iterator[str]:
         if f"table {table}" not in present:
             yield f"table {table}"
         else:
-            yield from (one for one in _parts(model, table) if not present.intersection(one.split(" or ")))
+            yield from (part for part in _parts(model, table) if not present.intersection(part.split(" or ")))
 
 
 def _parts(model: type[models.Model], table: str) -> Iterator[str]:
     """Yield the parts of a table. A unique constraint with a condition may be an index in PostgreSQL."""
     meta = model._meta  # noqa: SLF001  as above
     yield from (f"column {table}.{field.column}" for field in meta.local_concrete_fields)
-    yield from (f"constraint {one.name} or index {one.name}" for one in meta.constraints)
-    yield from (f"index {one.name}" for one in meta.indexes)
+    yield from (f"constraint {constraint.name} or index {constraint.name}" for constraint in meta.constraints)
+    yield from (f"index {index.name}" for index in meta.indexes)
 
 
 def _by_hand() -> set[str]:

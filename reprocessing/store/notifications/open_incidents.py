@@ -17,7 +17,7 @@ _FINDINGS: Final[LiteralString] = """
 SELECT subject, dlq_id FROM redrive_incident WHERE ended_at IS NULL AND kind = 'doctor_worse'
 """
 
-# Incidents of breakers and runs that were deleted, or changed by hand in PostgreSQL. Open incidents are few.
+# Incidents of breakers and runs that were deleted, or changed by hand in PostgreSQL.
 _LEFT_OPEN: Final[LiteralString] = """
 SELECT i.kind, i.subject FROM redrive_incident i
  WHERE i.ended_at IS NULL AND CASE

@@ -16,11 +16,9 @@ from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.limits import REMINDED_EVERY
 from reprocessing.store import rows
 
-#: Seconds between an incident's beginning and its notifications. Incidents within them are sent as one text. An
-#: incident that ends earlier is not notified.
+#: Seconds between an incident's beginning and its notifications. An incident that ends earlier is not notified.
 SETTLES: Final = 10.0
-#: A condition that may flap, and comes back within so many seconds after its end, is the same incident. Its end is
-#: notified after them.
+#: Seconds after its end in which a flapping condition is the same incident. Its end is notified after them.
 RESUMES: Final = 60.0
 
 # A polled condition is announced again and again: its row is written only if its facts changed. Moments are counted.
@@ -39,9 +37,8 @@ RETURNING i.id, i.kind, xmax = 0 AS new)
 SELECT id FROM announced WHERE new AND kind = ANY(%(flapping)b::text[])
 """
 
-# The incident that has just ended goes on, in the place of the new one, which only this transaction sees. Others that
-# announce the same wait for the new one, so that no two are open. An incident that was notified is due for its next
-# reminder, another one at the end of its settling time.
+# The ended incident goes on in place of the new one, which only this transaction sees; concurrent announcements wait
+# for the new one. If it was notified, it is due for its next reminder, else at the end of its settling time.
 _RESUME: Final[LiteralString] = """
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
 ), ended AS MATERIALIZED (
@@ -65,8 +62,8 @@ UPDATE redrive_incident i
   FROM replaced r CROSS JOIN clock k WHERE i.id = r.id
 """
 
-# A clock can be set back, by NTP or a failover: an end is never before its beginning. An incident that has lasted
-# longer than its settling time is notified though it has ended.
+# A clock can be set back: an end is never before its beginning. An incident that outlasted its settling time is
+# notified.
 _CONCLUDE: Final[LiteralString] = """
 UPDATE redrive_incident i
    SET ended_at = greatest(k.now, i.opened_at), changed_at = k.now,

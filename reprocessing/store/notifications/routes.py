@@ -42,7 +42,9 @@ def read_kinds(names: Sequence[str]) -> tuple[EventKind, ...]:
         return ()
     if "all" in wanted:
         some = " ".join(sorted(wanted - {"all"}))[:100]
-        raise NotificationIsUnclear(f'"all" stands beside other events. Type --events all, or --events {some}')
+        raise NotificationIsUnclear(
+            f'"all" cannot be combined with other events. Type --events all, or --events {some}'
+        )
     if unknown := sorted(wanted - set(EventKind)):
         known = ", ".join(kind.value for kind in EventKind)
         raise NotificationIsUnclear(f"There is no event {', '.join(unknown)[:100]}. There are: all, {known}.")

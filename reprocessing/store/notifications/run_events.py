@@ -16,7 +16,7 @@ _STANDSTILLS: Final = (EventKind.RUN_STOPPED, EventKind.RUN_STALLED, EventKind.R
 #: Most messages of one state that are counted. For a larger run the text leaves the count out.
 _MOST: Final = 50_000
 
-# By the index of a run's letters alone, once in the life of a run.
+# Once in the life of a run, by the index of its letters.
 _ENDED: Final[LiteralString] = """
 SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq,
        extract(epoch FROM r.finished_at - r.started_at)::float8 AS seconds,

@@ -50,8 +50,8 @@ UPDATE redrive_notification_route c
 RETURNING c.id AS route_id, c.destination, c.fence, c.failures
 """  # noqa: S608  # the inserted text is a constant
 
-# An incident that began and ended before the text was sent is told once, as ended. The ids are those of the
-# notifications that the text is about: ids do not become visible in their order.
+# An incident that ended before the text was sent is told once, as ended. The ids are those of the text's notifications:
+# ids do not become visible in their order.
 _OWED: Final[LiteralString] = """
 WITH incidents AS (
     SELECT i.id, i.kind, i.subject, i.facts, i.times, i.opened_at, i.ended_at, array_agg(n.id) AS ids,
@@ -151,34 +151,24 @@ def owed(route_id: int) -> Owed | None:
     return Owed(sections, tuple(sorted(number for group in found for number in group.ids)))
 
 
-def record_sent(claimed: Claimed, ids: Collection[int], now: datetime) -> None:
-    """Record that a text about these notifications was sent, and when the next one may be sent if it is urgent."""
+def record(claimed: Claimed, ids: Collection[int], came: Sent | Failed, now: datetime) -> None:
+    """Record whether a text about these notifications was sent, and when the next text, or a retry, is due."""
 
-    def record() -> None:
+    def sent() -> None:
         rows.execute(_SENT, {"route": claimed.route_id, "ids": list(ids), "now": now})
         texts = rows.column(datetime, _TEXTS, {"route": claimed.route_id, "now": now})
-        _free(claimed, next_at=next_text_at(texts, now), failures=0, trouble="", sent=now)
+        _free(claimed, next_at=next_text_at(texts, now), sent=now)
 
-    rows.whole(record)
-
-
-def record_failure(claimed: Claimed, failed: Failed, now: datetime) -> None:
-    """Record that a text could not be sent, why, and when to retry."""
-    failures = claimed.failures + 1
-    _free(claimed, next_at=retry_at(failures, now), failures=failures, trouble=failed.why, sent=None)
-
-
-def record(claimed: Claimed, ids: Collection[int], came: Sent | Failed, now: datetime) -> None:
-    """Record the result of sending a text about these notifications."""
     if isinstance(came, Sent):
-        record_sent(claimed, ids, now)
+        rows.whole(sent)
     else:
-        record_failure(claimed, came, now)
+        failures = claimed.failures + 1
+        _free(claimed, next_at=retry_at(failures, now), failures=failures, trouble=came.why)
 
 
 def give_back(claimed: Claimed, now: datetime) -> None:
     """Release a destination to which nothing was sent."""
-    _free(claimed, next_at=now, failures=0, trouble="", sent=None)
+    _free(claimed, next_at=now)
 
 
 def give_up() -> int:
@@ -191,7 +181,9 @@ def given_up_lately() -> int:
     return rows.value(int, _LOST, {})
 
 
-def _free(claimed: Claimed, *, next_at: datetime, failures: int, trouble: str, sent: datetime | None) -> None:
+def _free(
+    claimed: Claimed, *, next_at: datetime, failures: int = 0, trouble: str = "", sent: datetime | None = None
+) -> None:
     values: Mapping[str, object] = {
         "route": claimed.route_id, "fence": claimed.fence, "next": next_at, "failures": failures, "trouble": trouble,
         "sent": sent,
@@ -208,12 +200,5 @@ def _count_messages(found: Collection[_Group]) -> None:
 
 
 def _told(row: Mapping[str, Any]) -> Told:
-    return Told(row["subject"], row["facts"], row["times"], _moment(row["opened_at"]), _end(row["ended_at"]))
-
-
-def _end(seconds: float | None) -> datetime | None:
-    return None if seconds is None else _moment(seconds)
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+    opened, ended = (row[name] and datetime.fromtimestamp(row[name], UTC) for name in ("opened_at", "ended_at"))
+    return Told(row["subject"], row["facts"], row["times"], opened, ended)

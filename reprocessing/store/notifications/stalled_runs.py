@@ -15,9 +15,8 @@ _UNHEALTHY: Final[LiteralString] = "the target is not known to be healthy"
 #: Most lanes of a run that are read: those that have been due for longest.
 _LANES: Final = 100
 
-# Of each run that nobody stopped, some lanes whose head could be sent. An open breaker has an incident of its own. The
-# run has not progressed since the latest of: the newest attempt at these targets, the moment when the heads could be
-# sent, and the last change of the run's state.
+# Some lanes of each active run whose head could be sent. An open breaker has an incident of its own. A run progressed
+# at the latest of: the newest attempt at these targets, when the heads could be sent, the last change of its state.
 _WAITING: Final[LiteralString] = f"""
 WITH seen AS (
     SELECT n.run_id, {NAME} AS target, newest.opened_at, greatest(head.due_at, head.captured_at) AS could_go,
@@ -118,9 +117,7 @@ def runs_that_await(targets: Collection[UnseenEmpty], *, long: float) -> list[St
     if not targets:
         return []
     values = {
-        "dlqs": [target.dlq_id for target in targets],
-        "targets": [target.target_id for target in targets],
-        "unsettled": [target.unsettled for target in targets],
-        "seconds": [target.seconds for target in targets],
-    }
+        "dlqs": [target.dlq_id for target in targets], "targets": [target.target_id for target in targets],
+        "unsettled": [target.unsettled for target in targets], "seconds": [target.seconds for target in targets],
+    }  # fmt: skip
     return rows.fetch(StalledRun, _AWAITING, {**values, "long": long})

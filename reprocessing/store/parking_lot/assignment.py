@@ -1,4 +1,4 @@
-"""The statements that say who sees to parked letters."""
+"""Assign parked letters to people."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SELECT DISTINCT ON (r.letter_id) r.letter_id, r.by, coalesce(r.after ->> 'assign
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """Who said last who sees to a letter; `to` empty: nobody."""
+    """The latest assignment of a letter; `to` empty: to nobody."""
 
     letter_id: int
     by: str
@@ -41,11 +41,11 @@ class Assigned:
 
 
 def since(letters: Sequence[int], *, since: datetime, operation: int | None) -> list[Assigned]:
-    """Those of the letters, one each, of which somebody said it after that moment, otherwise than in this operation."""
+    """Return the assignments of these letters after a moment, other than by this bulk action."""
     return rows.fetch(Assigned, _SINCE, {"letters": list(letters), "since": since, "operation": operation})
 
 
 def assign(letters: Sequence[int], *, to: str, by: str, reason: str, operation: int | None) -> None:
-    """Say who sees to parked letters, and record it; empty: nobody."""
+    """Assign parked letters, with audit log entries; `to` empty: to nobody."""
     values = {"letters": list(letters), "to": to, "by": by, "reason": reason, "operation": operation}
     rows.execute(_ASSIGN, values)

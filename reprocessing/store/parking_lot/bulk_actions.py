@@ -1,7 +1,7 @@
-"""The statements of operations: one act on all letters that a filter means, a batch at a time.
+"""Bulk actions: one action on all letters that a filter matches, a batch at a time.
 
-Who works on one holds it by the moment until which it is leased: every batch sets a new one, where the old one stands
-as it was. So of two who work on it one finds nothing to do, and whoever is killed leaves it to the next.
+A worker's lease is the moment `leased_until`: each batch sets a new one if the old one is unchanged. So only one of two
+workers continues, and the next worker takes over from one that died.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from reprocessing.store.parking_lot import message_filters
 
 #: Letters of one transaction.
 BATCH: Final = 500
-#: Letters of which it is kept why they were left alone.
+#: Skipped letters whose reasons are stored.
 KEPT: Final = 20
-#: Seconds after which an operation that nobody works on any more is taken up by somebody else.
+#: Seconds after which another worker takes over.
 LEASE: Final = 20.0
-#: Letters that came too late for an operation, as far as they are counted.
+#: Late letters are counted up to this number.
 LATE: Final = 1_000
 
 
-#: What the audit calls what somebody asked for.
+#: Audit log entry of each bulk action.
 _NOTED: Final = {
     OperationAct.RELEASE: Act.RELEASED, OperationAct.DISCARD: Act.DISCARDED, OperationAct.RESTORE: Act.RESTORED,
     OperationAct.ASSIGN: Act.ASSIGNED, OperationAct.NOTE: Act.NOTED,
@@ -38,7 +38,7 @@ _NOTED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A running operation that is the caller's until `leased_until`."""
+    """A running bulk action that is leased until `leased_until`."""
 
     id: int
     act: str
@@ -141,19 +141,12 @@ def begin(  # noqa: PLR0913  # each by its name
     token: UUID, act: OperationAct, sieve: Sieve, arguments: Mapping[str, Any], *, by: str, reason: str,
     opened: datetime | None = None,
 ) -> bool:  # fmt: skip
-    """Write down what somebody asks for, in the audit, too; whether it is new: of one token there is one operation.
+    """Store a bulk action, with an audit log entry; return False if one of this token exists.
 
-    Args:
-        token: of the page that asks.
-        act: what is done to each letter.
-        sieve: which letters it means.
-        arguments: when, where to, to whom, as the act needs.
-        by: who asks.
-        reason: why.
-        opened: when they looked at what it means; what was finished later is left alone. None: just now.
+    `opened`: when the person saw the letters; letters that finished later are left alone. None: now.
 
     Raises:
-        FilterIsUnclear: not every letter that the filter could mean can be looked at.
+        FilterIsUnclear: not every letter that the filter could match can be searched.
     """
     message_filters.insist_on_all(sieve)
     asked = message_filters.values(sieve) | {
@@ -165,24 +158,24 @@ def begin(  # noqa: PLR0913  # each by its name
 
 
 def due(*, limit: int) -> list[int]:
-    """Running operations that nobody works on, kept for whoever is told of them for a while."""
+    """Lease running bulk actions that no worker has, for the worker that is told of them; return their ids."""
     return rows.column(int, _DUE, {"lease": LEASE, "limit": limit})
 
 
 def take(operation: int) -> Held | None:
-    """Take up a running operation, from whoever has it: that one's next step finds it lost. None: it runs no more."""
+    """Lease a running bulk action, also from another worker, whose next step fails; None: it has ended."""
     found = rows.fetch(Held, _TAKE, {"id": operation, "lease": LEASE})
     return found[0] if found else None
 
 
 def step(held: Held) -> Held | None:
-    """Lock the operation for one batch, and lengthen the lease; None: it is somebody else's by now, or runs no more."""
+    """Lock the bulk action for one batch and renew the lease; None: another worker has it, or it has ended."""
     found = rows.fetch(Held, _STEP, {"id": held.id, "held": held.leased_until, "lease": LEASE})
     return found[0] if found else None
 
 
 def letters(held: Held) -> list[int]:
-    """The next letters that it is about, in the order of their ids, `BATCH` at most."""
+    """Return the next letters, by id, at most `BATCH`."""
     sieve = Sieve.read(held.filter)
     asked = message_filters.values(sieve) | {
         "cursor": held.cursor, "upto": held.upto, "asked_at": held.asked_at, "limit": BATCH,
@@ -191,7 +184,7 @@ def letters(held: Held) -> list[int]:
 
 
 def count(held: Held, found: list[int], *, done: int, refused: Mapping[int, str], kept: int) -> None:
-    """Write down how far it is; fewer than a batch were the last. `kept`: refusals that are kept already."""
+    """Record the progress; fewer letters than a batch were the last. `kept`: refusals that are stored already."""
     some = dict(list(refused.items())[: max(0, KEPT - kept)])
     rows.execute(_DONE, {
         "id": held.id, "done": done, "left": len(refused), "cursor": found[-1] if found else held.upto,
@@ -200,16 +193,16 @@ def count(held: Held, found: list[int], *, done: int, refused: Mapping[int, str]
 
 
 def give_back(held: Held) -> None:
-    """Leave it to whoever comes next."""
+    """Release the lease."""
     rows.execute(_GIVE_BACK, {"id": held.id, "held": held.leased_until})
 
 
 def abort(operation: int, *, by: str, why: str) -> bool:
-    """End it where it is, between two batches, and say so in the audit; whether it was running."""
+    """End a bulk action between two batches, with an audit log entry; return whether it was running."""
     return bool(rows.execute(_ABORT, {"id": operation, "by": by, "why": why}))
 
 
 def later(sieve: Sieve, *, asked_at: datetime) -> int:
-    """How many finished letters its filter means that came too late for it; more than `LATE` stand for more."""
+    """Count letters that finished too late for a bulk action, up to `LATE` + 1."""
     asked = message_filters.values(sieve) | {"asked_at": asked_at, "limit": LATE + 1}
     return rows.value(int, _LATER.format(where=message_filters.where(sieve)), asked)

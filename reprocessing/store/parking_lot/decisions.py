@@ -1,4 +1,4 @@
-"""The statements of the parking lot: parked letters released, discarded, and the record of who did it."""
+"""Release and discard parked letters, with audit log entries."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import failure_groups
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
-#: Lanes that are moved in one transaction.
+#: Lanes of one transaction.
 _GROUP = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A letter somebody wants to move; `refusal` says why it is left alone, empty when it is not.
-
-    What it was before: `reason`, why it is parked; `target_id`, where it would go.
-    """
+    """A locked letter. `refusal`: why it cannot be moved, empty: it can. `reason`, `target_id`: before the move."""
 
     letter_id: int
     lane_id: int | None
@@ -33,7 +30,7 @@ class Asked:
     refusal: str
 
 
-# By chunks of bounded bytes, from the one after the last.
+# Chunks of bounded size.
 _NAMELESS = """
 SELECT l.id, l.dlq_id, p.body, p.attributes, p.system
   FROM (SELECT id, dlq_id, sum(size) OVER (ORDER BY id) - size AS before FROM redrive_letter
@@ -43,10 +40,10 @@ SELECT l.id, l.dlq_id, p.body, p.attributes, p.system
  ORDER BY l.id
 """
 
-# The lane of a letter's key; without a key, one of its own.
+# The lane of a letter's key; without a key, a lane of its own.
 KEY_HASH: Final[LiteralString] = "coalesce(l.key_hash, sha256(convert_to('released ' || l.message_id, 'UTF8')))"
 
-# Letters of no lane yet (their place was not known) come to a lane of their own.
+# Letters without a place get a lane of their own.
 _LANES = f"""
 INSERT INTO redrive_lane (dlq_id, origin_id, key_hash, single, phase)
 SELECT DISTINCT l.dlq_id, l.origin_id, {KEY_HASH}, l.key_hash IS NULL OR l.single, 'idle'
@@ -69,12 +66,12 @@ SELECT n.id AS lane_id FROM redrive_lane n
  ORDER BY n.id FOR UPDATE
 """
 
-# What is FIFO orders by a group that the letter has to bring along; tasks and events are what some targets take alone.
+# A FIFO target needs a message group; some targets accept only tasks or events.
 _ASK = """
 SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
        CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
             WHEN l.lane_id IS NULL AND %(need_lane)b::bool
-            THEN 'the queue it goes back to is not known; name it as an origin of ' || d.name
+            THEN 'its source queue is not known; add the queue to ' || d.name
                  || ', on its page in the admin or with manage.py add_dlq ' || d.name || ' --origin URL --confirm'
                  || coalesce('; it died in ' || nullif(p.system ->> 'DeadLetterQueueSourceArn', ''),
                              '; ' || nullif(l.detail, ''), '')
@@ -82,10 +79,10 @@ SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
             THEN 'its origin was removed; add it again: manage.py add_dlq ' || d.name || ' --origin '
                  || o.arn || ' --confirm'
             WHEN t.fifo AND NOT coalesce(p.system ? 'MessageGroupId', false)
-            THEN 'the other target is FIFO, and the letter has no message group to be ordered by there'
+            THEN 'the other target is FIFO, and the message has no message group'
             WHEN t.kind IN ('celery', 'bus') AND h.kind IS DISTINCT FROM t.kind
-            THEN 'the other target takes ' || CASE t.kind WHEN 'bus' THEN 'events' ELSE 'tasks' END
-                 || ' alone, and the letter was sent to something else'
+            THEN 'the other target accepts only ' || CASE t.kind WHEN 'bus' THEN 'events' ELSE 'tasks' END
+                 || ', and the message was sent to something else'
             ELSE '' END AS refusal
   FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_origin o ON o.id = l.origin_id LEFT JOIN redrive_target h ON h.id = o.target_id
@@ -93,7 +90,7 @@ SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
 """
 
-# A run that is being ended at this moment is waited for, and then it is none.
+# Waits for a run that is being ended at this moment.
 _LOCK_RUNS = """
 SELECT r.id AS dlq_id FROM redrive_run r
  WHERE r.state IN ('running', 'paused') AND r.dlq_id IN (
@@ -108,9 +105,8 @@ SELECT DISTINCT l.dlq_id FROM redrive_letter l
    AND NOT EXISTS (SELECT FROM redrive_run r WHERE r.dlq_id = l.dlq_id AND r.state = 'running')
 """
 
-# A letter whose run has ended goes to the dlq's newest running one; in one that is paused it waits with the others.
-# Where a person named a target, no rule is asked: until somebody releases it without one. A time that a person said is
-# not a rule's delay, which ends with the rule.
+# A letter of an ended run goes to the DLQ's newest running run. With a target given by a person, rules are not asked
+# until it is released without one. A time given by a person replaces a rule's delay, which ends with the rule.
 _RELEASE = f"""
 UPDATE redrive_letter l
    SET state = 'waiting', reason = '', detail = '', objection = '', due_at = %(due)b::timestamptz, finished_at = NULL,
@@ -151,7 +147,7 @@ WITH moved AS (
 SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 """
 
-# Or what was parked is none any more: its message has been seen again. Where neither is so, a rule holds the lane.
+# A lane without a parked letter is held by a rule, or its parked message was seen again.
 _HELD = """
 SELECT n.id AS lane_id FROM redrive_lane n JOIN redrive_dlq d ON d.id = n.dlq_id
  WHERE n.dlq_id = %(dlq)b AND n.phase = 'held'
@@ -183,7 +179,7 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
 
 @dataclass(frozen=True, slots=True)
 class Nameless:
-    """A parked letter whose origin was not known when it was captured. One may have been named since."""
+    """A parked letter whose source queue was not known at its capture."""
 
     id: int
     dlq_id: int
@@ -193,7 +189,7 @@ class Nameless:
 
 
 def nameless(letters: Collection[int]) -> Iterator[list[Nameless]]:
-    """Those of the letters whose origin is not known, some at a time."""
+    """Yield letters without a source queue, in chunks."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(Nameless, _NAMELESS, values):
         yield found
@@ -201,19 +197,11 @@ def nameless(letters: Collection[int]) -> Iterator[list[Nameless]]:
 
 
 def lock(
-    letters: Collection[int],
-    *,
-    need_lane: bool,
-    state: LetterState = LetterState.PARKED,
-    target: int | None = None,
+    letters: Collection[int], *, need_lane: bool, state: LetterState = LetterState.PARKED, target: int | None = None
 ) -> list[Asked]:
-    """Lock these letters, their lanes first; which can be moved, and why others cannot.
+    """Lock lanes, then letters; return whether each can be moved.
 
-    Args:
-        letters: ids.
-        need_lane: they go back to their lanes.
-        state: where they are to be moved from.
-        target: where they are to go instead; None: where they would go.
+    `need_lane`: it goes back to its lane. `state`: out of which it is moved. `target`: where to; None: unchanged.
     """
     values = {"letters": list(letters), "need_lane": need_lane, "state": state.value, "target": target}
     if need_lane:
@@ -224,9 +212,9 @@ def lock(
 
 
 def release(letters: Sequence[int], *, by: str, due: datetime | None = None, target: int | None = None) -> set[int]:
-    """Parked letters wait again on their lanes, whose ids are returned; until `due`, for `target`, where that is said.
+    """Queue parked letters again, from `due` on, for `target` if given; return the ids of their lanes.
 
-    One that goes where a person said is asked about by no rule.
+    Rules are not asked about a letter with a given target.
     """
     values = {"letters": list(letters), "by": by, "due": due, "target": target}
     touched = set(rows.column(int, _RELEASE, values))
@@ -235,20 +223,20 @@ def release(letters: Sequence[int], *, by: str, due: datetime | None = None, tar
 
 
 def without_run(letters: Sequence[int]) -> list[int]:
-    """The dlqs of these letters that have no run for them; those that they have stay as they are until the commit."""
+    """Return the DLQs of letters without a run for them; existing runs are locked until the commit."""
     rows.execute(_LOCK_RUNS, {"letters": list(letters)})
     return rows.column(int, _IDLE_DLQS, {"letters": list(letters)})
 
 
 def discard(letters: Sequence[int]) -> set[int]:
-    """Parked letters are given up, and so are their keys; the ids of their lanes."""
+    """Discard parked letters and their idempotency keys; return the ids of their lanes."""
     return set(rows.column(int, _DISCARD, {"letters": list(letters)}))
 
 
 def let_go(dlq: int) -> None:
-    """Lanes that are held behind parked letters go on where the dlq's policy holds none any more, or none is parked.
+    """Advance held lanes whose DLQ's policy no longer holds them, or that have no parked letter any more.
 
-    In transactions of its own: its caller has locked no row of the dlq, which those who lock lanes first wait for.
+    In transactions of its own. The caller must not hold a lock on the DLQ's row: others lock lanes first.
     """
     held = rows.column(int, _HELD, {"dlq": dlq})
     for first in range(0, len(held), _GROUP):
@@ -263,15 +251,10 @@ def _go_on(some: list[int]) -> None:
 def record(  # noqa: PLR0913  # each by its name
     asked: Sequence[Asked], act: Act, *, was: LetterState, by: str, reason: str, operation: int | None = None
 ) -> None:
-    """Who did it, why, and what each letter was before; as part of which operation."""
+    """Write audit log entries: who moved each letter, why, out of which state, as part of which bulk action."""
     values = {
-        "letters": [one.letter_id for one in asked],
-        "reasons": [one.reason for one in asked],
-        "targets": [one.target_id for one in asked],
-        "act": act.value,
-        "was": was.value,
-        "by": by,
-        "reason": reason,
-        "operation": operation,
-    }
+        "letters": [letter.letter_id for letter in asked], "reasons": [letter.reason for letter in asked],
+        "targets": [letter.target_id for letter in asked], "act": act.value, "was": was.value, "by": by,
+        "reason": reason, "operation": operation,
+    }  # fmt: skip
     rows.execute(_RECORD, values)

@@ -1,4 +1,4 @@
-"""The statements of an edit: one letter as it stands, and the revision that it gets."""
+"""Edit one letter: read it, lock it, and add a revision."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from reprocessing.store.routing.routing_decisions import BY_HAND
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """A letter as it stands: what would be sent of it, and by what a page tells whether it is still the same.
+    """A letter as it would be sent, and what a page compares to see whether it changed.
 
     Attributes:
-        revision: the number of the revision that would be sent; 0: what was captured.
-        largest: bytes that its target takes with the attributes.
-        ordering_key: of its lane; None: it goes alone, or has no place yet.
-        placed: it has its place, which no edit takes from it.
-        led: it is known where it goes back to.
+        revision: number of the revision that would be sent; 0: the captured bytes.
+        largest: bytes that its target accepts, with attributes.
+        ordering_key: None: it has no key, or no place yet.
+        placed: it has its place in a lane, which no edit changes.
+        led: its source queue is known.
     """
 
     letter_id: int
@@ -45,7 +45,7 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class Revised:
-    """What an edit came to."""
+    """The new revision."""
 
     no: int
     size: int
@@ -54,7 +54,7 @@ class Revised:
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What somebody did to a letter; `act` in the words of models.review."""
+    """The last audit log entry of a letter."""
 
     act: str
     by: str
@@ -72,8 +72,8 @@ SELECT l.id AS letter_id, l.dlq_id, l.message_id, l.state, l.finished_at, coales
  WHERE l.id = %(letter)b
 """
 
-# Other bytes are another message for a FIFO target: with the epoch rises the id by which that swallows repeats. Rules
-# are asked anew, unless a person said where it goes.
+# A FIFO target must see a new message: the epoch is part of its deduplication id. Rules are asked again, unless a
+# person set the target.
 _REVISE = f"""
 WITH made AS (
     INSERT INTO redrive_revision (letter_id, no, body, attributes, body_hash, former_hash, size, idempotency_key, by,
@@ -106,29 +106,22 @@ SELECT act, by, reason, at FROM redrive_review
 
 
 def stands(letter: int) -> Stand | None:
-    """How a letter stands; None where its bytes are no longer kept."""
+    """Return a letter; None: its bytes are deleted."""
     found = rows.fetch(Stand, _STANDS, {"letter": letter})
     return found[0] if found else None
 
 
 def lock(letter: int) -> None:
-    """Nobody else moves or edits it until the commit; its lane is locked first, as everybody does."""
+    """Lock a letter until the commit, its lane first."""
     decisions.lock([letter], need_lane=False)
 
 
 def revise(  # noqa: PLR0913  # each by its name
     letter: int, *, body: bytes, attributes: bytes, size: int, key: str | None, by: str, reason: str
 ) -> Revised:
-    """Give a locked, parked letter its next revision: that is what rules read and targets get from now on.
+    """Add a revision to a locked, parked letter: rules and targets get it from now on.
 
-    Args:
-        letter: its id.
-        body: as it is to be sent.
-        attributes: likewise, packed.
-        size: bytes of both, as SQS counts them.
-        key: its idempotency key from now on; None: it keeps the one it has.
-        by: who edited it.
-        reason: why.
+    `size`: bytes of body and packed attributes as SQS counts them. `key`: new idempotency key; None: unchanged.
     """
     values = {
         "letter": letter, "body": body, "attributes": attributes, "size": size, "key": key, "by": by, "reason": reason,
@@ -139,7 +132,7 @@ def revise(  # noqa: PLR0913  # each by its name
 def record(  # noqa: PLR0913  # each by its name
     letter: int, act: Act, *, by: str, reason: str, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> None:
-    """Write down what a person did to one letter, in the transaction of the deed."""
+    """Write an audit log entry for one letter, in the transaction of the change."""
     values = {
         "letter": letter, "act": act.value, "by": by, "reason": reason, "before": Jsonb(dict(before)),
         "after": Jsonb(dict(after)),
@@ -148,6 +141,6 @@ def record(  # noqa: PLR0913  # each by its name
 
 
 def last(letter: int) -> Deed | None:
-    """What was done to a letter last, beside looking at it."""
+    """Return the last audit log entry of a letter, other than of viewing or exporting it."""
     found = rows.fetch(Deed, _LAST, {"letter": letter})
     return found[0] if found else None

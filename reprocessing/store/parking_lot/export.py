@@ -1,4 +1,4 @@
-"""The statements of an export: what a filter means, one bounded piece after the other, as of when it was asked for."""
+"""Export the letters that a filter matches as of a moment, in chunks of bounded size."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from reprocessing.domain.parking_lot.message_filter import Sieve
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import message_filters
 
-#: Letters, and bytes, that are in memory at a time; of a single larger letter its own.
+#: Letters and bytes in memory at a time; a larger letter comes alone.
 PIECE, WEIGHT = 1_000, 16 * 1024 * 1024
 _LARGEST: Final = 1_048_576  # bytes of a message of SQS
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What came later than this is not meant."""
+    """Letters that are newer, or finished later, are not exported."""
 
     upto: int
     asked_at: datetime
@@ -27,10 +27,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """A letter, with the bytes that would be sent; None where nobody asked for them.
-
-    `edited`: a person made these of what was captured, which is `original_body` and `original_attributes`.
-    """
+    """A letter, with the bytes that would be sent if asked for. `original_body`: as captured, if `edited`."""
 
     id: int
     redrive_id: UUID
@@ -84,18 +81,14 @@ SELECT l.id, l.public_id AS redrive_id, l.message_id, d.name AS dlq, o.arn AS or
 
 
 def bound() -> Bound:
-    """What there is now."""
+    """Return the bound for an export that begins now."""
     return rows.fetch(Bound, _BOUND, {})[0]
 
 
 def letters(sieve: Sieve, until: Bound, *, bodies: bool, originals: bool = False) -> Iterator[Withdrawn]:
-    """What the filter means, in the order of capture; what is moved elsewhere meanwhile may be in it or not.
+    """Yield the letters of a filter, by id. Letters that are moved meanwhile may be missing.
 
-    Args:
-        sieve: the filter.
-        until: what there was when it was asked for.
-        bodies: with the bytes that would be sent.
-        originals: and, of those that were edited, with what was captured.
+    `bodies`: with the bytes that would be sent. `originals`: and with the captured bytes of edited letters.
     """
     asked = message_filters.values(sieve) | {
         "upto": until.upto, "asked_at": until.asked_at, "limit": PIECE, "weight": WEIGHT, "bodies": bodies,

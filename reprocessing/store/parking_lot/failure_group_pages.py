@@ -1,4 +1,4 @@
-"""What is told of groups: a page of them, how many letters of each are where, and how many wait behind those."""
+"""Pages of failure groups, with counts of their letters and of the letters that wait behind them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 
-#: Letters that are counted behind those of a group; and how many of those, the newest, are asked who waits behind them.
+#: Letters behind a group are counted up to this number, behind the newest `_ASKED` letters of the group.
 BEHIND: Final = 1_000
 _ASKED: Final = 200
 _REST: Final = ("parked", "captured")
 _UNDER_WAY: Final = ("waiting", "sending", "awaiting")
 
-# What nobody has seen to stands first.
+# Open groups come first.
 _PAGE = """
 SELECT g.id, g.dlq_id, d.name AS dlq, g.cause, g.title, g.status, g.note, g.first_at, g.last_at, g.replayed_at,
        g.settled_at, g.settled_by
@@ -29,8 +29,7 @@ SELECT g.id, g.dlq_id, d.name AS dlq, g.cause, g.title, g.status, g.note, g.firs
  ORDER BY g.status = 'open' DESC, g.last_at DESC, g.id DESC LIMIT %(limit)b
 """
 
-# Letters that come later in the lane of a group's first one there. The columns are those of the index of a lane's order
-# and of a group's letters, and the bounds are such that these are used.
+# Later letters in the lanes of a group's letters. Columns and bounds fit the indexes of a lane's order and of a group.
 _FOUND: Final[LiteralString] = """
 SELECT w.id FROM (
     SELECT DISTINCT ON (c.lane_id) c.lane_id, c.sequence, c.message_id
@@ -54,7 +53,7 @@ _WHO = f"SELECT found.id FROM (SELECT %(group)b::bigint AS id) g CROSS JOIN LATE
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A group as people see it."""
+    """A failure group."""
 
     id: int
     dlq_id: int
@@ -72,7 +71,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The last group of a page: the next page begins behind it."""
+    """The last group of a page, after which the next page begins."""
 
     open: bool
     last_at: datetime
@@ -81,7 +80,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Letters of a group by their states: on their way, and finished. `behind`: see `BEHIND`."""
+    """Letters of a group by state. `behind`: letters in their lanes behind them; see `BEHIND`."""
 
     parked: int = 0
     captured: int = 0
@@ -97,28 +96,23 @@ class _Behind:
 
 
 def page(*, limit: int, dlq: int | None = None, status: str | None = None, after: Place | None = None) -> list[Told]:
-    """The groups of a dlq, or of all, that have this status, or any: open ones first, by their last death."""
+    """Return failure groups of a DLQ, or of all, with this status, or any: open ones first, the newest first."""
     values = {
-        "group": None,
-        "dlq": dlq,
-        "status": status,
-        "limit": limit,
-        "after": after.id if after else None,
-        "open": after.open if after else None,
-        "last_at": after.last_at if after else None,
-    }
+        "group": None, "dlq": dlq, "status": status, "limit": limit, "after": after.id if after else None,
+        "open": after.open if after else None, "last_at": after.last_at if after else None,
+    }  # fmt: skip
     return rows.fetch(Told, _PAGE, values)
 
 
 def one(group: int) -> Told | None:
-    """This group; None where there is none."""
+    """Return this group, or None."""
     values = dict.fromkeys(("dlq", "status", "after", "open", "last_at"))
     found = rows.fetch(Told, _PAGE, {**values, "group": group, "limit": 1})
     return found[0] if found else None
 
 
 def numbers(groups: Sequence[int]) -> dict[int, Numbers]:
-    """How many letters of these groups are where, by the kept counts; at most `BEHIND` + 1 behind each are counted."""
+    """Count the letters of these groups by state, and up to `BEHIND` + 1 letters behind each."""
     counted = counters.in_groups(list(groups))
     values = {"groups": list(groups), "most": BEHIND, "asked": _ASKED}
     behind = {row.group_id: row.n for row in rows.fetch(_Behind, _BEHIND, values)}
@@ -129,7 +123,7 @@ def numbers(groups: Sequence[int]) -> dict[int, Numbers]:
 
 
 def behind(group: int) -> list[int]:
-    """The letters that are counted behind those of a group, by id; `BEHIND` and one at most."""
+    """Return the ids of up to `BEHIND` + 1 letters behind those of a group."""
     return rows.column(int, _WHO, {"group": group, "most": BEHIND, "asked": _ASKED})
 
 
@@ -139,6 +133,6 @@ def _numbers(counted: Iterable[tuple[str, int]], behind: int) -> Numbers:
         parked=found.get("parked", 0),
         captured=found.get("captured", 0),
         under_way=tuple((state, found[state]) for state in _UNDER_WAY if found.get(state)),
-        finished=tuple((one, n) for one, n in sorted(found.items()) if n and one not in (*_REST, *_UNDER_WAY)),
+        finished=tuple((state, n) for state, n in sorted(found.items()) if n and state not in (*_REST, *_UNDER_WAY)),
         behind=behind,
     )

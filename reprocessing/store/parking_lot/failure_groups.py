@@ -1,4 +1,4 @@
-"""The statements of groups: letters are sorted by their causes, and people say what becomes of a cause."""
+"""Group letters by the cause of their failure, and set the status of a group."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from reprocessing.models.audit import Act
 from reprocessing.models.parking_lot import GroupStatus
 from reprocessing.store import rows
+from reprocessing.store.maintenance.counters import COUNTS
 from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
-#: What a letter's consumers say of a failure: of the message that died, of the letter, and of what was sent for it.
+#: The latest failure report on a letter l: on its message, its redrive id, or an attempt's message.
 _REPORT: Final[LiteralString] = """
 SELECT r.type, r.fingerprint
   FROM (SELECT * FROM redrive_report WHERE message_id = l.message_id
@@ -30,7 +31,7 @@ SELECT r.type, r.fingerprint
  ORDER BY r.received_at DESC, r.id DESC LIMIT 1
 """
 
-# By chunks of bounded bytes, as plans are; `version` is the row's, which every write of it changes.
+# Chunks of bounded size. `version` changes with every write of the row.
 _UNSORTED = f"""
 SELECT l.id, l.dlq_id, l.message_id, l.version, l.died_at, l.size, l.reason, l.detail, d.message_type,
        CASE WHEN l.weight > 0 THEN p.body END AS body, p.attributes, p.system, a.outcome,
@@ -54,14 +55,14 @@ SELECT l.id, l.dlq_id, l.message_id, l.version, l.died_at, l.size, l.reason, l.d
  ORDER BY l.id
 """  # noqa: S608  # the inserted text is a constant
 
-# What somebody holds, or has written since it was read, is sorted another time: nobody waits for the other.
+# Letters that are locked, or changed since they were read, are skipped.
 _LOCK = """
 SELECT l.id FROM unnest(%(letters)b::bigint[], %(versions)b::text[]) AS s(id, version)
   JOIN redrive_letter l ON l.id = s.id
  WHERE l.xmin::text = s.version ORDER BY l.id FOR UPDATE OF l SKIP LOCKED
 """
 
-# In one order, so that two who sort do not wait for each other.
+# Sorted, so that concurrent statements do not deadlock.
 _PUT = """
 INSERT INTO redrive_group AS g (dlq_id, fingerprint, cause, title, first_at, last_at)
 SELECT dlq_id, fingerprint, min(cause), min(title), min(died_at), max(died_at)
@@ -80,7 +81,7 @@ UPDATE redrive_letter l SET group_id = g.id, sorted_at = redrive_now()
  WHERE l.id = s.id
 """
 
-# Its rows are locked since _PUT. A letter that failed again after somebody called its cause resolved recurs, too.
+# The rows are locked since _PUT. A letter that failed again after its group was resolved reopens it too.
 _REOPEN = """
 WITH recurred AS (
     UPDATE redrive_group g SET status = 'open', settled_at = redrive_now(), settled_by = %(by)b::text
@@ -90,14 +91,14 @@ WITH recurred AS (
     RETURNING g.id, g.dlq_id
 ), noted AS (
     INSERT INTO redrive_review (act, group_id, dlq_id, by, reason, at, before, after)
-    SELECT 'changed', id, dlq_id, %(by)b, 'It recurred: a letter died of it after it was resolved.', redrive_now(),
-           '{"status": "resolved"}', '{"status": "open"}'
+    SELECT 'changed', id, dlq_id, %(by)b, 'It recurred: a message failed for this reason after it was resolved.',
+           redrive_now(), '{"status": "resolved"}', '{"status": "open"}'
       FROM recurred
 )
 SELECT id AS group_id, dlq_id, false AS new FROM recurred
 """
 
-# Whoever releases letters holds them by now; groups are locked in the order of those who sort.
+# The letters are locked; groups are locked in the order of _PUT.
 _REPLAYED = """
 WITH mine AS (
     SELECT id FROM redrive_group
@@ -107,7 +108,7 @@ WITH mine AS (
 UPDATE redrive_group g SET replayed_at = redrive_now() FROM mine WHERE g.id = mine.id
 """
 
-# The letters that a failure was said of, by any of the names that they have, and those of attempts.
+# Letters named by failure reports, and those of attempts.
 _DOUBT = """
 WITH said AS (
     SELECT message_id, public_id FROM redrive_report
@@ -141,20 +142,18 @@ SELECT %(act)b, id, dlq_id, %(by)b, %(reason)b, redrive_now(),
   FROM settled
 """
 
-_WORST = """
+_WORST = f"""
 SELECT g.id, g.dlq_id, g.title, g.first_at, g.last_at, t.n
-  FROM (SELECT group_id, sum(n)::bigint AS n
-          FROM (SELECT group_id, state, n FROM redrive_tally
-                UNION ALL SELECT group_id, state, n FROM redrive_tally_delta) both_sides
+  FROM (SELECT group_id, sum(n)::bigint AS n FROM {COUNTS} c
          WHERE group_id > 0 AND state IN ('captured', 'parked') GROUP BY group_id HAVING sum(n) > 0) t
   JOIN redrive_group g ON g.id = t.group_id
  WHERE g.status = 'open' ORDER BY t.n DESC, g.last_at DESC, g.id DESC LIMIT %(limit)b
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 
 @dataclass(frozen=True, slots=True)
 class Unsorted:
-    """A letter whose cause is to be found, and what is known of its death. `body` None: it is too large, or gone."""
+    """A letter without a group, and what is known of its failure. `body` None: too large, or deleted."""
 
     id: int
     dlq_id: int
@@ -176,7 +175,7 @@ class Unsorted:
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """An open group, and how many of its letters lie at rest."""
+    """An open group, and how many of its letters are captured or parked."""
 
     id: int
     dlq_id: int
@@ -187,67 +186,56 @@ class Worst:
 
 
 def unsorted(*, limit: int) -> list[Unsorted]:
-    """The first letters, by id, whose cause was never looked for, or not since they were parked or reported."""
+    """Return the first letters, by id, without a group, or parked or reported since they were grouped."""
     return rows.fetch(Unsorted, _UNSORTED, {"limit": limit, "most": BODY_LIMIT})
 
 
 def put(letters: Sequence[Unsorted], causes: Mapping[int, Cause]) -> int:
-    """Put letters into the groups of their causes, in one transaction of the caller's; how many.
+    """Put letters into the groups of their causes, in the caller's transaction; return how many.
 
-    Left alone is what somebody else holds or has changed since it was read. Groups that were resolved open again for
-    letters that were captured, or parked, after that; who ignores or sees to a cause is not disturbed.
+    Letters that are locked, or changed since they were read, are skipped. A resolved group is reopened if a letter was
+    captured or parked after that.
     """
-    values = {"letters": [one.id for one in letters], "versions": [one.version for one in letters]}
+    values = {"letters": [letter.id for letter in letters], "versions": [letter.version for letter in letters]}
     mine = set(rows.column(int, _LOCK, values))
-    held = [one for one in letters if one.id in mine]
+    held = [letter for letter in letters if letter.id in mine]
     if not held:
         return 0
-    sorts = {
-        "letters": [one.id for one in held],
-        "dlqs": [one.dlq_id for one in held],
-        "digests": [causes[one.id].digest for one in held],
-    }
-    named = {
-        "causes": [causes[one.id].kind.value for one in held],
-        "titles": [causes[one.id].title for one in held],
-        "deaths": [one.died_at for one in held],
-    }
-    put = rows.fetch(MovedGroup, _PUT, {"dlqs": sorts["dlqs"], "digests": sorts["digests"], **named})
-    rows.execute(_SORT, sorts)
-    reopened = rows.fetch(MovedGroup, _REOPEN, {"letters": sorts["letters"], "by": THE_SERVICE})
+    found = {
+        "by": THE_SERVICE, "letters": [letter.id for letter in held], "dlqs": [letter.dlq_id for letter in held],
+        "digests": [causes[letter.id].digest for letter in held], "deaths": [letter.died_at for letter in held],
+        "titles": [causes[letter.id].title for letter in held],
+        "causes": [causes[letter.id].kind.value for letter in held],
+    }  # fmt: skip
+    put = rows.fetch(MovedGroup, _PUT, found)
+    rows.execute(_SORT, found)
+    reopened = rows.fetch(MovedGroup, _REOPEN, found)
     announce_groups([group for group in put if group.new] + reopened)
     return len(held)
 
 
 def doubt(*, digests: Collection[bytes] = (), attempts: Collection[int] = ()) -> None:
-    """Have letters sorted anew that these reports, by digest, say to have failed, and the letters of these attempts."""
+    """Have letters of these failure reports (by digest) and attempts grouped again."""
     rows.execute(_DOUBT, {"digests": list(digests), "attempts": list(attempts)})
 
 
 def replayed(letters: Collection[int]) -> None:
-    """Note that letters of these letters' groups were released; the letters are locked."""
+    """Record a release on the groups of these locked letters."""
     rows.execute(_REPLAYED, {"letters": list(letters)})
 
 
 def settle(  # noqa: PLR0913  # each by its name
     group: int, *, status: GroupStatus, note: str, seen_status: str, seen_note: str, by: str, reason: str
 ) -> bool:
-    """Say what becomes of a cause, with its review, if status and note are still what was seen; whether they were."""
+    """Set a group's status and note, with an audit log entry; return False if they are not what was seen."""
     moves = status != seen_status
     values = {
-        "group": group,
-        "status": status.value,
-        "note": note,
-        "seen_status": seen_status,
-        "seen_note": seen_note,
-        "moves": moves,
-        "act": (Act.CHANGED if moves else Act.NOTED).value,
-        "by": by,
-        "reason": reason,
-    }
+        "group": group, "status": status.value, "note": note, "seen_status": seen_status, "seen_note": seen_note,
+        "moves": moves, "act": (Act.CHANGED if moves else Act.NOTED).value, "by": by, "reason": reason,
+    }  # fmt: skip
     return rows.execute(_SETTLE, values) == 1
 
 
 def worst(limit: int) -> list[Worst]:
-    """The open groups with the most letters at rest: captured and not asked for, or parked."""
+    """Return the open groups with the most captured or parked letters."""
     return rows.fetch(Worst, _WORST, {"limit": limit})

@@ -1,7 +1,7 @@
-"""The statements of a filter: one WHERE for the list, the count, the preview, the deed and the export.
+"""SQL of a message filter: one WHERE clause for list, count, preview, bulk action and export.
 
-Which conditions there are is decided here, by what a filter says; its values are parameters, always. States stand in
-the statement itself, so that the partial indexes of the parking lot are taken.
+A look that takes longer than 5 seconds raises `FilterIsUnclear`. Values are always parameters. States are literals, so
+that the partial indexes of the parking lot are used.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from reprocessing.domain.parking_lot.message_filter import LOOKED_THROUGH, Sieve
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 
-#: Letters that are counted, and told of by kinds; of more it is said that they are more.
+#: Letters are counted up to this number.
 COUNTED: Final = 10_000
-#: Milliseconds that one look at a filter may take: a person waits for it, and so do others.
+#: Milliseconds of one statement: a person waits for it.
 _PATIENCE: Final = 5_000
 
 _STATES: Final[dict[str, LiteralString]] = {
@@ -34,7 +34,7 @@ _STATES: Final[dict[str, LiteralString]] = {
 _CONDITIONS: Final[dict[str, LiteralString]] = {
     "dlq": "l.dlq_id = %(dlq)b::bigint",
     "reasons": "l.reason = ANY(%(reasons)b::text[])",
-    # A group is one dlq's, whose parking lot is an index's own: else the newest of all dlqs are looked through for it.
+    # The DLQ selects the index of its parking lot; else the newest letters of all DLQs would be searched.
     "group": """l.group_id = %(group)b::bigint
         AND l.dlq_id = (SELECT x.dlq_id FROM redrive_group x WHERE x.id = %(group)b::bigint)""",
     "origin": "l.origin_id = %(origin)b::bigint",
@@ -47,7 +47,7 @@ _CONDITIONS: Final[dict[str, LiteralString]] = {
     "assigned": "l.assigned_to = %(assigned)b::text",
     "rule": "l.rule_id = %(rule)b::bigint",
     "run": "l.run_id = %(run)b::bigint",
-    # Each part is an index's own question, but that of the lanes' keys.
+    # One index for each part, except for keys of lanes.
     "named": """l.id IN (
         SELECT x.id FROM redrive_letter x
          WHERE x.dlq_id IN (SELECT id FROM redrive_dlq) AND x.message_id = %(named)b::text
@@ -56,8 +56,7 @@ _CONDITIONS: Final[dict[str, LiteralString]] = {
          WHERE x.lane_id IN (SELECT n.id FROM redrive_lane n WHERE n.key = %(named)b::text LIMIT 100))""",
 }
 
-# A body is read where nothing else speaks against its letter: what was captured, and what a person made of it. By
-# EXISTS the planner would read all.
+# Reads bodies only where all other conditions hold: with EXISTS the planner would read all.
 _HOLDS: Final[LiteralString] = """(
     (SELECT position(%(text)b::bytea IN p.body) > 0 FROM redrive_payload p WHERE p.letter_id = l.id)
  OR (SELECT position(%(text)b::bytea IN v.body) > 0 FROM redrive_revision v WHERE v.id = l.revision_id))
@@ -72,7 +71,7 @@ _IN_THE_NEWEST: Final[LiteralString] = f"""l.id IN (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A letter as a list shows it; none of its bytes."""
+    """A letter of a list, without its bytes."""
 
     id: int
     public_id: UUID
@@ -94,7 +93,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How many letters of a dlq are parked for one reason, or are in another state; `strays` of them have no place."""
+    """How many letters of a DLQ are parked for one reason, or are in another state. `strays`: without a place."""
 
     dlq: str
     state: str
@@ -133,10 +132,10 @@ SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(li
 
 
 def where(sieve: Sieve, *, whole: bool = False) -> LiteralString:
-    """The conditions on a letter `l`; `whole`: all bodies are looked into for the text, not those of the newest."""
+    """Return the condition on a letter `l`. `whole`: search all bodies, not only those of the newest letters."""
     parts: list[LiteralString] = []
     if sieve.states:
-        parts.append("l.state IN (" + ", ".join(_STATES[one] for one in sieve.states) + ")")
+        parts.append("l.state IN (" + ", ".join(_STATES[state] for state in sieve.states) + ")")
     parts += [said for name, said in _CONDITIONS.items() if getattr(sieve, name) not in {None, ()}]
     rest = " AND ".join(parts or ["true"])
     if sieve.text is None:
@@ -147,30 +146,24 @@ def where(sieve: Sieve, *, whole: bool = False) -> LiteralString:
 
 
 def values(sieve: Sieve) -> dict[str, Any]:
-    """The parameters of its conditions."""
+    """Return the parameters of `where`."""
     every: dict[str, Any] = {name: getattr(sieve, name) for name in _CONDITIONS}
     return every | {
-        "reasons": list(sieve.reasons),
-        "public": _uuid(sieve.named),
-        "text": None if sieve.text is None else sieve.text.encode(),
-        "newest": LOOKED_THROUGH,
-    }
+        "reasons": list(sieve.reasons), "public": _uuid(sieve.named),
+        "text": None if sieve.text is None else sieve.text.encode(), "newest": LOOKED_THROUGH,
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A piece of a list: its letters, and how many the filter means in all, counted no further than is worth it."""
+    """A page of a list, and the number of letters in all, up to `COUNTED` + 1."""
 
     letters: list[Found]
     n: int
 
 
 def page(sieve: Sieve, *, below: Place | None, limit: int) -> Page:
-    """Letters that it means, the last that were finished first, from the one after a place.
-
-    Raises:
-        FilterIsUnclear: looking took too long.
-    """
+    """Return letters of a filter after a place, the last finished first."""
     with _patiently():
         if sieve.text is not None:
             return _of_text(sieve, below, limit)
@@ -178,41 +171,29 @@ def page(sieve: Sieve, *, below: Place | None, limit: int) -> Page:
         if narrow is None:
             return Page([], 0)
         found = _newest(narrow, below, limit)
-        return Page(found, len(found) if below is None and len(found) < limit else _count(sieve, COUNTED + 1))
+        return Page(found, len(found) if below is None and len(found) < limit else _count(sieve))
 
 
 def newest(sieve: Sieve, *, limit: int) -> list[Found]:
-    """The last letters that were finished.
-
-    Raises:
-        FilterIsUnclear: looking took too long.
-    """
+    """Return the last finished letters of a filter."""
     with _patiently():
         return _newest(sieve, None, limit)
 
 
 def kinds(sieve: Sieve) -> list[Kind]:
-    """How many it means of each kind, looking at no more than `COUNTED` and one.
-
-    Raises:
-        FilterIsUnclear: looking took too long.
-    """
+    """Count the letters of a filter by kind, up to `COUNTED` + 1 in all."""
     with _patiently():
         return rows.fetch(Kind, _KINDS.format(where=where(sieve)), values(sieve) | {"limit": COUNTED + 1})
 
 
 def count(sieve: Sieve) -> int:
-    """How many letters it means, and no more than `COUNTED` and one.
-
-    Raises:
-        FilterIsUnclear: looking took too long.
-    """
+    """Count the letters of a filter, up to `COUNTED` + 1."""
     with _patiently():
-        return _count(sieve, COUNTED + 1)
+        return _count(sieve)
 
 
 def is_exhaustive(sieve: Sieve) -> bool:
-    """Whether every letter that could hold the text was looked into."""
+    """Return whether all letters that could contain the text were searched."""
     if sieve.text is None:
         return True
     asked = values(sieve) | {"text": None, "limit": LOOKED_THROUGH + 1}
@@ -222,24 +203,26 @@ def is_exhaustive(sieve: Sieve) -> bool:
 
 
 def insist_on_all(sieve: Sieve) -> None:
-    """See that a deed on all letters of a filter would be one on those that its list shows.
+    """Refuse a filter that may match more letters than its list shows.
 
     Raises:
-        FilterIsUnclear: there are more letters than are looked through for a text.
+        FilterIsUnclear: there are more letters than are searched for a text.
     """
     if not is_exhaustive(sieve):
         raise FilterIsUnclear(
-            f"A text is looked for in the newest {LOOKED_THROUGH:,} letters alone, and there are more. Narrow the "
-            "filter by dlq, reason or dates until there are fewer; then all of them can be acted on."
+            f"A text is searched for only in the newest {LOOKED_THROUGH:,} messages, and there are more. Narrow the "
+            "filter by DLQ, reason or dates, so that all matching messages are searched."
         )
 
 
 def _where_reasons_are(sieve: Sieve) -> Sieve | None:
-    """The same letters, said so that they are found sooner; None: kept counts know of none. No index is of reasons."""
+    """Return an equal filter that an index serves; None: it matches nothing. No index is of reasons."""
     if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
         return sieve
     dlqs = {
-        one.dlq_id for one in counters.kinds() if one.state == "parked" and one.reason in sieve.reasons and one.n > 0
+        kind.dlq_id
+        for kind in counters.kinds()
+        if kind.state == "parked" and kind.reason in sieve.reasons and kind.n > 0
     }
     if len(dlqs) > 1:
         return sieve
@@ -247,7 +230,7 @@ def _where_reasons_are(sieve: Sieve) -> Sieve | None:
 
 
 def _of_text(sieve: Sieve, below: Place | None, limit: int) -> Page:
-    """Bodies are read once, for the page and for the count."""
+    """Search the bodies once, for the page and the count."""
     held = rows.column(int, _IDS.format(where=where(sieve)), values(sieve))
     return Page(_newest(sieve, below, limit, among=held), min(len(held), COUNTED + 1))
 
@@ -261,13 +244,13 @@ def _newest(sieve: Sieve, below: Place | None, limit: int, *, among: list[int] |
     return rows.fetch(Found, _LIST.format(where=meant + place), asked)
 
 
-def _count(sieve: Sieve, most: int) -> int:
-    return rows.value(int, _COUNT.format(where=where(sieve)), values(sieve) | {"limit": most})
+def _count(sieve: Sieve) -> int:
+    return rows.value(int, _COUNT.format(where=where(sieve)), values(sieve) | {"limit": COUNTED + 1})
 
 
 @contextmanager
 def _patiently() -> Iterator[None]:
-    """For a while, and then no longer: the sentence says what to do."""
+    """Set a statement timeout, and turn it into an error that says what to do."""
     try:
         with transaction.atomic():
             rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(_PATIENCE)})
@@ -277,8 +260,8 @@ def _patiently() -> Iterator[None]:
         if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise
         raise FilterIsUnclear(
-            f"Looking for these letters took longer than {_PATIENCE // 1_000} seconds, and was ended. Narrow the "
-            "filter by dlq, group or dates."
+            f"The search took longer than {_PATIENCE // 1_000} seconds and was stopped. Narrow the filter by DLQ, "
+            "group or dates."
         ) from error
 
 

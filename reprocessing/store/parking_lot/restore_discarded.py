@@ -1,4 +1,4 @@
-"""The statement that takes a discard back: for as long as the letter is not forgotten."""
+"""Take back a discard."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
-# Its reason is the one it had when it was discarded; what a rule discarded was a rule's affair. Its key is free again,
-# where it was this letter that gave it up, as soon as nothing of it can be on its way: twins that were parked for that
-# stay parked, for a person to see.
+# The letter gets back its reason from before the discard. If it was this letter that discarded the key, the key is free
+# again once no copy of the letter can be on its way; duplicates parked meanwhile stay parked.
 _RESTORE = f"""
 WITH moved AS (
     UPDATE redrive_letter l
@@ -33,5 +32,5 @@ SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 
 
 def restore(letters: Sequence[int]) -> set[int]:
-    """Discarded letters are parked again, and their keys free; the ids of their lanes."""
+    """Park discarded letters again and free their idempotency keys; return the ids of their lanes."""
     return set(rows.column(int, _RESTORE, {"letters": list(letters)}))

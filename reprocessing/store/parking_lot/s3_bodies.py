@@ -1,4 +1,4 @@
-"""The statement that finds letters whose body lies elsewhere."""
+"""Find letters whose body may be in S3."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reprocessing.store import rows
 
-# A pointer of the extended clients has some hundred bytes; what is large is not read for it.
+# A pointer has some hundred bytes; large bodies are not searched.
 _POINTING = """
 SELECT l.message_id, coalesce(v.body, p.body) AS body, coalesce(v.attributes, p.attributes) AS attributes
   FROM (SELECT id, message_id, revision_id FROM redrive_letter
@@ -28,5 +28,5 @@ class Pointing:
 
 
 def pointing(run: int, *, among: int, most: int) -> list[Pointing]:
-    """Letters of a run whose bodies may be pointers into S3: `most` of its first `among`."""
+    """Return at most `most` of the first `among` letters of a run whose bodies may be pointers into S3."""
     return rows.fetch(Pointing, _POINTING, {"run": run, "among": among, "most": most})

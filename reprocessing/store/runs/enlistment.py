@@ -1,4 +1,4 @@
-"""The statements of a plan: letters get their places, and whole lanes are enlisted at once."""
+"""Give captured letters their places, and enlist them on their lanes for a run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ from reprocessing.store.replay.settlement_effects import AFTERMATH
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """A captured letter that has no place yet, and what its target is. `body` is empty when nothing is read from it.
-
-    Attributes:
-        asked_at: the database's moment.
-    """
+    """A captured letter without a place, and its target. `body` is empty unless it is needed; `asked_at`: now."""
 
     id: int
     message_id: str
@@ -36,7 +32,7 @@ class Unplaced:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A letter's place, or the objection to giving it one."""
+    """A letter's place, or the objection to one."""
 
     letter_id: int
     objection: str = ""
@@ -50,18 +46,17 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Enlisted:
-    """How many letters a run got, on how many lanes, and how many of them were parked at once."""
+    """How many letters a run got, on how many lanes, and how many were parked at once."""
 
     letters: int
     lanes: int
     parked: int
 
 
-# What is asked of a target's letters.
+# Columns that describe a letter's target.
 _OF_TARGET: Final[LiteralString] = "t.size_limit, t.kind AS target_kind, t.strips_expires, redrive_now() AS asked_at"
 
-# By chunks of bounded bytes: a thousand letters of a megabyte each do not fit a worker. Of task messages the body says
-# whether they may go, of letters of unknown origin perhaps what failed to take them.
+# Chunks of bounded size. Bodies are also read of Celery tasks, and of letters without a source queue.
 _UNPLACED = f"""
 SELECT l.id, l.message_id, l.origin_id, l.size, p.system, p.attributes, {_OF_TARGET},
        CASE WHEN l.is_read THEN p.body ELSE ''::bytea END AS body
@@ -98,8 +93,7 @@ UPDATE redrive_letter l
  WHERE l.id = s.letter_id AND l.state = %(state)b AND l.lane_id IS NULL
 """
 
-# Parked before they had a place; the dlq may say by now where their keys are, or a person has added them. By chunks, as
-# above.
+# Letters parked without a place, for which the DLQ's keys, or an edit, may now give one.
 _STRAYS = f"""
 SELECT l.id, l.message_id, l.origin_id, l.dlq_id, l.size, p.system,
        coalesce(v.attributes, p.attributes) AS attributes, coalesce(v.body, p.body) AS body, {_OF_TARGET}
@@ -114,7 +108,7 @@ SELECT l.id, l.message_id, l.origin_id, l.dlq_id, l.size, p.system,
  ORDER BY l.id
 """  # noqa: S608  # as above
 
-# A plan that nobody has started selected its letters by lanes that are no more: it selects anew when it is started.
+# Plans that are not started select anew: their lanes may have changed.
 _UNSELECT = """
 WITH plans AS (
     UPDATE redrive_run SET selected = NULL, behind = NULL
@@ -123,14 +117,14 @@ WITH plans AS (
 UPDATE redrive_letter l SET run_id = NULL FROM plans p WHERE l.run_id = p.id AND l.state = 'captured'
 """
 
-# What nobody has begun to replay is placed again, by what the dlq says now.
+# Letters that no run has are placed again.
 _REPLAN = """
 UPDATE redrive_letter SET planned = false, objection = '', detail = ''
  WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned
    AND objection NOT IN ('possible_return', 'moved_by_aws')
 """
 
-# They go where their origin leads by now; what is under way, or parked, keeps its target.
+# They take the target of their source queue; letters under way or parked keep theirs.
 _LEAD = """
 UPDATE redrive_letter l SET target_id = o.target_id
   FROM redrive_origin o
@@ -138,19 +132,22 @@ UPDATE redrive_letter l SET target_id = o.target_id
    AND l.target_id IS DISTINCT FROM o.target_id
 """
 
-# Each lane is looked up by its key, in a query of its own: joined by a planner that knows nothing of this dlq yet, all
-# lanes of the dlq would be read for each letter.
+# A subquery for each letter: joined, a planner without statistics of this DLQ would read all its lanes for each letter.
 _LANE_OF_LETTER: Final[LiteralString] = """(
        SELECT n.id FROM redrive_lane n
         WHERE n.dlq_id = l.dlq_id AND n.origin_id = l.origin_id AND n.key_hash = l.key_hash)"""
 
-#: Of a run r: what it has on lanes, the next one takes. A plan has something there if its start died after it adopted;
-#: whoever does not run leaves it there, since that start may yet come to its end.
+# Of a letter l: it was selected for the run, and is among the given letters, if any are given.
+_SELECTED: Final[LiteralString] = """l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured'
+       AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))"""
+
+#: Of a run r: the next run adopts its lanes. A plan has lanes if its start failed after adopting; only a running run
+#: takes those, since that start may yet finish.
 LEAVES: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
     r.state = 'planned' AND (SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running')))"""
 
-# Of a run r: something of it is there. Asked of each ended run in the order of an index, before anything is joined: a
-# planner that has seen one large run would read all letters, and all lanes, because others have ended.
+# Of a run r: it has lanes, or letters. Asked before any join: else a planner that has seen one large run would read all
+# letters and lanes, because other runs have ended.
 _HAS_LANES: Final[LiteralString] = """
 (SELECT x.run_id FROM redrive_lane x WHERE x.run_id >= r.id ORDER BY x.run_id LIMIT 1) = r.id"""
 _HAS_LETTERS: Final[LiteralString] = """
@@ -162,15 +159,14 @@ SELECT count(*) AS n FROM (
     SELECT n.id FROM redrive_lane n
      WHERE n.id = ANY (ARRAY (
            SELECT {_LANE_OF_LETTER} FROM redrive_letter l
-            WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
-              AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+            WHERE {_SELECTED} AND l.objection = ''
            UNION ALL
            SELECT e.id FROM redrive_lane e JOIN redrive_run r ON r.id = e.run_id
             WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND {_HAS_LANES}))
      ORDER BY n.id FOR UPDATE) locked
 """  # noqa: S608  # the inserted text is a constant
 
-# What came back to a run that has ended stands at the head of its lane: it goes along, or nobody behind it would.
+# A letter that came back to an ended run is the head of its lane: it is adopted, or all behind it would wait.
 ADOPTION: Final[LiteralString] = f"""
 WITH adopted AS (
     UPDATE redrive_letter l SET run_id = %(run)b
@@ -183,30 +179,28 @@ UPDATE redrive_lane n SET run_id = %(run)b
 """  # noqa: S608  # as above
 _ADOPT = ADOPTION.format(letters="true", lanes="true")
 
-# A fresh lane of a key keeps quiet: an earlier letter of it may still be retried in its queue.
-_LANES = """
+# The new lane of a key waits: an earlier message of the key may still be retried in its queue.
+_LANES = f"""
 INSERT INTO redrive_lane AS n (dlq_id, origin_id, key_hash, key, single, run_id, phase, due_at)
 SELECT l.dlq_id, l.origin_id, l.key_hash, min(l.ordering_key), bool_and(l.single), %(run)b, 'ready',
        CASE WHEN bool_and(l.single) THEN redrive_now()
             ELSE greatest(redrive_now(), max(l.captured_at)
                           + make_interval(secs => coalesce(max(d.quiet_for), max(t.visibility)::float8))) END
   FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id JOIN redrive_target t ON t.id = l.target_id
- WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
-   AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+ WHERE {_SELECTED} AND l.objection = ''
  GROUP BY l.dlq_id, l.origin_id, l.key_hash
  ORDER BY min(l.died_at), l.key_hash
 ON CONFLICT (dlq_id, origin_id, key_hash) DO UPDATE
    SET phase = CASE WHEN n.phase = 'idle' THEN 'ready' ELSE n.phase END,
        due_at = CASE WHEN n.phase = 'idle' THEN excluded.due_at ELSE n.due_at END,
        run_id = CASE WHEN n.phase = 'idle' THEN excluded.run_id ELSE n.run_id END
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
-# `ahead`: lanes, nobody's, whose head was another letter until now, and a later one.
+# `ahead`: lanes that nobody leases, whose old head is behind a new letter.
 _ENLIST = f"""
 WITH enlisted AS (
     UPDATE redrive_letter l SET lane_id = {_LANE_OF_LETTER}, state = 'waiting', due_at = NULL
-     WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
-       AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+     WHERE {_SELECTED} AND l.objection = ''
     RETURNING l.lane_id, l.sequence, l.message_id
 ), firsts AS MATERIALIZED (
     SELECT DISTINCT ON (lane_id) lane_id, sequence, message_id FROM enlisted ORDER BY lane_id, sequence, message_id
@@ -224,8 +218,7 @@ _OBJECT = f"""
 WITH moved AS (
     UPDATE redrive_letter l
        SET state = 'parked', reason = l.objection, objection = '', finished_at = redrive_now()
-     WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection <> ''
-       AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+     WHERE {_SELECTED} AND l.objection <> ''
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim,
               NULL::timestamptz AS until
 ), {AFTERMATH}
@@ -240,19 +233,19 @@ class _Found:
 
 
 def unplaced(dlq: int, *, bodies: bool) -> list[Unplaced]:
-    """The next captured letters of a dlq that have no place yet, with their bodies where a key is read from them."""
+    """Return the next captured letters of a DLQ without a place; `bodies`: a key is read from the body."""
     return rows.fetch(Unplaced, _UNPLACED, {"dlq": dlq, "bodies": bodies})
 
 
 @dataclass(frozen=True, slots=True)
 class Stray(Unplaced):
-    """A parked letter that never had a place."""
+    """A parked letter without a place."""
 
     dlq_id: int
 
 
 def strays(letters: Collection[int]) -> Iterator[list[Stray]]:
-    """Those of the letters that were parked before they had a place, some at a time."""
+    """Yield parked letters without a place, in chunks."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(Stray, _STRAYS, values):
         yield found
@@ -260,40 +253,36 @@ def strays(letters: Collection[int]) -> Iterator[list[Stray]]:
 
 
 def replan(dlq: int) -> int:
-    """Have the captured letters of a dlq led and placed again; how many. Plans not started select theirs anew."""
+    """Have the captured letters of a DLQ placed again; return how many. Plans select theirs anew."""
     rows.execute(_UNSELECT, {"dlq": dlq})
     rows.execute(_LEAD, {"dlq": dlq})
     return rows.execute(_REPLAN, {"dlq": dlq})
 
 
 def name(origins: Mapping[int, int]) -> int:
-    """Letters whose origin was not known get it, and its target: ids of origins by those of letters; how many did."""
+    """Set the source queue and target of letters without one, by ids; return how many."""
     if not origins:
         return 0
     return rows.execute(_NAME, {"letters": list(origins), "origins": list(origins.values())})
 
 
 def place(places: Sequence[Placed], *, state: LetterState = LetterState.CAPTURED) -> None:
-    """Write the places of letters in this state; the state stays."""
+    """Write the places of letters in this state."""
     values = {
-        "state": state,
-        "letters": [one.letter_id for one in places],
-        "objections": [one.objection for one in places],
-        "details": [one.detail for one in places],
-        "keys": [one.ordering_key for one in places],
-        "hashes": [one.key_hash for one in places],
-        "singles": [one.single for one in places],
-        "sequences": [one.sequence for one in places],
-        "idems": [one.idempotency_key for one in places],
-    }
+        "state": state, "letters": [place.letter_id for place in places],
+        "objections": [place.objection for place in places], "details": [place.detail for place in places],
+        "keys": [place.ordering_key for place in places], "hashes": [place.key_hash for place in places],
+        "singles": [place.single for place in places], "sequences": [place.sequence for place in places],
+        "idems": [place.idempotency_key for place in places],
+    }  # fmt: skip
     rows.execute(_PLACE, values)
 
 
 def enlist(dlq: int, run: int, *, letters: Sequence[int] | None = None) -> Enlisted:
-    """Put the letters that were selected for a run onto their lanes, and those that are left of runs that have ended.
+    """Put the selected letters of a run onto their lanes, with the letters that ended runs left.
 
-    In one transaction of the caller's: enlisting in parts would let a later letter overtake an earlier one. `letters`:
-    these alone, where all that stand before them in their lanes are enlisted.
+    In one transaction of the caller's, so that no letter overtakes an earlier one. `letters`: only these; all letters
+    before them in their lanes must be enlisted.
     """
     values = {"dlq": dlq, "run": run, "letters": None if letters is None else list(letters)}
     rows.execute(_LOCK_LANES, values)

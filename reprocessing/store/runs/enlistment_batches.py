@@ -1,10 +1,7 @@
-"""Large plans that were started: their letters come onto their lanes in instalments, each a transaction with an end.
+"""Enlist large plans, and the letters of a standing run, in batches of one transaction each.
 
-An instalment holds beginnings of what is left of lanes, so no letter overtakes an earlier one of its lane: whoever
-selects later letters of that lane leaves them behind those that are still captured (see `selection`).
-
-The standing run of an automatic dlq takes what is much in the same way. Nobody has asked for its letters, so each of
-its instalments is selected in the transaction that enlists it: what is not on a lane yet is free for everybody.
+A batch is a prefix of what is left of lanes, so no letter overtakes an earlier one of its lane (see `selection`). The
+letters of a standing run are selected in the transaction that enlists them; until then other runs may take them.
 """
 
 from __future__ import annotations
@@ -18,9 +15,9 @@ from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs import enlistment, selection
 from reprocessing.store.runs.enlistment import Enlisted
 
-#: Letters of one instalment; a plan of no more is enlisted with its start. One takes about a second.
+#: Letters of one batch, about a second; a smaller plan is enlisted with its start.
 SIZE = 2_000
-#: Letters whose order is looked up at once: what is left of the run is sorted for it.
+#: Letters that are sorted at once.
 AHEAD = 50_000
 
 _OWING = """
@@ -39,14 +36,14 @@ SELECT id FROM (
  ORDER BY first, key_hash, origin_id, sequence, message_id LIMIT %(limit)b
 """
 
-# One at a time: an instalment that overtook the one before would be one of later letters.
+# One batch of a run at a time, so that no batch overtakes an earlier one.
 _TURN = "SELECT pg_try_advisory_xact_lock(1381126739, %(run)b::int) AS mine"
 
-# Whoever pauses or aborts the run waits for the instalment; a release into it does not, which locks lanes before it.
+# Pausing or aborting the run waits for the batch. A release does not: it locks lanes first.
 _LOCK = "SELECT id, dlq_id FROM redrive_run WHERE id = %(run)b AND state = 'running' FOR SHARE"
 
-# A dlq that is not automatic any more has whoever switched it decide about what is captured. The letters of a run that
-# is paused wait on their lanes, and in their order, where one may be given any.
+# When a DLQ is no longer automatic, a person decides about captured letters. Letters of a paused run wait on their
+# lanes.
 _LOCK_STANDING = """
 SELECT r.id, r.dlq_id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
  WHERE r.id = %(run)b AND r.state = ANY(%(states)b::text[]) AND d.mode = 'automatic' FOR SHARE OF r
@@ -61,7 +58,7 @@ SELECT count(*) AS n, coalesce(max(id), 0) AS newest FROM (
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Letters of a dlq, with a place, that nobody has: how many, and the id of the newest."""
+    """Letters of a DLQ that have a place and no run: how many, and the id of the newest."""
 
     n: int
     newest: int
@@ -69,55 +66,52 @@ class Free:
 
 @dataclass(frozen=True, slots=True)
 class Owing:
-    """A running run, letters of which are on no lane yet."""
+    """A running run with letters on no lane yet."""
 
     id: int
     dlq_id: int
 
 
 def owing(*, limit: int) -> list[Owing]:
-    """Running runs that wait for instalments."""
+    """Return running runs with letters on no lane yet."""
     return rows.fetch(Owing, _OWING, {"limit": limit})
 
 
 def ahead(run: int) -> list[list[int]]:
-    """The next instalments of a run, in the order in which they have to be paid; empty: there is none."""
+    """Return the next batches of a run, in the order in which they must be enlisted."""
     return _cut(rows.column(int, _NEXT, {"run": run, "limit": AHEAD}))
 
 
 def free(dlq: int, *, through: int | None = None) -> Free:
-    """What a standing run could take by now, up to the letter `through`."""
+    """Count the letters that a standing run could take, up to the letter `through`."""
     return rows.fetch(Free, _FREE, {"dlq": dlq, "through": through})[0]
 
 
 def is_fed(run: int) -> bool:
-    """Whether a standing run may be given letters: it runs, or is paused, and its dlq is automatic still.
+    """Return whether a standing run may get letters: it is not stopped for good, and its DLQ is still automatic.
 
-    In the transaction of the caller's that gives them. Whoever read the dlq before a capture read it minutes ago.
+    In the caller's transaction that enlists them: the caller read the DLQ minutes ago.
     """
     return bool(rows.fetch(Owing, _LOCK_STANDING, {"run": run, "states": ["running", "paused"]}))
 
 
 def to_take(dlq: int, run: int, *, through: int) -> list[list[int]]:
-    """The next instalments of a standing run, up to the letter `through`, in the order in which they have to be taken.
-
-    Empty: there is none. Letters that were captured since are not of these, and none behind them in its lane is.
-    """
+    """Return the next batches of a standing run, in order, up to the letter `through`."""
     return _cut(selection.ahead(dlq, run, through=through, most=AHEAD))
 
 
 def pay(run: int, letters: Sequence[int]) -> Enlisted | None:
-    """Enlist one instalment, in a transaction; None: the run does not run, its dlq is AWS's, or somebody is at it."""
+    """Enlist one batch in a transaction; None: the run is not running, AWS has its DLQ, or another worker enlists."""
     return rows.whole(partial(_pay, run, letters))
 
 
 def take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
-    """Select and enlist one instalment of a standing run, in a transaction: those that may go still.
+    """Select and enlist one batch of a standing run in a transaction.
 
-    None: the run does not run, its dlq is not automatic any more, or somebody else is at it.
+    None: the run is not running, its DLQ is not automatic any more, or another worker enlists.
 
     Raises:
-        AwsMovesTheMessages: out of this dlq.
+        AwsMovesTheMessages: out of this DLQ.
     """
     return rows.whole(partial(_take, dlq, run, letters))
 

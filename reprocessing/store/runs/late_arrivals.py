@@ -1,11 +1,11 @@
-"""What came to a run's dlq after it was planned or started, and is not part of it."""
+"""Letters of a DLQ that were captured after a run was planned or started, and are not part of it."""
 
 from __future__ import annotations
 
 from reprocessing.store import rows
 from reprocessing.store.runs.progress import CAP
 
-# Since it was started; where it is not yet, since its letters were selected.
+# Since its start, or else its selection.
 _ARRIVED = """
 SELECT count(*) AS n FROM redrive_run r JOIN redrive_letter l ON l.dlq_id = r.dlq_id
  WHERE r.id = %(run)b
@@ -13,7 +13,7 @@ SELECT count(*) AS n FROM redrive_run r JOIN redrive_letter l ON l.dlq_id = r.dl
        r.started_at, (SELECT max(v.at) FROM redrive_review v WHERE v.run_id = r.id AND v.act = 'planned'), r.created_at)
 """
 
-# The newest are looked at, by an index of the captured ones: nobody takes what came after a plan before it is started.
+# Reads the newest captured letters by their index: no run takes them before the plan is started.
 _LATELY = """
 SELECT count(*) AS n FROM (
     SELECT l.captured_at FROM redrive_letter l
@@ -26,10 +26,10 @@ SELECT count(*) AS n FROM (
 
 
 def since(run: int) -> int:
-    """How many letters were captured in a run's dlq since it was started, or planned where it is not yet."""
+    """Count letters captured since a run was started, or planned."""
     return rows.value(int, _ARRIVED, {"run": run})
 
 
 def lately(run: int) -> int:
-    """How many captured letters came to a dlq since this plan of it was made; `CAP` stands for more."""
+    """Count captured letters that are newer than a plan, up to `CAP`."""
     return rows.value(int, _LATELY, {"run": run, "most": CAP})

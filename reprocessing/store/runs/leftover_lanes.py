@@ -1,8 +1,7 @@
-"""What ended runs left, given to a run that is to begin: in batches, each a transaction with an end.
+"""Give letters that ended runs left to a run that is about to start, in batches of one transaction each.
 
-A run that was aborted may have left a million letters on a million lanes. In the transaction in which another one
-begins they would take minutes, and all of it again where that one is cut off. What turns up after the last batch is
-adopted there (see `enlistment`).
+An aborted run may have left a million letters: too many for the transaction that starts the next run. That one adopts
+what is left after the last batch (see `enlistment`).
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs.enlistment import ADOPTION
 
-#: Letters of one batch; one takes about a quarter of a second.
+#: Letters of one batch, about 250 ms.
 BATCH = 2_000
 
-# What a plan adopted whose start died, the standing run takes likewise. Two plans would take it from each other, batch
-# by batch: where one is started, that does it. Of each run that has ended the letters are read in the order of their
-# index: joined, a planner that has seen one large run would read every letter there is.
+# Lanes of a plan whose start failed are adopted by the standing run, or by a plan when it starts: two plans would take
+# them from each other. Letters are read for each ended run by index: joined, a planner that has seen one large run
+# would read every letter.
 _LEFT = """
 SELECT l.id, l.lane_id FROM redrive_run r
  CROSS JOIN LATERAL (
@@ -32,8 +31,7 @@ SELECT l.id, l.lane_id FROM redrive_run r
  LIMIT %(limit)b
 """
 
-# As whoever pays an instalment: the run first, then lanes in the order of their ids. What is adopted goes: the standing
-# run of a dlq that is not automatic any more leaves it to whoever switched that off.
+# Locks the run, then lanes by id. If the DLQ is no longer automatic, its standing run adopts nothing: a person decides.
 _HEIR = """
 SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
  WHERE r.id = %(run)b
@@ -52,13 +50,12 @@ class _Left:
 
 
 def adopt(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bool:
-    """Give a plan that is about to be started, or the standing run, the letters that ended runs of its dlq left.
+    """Give a plan, or the standing run, the letters that ended runs of its DLQ left; they wait until it runs.
 
-    They are on their lanes and wait there until it runs; where it is given up instead, the next one adopts them. Where
-    AWS has the dlq, the run is no plan any more, or the standing run's dlq not automatic, nothing is done.
+    Nothing is done if AWS has the DLQ, the run is no plan any more, or the standing run's DLQ is not automatic.
 
     Returns:
-        Whether nothing is left to adopt; after the first batch `stop` is asked.
+        Whether nothing is left; `stop` is called after each batch.
     """
     if aws_redrives.of(dlq) is None:
         while rows.whole(partial(_adopt, dlq, run)) == BATCH:
@@ -71,7 +68,7 @@ def _adopt(dlq: int, run: int) -> int:
     found = rows.fetch(_Left, _LEFT, {"dlq": dlq, "run": run, "limit": BATCH})
     if not found or not rows.execute(_HEIR, {"run": run}):
         return 0
-    lanes = sorted({one.lane_id for one in found})
+    lanes = sorted({letter.lane_id for letter in found})
     rows.execute(_LOCK, {"lanes": lanes})
-    rows.execute(_ADOPT, {"dlq": dlq, "run": run, "lanes": lanes, "letters": [one.id for one in found]})
+    rows.execute(_ADOPT, {"dlq": dlq, "run": run, "lanes": lanes, "letters": [letter.id for letter in found]})
     return len(found)

@@ -1,4 +1,4 @@
-"""What a planned run has before it: its letters, their lanes, and what stands in their way."""
+"""Figures of a planned run: its letters, lanes and targets, and what would keep letters from being sent."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from reprocessing.store.outcomes.evidence import SOONEST
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """The captured letters of a plan, or those of a dlq that no run has yet.
+    """The captured letters of a plan, or those of a DLQ without a run.
 
     Attributes:
-        letters: those that could be replayed.
-        lanes: that they would be on.
-        longest: letters of the longest lane.
-        objected: those that a run would park at once.
-        returned: letters that came back to runs that have ended, and would go along.
-        expires_at: when SQS expires the first of them; None when there are none.
-        now: the database's.
+        letters: letters that could be sent, on `lanes` lanes; `longest`: letters of the longest.
+        objected: letters that would be parked at once.
+        returned: letters that ended runs left, which go along.
+        expires_at: when SQS expires the first of them.
+        now: the database's clock.
     """
 
     letters: int
@@ -37,7 +35,7 @@ class Prospect:
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why so many letters would be parked at once."""
+    """How many letters would be parked at once for a reason."""
 
     reason: str
     letters: int
@@ -45,20 +43,18 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many letters would go back to one target, and what it bears.
+    """The letters for one target, and its limits. Times are seconds.
 
     Attributes:
         longest: letters of the longest lane.
-        ramp: the share of the rate that it begins with, and `ramp_every` the seconds between its steps.
-        tail: seconds from a letter's sending to its outcome, at the least.
-        tail_of_busy: the same where the target is never seen empty.
-        round_trip: seconds from one letter of a lane to its next; 0 where the next need not wait for an outcome.
-        watched_by: the dlq whose captures show that nothing came back; None: the outcome does not rest on that.
-        every: seconds from one of these to the next; 0: there is always one under way.
-        late: letters that SQS expires before the letters ahead of them can have come to their ends.
-        kind: of the target.
-        size: bytes of the letters.
-        refires: how many others get each letter again that is published there; None: it is not published.
+        ramp: initial share of the rate; `ramp_every`: between steps.
+        tail: least time from sending to outcome; `tail_of_busy`: if the target is never empty.
+        round_trip: from one letter of a lane to the next; 0: the next does not wait for an outcome.
+        watched_by: DLQ whose captures prove that nothing came back; None: no such proof.
+        every: between captures of that DLQ; 0: always running.
+        late: letters that would expire before the letters ahead of them are settled.
+        size: bytes.
+        refires: subscribers that get each published letter again; None: not published.
     """
 
     target_id: int
@@ -84,16 +80,13 @@ class Share:
 
     @property
     def overtakes(self) -> int:
-        """How many later messages of its key may be sent before one that fails again is sent anew; 0: none.
-
-        What is known as soon as an endpoint or a function answers is waited for, whatever `advance` says.
-        """
+        """How many later letters of its key may be sent before a failed one is sent again."""
         waits = self.advance == Advance.SETTLED and self.proof != Proof.ACCEPTED
         answered = self.proof == Proof.ACCEPTED and self.kind in SLOW
         return 0 if waits or answered else self.longest - 1
 
 
-# The letters that were selected for a plan, by their index; without one, those that nobody has asked for.
+# Letters selected for a plan; without one, captured letters in no run.
 _READY: Final[LiteralString] = """
 ready AS (
     SELECT * FROM redrive_letter WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND {whose}
@@ -120,9 +113,8 @@ SELECT objection AS reason, count(*) AS letters FROM ready WHERE objection <> ''
  GROUP BY objection ORDER BY letters DESC, reason
 """  # noqa: S608  # the inserted text is the constant above
 
-# Where nothing was settled for long, the ramp begins anew with the first letter (see `rate_ramps.after_rest`).
-# What is presumed from absence is known when the target can have been seen empty twice, at the earliest; where it is
-# never empty, when the window is over, and SQS's counts have caught up.
+# After a rest the ramp starts anew (see `rate_ramps.after_rest`). An outcome by absence is known at the earliest when
+# the target can have been seen empty twice; if it is never empty, after the window and the delay of SQS's counts.
 _SHARES: Final[LiteralString] = f"""
 WITH {_READY}, placed AS (
     SELECT target_id, expires_at, size,
@@ -150,17 +142,17 @@ SELECT t.id AS target_id, t.arn AS name, count(*) AS letters, max(place) AS long
 
 
 def prospect(dlq: int, *, run: int | None = None) -> Prospect:
-    """What this plan has before it; without one, a run of all that nobody has asked for."""
+    """Return the figures of a plan; without one, of all captured letters in no run."""
     return rows.fetch(Prospect, _of(run, _PROSPECT), {"dlq": dlq, "run": run})[0]
 
 
 def objections(dlq: int, *, run: int | None = None) -> list[Objection]:
-    """Why letters of such a run would be parked at once, the most frequent first."""
+    """Count letters that would be parked at once, by reason, the most frequent first."""
     return rows.fetch(Objection, _of(run, _OBJECTIONS), {"dlq": dlq, "run": run})
 
 
 def shares(dlq: int, *, run: int | None = None, count_lag: float = 0.0) -> list[Share]:
-    """What each target would get. `count_lag`: seconds by which SQS's counts may lag behind."""
+    """Return the figures of each target. `count_lag`: delay of SQS's counts in seconds."""
     asked = {"dlq": dlq, "run": run, "count_lag": count_lag, "idle": IDLE}
     return rows.fetch(Share, _of(run, _SHARES), asked)
 

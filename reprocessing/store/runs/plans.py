@@ -1,7 +1,7 @@
-"""Plans: runs that were asked for and have not been started, and which letters each of them selected.
+"""Plans: runs that are not started, and the letters that each selected.
 
-A run is planned in two steps, each a transaction: its row says what was asked for, then its letters are selected.
-Whoever dies in between leaves a plan without letters, and planning it again finishes it.
+Planning has two transactions: store the plan, then select its letters. After a crash between them, planning again
+finishes it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
 
-#: Seconds after which a plan that nobody started is given up: its letters are kept from every other run.
+#: Seconds after which a plan that was not started is given up: no other run can have its letters.
 A_PLAN_LASTS: Final = 86_400.0
-#: In a stored selection: nobody gave the run its id, and the dlq's next plan takes its place.
+#: In a stored selection: no person named the plan, and the DLQ's next plan replaces it.
 UNNAMED: Final[LiteralString] = "unnamed"
 
 
@@ -36,13 +36,9 @@ class Asked:
     """A run as it is asked for.
 
     Attributes:
-        name: its id.
-        by: who asks.
-        selection: which letters.
-        named: a person gave it the id; else the dlq's next plan takes its place, until it is started.
-        in_waves: one letter goes first, then ten, then a hundred, then all; None: as the dlq says.
-        reason: why; empty where nobody asked for one.
-        through: letters up to this id alone, where the dlq has just run dry; None: all there are.
+        named: a person gave it its id; else the DLQ's next plan replaces it until it is started.
+        in_waves: None: as the DLQ says.
+        through: only letters up to this id.
     """
 
     name: str
@@ -91,15 +87,12 @@ SELECT id FROM redrive_run
 _LOCK = "SELECT id FROM redrive_run WHERE id = %(run)b AND state = 'planned' FOR UPDATE"
 
 _FORGET = (
-    FREE,
-    FORGETS,
-    "DELETE FROM redrive_review WHERE run_id = %(run)b",
-    "DELETE FROM redrive_run WHERE id = %(run)b",
-)
+    FREE, FORGETS, "DELETE FROM redrive_review WHERE run_id = %(run)b", "DELETE FROM redrive_run WHERE id = %(run)b",
+)  # fmt: skip
 
 
 def plan(dlq: DeadLetterQueue, asked: Asked) -> Run:
-    """The row of a run of this name, with what it was asked for; its letters are still to be selected."""
+    """Return the run of this name, created if it is new; its letters are not selected yet."""
     selection = asked.selection.stored(dlq.name) | ({} if asked.named else {UNNAMED: True})
     in_waves = dlq.waves if asked.in_waves is None else asked.in_waves
     made = {"dlq": dlq, "kind": RunKind.DRAIN, "selection": selection, "asked_by": asked.by, "waves": in_waves}
@@ -108,9 +101,9 @@ def plan(dlq: DeadLetterQueue, asked: Asked) -> Run:
 
 
 def select(run: int, *, by: str, reason: str, through: int | None = None) -> Selected | None:
-    """Select the letters of a plan that has none yet, in one transaction; None when it has, or is no plan any more.
+    """Select the letters of a plan in one transaction; None: it has letters, or is no plan any more.
 
-    Another plan of the dlq, which nobody gave an id, is given up for it. `through`: letters up to this id alone.
+    Other plans of the DLQ without a given id are given up. `through`: only letters up to this id.
     """
 
     def work() -> Selected | None:
@@ -121,7 +114,7 @@ def select(run: int, *, by: str, reason: str, through: int | None = None) -> Sel
             return None
         plan = found[0]
         for other in rows.column(int, _UNNAMED_ONES, {"dlq": plan.dlq_id, "but": run}):
-            give_up(other, by=by, reason="The next plan of its dlq took its place.")
+            give_up(other, by=by, reason="The DLQ's next plan replaced it.")
         done = selection.select(plan.dlq_id, run, Selection.read(plan.selection), through=through)
         values = {
             "run": run, "selected": done.selected, "behind": done.behind, "asked": Jsonb(plan.selection), "by": by,
@@ -134,13 +127,13 @@ def select(run: int, *, by: str, reason: str, through: int | None = None) -> Sel
 
 
 def unselected(dlq: int) -> list[Run]:
-    """The plans of a dlq whose letters are still to be selected, the oldest first."""
+    """Return the plans of a DLQ without a selection, the oldest first."""
     found = Run.objects.filter(dlq=dlq, kind=RunKind.DRAIN, state=RunState.PLANNED, selected=None)
     return list(found.order_by("pk"))
 
 
 def forget(run: int) -> None:
-    """Undo a plan that nobody was told of: its letters are free again, and its id is nobody's."""
+    """Delete a plan that nobody was told of; its letters are free again."""
 
     def work() -> None:
         for statement in _FORGET if rows.execute(_LOCK, {"run": run}) else ():
@@ -150,10 +143,10 @@ def forget(run: int) -> None:
 
 
 def sweep() -> int:
-    """Give up the plans that nobody has started for a day, and say so; how many."""
+    """Give up plans that were not started for a day; return how many."""
     old = rows.column(int, _OLD_ONES, {"lasts": A_PLAN_LASTS})
     for run in old:
-        reason = "Nobody started it within a day."
+        reason = "It was not started within a day."
         if rows.whole(partial(give_up, run, by=THE_SERVICE, reason=reason)):
-            logger.warning("The plan %s was given up: nobody started it within a day.", Run.objects.get(pk=run).name)
+            logger.warning("The plan %s was given up: it was not started within a day.", Run.objects.get(pk=run).name)
     return len(old)

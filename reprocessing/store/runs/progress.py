@@ -1,4 +1,4 @@
-"""How runs go: what of their letters came to what, and which of them have come to their end."""
+"""Progress of runs: states of their letters, what is left, and which runs are finished."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from reprocessing.store.outcomes.evidence import SOONEST
 from reprocessing.store.replay.settlement_effects import DENIED
 from reprocessing.store.safety import waves
 
-#: Letters of a run that are counted one by one, and of more, how many of each state: by an index, in milliseconds.
+#: Letters of a run up to which each is counted; and of more, how many of each state.
 EXACT: Final = 20_000
 CAP: Final = 50_000
 
 _UNSENT: Final = ("captured", "waiting", "sending")
 
-# A drain has ended when none of its letters is under way, or still to be enlisted.
+# A drain is finished when none of its letters is captured, queued or sent without an outcome.
 _LOCK = "SELECT id FROM redrive_run WHERE kind = 'drain' AND state = 'running' ORDER BY id FOR UPDATE SKIP LOCKED"
 
-# Asked after the runs are locked: whoever gives one of them a letter locks it, too.
+# After the runs are locked: whoever gives a run a letter locks it too.
 _FINISH = """
 UPDATE redrive_run r SET state = 'finished', finished_at = redrive_now()
  WHERE r.id = ANY(%(runs)b::bigint[]) AND r.kind = 'drain' AND r.state = 'running'
@@ -53,7 +53,7 @@ SELECT count(*) AS letters,
   FROM redrive_letter WHERE run_id = %(run)b
 """  # noqa: S608  # the inserted text is a constant
 
-# By the index of a run's letters alone, and no further than so many of each state.
+# Reads a bounded part of the index of a run's letters.
 _STATES = """
 SELECT s.state, (SELECT count(*) FROM (
             SELECT FROM redrive_letter l WHERE l.run_id = %(run)b AND l.state = s.state
@@ -61,8 +61,8 @@ SELECT s.state, (SELECT count(*) FROM (
   FROM unnest(%(states)b::text[]) AS s(state)
 """
 
-# By target: letters still to be sent, and the longest lane, whose letters go one after another. Where an outcome is
-# presumed from absence, the last letter's is known when its target can have been seen empty, at the earliest.
+# By target: unsent letters, and the longest lane. An outcome by absence is known at the earliest when the target can
+# have been seen empty.
 _LEFT = f"""
 SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, max(lane.n) AS longest,
        max(lane.unsent) AS unsent, 0::float8 AS known_in, t.rate, coalesce(b.ramp, 1) AS ramp,
@@ -80,7 +80,7 @@ SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, ma
  GROUP BY t.id, b.id, wait.seconds ORDER BY t.id
 """  # noqa: S608  # the inserted text is a constant
 
-# A letter of a run that has ended, once released or left over, goes with another: its attempts say where it was.
+# A letter of an ended run goes on in another run; its attempts name the first.
 _ELSEWHERE = """
 SELECT count(DISTINCT a.letter_id) AS n FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id
  WHERE a.run_id = %(run)b AND l.run_id <> %(run)b
@@ -91,10 +91,10 @@ _RUNNING = "SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'runni
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a run's letters have come to; `delivered` and `presumed` are disjoint.
+    """Letters of a run by state; `delivered` and `presumed` are disjoint.
 
-    `captured` of those that are waiting are on no lane yet, `sending` are on the wire, and `held` wait behind a parked
-    letter, or in a stopped lane, until a person decides.
+    Of those `waiting`, `captured` are on no lane yet, `sending` are being sent, and `held` wait behind a parked letter
+    or in a stopped lane.
     """
 
     letters: int
@@ -112,22 +112,22 @@ class Tally:
 
     @property
     def open(self) -> int:
-        """Letters that have not come to an end."""
+        """Letters without an end."""
         return self.waiting + self.awaiting
 
     @property
     def under_way(self) -> int:
-        """Letters that come to an end without a person."""
+        """Letters that end without a person."""
         return self.open - self.held
 
     @property
     def is_least(self) -> bool:
-        """More may have come to an end than is counted."""
+        """Whether more letters may have ended than are counted."""
         return False
 
     @property
     def percent(self) -> int:
-        """Of its letters that have come to an end, at the least: 100 when all have."""
+        """Share of letters that have ended, at least."""
         ended = self.letters - self.open
         if self.is_least:
             ended = self.delivered + self.presumed + self.parked + self.closed_as_duplicate + self.discarded
@@ -136,34 +136,28 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Rough(Tally):
-    """The same of a run of more letters than are counted one by one.
+    """The same of a larger run, counted up to `CAP` in each state. `delivered` includes presumed ones.
 
-    `capped`: the fields of which there are as many or more; presumed ones are among the delivered ones. Neither held
-    letters nor failed attempts are counted.
+    `capped`: fields that may be larger. Held letters and failed attempts are not counted.
     """
 
     capped: frozenset[str]
 
     @property
     def is_least(self) -> bool:
-        """Those that are left are not all counted."""
+        """Whether the letters that are left are not all counted."""
         return not self.capped.isdisjoint({"waiting", "awaiting"})
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What of a run is left to be sent to one target, and how fast that may go now.
+    """What a run has left for one target. Times are seconds.
 
     Attributes:
-        letters: still to be sent.
-        longest: letters of the longest lane.
-        unsent: those that are still to be sent of the lane that has most of them.
-        known_in: seconds until the outcomes of those that are sent are known, at the earliest; None: nobody can say.
-        rate: the target's, letters a second; None: no limit.
-        ramp: the share of it that is allowed now; it takes a step every `ramp_every` seconds.
-        breaker: the state of the target's breaker.
-        tail: seconds from a letter's sending to its outcome.
-        round_trip: seconds from one letter of a lane to its next.
+        letters: not sent yet; `longest`: letters of the longest lane; `unsent`: most unsent letters of a lane.
+        known_in: least time until the outcomes of sent letters are known; None: unknown.
+        rate: letters a second; None: no limit. `ramp`: allowed share of it, raised every `ramp_every`.
+        tail: from sending to outcome; `round_trip`: from one letter of a lane to the next.
     """
 
     target_id: int
@@ -181,7 +175,7 @@ class Left:
 
     @property
     def seconds(self) -> float:
-        """The least time until the last of them has come to its end, if nothing fails and the ramp goes on."""
+        """The least time until the last of them has ended, if nothing fails."""
         climb = Climb(share=self.ramp, every=self.ramp_every, first=self.ramp_every)
         found = Forecast.of(
             letters=self.letters, rate=self.rate, longest_lane=self.unsent, round_trip=self.round_trip, climb=climb
@@ -197,16 +191,14 @@ class _States:
 
 
 def tally(run: int) -> Tally:
-    """Count what a run's letters have come to."""
+    """Count the letters of a run by state."""
     return rows.fetch(Tally, _TALLY, {"run": run})[0]
 
 
 def at_a_glance(run: int, *, selected: int | None) -> Tally:
-    """Count what a run's letters have come to, at a cost that has an end, however many they are.
+    """Count the letters of a run by state, at a bounded cost.
 
-    Args:
-        run: its id.
-        selected: how many letters its plan found: what is not counted is told from that, where it can be.
+    `selected`: letters of the plan, from which the one state is derived that has too many to count.
     """
     found = _states(run, most=CAP)
     if sum(found.values()) <= EXACT:
@@ -231,34 +223,28 @@ def _states(run: int, *, most: int) -> dict[str, int]:
 
 
 def elsewhere(run: int) -> int:
-    """How many letters that a run sent are in other runs by now: released, or left by it when it was aborted."""
+    """Count letters that a run sent and that are in other runs by now."""
     return rows.value(int, _ELSEWHERE, {"run": run})
 
 
 def running(dlq: int) -> list[int]:
-    """The running runs of a dlq: a letter may stand behind another run's."""
+    """Return the running runs of a DLQ."""
     return rows.column(int, _RUNNING, {"dlq": dlq})
 
 
 def state(run: int) -> str:
-    """Where a run stands."""
+    """Return the state of a run."""
     return rows.value(str, "SELECT state FROM redrive_run WHERE id = %(run)b", {"run": run})
 
 
 def left(run: int, *, count_lag: float, known_in: Mapping[int, float | None]) -> list[Left]:
-    """What of a run is left, by target.
-
-    Args:
-        run: its id.
-        count_lag: seconds by which SQS's counts may lag behind.
-        known_in: when outcomes of its sent letters are known (see `expectation`), by target.
-    """
+    """Return what a run has left, by target. `known_in`: by target, see `pending_outcomes`."""
     found = rows.fetch(Left, _LEFT, {"run": run, "count_lag": count_lag})
-    return [replace(one, known_in=known_in.get(one.target_id, 0.0)) for one in found]
+    return [replace(target, known_in=known_in.get(target.target_id, 0.0)) for target in found]
 
 
 def finish_runs() -> int:
-    """Finish the running drains that have nothing left to do; how many. One that is paused stays so."""
+    """Finish running drains without open letters; return how many."""
 
     def finish() -> list[int]:
         found = rows.column(int, _LOCK, {})

@@ -1,4 +1,4 @@
-"""What people released into which run: a review of each such run, beside those of the letters."""
+"""Record and read which runs released letters went into."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 from reprocessing.store import rows
 
-# Not by its column: an operation is forgotten with its letters, and a run is kept.
+# The id is not in its column: a bulk action is deleted with its letters, a run is kept.
 _RECORD = """
 INSERT INTO redrive_review (act, run_id, dlq_id, by, reason, at, before, after)
 SELECT 'released', l.run_id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(), '{}',
@@ -23,7 +23,7 @@ SELECT v.by, v.reason, o.id AS operation, sum((v.after ->> 'letters')::bigint)::
  WHERE v.run_id = %(run)b AND v.act = 'released' GROUP BY v.by, v.reason, o.id ORDER BY at DESC LIMIT %(most)b
 """
 
-# By the runs, which are few: an operation's own reviews are one for each letter.
+# Starts from runs, which are few: a bulk action has an entry for each letter.
 _OF_OPERATION = """
 WITH found AS MATERIALIZED (
     SELECT v.run_id, v.after FROM redrive_run r JOIN redrive_review v ON v.run_id = r.id AND v.act = 'released'
@@ -37,7 +37,7 @@ SELECT r.id, r.name, r.state = 'paused' AS is_paused, sum((f.after ->> 'letters'
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Letters that somebody released into a run, for one reason; `operation`: as part of it, while it is remembered."""
+    """Letters that a person released into a run; `operation`: the bulk action, until it is deleted."""
 
     by: str
     reason: str
@@ -48,7 +48,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Into:
-    """A run that letters of an operation went into, and how many; none is sent while it is paused."""
+    """A run that got letters of a bulk action, and how many."""
 
     id: int
     name: str
@@ -57,16 +57,16 @@ class Into:
 
 
 def record(letters: Sequence[int], *, by: str, reason: str, operation: int | None) -> None:
-    """Write down which runs these letters were released into; in the transaction that did it."""
+    """Write an audit log entry for each run that these letters were released into."""
     values = {"letters": list(letters), "by": by, "reason": reason, "operation": operation}
     rows.execute(_RECORD, values)
 
 
 def of_run(run: int, *, most: int) -> list[Release]:
-    """What was released into a run, the newest first."""
+    """Return what was released into a run, the newest first."""
     return rows.fetch(Release, _OF_RUN, {"run": run, "most": most})
 
 
 def of_operation(operation: int, *, since: datetime, most: int) -> list[Into]:
-    """The runs that an operation released letters into, which it began to do at `since`."""
+    """Return the runs that a bulk action, begun at `since`, released letters into."""
     return rows.fetch(Into, _OF_OPERATION, {"operation": operation, "since": since, "most": most})

@@ -1,4 +1,4 @@
-"""What runs have cost at SQS so far, told from their attempts and copies."""
+"""The cost of runs at SQS so far, from their attempts and copies."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from reprocessing.domain.aws import pricing
 from reprocessing.domain.aws.pricing import Cost, Prices
 from reprocessing.store import rows
 
-#: Attempts, and letters, of a run that are added up for a page that is asked for again and again.
+#: Attempts, and letters, of a run up to which a page shows its cost.
 MOST: Final = 20_000
 
-# What was refused, or never answered, was asked, too. Copies that were deleted at their capture are the capture's.
+# Refused and unanswered sends are charged too. Copies deleted at capture belong to the capture.
 _ASKED = """
 SELECT t.arn LIKE '%%.fifo' AS fifo, false AS deleted, count(*) AS n, coalesce(sum(l.size), 0)::bigint AS size
   FROM (SELECT letter_id, target_id FROM redrive_attempt
@@ -44,21 +44,19 @@ class _Asked:
 
 
 def of(run: int, prices: Prices, *, most: int | None = None) -> Cost | None:
-    """What SQS has charged for a run's sends, and for the deletes of its letters' copies; None of one that is larger.
+    """Return bounds of what SQS charged for a run's sends and deletes; None: the run has more than `most` rows.
 
-    Bounds, as `domain.cost` has them: how many messages went into one call is not kept. Captures serve all runs of a
-    dlq, and looks for outcomes all letters of a target: neither is told of one run. Nor is what other services charge.
-
-    Args:
-        run: its id.
-        prices: what SQS charges.
-        most: attempts, and letters, that are added up; None: all.
+    Costs of captures, of looks at targets, and of other services are not included.
     """
     if most is not None and rows.value(int, _SIZE, {"run": run, "most": most + 1}) > most:
         return None
-    return sum((_of(one, prices) for one in rows.fetch(_Asked, _ASKED, {"run": run})), Cost())
+    return sum((_of(asked, prices) for asked in rows.fetch(_Asked, _ASKED, {"run": run})), Cost())
 
 
-def _of(one: _Asked, prices: Prices) -> Cost:
-    each = prices.of(fifo=one.fifo)
-    return pricing.deletes(one.n, each=each) if one.deleted else pricing.sends(one.n, one.size, longest=0, each=each)
+def _of(asked: _Asked, prices: Prices) -> Cost:
+    each = prices.of(fifo=asked.fifo)
+    return (
+        pricing.deletes(asked.n, each=each)
+        if asked.deleted
+        else pricing.sends(asked.n, asked.size, longest=0, each=each)
+    )

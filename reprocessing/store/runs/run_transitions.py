@@ -1,4 +1,4 @@
-"""The statements that move runs: started, paused, resumed, aborted; each with its review, in one statement."""
+"""Start, pause, resume and abort runs; each with its audit log entry in one statement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ACTS = {RunState.PAUSED: Act.PAUSED, RunState.ABORTED: Act.ABORTED}
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What a run was before it was moved: its state, and who had stopped it, and why."""
+    """A run before it was moved: its state, who had stopped it, and why."""
 
     state: str
     by: str
@@ -55,17 +55,17 @@ WITH was AS (
 SELECT state, stopped_by AS by, why FROM was
 """
 
-#: The letters of a run that are captured yet are nobody's again.
+#: Makes the captured letters of a run free again.
 FREE: Final[LiteralString] = "UPDATE redrive_letter SET run_id = NULL WHERE run_id = %(run)b AND state = 'captured'"
 
 
 def stamp(run: Run) -> str:
-    """What a page carries of a run that it showed; it is another as soon as anybody moved it."""
+    """Return a stamp of a run as a page shows it; every move changes it."""
     return f"{run.state}@{(run.changed_at or run.created_at).isoformat()}@{run.selected}"
 
 
 def as_seen(run: int, seen: str, move: Callable[[Run], Done | None]) -> Done | None:
-    """Move a run that stands as a page showed it, all in one transaction; None when it stands otherwise by now."""
+    """Move a run in one transaction if it is still as a page showed it; else return None."""
 
     def work() -> Done | None:
         now = Run.objects.select_for_update(no_key=True, of=("self",)).select_related("dlq").get(pk=run)
@@ -75,10 +75,9 @@ def as_seen(run: int, seen: str, move: Callable[[Run], Done | None]) -> Done | N
 
 
 def start(run: Run, *, by: str, reason: str) -> Enlisted | None:
-    """Have a plan run; None when it is no plan any more, or AWS has its dlq.
+    """Start a plan; None: it is no plan any more, or AWS has its DLQ.
 
-    What ended runs left it adopts before it begins (see `adoption`). What it has selected is enlisted, or where that is
-    much, comes onto its lanes in `instalments`.
+    First it adopts what ended runs left. A large selection is enlisted later, in batches.
     """
 
     def work() -> Enlisted | None:
@@ -98,12 +97,12 @@ def start(run: Run, *, by: str, reason: str) -> Enlisted | None:
 
 
 def go_on(run: int, *, by: str, reason: str) -> Moved | None:
-    """Have a finished run run again: letters came back to it. None when it is not finished."""
+    """Continue a finished run to which letters came back; None: it is not finished."""
     return _begin_again(run, RunState.FINISHED, by, reason)
 
 
 def resume(run: int, *, by: str, reason: str) -> Moved | None:
-    """Have a paused run go on, from one letter where it goes in waves; None when it is not paused."""
+    """Resume a paused run, with waves from one letter on; None: it is not paused."""
     return _begin_again(run, RunState.PAUSED, by, reason)
 
 
@@ -118,18 +117,14 @@ def _begin_again(run: int, state: RunState, by: str, reason: str) -> Moved | Non
 
 
 def pause(run: int, *, by: str, reason: str) -> Moved | None:
-    """Have a run send nothing more until it is resumed; None when it does not run."""
+    """Pause a run; None: it is not running."""
     return rows.whole(partial(move, run, [RunState.RUNNING], RunState.PAUSED, by=by, reason=reason))
 
 
 def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> Moved | None:
-    """End a run for good: what is on its way is settled, what waits is left to another run.
+    """End a run for good; None: it had ended. Sent letters are settled, queued ones are left to another run.
 
-    Args:
-        run: planned, running or paused; else None is the answer. A plan's letters are free again.
-        by: who says so.
-        reason: why.
-        stop_dlq: stop the dlq's sends, too, where the run had been started.
+    A plan's letters are free again. `stop_dlq`: stop the DLQ's sends too, unless it was a plan.
     """
 
     def work() -> Moved | None:
@@ -148,7 +143,7 @@ def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> Moved | None:
 
 
 def give_up(run: int, *, by: str, reason: str) -> Moved | None:
-    """Abort a plan, whose letters are free again; None when it is none. In a transaction of the caller's."""
+    """Abort a plan and free its letters; None: it is no plan. In the caller's transaction."""
     was = move(run, [RunState.PLANNED], RunState.ABORTED, by=by, reason=reason)
     if was:
         rows.execute(FREE, {"run": run})
@@ -156,7 +151,7 @@ def give_up(run: int, *, by: str, reason: str) -> Moved | None:
 
 
 def move(run: int, out_of: Sequence[RunState], to: RunState, *, by: str, reason: str) -> Moved | None:
-    """Move a run out of one of these states, with its review; None when it is in none of them."""
+    """Move a run out of one of these states, with its audit log entry; None: it is in none of them."""
     act = _ACTS.get(to) or (Act.RESUMED if RunState.PAUSED in out_of else Act.STARTED)
     values = {"run": run, "from": list(out_of), "to": to.value, "act": act.value, "by": by, "reason": reason}
     found = rows.fetch(Moved, _MOVE, values)

@@ -1,4 +1,4 @@
-"""The statement that selects letters for a run: prefixes of lanes, in one transaction."""
+"""Select letters for a run: prefixes of lanes, in one transaction."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """How many letters a run got; `behind` were asked for, too, but earlier ones of their lanes are not in the run."""
+    """How many letters were selected; `behind`: asked for, but behind letters that are not in the run."""
 
     selected: int
     behind: int
 
 
-# Two selections of one dlq take turns: each sees whole lanes. The first number says what is locked, the second whose.
+# Selections of one DLQ take turns, so that each sees whole lanes.
 _TURN = "SELECT pg_advisory_xact_lock(1381126738, %(dlq)b::int) IS NOT NULL AS done"
 
-# Letters that are under way go first by their lane; those that are captured, and not selected, would be overtaken.
+# A letter under way is ahead in its lane already; a captured one that is not selected would be overtaken.
 _LEADING: Final[LiteralString] = """
 WITH captured AS (
     SELECT l.id, l.message_id, l.origin_id, l.key_hash, l.sequence, l.died_at, l.run_id,
@@ -45,9 +45,8 @@ WITH captured AS (
 )
 """
 
-# Lanes in the order of their oldest letter; of a lane that the limit cuts, its first letters. The chosen are one array,
-# and what a letter must be when it is taken is asked in a CASE: joined by a planner that takes the table for empty, all
-# letters would be read for each one chosen.
+# Lanes in the order of their oldest letter; a limit cuts a lane at its end. ARRAY and CASE: joined, a planner that
+# takes the table for empty would read all letters for each chosen one.
 _SELECT = f"""
 {_LEADING}, chosen AS (
     SELECT id, row_number() OVER (ORDER BY first, key_hash, origin_id, sequence, message_id) AS place
@@ -73,8 +72,8 @@ _NEXT = f"""
 SELECT id FROM placed WHERE wanted AND leads ORDER BY first, key_hash, origin_id, sequence, message_id LIMIT %(most)b
 """  # noqa: S608  # the inserted text is the constant above
 
-# Asked anew of their lanes alone: an earlier letter may have come, or gone to another run. The sets of ids and of keys
-# are in a CASE, so that they are hashed: joined by a planner that takes the table for empty, it would be a product.
+# Checks only the lanes of these letters again: an earlier letter may have arrived, or gone to another run. CASE makes
+# the sets hashed: a planner that takes the table for empty would join them as a product.
 _CLAIM = """
 WITH placed AS (
     SELECT l.id, l.origin_id, coalesce(l.key_hash, int8send(l.id)) AS lane, l.sequence, l.message_id, l.run_id,
@@ -97,52 +96,38 @@ RETURNING l.id
 
 
 def select(dlq: int, run: int, wish: Selection, *, through: int | None = None) -> Selected:
-    """Give a run the placed letters that it was asked for and that no other has; they stay captured.
+    """Select the placed letters that a run asks for and no other run has, in the caller's transaction.
 
-    In one transaction of the caller's. One letter is selected only when all captured letters before it in its lane
-    are, too. `through`: as in `ahead`; None: all there are.
+    A letter is selected only with all captured letters before it in its lane. `through`: only letters up to this id.
     """
     take_turn(dlq)
     return rows.fetch(Selected, _SELECT, {**_values(dlq, run, wish), "through": through})[0]
 
 
 def take_turn(dlq: int) -> None:
-    """Wait until nobody else selects letters of this dlq, and keep others waiting until the end of the transaction."""
+    """Lock selections of this DLQ until the end of the transaction."""
     rows.execute(_TURN, {"dlq": dlq})
 
 
 def ahead(dlq: int, run: int, *, through: int, most: int) -> list[int]:
-    """The first letters that a run could have of all that nobody has, in the order in which it has to take them.
-
-    Up to the letter of id `through`: one that was captured later keeps those behind it in its lane back.
-    """
+    """Return the first `most` letters that a run could have, in order, up to the letter `through`."""
     values = {**_values(dlq, run, ALL), "through": through, "most": most}
     return rows.column(int, _NEXT, values)
 
 
 def claim(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
-    """Give a run those of the letters that nobody has, and that stand behind none but its own and these; which.
-
-    In one transaction of the caller's.
-    """
+    """Give a run those letters that are free and behind none but its own, in the caller's transaction; return them."""
     take_turn(dlq)
     return rows.column(int, _CLAIM, {"dlq": dlq, "run": run, "letters": list(letters)})
 
 
 def behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:
-    """Message ids of letters that a run was asked for and that stand behind others it was not asked for."""
+    """Return message ids of letters that a run asks for and that are behind letters it does not ask for."""
     return rows.column(str, _BEHIND, {**_values(dlq, run, wish), "most": most})
 
 
 def _values(dlq: int, run: int, wish: Selection) -> dict[str, Any]:
     return {
-        "dlq": dlq,
-        "run": run,
-        "through": None,
-        "limit": wish.limit,
-        "origin": wish.origin,
-        "after": wish.died_after,
-        "before": wish.died_before,
-        "key": wish.key,
-        "ids": list(wish.message_ids) or None,
-    }
+        "dlq": dlq, "run": run, "through": None, "limit": wish.limit, "origin": wish.origin, "after": wish.died_after,
+        "before": wish.died_before, "key": wish.key, "ids": list(wish.message_ids) or None,
+    }  # fmt: skip

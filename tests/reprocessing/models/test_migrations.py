@@ -30,12 +30,12 @@ CURE = (
 def recorder() -> MigrationRecorder:
     """Of a database that knows those alone that were replaced."""
     recorder = MigrationRecorder(connection)
-    ours = [one for (app, _), one in MigrationLoader(connection).disk_migrations.items() if app == OURS]
-    for one in ours:
-        if one.replaces:
-            recorder.record_unapplied(OURS, one.name)
-    replaced = [name for one in ours for _, name in one.replaces]
-    later = {one.name for one in ours if not one.replaces}
+    ours = [migration for (app, _), migration in MigrationLoader(connection).disk_migrations.items() if app == OURS]
+    for migration in ours:
+        if migration.replaces:
+            recorder.record_unapplied(OURS, migration.name)
+    replaced = [name for migration in ours for _, name in migration.replaces]
+    later = {migration.name for migration in ours if not migration.replaces}
     applied = {name for app, name in recorder.applied_migrations() if app == OURS}
     assert (len(replaced), set(replaced)) == (21, applied - later)
     return recorder
@@ -47,12 +47,12 @@ def forget_from(recorder: MigrationRecorder, first: str) -> None:
             recorder.record_unapplied(app, name)
 
 
-def test_a_database_that_has_every_migration_that_was_replaced_lacks_nothing(recorder: MigrationRecorder) -> None:
+def test_a_database_with_every_replaced_migration_lacks_nothing(recorder: MigrationRecorder) -> None:
     assert (database_checks.halfway(), database_checks.pending()) == ([], [])
 
 
 @pytest.mark.parametrize("options", [{}, {"check_unapplied": True}, {"plan": True}])
-def test_one_that_lacks_some_of_them_is_not_migrated_nor_called_whole(
+def test_a_database_without_some_replaced_migrations_is_not_migrated(
     recorder: MigrationRecorder, options: dict[str, bool]
 ) -> None:
     recorder.record_unapplied(OURS, LAST)
@@ -65,12 +65,12 @@ def test_one_that_lacks_some_of_them_is_not_migrated_nor_called_whole(
     ) in str(refused.value)
 
 
-def test_the_doctor_sends_nobody_to_a_migrate_that_is_refused(recorder: MigrationRecorder) -> None:
+def test_the_doctor_does_not_advise_a_migrate_that_is_refused(recorder: MigrationRecorder) -> None:
     recorder.record_unapplied(OURS, LAST)
-    assert [(one.grade, one.cure) for one in database.remarks()] == [(Grade.ILL, CURE)]
+    assert [(remark.grade, remark.cure) for remark in database.remarks()] == [(Grade.ILL, CURE)]
 
 
-def test_all_that_it_lacks_is_counted_and_the_first_are_named(recorder: MigrationRecorder) -> None:
+def test_missing_migrations_are_counted_and_the_first_are_named(recorder: MigrationRecorder) -> None:
     forget_from(recorder, "0003")
     found = database.halfway()
     assert found is not None
@@ -79,7 +79,7 @@ def test_all_that_it_lacks_is_counted_and_the_first_are_named(recorder: Migratio
     assert found.what.endswith(f"it lacks {', '.join(lacks[:5])} and 14 more.")
 
 
-def test_one_that_has_the_first_of_both_alone_is_to_be_migrated_further(recorder: MigrationRecorder) -> None:
+def test_a_database_with_only_the_first_migration_is_migrated_further(recorder: MigrationRecorder) -> None:
     first, *later = sorted(name for app, name in MigrationLoader(connection).disk_migrations if app == OURS)
     forget_from(recorder, "0001")
     for key in MigrationLoader(connection).disk_migrations[OURS, first].replaces:
@@ -87,7 +87,7 @@ def test_one_that_has_the_first_of_both_alone_is_to_be_migrated_further(recorder
     recorder.record_applied(OURS, first)
     lacks = [f"{OURS}.{name}" for name in later]
     assert (database_checks.halfway(), database_checks.pending()) == ([], lacks)
-    assert [(one.what, one.cure) for one in database.remarks()] == [
+    assert [(remark.what, remark.cure) for remark in database.remarks()] == [
         (f"Migrations are not applied: {', '.join(lacks[:5])} and {len(lacks) - 5} more.", "manage.py migrate")
     ]
 
@@ -101,27 +101,29 @@ class _Both(migrations.Migration):
     replaces: ClassVar[list[tuple[str, str]]] = [("theirs", "0001_a"), ("theirs", "0002_b")]
 
 
-def test_an_app_that_has_the_files_yet_is_djangos_to_migrate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_app_that_still_has_the_files_is_left_to_django(monkeypatch: pytest.MonkeyPatch) -> None:
     load: Callable[[MigrationLoader], Any] = MigrationLoader.load_disk
 
     def with_another(loader: MigrationLoader) -> None:
         load(loader)
         parts = [migrations.Migration(name, "theirs") for name in ("0001_a", "0002_b")]
-        for one in (_Both("0001_both", "theirs"), *parts):
-            loader.disk_migrations["theirs", one.name] = one
+        for migration in (_Both("0001_both", "theirs"), *parts):
+            loader.disk_migrations["theirs", migration.name] = migration
 
     monkeypatch.setattr(MigrationLoader, "load_disk", with_another)
     MigrationRecorder(connection).record_applied("theirs", "0001_a")
     assert database_checks.halfway() == []
 
 
-def test_no_database_is_asked_where_a_check_is_not_of_databases(recorder: MigrationRecorder) -> None:
+def test_checks_without_databases_do_not_query(recorder: MigrationRecorder) -> None:
     recorder.record_unapplied(OURS, LAST)
-    assert [one.id for one in run_checks(databases=["default"]) if one.id == "redrive.E001"] == ["redrive.E001"]
-    assert [one for one in run_checks() if one.id == "redrive.E001"] == []
+    assert [message.id for message in run_checks(databases=["default"]) if message.id == "redrive.E001"] == [
+        "redrive.E001"
+    ]
+    assert [message for message in run_checks() if message.id == "redrive.E001"] == []
 
 
-def test_tables_and_the_record_of_their_migration_are_of_one_transaction() -> None:
+def test_a_migration_and_its_record_share_one_transaction() -> None:
     loader = MigrationLoader(connection)
     for key in sorted(key for key in loader.disk_migrations if key[0] == OURS):
         with connection.schema_editor(collect_sql=True, atomic=False) as editor:

@@ -1,4 +1,4 @@
-"""What Postgres itself sees to: history is not rewritten, bytes never change, parking is noticed."""
+"""Triggers: history is not rewritten, bytes never change, parking is announced."""
 
 from __future__ import annotations
 
@@ -8,19 +8,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from reprocessing.models import (
-    Act,
-    Attempt,
-    Breaker,
-    DeadLetter,
-    DeadLetterQueue,
-    Payload,
-    Review,
-    Revision,
-    Rule,
-    Wave,
-)
-from reprocessing.models.system import Notice
+from reprocessing import models
 from tests.reprocessing.store.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db
@@ -38,11 +26,11 @@ REWRITTEN: dict[str, Any] = {
 KEPT = ("letter", "lane", "target", "run", "breaker", "wave")
 
 
-def _closed(stock: Stock) -> Attempt:
-    return Attempt.objects.create(
+def _closed(stock: Stock) -> models.Attempt:
+    return models.Attempt.objects.create(
         letter=stock.letter, lane=stock.lane, target=stock.target, run=stock.run, no=1, epoch=0, fence=1,
         opened_at=NOW, holds_lane=False, breaker=stock.target.breakers.get(), breaker_epoch=7, spared=True,
-        wave=Wave.objects.create(run=stock.run, no=1), **WRITTEN,
+        wave=models.Wave.objects.create(run=stock.run, no=1), **WRITTEN,
     )  # fmt: skip
 
 
@@ -50,47 +38,47 @@ def _closed(stock: Stock) -> Attempt:
 def test_a_column_of_an_attempt_is_written_once(column: str) -> None:
     attempt = _closed(Stock())
     with pytest.raises(IntegrityError, match="history is not rewritten"), transaction.atomic():
-        Attempt.objects.filter(pk=attempt.pk).update(**{column: REWRITTEN[column]})
+        models.Attempt.objects.filter(pk=attempt.pk).update(**{column: REWRITTEN[column]})
 
 
 @pytest.mark.parametrize("column", KEPT)
-def test_an_attempt_never_becomes_another_letter_s(column: str) -> None:
+def test_the_relations_of_an_attempt_never_change(column: str) -> None:
     attempt, other = _closed(Stock()), Stock()
     others = {column: getattr(other, column, None)} | {
-        "breaker": other.target.breakers.get(), "wave": Wave.objects.create(run=other.run, no=1)
+        "breaker": other.target.breakers.get(), "wave": models.Wave.objects.create(run=other.run, no=1)
     }  # fmt: skip
     for value in (others[column], None):
         with pytest.raises(IntegrityError), transaction.atomic():
-            Attempt.objects.filter(pk=attempt.pk).update(**{column: value})
+            models.Attempt.objects.filter(pk=attempt.pk).update(**{column: value})
 
 
 @pytest.mark.parametrize("column", sorted(WRITTEN))
-def test_what_was_written_is_not_taken_back(column: str) -> None:
+def test_a_written_column_of_an_attempt_is_never_cleared(column: str) -> None:
     attempt = _closed(Stock())
     with pytest.raises(IntegrityError), transaction.atomic():
-        Attempt.objects.filter(pk=attempt.pk).update(**{column: None})
+        models.Attempt.objects.filter(pk=attempt.pk).update(**{column: None})
 
 
-def test_what_spoke_for_a_target_may_come_to_speak_against_it() -> None:
+def test_an_attempt_may_become_a_failure_but_not_unknown() -> None:
     stock = Stock()
-    attempt = Attempt.objects.create(
+    attempt = models.Attempt.objects.create(
         letter=stock.letter, lane=stock.lane, target=stock.target, no=1, epoch=0, fence=1, opened_at=NOW,
         holds_lane=False, ill=False,
     )  # fmt: skip
-    mine = Attempt.objects.filter(pk=attempt.pk)
+    mine = models.Attempt.objects.filter(pk=attempt.pk)
     with pytest.raises(IntegrityError, match="history is not rewritten"), transaction.atomic():
         mine.update(ill=None)
     assert mine.update(ill=True) == 1
 
 
 def test_every_column_of_an_attempt_is_guarded() -> None:
-    columns = {field.name for field in Attempt._meta.concrete_fields}
+    columns = {field.name for field in models.Attempt._meta.concrete_fields}
     assert columns == {"id", *KEPT} | set(REWRITTEN)
 
 
 def test_a_target_gets_its_breaker() -> None:
     stock = Stock()
-    breaker = Breaker.objects.get(target=stock.target)
+    breaker = models.Breaker.objects.get(target=stock.target)
     assert (breaker.rate_class, breaker.state, breaker.epoch, breaker.retry_at) == (None, "closed", 0, None)
     assert (breaker.ramp, breaker.ramp_from) == (0.1, 0.1)
 
@@ -99,63 +87,65 @@ def test_a_target_gets_its_breaker() -> None:
 def test_the_bytes_of_a_letter_never_change(column: str) -> None:
     stock = Stock()
     with pytest.raises(IntegrityError, match="captured bytes never change"), transaction.atomic():
-        Payload.objects.filter(pk=stock.letter.pk).update(**{column: {} if column == "system" else b"other"})
+        models.Payload.objects.filter(pk=stock.letter.pk).update(**{column: {} if column == "system" else b"other"})
 
 
-def test_fences_rise_for_ever() -> None:
+def test_fences_rise() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT nextval('redrive_fence'), nextval('redrive_fence')")
         first, second = cursor.fetchone()
     assert first < second
 
 
-def test_who_parks_a_letter_or_takes_it_out_tells_the_parking_queue() -> None:
+def test_parking_a_letter_and_settling_it_are_each_announced_to_the_parking_queue() -> None:
     stock = Stock()
-    DeadLetterQueue.objects.update(parking_url="http://127.0.0.1:9/0/parking")
-    letter = DeadLetter.objects.filter(pk=stock.letter.pk)
+    models.DeadLetterQueue.objects.update(parking_url="http://127.0.0.1:9/0/parking")
+    letter = models.DeadLetter.objects.filter(pk=stock.letter.pk)
     letter.update(state="parked", reason="refused", finished_at=NOW)
     letter.update(detail="looked at")
     letter.update(state="discarded", reason="")
-    assert list(Notice.objects.order_by("id").values_list("letter", "news")) == [
+    assert list(models.Notice.objects.order_by("id").values_list("letter", "news")) == [
         (stock.letter.pk, "parked"),
         (stock.letter.pk, "left"),
     ]
 
 
-def test_without_a_parking_queue_nothing_is_owed_to_it() -> None:
+def test_without_a_parking_queue_nothing_is_announced() -> None:
     stock = Stock()
-    DeadLetter.objects.filter(pk=stock.letter.pk).update(state="parked", reason="refused", finished_at=NOW)
-    assert Notice.objects.count() == 0
+    models.DeadLetter.objects.filter(pk=stock.letter.pk).update(state="parked", reason="refused", finished_at=NOW)
+    assert models.Notice.objects.count() == 0
 
 
-def _review(stock: Stock) -> Review:
-    return Review.objects.create(act=Act.RELEASED, letter=stock.letter, dlq=stock.dlq, by="ann", reason="mended")
+def _review(stock: Stock) -> models.Review:
+    return models.Review.objects.create(
+        act=models.Act.RELEASED, letter=stock.letter, dlq=stock.dlq, by="ann", reason="mended"
+    )
 
 
 @pytest.mark.parametrize(
     "fields", [{"by": "bob"}, {"reason": "x"}, {"act": "discarded"}, {"at": NOW}, {"letter": None}]
 )
-def test_what_a_person_did_is_written_once(fields: dict[str, Any]) -> None:
+def test_an_audit_log_entry_never_changes(fields: dict[str, Any]) -> None:
     review = _review(Stock())
     with pytest.raises(IntegrityError, match="is written once"), transaction.atomic():
-        Review.objects.filter(pk=review.pk).update(**fields)
+        models.Review.objects.filter(pk=review.pk).update(**fields)
     with pytest.raises(IntegrityError, match="is written once"), transaction.atomic():
-        Review.objects.filter(pk=review.pk).delete()
+        models.Review.objects.filter(pk=review.pk).delete()
 
 
 def test_a_review_outlives_the_rule_that_it_names() -> None:
-    rule = Rule.objects.create(name="rule", action="replay", made_by="ann")
-    review = Review.objects.create(act=Act.ADDED, rule=rule, by="ann", reason="a test")
+    rule = models.Rule.objects.create(name="rule", action="replay", made_by="ann")
+    review = models.Review.objects.create(act=models.Act.ADDED, rule=rule, by="ann", reason="a test")
     rule.delete()
     review.refresh_from_db()
     assert (review.rule, review.by) == (None, "ann")
 
 
-def test_what_was_edited_never_changes() -> None:
+def test_an_edit_never_changes() -> None:
     stock = Stock()
-    revision = Revision.objects.create(
+    revision = models.Revision.objects.create(
         letter=stock.letter, no=1, body=b"{}", attributes=b"", body_hash=b"h", former_hash=b"g", size=2, by="ann",
         reason="a typo",
     )  # fmt: skip
     with pytest.raises(IntegrityError, match="never changes"), transaction.atomic():
-        Revision.objects.filter(pk=revision.pk).update(body=b"[]")
+        models.Revision.objects.filter(pk=revision.pk).update(body=b"[]")

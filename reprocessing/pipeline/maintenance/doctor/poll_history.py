@@ -45,7 +45,7 @@ def _native(row: DeadLetterQueue, now: datetime) -> Iterator[Remark]:
         what = f"AWS's own redrive of it, begun at {row.native_at:%Y-%m-%d %H:%M} UTC, has not ended in 36 hours."
         yield ill(row.name, what, "AWS takes no longer; until it ends, nothing of it is captured or sent.", cancel)
     elif row.native_at:
-        what = f"AWS moves its messages by itself since {row.native_at:%Y-%m-%d %H:%M} UTC, as {row.native_by} asked."
+        what = f"A redrive by AWS has run since {row.native_at:%Y-%m-%d %H:%M} UTC, as {row.native_by} asked."
         cure = f"{listing} tells how far it is; to end it: {cancel}"
         yield warn(row.name, what, "Until that ends, nothing of it is captured or sent.", cure)
 

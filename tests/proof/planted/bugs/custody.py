@@ -209,7 +209,7 @@ BUGS: Final = (
         new="                        > redrive_now())",
         caught_by=(
             "tests/reprocessing/store/maintenance/test_retention.py"
-            "::test_a_copy_is_known_until_retention_and_a_day_after_it_was_gone"
+            "::test_a_copy_is_known_for_the_retention_and_a_day_after_its_deletion"
         ),
     ),
     Bug(
@@ -252,7 +252,7 @@ BUGS: Final = (
         new="WHERE a.letter_id = l.id AND false)",
         caught_by=(
             "tests/reprocessing/store/maintenance/test_retention.py"
-            "::test_a_letter_that_may_come_back_yet_is_not_forgotten_while_its_lane_waits_for_that"
+            "::test_a_letter_is_not_deleted_while_its_lane_waits_for_it_to_come_back"
         ),
     ),
     Bug(

@@ -20,7 +20,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/circuit_breakers.py",
         old="    announce_opened([OpenedBreaker(",
         new="    list([OpenedBreaker(",
-        caught_by=f"{_BREAKERS}::test_of_four_who_look_at_once_one_announces_it",
+        caught_by=f"{_BREAKERS}::test_of_four_concurrent_checks_one_announces_the_opening",
     ),
     Bug(
         name="an-opening-is-committed-before-it-is-announced",
@@ -28,7 +28,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/circuit_breakers.py",
         old="    return rows.whole(move_all) if any(move.state != move.row.state for move in wanted) else move_all()\n",
         new="    return move_all()\n",
-        caught_by=f"{_BREAKERS}::test_an_opening_that_is_rolled_back_is_not_told_and_one_that_cannot_be_told_is_rolled_back",
+        caught_by=f"{_BREAKERS}::test_an_opening_and_its_announcement_are_committed_together",
     ),
     Bug(
         name="a-closed-breaker-stays-an-incident",
@@ -36,7 +36,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/circuit_breakers.py",
         old="    conclude_closed([move.row.id for move in moved if move.state == BreakerState.CLOSED])\n",
         new="",
-        caught_by=f"{_BREAKERS}::test_a_breaker_that_closes_concludes_it_and_one_that_opens_again_is_the_same_incident",
+        caught_by=f"{_BREAKERS}::test_closing_a_breaker_ends_the_incident_and_reopening_continues_it",
     ),
     Bug(
         name="a-notification-quotes-an-answer",
@@ -44,7 +44,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/paused_runs.py",
         old="why=why if told is None else told",
         new="why=why",
-        caught_by=f"{_RUNS}::test_a_run_that_gives_a_target_up_quotes_nothing_of_its_answers",
+        caught_by=f"{_RUNS}::test_the_incident_of_a_run_that_gives_up_a_target_quotes_no_answer",
     ),
     Bug(
         name="a-resumed-run-stays-an-incident",
@@ -52,7 +52,7 @@ BUGS: Final = (
         file="reprocessing/store/runs/run_transitions.py",
         old="        conclude_standstills([run])\n",
         new="        pass\n",
-        caught_by=f"{_RUNS}::test_a_run_that_pauses_itself_is_told_once_and_concluded_when_it_is_resumed",
+        caught_by=f"{_RUNS}::test_a_run_that_pauses_itself_is_announced_once_and_concluded_when_resumed",
     ),
     Bug(
         name="a-run-finishes-in-silence",
@@ -60,7 +60,7 @@ BUGS: Final = (
         file="reprocessing/store/runs/progress.py",
         old="        announce_finished(finished)\n",
         new="",
-        caught_by=f"{_RUNS}::test_a_run_that_has_nothing_left_to_do_is_announced_as_finished",
+        caught_by=f"{_RUNS}::test_a_finished_run_is_announced_once_with_its_counts",
     ),
     Bug(
         name="a-group-that-is-there-is-told-as-new",
@@ -68,15 +68,15 @@ BUGS: Final = (
         file="reprocessing/store/parking_lot/failure_groups.py",
         old="announce_groups([group for group in put if group.new] + reopened)",
         new="announce_groups(put + reopened)",
-        caught_by=f"{_TOLD}/test_group_events.py::test_sorting_into_groups_that_are_there_asks_no_more_statements_than_before",
+        caught_by=f"{_TOLD}/test_group_events.py::test_grouping_into_existing_groups_runs_five_statements",
     ),
     Bug(
         name="a-second-restore-is-taken-for-the-first",
         breaks="A person is told: the restored database knows an earlier restore as told, and this one is not.",
         file="reprocessing/store/maintenance/restore_hold.py",
-        old="    conclude([_INCIDENT])\n    backup_time",
-        new="    backup_time",
-        caught_by=f"{_TOLD}/test_restore_events.py::test_a_restore_that_a_backup_knew_is_not_the_one_that_is_told_now",
+        old="        conclude([_INCIDENT])  # of an earlier restore, which was notified before the backup\n",
+        new="",
+        caught_by=f"{_TOLD}/test_restore_events.py::test_a_second_restore_is_a_new_incident",
     ),
     Bug(
         name="a-condition-flaps",

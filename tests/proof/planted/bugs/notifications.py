@@ -46,7 +46,7 @@ BUGS: Final = (
         old="ended_at = greatest(k.now, i.opened_at)",
         new="ended_at = k.now",
         caught_by=f"{_STORE}/test_outbox.py"
-        "::test_an_incident_ends_after_the_clock_was_set_back_with_its_end_at_its_beginning",
+        "::test_an_incident_does_not_end_before_its_beginning_when_the_clock_is_set_back",
     ),
     Bug(
         name="a-run-takes-less-than-no-time",
@@ -54,7 +54,7 @@ BUGS: Final = (
         file="reprocessing/store/notifications/run_events.py",
         old="max(round(run.seconds), 0)",
         new="round(run.seconds)",
-        caught_by=f"{_STORE}/test_run_events.py::test_a_run_that_finishes_after_the_clock_was_set_back_took_no_time",
+        caught_by=f"{_STORE}/test_run_events.py::test_a_finished_run_took_no_time_when_the_clock_is_set_back",
     ),
     Bug(
         name="no-event-is-every-event",
@@ -79,7 +79,7 @@ BUGS: Final = (
         old="    if new:\n",
         new="    if not new:\n",
         caught_by=f"{_STORE}/test_outbox.py"
-        "::test_a_condition_that_flaps_for_longer_than_ten_seconds_is_told_once_and_its_end_once",
+        "::test_a_condition_that_flaps_for_over_10_seconds_is_notified_once_and_its_end_once",
     ),
     Bug(
         name="a-run-that-stops-again-is-told-to-nobody",
@@ -87,7 +87,7 @@ BUGS: Final = (
         file="reprocessing/domain/notifications/event.py",
         old="self not in _MOMENTS | _ENDED_BY_A_PERSON",
         new="self not in _MOMENTS",
-        caught_by=f"{_STORE}/test_outbox.py::test_what_a_person_ended_and_happens_again_is_a_new_incident",
+        caught_by=f"{_STORE}/test_outbox.py::test_a_condition_that_cannot_flap_and_recurs_is_a_new_incident",
     ),
     Bug(
         name="long-enough-and-over-is-told-to-nobody",
@@ -96,7 +96,7 @@ BUGS: Final = (
         old="                     WHEN i.due_at <= k.now THEN i.due_at END\n",
         new="                     END\n",
         caught_by=f"{_STORE}/test_outbox.py"
-        "::test_a_condition_that_lasted_long_enough_is_told_though_it_is_over_when_notifications_are_written",
+        "::test_a_condition_that_outlasted_its_settling_time_is_notified_though_it_ended",
     ),
     Bug(
         name="a-flapping-breaker-is-told-as-closed",
@@ -105,7 +105,7 @@ BUGS: Final = (
         old="THEN k.now + make_interval(secs => %(resumes)b::float8) ELSE k.now END",
         new="THEN k.now ELSE k.now END",
         caught_by=f"{_STORE}/test_outbox.py"
-        "::test_a_condition_that_flaps_for_longer_than_ten_seconds_is_told_once_and_its_end_once",
+        "::test_a_condition_that_flaps_for_over_10_seconds_is_notified_once_and_its_end_once",
     ),
     Bug(
         name="a-pager-waits-for-a-minute",
@@ -138,8 +138,7 @@ BUGS: Final = (
         file="reprocessing/store/notifications/group_events.py",
         old="        if counted.state in _UNFINISHED:\n",
         new="        if counted.state:\n",
-        caught_by=f"{_STORE}/test_group_events.py"
-        "::test_a_text_about_a_group_has_its_title_and_the_messages_that_it_has_by_then",
+        caught_by=f"{_STORE}/test_group_events.py::test_the_text_about_a_group_has_its_title_and_current_count",
     ),
     Bug(
         name="a-command-with-a-placeholder",

@@ -48,7 +48,7 @@ BUGS: Final = (
         new="false",
         caught_by=(
             "tests/reprocessing/store/runs/test_run_transitions.py"
-            "::test_what_a_plan_adopted_whose_start_died_goes_along_with_the_next"
+            "::test_the_next_run_adopts_what_a_plan_adopted_whose_start_crashed"
         ),
     ),
     Bug(

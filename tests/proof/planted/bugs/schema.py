@@ -8,7 +8,7 @@ from tests.proof.planted.bug import Bug
 
 _TRIGGERS: Final = "reprocessing/migrations/0002_what_postgres_sees_to.py"
 _TABLES: Final = "reprocessing/migrations/0001_the_tables.py"
-_REFUSES: Final = "tests/reprocessing/models/test_constraints.py::test_the_schema_refuses"
+_REFUSES: Final = "tests/reprocessing/models/test_constraints.py::test_each_constraint_refuses_its_violation"
 
 BUGS: Final = (
     Bug(
@@ -49,7 +49,7 @@ BUGS: Final = (
         file="reprocessing/store/maintenance/schema.py",
         old=" WHERE NOT t.tgisinternal AND t.tgenabled <> 'D' AND",
         new=" WHERE NOT t.tgisinternal AND",
-        caught_by="tests/reprocessing/store/maintenance/test_schema.py::test_what_was_dropped_or_switched_off_is_named",
+        caught_by="tests/reprocessing/store/maintenance/test_schema.py::test_dropped_and_disabled_parts_are_named",
     ),
     Bug(
         name="an-origin-goes-under-its-parked-letters",

@@ -92,6 +92,6 @@ BUGS: Final = (
         old="   AND {COPY_UNTIL} IS NULL\n",
         new="",
         caught_by="tests/reprocessing/store/maintenance/test_retention.py"
-        "::test_a_letter_is_not_forgotten_while_a_copy_of_it_may_be_in_its_target",
+        "::test_a_letter_is_not_deleted_while_its_target_may_hold_a_copy",
     ),
 )

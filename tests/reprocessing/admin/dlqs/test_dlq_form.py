@@ -121,7 +121,7 @@ def test_everything_is_changed_after_the_same_look_also_to_automatic(watched: Qu
     row = DeadLetterQueue.objects.get()
     changed = {"mode": "automatic", "open_fields": "order.id\ncustomer", "interval": 30, "waves": "no", "window": 7200}
     page = post(ann, _examine(row), **_look(ann, _sheet(ann, _examine(row)) | changed, _examine(row)))
-    assert "orders is changed. Beat and a worker redrive it by themselves, from the next poll on" in page
+    assert "orders is changed. Beat and a worker redrive it automatically, from the next poll on" in page
     assert "No beat was seen in this database yet: nothing is polled." in page
     row.refresh_from_db()
     assert (row.mode, row.open_fields, row.waves) == ("automatic", ["order.id", "customer"], False)

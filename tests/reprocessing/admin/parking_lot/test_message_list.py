@@ -275,7 +275,7 @@ def test_a_text_is_looked_for_in_the_newest_letters_and_acted_on_only_where_thes
     monkeypatch.setattr(message_filters, "LOOKED_THROUGH", 2)
     assert listed(client, text="card") == [letters[2].message_id, letters[1].message_id]
     page = post(client, LOT + "discard", scope="all", query="text=card")
-    assert "A text is looked for in the newest 2 letters alone, and there are more." in page
+    assert "A text is searched for only in the newest 2 messages, and there are more." in page
     given = OF_A_FILTER | {"query": "text=card", "opened": clock().isoformat(), "reason": "because"}
     assert "there are more" in post(client, LOT + "discard", **given)
     assert Operation.objects.count() == 0

@@ -100,7 +100,7 @@ def test_a_letter_that_its_target_put_off_is_what_its_wave_waits_for() -> None:
         closed_at=clock(), outcome="not_sent", holds_lane=False, run=run, wave=Wave.objects.get(run=run),
     )  # fmt: skip
     assert sorted((one.n, dlq_status.in_words(one)) for one in dlq_status.lanes(run.dlq_id)) == [
-        (1, "due: any worker may take them"),
+        (1, "due: waiting for a worker"),
         (1, "the target did not accept a message of the run's wave, which will be sent again"),
     ]
 
@@ -112,7 +112,7 @@ def test_what_nothing_holds_goes_as_soon_as_a_worker_has_time_and_its_run_has_an
     of_letter = ann.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
     of_run = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
     assert "this letter goes as soon as a worker has time<" in of_letter
-    assert ("<b>2</b> lanes: due: any worker may take them<" in of_run, "left, if nothing fails" in of_run) == (
+    assert ("<b>2</b> lanes: due: waiting for a worker<" in of_run, "left, if nothing fails" in of_run) == (
         True,
         True,
     )

@@ -103,9 +103,9 @@ def test_status_board_drain_and_stop_say_that_aws_is_at_work(ask: Ask) -> None:
         native_at=lanes.clock(), native_by="anna", native_reason="a bulk", native_handle="h", native_after=None
     )
     (watch,) = dlq_status.watches(bench.dlq.pk)
-    assert watch.native.startswith("AWS moves its messages by itself since ")
+    assert watch.native.startswith("A redrive by AWS has run since ")
     assert watch.trouble == ""
-    assert 'as anna asked ("a bulk"): nothing of it is captured' in ask("redrive_status", bench.name)
+    assert 'as anna asked ("a bulk"): nothing is captured' in ask("redrive_status", bench.name)
     said = ask("stop_redrive", bench.name, *WHY, "--confirm")
     assert f"manage.py native_redrive cancel {bench.name} --reason WHY --confirm" in said
     native_redrive.sweep()

@@ -124,11 +124,11 @@ def test_waiting_lanes_say_why(ask_json: AskJson, origin: Origin) -> None:
     found = ask_json("redrive_status")["dlqs"][0]
     assert found["lanes"] == {"ready": 3, "awaiting": 1, "held": 1, "leased": 1}
     assert sorted(one["why"] for one in found["waiting"]) == [
-        "a parked letter holds them until a person decides",
-        "due: any worker may take them",
+        "due: waiting for a worker",
+        "held by a parked message until a person decides",
         "its target's rate",
-        "the outcome of their head is not known yet",
-        "their head rests until it is due",
+        "waiting for the first message's next attempt",
+        "waiting for the outcome of the first message",
     ]
 
 

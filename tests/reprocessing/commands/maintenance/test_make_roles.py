@@ -20,7 +20,7 @@ def _said(*words: str) -> str:
 
 def test_a_dry_run_makes_nothing_and_says_what_it_would_make() -> None:
     said = _said()
-    assert "Redrive viewer: sees everything but payloads\n  new group\n" in said
+    assert "Redrive viewer: views everything except payloads\n  new group\n" in said
     assert said.endswith("This was a dry run: the groups are changed with --confirm.\n")
     assert not Group.objects.exists()
 

@@ -423,7 +423,7 @@ def test_aws_s_own_move_that_we_began_is_told_once_with_whole_commands(shop: Sho
         "native_redrive", "start", "orders", "--per-second", "1", "--reason", "a bulk", "--confirm", stdout=StringIO()
     )
     (said,) = [one for one in doctor()[0] if "AWS" in one["what"] and one["grade"] in {"ill", "warn"}]
-    assert said["what"].startswith("AWS moves its messages by itself since ")
+    assert said["what"].startswith("A redrive by AWS has run since ")
     assert said["cure"].endswith("manage.py native_redrive cancel orders --reason WHY --confirm")
 
 

@@ -248,7 +248,7 @@ def test_aws_own_redrive_under_way_is_refused(monkeypatch: pytest.MonkeyPatch) -
     move = Move(status="RUNNING", destination_arn=None, moved=3, to_move=9, started_at=clock(), handle="h")
     monkeypatch.setattr(native_redrive, "move_tasks", lambda arn, role: [move] if arn == bench.dlq.arn else [])
     said = refusal("drain_dlq", bench.name, "--confirm")
-    assert "AWS moves its messages by itself since" in said
+    assert "A redrive by AWS has run since" in said
     assert f"manage.py native_redrive cancel {bench.name} --reason WHY --confirm" in said
     assert DeadLetter.objects.count() == 0
 

@@ -62,7 +62,7 @@ def unheard(_arn: str, _role: str) -> list[Move]:
 def test_while_aws_moves_its_messages_nothing_ails_a_dlq() -> None:
     bench = claimed()
     seen = watch(bench)
-    assert seen.native.startswith("AWS moves its messages by itself since ")
+    assert seen.native.startswith("A redrive by AWS has run since ")
     assert (seen.trouble, in_trouble(bench), ills(bench)) == ("", 0.0, [])
 
 
@@ -73,7 +73,7 @@ def test_one_that_failed_is_trouble_until_somebody_captures(monkeypatch: pytest.
     native_redrive.sweep()
     said = (
         "AWS's own redrive failed. AWS says FAILED (CouldNotDetermineMessageSource): 3 messages moved. "
-        "What it did not move is in the dlq still."
+        "Messages that it did not move are still in the DLQ."
     )
     capture_lease.note_depth(bench.dlq.pk, visible=6, in_flight=0)
     capture_lease.note_trouble(bench.dlq.pk, "SQS did not answer.")
@@ -105,7 +105,7 @@ def test_one_that_cannot_be_looked_at_is_trouble_until_it_can(monkeypatch: pytes
         patch.setattr(native_redrive, "move_tasks", unheard)
         native_redrive.sweep()
         told = watch(bench).trouble
-    assert told.startswith("AWS's own redrive cannot be looked at, so that nobody takes the dlq back: SQS refused")
+    assert told.startswith("AWS's own redrive cannot be checked, so the DLQ stays with AWS: SQS refused")
     assert in_trouble(bench) == 1.0
     answer(monkeypatch, Move("RUNNING", None, 3, 9, lanes.clock(), handle="h"))
     native_redrive.sweep()
@@ -114,5 +114,5 @@ def test_one_that_cannot_be_looked_at_is_trouble_until_it_can(monkeypatch: pytes
 
 def test_one_that_outlasts_what_aws_allows_is_trouble() -> None:
     bench = claimed(native_at=lanes.clock() - aws_redrives.LONGEST - timedelta(seconds=1))
-    assert watch(bench).trouble.startswith("AWS's own redrive has not ended in 36 hours")
+    assert watch(bench).trouble.startswith("AWS's own redrive has run for more than 36 hours")
     assert (in_trouble(bench), len(ills(bench))) == (1.0, 1)

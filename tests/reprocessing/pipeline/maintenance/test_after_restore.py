@@ -391,7 +391,7 @@ def test_a_restore_from_a_backup_of_a_hold_is_held_anew(notices: Callable[[HighW
     second = restore_hold.standing()
     assert second is not None
     assert (second.by, second.since > first.since, restore_hold.undecided()) == ("the service", True, 1)
-    with pytest.raises(BackupIsUnreconciled, match="1 letter is undecided"):
+    with pytest.raises(BackupIsUnreconciled, match="1 message is undecided"):
         restore_hold.end(**WHY, early=True)
     assert Review.objects.filter(act="stopped").count() == 2
     assert (detect_restore.tick(marks), restore_hold.standing()) == (True, second)
@@ -514,7 +514,7 @@ def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
     assert (told["undecided"], told["not_in_sight"]) == (1, [])
     assert "1 message decided" in ask("resolve", bench.name, "--unfinished", "replay", *said)
     for more in ((), ("--confirm",)):
-        with pytest.raises(CommandError, match="Nothing was done: 1 letter is undecided"):
+        with pytest.raises(CommandError, match="Nothing was done: 1 message is undecided"):
             ask("release", *said, *more)
     assert ask("resolve", "--unfinished", "replay", *said, "--confirm", "--json")["decided"] == 1
     assert "Everything goes on" in ask("release", *said, "--confirm")
@@ -530,7 +530,7 @@ def test_what_ends_the_hold_is_told_with_its_time_and_a_dry_run_is_refused_as_th
     assert after in ask("report")
     refusals = []
     for more in ((), ("--json",), ("--confirm",)):
-        with pytest.raises(CommandError, match="not all that was hidden") as refused:
+        with pytest.raises(CommandError, match="not all hidden messages are visible") as refused:
             ask("release", *why, *more)
         refusals.append(str(refused.value))
     assert len(set(refusals)) == 1

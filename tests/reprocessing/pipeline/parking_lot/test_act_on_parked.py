@@ -114,7 +114,7 @@ def test_a_letter_of_unknown_origin_is_released_to_the_one_queue_that_was_named_
     bench = _of_unknown_origin()
     letter = bench.letter().pk
     assert act_on_parked.release([letter], by="anna", reason="go").refused == {
-        letter: f"the queue it goes back to is not known; name it as an origin of {bench.name}, on its page in the "
+        letter: f"its source queue is not known; add the queue to {bench.name}, on its page in the "
         f"admin or with manage.py add_dlq {bench.name} --origin URL --confirm"
     }
     _name(bench)
@@ -278,8 +278,8 @@ def test_a_target_that_cannot_take_a_letter_is_refused_for_it(bench: Workbench) 
         act_on_parked.release([letter], by="a", reason="b", target=one.pk).refused[letter] for one in (fifo, tasks)
     ]
     assert refused == [
-        "the other target is FIFO, and the letter has no message group to be ordered by there",
-        "the other target takes tasks alone, and the letter was sent to something else",
+        "the other target is FIFO, and the message has no message group",
+        "the other target accepts only tasks, and the message was sent to something else",
     ]
     assert (bench.letter().state, Review.objects.count()) == ("parked", 0)
 

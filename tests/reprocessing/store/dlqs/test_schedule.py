@@ -1,4 +1,4 @@
-"""Every dlq has its turn when its own schedule says so, the longest due first."""
+"""Every DLQ is polled by its own schedule, the longest due first."""
 
 from __future__ import annotations
 
@@ -38,11 +38,15 @@ def _take(dlq: int, now: datetime) -> schedule.Turn | None:
     return schedule.take(DeadLetterQueue.objects.get(pk=dlq), now=now)
 
 
-def _have(dlq: int, now: datetime) -> datetime | None:
-    """Have the turn that was given; when the dlq is due again."""
+def _taken(dlq: int, now: datetime) -> schedule.Turn:
     turn = _take(dlq, now)
     assert turn is not None
-    schedule.had(turn)
+    return turn
+
+
+def _have(dlq: int, now: datetime) -> datetime | None:
+    """Have the turn that was given; when the dlq is due again."""
+    schedule.had(_taken(dlq, now))
     return _next(dlq)
 
 
@@ -50,21 +54,21 @@ def _every(minutes: int) -> IntervalSchedule:
     return IntervalSchedule.objects.create(every=minutes, period="minutes")
 
 
-def test_without_a_schedule_a_dlq_has_its_turn_now_and_every_minute() -> None:
+def test_without_a_schedule_a_dlq_is_polled_now_and_every_minute() -> None:
     dlq = _dlq()
     assert (_due(NOON), _have(dlq, NOON + SECOND)) == ([dlq], NOON + MINUTE)
     assert _due(NOON + MINUTE - SECOND) == []
     assert _due(NOON + MINUTE) == [dlq]
 
 
-def test_an_interval_says_how_often() -> None:
+def test_an_interval_sets_the_time_between_polls() -> None:
     dlq = _dlq(interval=_every(10))
     assert (_due(NOON), _have(dlq, NOON)) == ([dlq], NOON + 10 * MINUTE)
     assert _due(NOON + 10 * MINUTE - SECOND) == []
     assert (_due(NOON + 11 * MINUTE), _have(dlq, NOON + 11 * MINUTE)) == ([dlq], NOON + 21 * MINUTE)
 
 
-def test_a_crontab_says_when_the_first_time_too() -> None:
+def test_a_crontab_also_sets_the_first_poll() -> None:
     dlq = _dlq(crontab=CrontabSchedule.objects.create(minute="0", hour="3", timezone="UTC"))
     night = datetime(2026, 3, 2, 3, 0, 0, tzinfo=UTC)
     assert (_due(NOON), _next(dlq)) == ([], night)
@@ -72,57 +76,52 @@ def test_a_crontab_says_when_the_first_time_too() -> None:
     assert (_due(night), _have(dlq, night + SECOND)) == ([dlq], night + timedelta(days=1))
 
 
-def test_a_turn_that_nobody_had_is_given_again_a_minute_later_until_somebody_has_it() -> None:
+def test_a_poll_that_did_not_run_is_due_again_every_minute_until_it_runs() -> None:
     dlq = _dlq(crontab=CrontabSchedule.objects.create(minute="0", hour="3", timezone="UTC"), next_poll_at=NOON)
     assert [_due(NOON + n * MINUTE / 2) for n in range(4)] == [[dlq], [], [dlq], []]
     assert _have(dlq, NOON + 2 * MINUTE) == datetime(2026, 3, 2, 3, 0, 0, tzinfo=UTC)
     assert _due(NOON + 3 * MINUTE) == []
 
 
-def test_a_turn_that_was_given_twice_to_a_slow_worker_is_had_once() -> None:
+def test_a_poll_given_to_two_workers_runs_once() -> None:
     dlq = _dlq(interval=_every(10))
     assert (_due(NOON), _due(NOON + MINUTE)) == ([dlq], [dlq])
     assert (_have(dlq, NOON + MINUTE), _take(dlq, NOON + MINUTE)) == (NOON + 11 * MINUTE, None)
 
 
-def test_a_turn_that_somebody_is_having_is_given_again_a_minute_after_its_time() -> None:
+def test_a_running_poll_is_due_again_a_minute_after_its_time_limit() -> None:
     dlq = _dlq(interval=_every(10))
     _due(NOON)
-    turn = _take(dlq, NOON)
-    assert turn is not None
-    schedule.keep(turn, until=NOON + 3 * MINUTE)
+    schedule.keep(_taken(dlq, NOON), until=NOON + 3 * MINUTE)
     assert (_take(dlq, NOON), _due(NOON + 4 * MINUTE - SECOND)) == (None, [])
     assert _due(NOON + 4 * MINUTE) == [dlq]
 
 
-def test_a_turn_is_kept_no_longer_than_until_the_next() -> None:
+def test_a_running_poll_does_not_delay_the_next_scheduled_one() -> None:
     dlq = _dlq(interval=_every(2))
     _due(NOON)
-    turn = _take(dlq, NOON)
-    assert turn is not None
-    schedule.keep(turn, until=NOON + 3 * MINUTE)
+    schedule.keep(_taken(dlq, NOON), until=NOON + 3 * MINUTE)
     assert _next(dlq) == NOON + 2 * MINUTE
 
 
 @pytest.mark.parametrize("due_at", [None, NOON - SECOND])
-def test_who_has_had_a_turn_puts_off_nothing_that_became_due_meanwhile(due_at: datetime | None) -> None:
+def test_the_end_of_a_poll_does_not_delay_what_became_due_meanwhile(due_at: datetime | None) -> None:
     dlq = _dlq(interval=_every(10))
     _due(NOON)
-    turn = _take(dlq, NOON)
-    assert turn is not None
+    turn = _taken(dlq, NOON)
     DeadLetterQueue.objects.filter(pk=dlq).update(next_poll_at=due_at)  # another schedule; or letters, and so at once
     schedule.keep(turn, until=NOON + MINUTE)
     schedule.had(turn)
     assert _next(dlq) == due_at
 
 
-def test_a_crontab_goes_by_the_clocks_of_its_own_place() -> None:
+def test_a_crontab_uses_its_own_time_zone() -> None:
     dlq = _dlq(crontab=CrontabSchedule.objects.create(minute="0", hour="3", timezone="Asia/Tokyo"))
     assert (_due(NOON), _next(dlq)) == ([], datetime(2026, 3, 1, 18, 0, 0, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("fields", [{"day_of_month": "30", "month_of_year": "2"}, {"minute": "99"}, {"hour": "?"}])
-def test_a_crontab_that_names_no_time_keeps_nobody_else_from_their_turn(fields: dict[str, str]) -> None:
+def test_a_crontab_without_a_next_time_does_not_delay_other_dlqs(fields: dict[str, str]) -> None:
     never = _dlq(crontab=CrontabSchedule.objects.create(**fields))
     dlq = _dlq()
     assert _due(NOON) == [dlq]
@@ -131,17 +130,17 @@ def test_a_crontab_that_names_no_time_keeps_nobody_else_from_their_turn(fields: 
 
 
 @pytest.mark.parametrize("days", [2_147_483_647, 999_999_999, 5_000_000])
-def test_an_interval_longer_than_any_calendar_is_its_dlqs_trouble_and_nobody_elses(days: int) -> None:
+def test_an_interval_longer_than_any_calendar_is_the_trouble_of_its_dlq_only(days: int) -> None:
     never = _dlq(interval=IntervalSchedule.objects.create(every=days, period="days"), next_poll_at=NOON)
     dlq = _dlq(next_poll_at=NOON)
     assert _due(NOON) == [dlq]
     assert _next(never) == NOON + timedelta(days=1)
-    assert [DeadLetterQueue.objects.get(pk=one).trouble for one in (never, dlq)] == [
-        "Its schedule names no time at which it could be polled. Give it another interval or crontab.", ""
+    assert [DeadLetterQueue.objects.get(pk=pk).trouble for pk in (never, dlq)] == [
+        "Its schedule has no next time. Set another interval or crontab.", ""
     ]  # fmt: skip
 
 
-def test_what_is_to_go_on_at_once_is_due_now_whatever_its_schedule_says(clock: Clock) -> None:
+def test_a_dlq_made_due_at_once_ignores_its_schedule(clock: Clock) -> None:
     dlq = _dlq(crontab=CrontabSchedule.objects.create(minute="0", hour="3"))
     _due(lanes.clock())
     clock.advance(1)
@@ -150,25 +149,25 @@ def test_what_is_to_go_on_at_once_is_due_now_whatever_its_schedule_says(clock: C
     assert _due(lanes.clock()) == [dlq]
 
 
-def test_the_longest_due_go_first_so_that_all_have_their_turn() -> None:
+def test_the_longest_due_dlqs_are_polled_first() -> None:
     late, later, latest = (_dlq(next_poll_at=NOON - ago * MINUTE) for ago in (1, 2, 3))
     assert [_due(NOON, limit=1) for _ in range(4)] == [[latest], [later], [late], []]
 
 
-def test_a_dlq_that_is_being_captured_has_no_second_turn() -> None:
+def test_a_dlq_is_not_polled_during_a_capture() -> None:
     dlq = _dlq(leased_until=NOON + SECOND)
     assert _due(NOON) == []
     assert _due(NOON + SECOND) == [dlq]
 
 
-def test_two_ticks_at_the_same_time_give_one_turn() -> None:
+def test_two_ticks_at_the_same_time_start_one_poll() -> None:
     dlq = _dlq()
     with elsewhere() as begin:
         turns = [*begin(lambda: _due(NOON)).result(10), *_due(NOON)]
     assert turns == [dlq]
 
 
-def test_how_often_a_dlq_has_its_turn_is_its_schedules_or_every_minute() -> None:
+def test_the_poll_interval_follows_the_schedule_or_is_a_minute() -> None:
     fifty = IntervalSchedule.objects.create(every=50, period="seconds")
     hourly = CrontabSchedule.objects.create(minute="0", hour="*")
     never = IntervalSchedule.objects.create(every=2_147_483_647, period="days")

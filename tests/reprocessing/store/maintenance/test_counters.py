@@ -1,18 +1,18 @@
-"""The kept counts: what they say is what a count of the letters would say, whoever changed how many at once."""
+"""Maintained counts equal a count of the letters, whatever changed them."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from reprocessing.models import DeadLetter, FlowDelta, LetterGroup, Tally, TallyDelta
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
+from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Clock
 from tests.reprocessing.store.stock import NOW, Stock
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _told() -> Counter[tuple[int, str, str, bool]]:
-    return Counter({(one.dlq_id, one.state, one.reason, one.presumed): one.n for one in counters.kinds()})
+    return Counter({(kind.dlq_id, kind.state, kind.reason, kind.presumed): kind.n for kind in counters.kinds()})
 
 
 def _counted() -> Counter[tuple[int, str, str, bool]]:
@@ -41,7 +41,7 @@ def _changed(letter: DeadLetter, dice: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_whatever_happens_to_letters_the_counts_are_those_of_the_letters(seed: int) -> None:
+def test_maintained_counts_equal_the_counts_of_letters(seed: int) -> None:
     dice, stocks = random.Random(seed), [Stock(), Stock()]
     letters = [dice.choice(stocks).another_letter() for _ in range(20)]
     for _ in range(60):
@@ -55,7 +55,7 @@ def test_whatever_happens_to_letters_the_counts_are_those_of_the_letters(seed: i
     assert _told() == _counted()
 
 
-def test_one_statement_over_many_letters_leaves_one_difference_of_each_kind() -> None:
+def test_one_statement_over_many_letters_writes_one_difference_of_each_kind() -> None:
     stock = Stock()
     for _ in range(9):
         stock.another_letter()
@@ -77,38 +77,31 @@ def test_a_group_s_letters_are_counted_by_state() -> None:
         stock.another_letter(group=group)
     stock.another_letter(group=group, state="delivered", finished_at=NOW)
     stock.another_letter()
-    assert [(one.state, one.n) for one in counters.in_groups([group.pk])] == [("delivered", 1), ("waiting", 3)]
+    assert [(count.state, count.n) for count in counters.in_groups([group.pk])] == [("delivered", 1), ("waiting", 3)]
 
 
-def test_an_hour_counts_what_letters_came_to(clock: Clock) -> None:
+def test_an_hour_counts_the_events_of_letters(clock: Clock) -> None:
     stock = Stock()
     letters = [stock.another_letter() for _ in range(3)]
-    DeadLetter.objects.filter(pk__in=[one.pk for one in letters]).update(state="delivered", finished_at=NOW)
+    DeadLetter.objects.filter(pk__in=[letter.pk for letter in letters]).update(state="delivered", finished_at=NOW)
     DeadLetter.objects.filter(pk=letters[0].pk).update(state="captured", finished_at=None, epoch=1)
-    told = {one.what: one.n for one in counters.hours(1)}
+    told = {hour.what: hour.n for hour in counters.hours(1)}
     assert told == {"captured": 4, "delivered": 3, "failed": 1}
     counters.fold()
-    assert {one.what: one.n for one in counters.hours(1)} == told
+    assert {hour.what: hour.n for hour in counters.hours(1)} == told
     clock.advance(2 * 3_600)
     assert counters.hours(1) == []
     assert counters.forget(history=timedelta(hours=1).total_seconds()) == 3
 
 
-def test_while_one_folds_another_neither_waits_nor_counts_twice() -> None:
+def test_a_concurrent_fold_neither_waits_nor_counts_twice() -> None:
     stock = Stock()
     stock.another_letter()
-
-    def fold_beside() -> int:
-        try:
-            counters.fold()
-            return TallyDelta.objects.count()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(1) as beside, transaction.atomic():
+    before = TallyDelta.objects.count()
+    with elsewhere() as begin, transaction.atomic():
         assert rows.value(bool, counters._TURN, {})
-        left = beside.submit(fold_beside).result(timeout=20)
-    assert left == TallyDelta.objects.count() > 0
+        begin(counters.fold).result(20)
+    assert TallyDelta.objects.count() == before > 0
     counters.fold()
     assert _told() == _counted()
     assert set(Tally.objects.values_list("n", flat=True)) == {2}

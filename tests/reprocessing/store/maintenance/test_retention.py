@@ -1,4 +1,4 @@
-"""Forgetting: letters past their time with all that hangs on them, and nothing that is still needed."""
+"""Retention deletes letters past their history with all their rows, and nothing that is still needed."""
 
 from __future__ import annotations
 
@@ -32,6 +32,17 @@ def _copy(letter: DeadLetter, state: str = "gone", **fields: object) -> Custody:
     return Custody.objects.create(dlq=letter.dlq, letter=letter, state=state, **values)
 
 
+def _attempt(stock: Stock, letter: DeadLetter, **fields: object) -> Attempt:
+    """An attempt that was closed now, unless the fields say otherwise."""
+    closed = {"holds_lane": False, "outcome": "unknown", "closed_at": lanes.clock(), "opened_at": lanes.clock()}
+    values = {"lane": stock.lane, "target": stock.target, "run": stock.run, "no": 1, "epoch": 0, "fence": 1}
+    return Attempt.objects.create(letter=letter, **{**values, **closed, **fields})
+
+
+def _single(stock: Stock, key: bytes = b"s") -> Lane:
+    return Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=key * 32, single=True)
+
+
 def _forget(history: float = HISTORY, limit: int = 100) -> int:
     return retention.forget(history=history, limit=limit)
 
@@ -41,7 +52,7 @@ def _is_there(letter: DeadLetter) -> bool:
 
 
 @pytest.mark.parametrize("state", ["delivered", "discarded"])
-def test_a_finished_letter_is_forgotten_after_its_history_and_not_before(state: str, clock: Clock) -> None:
+def test_a_finished_letter_is_deleted_after_its_history_and_not_before(state: str, clock: Clock) -> None:
     letter = _finished(Stock(), state=state)
     clock.advance(HISTORY - 60)
     assert (_forget(), _is_there(letter)) == (0, True)
@@ -49,20 +60,15 @@ def test_a_finished_letter_is_forgotten_after_its_history_and_not_before(state: 
     assert (_forget(), _is_there(letter)) == (1, False)
 
 
-@pytest.mark.parametrize("state", ["captured", "waiting", "sending", "awaiting"])
-def test_an_unfinished_letter_is_never_forgotten(state: str, clock: Clock) -> None:
-    letter = Stock().another_letter(state=state)
+@pytest.mark.parametrize("state", ["captured", "waiting", "sending", "awaiting", "parked"])
+def test_an_unfinished_or_parked_letter_is_never_deleted(state: str, clock: Clock) -> None:
+    parked = {"reason": "refused", "finished_at": lanes.clock()} if state == "parked" else {}
+    letter = Stock().another_letter(state=state, **parked)
     clock.advance(10 * HISTORY)
     assert (_forget(), _is_there(letter)) == (0, True)
 
 
-def test_a_parked_letter_is_never_forgotten(clock: Clock) -> None:
-    letter = _finished(Stock(), state="parked", reason="refused")
-    clock.advance(10 * HISTORY)
-    assert (_forget(), _is_there(letter)) == (0, True)
-
-
-def test_a_copy_is_known_until_retention_and_a_day_after_it_was_gone(clock: Clock) -> None:
+def test_a_copy_is_known_for_the_retention_and_a_day_after_its_deletion(clock: Clock) -> None:
     letter = _finished(Stock())
     _copy(letter)
     clock.advance(RETENTION + DAY - 60)
@@ -71,7 +77,7 @@ def test_a_copy_is_known_until_retention_and_a_day_after_it_was_gone(clock: Cloc
     assert (_forget(history=DAY), _is_there(letter)) == (1, False)
 
 
-def test_the_copy_that_was_gone_last_decides(clock: Clock) -> None:
+def test_the_copy_that_was_deleted_last_decides(clock: Clock) -> None:
     letter = _finished(Stock())
     _copy(letter)
     clock.advance(RETENTION)
@@ -83,7 +89,7 @@ def test_the_copy_that_was_gone_last_decides(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("state", ["held", "delete"])
-def test_a_copy_that_nobody_could_delete_is_gone_by_itself_in_the_end(state: str, clock: Clock) -> None:
+def test_a_copy_that_was_not_deleted_expires_in_the_end(state: str, clock: Clock) -> None:
     letter = _finished(Stock())
     _copy(letter, state, visible_until=lanes.clock() + timedelta(seconds=120))
     clock.advance(RETENTION + DAY + 60)
@@ -92,15 +98,11 @@ def test_a_copy_that_nobody_could_delete_is_gone_by_itself_in_the_end(state: str
     assert (_forget(history=DAY), _is_there(letter)) == (1, False)
 
 
-def test_all_that_hangs_on_a_letter_goes_with_it(clock: Clock) -> None:
+def test_all_rows_of_a_letter_are_deleted_with_it(clock: Clock) -> None:
     stock = Stock()
-    letter, now = _finished(stock), lanes.clock()
-    attempt = Attempt.objects.create(
-        letter=letter, lane=stock.lane, target=stock.target, run=stock.run, no=1, epoch=0, fence=1, opened_at=now,
-        holds_lane=False, outcome="returned", closed_at=now,
-    )  # fmt: skip
+    letter = _finished(stock)
     _copy(letter)
-    _copy(letter, message_id="it came back", attempt=attempt)
+    _copy(letter, message_id="it came back", attempt=_attempt(stock, letter, outcome="returned"))
     Claim.objects.create(target=stock.target, key_space="1", key_hash=b"k", letter=letter, body_hash=b"b")
     Review.objects.create(act="released", letter=letter, dlq=stock.dlq, by="anna", reason="mended")
     Notice.objects.create(letter=letter, news="parked")
@@ -111,7 +113,7 @@ def test_all_that_hangs_on_a_letter_goes_with_it(clock: Clock) -> None:
     assert list(Payload.objects.values_list("letter", flat=True)) == [stock.letter.pk]
 
 
-def test_every_table_that_hangs_on_a_letter_is_seen_to() -> None:
+def test_every_table_that_references_a_letter_is_deleted_from() -> None:
     hang = {
         model._meta.db_table
         for model in apps.get_app_config("reprocessing").get_models()
@@ -134,39 +136,30 @@ def test_a_letter_outlives_its_duplicates(clock: Clock) -> None:
     assert not _is_there(letter)
 
 
-def test_a_letter_that_may_come_back_yet_is_not_forgotten_while_its_lane_waits_for_that(clock: Clock) -> None:
-    """A person discarded it while the end of its last attempt was unknown."""
+def test_a_letter_is_not_deleted_while_its_lane_waits_for_it_to_come_back(clock: Clock) -> None:
     stock = Stock()
     letter = _finished(stock, state="discarded", lane=stock.lane)
-    attempt = Attempt.objects.create(
-        letter=letter, lane=stock.lane, target=stock.target, run=stock.run, no=1, epoch=0, fence=1,
-        opened_at=lanes.clock(), holds_lane=True, deadline=lanes.clock(),
-    )  # fmt: skip
+    attempt = _attempt(stock, letter, holds_lane=True, outcome=None, closed_at=None, deadline=lanes.clock())
     clock.advance(HISTORY + 1)
     assert (_forget(), _is_there(letter)) == (0, True)
     Attempt.objects.filter(pk=attempt.pk).update(closed_at=lanes.clock(), outcome="unknown", holds_lane=False)
     assert (_forget(), _is_there(letter)) == (1, False)
 
 
-def test_a_letter_is_not_forgotten_while_a_copy_of_it_may_be_in_its_target(clock: Clock) -> None:
+def test_a_letter_is_not_deleted_while_its_target_may_hold_a_copy(clock: Clock) -> None:
     stock = Stock()
     letter = _finished(stock, state="discarded", lane=stock.lane)
-    Attempt.objects.create(
-        letter=letter, lane=stock.lane, target=stock.target, run=stock.run, no=1, epoch=0, fence=1,
-        opened_at=lanes.clock(), closed_at=lanes.clock(), outcome="unknown", holds_lane=False,
-        deadline=lanes.clock() + timedelta(seconds=120),
-    )  # fmt: skip
+    _attempt(stock, letter, deadline=lanes.clock() + timedelta(seconds=120))
     clock.advance(60)
     assert (_forget(history=30), _is_there(letter)) == (0, True)
     clock.advance(61)
     assert (_forget(history=30), _is_there(letter)) == (1, False)
 
 
-def test_a_key_s_lane_stays_and_a_lane_of_one_letter_goes_with_it(clock: Clock) -> None:
+def test_the_lane_of_a_key_stays_and_a_lane_of_one_letter_is_deleted(clock: Clock) -> None:
     stock = Stock()
-    single = Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=b"s" * 32, single=True)
+    single, bystander = _single(stock), _single(stock, b"u")
     shared = Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=b"t" * 32, passed_sequence="7")
-    bystander = Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=b"u" * 32, single=True)
     _finished(stock, lane=single)
     _finished(stock, lane=shared)
     clock.advance(HISTORY + 1)
@@ -176,23 +169,23 @@ def test_a_key_s_lane_stays_and_a_lane_of_one_letter_goes_with_it(clock: Clock) 
 
 def test_a_lane_stays_while_another_letter_is_on_it(clock: Clock) -> None:
     stock = Stock()
-    single = Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=b"s" * 32, single=True)
+    single = _single(stock)
     _finished(stock, lane=single)
     _finished(stock, lane=single, state="parked", reason="refused")
     clock.advance(HISTORY + 1)
     assert (_forget(), Lane.objects.filter(pk=single.pk).exists()) == (1, True)
 
 
-def test_a_few_at_a_time_the_oldest_first(clock: Clock) -> None:
+def test_letters_are_deleted_in_batches_the_oldest_first(clock: Clock) -> None:
     stock = Stock()
     letters = [_finished(stock) for _ in range(3)]
     clock.advance(HISTORY + 1)
-    assert [(_forget(limit=2), [_is_there(one) for one in letters]) for _ in range(2)] == [
+    assert [(_forget(limit=2), [_is_there(letter) for letter in letters]) for _ in range(2)] == [
         (2, [False, False, True]), (1, [False, False, False]),
     ]  # fmt: skip
 
 
-def test_what_cannot_be_forgotten_whole_is_not_forgotten_at_all(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_letter_is_deleted_with_all_its_rows_or_not_at_all(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     letter = _finished(Stock())
     clock.advance(HISTORY + 1)
     monkeypatch.setattr(retention, "_LANES", "SELECT 1 / 0 AS lane_id")
@@ -202,22 +195,19 @@ def test_what_cannot_be_forgotten_whole_is_not_forgotten_at_all(clock: Clock, mo
     assert (_is_there(letter), Payload.objects.filter(letter=letter).exists()) == (True, True)
 
 
-def test_waves_are_forgotten_after_their_attempts(clock: Clock) -> None:
+def test_waves_are_deleted_after_their_attempts(clock: Clock) -> None:
     stock = Stock()
     settled = {"run": stock.run, "settled_at": lanes.clock(), "touched": 1, "failed": 0}
     waves = [Wave.objects.create(no=no, **settled) for no in (1, 2)]
     Wave.objects.create(run=stock.run, no=3)
-    Attempt.objects.create(
-        letter=stock.letter, lane=stock.lane, target=stock.target, no=1, epoch=0, fence=1, opened_at=lanes.clock(),
-        holds_lane=False, wave=waves[1],
-    )  # fmt: skip
+    _attempt(stock, stock.letter, wave=waves[1])
     assert retention.forget_waves(history=HISTORY) == 0
     clock.advance(HISTORY + 1)
     assert retention.forget_waves(history=HISTORY) == 1
     assert list(Wave.objects.order_by("no").values_list("no", flat=True)) == [2, 3]
 
 
-def test_operations_are_forgotten_after_what_was_done_in_them(clock: Clock) -> None:
+def test_bulk_actions_are_deleted_after_their_audit_log_entries(clock: Clock) -> None:
     stock, asked = Stock(), list[Operation]()
     for state in ("done", "done", "running"):
         ended = None if state == "running" else lanes.clock()
@@ -226,7 +216,7 @@ def test_operations_are_forgotten_after_what_was_done_in_them(clock: Clock) -> N
             finished_at=ended,
         ))  # fmt: skip
     Review.objects.create(act="noted", letter=stock.letter, operation=asked[1], by="ann", reason="a note")
-    own = [Review.objects.create(act="noted", operation=one, by="ann", reason="a note").pk for one in asked]
+    own = [Review.objects.create(act="noted", operation=action, by="ann", reason="a note").pk for action in asked]
     assert retention.forget_operations(history=HISTORY, limit=9) == 0
     clock.advance(HISTORY + 1)
     assert retention.forget_operations(history=HISTORY, limit=9) == 1

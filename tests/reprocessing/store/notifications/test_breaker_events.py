@@ -19,9 +19,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 WHO: dict[str, Any] = {"by": "ann", "reason": "s3cret words"}
 
 
-def opened(bench: Bench) -> Bench:
-    bench.send("xxxxx")
+def look_after(bench: Bench, outcomes: str) -> None:
+    bench.send(outcomes)
     bench.look()
+
+
+def opened(bench: Bench) -> Bench:
+    look_after(bench, "xxxxx")
     return bench
 
 
@@ -44,7 +48,7 @@ def test_many_failures_open_one_incident(letters: int) -> None:
     assert Incident.objects.get().dlq == bench.dlq
 
 
-def test_a_target_of_two_dlqs_is_told_of_for_neither_of_them() -> None:
+def test_the_incident_of_a_target_of_two_dlqs_names_neither() -> None:
     bench, other = Bench(), Bench()
     other.origin.target = bench.target
     other.origin.save()
@@ -53,27 +57,24 @@ def test_a_target_of_two_dlqs_is_told_of_for_neither_of_them() -> None:
     assert Incident.objects.get().dlq is None
 
 
-def test_a_breaker_that_closes_concludes_it_and_one_that_opens_again_is_the_same_incident() -> None:
+def test_closing_a_breaker_ends_the_incident_and_reopening_continues_it() -> None:
     bench = opened(Bench(closes_after=1))
     bench.half_open()
-    bench.send("x")
-    bench.look()
+    look_after(bench, "x")
     assert told("breaker_open") == [(subject(bench), 2, True)]
     bench.half_open()
-    bench.send("v")
-    bench.look()
+    look_after(bench, "v")
     assert told("breaker_open") == [(subject(bench), 2, False)]
 
 
-def test_a_canary_that_does_not_close_it_yet_concludes_nothing() -> None:
+def test_a_canary_that_does_not_close_the_breaker_does_not_end_the_incident() -> None:
     bench = opened(Bench(closes_after=2))
     bench.half_open()
-    bench.send("v")
-    bench.look()
+    look_after(bench, "v")
     assert told("breaker_open") == [(subject(bench), 1, True)]
 
 
-def test_of_four_who_look_at_once_one_announces_it() -> None:
+def test_of_four_concurrent_checks_one_announces_the_opening() -> None:
     bench = Bench()
     bench.send("xxxxx")
     breaker = bench.breaker.pk
@@ -81,7 +82,7 @@ def test_of_four_who_look_at_once_one_announces_it() -> None:
     assert told("breaker_open") == [(f"breaker:{breaker}", 1, True)]
 
 
-def test_an_opening_that_is_rolled_back_is_not_told_and_one_that_cannot_be_told_is_rolled_back(
+def test_an_opening_and_its_announcement_are_committed_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = Bench()
@@ -103,13 +104,13 @@ def test_an_opening_that_is_rolled_back_is_not_told_and_one_that_cannot_be_told_
     assert bench.breaker.state == "closed"
 
 
-def test_a_wave_that_failed_opens_it_with_its_own_words() -> None:
+def test_a_failed_wave_opens_the_breaker_with_its_reason() -> None:
     bench = Bench()
     circuit_breakers.open_after({(bench.breaker.pk, bench.breaker.epoch)}, why="3 waves failed")
     assert is_open("breaker_open")[subject(bench)]["why"] == "3 waves failed"
 
 
-def test_a_person_s_move_is_told_without_their_reason() -> None:
+def test_the_incident_of_a_manual_opening_omits_the_reason() -> None:
     bench = Bench()
     breaker_resets.reset([bench.target.pk], to="open", seconds=60, **WHO)
     facts = is_open("breaker_open")[subject(bench)]
@@ -118,7 +119,7 @@ def test_a_person_s_move_is_told_without_their_reason() -> None:
     assert told("breaker_open") == [(subject(bench), 1, False)]
 
 
-def test_a_look_after_which_no_breaker_moves_asks_two_statements_as_before() -> None:
+def test_a_check_without_a_change_runs_two_statements() -> None:
     bench = Bench()
     bench.send("vvvx")
     with statements() as asked:

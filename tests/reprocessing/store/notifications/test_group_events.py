@@ -30,7 +30,7 @@ def test_many_letters_of_one_cause_are_one_new_group(letters: int) -> None:
     assert told("failure_group_new") == [(f"group:{group.pk}", 1, True)]
 
 
-def test_a_text_about_a_group_has_its_title_and_the_messages_that_it_has_by_then(clock: Clock) -> None:
+def test_the_text_about_a_group_has_its_title_and_current_count(clock: Clock) -> None:
     route = NotificationRoute.objects.create(destination="ops")
     stock = Stock()
     put("a")
@@ -54,7 +54,7 @@ def test_a_batch_of_many_new_groups_is_announced_with_one_statement() -> None:
     assert len(told("failure_group_new")) == 30
 
 
-def test_sorting_into_groups_that_are_there_asks_no_more_statements_than_before() -> None:
+def test_grouping_into_existing_groups_runs_five_statements() -> None:
     stock = Stock()
     put("a")
     stock.another_letter()
@@ -63,14 +63,14 @@ def test_sorting_into_groups_that_are_there_asks_no_more_statements_than_before(
     assert len(asked) == 5  # what is unsorted, the lock, the group, the letters, what recurs
 
 
-def test_two_who_sort_at_once_announce_a_group_once() -> None:
+def test_concurrent_grouping_announces_a_group_once() -> None:
     Stock().more_letters(50)
     Payload.objects.all().delete()
     together([lambda: group_failures.letters(batches=3)] * 3)
     assert [times for _, times, _ in told("failure_group_new")] == [1]
 
 
-def test_a_resolved_group_that_recurs_is_announced_and_one_that_is_ignored_is_not() -> None:
+def test_a_resolved_group_that_recurs_is_announced_and_an_ignored_one_is_not() -> None:
     stock = Stock()
     put("a")
     settle(LetterGroup.objects.get(), GroupStatus.RESOLVED)
@@ -84,10 +84,10 @@ def test_a_resolved_group_that_recurs_is_announced_and_one_that_is_ignored_is_no
     assert [times for _, times, _ in told("failure_group_reopened")] == [1]
 
 
-def test_sorting_that_is_rolled_back_announces_nothing() -> None:
+def test_grouping_that_is_rolled_back_announces_nothing() -> None:
     Stock()
     found = failure_groups.unsorted(limit=10)
     with transaction.atomic():
-        failure_groups.put(found, {one.id: cause() for one in found})
+        failure_groups.put(found, {letter.id: cause() for letter in found})
         transaction.set_rollback(True)
     assert told("failure_group_new") == []

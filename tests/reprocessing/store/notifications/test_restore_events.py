@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 WHO: dict[str, Any] = {"by": "the service", "reason": "restored"}
 
 
-def test_a_hold_is_told_once_with_the_messages_in_doubt_and_concluded_with_its_end() -> None:
+def test_a_hold_is_announced_once_with_its_doubted_messages_and_concluded_at_its_end() -> None:
     stock = Stock()
     stock.more_letters(99)
     backup = lanes.clock() - timedelta(hours=1)
@@ -34,13 +34,13 @@ def test_a_hold_is_told_once_with_the_messages_in_doubt_and_concluded_with_its_e
     assert told("restore_detected") == [("restore", 1, False)]
 
 
-def test_a_restore_that_a_backup_knew_is_not_the_one_that_is_told_now() -> None:
+def test_a_second_restore_is_a_new_incident() -> None:
     restore_hold.begin(lanes.clock(), **WHO)
     restore_hold.begin(lanes.clock(), **WHO, anew=True)
     assert told("restore_detected") == [("restore", 1, False), ("restore", 1, True)]
 
 
-def test_a_hold_that_is_rolled_back_is_not_told() -> None:
+def test_a_hold_that_is_rolled_back_is_not_announced() -> None:
     def hold_and_fail() -> None:
         restore_hold.begin(lanes.clock(), **WHO)
         raise ZeroDivisionError

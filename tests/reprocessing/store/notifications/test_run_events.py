@@ -31,7 +31,7 @@ WHO = {"by": "ann", "reason": "mended"}
 CANARY = "c4n4ry-of-a-customer"
 
 
-def test_a_run_that_pauses_itself_is_told_once_and_concluded_when_it_is_resumed() -> None:
+def test_a_run_that_pauses_itself_is_announced_once_and_concluded_when_resumed() -> None:
     run = Stock().run
     assert together([partial(rows.whole, partial(pause_run, run.pk, "why", told="told"))] * 4).count(None) == 3
     assert told("run_stopped") == [(f"run:{run.pk}", 1, True)]
@@ -42,20 +42,20 @@ def test_a_run_that_pauses_itself_is_told_once_and_concluded_when_it_is_resumed(
     assert told("run_stopped") == [(f"run:{run.pk}", 1, False)]
 
 
-def test_a_run_that_is_aborted_stands_in_nobody_s_way_any_more() -> None:
+def test_aborting_a_run_concludes_its_incident() -> None:
     run = Stock().run
     rows.whole(partial(pause_run, run.pk, "why"))
     run_transitions.abort(run, stop_dlq=False, **WHO)
     assert told("run_stopped") == [(f"run:{run.pk}", 1, False)]
 
 
-def test_a_pause_by_a_person_is_no_incident_and_ends_none() -> None:
+def test_a_pause_by_a_person_is_no_incident() -> None:
     run = Stock().run
     run_transitions.pause(run.pk, **WHO)
     assert told("run_stopped") == []
 
 
-def test_a_pause_that_is_rolled_back_is_not_told_and_one_that_cannot_be_told_is_rolled_back(
+def test_a_pause_and_its_announcement_are_committed_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = Stock().run
@@ -76,7 +76,7 @@ def test_a_pause_that_is_rolled_back_is_not_told_and_one_that_cannot_be_told_is_
     assert Run.objects.get().state == "running"
 
 
-def test_a_manual_run_whose_wave_failed_is_told_of(clock: Clock) -> None:
+def test_a_manual_run_whose_wave_failed_is_announced(clock: Clock) -> None:
     bench = Workbench(fields={"waves": True})
     for number in range(20):
         bench.bury(f"{number}")
@@ -90,11 +90,11 @@ def test_a_manual_run_whose_wave_failed_is_told_of(clock: Clock) -> None:
     assert is_open("run_stopped")[f"run:{run.pk}"]["why"].startswith("Paused automatically: ")
 
 
-def test_a_run_that_gives_a_target_up_quotes_nothing_of_its_answers(clock: Clock) -> None:
+def test_the_incident_of_a_run_that_gives_up_a_target_quotes_no_answer(clock: Clock) -> None:
     bench = automatic(20, give_up_after=600)
 
     def refuse(intended: Sequence[Intended], *_: object, **__: object) -> Outcomes:
-        return {one.attempt_id: Refused("503", CANARY) for one in intended}
+        return {attempt.attempt_id: Refused("503", CANARY) for attempt in intended}
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(send_batches, "letters", refuse)
@@ -107,12 +107,12 @@ def test_a_run_that_gives_a_target_up_quotes_nothing_of_its_answers(clock: Clock
     assert [times for _, times, _ in told("run_stopped")] == [1]
 
 
-def test_a_loop_is_told_of_beside_the_run_that_it_paused_and_both_are_concluded(clock: Clock) -> None:
+def test_a_redrive_loop_and_its_paused_run_are_announced_and_concluded(clock: Clock) -> None:
     bench = automatic(12, waves=False)
     for _ in range(5):
         bench.replay()
-        for one in bench.delivered():
-            bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=one["Body"])  # a copy without its marks
+        for message in bench.delivered():
+            bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=message["Body"])  # a copy without its marks
         bench.capture()
         bench.capture()
         counters.fold()
@@ -126,16 +126,11 @@ def test_a_loop_is_told_of_beside_the_run_that_it_paused_and_both_are_concluded(
 
 
 @pytest.mark.parametrize("letters", [50, pytest.param(5_000, marks=pytest.mark.soak)])
-def test_letters_that_came_to_their_end_finish_one_run_with_its_counts(letters: int) -> None:
+def test_a_finished_run_is_announced_once_with_its_counts(letters: int) -> None:
     stock = Stock()
-    stock.letter.state, stock.letter.finished_at = "delivered", stock.letter.captured_at
-    stock.letter.save()
-    others = stock.more_letters(letters - 1)
-    for number, letter in enumerate(others):
-        letter.state = "delivered" if number >= 3 else "parked"
-        letter.reason = "" if number >= 3 else "stale"
-        letter.finished_at = stock.letter.captured_at
-    DeadLetter.objects.bulk_update(others, ["state", "reason", "finished_at"], batch_size=1_000)
+    stale = [letter.pk for letter in stock.more_letters(letters - 1)[:3]]
+    DeadLetter.objects.update(state="delivered", finished_at=stock.letter.captured_at)
+    DeadLetter.objects.filter(pk__in=stale).update(state="parked", reason="stale")
     together([progress.finish_runs] * 3)
     (incident,) = told("run_finished")
     assert incident[:2] == (f"run:{stock.run.pk}", 1)
@@ -146,14 +141,7 @@ def test_letters_that_came_to_their_end_finish_one_run_with_its_counts(letters: 
     }  # fmt: skip
 
 
-def test_a_run_that_has_nothing_left_to_do_is_announced_as_finished() -> None:
-    stock = Stock()
-    DeadLetter.objects.update(state="delivered", finished_at=stock.letter.captured_at)
-    progress.finish_runs()
-    assert is_open("run_finished")[f"run:{stock.run.pk}"]["delivered"] == 1
-
-
-def test_a_run_that_finishes_after_the_clock_was_set_back_took_no_time(clock: Clock) -> None:
+def test_a_finished_run_took_no_time_when_the_clock_is_set_back(clock: Clock) -> None:
     stock = Stock()
     Run.objects.filter(pk=stock.run.pk).update(started_at=lanes.clock())
     DeadLetter.objects.update(state="delivered", finished_at=stock.letter.captured_at)
@@ -162,7 +150,7 @@ def test_a_run_that_finishes_after_the_clock_was_set_back_took_no_time(clock: Cl
     assert is_open("run_finished")[f"run:{stock.run.pk}"]["seconds"] == 0
 
 
-def test_a_sweep_that_finishes_no_run_asks_two_statements_as_before() -> None:
+def test_a_sweep_that_finishes_no_run_runs_two_statements() -> None:
     Stock()
     with statements() as asked:
         assert progress.finish_runs() == 0

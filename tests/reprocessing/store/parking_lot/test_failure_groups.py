@@ -1,12 +1,11 @@
-"""Groups: letters of one cause together, opened again by themselves, settled by one person at a time."""
+"""Failure groups: letters of one cause, reopened when it recurs, settled by one person at a time."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from reprocessing.domain.parking_lot.failure_fingerprint import Cause, CauseKind
 from reprocessing.models import DeadLetter, GroupStatus, LetterGroup, Payload, Review
@@ -14,6 +13,7 @@ from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
 from reprocessing.store.maintenance import counters, retention
 from reprocessing.store.ordering.lanes import clock
 from reprocessing.store.parking_lot import failure_groups
+from tests.race.abreast import elsewhere, together
 from tests.reprocessing.store.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,7 +29,7 @@ def put(*names: str) -> int:
     """Everything unsorted is of these causes, in turn."""
     found = failure_groups.unsorted(limit=100)
     with transaction.atomic():
-        return failure_groups.put(found, {one.id: cause(names[n % len(names)]) for n, one in enumerate(found)})
+        return failure_groups.put(found, {letter.id: cause(names[n % len(names)]) for n, letter in enumerate(found)})
 
 
 def parked(stock: Stock, **fields: object) -> DeadLetter:
@@ -43,7 +43,7 @@ def settle(group: LetterGroup, status: GroupStatus, *, by: str = "ann", note: st
     )
 
 
-def test_letters_of_one_cause_are_one_group_a_dlq_with_its_first_and_last_death() -> None:
+def test_letters_of_one_cause_in_a_dlq_are_one_group_with_its_first_and_last_time() -> None:
     stock, other = Stock(), Stock()
     stock.another_letter(died_at=NOW + HOUR)
     assert put("a") == 3
@@ -53,10 +53,10 @@ def test_letters_of_one_cause_are_one_group_a_dlq_with_its_first_and_last_death(
         (stock.dlq.pk, NOW - HOUR, NOW + HOUR, "open"),
         (other.dlq.pk, NOW, NOW, "open"),
     ]
-    assert [one.n for one in counters.in_groups(list(LetterGroup.objects.values_list("pk", flat=True)))] == [3, 1]
+    assert [count.n for count in counters.in_groups(list(LetterGroup.objects.values_list("pk", flat=True)))] == [3, 1]
 
 
-def test_only_what_lies_still_is_sorted_and_each_once() -> None:
+def test_only_letters_at_rest_are_grouped_and_each_once() -> None:
     stock = Stock()
     DeadLetter.objects.filter(pk=stock.letter.pk).update(state="sending")
     stock.another_letter(state="captured", planned=False)
@@ -66,49 +66,40 @@ def test_only_what_lies_still_is_sorted_and_each_once() -> None:
     assert list(DeadLetter.objects.exclude(group=None).values_list("pk", flat=True)) == [captured.pk]
 
 
-def test_a_letter_that_was_parked_since_is_sorted_anew() -> None:
+def test_a_letter_that_was_parked_since_is_grouped_again() -> None:
     stock = Stock()
     put("a")
     DeadLetter.objects.filter(pk=stock.letter.pk).update(state="parked", reason="stale", finished_at=clock())
     assert put("b") == 1
     assert DeadLetter.objects.get().group == LetterGroup.objects.get(title="b")
     counted = counters.in_groups(list(LetterGroup.objects.values_list("pk", flat=True)))
-    assert [(one.group_id, one.n) for one in counted] == [(LetterGroup.objects.get(title="b").pk, 1)]
+    assert [(count.group_id, count.n) for count in counted] == [(LetterGroup.objects.get(title="b").pk, 1)]
 
 
-def test_what_somebody_changed_since_it_was_read_is_left_for_another_time() -> None:
+def test_a_letter_that_changed_since_it_was_read_is_skipped() -> None:
     stock = Stock()
     found = failure_groups.unsorted(limit=10)
     DeadLetter.objects.filter(pk=stock.letter.pk).update(sorted_at=None)
-    assert failure_groups.put(found, {one.id: cause() for one in found}) == 0
+    assert failure_groups.put(found, {letter.id: cause() for letter in found}) == 0
     assert DeadLetter.objects.get().group is None
     assert put("a") == 1
 
 
-def test_what_somebody_holds_is_left_alone_and_nobody_waits() -> None:
+def test_a_locked_letter_is_skipped_without_waiting() -> None:
     stock = Stock()
     free = stock.another_letter()
     with transaction.atomic():
         DeadLetter.objects.select_for_update().get(pk=stock.letter.pk)
-        with ThreadPoolExecutor(1) as other:
-            assert other.submit(_alone).result(timeout=10) == 1
+        with elsewhere() as begin:
+            assert begin(lambda: put("a")).result(10) == 1
     assert list(DeadLetter.objects.exclude(group=None).values_list("pk", flat=True)) == [free.pk]
-
-
-def _alone() -> int:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SET lock_timeout = '3s'")
-        return put("a")
-    finally:
-        connection.close()
 
 
 @pytest.mark.parametrize(
     ("status", "then"),
     [("resolved", "open"), ("ignored", "ignored"), ("acknowledged", "acknowledged"), ("open", "open")],
 )
-def test_a_resolved_cause_that_recurs_is_open_again_and_no_other_is_disturbed(status: str, then: str) -> None:
+def test_only_a_resolved_group_is_reopened_when_it_recurs(status: str, then: str) -> None:
     stock = Stock()
     put("a")
     group = LetterGroup.objects.get()
@@ -122,7 +113,7 @@ def test_a_resolved_cause_that_recurs_is_open_again_and_no_other_is_disturbed(st
     assert told == ([reopened] if status == "resolved" else [])
 
 
-def test_a_letter_that_was_there_before_its_cause_was_resolved_reopens_nothing() -> None:
+def test_a_letter_from_before_the_resolution_does_not_reopen_the_group() -> None:
     stock = Stock()
     late = stock.another_letter(state="captured", planned=False, captured_at=clock())
     put("a")
@@ -132,7 +123,7 @@ def test_a_letter_that_was_there_before_its_cause_was_resolved_reopens_nothing()
     assert LetterGroup.objects.get().status == "resolved"
 
 
-def test_a_letter_that_failed_again_after_its_cause_was_resolved_reopens_it() -> None:
+def test_a_letter_that_failed_again_after_the_resolution_reopens_the_group() -> None:
     stock = Stock()
     DeadLetter.objects.filter(pk=stock.letter.pk).update(captured_at=NOW)
     put("a")
@@ -142,7 +133,7 @@ def test_a_letter_that_failed_again_after_its_cause_was_resolved_reopens_it() ->
     assert LetterGroup.objects.get().status == "open"
 
 
-def test_of_two_who_settle_the_second_changes_nothing() -> None:
+def test_of_two_people_who_set_a_status_the_second_changes_nothing() -> None:
     Stock()
     put("a")
     seen = LetterGroup.objects.get()
@@ -150,12 +141,12 @@ def test_of_two_who_settle_the_second_changes_nothing() -> None:
     assert not settle(seen, GroupStatus.IGNORED, by="ben")
     now = LetterGroup.objects.get()
     assert (now.status, now.note, now.settled_by) == ("acknowledged", "I see to it", "ann")
-    assert [(one.act, one.by, one.reason, one.before, one.after) for one in Review.objects.all()] == [
+    assert [(entry.act, entry.by, entry.reason, entry.before, entry.after) for entry in Review.objects.all()] == [
         ("changed", "ann", "seen to", {"status": "open", "note": ""}, {"status": "acknowledged", "note": "I see to it"})
     ]
 
 
-def test_a_note_alone_leaves_the_status_and_since_when_it_holds() -> None:
+def test_a_new_note_leaves_the_status_and_its_time() -> None:
     Stock()
     put("a")
     settle(LetterGroup.objects.get(), GroupStatus.IGNORED)
@@ -166,7 +157,7 @@ def test_a_note_alone_leaves_the_status_and_since_when_it_holds() -> None:
     assert list(Review.objects.order_by("pk").values_list("act", flat=True)) == ["changed", "noted"]
 
 
-def test_a_release_is_noted_on_the_groups_of_its_letters_alone() -> None:
+def test_a_release_is_recorded_only_on_the_groups_of_its_letters() -> None:
     stock = Stock()
     DeadLetter.objects.all().delete()
     first, _ = parked(stock), parked(stock)
@@ -177,7 +168,7 @@ def test_a_release_is_noted_on_the_groups_of_its_letters_alone() -> None:
     assert LetterGroup.objects.get(title="b").replayed_at is None
 
 
-def test_the_worst_are_the_open_groups_with_the_most_letters_at_rest() -> None:
+def test_the_largest_groups_are_open_ones_with_the_most_letters_at_rest() -> None:
     stock = Stock()
     DeadLetter.objects.all().delete()
     for _ in range(6):
@@ -188,25 +179,17 @@ def test_the_worst_are_the_open_groups_with_the_most_letters_at_rest() -> None:
     DeadLetter.objects.filter(group__title="c").update(state="delivered", reason="")
     stock.another_letter(state="captured")
     put("b")
-    assert [(one.title, one.n) for one in failure_groups.worst(5)] == [("b", 2)]
+    assert [(group.title, group.n) for group in failure_groups.worst(5)] == [("b", 2)]
 
 
-def test_two_who_sort_at_once_sort_each_letter_once_and_do_not_wait_for_each_other() -> None:
+def test_concurrent_grouping_groups_each_letter_once_without_waiting() -> None:
     stock = Stock()
     stock.more_letters(200)
-    with ThreadPoolExecutor(2) as both:
-        done = sum(both.map(lambda _: _sorted(), range(2)))
+    done = sum(together([lambda: group_failures.letters(batches=5)] * 2))
     assert done == 201 == DeadLetter.objects.exclude(group=None).count()
 
 
-def _sorted() -> int:
-    try:
-        return group_failures.letters(batches=5)
-    finally:
-        connection.close()
-
-
-def test_a_group_is_forgotten_when_no_letter_of_it_is_left_unless_people_ignore_it() -> None:
+def test_an_empty_group_is_deleted_unless_it_is_ignored() -> None:
     stock = Stock()
     DeadLetter.objects.all().delete()
     for _ in range(4):

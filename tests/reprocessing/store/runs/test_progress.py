@@ -37,7 +37,7 @@ def test_a_small_run_is_counted_letter_by_letter(monkeypatch: pytest.MonkeyPatch
     assert progress.at_a_glance(run.pk, selected=4) == progress.tally(run.pk)
 
 
-def test_of_a_large_run_each_state_is_counted_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_states_of_a_large_run_are_counted_separately(monkeypatch: pytest.MonkeyPatch) -> None:
     run = _run(delivered=2, waiting=1, captured=1, sending=1, parked=1, duplicate=1)
     found, whole = _glance(run, monkeypatch, exact=3, cap=5), progress.tally(run.pk)
     names = ("letters", "delivered", "waiting", "captured", "sending", "awaiting", "parked", "closed_as_duplicate")
@@ -45,12 +45,12 @@ def test_of_a_large_run_each_state_is_counted_by_itself(monkeypatch: pytest.Monk
     assert found.capped == frozenset()
 
 
-def test_the_one_state_that_has_too_many_is_told_by_what_was_selected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_one_state_with_too_many_letters_is_derived_from_the_selection(monkeypatch: pytest.MonkeyPatch) -> None:
     found = _glance(_run(delivered=4, waiting=1), monkeypatch, exact=2, cap=3, selected=5)
     assert (found.delivered, found.waiting, found.letters, found.capped) == (4, 1, 5, frozenset())
 
 
-def test_where_two_states_have_too_many_both_are_said_to_have_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_states_with_too_many_letters_are_both_reported_as_capped(monkeypatch: pytest.MonkeyPatch) -> None:
     found = _glance(_run(delivered=4, waiting=4), monkeypatch, exact=2, cap=3, selected=8)
     assert (found.delivered, found.waiting, found.letters) == (3, 3, 8)
     assert found.capped == {"delivered", "waiting"}

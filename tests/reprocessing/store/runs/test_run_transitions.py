@@ -1,4 +1,4 @@
-"""A run is moved by compare-and-set, each time with its review; a plan has all of its letters or none."""
+"""A run is moved by compare-and-set, each time with an audit log entry; a plan has all of its letters or none."""
 
 from __future__ import annotations
 
@@ -60,11 +60,27 @@ def planned(
     return run
 
 
+def aborted(stock: Stock) -> Run:
+    """An aborted run that left its letters."""
+    run = started(stock)
+    run_transitions.abort(run, **BY, stop_dlq=False)
+    return run
+
+
 def started(stock: Stock) -> Run:
     run = planned(stock)
     run_transitions.start(run, **BY)
     run.refresh_from_db()
     return run
+
+
+def stop(run: Run) -> tuple[str, str, str]:
+    """State of a run, and who stopped it and why."""
+    return Run.objects.values_list("state", "stopped_by", "why").get(pk=run.pk)
+
+
+def lanes_runs(stock: Stock) -> set[int | None]:
+    return set(Lane.objects.exclude(pk=stock.lane.pk).values_list("run", flat=True))
 
 
 def of(run: Run) -> list[tuple[str, str]]:
@@ -74,25 +90,19 @@ def of(run: Run) -> list[tuple[str, str]]:
 
 def acts(run: Run) -> list[tuple[str, str, str, object, object]]:
     found = Review.objects.filter(run=run).order_by("id")
-    return [(one.act, one.by, one.reason, one.before.get("state"), one.after.get("state")) for one in found]
+    return [(entry.act, entry.by, entry.reason, entry.before.get("state"), entry.after.get("state")) for entry in found]
 
 
-def test_a_plan_selects_and_its_start_enlists_what_was_selected_and_nothing_that_came_later(stock: Stock) -> None:
+def test_a_plan_selects_letters_and_its_start_enlists_only_these(stock: Stock) -> None:
     run = planned(stock)
     assert (run.state, run.selected, run.behind, of(run)) == ("planned", 2, 0, [("1", "captured"), ("2", "captured")])
-    capture(stock, "3")
-    run_transitions.start(run, **BY)
-    run.refresh_from_db()
-    assert (run.state, of(run)) == ("running", [("1", "waiting"), ("2", "waiting")])
-    assert [act for act, *_ in acts(run)] == ["planned", "started"]
-    assert late_arrivals.since(run.pk) == 0
-
-
-def test_what_arrives_after_a_plan_is_counted(stock: Stock) -> None:
-    run = planned(stock)
     assert late_arrivals.since(run.pk) == 0
     capture(stock, "3")
     assert late_arrivals.since(run.pk) == 1
+    run_transitions.start(run, **BY)
+    assert (stop(run)[0], of(run)) == ("running", [("1", "waiting"), ("2", "waiting")])
+    assert [act for act, *_ in acts(run)] == ["planned", "started"]
+    assert late_arrivals.since(run.pk) == 0
 
 
 def test_planning_again_changes_nothing(stock: Stock) -> None:
@@ -102,7 +112,7 @@ def test_planning_again_changes_nothing(stock: Stock) -> None:
     assert len(of(run)) == 2
 
 
-def test_whoever_dies_while_selecting_leaves_nothing_selected_and_the_next_one_finishes_it(
+def test_a_crash_while_selecting_selects_nothing_and_planning_again_finishes(
     stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = plans.plan(stock.dlq, Asked("monday", "ann"))
@@ -116,17 +126,16 @@ def test_whoever_dies_while_selecting_leaves_nothing_selected_and_the_next_one_f
     assert (again.pk, again.selected, len(of(run))) == (run.pk, 2, 2)
 
 
-def test_a_plan_without_an_id_is_given_up_by_the_next_and_one_with_an_id_is_kept(stock: Stock) -> None:
+def test_the_next_plan_replaces_only_a_plan_without_an_id(stock: Stock) -> None:
     named = planned(stock, wish=Selection(message_ids=("1",)))
     unnamed = planned(stock, named=False)
     following = planned(stock)
     assert (of(named), of(unnamed), of(following)) == ([("1", "captured")], [], [])
-    unnamed.refresh_from_db()
-    assert (unnamed.state, unnamed.why) == ("aborted", "The next plan of its dlq took its place.")
+    assert stop(unnamed) == ("aborted", "ann", "The DLQ's next plan replaced it.")
     assert (following.selected, following.behind) == (0, 1)  # behind the letter of the plan that was kept
 
 
-def test_nobody_else_enlists_letters_of_a_plan(stock: Stock) -> None:
+def test_no_other_run_enlists_letters_of_a_plan(stock: Stock) -> None:
     run = planned(stock)
     other = Run.objects.create(name="other", dlq=stock.dlq, state="running")
     assert selection.select(stock.dlq.pk, other.pk, ALL).selected == 0
@@ -134,14 +143,15 @@ def test_nobody_else_enlists_letters_of_a_plan(stock: Stock) -> None:
     assert len(of(run)) == 2
 
 
-def test_a_plan_is_started_once(stock: Stock) -> None:
+def test_of_several_who_start_or_pause_a_run_at_once_one_does(stock: Stock) -> None:
     run = planned(stock)
     done = together([lambda: run_transitions.start(run, **BY)] * 4)
-    assert [one.letters for one in done if one] == [2]
-    assert [act for act, *_ in acts(run)] == ["planned", "started"]
+    assert [enlisted.letters for enlisted in done if enlisted] == [2]
+    assert together([lambda: run_transitions.pause(run.pk, **BY)] * 4).count(None) == 3
+    assert [act for act, *_ in acts(run)] == ["planned", "started", "paused"]
 
 
-def test_a_plan_that_nobody_starts_is_given_up_after_a_day_and_said_so(
+def test_a_plan_that_is_not_started_is_given_up_after_a_day_with_a_log_line(
     stock: Stock, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = planned(stock)
@@ -150,13 +160,12 @@ def test_a_plan_that_nobody_starts_is_given_up_after_a_day_and_said_so(
     clock.advance(200)
     with caplog.at_level(logging.WARNING):
         assert plans.sweep() == 1
-    run.refresh_from_db()
-    assert (run.state, run.stopped_by, of(run)) == ("aborted", "the service", [])
-    assert f"The plan {run.name} was given up: nobody started it within a day." in caplog.text
+    assert (stop(run)[:2], of(run)) == (("aborted", "the service"), [])
+    assert f"The plan {run.name} was given up: it was not started within a day." in caplog.text
     assert DeadLetter.objects.filter(state="captured", run=None).count() == 2
 
 
-def test_a_plan_that_nobody_was_told_of_is_forgotten(stock: Stock) -> None:
+def test_a_plan_is_deleted_without_trace_but_a_started_run_is_not(stock: Stock) -> None:
     run = planned(stock)
     plans.forget(run.pk)
     assert (Run.objects.count(), DeadLetter.objects.filter(state="captured", run=None).count()) == (0, 2)
@@ -165,14 +174,12 @@ def test_a_plan_that_nobody_was_told_of_is_forgotten(stock: Stock) -> None:
     assert len(of(kept)) == 2
 
 
-def test_a_run_is_paused_and_resumed_and_each_time_it_is_written_down_who_and_why(stock: Stock) -> None:
+def test_pausing_and_resuming_record_who_and_why(stock: Stock) -> None:
     run = started(stock)
     assert run_transitions.pause(run.pk, by="ben", reason="lunch") == Moved("running", "", "")
-    run.refresh_from_db()
-    assert (run.state, run.stopped_by, run.why) == ("paused", "ben", "lunch")
+    assert stop(run) == ("paused", "ben", "lunch")
     assert run_transitions.resume(run.pk, **BY) == Moved("paused", "ben", "lunch")
-    run.refresh_from_db()
-    assert (run.state, run.stopped_by, run.why) == ("running", "", "")
+    assert stop(run) == ("running", "", "")
     assert acts(run)[-2:] == [
         ("paused", "ben", "lunch", "running", "paused"), ("resumed", *BY.values(), "paused", "running"),
     ]  # fmt: skip
@@ -191,7 +198,7 @@ DEEDS: dict[str, tuple[Deed, set[str]]] = {
 
 @pytest.mark.parametrize("state", ["planned", "running", "paused", "aborted", "finished"])
 @pytest.mark.parametrize("deed", DEEDS)
-def test_out_of_another_state_nothing_is_done_and_nothing_written(stock: Stock, deed: str, state: str) -> None:
+def test_a_transition_from_another_state_does_and_records_nothing(stock: Stock, deed: str, state: str) -> None:
     run = started(stock)
     Run.objects.filter(pk=run.pk).update(state=state, stopped_by="s", why="w", finished_at=NOW)
     act, out_of = DEEDS[deed]
@@ -200,42 +207,33 @@ def test_out_of_another_state_nothing_is_done_and_nothing_written(stock: Stock, 
     assert (changed, Review.objects.filter(run=run).count()) == (state in out_of, 2 + (state in out_of))
 
 
-def test_two_who_pause_a_run_at_once_pause_it_once(stock: Stock) -> None:
-    run = started(stock)
-    done = together([lambda: run_transitions.pause(run.pk, **BY)] * 4)
-    assert sum(one is not None for one in done) == 1
-    assert [act for act, *_ in acts(run)] == ["planned", "started", "paused"]
-
-
-@pytest.mark.parametrize("stop", [True, False])
+@pytest.mark.parametrize("stop_dlq", [True, False])
 def test_an_aborted_run_keeps_its_letters_waiting_and_stops_its_dlq_unless_told_otherwise(
-    stock: Stock, stop: bool
+    stock: Stock, stop_dlq: bool
 ) -> None:
     run = started(stock)
-    run_transitions.abort(run, **BY, stop_dlq=stop)
-    run.refresh_from_db()
-    assert (run.state, of(run)) == ("aborted", [("1", "waiting"), ("2", "waiting")])
-    assert (stops.stopped(stock.dlq.pk) is not None) is stop
+    run_transitions.abort(run, **BY, stop_dlq=stop_dlq)
+    assert (stop(run)[0], of(run)) == ("aborted", [("1", "waiting"), ("2", "waiting")])
+    assert (stops.stopped(stock.dlq.pk) is not None) is stop_dlq
 
 
-def test_a_plan_that_is_given_up_frees_its_letters_and_stops_nothing(stock: Stock) -> None:
+def test_aborting_a_plan_frees_its_letters_and_stops_nothing(stock: Stock) -> None:
     run = planned(stock)
     assert run_transitions.abort(run, **BY, stop_dlq=True) == Moved("planned", "", "")
     assert (of(run), stops.stopped(stock.dlq.pk)) == ([], None)
 
 
-def test_what_an_aborted_run_left_goes_along_with_the_next(stock: Stock) -> None:
-    run = started(stock)
-    run_transitions.abort(run, **BY, stop_dlq=False)
+def test_the_next_run_adopts_what_an_aborted_run_left(stock: Stock) -> None:
+    run = aborted(stock)
     following = started(stock)
     assert (of(run), len(of(following))) == ([], 2)
-    assert set(Lane.objects.exclude(pk=stock.lane.pk).values_list("run", flat=True)) == {following.pk}
+    assert lanes_runs(stock) == {following.pk}
 
 
-def test_what_an_aborted_run_left_is_adopted_in_batches_before_the_next_begins(
+def test_letters_of_an_aborted_run_are_adopted_in_batches_before_the_next_begins(
     stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_transitions.abort(started(stock), **BY, stop_dlq=False)
+    aborted(stock)
     following, told = planned(stock), list[tuple[int, bool]]()
     monkeypatch.setattr(leftover_lanes, "BATCH", 1)
     whole = rows.whole
@@ -248,35 +246,34 @@ def test_what_an_aborted_run_left_is_adopted_in_batches_before_the_next_begins(
     monkeypatch.setattr(rows, "whole", watched)
     run_transitions.start(following, **BY)
     assert told == [(1, False), (2, False), (2, False), (2, True)]
-    assert set(Lane.objects.exclude(pk=stock.lane.pk).values_list("run", flat=True)) == {following.pk}
+    assert lanes_runs(stock) == {following.pk}
 
 
-def test_only_a_plan_adopts_and_one_that_is_given_up_leaves_it_to_the_next(stock: Stock) -> None:
-    aborted = started(stock)
-    run_transitions.abort(aborted, **BY, stop_dlq=False)
-    leftover_lanes.adopt(stock.dlq.pk, aborted.pk)
+def test_only_a_plan_adopts_and_an_aborted_plan_leaves_its_letters_to_the_next(stock: Stock) -> None:
+    left = aborted(stock)
+    leftover_lanes.adopt(stock.dlq.pk, left.pk)
     given_up = planned(stock)
     leftover_lanes.adopt(stock.dlq.pk, given_up.pk)
-    assert (len(of(aborted)), len(of(given_up))) == (0, 2)
+    assert (len(of(left)), len(of(given_up))) == (0, 2)
     run_transitions.abort(given_up, **BY, stop_dlq=False)
     following = started(stock)
     assert (len(of(given_up)), len(of(following))) == (0, 2)
 
 
-def test_what_a_plan_adopted_whose_start_died_goes_along_with_the_next(stock: Stock) -> None:
-    run_transitions.abort(started(stock), **BY, stop_dlq=False)
+def test_the_next_run_adopts_what_a_plan_adopted_whose_start_crashed(stock: Stock) -> None:
+    aborted(stock)
     died = planned(stock)
     leftover_lanes.adopt(stock.dlq.pk, died.pk)
     following = started(stock)
     assert (len(of(died)), len(of(following))) == (0, 2)
-    assert set(Lane.objects.exclude(pk=stock.lane.pk).values_list("run", flat=True)) == {following.pk}
+    assert lanes_runs(stock) == {following.pk}
     run_transitions.start(died, **BY)
     assert len(of(following)) == 2
 
 
-def test_a_run_that_is_paused_takes_nothing_from_a_plan_that_is_being_started(stock: Stock) -> None:
+def test_a_paused_run_adopts_nothing_from_a_plan_that_is_being_started(stock: Stock) -> None:
     DeadLetterQueue.objects.update(mode="automatic")
-    run_transitions.abort(started(stock), **BY, stop_dlq=False)
+    aborted(stock)
     being_started = planned(stock)
     leftover_lanes.adopt(stock.dlq.pk, being_started.pk)
     standing = Run.objects.create(
@@ -291,11 +288,11 @@ def test_a_run_that_is_paused_takes_nothing_from_a_plan_that_is_being_started(st
     assert (len(of(being_started)), len(of(standing))) == (0, 2)
 
 
-def test_two_plans_take_nothing_from_each_other_before_one_of_them_begins(stock: Stock) -> None:
-    run_transitions.abort(started(stock), **BY, stop_dlq=False)
+def test_two_plans_do_not_adopt_from_each_other_before_a_start(stock: Stock) -> None:
+    aborted(stock)
     first, second = planned(stock), planned(stock)
-    for one in (first, second, first):
-        leftover_lanes.adopt(stock.dlq.pk, one.pk)
+    for plan in (first, second, first):
+        leftover_lanes.adopt(stock.dlq.pk, plan.pk)
     assert (len(of(first)), len(of(second))) == (2, 0)
 
 
@@ -309,11 +306,11 @@ def test_only_a_running_run_without_open_letters_is_finished(stock: Stock) -> No
     assert progress.finish_runs() == 1
 
 
-def test_a_run_goes_in_waves_as_its_dlq_says_or_as_it_was_asked(stock: Stock) -> None:
+def test_a_run_has_waves_as_its_dlq_or_the_request_says(stock: Stock) -> None:
     assert [planned(stock).waves, planned(stock, in_waves=False).waves] == [True, False]
 
 
-def test_waves_begin_with_the_run_and_anew_when_it_is_resumed_and_end_with_it(stock: Stock) -> None:
+def test_waves_begin_with_the_run_restart_when_resumed_and_end_with_it(stock: Stock) -> None:
     run = started(stock)
     run_transitions.pause(run.pk, **BY)
     run_transitions.resume(run.pk, **BY)
@@ -322,7 +319,7 @@ def test_waves_begin_with_the_run_and_anew_when_it_is_resumed_and_end_with_it(st
     assert list(Wave.objects.order_by("no").values_list("size", "touched")) == [(1, 0), (1, 0)]
 
 
-def test_keys_that_changed_have_a_plan_select_anew(stock: Stock) -> None:
+def test_a_plan_selects_again_after_its_keys_changed(stock: Stock) -> None:
     run = planned(stock)
     enlistment.replan(stock.dlq.pk)
     run.refresh_from_db()

@@ -64,12 +64,12 @@ def test_all_are_selected_and_stay_captured(stock: Stock) -> None:
 @pytest.mark.soak
 @pytest.mark.alone
 @pytest.mark.long
-def test_many_letters_that_postgres_knows_nothing_of_yet_are_selected_soon(stock: Stock) -> None:
+def test_many_letters_without_statistics_are_selected_quickly(stock: Stock) -> None:
     """Each by its id: read anew for every one of them, eight thousand take twenty seconds and more."""
     capture(stock, "a0")
     own = {"message_id": "g::text", "sequence": "g::text", "public_id": "gen_random_uuid()"}
-    columns = [str(one.column) for one in DeadLetter._meta.concrete_fields if one.column != "id"]
-    values = ", ".join(own.get(one, f"l.{one}") for one in columns)
+    columns = [str(field.column) for field in DeadLetter._meta.concrete_fields if field.column != "id"]
+    values = ", ".join(own.get(column, f"l.{column}") for column in columns)
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO redrive_letter ({', '.join(columns)}) "
@@ -81,31 +81,31 @@ def test_many_letters_that_postgres_knows_nothing_of_yet_are_selected_soon(stock
         assert selection.select(stock.dlq.pk, run.pk, ALL) == Selected(8_000, 0)
 
 
-def test_whoever_stands_before_others_that_are_not_asked_for_goes_and_those_behind_are_told(stock: Stock) -> None:
+def test_letters_behind_others_that_are_not_asked_for_are_reported_and_not_selected(stock: Stock) -> None:
     capture(stock, "a1", "a2", "b1", "b2", "b3")
     wish = Selection(message_ids=("a1", "b2", "b3"))
     assert behind(stock, wish) == ["b2", "b3"]
     assert select(stock, wish) == (Selected(1, 2), ["a1"])
 
 
-def test_a_limit_cuts_lanes_in_the_order_of_their_oldest_letters_and_calls_nobody_behind(stock: Stock) -> None:
+def test_a_limit_cuts_lanes_in_the_order_of_their_oldest_letters(stock: Stock) -> None:
     capture(stock, "b2", "a1", "b1", "a2")
     assert select(stock, Selection(limit=3)) == (Selected(3, 0), ["a1", "b1", "b2"])
 
 
-def test_a_key_is_a_whole_lane(stock: Stock) -> None:
+def test_a_key_selects_its_whole_lane(stock: Stock) -> None:
     capture(stock, "a1", "b1", "a2")
     assert select(stock, Selection(key="a")) == (Selected(2, 0), ["a1", "a2"])
 
 
-def test_a_time_cuts_a_lane_from_behind_and_never_from_before(stock: Stock) -> None:
+def test_a_time_range_selects_only_prefixes_of_lanes(stock: Stock) -> None:
     capture(stock, "a1", "a2", "a3")
     died = dict(DeadLetter.objects.values_list("message_id", "died_at"))
     assert select(stock, Selection(died_after=died["a2"])) == (Selected(0, 2), [])
     assert select(stock, Selection(died_before=died["a3"])) == (Selected(2, 0), ["a1", "a2"])
 
 
-def test_an_origin_is_meant_by_its_name_or_its_arn(stock: Stock) -> None:
+def test_an_origin_is_selected_by_its_name_or_arn(stock: Stock) -> None:
     other = Origin.objects.create(dlq=stock.dlq, arn="arn:aws:sqs:us-east-1:0:bills", target=stock.target)
     capture(stock, "a1")
     capture(stock, "b1", origin=other)
@@ -130,7 +130,7 @@ def test_equal_keys_of_two_origins_are_two_lanes(stock: Stock) -> None:
     assert select(stock, Selection(message_ids=("a2",))) == (Selected(1, 0), ["a2"])
 
 
-def test_what_is_under_way_goes_ahead_and_what_another_plan_has_does_not(stock: Stock) -> None:
+def test_letters_under_way_are_ahead_and_letters_of_another_plan_block(stock: Stock) -> None:
     capture(stock, "a2", "b2", "c1")
     stock.another_letter(key_hash=b"a", sequence="1", state="waiting")
     other = plan(stock)
@@ -139,7 +139,7 @@ def test_what_is_under_way_goes_ahead_and_what_another_plan_has_does_not(stock: 
     assert select(stock) == (Selected(2, 1), ["a2", "c1"])
 
 
-def test_letters_without_a_place_are_nobodys_predecessors(stock: Stock) -> None:
+def test_letters_without_a_place_block_no_letter(stock: Stock) -> None:
     capture(stock, "a1", "b1", key_hash=None, ordering_key=None, sequence=None, objection="no_ordering_key")
     assert select(stock, Selection(message_ids=("b1",))) == (Selected(1, 0), ["b1"])
     capture(stock, "c1", planned=False)
@@ -150,7 +150,7 @@ def naive(letters: Sequence[tuple[str, int]], wanted: set[int]) -> set[int]:
     """Of each lane the letters before the first one that is not asked for."""
     chosen: set[int] = set()
     for key in {key for key, _ in letters}:
-        for number in sorted(number for one, number in letters if one == key):
+        for number in sorted(number for lane, number in letters if lane == key):
             if number not in wanted:
                 break
             chosen.add(number)
@@ -162,16 +162,14 @@ def naive(letters: Sequence[tuple[str, int]], wanted: set[int]) -> set[int]:
     max_examples=25, deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
-def test_a_selection_is_what_a_person_with_a_pencil_would_select(
-    stock: Stock, keys: list[str], wanted: set[int]
-) -> None:
+def test_a_selection_equals_a_naive_one(stock: Stock, keys: list[str], wanted: set[int]) -> None:
     DeadLetter.objects.filter(state="captured").update(state="discarded", finished_at=NOW)
     batch = uuid.uuid4().hex
     letters = [(key, number) for number, key in enumerate(keys)]
     for key, number in letters:
         capture(stock, f"{key}{number}", message_id=f"{batch}-{number}")
     ids = {f"{batch}-{number}": number for _, number in letters}
-    found, names = select(stock, Selection(message_ids=("nobody's", *(f"{batch}-{one}" for one in wanted))))
+    found, names = select(stock, Selection(message_ids=("nobody's", *(f"{batch}-{number}" for number in wanted))))
     expected = naive(letters, wanted)
     assert {ids[name] for name in names} == expected
     assert found == Selected(len(expected), len(wanted & set(ids.values())) - len(expected))
