@@ -101,9 +101,9 @@ NEW = ("add_rule", "new", *WHY)
     [
         ((*NEW, "--when", "body:x exists"), "new is new: say what is to become of its letters, --then ACTION."),
         ((*NEW, "--then", "hold"), "new is new: say which letters it is for, --when CONDITION, or --every-letter."),
-        ((*NEW, "--every-letter", "--then", "delay"), "Say how long letters rest."),
+        ((*NEW, "--every-letter", "--then", "delay"), "Set the delay."),
         ((*NEW, "--every-letter", "--then", "divert"), "needs the target that letters go to"),
-        ((*NEW, "--every-letter", "--then", "hold", "--delay", "5"), "takes a delay above nothing"),
+        ((*NEW, "--every-letter", "--then", "hold", "--delay", "5"), "takes a delay above 0"),
         ((*NEW, "--when", "colour equals red", "--then", "hold"), '"colour equals red" is not a condition'),
         ((*NEW, "--when", "body:x regex (", "--then", "hold"), "RE2 refuses its regex"),
         ((*NEW, "--every-letter", "--then", "replay", "--to", "nowhere"), 'No target is named "nowhere".'),
