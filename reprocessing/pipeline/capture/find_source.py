@@ -1,4 +1,4 @@
-"""Trace a letter to what it died in: the queue, or what else failed to take it."""
+"""Find the source of a letter: the queue, function, subscription or rule that it failed in."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _DIED_IN = "DeadLetterQueueSourceArn"
 
 
 class Origins:
-    """Where letters of a dlq go back to: what they died in, else its only origin, else its default."""
+    """The origins of a DLQ. A letter that does not name its origin gets the only one, or else the default."""
 
     def __init__(self, dlq: DeadLetterQueue) -> None:
         known = list(Origin.objects.filter(dlq=dlq).select_related("target"))
-        self._by_arn = {one.arn: one for one in known}
-        default = next((one for one in known if one.pk == dlq.default_origin_id), None)
+        self._by_arn = {origin.arn: origin for origin in known}
+        default = next((origin for origin in known if origin.pk == dlq.default_origin_id), None)
         self._else = known[0] if len(known) == 1 else default
 
     def of(self, body: bytes, attributes: Attributes, system: Mapping[str, str]) -> Origin | None:
-        """The letter's origin; None when it is not known, which is never guessed."""
+        """Return the letter's origin; None when it is not known."""
         if died_in := system.get(_DIED_IN):
             return self._by_arn.get(died_in)
         found = failed_delivery.recognise(body, attributes, system)
@@ -37,7 +37,7 @@ class Origins:
 
 
 def died_in(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
-    """The ARN of what it died in; empty where it does not say."""
+    """Return the ARN of what the letter failed in; empty when the letter does not name it."""
     if named := system.get(_DIED_IN):
         return named
     found = failed_delivery.recognise(body, attributes, system)
@@ -45,7 +45,7 @@ def died_in(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> s
 
 
 def told(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
-    """What a letter of unknown origin says of it, for the person who has to name it."""
+    """Return a sentence about a letter of unknown origin, for the person who registers that origin."""
     if named := system.get(_DIED_IN):
         return f"it died in {named}"
     found = failed_delivery.recognise(body, attributes, system)
@@ -66,7 +66,7 @@ _SOURCES = {
 
 
 def _fits(origin: Origin, found: Shape) -> bool:
-    """Whether a letter that does not name what failed can have died there."""
+    """Return whether a letter that does not name its origin can come from this one."""
     named = arn.read(origin.arn)
     if found.kind is ShapeKind.LAMBDA:
         return origin.target.kind == TargetKind.LAMBDA or (named is not None and named.named is Named.FUNCTION)

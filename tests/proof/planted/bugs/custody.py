@@ -17,12 +17,12 @@ BUGS: Final = (
         name="captured-copies-deleted-before-their-commit",
         breaks="No loss: a message is deleted from the dlq before its letter is committed.",
         file=_CAPTURE,
-        old="        deletable += self._admit(copies)\n",
+        old="            deletable += step(copies) if copies else []\n",
         new=(
-            "        if self._at_capture:\n"
-            "            all_ = [Deletable(self._dlq.pk, one.message_id, one.handle) for one in copies.values()]\n"
-            "            clear.copies(self._dlq, all_)\n"
-            "        deletable += self._admit(copies)\n"
+            "            if self._at_capture:\n"
+            "                early = [Deletable(self._dlq.pk, one.message_id, one.handle) for one in copies.values()]\n"
+            "                delete_copies.copies(self._dlq, early)\n"
+            "            deletable += step(copies) if copies else []\n"
         ),
         caught_by=f"{_OF_CAPTURE}::test_what_could_not_be_committed_stays_in_the_dlq",
     ),
@@ -76,8 +76,8 @@ BUGS: Final = (
         name="a-letter-written-meanwhile-keeps-its-handle",
         breaks="No loss: the handle is not noted under which a letter was received that a frozen capture just wrote.",
         file=_CAPTURE,
-        old="for one in new if one.message_id not in written]",
-        new="for one in new if not written and not new]",
+        old="for letter in new if letter.message_id not in written]",
+        new="for letter in new if not written and not new]",
         caught_by=(
             f"{_OF_LOSS}::test_a_letter_that_one_wrote_who_froze_has_the_handle_under_which_another_received_it_since"
         ),
@@ -88,9 +88,9 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/settle.py",
         old="        deletable = close(closed)\n",
         new=(
-            "        from reprocessing.pipeline import clear\n\n"
+            "        from reprocessing.pipeline.capture import delete_copies\n\n"
             "        deletable = close(closed)\n"
-            "        clear.everywhere(deletable)\n"
+            "        delete_copies.everywhere(deletable)\n"
         ),
         caught_by=f"{_OF_CAPTURE}::test_a_settlement_that_is_rolled_back_deletes_nothing",
     ),
@@ -100,9 +100,9 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/settle.py",
         old="        deletable = settle(final)\n",
         new=(
-            "        from reprocessing.pipeline import clear\n\n"
+            "        from reprocessing.pipeline.capture import delete_copies\n\n"
             "        deletable = settle(final)\n"
-            "        clear.everywhere(deletable)\n"
+            "        delete_copies.everywhere(deletable)\n"
         ),
         caught_by="tests/reprocessing/pipeline/replay/test_settle.py::test_an_outcome_that_is_rolled_back_deletes_nothing",
     ),
@@ -110,8 +110,8 @@ BUGS: Final = (
         name="copies-of-promoted-letters-deleted-before-their-commit",
         breaks="No loss: a copy is deleted before its letter's promotion is committed, which then is rolled back.",
         file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
-        old="        deletable = close([one.attempt_id for one in found])\n",
-        new=("        deletable = close([one.attempt_id for one in found])\n        clear.everywhere(deletable)\n"),
+        old="        deletable = close([attempt.attempt_id for attempt in found])\n",
+        new=("        deletable = close([attempt.attempt_id for attempt in found])\n        delete_copies.everywhere(deletable)\n"),
         caught_by="tests/reprocessing/pipeline/outcomes/test_resolve_outcomes.py::test_a_promotion_that_is_rolled_back_deletes_nothing",
     ),
     Bug(
@@ -172,7 +172,7 @@ BUGS: Final = (
         name="what-was-not-deleted-is-gone",
         breaks="Success is gone, failure is left: a copy that SQS did not delete is never deleted.",
         file="reprocessing/pipeline/capture/delete_copies.py",
-        old="    gone = [one for one in deletable if one.message_id in done.gone]\n",
+        old="    gone = [copy for copy in deletable if copy.message_id in done.gone]\n",
         new="    gone = list(deletable) if done else []\n",
         caught_by=(
             "tests/reprocessing/pipeline/capture/test_delete_copies.py::test_a_copy_that_sqs_did_not_delete_is_left_to_be_deleted"
@@ -350,8 +350,8 @@ BUGS: Final = (
         name="a-chunk-is-cut",
         breaks="What counts as drained was written: what is beyond a chunk's size is dropped, and turns up later.",
         file=_CAPTURE,
-        old="        copies = {one.message_id: one for one in self._waiting}\n",
-        new="        copies = {one.message_id: one for one in self._waiting[:CHUNK]}\n",
+        old="        copies = {arrival.message_id: arrival for arrival in self._waiting}\n",
+        new="        copies = {arrival.message_id: arrival for arrival in self._waiting[:CHUNK]}\n",
         caught_by=f"{_OF_CAPTURE}::test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole",
     ),
     Bug(

@@ -60,9 +60,9 @@ BUGS: Final = (
             "    plan.places(dlq)\n"
             "    from reprocessing.models import Custody\n"
             "    from reprocessing.store.replay.settlement import Deletable\n"
-            "    from reprocessing.pipeline import clear\n\n"
+            "    from reprocessing.pipeline.capture import delete_copies\n\n"
             '    copies = Custody.objects.filter(dlq=dlq, state="held")\n'
-            "    clear.copies(dlq, [Deletable(dlq.pk, one.message_id, one.handle) for one in copies])\n"
+            "    delete_copies.copies(dlq, [Deletable(dlq.pk, one.message_id, one.handle) for one in copies])\n"
             "    return captured\n"
         ),
         caught_by=f"{_OF_DRAIN}::test_collecting_sends_parks_and_discards_nothing",
@@ -71,7 +71,7 @@ BUGS: Final = (
         name="a-look-that-keeps-what-it-saw",
         breaks="Nothing acts by surprise: peek_dlq does not give back what it received.",
         file="reprocessing/pipeline/capture/peek.py",
-        old="        back = release(address, {one.message_id: one.handle for one in found.values()})\n",
+        old="        back = release(address, {message.message_id: message.handle for message in found.values()})\n",
         new="        back = release(address, {})\n",
         caught_by="tests/reprocessing/commands/dlqs/test_peek_dlq.py::test_what_is_looked_at_is_visible_again",
     ),
@@ -140,7 +140,7 @@ BUGS: Final = (
         name="discarded-twins-go",
         breaks="What a person discarded stays discarded: a twin of it is sent.",
         file="reprocessing/pipeline/replay/gate.py",
-        old="            return _twin_s_copy(standing) if standing.released else Park(ParkedReason.TWIN_DISCARDED)\n",
+        old="            return _copy_of_twin(standing) if standing.released else Park(ParkedReason.TWIN_DISCARDED)\n",
         new="            return Park(ParkedReason.TWIN_DISCARDED) if standing.released else None\n",
         caught_by="tests/reprocessing/pipeline/replay/test_gate.py::test_a_discarded_letter_s_twin_is_parked",
     ),

@@ -260,8 +260,8 @@ BUGS: Final = (
         name="letters-moved-before-their-lanes-are-locked",
         breaks="Whoever moves letters locks their lanes first: a wake-up is lost, and the lane stands for ever.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="        mine = lanes.lock([one.lane_id for one in ordered], [one.fence for one in ordered])\n",
-        new="        mine = {one.lane_id for one in ordered}\n",
+        old="        mine = lanes.lock([attempt.lane_id for attempt in ordered], [attempt.fence for attempt in ordered])\n",
+        new="        mine = {attempt.lane_id for attempt in ordered}\n",
         caught_by="tests/race/test_lanes.py::test_whoever_moves_letters_locks_their_lanes_first",
     ),
     Bug(

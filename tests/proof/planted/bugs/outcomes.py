@@ -50,8 +50,8 @@ BUGS: Final = (
         name="what-was-not-sent-counts",
         breaks="At most N counted attempts: a letter is parked as spent that never left.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="due=max(rest_unsent(one.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,\n",
-        new="due=max(rest_unsent(one.not_sent), _asked(outcome.after)), detail=outcome.why,\n",
+        old="due=max(rest_unsent(attempt.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,\n",
+        new="due=max(rest_unsent(attempt.not_sent), _asked(outcome.after)), detail=outcome.why,\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_settle.py::test_what_was_not_sent_does_not_count_and_goes_again_at_once"
         ),
@@ -60,8 +60,8 @@ BUGS: Final = (
         name="nothing-reported-is-taken",
         breaks="No loss: an attempt that the wire says nothing of counts as taken.",
         file="reprocessing/pipeline/replay/settle.py",
-        old='outcomes.get(one.attempt_id, Unknown("nothing was reported of it"))',
-        new="outcomes.get(one.attempt_id, Taken(None))",
+        old='    unknown = Unknown("nothing was reported of it")\n',
+        new="    unknown = Taken(None)\n",
         caught_by="tests/reprocessing/pipeline/replay/test_settle.py::test_a_failure_counts_and_the_letter_rests",
     ),
     Bug(
@@ -181,7 +181,7 @@ BUGS: Final = (
         name="a-refusal-makes-the-unknown-known",
         breaks="One at a time: a letter is refused whose copy may lie in the target, and the next of its key goes.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="    known = isinstance(failure, Refused) and not one.unsure\n",
+        old="    known = isinstance(failure, Refused) and not attempt.unsure\n",
         new="    known = isinstance(failure, Refused)\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_last_attempts.py"

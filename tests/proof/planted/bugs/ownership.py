@@ -65,7 +65,7 @@ BUGS: Final = (
         name="settled-without-fence",
         breaks="No stale owner's write lands: its outcome moves a letter that another has leased.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="        ours = [one for one in ordered if one.lane_id in mine]\n",
+        old="        ours = [attempt for attempt in ordered if attempt.lane_id in mine]\n",
         new="        ours = list(ordered)\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_replay_slice.py::test_a_stale_owner_moves_no_letter_before_the_new_one_has_looked"
@@ -115,7 +115,7 @@ BUGS: Final = (
         name="a-dead-owner-s-attempt-stays-open",
         breaks="Crash anywhere, recover alone: the attempt of a killed worker holds its lane for ever.",
         file="reprocessing/pipeline/replay/lease_lanes.py",
-        old="    if inherited := [one for one in leased if one.inherited]:\n",
+        old="    if inherited := [lane for lane in leased if lane.inherited]:\n",
         new="    if inherited := []:\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_replay_slice.py::test_a_letter_sent_and_not_recorded_is_repeated_under_the_same_identity"
@@ -169,7 +169,7 @@ BUGS: Final = (
         name="a-lease-counts-from-the-wire",
         breaks="One at a time: a worker that froze after its intent sends when its lease is over.",
         file="reprocessing/pipeline/replay/lease_keeper.py",
-        old="        self.until = began + min([lease, *(one.lease_left for one in intended)]) - SEND_MARGIN\n",
+        old="        self.until = began + min([lease, *(attempt.lease_left for attempt in intended)]) - SEND_MARGIN\n",
         new="        self.until = time.monotonic() + lease - SEND_MARGIN\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_lease_keeper.py"

@@ -156,8 +156,8 @@ BUGS: Final = (
         name="without-marks-a-possible-return-goes",
         breaks="At least once, same key: what may be a return of a letter under way is sent as another letter.",
         file="reprocessing/pipeline/capture/capture.py",
-        old="            possible_return=digest in doubtful,\n",
-        new="            possible_return=False,\n",
+        old="possible_return=digest in doubtful,\n",
+        new="possible_return=False,\n",
         caught_by=f"{_OF_CAPTURE}::test_without_marks_a_copy_that_may_be_a_return_is_parked_and_not_sent",
     ),
     Bug(

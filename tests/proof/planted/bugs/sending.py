@@ -120,8 +120,8 @@ BUGS: Final = (
         name="a-redrive-id-for-each-attempt",
         breaks="At least once, same key: a repeat carries another redrive id, and no consumer can know it.",
         file=_WRAP,
-        old="        conf.marks, redrive_attributes.Mark(one.public_id, one.no),\n",
-        new='        conf.marks, redrive_attributes.Mark(__import__("uuid").uuid4(), one.no),\n',
+        old="        conf.marks, redrive_attributes.Mark(letter.public_id, letter.no),\n",
+        new='        conf.marks, redrive_attributes.Mark(__import__("uuid").uuid4(), letter.no),\n',
         caught_by=(
             f"{_OF_TARGETS}::test_the_key_and_the_redrive_id_are_the_same_on_every_attempt_and_its_number_is_told"
         ),
