@@ -73,18 +73,11 @@ def letters(  # noqa: PLR0913  # each by its name
     alone: Callable[[], bool] = lambda: True, stop: Callable[[], bool] = lambda: False,
     heard: Callable[[Captured], None] = lambda _: None,
 ) -> Captured:  # fmt: skip
-    """Capture a DLQ. Nothing is deleted from the DLQ before it is committed.
+    """Capture a DLQ, which is not in mode observe, until it has run dry, or for `seconds`.
 
-    Args:
-        dlq: not in mode observe.
-        conf: visibility and long poll.
-        dice: for the backoff of returned letters.
-        seconds: no receive begins after this time.
-        receivers: threads that receive.
-        alone: whether nobody else hides messages of the DLQ. It is asked under the lease, before the first receive and
-            when the DLQ has run dry. The capture is evidence of absence only if both answers are True.
-        stop: asked between polls; True ends the capture early.
-        heard: called with the counts after each poll.
+    Nothing is deleted from the DLQ before it is committed. `alone` says whether nobody else hides messages of the DLQ.
+    It is asked under the lease, at the beginning and when the DLQ has run dry. Only if both answers are True, the
+    capture is evidence of absence. `stop` ends the capture early, and `heard` gets the counts after each poll.
 
     Raises:
         django.db.Error: PostgreSQL failed. Messages that were not written become visible again.
@@ -153,7 +146,6 @@ class _Capture:
             logger.warning("The lease on %s could not be ended; it expires soon: %s", self._dlq.name, error)
 
     def _is_ours(self) -> bool:
-        """Renew the lease when that is due; False when it is lost."""
         return time.monotonic() - self._renewed < LEASE / 3 or self._renew() is not None
 
     def _renew(self) -> Renewed | None:

@@ -38,10 +38,8 @@ class Origins:
 
 def died_in(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
     """Return the ARN of what the letter failed in; empty when the letter does not name it."""
-    if named := system.get(_DIED_IN):
-        return named
     found = failed_delivery.recognise(body, attributes, system)
-    return found.failed if found else ""
+    return system.get(_DIED_IN) or (found.failed if found else "")
 
 
 def told(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:

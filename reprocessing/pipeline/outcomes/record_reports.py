@@ -39,10 +39,7 @@ class Heard:
 def told(given: Sequence[object], *, reporter: int | None, dice: Dice) -> Heard:
     """Record reports as parsed JSON objects. Repeats change nothing, in any order.
 
-    Args:
-        given: objects with message_id, redrive_id, verdict, type, message, fingerprint, at.
-        reporter: may report letters that were sent to its targets. None, a caller in the same database, any letter.
-        dice: for the backoff of letters that failed.
+    A reporter may report letters that were sent to its targets; None, a caller in the same database, any letter.
     """
     readable: dict[int, Said] = {}
     refused: dict[int, str] = {}

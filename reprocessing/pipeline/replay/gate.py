@@ -22,21 +22,17 @@ from reprocessing.store.ordering.lanes import Standing
 from reprocessing.store.replay.settlement import Closing
 from reprocessing.store.safety.send_limits import Brake
 
-#: Wait for another letter with the same key that is being sent.
+#: Waits of lanes, after which the gate is asked again: for another letter with the same key that is being sent,
 TWIN_UNDER_WAY = timedelta(seconds=2)
-#: Longest wait for a copy of another letter with the same key, which may be in the target.
+#: for a copy of another letter with the same key, at most,
 TWIN_MAY_BE_THERE = timedelta(seconds=30)
-#: The lane is not leased before its breaker and its target let letters go.
+#: until breaker and target let letters go: the lane is not leased before,
 AS_SOON_AS_IT_OPENS = timedelta(0)
-#: Wait for a capture that shows whether AWS moved the message.
+#: until a capture shows whether AWS moved the message,
 A_CAPTURE_TELLS = timedelta(seconds=30)
 MAYBE_MOVED = "AWS may have moved its message: the next capture tells"
-#: Wait for a breaker that was not found.
-UNKNOWN_BREAKER = timedelta(seconds=10)
-#: Wait for outcomes of other letters of the target.
-OTHERS_TELL = timedelta(seconds=5)
-#: Wait for a target that has as many unsettled letters as it may have.
-TARGET_IS_FULL = timedelta(seconds=2)
+#: for a breaker that was not found, for outcomes of other letters of the target, and for room at the target.
+UNKNOWN_BREAKER, OTHERS_TELL, TARGET_IS_FULL = timedelta(seconds=10), timedelta(seconds=5), timedelta(seconds=2)
 
 
 @dataclass(slots=True)

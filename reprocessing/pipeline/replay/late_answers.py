@@ -49,22 +49,19 @@ class _Lingering(threading.Thread):
         return self._stream.open_at(target_id)
 
     def _record(self, ended: Sequence[tuple[Intended, Outcome]]) -> None:
-        try:
-            self._once_more(ended)
-        except DatabaseError as error:
-            logger.warning("%d outcomes were not recorded; they are unknown when leases end: %s", len(ended), error)
-            connection.close()
-        except Exception:  # the open requests are followed all the same
-            logger.exception("%d outcomes may not be recorded; they are unknown when leases end", len(ended))
-            connection.close()
-
-    def _once_more(self, ended: Sequence[tuple[Intended, Outcome]]) -> None:
-        """Record outcomes, and again over a new connection if that fails; recording twice changes nothing."""
-        try:
-            self._finish(ended)
-        except DatabaseError:
-            connection.close()
-            self._finish(ended)
+        """Record outcomes, and try again over a new connection if that fails; recording twice changes nothing."""
+        for _ in range(2):
+            try:
+                self._finish(ended)
+            except DatabaseError as error:
+                logger.warning("Recording %d outcomes failed: %s", len(ended), error)
+                connection.close()
+            except Exception:  # the open requests are followed all the same
+                logger.exception("%d outcomes may not be recorded; they are unknown when leases end", len(ended))
+                return connection.close()
+            else:
+                return None
+        return None
 
 
 _lingering: set[_Lingering] = set()

@@ -20,14 +20,8 @@ def due(  # noqa: PLR0913  # each by its name
     Both happen in one transaction: the lease locks the lanes, and a later statement finds the heads. Attempts that dead
     owners left open are closed in another.
 
-    Args:
-        owner: name of the worker and the turn.
-        room: most lanes.
-        lease: length of the lease.
-        only: ids of lanes; None: all.
-        runs: ids of runs; None: all.
-        but: breakers whose lanes are left out, unless they are in `only`.
-        strictly: lease no lane outside `only`.
+    At most `room` lanes are leased, of `runs` if given. Lanes behind the breakers `but` are left out, unless they are
+    in `only`. `owner` names the worker and its turn.
     """
     seconds = lease.total_seconds()
 

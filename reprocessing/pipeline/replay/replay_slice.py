@@ -130,13 +130,11 @@ class Slice:
         return bool(self._standings)
 
     def _ask_aws(self) -> None:
-        """Ask AWS, before lanes are leased, whether it moved their messages (ADR 0032)."""
         if (now := time.monotonic()) >= self._asks_at:
             native_redrive.before_lanes_are_leased(self.runs)
             self._asks_at = now + _ASKS_EVERY
 
     def _rest(self, pause: float | None, end: float) -> None:
-        """Between two rounds, record outcomes of open requests, or wait for tokens."""
         left = max(0.0, end - time.monotonic())
         if self._wire.open:
             usual = 0.0 if self._standings else RIPE_AFTER
@@ -229,7 +227,6 @@ class Slice:
             circuit_breakers.open_after({(breaker, self._wire.brakes[breaker].epoch)}, why=why)
 
     def _look_at_brakes(self) -> None:
-        """Load what the heads' targets let go, if that may have changed."""
         targets = {head.target_id for head in self._standings.values() if head.target_id}
         now = time.monotonic()
         if now < self._looks_at and self._has_seen(targets) and self._wire.failed == self._failed_before:

@@ -134,7 +134,6 @@ class Stream:
         self._note([(attempt, Unknown("nothing was heard of it")) for attempt in late])
 
     def _note(self, heard: Sequence[tuple[int, Outcome]]) -> None:
-        """Note outcomes, for each attempt the first."""
         if heard and not self._ended:
             self._first = time.monotonic()
         for attempt, outcome in heard:
@@ -143,7 +142,6 @@ class Stream:
                 self._ended.append((letter, outcome))
 
     def _carrier(self, kind: type[Call]) -> Carrier[Any]:
-        """Return the carrier for this kind, made when it is first needed."""
         if kind not in self._carriers:
             self._carriers[kind] = (
                 Posts(self.allowed, limit=self.limit) if kind is Post else Invocations(limit=self.limit)
@@ -157,46 +155,34 @@ class Stream:
         return most or time.monotonic() - self._first >= RIPE_AFTER
 
 
-class _Streams:
-    """Idle streams of this process; their connections stay open."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._idle: list[Stream] = []
-
-    def borrow(self, allowed: AllowList, limit: int) -> Stream:
-        with self._lock:
-            for stream in self._idle:
-                if (stream.allowed, stream.limit) == (allowed, limit):
-                    self._idle.remove(stream)
-                    return stream
-        return Stream(allowed, limit)
-
-    def give_back(self, stream: Stream) -> None:
-        with self._lock:
-            if len(self._idle) < SPARE:
-                self._idle.append(stream)
-                return
-        stream.close()
-
-
-_streams = _Streams()
+_idle: list[Stream] = []
+_lock = threading.Lock()
 
 
 def borrow(allowed: AllowList, limit: int) -> Stream:
-    """Return a stream without open requests; the caller gives it back."""
-    return _streams.borrow(allowed, limit)
+    """Return a stream without open requests, an idle one if possible; the caller gives it back."""
+    with _lock:
+        for stream in _idle:
+            if (stream.allowed, stream.limit) == (allowed, limit):
+                _idle.remove(stream)
+                return stream
+    return Stream(allowed, limit)
 
 
 def give_back(stream: Stream) -> None:
-    """Give back a stream that has no open requests."""
-    _streams.give_back(stream)
+    """Keep a stream that has no open requests, with its connections, or close it."""
+    with _lock:
+        if len(_idle) < SPARE:
+            _idle.append(stream)
+            return
+    stream.close()
 
 
 def forget() -> None:
     """Forget all streams, in a forked child."""
-    global _streams  # noqa: PLW0603  # one for each process
-    _streams = _Streams()
+    global _lock  # noqa: PLW0603  # the parent's lock may be held
+    _lock = threading.Lock()
+    _idle.clear()
 
 
 os.register_at_fork(after_in_child=forget)

@@ -74,16 +74,10 @@ def letters(  # noqa: PLR0913  # each by its name
     rules: Sequence[Bound], *, since: datetime, dlq: int | None = None, focus: int | None = None,
     told: Callable[[int], None] = lambda _: None, most: int | None = None, stop: Callable[[], bool] = lambda: False,
 ) -> Preview:  # fmt: skip
-    """Preview these rules, in their order, on letters captured since a moment.
+    """Preview these rules, in their order, on the letters captured since a moment, of one DLQ or all, newest first.
 
-    Args:
-        rules: the rules in force, and those to try.
-        since: the moment.
-        dlq: id of the only DLQ; None: all.
-        focus: id of the only rule to report, with what other rules take from it.
-        told: called with the number of letters asked about, after each chunk.
-        most: about how many letters, the newest first; None: all.
-        stop: asked before each letter; True ends the preview.
+    With `focus`, the id of a rule, only that rule is reported, with what other rules take from it. `told` gets the
+    number of letters after each chunk. The preview ends after about `most` letters, or when `stop` returns True.
     """
     book = Book(0, rules)
     alone = Book(0, [row for row in rules if row.rule.id == focus]) if focus is not None else None

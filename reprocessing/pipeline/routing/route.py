@@ -160,16 +160,13 @@ def _answers(lot: _Lot, book: Book) -> dict[int, _Answer]:
     left = sorted(lot.letters)
     bodies = book.reads_bodies(lot.dlqs)
     while left and (loaded := routing_decisions.load(left, bodies=bodies)):
-        answers |= {letter.letter_id: _whole(letter, _answer(letter, book.ask(letter))) for letter in loaded}
-        left = [letter for letter in left if letter > loaded[-1].letter_id]
+        for letter in loaded:
+            answer = _answer(letter, book.ask(letter))
+            decided = answer.decided
+            moves = decided.target_id not in {None, letter.target_id} and not decided.keeps_place
+            answers[letter.letter_id] = replace(answer, leaves=letter.claims and moves)
+        left = [letter_id for letter_id in left if letter_id > loaded[-1].letter_id]
     return answers
-
-
-def _whole(letter: Asked, answer: _Answer) -> _Answer:
-    """With what follows for where the letter was to go until now."""
-    decided = answer.decided
-    moves = decided.target_id not in {None, letter.target_id} and not decided.keeps_place
-    return replace(answer, leaves=letter.claims and moves)
 
 
 def _answer(letter: Asked, routed: Routed) -> _Answer:
@@ -211,7 +208,6 @@ def _matched(letter: Asked, rule: Rule) -> _Answer:
 
 
 def _note(lot: _Lot, answers: dict[int, _Answer], written: set[int], later: set[int]) -> None:
-    """Note why lanes wait, or that they wait no longer."""
     whys = {
         lane: PUT_OFF if letter in later else answers[letter].why
         for lane, letter in zip(lot.lanes, lot.letters, strict=True)
@@ -222,18 +218,11 @@ def _note(lot: _Lot, answers: dict[int, _Answer], written: set[int], later: set[
 
 
 def _count(answers: Sequence[_Answer]) -> None:
-    """Count new decisions and errors by rule."""
-    hits: Counter[int] = Counter()
-    errs: Counter[int] = Counter()
-    troubles: dict[int, str] = {}
-    for answer in answers:
-        rule = answer.decided.rule_id
-        if rule is None:
-            continue
-        (errs if answer.trouble else hits)[rule] += 1
-        if answer.trouble:
-            troubles[rule] = answer.trouble
-    if hits or errs:
+    by_rule = [(rule, answer.trouble) for answer in answers if (rule := answer.decided.rule_id) is not None]
+    hits = Counter(rule for rule, trouble in by_rule if not trouble)
+    errs = Counter(rule for rule, trouble in by_rule if trouble)
+    troubles = {rule: trouble for rule, trouble in by_rule if trouble}
+    if by_rule:
         routing_decisions.count(hits, errs, troubles)
 
 

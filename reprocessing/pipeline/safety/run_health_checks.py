@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Final
@@ -23,6 +22,7 @@ from reprocessing.store.safety.health_checks import Check
 logger = logging.getLogger(__name__)
 
 Found = list[tuple[Check, Finding]]
+_Job = tuple[list[Check], Callable[[list[Check]], list[Finding]]]
 
 #: Checks of one round, and threads that run them.
 GROUP: Final = 64
@@ -30,12 +30,9 @@ _THREADS: Final = 32
 
 
 def targets(*, conf: Conf, only: Sequence[int] | None = None, dlq: int | None = None) -> int:
-    """Run the checks that are due of targets that letters wait for, and return their number.
+    """Run the checks that are due of targets that letters wait for (of one DLQ), and return their number.
 
-    Args:
-        conf: the hosts that may be asked.
-        only: ids of targets whose checks are all run, due or not.
-        dlq: id of a DLQ; only targets that its letters wait for.
+    `only`: ids of targets whose checks are all run instead, due or not. `conf` says which hosts may be asked.
     """
     if only is not None:
         return _round(health_checks.claim_all(only), conf)
@@ -61,28 +58,20 @@ def _round(claimed: Sequence[Check], conf: Conf) -> int:
     return len(claimed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """Checks that share a request."""
-
-    about: list[Check]
-    ask: Callable[[list[Check]], list[Finding]]
-
-
 def _jobs(claimed: Sequence[Check], conf: Conf) -> Iterator[_Job]:
-    """Group alarms and ages by region. Every other check is a job of its own."""
+    """Yield checks that share a request: alarms and ages of a region, and every other check by itself."""
     for (kind, _), some in groupby(sorted(claimed, key=_kind_and_region), key=_kind_and_region):
         match CheckKind(kind):
             case CheckKind.ALARM:
-                yield _Job(list(some), _alarms)
+                yield list(some), _alarms
             case CheckKind.AGE:
-                yield _Job(list(some), _ages)
+                yield list(some), _ages
             case CheckKind.HTTP:
-                yield from (_Job([check], partial(_http, conf)) for check in some)
+                yield from (([check], partial(_http, conf)) for check in some)
             case CheckKind.DEPTH:
-                yield from (_Job([check], _depth) for check in some)
+                yield from (([check], _depth) for check in some)
             case CheckKind.POLICY:
-                yield from (_Job([check], _policy) for check in some)
+                yield from (([check], _policy) for check in some)
 
 
 def _kind_and_region(check: Check) -> tuple[str, str]:
@@ -90,14 +79,15 @@ def _kind_and_region(check: Check) -> tuple[str, str]:
 
 
 def _safely(job: _Job) -> Found:
+    checks, ask = job
     try:
-        return list(zip(job.about, job.ask(job.about), strict=True))
+        return list(zip(checks, ask(checks), strict=True))
     except QueueIsOutOfReach as error:
         why = str(error)
     except Exception as error:  # of check check; the others are recorded
         logger.exception("a health check failed")
         why = f"the check itself failed ({type(error).__name__}); the log of this process says where"
-    return [(check, Unknown(why)) for check in job.about]
+    return [(check, Unknown(why)) for check in checks]
 
 
 def _alarms(some: list[Check]) -> list[Finding]:
