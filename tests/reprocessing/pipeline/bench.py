@@ -98,6 +98,7 @@ class Workbench:
     visibility: int = 30
     fields: dict[str, Any] = field(default_factory=dict)
     target_fields: dict[str, Any] = field(default_factory=dict)
+    absence: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         self.sqs: Any = boto3.client("sqs")
@@ -118,6 +119,8 @@ class Workbench:
             },
         )  # fmt: skip
         self.origin = Origin.objects.create(dlq=self.dlq, arn=self.arn(self.origin_url), target=self.target)
+        if self.absence is not None:
+            self.judge_by_absence(**self.absence)
 
     def queue(self, name: str) -> str:
         attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
@@ -166,6 +169,26 @@ class Workbench:
         """Capture what was buried, and enlist it."""
         self.capture()
         return self.enlist(limit)
+
+    def bury_all(self, *bodies: str, **attributes: str) -> list[str]:
+        """Bury messages with these bodies and the same attributes, and return their ids."""
+        return [self.bury(body, **attributes) for body in bodies]
+
+    def enqueue(self, *bodies: str, **attributes: str) -> Run:
+        """Bury messages, capture them, and enlist them in a new run."""
+        self.bury_all(*bodies, **attributes)
+        return self.ready()
+
+    def enqueue_lane(self, *numbers: str, key: str = "k") -> Run:
+        """Enqueue messages of one key; the numbers are their bodies and their sequence."""
+        for number in numbers:
+            self.bury(number, key=key, n=number)
+        return self.ready()
+
+    def redrive(self, *bodies: str, **attributes: str) -> Report:
+        """Enqueue messages, and send them in one turn."""
+        self.enqueue(*bodies, **attributes)
+        return self.replay()
 
     def replay(self, seconds: float = 10, **options: Any) -> Report:  # noqa: ANN401  the fields of a slice
         every: dict[str, Any] = {"rates": Rates.at(settings.REDIS_URL), "dice": lambda: 0.0, **options}
@@ -264,6 +287,17 @@ class Workbench:
     def promote(self) -> int:
         return resolve_outcomes.letters(conf=self.conf, dice=lambda: 0.0)
 
+    def outlast(self, clock: Clock, seconds: float) -> int:
+        """See the target empty twice, so many seconds apart, and capture the DLQ; how many letters are promoted."""
+        self.promote()
+        clock.advance(seconds)
+        self.promote()
+        self.capture()
+        return self.promote()
+
+    def delivered_bodies(self, url: str | None = None) -> list[str]:
+        return [message["Body"] for message in self.delivered(url)]
+
     def delivered(self, url: str | None = None) -> list[dict[str, Any]]:
         """Everything that can be received from the origin, deleted there."""
         url = url or self.origin_url
@@ -293,3 +327,17 @@ class Workbench:
 
 
 Make = Callable[..., Workbench]
+
+
+def enqueued(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401  # the fields of a workbench
+    """A workbench whose DLQ's messages wait to be sent."""
+    bench = Workbench(**options)
+    bench.enqueue(*bodies)
+    return bench
+
+
+def redriven(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401  # as above
+    """A workbench whose messages were sent in one turn."""
+    bench = enqueued(*bodies, **options)
+    bench.replay()
+    return bench

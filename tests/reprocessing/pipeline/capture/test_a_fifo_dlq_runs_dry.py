@@ -26,8 +26,7 @@ def test_a_capture_ends_when_the_last_letter_of_every_group_is_in() -> None:
 
 def test_a_copy_that_was_not_deleted_proves_nothing_of_what_is_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fifo=True, fields=POLICY)
-    for number in range(12):
-        bench.bury(str(number), key="g")
+    bench.bury_all(*map(str, range(12)), key="g")
     monkeypatch.setattr(delete_copies, "copies", lambda *_: 0)
     captured = bench.capture(seconds=3).captured
     assert (captured.letters, captured.drained) == (10, False)

@@ -79,8 +79,7 @@ def test_no_statement_of_a_second_dlq_s_flood_reads_all_of_it_for_each_letter(
 
 def _flood() -> None:
     """So many letters of a dlq of their own, each on a lane of its own, until they are presumed delivered."""
-    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
-    bench.judge_by_absence(window=0)
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"}, absence={"window": 0})
     published(bench.sqs, bench.dlq_url, (lettered(f"{n}", key=f"k{n}", n="1") for n in range(LETTERS)))
     bench.ready()
     bench.replay(seconds=60)

@@ -26,8 +26,7 @@ Doing: TypeAlias = Callable[[int], object]
 
 def test_what_hides_in_a_dlq_may_be_ours_also_when_it_was_deleted_a_moment_ago() -> None:
     bench = Workbench()
-    for body in ("held", "deleted"):
-        bench.bury(body)
+    bench.bury_all("held", "deleted")
     bench.ready(limit=1)
     bench.replay()
     assert [capture_lease.out_of_sight(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [1, 2]
@@ -35,8 +34,7 @@ def test_what_hides_in_a_dlq_may_be_ours_also_when_it_was_deleted_a_moment_ago()
 
 def test_what_has_come_to_sight_again_is_hidden_by_nobody_of_ours(clock: Clock) -> None:
     bench = Workbench()
-    for body in ("held", "deleted by one who could not note it"):
-        bench.bury(body)
+    bench.bury_all("held", "deleted by one who could not note it")
     bench.ready(limit=1)
     Custody.objects.filter(letter__state="waiting").update(state="delete")
     clock.advance(bench.conf.receive_visibility + 30)
@@ -45,8 +43,7 @@ def test_what_has_come_to_sight_again_is_hidden_by_nobody_of_ours(clock: Clock) 
 
 def _sent_and_captured() -> tuple[Workbench, dict[str, Any]]:
     """A manual dlq: "sent" is on its way, as its message, and "captured" is in nobody's run; both copies are hidden."""
-    bench = Workbench(conf=replace(BRISK, receive_visibility=600))
-    bench.judge_by_absence(window=0)
+    bench = Workbench(conf=replace(BRISK, receive_visibility=600), absence={"window": 0})
     bench.bury("sent")
     bench.bury("captured")
     bench.ready(limit=1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.redrive_attributes import MarkNames
 from reprocessing.gateways.sqs import receive
-from reprocessing.models import Attempt, Claim, Custody, DeadLetter, DeadLetterQueue, Origin, Target
+from reprocessing.models import Attempt, Claim, Custody, DeadLetter, DeadLetterQueue
 from reprocessing.pipeline.capture import capture, delete_copies, receivers
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import act_on_parked
@@ -25,7 +24,7 @@ from reprocessing.store.capture.capture_lease import Capturing, Renewed
 from reprocessing.store.capture.received_copies import KnownCopy, ReturnedCopy
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.settlement import Closing
-from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
+from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench, enqueued, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -73,18 +72,14 @@ def test_a_copy_that_outlived_its_capture_is_known_and_deleted(clock: Clock, mon
 
 
 def test_a_letter_under_way_stays_in_the_dlq_until_it_is_finished() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
     assert (bench.left(), Custody.objects.get().state) == (1, "held")
     bench.replay()
     assert (bench.left(), Custody.objects.get().state) == (0, "gone")
 
 
 def test_a_settlement_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
 
     def fails(*_: object, **__: object) -> None:
         raise DatabaseError("gone")
@@ -108,9 +103,7 @@ def test_a_message_received_twice_is_one_letter() -> None:
 
 
 def test_a_copy_of_a_finished_letter_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
     with monkeypatch.context() as patch:
         patch.setattr(delete_copies, "copies", _keeps)
         bench.replay()
@@ -127,9 +120,7 @@ def test_above_the_limit_copies_are_not_held_but_deleted_at_capture() -> None:
 
 
 def _delivered_and_back(bench: Workbench) -> dict[str, Any]:
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench.redrive("letter")
     (sent,) = bench.delivered()
     bench.come_back(sent)
     return sent
@@ -150,11 +141,7 @@ def test_a_return_reopens_a_letter_that_was_delivered() -> None:
 
 
 def test_a_return_reopens_a_letter_that_was_presumed_delivered() -> None:
-    bench = Workbench()
-    bench.judge_by_absence(window=0)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = redriven("letter", absence={"window": 0})
     (sent,) = bench.delivered()
     bench.promote()
     bench.capture()
@@ -177,9 +164,7 @@ def test_a_letter_that_comes_back_late_after_its_last_attempt_is_parked() -> Non
 def test_a_letter_that_was_released_while_its_return_was_looked_at_is_not_parked_as_spent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    bench = Workbench(fields={"max_attempts": 1})
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", fields={"max_attempts": 1})
     bench.replay_unheard()
     bench.come_back(bench.delivered()[0])
     assert bench.states() == {"letter": "parked"}
@@ -239,10 +224,7 @@ def _facts(bench: Workbench) -> tuple[object, ...]:
 
 
 def test_the_return_of_a_superseded_attempt_is_recorded_and_moves_nothing(clock: Clock) -> None:
-    bench = Workbench()
-    bench.judge_by_absence(window=60)
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", absence={"window": 60})
     bench.replay_and_die(sent=True)
     clock.advance(9)
     (first,) = bench.delivered()
@@ -258,9 +240,7 @@ def test_the_return_of_a_superseded_attempt_is_recorded_and_moves_nothing(clock:
 
 def test_a_return_frees_the_key_of_its_letter() -> None:
     bench = Workbench(fields={"idempotency_key": "attribute:idem"})
-    bench.bury("letter", idem="k")
-    bench.ready()
-    bench.replay()
+    bench.redrive("letter", idem="k")
     assert Claim.objects.get().state == "delivered"
     bench.come_back(bench.delivered()[0])
     bench.capture()
@@ -272,9 +252,7 @@ def test_a_return_frees_the_key_of_its_letter() -> None:
 def test_a_letter_that_waits_for_a_person_s_decision_or_has_it_stays_so_when_it_comes_back(
     clock: Clock, state: str, allowed: int
 ) -> None:
-    bench = Workbench(fields={"max_attempts": 1})
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", fields={"max_attempts": 1})
     bench.replay_and_die(sent=True)
     clock.advance(9)
     bench.replay()
@@ -294,9 +272,7 @@ def test_a_letter_that_waits_for_a_person_s_decision_or_has_it_stays_so_when_it_
 def test_a_return_is_known_by_the_id_that_the_target_gave_it() -> None:
     bench = Workbench()
     bench.conf = replace(bench.conf, marks=MarkNames(redrive=None))
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench.redrive("letter")
     id_in_the_dlq = bench.bury("letter")
     _pretend_it_was_sent_as(id_in_the_dlq)
     assert bench.capture().captured.returns == 1
@@ -314,11 +290,9 @@ def _pretend_it_was_sent_as(message_id: str) -> None:
 def test_without_marks_a_copy_that_may_be_a_return_is_parked_and_not_sent(clock: Clock) -> None:
     bench = Workbench()
     bench.conf = replace(bench.conf, marks=MarkNames(redrive=None))
-    bench.bury("letter")
-    bench.ready()
+    bench.enqueue("letter")
     bench.replay_and_die(sent=True)
-    bench.bury("letter")
-    bench.ready()
+    bench.enqueue("letter")
     assert sorted(DeadLetter.objects.values_list("state", "reason")) == [("parked", "possible_return"), ("sending", "")]
 
 
@@ -341,32 +315,17 @@ def test_a_mark_with_the_number_of_an_attempt_of_earlier_tools_is_a_new_letter()
 
 
 def test_another_message_with_the_bytes_of_a_delivered_letter_is_a_letter() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = redriven("letter")
     bench.bury("letter")
     captured = bench.capture().captured
     assert (captured.letters, captured.returns) == (1, 0)
     assert sorted(DeadLetter.objects.values_list("state", flat=True)) == ["captured", "delivered"]
 
 
-def test_a_letter_of_an_unknown_origin_is_parked_not_guessed() -> None:
-    bench = Workbench()
-    other = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x", url="http://127.0.0.1:9/0/x", region="eu-west-1")
-    Origin.objects.create(dlq=bench.dlq, arn=other.arn, target=other)
-    bench.bury("letter")
-    bench.ready()
-    assert (bench.letter().state, bench.letter().reason, bench.letter().target) == ("parked", "unknown_origin", None)
-    assert bench.replay().taken == 0
-
-
 def test_what_earlier_tools_tried_counts() -> None:
     bench = Workbench(fields={"max_attempts": 3})
     bench.bury("tried", redrive_attempt="2")
-    bench.bury("spent", redrive_attempt="3")
-    bench.ready()
-    bench.replay()
+    bench.redrive("spent", redrive_attempt="3")
     assert bench.states() == {"tried": "delivered", "spent": "parked"}
     assert bench.letter(payload__body=b"tried").attempts == 3
 
@@ -382,8 +341,7 @@ def test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole(monkeypatch: py
     monkeypatch.setattr(capture, "PATIENCE", 600)
     monkeypatch.setattr(receivers, "receive", partial(receive, maximum=2))
     monkeypatch.setattr(received_copies, "refresh", counted)
-    for number in range(20):
-        bench.bury(str(number))
+    bench.bury_all(*map(str, range(20)))
     assert (bench.capture().captured.drained, DeadLetter.objects.count(), sum(sizes)) == (True, 20, 20)
     assert max(sizes) <= 4  # what is waiting when two more arrive
 
@@ -419,37 +377,6 @@ def test_a_capture_that_lost_its_dlq_writes_nothing_more(clock: Clock, monkeypat
     monkeypatch.setattr(capture_lease, "renew", late)
     captured = bench.capture().captured
     assert (captured.letters, captured.drained, DeadLetter.objects.count()) == (0, False, 0)
-
-
-@pytest.mark.parametrize(("module", "step"), [(capture_lease, "renew"), (received_copies, "admit")])
-def test_after_a_capture_that_died_nothing_counts_as_drained_for_a_while(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, module: ModuleType, step: str
-) -> None:
-    bench = Workbench(fields=AT_CAPTURE)
-    bench.bury("letter")
-    with monkeypatch.context() as patch:
-        patch.setattr(module, step, _killed)
-        with pytest.raises(Killed):
-            bench.capture()
-    bench.bury("another")
-    clock.advance(capture.LEASE + 1)
-    assert bench.capture().captured.drained is False
-    assert _drained_through(bench) is None
-    clock.advance(bench.conf.receive_visibility)
-    bench.sqs.purge_queue(QueueUrl=bench.dlq_url)  # the database's clock alone went on: nothing is out of sight now
-    bench.bury("a third")
-    assert bench.capture().captured.drained is True
-    assert _drained_through(bench) is not None
-
-
-def test_a_capture_that_had_trouble_proves_nothing() -> None:
-    bench = Workbench()
-    address = DeadLetterQueue.objects.filter(pk=bench.dlq.pk)
-    address.update(url=f"{bench.dlq_url}-of-nobody")
-    dlq = address.get()
-    captured = capture.letters(dlq, conf=bench.conf, dice=lambda: 0.0, seconds=5, receivers=2)
-    assert (captured.drained, bool(captured.trouble)) == (False, True)
-    assert _drained_through(bench) is None
 
 
 def test_after_a_capture_that_had_trouble_nothing_counts_as_drained_for_a_while(

@@ -11,7 +11,6 @@ from reprocessing.domain.message.envelope import Attribute
 from reprocessing.models import DeadLetterQueue, Origin, Target
 from reprocessing.pipeline.capture import find_source, peek
 from reprocessing.pipeline.parking_lot import act_on_parked
-from reprocessing.store.runs import enlistment
 from tests.reprocessing.domain.dead import FUNCTION, LETTERS, SUBSCRIPTION, TARGET
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -65,17 +64,6 @@ def test_one_whose_failed_one_was_not_named_is_parked_with_its_name_though_there
     assert act_on_parked.release([letter.pk], by="anna", reason="named").done == (letter.pk,)
     letter.refresh_from_db()
     assert (letter.state, letter.origin, letter.target) == ("waiting", origin, origin.target)
-
-
-def test_a_captured_letter_whose_origin_is_named_before_the_plan_takes_its_place_there() -> None:
-    bench = Workbench()
-    _bury(bench, "eventbridge")
-    bench.capture()
-    assert bench.letter().origin is None
-    origin = _origin(bench, TARGET)
-    enlistment.replan(bench.dlq.pk)  # as whoever names an origin does
-    bench.enlist()
-    assert (bench.letter().state, bench.letter().origin, bench.letter().target) == ("waiting", origin, origin.target)
 
 
 @pytest.mark.parametrize(("named", "goes"), [(FUNCTION, True), (SUBSCRIPTION, False), ("", False)])

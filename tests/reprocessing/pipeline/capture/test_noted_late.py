@@ -16,7 +16,7 @@ from reprocessing.pipeline.capture import receivers
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.replay import lease_keeper
 from reprocessing.store.ordering import lanes
-from tests.reprocessing.pipeline.bench import Clock, Workbench, ticking
+from tests.reprocessing.pipeline.bench import Clock, Workbench, enqueued, redriven, ticking
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,10 +25,7 @@ def test_a_copy_that_was_written_down_late_is_not_kept_by_a_handle_that_another_
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is out of sight from when SQS was asked; and then PostgreSQL did not answer for longer than that lasts."""
-    bench = Workbench()
-    bench.bury("back")
-    bench.ready()
-    bench.replay()
+    bench = redriven("back")
     bench.bury("known")
     bench.capture()
     handle = Custody.objects.get(state="held").handle
@@ -77,9 +74,7 @@ def test_a_copy_that_was_received_again_since_is_not_noted_as_hidden_for_longer(
 
 
 def _about_to_be_extended(clock: Clock) -> Workbench:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
     clock.advance(bench.conf.receive_visibility * 2 / 3 + 1)
     return bench
 

@@ -64,8 +64,7 @@ def _trickle(bench: Workbench) -> Iterator[None]:
 
 def test_answers_of_a_few_are_no_silence_while_more_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
-    for number in range(24):
-        bench.bury(str(number))
+    bench.bury_all(*map(str, range(24)))
     monkeypatch.setattr(receivers, "receive", _at_most(2))
     captured = bench.capture().captured
     assert (captured.letters, captured.drained) == (24, True)
@@ -88,8 +87,7 @@ def test_short_answers_are_not_believed_before_the_count_says_that_nothing_is_le
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = Workbench()
-    for number in range(24):
-        bench.bury(str(number))
+    bench.bury_all(*map(str, range(24)))
     monkeypatch.setattr(receivers, "_ASK", 0.0)
     monkeypatch.setattr(receivers, "SHORT_POLLS", 1)
     monkeypatch.setattr(receivers, "receive", _at_most(2))
@@ -120,8 +118,7 @@ def test_a_count_that_cannot_be_had_ends_nothing(monkeypatch: pytest.MonkeyPatch
             raise QueueIsOutOfReach("no answer")
         return asked[-1]
 
-    for number in range(6):
-        bench.bury(str(number))
+    bench.bury_all(*map(str, range(6)))
     monkeypatch.setattr(receivers, "QUIET_POLLS", 1_000_000)  # no silence ends it before it is asked again
     monkeypatch.setattr(receivers, "_ASK", 0.0)
     monkeypatch.setattr(receivers, "SHORT_POLLS", polls)

@@ -11,7 +11,7 @@ from reprocessing.domain.message.envelope import Arrival
 from reprocessing.gateways.sqs import QueueAddress, receive
 from reprocessing.models import DeadLetterQueue, Origin
 from reprocessing.pipeline.capture import receivers
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import Workbench, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -20,10 +20,7 @@ LETTER, RETURN = {"letter": "delivered"}, {"letter": "waiting"}
 
 def _delivered() -> tuple[Workbench, dict[str, Any]]:
     """A letter that its target took, and what it took."""
-    bench = Workbench(fields={"max_attempts": 5})
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = redriven("letter", fields={"max_attempts": 5})
     return bench, bench.delivered()[0]
 
 

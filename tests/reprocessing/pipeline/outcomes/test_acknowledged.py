@@ -67,10 +67,7 @@ def test_each_letter_says_exactly_what_its_consumer_said_of_it(clock: Clock) -> 
         fields={"max_attempts": 1},
         target_fields={"proof": "acknowledged", "advance": "settled", "window": WINDOW},
     )
-    for number in range(MANY):
-        bench.bury(str(number))
-    bench.ready()
-    bench.replay()
+    bench.redrive(*map(str, range(MANY)))
     consumer = Consumer(bench)
     assert consumer.say(consumer.calls) == {"accepted": 18, "repeated": 0, "refused": []}
     clock.advance(WINDOW + 1)

@@ -16,7 +16,7 @@ from reprocessing.models.target import Sighting
 from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import evidence, pending_outcomes
-from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
+from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench, enqueued, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -53,11 +53,7 @@ class Trial:
 
 @pytest.fixture
 def trial(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Trial:
-    bench = Workbench(conf=replace(BRISK, count_lag=timedelta(seconds=LAG)))
-    bench.judge_by_absence(window=WINDOW)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = redriven("letter", conf=replace(BRISK, count_lag=timedelta(seconds=LAG)), absence={"window": WINDOW})
     taken = Attempt.objects.get().taken_at
     assert taken is not None
     return Trial(bench, clock, monkeypatch, taken)
@@ -78,12 +74,6 @@ def answering_late(seconds: float, clock: Clock) -> Iterator[None]:
         patch.setattr(resolve_outcomes, "unslept", lambda: lambda: now[0])
         patch.setattr(resolve_outcomes, "depth", depth)
         yield
-
-
-def test_two_looks_that_find_nothing_prove_absence_long_before_the_window_is_over(trial: Trial) -> None:
-    trial.look(LAG + 1)
-    trial.look(2 * LAG + 2)
-    assert trial.is_known(drained=2 * LAG + 3)
 
 
 def test_one_look_that_finds_nothing_proves_nothing(trial: Trial) -> None:
@@ -178,10 +168,7 @@ def test_a_consumer_that_is_to_acknowledge_has_its_window_for_that(trial: Trial)
 
 def test_an_attempt_of_unknown_end_waits_for_its_window(clock: Clock) -> None:
     """Its request may be on its way still when the target is seen empty."""
-    bench = Workbench(fields={"max_attempts": 1})
-    bench.judge_by_absence(window=WINDOW)
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", fields={"max_attempts": 1}, absence={"window": WINDOW})
     bench.replay_unheard()
     bench.delivered()
     clock.advance(1)
@@ -193,11 +180,7 @@ def test_an_attempt_of_unknown_end_waits_for_its_window(clock: Clock) -> None:
 
 def test_a_consumer_that_keeps_a_message_for_longer_than_its_window_is_waited_for(clock: Clock) -> None:
     """It extends the visibility again and again; then it fails, and the message dies."""
-    bench = Workbench()
-    bench.judge_by_absence(window=30)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = redriven("letter", absence={"window": 30})
     (out,) = bench.sqs.receive_message(QueueUrl=bench.origin_url, VisibilityTimeout=600, MessageAttributeNames=["All"])[
         "Messages"
     ]
@@ -210,21 +193,13 @@ def test_a_consumer_that_keeps_a_message_for_longer_than_its_window_is_waited_fo
 
 def test_a_letter_that_its_consumer_has_deleted_is_known_with_the_next_capture() -> None:
     """Where counts do not lag one look is both, and nothing is waited for but a capture that begins after it."""
-    bench = Workbench()
-    bench.judge_by_absence(window=WINDOW)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = redriven("letter", absence={"window": WINDOW})
     bench.delivered()
     assert (_turns(bench), bench.history()) == ({"letter": "delivered"}, [(1, "absent", 0)])
 
 
 def test_a_letter_that_failed_and_was_buried_is_met_by_that_capture() -> None:
-    bench = Workbench()
-    bench.judge_by_absence(window=WINDOW)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = redriven("letter", absence={"window": WINDOW})
     bench.come_back(bench.delivered()[0])
     assert (_turns(bench), bench.history()) == ({"letter": "waiting"}, [(1, "returned", 0)])
 

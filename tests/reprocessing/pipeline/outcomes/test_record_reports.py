@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter
 from itertools import permutations
 from typing import Any
 
@@ -18,7 +17,7 @@ from reprocessing.pipeline.replay import send_batches
 from reprocessing.store.outcomes import delivery_status
 from reprocessing.store.runs import progress
 from reprocessing.store.safety import waves
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.bench import Clock, Workbench, enqueued, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -111,9 +110,7 @@ def test_of_a_message_that_was_said_to_work_and_to_fail_the_failure_counts_in_an
 
 def test_a_letter_that_was_delivered_is_reopened_when_its_consumer_says_later_that_it_failed() -> None:
     bench = Workbench()  # taken is done
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench.redrive("letter")
     assert bench.states() == {"letter": "delivered"}
     heard(say("failed"))
     assert (bench.states(), bench.history()) == ({"letter": "waiting"}, [(1, "accepted", 0)])
@@ -176,18 +173,6 @@ def test_what_is_said_of_a_message_after_it_came_back_moves_nothing(late: str) -
     assert (letter.state, letter.epoch, Attempt.objects.get().ill) == ("waiting", 1, False)
 
 
-def test_a_late_failure_and_a_return_are_one_failure_too() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
-    sent = bench.delivered()[0]
-    heard(say("failed"))
-    bench.come_back(sent)
-    bench.capture()
-    assert (bench.letter().state, bench.letter().epoch) == ("waiting", 1)
-
-
 def test_a_redrive_id_names_an_attempt_that_got_no_message_id() -> None:
     bench = bench_of("a", "b")
     letters = {one: bench.letter(payload__body=one.encode()) for one in ("a", "b")}
@@ -198,9 +183,7 @@ def test_a_redrive_id_names_an_attempt_that_got_no_message_id() -> None:
 
 
 def test_a_redrive_id_without_a_number_says_nothing_of_an_attempt_that_was_made_later() -> None:
-    bench = Workbench(target_fields={"proof": "acknowledged", "window": 60})
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", target_fields={"proof": "acknowledged", "window": 60})
     assert heard({"redrive_id": str(bench.letter().public_id), "verdict": "delivered"}) == Heard(accepted=1)
     bench.replay()
     assert record_reports.again(dice=lambda: 0.0) == 0
@@ -216,9 +199,7 @@ def test_a_redrive_id_without_a_number_says_nothing_of_a_letter_that_was_sent_tw
 
 
 def test_an_acknowledgement_is_heard_while_its_letter_is_on_the_wire() -> None:
-    bench = Workbench(target_fields=ACKNOWLEDGED)
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", target_fields=ACKNOWLEDGED)
 
     def quick() -> None:
         heard({"redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"})
@@ -239,9 +220,7 @@ def test_an_acknowledgement_is_heard_while_its_letter_is_on_the_wire() -> None:
     ],
 )
 def test_a_message_id_that_nobody_knows_yet_is_heard_once_it_is_known(proof: str, verdict: str, state: str) -> None:
-    bench = Workbench(target_fields={**ACKNOWLEDGED, "proof": proof})
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", target_fields={**ACKNOWLEDGED, "proof": proof})
 
     def quick() -> None:
         (sent,) = bench.delivered()
@@ -255,9 +234,7 @@ def test_a_message_id_that_nobody_knows_yet_is_heard_once_it_is_known(proof: str
 
 
 def test_what_may_have_gone_out_and_worked_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench(fields={"backoff_base": 60, "backoff_jitter": "none"}, target_fields=ACKNOWLEDGED)
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", fields={"backoff_base": 60, "backoff_jitter": "none"}, target_fields=ACKNOWLEDGED)
     monkeypatch.setattr(
         send_batches, "letters", lambda intended, *_, **__: {one.attempt_id: Unknown("no answer") for one in intended}
     )
@@ -334,10 +311,7 @@ def test_a_late_failure_leaves_a_parked_letter_to_its_person(clock: Clock) -> No
 
 def test_the_next_letter_of_a_lane_goes_when_the_one_before_was_acknowledged() -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key"}, target_fields=ACKNOWLEDGED)
-    for body in ("a1", "a2"):
-        bench.bury(body, key="a")
-    bench.ready()
-    bench.replay()
+    bench.redrive("a1", "a2", key="a")
     assert bench.states() == {"a1": "awaiting", "a2": "waiting"}
     heard(say("delivered", "a1"))
     bench.replay()
@@ -363,9 +337,7 @@ def test_a_reporter_speaks_of_its_own_targets_alone() -> None:
 
 
 def test_of_an_unknown_message_a_stranger_is_not_believed_later() -> None:
-    bench = Workbench(target_fields=ACKNOWLEDGED)
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", target_fields=ACKNOWLEDGED)
     stranger, revoked = reporter(Workbench().target), reporter(bench.target)
 
     def quick() -> None:
@@ -455,25 +427,8 @@ def test_a_run_counts_attempts_that_consumers_called_failures() -> None:
     assert progress.tally(run).failed_attempts == 2
 
 
-def test_one_letter_and_all_of_them_are_told_of_alike(clock: Clock) -> None:
-    bench = bench_of(*"abcdef", max_attempts=1)
-    heard(say("delivered", "a"), say("failed", "b"), say("delivered", "c"), say("failed", "c"))
-    clock.advance(WINDOW + 1)
-    bench.promote()
-    heard(say("delivered", "d"), say("failed", "e"))
-    found = {body: delivery_status.of(bench.letter(payload__body=body.encode())).how.value for body in "abcdef"}
-    assert found == {
-        "a": "acknowledged", "b": "failed", "c": "failed", "d": "acknowledged", "e": "failed", "f": "silent",
-    }  # fmt: skip
-    assert {one.how: one.n for one in delivery_status.counted(bench.dlq.pk)} == Counter(found.values())
-
-
 def test_what_a_target_took_is_known_better_once_its_consumer_says_so() -> None:
-    bench = Workbench()
-    for body in ("a", "b", "c"):
-        bench.bury(body)
-    bench.ready()
-    bench.replay()
+    bench = redriven("a", "b", "c")
     letters = {body: bench.letter(payload__body=body.encode()) for body in ("a", "b", "c")}
     assert {delivery_status.of(one).how.value for one in letters.values()} == {"accepted"}
     heard(say("delivered", "a"), {"redrive_id": f"{letters['b'].public_id}:1", "verdict": "delivered"})

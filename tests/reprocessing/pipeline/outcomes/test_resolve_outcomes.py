@@ -7,7 +7,7 @@ from threading import Event
 from types import SimpleNamespace
 
 import pytest
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.gateways.aws import request_threads
@@ -30,11 +30,8 @@ LAG, WINDOW = 60.0, 100.0
 
 def _awaiting() -> tuple[Workbench, datetime]:
     """A letter that its target took, and when."""
-    bench = Workbench(fields={"idempotency_key": "attribute:idem"})
-    bench.judge_by_absence(window=WINDOW)
-    bench.bury("letter", idem="k")
-    bench.ready()
-    bench.replay()
+    bench = Workbench(fields={"idempotency_key": "attribute:idem"}, absence={"window": WINDOW})
+    bench.redrive("letter", idem="k")
     taken = Attempt.objects.get().taken_at
     assert taken is not None
     return bench, taken
@@ -153,14 +150,6 @@ def test_a_letter_whose_consumer_paused_and_buried_it_after_the_capture_is_not_p
     assert bench.history() == [(1, "returned", 0)]
 
 
-def test_a_target_that_holds_delayed_letters_was_not_seen_consumed() -> None:
-    bench, _ = _awaiting()
-    bench.delivered()
-    bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="perhaps ours", DelaySeconds=900)
-    bench.promote()
-    assert Sighting.objects.count() == 0
-
-
 def test_a_presumed_letter_is_said_to_be_presumed_its_copy_deleted_and_its_key_used() -> None:
     bench, taken = _awaiting()
     bench.delivered()
@@ -189,39 +178,12 @@ def test_a_promotion_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.Mon
     assert (bench.left(), bench.states(), Custody.objects.get().state) == (1, {"letter": "awaiting"}, "held")
 
 
-def test_what_came_back_before_the_evidence_was_complete_is_not_presumed_delivered() -> None:
-    bench, taken = _awaiting()
-    bench.come_back(bench.delivered()[0])
-    bench.capture()
-    _see(bench, taken, 60, 160)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=160))
-    assert bench.promote() == 0
-    assert (bench.letter().state, bench.history()) == ("waiting", [(1, "returned", 0)])
-
-
-def test_a_sighting_counts_from_before_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench, _ = _awaiting()
-    bench.delivered()
-    asked: list[datetime] = []
-
-    def depth(address: QueueAddress) -> Depth:
-        asked.append(lanes.clock())
-        connection.close()  # of this thread, which ends
-        return depth_of(address)
-
-    monkeypatch.setattr(resolve_outcomes, "depth", depth)
-    bench.promote()
-    assert Sighting.objects.get().seen_at <= asked[0]
-
-
 def _two_targets(monkeypatch: pytest.MonkeyPatch) -> tuple[Workbench, Workbench]:
     """Two dlqs, each with a letter that its target took and somebody received; they are asked in this order."""
     first, second = Workbench(), Workbench()
     for bench in (first, second):
         bench.judge_by_absence(window=WINDOW)
-        bench.bury("letter")
-        bench.ready()
-        bench.replay()
+        bench.redrive("letter")
         bench.delivered()
     watched = evidence.watched
     monkeypatch.setattr(evidence, "watched", lambda: sorted(watched(), key=lambda one: one.target_id))
@@ -316,9 +278,7 @@ def test_one_at_a_time_looks_and_the_others_promote_by_what_it_has_seen(clock: C
     assert (bench.promote(), Sighting.objects.count()) == (1, 2)
     Sighting.objects.all().delete()
     DeadLetterQueue.objects.update(drained_through=None)
-    bench.bury("another", idem="another")
-    bench.ready()
-    bench.replay()
+    bench.redrive("another", idem="another")
     bench.delivered()
     assert (bench.promote(), Sighting.objects.count()) == (0, 0)
     clock.advance(26)  # whoever looked has died

@@ -44,13 +44,11 @@ EACH_WAY = pytest.mark.parametrize(
 @EACH_WAY
 def test_what_went_before_its_worker_died_makes_an_earlier_letter_stale(clock: Clock, tell: Tell) -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
-    bench.bury("2", key="a", n="2")
-    bench.ready()
+    bench.enqueue("2", key="a", n="2")
     bench.replay_and_die(sent=True)
     (sent,) = bench.delivered()
     tell(bench, sent)
-    bench.bury("1", key="a", n="1")
-    bench.ready()
+    bench.enqueue("1", key="a", n="1")
     clock.advance(LEASE)
     bench.replay()
     early = bench.letter(payload__body=b"1")
@@ -61,16 +59,13 @@ def test_what_went_before_its_worker_died_makes_an_earlier_letter_stale(clock: C
 def test_what_was_released_late_makes_no_later_letter_fresh_again(clock: Clock, tell: Tell) -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
     for number in ("3", "1"):
-        bench.bury(number, key="a", n=number)
-        bench.ready()
-        bench.replay()
+        bench.redrive(number, key="a", n=number)
     bench.delivered()
     act_on_parked.release([bench.letter(state="parked").pk], by="ann", reason="it is needed")
     bench.replay_and_die(sent=True)
     (sent,) = bench.delivered()
     tell(bench, sent)
-    bench.bury("2", key="a", n="2")
-    bench.ready()
+    bench.enqueue("2", key="a", n="2")
     clock.advance(LEASE)
     bench.replay()
     assert bench.states() == {"3": "delivered", "1": "delivered", "2": "parked"}

@@ -52,8 +52,7 @@ def test_what_was_meant_to_be_sent_before_it_slept_is_not_and_what_is_meant_to_b
 ) -> None:
     bench = Workbench(target_fields={"rate": rate})
     bench.conf = replace(bench.conf, lease=timedelta(seconds=LEASE))
-    bench.bury("letter")
-    bench.ready()
+    bench.enqueue("letter")
     sleep = _Sleep(monkeypatch)
 
     def sleeps_once(*args: Any, **options: Any) -> list[Intended]:  # noqa: ANN401  those of an intent

@@ -149,9 +149,7 @@ LEASE = 9
 
 def _one_after_another(bench: Workbench, *bodies: str) -> None:
     for body in bodies:
-        bench.bury(body, idem="k")
-        bench.ready()
-        bench.replay()
+        bench.redrive(body, idem="k")
 
 
 @through_postgres
@@ -175,13 +173,10 @@ def test_the_key_of_a_delivered_letter_with_another_body_is_a_conflict() -> None
 @through_postgres
 def test_a_key_that_is_under_way_makes_its_twin_wait(clock: Clock) -> None:
     bench = Workbench(fields=BY_KEY)
-    bench.bury("first", idem="k")
-    bench.ready()
+    bench.enqueue("first", idem="k")
     bench.replay_and_die(sent=True)
     bench.bury("second", idem="k")
-    bench.bury("other", idem="other")
-    bench.ready()
-    bench.replay()
+    bench.redrive("other", idem="other")
     assert bench.states() == {"first": "sending", "second": "waiting", "other": "delivered"}
     twin = bench.letter(payload__body=b"second").lane
     assert twin is not None
@@ -194,8 +189,7 @@ def test_a_key_that_is_under_way_makes_its_twin_wait(clock: Clock) -> None:
 @through_postgres
 def test_a_key_is_freed_when_its_letter_has_failed_for_good() -> None:
     bench = Workbench(fields=BY_KEY)
-    bench.bury("first", idem="k")
-    bench.ready()
+    bench.enqueue("first", idem="k")
     with bench.refusing("first", poison=True):
         bench.replay()
     _one_after_another(bench, "second")
@@ -204,23 +198,9 @@ def test_a_key_is_freed_when_its_letter_has_failed_for_good() -> None:
 
 
 @through_postgres
-def test_after_an_unknown_outcome_the_key_stays_with_its_letter(clock: Clock) -> None:
-    bench = Workbench(fields={**BY_KEY, "backoff_base": 600, "backoff_jitter": "none"})
-    bench.bury("first", idem="k")
-    bench.ready()
-    bench.replay_and_die(sent=True)
-    clock.advance(LEASE)
-    with bench.refusing("first"):
-        bench.replay()
-    assert Claim.objects.get().state == "held"
-    assert bench.history() == [(1, "unknown", 0), (2, "refused", 0)]
-
-
-@through_postgres
 def test_a_discarded_letter_s_twin_is_parked() -> None:
     bench = Workbench(fields=BY_KEY)
-    bench.bury("first", idem="k")
-    bench.ready()
+    bench.enqueue("first", idem="k")
     with bench.refusing("first", poison=True):
         bench.replay()
     act_on_parked.discard([bench.letter().pk], by="anna", reason="of no use")
@@ -230,30 +210,10 @@ def test_a_discarded_letter_s_twin_is_parked() -> None:
 
 
 @through_postgres
-def test_equal_keys_in_one_batch_stall_neither_each_other_nor_the_batch(clock: Clock) -> None:
-    bench = Workbench(fields=BY_KEY)
-    for _ in range(3):
-        bench.bury("same", idem="k")
-    bench.bury("other", idem="other")
-    bench.ready()
-    assert bench.replay().taken == 2
-    clock.advance(LEASE)
-    assert bench.replay().taken == 0
-    assert sorted(DeadLetter.objects.values_list("state", flat=True)) == [
-        "delivered",
-        "delivered",
-        "duplicate",
-        "duplicate",
-    ]
-    assert sorted(one["Body"] for one in bench.delivered()) == ["other", "same"]
-
-
-@through_postgres
 @pytest.mark.parametrize("fate", ["delivered", "discarded"])
 def test_a_person_s_release_sends_a_letter_though_its_key_is_taken(fate: str) -> None:
     bench = Workbench(fields=BY_KEY)
-    bench.bury("first", idem="k")
-    bench.ready()
+    bench.enqueue("first", idem="k")
     if fate == "delivered":
         bench.replay()
     else:

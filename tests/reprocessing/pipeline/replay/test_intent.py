@@ -8,15 +8,14 @@ from reprocessing.models import Attempt, Claim, DeadLetter
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import Leased
 from reprocessing.store.replay.intent import intend
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import Workbench, enqueued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_finished_letter_is_not_intended_and_its_key_stays_used() -> None:
     bench = Workbench(fields={"idempotency_key": "attribute:idem"})
-    bench.bury("letter", idem="k")
-    bench.ready()
+    bench.enqueue("letter", idem="k")
     (lane,) = lanes.lease("me", limit=1, lease=8)
     letter = bench.letter().pk
     assert len(intend([lane.lane_id], [lane.fence], [letter], margin=2, hold=8)) == 1
@@ -28,10 +27,7 @@ def test_a_finished_letter_is_not_intended_and_its_key_stays_used() -> None:
 
 
 def test_a_letter_of_another_lane_is_not_intended() -> None:
-    bench = Workbench()
-    for body in ("one", "other"):
-        bench.bury(body)
-    bench.ready()
+    bench = enqueued("one", "other")
     (lane,) = lanes.lease("me", limit=1, lease=8)
     other = DeadLetter.objects.exclude(lane=lane.lane_id).get().pk
     assert intend([lane.lane_id], [lane.fence], [other], margin=2, hold=8) == []
@@ -41,9 +37,7 @@ def test_a_letter_of_another_lane_is_not_intended() -> None:
 def _the_first_of_two_is_out() -> tuple[Workbench, Leased, int, int]:
     """Of one lane, which is leased; and both letters' ids."""
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
-    for number in (1, 2):
-        bench.bury(str(number), key="a", n=str(number))
-    bench.ready()
+    bench.enqueue_lane("1", "2", key="a")
     (lane,) = lanes.lease("me", limit=1, lease=8)
     first, second = DeadLetter.objects.order_by("sequence").values_list("pk", flat=True)
     assert len(intend([lane.lane_id], [lane.fence], [first], margin=2, hold=8)) == 1

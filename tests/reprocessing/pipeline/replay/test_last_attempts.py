@@ -50,11 +50,8 @@ def end(request: pytest.FixtureRequest) -> End:
 
 def _bench(*, advance: str = "settled", **fields: object) -> Workbench:
     """Two letters of one key, of which the first may be tried once."""
-    bench = Workbench(fields=KEYED | fields)
-    bench.judge_by_absence(window=WINDOW, advance=advance)
-    for n in ("1", "2"):
-        bench.bury(n, key="k", n=n)
-    bench.ready()
+    bench = Workbench(fields=KEYED | fields, absence={"window": WINDOW, "advance": advance})
+    bench.enqueue_lane("1", "2", key="k")
     return bench
 
 
@@ -89,11 +86,11 @@ def test_the_next_letter_waits_until_it_can_come_back_no_more(clock: Clock, end:
     clock.advance(WINDOW - 5)
     bench.promote()
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["1"]
+    assert bench.delivered_bodies() == ["1"]
     _outlast(bench, clock)
     bench.replay()
     assert bench.history() == [(1, "unknown", 0), (1, None, 0)]
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
     assert _first(bench) == "parked attempts_spent"
 
 
@@ -111,7 +108,7 @@ def test_while_nobody_has_looked_into_the_dlq_it_may_have_come_back(clock: Clock
     bench.capture()
     assert bench.history() == [(1, "returned", 0)]
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
 def test_where_no_dlq_is_watched_its_time_ends_it(clock: Clock, end: End) -> None:
@@ -122,7 +119,7 @@ def test_where_no_dlq_is_watched_its_time_ends_it(clock: Clock, end: End) -> Non
     clock.advance(WINDOW + 1)
     bench.promote()
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
 @pytest.mark.soak
@@ -141,10 +138,10 @@ def test_a_known_failure_after_an_unknown_one_is_no_reason_for_the_next_letter_t
         bench.replay()
     assert (_first(bench).partition(" ")[0], bench.lane().phase) == ("parked", "awaiting")
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["1"]
+    assert bench.delivered_bodies() == ["1"]
     _outlast(bench, clock)
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
 def test_once_it_has_come_back_the_next_letter_goes(clock: Clock, end: End) -> None:
@@ -155,7 +152,7 @@ def test_once_it_has_come_back_the_next_letter_goes(clock: Clock, end: End) -> N
     bench.capture()
     assert (_first(bench), bench.history()) == ("parked attempts_spent", [(1, "returned", 0)])
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
 def test_a_release_waits_for_it_too(clock: Clock, end: End) -> None:
@@ -166,16 +163,16 @@ def test_a_release_waits_for_it_too(clock: Clock, end: End) -> None:
     assert (bench.lane().phase, len(bench.delivered())) == ("awaiting", 1)
     _outlast(bench, clock)
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["1"]
+    assert bench.delivered_bodies() == ["1"]
     assert bench.history() == [(1, "unknown", 0), (2, None, 0)]
 
 
 def test_its_twin_waits_as_long_and_goes_then(clock: Clock, end: End) -> None:
-    bench = Workbench(fields={"idempotency_key": "attribute:event", "max_attempts": 1})
-    bench.judge_by_absence(window=WINDOW, advance="settled")
-    for n in ("1", "2"):
-        bench.bury(n, event="e")
-    bench.ready()
+    bench = Workbench(
+        fields={"idempotency_key": "attribute:event", "max_attempts": 1},
+        absence={"window": WINDOW, "advance": "settled"},
+    )
+    bench.enqueue("1", "2", event="e")
     end(bench, clock)
     assert Claim.objects.get().state == "held"
     bench.replay()
@@ -190,18 +187,18 @@ def test_a_discard_keeps_its_key_though_it_is_on_its_way(clock: Clock, end: End)
     bench = _bench(idempotency_key="attribute:n")
     end(bench, clock)
     act_on_parked.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
-    assert [one["Body"] for one in bench.delivered()] == ["1"]
+    assert bench.delivered_bodies() == ["1"]
     _outlast(bench, clock)
     assert Claim.objects.get(letter__payload__body=b"1").state == "discarded"
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
 def test_where_the_next_may_go_at_once_it_does(clock: Clock, end: End) -> None:
     bench = _bench(advance="accepted")
     end(bench, clock)
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
+    assert bench.delivered_bodies() == ["1", "2"]
     assert bench.history()[0] == (1, "unknown", 0)
 
 
@@ -218,11 +215,11 @@ def test_its_page_says_until_when_it_may_come_back(clock: Clock, end: End) -> No
 
 def _twins(clock: Clock, end: End) -> tuple[Workbench, DeadLetter]:
     """Two letters of one key, of which the first is parked after a last attempt of unknown end."""
-    bench = Workbench(fields={"idempotency_key": "attribute:event", "max_attempts": 1})
-    bench.judge_by_absence(window=WINDOW, advance="settled")
-    for n in ("1", "2"):
-        bench.bury(n, event="e")
-    bench.ready()
+    bench = Workbench(
+        fields={"idempotency_key": "attribute:event", "max_attempts": 1},
+        absence={"window": WINDOW, "advance": "settled"},
+    )
+    bench.enqueue("1", "2", event="e")
     end(bench, clock)
     return bench, bench.letter(state="parked")
 
@@ -343,13 +340,13 @@ def test_a_letter_that_is_to_end_keeps_lane_and_key_until_no_copy_of_it_can_come
     closed = Attempt.objects.earliest("id").closed_at
     letter, lane = bench.letter(payload__body=b"1"), bench.lane()
     assert closed is not None
-    assert (report.parked, [one["Body"] for one in bench.delivered()]) == (0, ["1"])
+    assert (report.parked, bench.delivered_bodies()) == (0, ["1"])
     assert (_first(bench), _key(bench), lane.phase, lane.why) == ("waiting ", "held", "ready", PUT_OFF)
     assert (letter.due_at, lane.due_at) == (closed + timedelta(seconds=WINDOW),) * 2
     clock.advance(WINDOW + 1)
     bench.replay()
     assert (_first(bench), _key(bench)) == (ends, key)
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
 @pytest.mark.parametrize("why", _CLOSED)
@@ -361,7 +358,7 @@ def test_a_letter_that_is_to_end_does_so_once_its_copy_has_come_back(clock: Cloc
     bench.capture()
     bench.replay()
     assert (_first(bench), _key(bench), bench.history()[0]) == (ends, key, (1, "unknown", 0))
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
 def test_what_a_rule_held_and_another_one_quarantines_keeps_its_lane_as_long(clock: Clock) -> None:
@@ -379,16 +376,16 @@ def test_what_a_rule_held_and_another_one_quarantines_keeps_its_lane_as_long(clo
 def test_where_the_next_may_go_at_once_a_letter_that_is_to_end_ends_at_once(clock: Clock) -> None:
     bench, report = _to_be_closed(clock, _spend, advance="accepted")
     assert (_first(bench), _key(bench), report.parked) == ("parked attempts_spent", "held", 1)
-    assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
+    assert bench.delivered_bodies() == ["1", "2"]
 
 
 def test_a_letter_that_outlasted_its_last_attempt_and_was_released_ends_at_once(clock: Clock) -> None:
     """That attempt held the lane for as long as its copy could come back."""
     bench = _bench()
     _unheard(bench, clock)
-    assert [one["Body"] for one in bench.delivered()] == ["1"]
+    assert bench.delivered_bodies() == ["1"]
     _outlast(bench, clock)
     rule("look", "quarantine", "attribute:n equals 1")
     act_on_parked.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
     bench.replay()
-    assert (_first(bench), [one["Body"] for one in bench.delivered()]) == ("parked quarantined", ["2"])
+    assert (_first(bench), bench.delivered_bodies()) == ("parked quarantined", ["2"])

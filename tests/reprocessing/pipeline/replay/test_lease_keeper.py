@@ -17,7 +17,7 @@ from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN, Ownership
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import Intended, intend
 from tests.conditions import eventually
-from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench, ticking
+from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench, enqueued, ticking
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,10 +36,7 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _ready(count: int = 1) -> Workbench:
-    bench = Workbench()
-    for number in range(count):
-        bench.bury(str(number))
-    bench.ready()
+    bench = enqueued(*map(str, range(count)))
     return bench
 
 

@@ -83,8 +83,7 @@ def test_an_earlier_letter_goes_before_one_that_a_rule_holds() -> None:
 
 
 def test_a_lane_that_waits_for_an_outcome_waits_on() -> None:
-    bench = Workbench(fields={**KEYED, "stale": "deliver"})
-    bench.judge_by_absence()
+    bench = Workbench(fields={**KEYED, "stale": "deliver"}, absence={})
     _bury(bench, "a2")
     bench.ready()
     bench.replay()

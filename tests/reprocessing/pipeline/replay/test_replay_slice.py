@@ -16,7 +16,7 @@ from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.replay import gate, lease_keeper, send, settle
 from reprocessing.store.ordering import lanes
 from reprocessing.store.safety import stops
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.bench import Clock, Workbench, enqueued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,9 +25,7 @@ LEASE = 9
 
 
 def test_a_letter_lost_before_the_wire_is_sent_when_the_lease_is_over(clock: Clock) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
     bench.replay_and_die(sent=False)
     assert bench.replay().taken == 0  # the lane is still the dead worker's
     clock.advance(LEASE)
@@ -37,9 +35,7 @@ def test_a_letter_lost_before_the_wire_is_sent_when_the_lease_is_over(clock: Clo
 
 
 def test_a_letter_sent_and_not_recorded_is_repeated_under_the_same_identity(clock: Clock) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
     bench.replay_and_die(sent=True)
     clock.advance(LEASE)
     bench.replay()
@@ -50,20 +46,18 @@ def test_a_letter_sent_and_not_recorded_is_repeated_under_the_same_identity(cloc
 
 
 def test_a_fifo_target_swallows_what_a_killed_worker_repeats(clock: Clock) -> None:
-    bench = Workbench(fifo=True, fields={"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"})
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued(
+        "letter", fifo=True, fields={"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
+    )
     bench.replay_and_die(sent=True)
     clock.advance(LEASE)
     bench.replay()
     assert bench.history() == [(1, "unknown", 0), (2, "accepted", 0)]
-    assert [one["Body"] for one in bench.delivered()] == ["letter"]
+    assert bench.delivered_bodies() == ["letter"]
 
 
 def test_a_letter_that_kills_its_workers_is_tried_so_often_and_parked(clock: Clock) -> None:
-    bench = Workbench(fields={"max_attempts": 3})
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", fields={"max_attempts": 3})
     for _ in range(3):
         bench.replay_and_die(sent=True)
         clock.advance(LEASE)
@@ -78,9 +72,7 @@ def test_a_letter_that_kills_its_workers_is_tried_so_often_and_parked(clock: Clo
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_a_worker_that_fails_and_lives_leaves_what_it_sent_to_its_lease(clock: Clock, limit: int) -> None:
-    bench = Workbench(fields={"max_attempts": limit})
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", fields={"max_attempts": limit})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(settle, "attempts", _fails)
         with pytest.raises(DatabaseError):
@@ -99,9 +91,7 @@ def _fails(*_: object, **__: object) -> None:
 def test_a_killed_worker_repeats_one_intent_group_at_most(clock: Clock) -> None:
     bench = Workbench()
     bench.conf = replace(bench.conf, intent_size=4)
-    for number in range(10):
-        bench.bury(str(number))
-    bench.ready()
+    bench.enqueue(*map(str, range(10)))
     bench.replay_and_die(sent=True)
     clock.advance(LEASE)
     bench.replay()
@@ -109,21 +99,8 @@ def test_a_killed_worker_repeats_one_intent_group_at_most(clock: Clock) -> None:
     assert set(bench.states().values()) == {"delivered"}
 
 
-@pytest.mark.soak
-def test_without_a_fault_nothing_is_delivered_twice() -> None:
-    bench = Workbench(fields=KEYED)
-    for number in range(60):
-        bench.bury(str(number), key=f"account {number % 7}", n=str(number))
-    bench.ready()
-    for _ in range(3):
-        bench.replay()
-    assert sorted(int(one["Body"]) for one in bench.delivered()) == list(range(60))
-
-
 def test_an_owner_that_lost_its_lane_writes_its_evidence_and_nothing_else(clock: Clock) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
 
     def another_delivers_it() -> None:
         clock.advance(LEASE)
@@ -138,9 +115,7 @@ def test_an_owner_that_lost_its_lane_writes_its_evidence_and_nothing_else(clock:
 
 
 def test_a_stale_owner_moves_no_letter_before_the_new_one_has_looked(clock: Clock) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
 
     def another_takes_the_lane() -> None:
         clock.advance(LEASE)
@@ -155,18 +130,14 @@ def test_a_stale_owner_moves_no_letter_before_the_new_one_has_looked(clock: Cloc
 
 
 def test_a_lease_that_ran_out_settles_as_long_as_nobody_else_took_the_lane(clock: Clock) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
     with bench.meanwhile(lambda: clock.advance(LEASE)):
         bench.replay()
     assert bench.history() == [(1, "accepted", 0)]
 
 
 def test_no_send_begins_when_the_lease_is_nearly_over() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
     bench.conf = replace(bench.conf, lease=timedelta(seconds=1.5))  # a request may take longer
     assert (bench.replay(seconds=0.5).taken, bench.delivered()) == (0, [])
     assert (bench.letter().attempts, bench.history()) == (0, [])
@@ -178,9 +149,7 @@ def test_no_request_begins_when_its_lanes_may_be_another_s_by_now(monkeypatch: p
             super().__init__(*args, **options)
             self.until = monotonic() - 1
 
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
     monkeypatch.setattr(send, "Ownership", Late)
     once = iter([False, True])
     assert (bench.replay(stop=lambda: next(once)).taken, bench.delivered()) == (0, [])
@@ -188,9 +157,7 @@ def test_no_request_begins_when_its_lanes_may_be_another_s_by_now(monkeypatch: p
 
 
 def test_a_token_that_has_died_sends_nothing_and_counts_nothing() -> None:
-    bench = Workbench(target_fields={"rate": 5.0})
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", target_fields={"rate": 5.0})
     rates = _DeadTokens()
     report = bench.replay(rates=rates, stop=lambda: rates.asked > 0)
     assert (report.taken, bench.delivered()) == (0, [])
@@ -212,19 +179,14 @@ class _DeadTokens(Rates):
 
 
 def test_while_the_rate_is_not_known_nothing_is_sent() -> None:
-    bench = Workbench(target_fields={"rate": 100.0})
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", target_fields={"rate": 100.0})
     report = bench.replay(seconds=1.5, rates=Rates.at("redis://127.0.0.1:9/0"))
     assert (report.taken, report.failed, bench.delivered()) == (0, 0, [])
     assert (bench.letter().state, bench.history(), bench.lane().phase) == ("waiting", [], "ready")
 
 
 def test_no_more_letters_are_sent_than_tokens_were_granted() -> None:
-    bench = Workbench(target_fields={"rate": 5.0})
-    for number in range(10):
-        bench.bury(str(number))
-    bench.ready()
+    bench = enqueued(*map(str, range(10)), target_fields={"rate": 5.0})
     rates = _ThreeTokens()
     assert bench.replay(rates=rates, stop=lambda: rates.asked > 0).taken == 3
     assert len(bench.delivered()) == 3
@@ -269,22 +231,16 @@ def test_an_unreachable_target_blocks_no_other() -> None:
 
 
 def test_of_a_lane_one_letter_is_under_way_at_a_time() -> None:
-    bench = Workbench(fields=KEYED)
-    bench.judge_by_absence(window=60)
-    for number in (1, 2, 3):
-        bench.bury(str(number), key="account", n=str(number))
-    bench.ready()
+    bench = Workbench(fields=KEYED, absence={"window": 60})
+    bench.enqueue_lane("1", "2", "3", key="account")
     bench.replay()
     assert bench.states() == {"1": "awaiting", "2": "waiting", "3": "waiting"}
     assert (bench.lane().phase, bench.lane().due_at) == ("awaiting", None)
 
 
 def test_a_letter_that_lets_pass_is_followed_before_its_outcome_is_known() -> None:
-    bench = Workbench(fields=KEYED)
-    bench.judge_by_absence(window=60, advance="accepted")
-    for number in (1, 2, 3):
-        bench.bury(str(number), key="account", n=str(number))
-    bench.ready()
+    bench = Workbench(fields=KEYED, absence={"window": 60, "advance": "accepted"})
+    bench.enqueue_lane("1", "2", "3", key="account")
     bench.replay()
     assert set(bench.states().values()) == {"awaiting"}
     assert Attempt.objects.filter(holds_lane=True).count() == 0
@@ -297,11 +253,8 @@ def test_one_that_fails_again_is_sent_anew_after_those_that_did_not_wait_for_it(
     clock: Clock, advance: str, sent: list[str]
 ) -> None:
     """README and the plan of a drain say so; a later one is not called too late, though it was overtaken."""
-    bench = Workbench(fields=KEYED)
-    bench.judge_by_absence(window=60, advance=advance)
-    for number in (1, 2, 3):
-        bench.bury(str(number), key="account", n=str(number))
-    bench.ready()
+    bench = Workbench(fields=KEYED, absence={"window": 60, "advance": advance})
+    bench.enqueue_lane("1", "2", "3", key="account")
     bench.replay()
     bench.come_back(next(one for one in bench.delivered() if one["Body"] == "1"))
     bench.capture()
@@ -315,9 +268,7 @@ def test_a_target_has_as_many_unsettled_letters_as_it_may_have(clock: Clock) -> 
     bench = Workbench()
     bench.conf = replace(bench.conf, max_unsettled=3)
     bench.judge_by_absence(window=60)
-    for number in range(8):
-        bench.bury(str(number))
-    bench.ready()
+    bench.enqueue(*map(str, range(8)))
     for _ in range(2):
         bench.replay(seconds=1)
         assert sorted(bench.states().values()) == ["awaiting"] * 3 + ["waiting"] * 5
@@ -325,10 +276,7 @@ def test_a_target_has_as_many_unsettled_letters_as_it_may_have(clock: Clock) -> 
 
 
 def test_one_task_is_one_lane_where_it_was_asked_for() -> None:
-    bench = Workbench()
-    for number in range(3):
-        bench.bury(str(number))
-    bench.ready()
+    bench = enqueued(*map(str, range(3)))
     first = Lane.objects.order_by("id").values_list("id", flat=True)[0]
     assert bench.replay(only=[first], strictly=True).taken == 1
     assert list(DeadLetter.objects.filter(state="delivered").values_list("lane", flat=True)) == [first]
@@ -357,13 +305,10 @@ def test_a_turn_leases_no_more_lanes_of_a_full_target_than_it_holds_and_goes_on_
     bench, other = Workbench(), Workbench()
     bench.conf = replace(bench.conf, max_unsettled=1, lanes_per_task=5)
     bench.judge_by_absence()
-    for number in range(20):
-        bench.bury(str(number))
-    bench.ready()
+    bench.enqueue(*map(str, range(20)))
     assert bench.replay().taken == 1
     clock.advance(3)  # they are due again
-    other.bury("elsewhere")
-    other.ready()
+    other.enqueue("elsewhere")
     before = dict(Lane.objects.filter(dlq=bench.dlq).values_list("pk", "fence"))
     assert bench.replay().taken == 1
     after = dict(Lane.objects.filter(dlq=bench.dlq).values_list("pk", "fence"))

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import DeadLetter, DeadLetterQueue
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.bench import Workbench, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -82,55 +81,11 @@ def test_group_and_deduplication_and_trace_go_along() -> None:
     assert len(sent["Attributes"]["MessageDeduplicationId"]) == 64
 
 
-@pytest.mark.soak
-def test_a_known_failure_gives_the_next_attempt_a_deduplication_id_of_its_own() -> None:
-    bench = Workbench(fifo=True)
-    bench.bury("letter")
-    bench.ready()
-    ids = []
-    for _ in range(2):
-        bench.replay()
-        (sent,) = bench.delivered()
-        ids.append(sent["Attributes"]["MessageDeduplicationId"])
-        bench.come_back(sent)
-        bench.capture()
-    assert len(set(ids)) == 2
-    assert [epoch for _, _, epoch in bench.history()] == [0, 1]
-
-
 def test_a_letter_sent_again_carries_one_mark_not_two() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = redriven("letter")
     bench.come_back(bench.delivered()[0])
     bench.capture()
     bench.replay()
     (sent,) = bench.delivered()
     assert set(sent["MessageAttributes"]) == ADDED
     assert sent["MessageAttributes"]["RedriveId"]["StringValue"] == f"{bench.letter().public_id}:2"
-
-
-def test_poison_is_parked_with_its_reason_and_its_batch_mates_go_on() -> None:
-    bench = Workbench()
-    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"MaximumMessageSize": "1024"})
-    bench.bury("x" * 1025)
-    for number in range(9):
-        bench.bury(str(number))
-    bench.ready()
-    bench.replay()
-    assert len(bench.delivered()) == 9
-    (poison,) = DeadLetter.objects.exclude(state="delivered")
-    assert (poison.state, poison.reason, bool(poison.detail)) == ("parked", "refused", True)
-    assert bench.left() == 0
-
-
-def test_a_letter_is_sent_from_its_stored_bytes_when_the_queue_holds_none_any_more(clock: Clock) -> None:
-    bench = Workbench()
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(delete_when="captured")
-    bench.bury("letter")
-    bench.capture()
-    assert bench.left() == 0
-    bench.enlist()
-    bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["letter"]

@@ -13,7 +13,7 @@ from reprocessing.models import Attempt
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import send_batches, settle
 from reprocessing.store.replay.intent import Intended
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.bench import Clock, Workbench, enqueued, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,9 +29,7 @@ def _answers(outcome: Outcome | None) -> Iterator[None]:
 
 
 def _bench(**fields: object) -> Workbench:
-    bench = Workbench(fields={"backoff_base": 60, "backoff_jitter": "none", **fields})
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", fields={"backoff_base": 60, "backoff_jitter": "none", **fields})
     return bench
 
 
@@ -105,15 +103,6 @@ def test_a_letter_that_never_leaves_rests_longer_each_time_and_a_minute_at_most(
     assert [settle.rest_unsent(before) for before in (0, 1, 2, 5, 6, 5000)] == [0, 1, 3, 31, 60, 60]
 
 
-def test_numbers_of_attempts_go_on_where_nothing_was_sent() -> None:
-    bench = _bench()
-    once = iter([False, True])
-    with _answers(NotSent("its time had run out")):
-        bench.replay(stop=lambda: next(once))
-    bench.replay()
-    assert bench.history() == [(1, "not_sent", 0), (2, "accepted", 0)]
-
-
 def test_a_parked_head_steps_aside() -> None:
     bench = _two_of_one_lane()
     assert bench.states() == {"first": "parked", "second": "delivered"}
@@ -131,19 +120,14 @@ def test_a_parked_head_holds_its_lane_where_the_dlq_says_so_until_a_person_decid
 def _two_of_one_lane(**fields: object) -> Workbench:
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n", **fields})
     bench.bury("first", key="a", n="1")
-    bench.bury("second", key="a", n="2")
-    bench.ready()
+    bench.enqueue("second", key="a", n="2")
     with bench.refusing("first", poison=True):
         bench.replay()
     return bench
 
 
 def test_a_target_judged_by_absence_leaves_the_attempt_open_and_the_copy_in_the_dlq() -> None:
-    bench = Workbench()
-    bench.judge_by_absence(window=60)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = redriven("letter", absence={"window": 60})
     attempt = Attempt.objects.get()
     assert (attempt.outcome, attempt.closed_at, attempt.holds_lane) == (None, None, True)
     assert attempt.taken_at is not None

@@ -44,15 +44,12 @@ def _bench(*, window: float = WINDOW, **fields: object) -> Workbench:
 
 
 def _send(bench: Workbench) -> None:
-    bench.bury("one", event="e", first="yes")
-    bench.ready()
+    bench.enqueue("one", event="e", first="yes")
     bench.replay_unheard()
 
 
 def _twin(bench: Workbench) -> DeadLetter:
-    bench.bury("one", event="e")
-    bench.ready()
-    bench.replay()
+    bench.redrive("one", event="e")
     return _twin_again(bench)
 
 
@@ -71,8 +68,7 @@ def _is_spent(bench: Workbench, _: Clock) -> None:
 
 def _loses_its_worker(bench: Workbench, clock: Clock) -> None:
     type(bench.dlq).objects.update(max_attempts=1)
-    bench.bury("one", event="e", first="yes")
-    bench.ready()
+    bench.enqueue("one", event="e", first="yes")
     bench.replay_and_die(sent=True)
     clock.advance(LEASE)
     bench.replay()
@@ -133,15 +129,6 @@ def test_its_twin_goes_when_the_copy_has_come_back(clock: Clock) -> None:
     clock.advance(REST)
     bench.replay()
     assert (_first(bench).state, _twin_again(bench).attempts) == ("parked", 1)
-
-
-def test_the_lane_goes_on(clock: Clock) -> None:
-    bench = _bench(ordering_key="attribute:key", sequence="attribute:n", max_attempts=1)
-    for n in ("1", "2"):
-        bench.bury(n, key="k", n=n, event=f"e{n}")
-    bench.ready()
-    bench.replay_unheard()
-    assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
 
 
 def test_a_twin_that_a_person_releases_waits_as_long_as_a_discarded_one_may_be_there(clock: Clock) -> None:

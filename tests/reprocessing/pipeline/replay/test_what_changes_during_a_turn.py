@@ -9,7 +9,7 @@ import pytest
 from reprocessing.models import Breaker, DeadLetter, Lane, RateClass
 from reprocessing.pipeline.replay import replay_slice
 from reprocessing.store.safety import send_limits
-from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.pipeline.bench import BRISK, Workbench, enqueued
 from tests.reprocessing.pipeline.rulings import rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,10 +23,7 @@ def _turns_that_look_once_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_letter_is_sent_under_rules_that_hold_no_longer() -> None:
-    bench = Workbench(conf=replace(BRISK, intent_size=2))
-    for number in range(6):
-        bench.bury(str(number))
-    bench.ready()
+    bench = enqueued(*map(str, range(6)), conf=replace(BRISK, intent_size=2))
     with bench.meanwhile(lambda: rule("none of them", "discard")):
         bench.replay()
     assert sorted(bench.states().values()) == ["delivered"] * 2 + ["discarded"] * 4
@@ -37,9 +34,7 @@ def test_letters_go_on_after_the_last_rule_is_switched_off() -> None:
     """Those that were asked before are asked again, by no rule; the others were never to be asked."""
     bench = Workbench(conf=replace(BRISK, intent_size=2))
     rule("all", "replay")
-    for number in range(6):
-        bench.bury(str(number))
-    bench.ready()
+    bench.enqueue(*map(str, range(6)))
     with bench.meanwhile(lambda: rule("all", "replay", enabled=False)):
         bench.replay()
     assert bench.states() == {str(number): "delivered" for number in range(6)}
@@ -47,10 +42,7 @@ def test_letters_go_on_after_the_last_rule_is_switched_off() -> None:
 
 def test_a_breaker_that_was_made_since_the_last_look_keeps_no_letter_waiting() -> None:
     """As when another worker routes a letter into a class that is new, and this one leases its lane next."""
-    bench = Workbench(conf=replace(BRISK, lanes_per_task=2, intent_size=1))
-    for number in range(6):
-        bench.bury(str(number))
-    bench.ready()
+    bench = enqueued(*map(str, range(6)), conf=replace(BRISK, lanes_per_task=2, intent_size=1))
     with bench.meanwhile(lambda: _route_into_a_new_class(bench)):
         bench.replay(seconds=5)
     assert list(Lane.objects.exclude(why="").values_list("why", flat=True)) == []

@@ -29,25 +29,6 @@ def _look(row: Rule, *, days: int = 7, dlq: int | None = None) -> Share:
     return found.shares[0]
 
 
-@pytest.mark.soak
-def test_its_letters_are_those_that_it_quarantines_once_it_is_enabled() -> None:
-    bench = Workbench(fields=BY_KEY)
-    for number in range(6):
-        bench.bury(f"bad-{number}", key=f"k{number % 3}", tenant="acme")
-        bench.bury(f"good-{number}", key=f"g{number % 3}", tenant="globex")
-    bench.ready()
-    bad = rule("bad", "quarantine", "tenant equals acme", enabled=False)
-    seen = _look(bad)
-    assert (seen.acts, len(seen.shown), seen.errs) == (6, 6, 0)
-    assert bench.states() == dict.fromkeys(bench.states(), "waiting")
-    rule_changes.switch(bad.pk, enabled=True, by="anna", reason="a bad tenant")
-    bench.replay()
-    quarantined = DeadLetter.objects.filter(state="parked", reason="quarantined")
-    assert set(quarantined.values_list("message_id", flat=True)) == set(seen.shown)
-    assert {one["MessageAttributes"]["tenant"]["StringValue"] for one in bench.delivered()} == {"globex"}
-    assert Rule.objects.get().hits == 6
-
-
 def test_letters_that_were_sent_between_preview_and_enabling_are_the_only_ones_that_escape() -> None:
     bench = Workbench(fields={"tenant": "attribute:tenant"})
     ids = {bench.bury(f"bad-{number}", tenant="acme") for number in range(4)}
@@ -84,9 +65,7 @@ def test_what_another_rule_takes_first_and_what_it_cannot_be_asked_about_is_told
 def test_finished_letters_and_those_under_way_are_told_apart() -> None:
     bench = Workbench()
     mine = rule("mine", "discard", enabled=False)
-    for body in ("a", "b", "c"):
-        bench.bury(body)
-    bench.ready()
+    bench.enqueue("a", "b", "c")
     bench.replay(only=[bench.lane(letters__payload__body=b"a").pk], strictly=True)
     DeadLetter.objects.filter(payload__body=b"b").update(state="awaiting")
     seen = _look(mine)
@@ -96,9 +75,7 @@ def test_finished_letters_and_those_under_way_are_told_apart() -> None:
 def test_letters_that_it_would_not_get_are_told_apart() -> None:
     bench = Workbench(fields={**BY_KEY, "missing_key": "park"})
     mine = rule("mine", "quarantine")
-    bench.bury("meant", key="a")
-    bench.ready()
-    bench.replay()
+    bench.redrive("meant", key="a")
     act_on_parked.release([bench.letter().pk], by="anna", reason="it is meant")
     bench.bury("no key")
     bench.capture()

@@ -60,8 +60,7 @@ def test_a_rule_for_one_dlq_says_nothing_of_another_s_letters() -> None:
     one, other = Workbench(), Workbench()
     rule("bad", "quarantine", dlq=one.dlq)
     for bench in (one, other):
-        bench.bury("x")
-        bench.ready()
+        bench.enqueue("x")
     ask(leased())
     assert [bench.states()["x"] for bench in (one, other)] == ["parked", "waiting"]
 
@@ -82,8 +81,7 @@ def test_behind_a_quarantined_letter_the_next_one_is_the_head_and_is_asked_in_it
     bench.capture()
     bench.bury("second", key="k", tenant="acme")
     bench.capture()
-    bench.bury("third", key="k", tenant="other")
-    bench.ready()
+    bench.enqueue("third", key="k", tenant="other")
     first = ask(leased())
     second = ask(first.standings)
     third = ask(second.standings)
@@ -213,8 +211,7 @@ def test_a_letter_goes_to_the_target_that_its_rule_says_and_back_to_its_origin_s
     bench = Workbench(fields={"idempotency_key": "attribute:idem"})
     other = _target("other")
     ways = rule("elsewhere", "divert", target=other)
-    bench.bury("x", idem="k")
-    bench.ready()
+    bench.enqueue("x", idem="k")
     letter = bench.letter()
     Claim.objects.create(
         target=bench.target, key_space=str(bench.dlq.pk), key_hash=key_hash("k"), letter=letter, state="held",
@@ -234,9 +231,7 @@ def test_diverted_letters_arrive_as_they_were_in_the_queue_of_their_own_and_nowh
     url = bench.queue(f"{bench.name}-own")
     own = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
     rule("elsewhere", "divert", "body:kind equals bad", target=own)
-    for body in ('{"kind": "bad"}', '{"kind": "good"}'):
-        bench.bury(body, colour="red")
-    bench.ready()
+    bench.enqueue('{"kind": "bad"}', '{"kind": "good"}', colour="red")
     assert bench.replay().taken == 2
     ((diverted,), (delivered,)) = bench.delivered(url), bench.delivered()
     assert (diverted["Body"], delivered["Body"]) == ('{"kind": "bad"}', '{"kind": "good"}')
@@ -251,7 +246,7 @@ def test_what_a_rule_that_is_gone_would_have_diverted_goes_home_though_no_other_
     rule_changes.remove(ways.pk, by="anna", reason="a mistake")
     route.wake(Book.load())
     rule_changes.erase(ways.pk)
-    assert (bench.replay().taken, [one["Body"] for one in bench.delivered()]) == (1, ["x"])
+    assert (bench.replay().taken, bench.delivered_bodies()) == (1, ["x"])
 
 
 def test_a_rate_class_has_a_breaker_of_its_own_with_its_target_s_policy() -> None:
@@ -261,8 +256,7 @@ def test_a_rate_class_has_a_breaker_of_its_own_with_its_target_s_policy() -> Non
     slow = RateClass.objects.create(name="slow", rate=1)
     rule("slowly", "replay", rate_class=slow)
     bench.bury("x")
-    bench.bury("y")
-    bench.ready()
+    bench.enqueue("y")
     Lane.objects.update(breaker=None)
     ask(leased())
     made = Breaker.objects.get(rate_class=slow)
@@ -292,8 +286,7 @@ def test_a_body_that_is_too_large_for_rules_is_held_and_never_loaded() -> None:
     bench = Workbench()
     rule("odd", "discard", "body:n equals 1")
     large = json.dumps({"n": 1, "rest": "x" * BODY_LIMIT})
-    bench.bury(large)
-    bench.ready()
+    bench.enqueue(large)
     standings = leased()
     loaded = routing_decisions.load([one.letter_id or 0 for one in standings], bodies=True)
     assert [(one.size, bytes(one.body)) for one in loaded] == [(len(large), b"")]
@@ -315,9 +308,7 @@ def test_a_rule_that_errs_too_often_is_told_once_a_minute(caplog: pytest.LogCapt
     bench = Workbench()
     rule("fine", "replay", "body:n equals one", position=1)
     rule("odd", "discard", "body:length(n) equals 9", position=2)
-    for body in ('{"n": 5}', '{"n": 6}', '{"n": "one"}', '{"n": 7}'):
-        bench.bury(body)
-    bench.ready()
+    bench.enqueue('{"n": 5}', '{"n": 6}', '{"n": "one"}', '{"n": 7}')
     fine = bench.letter(payload__body=b'{"n": "one"}').pk
     found = sorted(leased(), key=lambda one: one.letter_id == fine)
     with caplog.at_level(logging.ERROR):
@@ -338,8 +329,7 @@ def test_what_another_thread_asks_meanwhile_does_not_keep_a_book_from_telling(mo
     rule("odd", "discard", "body:length(n) equals 9", position=1)
     rule("even", "discard", "body:length(m) equals 9", position=2)
     bench.bury('{"n": 5}')
-    bench.bury('{"m": 5}')
-    bench.ready()
+    bench.enqueue('{"m": 5}')
     book = Book.load()
     loaded = routing_decisions.load(list(DeadLetter.objects.values_list("pk", flat=True)), bodies=True)
     even, odd = sorted(loaded, key=lambda one: bytes(one.body))
@@ -367,8 +357,7 @@ def test_hits_count_letters_however_often_each_is_asked() -> None:
 def test_what_an_older_book_says_is_not_written() -> None:
     bench = Workbench()
     bad = rule("bad", "quarantine")
-    bench.bury("x")
-    bench.ready()
+    bench.enqueue("x")
     book, standings = Book.load(), leased()
     rule_changes.switch(bad.pk, enabled=False, by="anna", reason="a mistake")
     turned = ask(standings, book)
@@ -384,8 +373,7 @@ def test_a_rule_that_is_lifted_while_what_it_holds_is_being_written_holds_nothin
 ) -> None:
     bench = Workbench()
     wait = rule("wait", "hold")
-    bench.bury("x")
-    bench.ready()
+    bench.enqueue("x")
     standings, note = leased(), routing_decisions.note
 
     def lift() -> int:
@@ -406,8 +394,7 @@ def test_a_rule_that_is_lifted_while_what_it_holds_is_being_written_holds_nothin
 def test_a_lane_that_was_lost_is_left_to_its_new_owner() -> None:
     bench = Workbench()
     rule("bad", "quarantine")
-    bench.bury("x")
-    bench.ready()
+    bench.enqueue("x")
     standings = leased()
     Lane.objects.update(fence=9_000_000)
     assert ask(standings).standings == []
@@ -417,8 +404,7 @@ def test_a_lane_that_was_lost_is_left_to_its_new_owner() -> None:
 def test_what_two_ask_about_at_once_is_written_once() -> None:
     bench = Workbench()
     rule("fine", "replay")
-    bench.bury("x")
-    bench.ready()
+    bench.enqueue("x")
     standings, book = leased(), Book.load()
     loaded = routing_decisions.load([bench.letter().pk], bodies=False)
     ask(standings, book)
@@ -430,8 +416,7 @@ def test_what_two_ask_about_at_once_is_written_once() -> None:
 def test_a_rule_whose_row_is_gone_has_decided_nothing() -> None:
     bench = Workbench()
     bad = rule("bad", "replay")
-    bench.bury("x")
-    bench.ready()
+    bench.enqueue("x")
     standings, book = leased(), Book.load()
     Rule.objects.filter(pk=bad.pk).delete()
     assert [one.phase for one in ask(standings, book).standings] == ["leased"]
@@ -458,42 +443,22 @@ def test_a_person_s_release_outweighs_the_rule_that_quarantined_it() -> None:
     assert bench.letter().state == "waiting"
 
 
-def test_a_lane_behind_an_open_breaker_is_looked_at_once_more_when_rules_have_changed() -> None:
-    bench = Workbench()
-    bench.bury("x")
-    bench.ready()
-    breaker = Breaker.objects.get(target=bench.target)
-    Breaker.objects.filter(pk=breaker.pk).update(state="open", retry_at=lanes.clock() + timedelta(hours=1))
-    Lane.objects.update(breaker=breaker)
-    assert leased() == []
-    rule("bad", "quarantine")
-    route.wake(Book.load())
-    assert bench.lane().breaker is None
-    DeadLetter.objects.update(route_version=rules_of.version())
-    Lane.objects.update(breaker=breaker)
-    route.wake(Book.load())
-    assert bench.lane().breaker == breaker
-
-
 def test_what_a_rule_sent_to_a_target_that_is_not_well_goes_home_when_the_rule_is_lifted() -> None:
     bench = Workbench()
     ways = rule("elsewhere", "divert", target=(other := _target("other")))
     HealthCheck.objects.create(target=other, kind="http", subject="https://shop.example.com/health")
-    bench.bury("x")
-    bench.ready()
+    bench.enqueue("x")
     assert (bench.replay().taken, bench.lane().breaker) == (0, Breaker.objects.get(target=other))
     rule_changes.switch(ways.pk, enabled=False, by="anna", reason="it stays ill")
     route.wake(Book.load())
-    assert (bench.replay().taken, [one["Body"] for one in bench.delivered()]) == (1, ["x"])
+    assert (bench.replay().taken, bench.delivered_bodies()) == (1, ["x"])
 
 
 def test_a_lane_whose_target_is_not_well_is_left_alone_once_its_head_was_asked() -> None:
     bench = Workbench()
     HealthCheck.objects.create(target=bench.target, kind="http", subject="https://shop.example.com/health")
     rule("never", "hold", "body:kind equals never")
-    bench.bury("x")
-    bench.ready()
-    bench.replay()
+    bench.redrive("x")
     route.wake(Book.load())
     assert (bench.lane().breaker, leased()) == (Breaker.objects.get(target=bench.target), [])
 
@@ -537,8 +502,7 @@ def test_heads_are_asked_in_as_many_statements_however_many_there_are() -> None:
 def test_a_rule_acts_on_letters_that_an_open_breaker_keeps_back() -> None:
     bench = Workbench(fields={"tenant": "attribute:tenant"})
     bench.bury("bad", tenant="acme")
-    bench.bury("good", tenant="other")
-    bench.ready()
+    bench.enqueue("good", tenant="other")
     Breaker.objects.update(state="open", retry_at=lanes.clock() + timedelta(hours=1), rest=3600)
     bench.replay()
     assert set(bench.states().values()) == {"waiting"}

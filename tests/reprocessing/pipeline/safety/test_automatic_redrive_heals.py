@@ -208,15 +208,6 @@ def test_what_comes_back_after_its_target_took_it_is_parked_when_its_attempts_ar
     assert (bench.letter().state, bench.letter().attempts) == ("parked", AUTOMATIC["max_attempts"])
 
 
-def test_a_manual_run_parks_what_used_up_its_attempts(clock: Clock) -> None:
-    bench = Workbench(fields={"max_attempts": 1})
-    bench.bury("letter")
-    bench.ready()
-    with failing(lambda _: True):
-        bench.replay()
-    assert bench.states() == {"letter": "parked"}
-
-
 def test_a_dlq_that_refills_with_what_is_redriven_pauses_its_run(clock: Clock) -> None:
     bench = automatic(12, waves=False)
     rounds = 0

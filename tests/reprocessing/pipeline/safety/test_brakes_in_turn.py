@@ -12,7 +12,7 @@ from django.conf import settings
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import Attempt, Breaker, DeadLetter
 from reprocessing.store.ordering import lanes
-from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
+from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench, enqueued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -77,8 +77,7 @@ def test_a_canary_is_a_letter_that_has_failed_least(clock: Clock) -> None:
     with bench.refusing("letter"):
         bench.replay()
     assert _sent() == {0: 4}
-    bench.bury("fresh")
-    bench.ready()
+    bench.enqueue("fresh")
     clock.advance(31)
     with bench.refusing("letter"):
         bench.replay()
@@ -146,9 +145,7 @@ def _arrive(bench: Workbench, clock: Clock) -> int:
 
 
 def test_where_tokens_come_slowly_one_turn_waits_and_the_others_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench(target_fields={"rate": 0.5})
-    bench.bury("0")
-    bench.ready()
+    bench = enqueued("0", target_fields={"rate": 0.5})
     rates = Rates.at(settings.REDIS_URL)
     assert rates.may_wait(bench.target.pk, "another turn", 5)
     monkeypatch.setattr("reprocessing.pipeline.replay.replay_slice.time.sleep", lambda _: pytest.fail("it waits, too"))
@@ -157,12 +154,3 @@ def test_where_tokens_come_slowly_one_turn_waits_and_the_others_make_room(monkey
     lane = bench.lane()
     assert (lane.phase, lane.why) == ("ready", "another turn waits for its target's rate")
     assert lanes.lease("at once", limit=9, lease=8) == []  # due again a little later
-
-
-def test_where_redis_is_gone_the_lanes_say_so() -> None:
-    bench = Workbench(target_fields={"rate": 0.5})
-    bench.bury("0")
-    bench.ready()
-    report = bench.replay(seconds=5, rates=Rates.at("redis://127.0.0.1:1/0"))
-    assert (report.taken, report.left) == (0, [])
-    assert (bench.lane().phase, bench.lane().why) == ("ready", "Redis does not tell its target's rate")

@@ -22,7 +22,7 @@ from reprocessing.pipeline.safety import run_health_checks
 from reprocessing.store.safety import health_checks
 from reprocessing.store.safety.health_checks import Question
 from tests.contract.endpoints import moto_endpoint
-from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.pipeline.bench import BRISK, Workbench, enqueued
 from tests.reprocessing.web_servers import answering, serving, status
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -173,9 +173,7 @@ def test_what_is_due_is_looked_at_round_by_round_until_nothing_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(run_health_checks, "GROUP", 2)
-    bench = Workbench()
-    bench.bury("a")
-    bench.ready()
+    bench = enqueued("a")
     add(bench.target, CheckKind.DEPTH, ceiling=9)
     for number in range(4):
         add(bench.target, CheckKind.HTTP, f"http://127.0.0.1:1/{number}")
@@ -194,24 +192,21 @@ def test_letters_go_to_a_target_that_is_well_and_only_while_it_is() -> None:
     """The gate: unknown is closed, healthy is open, unhealthy is closed."""
     bench = Workbench(fields={"ordering_key": "attribute:key"})
     add(bench.target, CheckKind.DEPTH, ceiling=0)
-    bench.bury("a", key="a")
-    bench.ready()
+    bench.enqueue("a", key="a")
     bench.replay(seconds=0.5)
     assert bench.left(bench.origin_url) == 0
     run_health_checks.targets(conf=bench.conf)
     bench.replay()
     assert bench.left(bench.origin_url) == 1
     run_health_checks.targets(conf=bench.conf, only=[bench.target.pk])
-    bench.bury("b", key="b")
-    bench.ready()
+    bench.enqueue("b", key="b")
     bench.replay(seconds=0.5)
     assert bench.left(bench.origin_url) == 1
 
 
 def test_where_a_person_sends_a_letter_is_looked_at_while_it_waits_though_no_other_letter_does() -> None:
     bench, other = Workbench(), Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench.enqueue("letter")
     with bench.refusing("letter", poison=True):
         bench.replay()
     add(other.target, CheckKind.DEPTH, ceiling=9)
@@ -220,4 +215,4 @@ def test_where_a_person_sends_a_letter_is_looked_at_while_it_waits_though_no_oth
     assert (bench.letter().state, other.delivered(), health_checks.are_due()) == ("waiting", [], True)
     assert run_health_checks.targets(conf=bench.conf) == 1
     bench.replay()
-    assert (bench.letter().state, [one["Body"] for one in other.delivered()]) == ("delivered", ["letter"])
+    assert (bench.letter().state, other.delivered_bodies()) == ("delivered", ["letter"])

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.models import F
 
-from reprocessing.domain.replay.verdicts import NotSent, Refused
-from reprocessing.models import Attempt, Breaker, DeadLetter, Run, Wave
+from reprocessing.domain.replay.verdicts import NotSent
+from reprocessing.models import Attempt, DeadLetter, Run, Wave
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import send_batches
 from reprocessing.pipeline.runs import drain
 from reprocessing.store.ordering import lanes
-from reprocessing.store.replay.intent import Intended
-from reprocessing.store.runs import run_transitions
 from reprocessing.store.safety import waves
 from reprocessing.store.safety.send_limits import MAY_GO
-from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
+from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,46 +36,6 @@ def _bury(bench: Workbench, letters: int) -> None:
 
 def _waves() -> list[tuple[int | None, int | None, int | None]]:
     return list(Wave.objects.order_by("no").values_list("size", "touched", "failed"))
-
-
-@pytest.mark.soak
-def test_a_run_ends_through_all_of_its_waves() -> None:
-    bench = Workbench(fields=WAVES)
-    _bury(bench, LETTERS)
-    bench.capture()
-    drain.begin(bench.dlq, name="monday", asked_by="ann")
-    assert bench.replay(seconds=60).taken == LETTERS
-    assert _waves() == [(1, 1, 0), (10, 10, 0), (100, 100, 0), (None, None, None)]
-
-
-@pytest.mark.soak
-def test_a_consumer_that_is_still_broken_is_sent_eleven_letters_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all that it was sent it took the first one alone."""
-    bench = Workbench(fields=WAVES)
-    _bury(bench, LETTERS)
-    bench.capture()
-    run = drain.begin(bench.dlq, name="monday", asked_by="ann")
-    post, trips = send_batches.letters, list[int]()
-
-    def breaking(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401
-        trips.append(len(intended))
-        if len(trips) == 1:
-            return post(intended, *rest, **options)
-        return {one.attempt_id: Refused("Busy", "not now") for one in intended}
-
-    with monkeypatch.context() as patch:
-        patch.setattr(send_batches, "letters", breaking)
-        bench.replay()
-    run.refresh_from_db()
-    touched = DeadLetter.objects.filter(attempts__gt=0).count()
-    assert trips[0] == 1
-    assert (run.state, run.stopped_by, touched <= 11) == ("paused", "the service", True)
-    assert "letters touched in its wave of 10 failed; 80 % of a wave has to go well" in run.why
-    assert bench.replay().taken == 0
-    run_transitions.resume(run.pk, by="ann", reason="mended")
-    Breaker.objects.update(state="closed", retry_at=None, failing_since=None, epoch=F("epoch") + 1)
-    bench.replay()
-    assert DeadLetter.objects.filter(state="delivered").count() == LETTERS - (touched - 1)
 
 
 def test_a_standing_run_begins_with_one_letter_again_when_it_had_nothing_left() -> None:
