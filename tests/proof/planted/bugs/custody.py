@@ -24,7 +24,7 @@ BUGS: Final = (
             "                delete_copies.copies(self._dlq, early)\n"
             "            deletable += step(copies) if copies else []\n"
         ),
-        caught_by=f"{_OF_CAPTURE}::test_what_could_not_be_committed_stays_in_the_dlq",
+        caught_by=f"{_OF_CAPTURE}::test_a_message_that_was_not_committed_stays_in_the_dlq",
     ),
     Bug(
         name="a-handle-noted-though-its-time-is-over",
@@ -45,7 +45,7 @@ BUGS: Final = (
         ),
         caught_by=(
             "tests/reprocessing/pipeline/capture/test_another_reader.py"
-            "::test_what_came_to_sight_while_a_worker_froze_stands_for_no_return_that_another_reader_hides"
+            "::test_a_copy_visible_again_after_a_freeze_hides_no_return"
         ),
     ),
     Bug(
@@ -111,7 +111,9 @@ BUGS: Final = (
         breaks="No loss: a copy is deleted before its letter's promotion is committed, which then is rolled back.",
         file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
         old="        deletable = close([attempt.attempt_id for attempt in found])\n",
-        new=("        deletable = close([attempt.attempt_id for attempt in found])\n        delete_copies.everywhere(deletable)\n"),
+        new=(
+            "        deletable = close([attempt.attempt_id for attempt in found])\n        delete_copies.everywhere(deletable)\n"
+        ),
         caught_by="tests/reprocessing/pipeline/outcomes/test_resolve_outcomes.py::test_a_promotion_that_is_rolled_back_deletes_nothing",
     ),
     Bug(
@@ -120,7 +122,7 @@ BUGS: Final = (
         file=_CAPTURE,
         old="        if not at_capture:\n            self._held += len(written)\n            return known\n",
         new="        self._held += len(written)\n",
-        caught_by=f"{_OF_CAPTURE}::test_a_letter_under_way_stays_in_the_dlq_until_it_is_finished",
+        caught_by=f"{_OF_CAPTURE}::test_a_copy_stays_in_the_dlq_until_its_letter_is_finished",
     ),
     Bug(
         name="copies-of-awaiting-letters-deleted",
@@ -129,8 +131,7 @@ BUGS: Final = (
         old="     WHERE m.state IN ('delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id",
         new="     WHERE m.state IN ('awaiting', 'delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id",
         caught_by=(
-            "tests/reprocessing/pipeline/replay/test_settle.py"
-            "::test_a_target_judged_by_absence_leaves_the_attempt_open_and_the_copy_in_the_dlq"
+            "tests/reprocessing/pipeline/replay/test_settle.py::test_with_outcome_absence_the_attempt_stays_open"
         ),
     ),
     Bug(
@@ -166,7 +167,7 @@ BUGS: Final = (
         file=_CAPTURES,
         old="UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()\n  FROM unnest(",
         new="DELETE FROM redrive_custody c\n USING unnest(",
-        caught_by=f"{_OF_CAPTURE}::test_a_letter_under_way_stays_in_the_dlq_until_it_is_finished",
+        caught_by=f"{_OF_CAPTURE}::test_a_copy_stays_in_the_dlq_until_its_letter_is_finished",
     ),
     Bug(
         name="what-was-not-deleted-is-gone",
@@ -175,7 +176,7 @@ BUGS: Final = (
         old="    gone = [copy for copy in deletable if copy.message_id in done.gone]\n",
         new="    gone = list(deletable) if done else []\n",
         caught_by=(
-            "tests/reprocessing/pipeline/capture/test_delete_copies.py::test_a_copy_that_sqs_did_not_delete_is_left_to_be_deleted"
+            "tests/reprocessing/pipeline/capture/test_delete_copies.py::test_a_copy_that_sqs_did_not_delete_stays_to_be_deleted"
         ),
     ),
     Bug(
@@ -257,7 +258,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/capture/receivers.py",
         old="QUIET_POLLS = 3\n",
         new="QUIET_POLLS = 1\n",
-        caught_by="tests/reprocessing/pipeline/capture/test_receivers.py::test_an_answer_that_is_falsely_empty_is_no_silence",
+        caught_by="tests/reprocessing/pipeline/capture/test_receivers.py::test_a_false_empty_answer_does_not_end_a_capture",
     ),
     Bug(
         name="silence-behind-what-is-held",
@@ -267,7 +268,7 @@ BUGS: Final = (
         new="        elif hidden is not None:\n",
         caught_by=(
             "tests/reprocessing/pipeline/capture/test_a_fifo_dlq_runs_dry.py"
-            "::test_a_capture_ends_when_the_last_letter_of_every_group_is_in"
+            "::test_a_fifo_capture_ends_when_every_group_is_received"
         ),
     ),
     Bug(
@@ -278,7 +279,7 @@ BUGS: Final = (
         new="            self._hides = False\n",
         caught_by=(
             "tests/reprocessing/pipeline/capture/test_a_fifo_dlq_runs_dry.py"
-            "::test_a_copy_that_was_not_deleted_proves_nothing_of_what_is_behind_it"
+            "::test_a_fifo_dlq_is_not_drained_behind_a_copy_that_was_not_deleted"
         ),
     ),
     Bug(
@@ -309,7 +310,7 @@ BUGS: Final = (
         file=_CAPTURE,
         old="        clean = not trouble and not self._hides\n",
         new="        clean = not self._hides\n",
-        caught_by=f"{_OF_CAPTURE}::test_after_a_capture_that_had_trouble_nothing_counts_as_drained_for_a_while",
+        caught_by=f"{_OF_CAPTURE}::test_after_a_lost_answer_nothing_counts_as_drained_for_a_while",
     ),
     Bug(
         name="hidden-from-when-it-is-written-down",
@@ -317,10 +318,7 @@ BUGS: Final = (
         file=_CAPTURE,
         old="self._conf.receive_visibility - (self._clock() - self._asked))\n",
         new="float(self._conf.receive_visibility))\n",
-        caught_by=(
-            "tests/reprocessing/pipeline/capture/test_noted_late.py::test_a_copy_that_was_written_down_late"
-            "_is_not_kept_by_a_handle_that_another_receive_may_have_replaced"
-        ),
+        caught_by="tests/reprocessing/pipeline/capture/test_noted_late.py::test_a_copy_written_late_is_hidden_from_when_it_was_received",
     ),
     Bug(
         name="an-observed-dlq-is-received-from",
@@ -328,7 +326,7 @@ BUGS: Final = (
         file=_CAPTURES,
         old="         WHERE id = %(dlq)b AND mode <> 'observe' AND coalesce(",
         new="         WHERE id = %(dlq)b AND coalesce(",
-        caught_by=f"{_OF_CAPTURE}::test_a_dlq_that_is_observed_is_never_received_from",
+        caught_by=f"{_OF_CAPTURE}::test_an_observed_dlq_is_never_received_from",
     ),
     Bug(
         name="a-capture-waits-for-who-names-its-dlq",
@@ -352,7 +350,7 @@ BUGS: Final = (
         file=_CAPTURE,
         old="        copies = {arrival.message_id: arrival for arrival in self._waiting}\n",
         new="        copies = {arrival.message_id: arrival for arrival in self._waiting[:CHUNK]}\n",
-        caught_by=f"{_OF_CAPTURE}::test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole",
+        caught_by=f"{_OF_CAPTURE}::test_a_chunk_is_written_as_soon_as_it_is_full",
     ),
     Bug(
         name="a-chunk-has-no-size",
@@ -360,7 +358,7 @@ BUGS: Final = (
         file=_CAPTURE,
         old="        ripe = len(self._waiting) >= CHUNK or time",
         new="        ripe = time",
-        caught_by=f"{_OF_CAPTURE}::test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole",
+        caught_by=f"{_OF_CAPTURE}::test_a_chunk_is_written_as_soon_as_it_is_full",
     ),
     Bug(
         name="aws-moved-what-it-could-not-see",

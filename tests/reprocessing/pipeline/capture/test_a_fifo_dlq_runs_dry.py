@@ -16,7 +16,7 @@ POLICY: dict[str, Any] = {"ordering_key": "system:MessageGroupId", "sequence": "
 
 
 @pytest.mark.soak
-def test_a_capture_ends_when_the_last_letter_of_every_group_is_in() -> None:
+def test_a_fifo_capture_ends_when_every_group_is_received() -> None:
     bench = Workbench(fifo=True, fields=POLICY)
     for number in range(24):  # a receive of ten cuts groups of three apart
         bench.bury(str(number), key=f"g{number % 8}")
@@ -24,7 +24,7 @@ def test_a_capture_ends_when_the_last_letter_of_every_group_is_in() -> None:
     assert (captured.letters, captured.drained, bench.left()) == (24, True, 0)
 
 
-def test_a_copy_that_was_not_deleted_proves_nothing_of_what_is_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fifo_dlq_is_not_drained_behind_a_copy_that_was_not_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fifo=True, fields=POLICY)
     bench.bury_all(*map(str, range(12)), key="g")
     monkeypatch.setattr(delete_copies, "copies", lambda *_: 0)

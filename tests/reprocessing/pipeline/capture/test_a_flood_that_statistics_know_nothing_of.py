@@ -64,7 +64,7 @@ def _alter(how: str) -> None:
             cursor.execute(f"ALTER TABLE {table} {how}")
 
 
-def test_no_statement_of_a_second_dlq_s_flood_reads_all_of_it_for_each_letter(
+def test_statements_read_few_rows_a_letter_when_statistics_are_of_another_dlq(
     scales: Scales, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _flood()

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Doing: TypeAlias = Callable[[int], object]
 
 
-def test_what_hides_in_a_dlq_may_be_ours_also_when_it_was_deleted_a_moment_ago() -> None:
+def test_copies_deleted_a_moment_ago_may_still_be_counted_as_hidden() -> None:
     bench = Workbench()
     bench.bury_all("held", "deleted")
     bench.ready(limit=1)
@@ -32,7 +32,7 @@ def test_what_hides_in_a_dlq_may_be_ours_also_when_it_was_deleted_a_moment_ago()
     assert [capture_lease.out_of_sight(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [1, 2]
 
 
-def test_what_has_come_to_sight_again_is_hidden_by_nobody_of_ours(clock: Clock) -> None:
+def test_copies_that_are_visible_again_are_not_counted_as_hidden(clock: Clock) -> None:
     bench = Workbench()
     bench.bury_all("held", "deleted by one who could not note it")
     bench.ready(limit=1)
@@ -65,7 +65,7 @@ def _hidden_by_another_reader(bench: Workbench) -> dict[str, str]:
     return {"QueueUrl": bench.dlq_url, "ReceiptHandle": hidden["ReceiptHandle"]}
 
 
-def test_a_capture_proves_nothing_while_a_return_is_hidden_though_copies_of_ours_have_come_to_sight_again() -> None:
+def test_no_absence_while_another_reader_hides_a_return() -> None:
     bench, message = _sent_and_captured()
     bench.come_back(message)
     reader = _hidden_by_another_reader(bench)
@@ -78,7 +78,7 @@ def test_a_capture_proves_nothing_while_a_return_is_hidden_though_copies_of_ours
     assert bench.history() == [(1, "returned", 0)]
 
 
-def test_a_capture_proves_what_it_does_while_copies_of_ours_have_come_to_sight_again() -> None:
+def test_visible_copies_do_not_weaken_the_evidence() -> None:
     bench, _ = _sent_and_captured()
     bench.sqs.change_message_visibility(**_time_is_over(bench, "captured"), VisibilityTimeout=0)
     bench.promote()
@@ -86,7 +86,7 @@ def test_a_capture_proves_what_it_does_while_copies_of_ours_have_come_to_sight_a
     assert bench.promote() == 1
 
 
-def test_what_sqs_hides_for_longer_than_is_known_is_ours_as_soon_as_sqs_has_said_so() -> None:
+def test_a_copy_hidden_for_longer_than_noted_is_ours_when_sqs_says_so() -> None:
     """Whoever extended it did not live to note that."""
     bench, _ = _sent_and_captured()
     _time_is_over(bench, "sent")
@@ -95,7 +95,7 @@ def test_what_sqs_hides_for_longer_than_is_known_is_ours_as_soon_as_sqs_has_said
     assert bench.promote() == 1
 
 
-def test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another_reader_hides() -> None:
+def test_a_copy_deleted_by_somebody_else_hides_no_return() -> None:
     bench, message = _sent_and_captured()
     bench.come_back(message)
     _hidden_by_another_reader(bench)
@@ -105,9 +105,7 @@ def test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 
-def test_what_came_to_sight_while_a_worker_froze_stands_for_no_return_that_another_reader_hides(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_visible_again_after_a_freeze_hides_no_return(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench, message = _sent_and_captured()
     bench.come_back(message)
     _hidden_by_another_reader(bench)
@@ -144,7 +142,7 @@ def _nothing(_: int) -> None:
     """By default nothing happens."""
 
 
-def test_what_another_capture_hides_after_sqs_counted_stands_for_no_return_that_another_reader_hides(
+def test_copies_hidden_after_the_count_hide_no_return(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench, message = _sent_and_captured()
@@ -164,7 +162,7 @@ def test_what_another_capture_hides_after_sqs_counted_stands_for_no_return_that_
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 
-def test_a_reader_who_comes_while_a_dlq_is_captured_hides_no_return_from_what_that_proves(
+def test_no_absence_when_a_reader_comes_during_the_capture(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench, message = _sent_and_captured()
@@ -177,7 +175,7 @@ def test_a_reader_who_comes_while_a_dlq_is_captured_hides_no_return_from_what_th
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 
-def test_a_reader_who_is_gone_when_a_dlq_has_run_dry_may_have_hidden_a_return_until_then() -> None:
+def test_no_absence_when_a_reader_leaves_during_the_capture() -> None:
     bench, _ = _sent_and_captured()
     bench.promote()
     found = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
@@ -189,7 +187,7 @@ def test_a_reader_who_is_gone_when_a_dlq_has_run_dry_may_have_hidden_a_return_un
 
 
 @pytest.mark.parametrize("end", [2, 3])
-def test_a_capture_proves_nothing_when_sqs_does_not_say_how_much_is_in_flight(
+def test_no_absence_when_sqs_does_not_say_what_is_in_flight(
     end: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench, _ = _sent_and_captured()

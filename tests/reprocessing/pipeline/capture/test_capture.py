@@ -40,7 +40,7 @@ def _keeps(*_: object, **__: object) -> int:
 AT_CAPTURE = {"delete_when": "captured"}
 
 
-def test_what_could_not_be_committed_stays_in_the_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_was_not_committed_stays_in_the_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields=AT_CAPTURE)
     bench.bury("letter")
     monkeypatch.setattr(received_copies, "admit", _killed)
@@ -58,7 +58,7 @@ def test_nothing_is_deleted_before_its_commit(monkeypatch: pytest.MonkeyPatch) -
     assert (bench.left(), bench.states()) == (1, {"letter": "captured"})
 
 
-def test_a_copy_that_outlived_its_capture_is_known_and_deleted(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_left_by_a_dead_capture_is_known_and_deleted(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields=AT_CAPTURE)
     bench.bury("letter")
     with monkeypatch.context() as patch:
@@ -71,7 +71,7 @@ def test_a_copy_that_outlived_its_capture_is_known_and_deleted(clock: Clock, mon
     assert (bench.left(), DeadLetter.objects.count()) == (0, 1)
 
 
-def test_a_letter_under_way_stays_in_the_dlq_until_it_is_finished() -> None:
+def test_a_copy_stays_in_the_dlq_until_its_letter_is_finished() -> None:
     bench = enqueued("letter")
     assert (bench.left(), Custody.objects.get().state) == (1, "held")
     bench.replay()
@@ -112,7 +112,7 @@ def test_a_copy_of_a_finished_letter_is_deleted(monkeypatch: pytest.MonkeyPatch)
     assert (bench.left(), bench.states()) == (0, {"letter": "delivered"})
 
 
-def test_above_the_limit_copies_are_not_held_but_deleted_at_capture() -> None:
+def test_above_the_custody_limit_copies_are_deleted_at_capture() -> None:
     bench = Workbench(fields={"custody_limit": 0})
     bench.bury("letter")
     bench.capture()
@@ -154,14 +154,14 @@ def test_a_return_reopens_a_letter_that_was_presumed_delivered() -> None:
     assert len(bench.delivered()) == 1
 
 
-def test_a_letter_that_comes_back_late_after_its_last_attempt_is_parked() -> None:
+def test_a_return_after_the_last_attempt_is_parked() -> None:
     bench = Workbench(fields={"max_attempts": 1})
     _delivered_and_back(bench)
     bench.capture()
     assert (bench.letter().state, bench.letter().reason) == ("parked", "attempts_spent")
 
 
-def test_a_letter_that_was_released_while_its_return_was_looked_at_is_not_parked_as_spent(
+def test_a_letter_released_during_its_return_is_not_parked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = enqueued("letter", fields={"max_attempts": 1})
@@ -223,7 +223,7 @@ def _facts(bench: Workbench) -> tuple[object, ...]:
     )
 
 
-def test_the_return_of_a_superseded_attempt_is_recorded_and_moves_nothing(clock: Clock) -> None:
+def test_a_return_of_an_older_attempt_is_recorded_and_moves_nothing(clock: Clock) -> None:
     bench = enqueued("letter", absence={"window": 60})
     bench.replay_and_die(sent=True)
     clock.advance(9)
@@ -249,9 +249,7 @@ def test_a_return_frees_the_key_of_its_letter() -> None:
 
 @pytest.mark.parametrize("allowed", [1, 9])
 @pytest.mark.parametrize("state", ["parked", "discarded"])
-def test_a_letter_that_waits_for_a_person_s_decision_or_has_it_stays_so_when_it_comes_back(
-    clock: Clock, state: str, allowed: int
-) -> None:
+def test_a_return_changes_no_parked_or_discarded_letter(clock: Clock, state: str, allowed: int) -> None:
     bench = enqueued("letter", fields={"max_attempts": 1})
     bench.replay_and_die(sent=True)
     clock.advance(9)
@@ -269,7 +267,7 @@ def test_a_letter_that_waits_for_a_person_s_decision_or_has_it_stays_so_when_it_
     assert (attempt.outcome, attempt.returned_at is not None, bench.left()) == ("unknown", True, 0)
 
 
-def test_a_return_is_known_by_the_id_that_the_target_gave_it() -> None:
+def test_a_return_is_recognised_by_the_message_id_of_the_target() -> None:
     bench = Workbench()
     bench.conf = replace(bench.conf, marks=MarkNames(redrive=None))
     bench.redrive("letter")
@@ -287,7 +285,7 @@ def _pretend_it_was_sent_as(message_id: str) -> None:
         cursor.execute("ALTER TABLE redrive_attempt ENABLE TRIGGER attempts_are_written_once")
 
 
-def test_without_marks_a_copy_that_may_be_a_return_is_parked_and_not_sent(clock: Clock) -> None:
+def test_without_redrive_ids_a_possible_return_is_parked(clock: Clock) -> None:
     bench = Workbench()
     bench.conf = replace(bench.conf, marks=MarkNames(redrive=None))
     bench.enqueue("letter")
@@ -296,7 +294,7 @@ def test_without_marks_a_copy_that_may_be_a_return_is_parked_and_not_sent(clock:
     assert sorted(DeadLetter.objects.values_list("state", "reason")) == [("parked", "possible_return"), ("sending", "")]
 
 
-def test_a_mark_on_another_body_is_a_new_letter() -> None:
+def test_a_redrive_id_on_another_body_is_a_new_letter() -> None:
     bench = Workbench()
     sent = _delivered_and_back(bench)
     bench.capture()
@@ -305,7 +303,7 @@ def test_a_mark_on_another_body_is_a_new_letter() -> None:
     assert (captured.letters, captured.returns) == (1, 0)
 
 
-def test_a_mark_with_the_number_of_an_attempt_of_earlier_tools_is_a_new_letter() -> None:
+def test_a_redrive_id_with_an_attempt_of_earlier_tools_is_a_new_letter() -> None:
     bench = Workbench()
     bench.bury("letter", redrive_attempt="2")
     bench.capture()
@@ -314,7 +312,7 @@ def test_a_mark_with_the_number_of_an_attempt_of_earlier_tools_is_a_new_letter()
     assert (captured.letters, captured.returns) == (1, 0)
 
 
-def test_another_message_with_the_bytes_of_a_delivered_letter_is_a_letter() -> None:
+def test_equal_bytes_without_a_redrive_id_are_a_new_letter() -> None:
     bench = redriven("letter")
     bench.bury("letter")
     captured = bench.capture().captured
@@ -322,7 +320,7 @@ def test_another_message_with_the_bytes_of_a_delivered_letter_is_a_letter() -> N
     assert sorted(DeadLetter.objects.values_list("state", flat=True)) == ["captured", "delivered"]
 
 
-def test_what_earlier_tools_tried_counts() -> None:
+def test_attempts_of_earlier_tools_count() -> None:
     bench = Workbench(fields={"max_attempts": 3})
     bench.bury("tried", redrive_attempt="2")
     bench.redrive("spent", redrive_attempt="3")
@@ -330,7 +328,7 @@ def test_what_earlier_tools_tried_counts() -> None:
     assert bench.letter(payload__body=b"tried").attempts == 3
 
 
-def test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chunk_is_written_as_soon_as_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, sizes, refresh = Workbench(), list[int](), received_copies.refresh
 
     def counted(dlq: int, ids: Sequence[str], *rest: Any, **options: Any) -> list[KnownCopy]:  # noqa: ANN401  as refresh
@@ -346,7 +344,7 @@ def test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole(monkeypatch: py
     assert max(sizes) <= 4  # what is waiting when two more arrive
 
 
-def test_a_dlq_is_one_capture_s_at_a_time() -> None:
+def test_a_dlq_has_one_capture_at_a_time() -> None:
     bench = Workbench()
     bench.bury("letter")
     capturing = capture_lease.lease(bench.dlq.pk, lease=60, dirty=140)
@@ -356,7 +354,7 @@ def test_a_dlq_is_one_capture_s_at_a_time() -> None:
     assert bench.capture().captured.letters == 1
 
 
-def test_a_dlq_that_is_observed_is_never_received_from() -> None:
+def test_an_observed_dlq_is_never_received_from() -> None:
     bench = Workbench(fields={"mode": "observe"})
     bench.bury("letter")
     assert bench.capture().captured.received == 0
@@ -364,7 +362,7 @@ def test_a_dlq_that_is_observed_is_never_received_from() -> None:
     assert message["Attributes"]["ApproximateReceiveCount"] == "1"
 
 
-def test_a_capture_that_lost_its_dlq_writes_nothing_more(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_capture_that_lost_its_lease_writes_nothing(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("letter")
     renew = capture_lease.renew
@@ -379,7 +377,7 @@ def test_a_capture_that_lost_its_dlq_writes_nothing_more(clock: Clock, monkeypat
     assert (captured.letters, captured.drained, DeadLetter.objects.count()) == (0, False, 0)
 
 
-def test_after_a_capture_that_had_trouble_nothing_counts_as_drained_for_a_while(
+def test_after_a_lost_answer_nothing_counts_as_drained_for_a_while(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An answer that was lost may have put messages out of sight that nobody knows of."""
@@ -402,7 +400,7 @@ def _drained_through(bench: Workbench) -> object:
     return DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through
 
 
-def test_a_body_that_nothing_can_decode_does_not_stop_its_batch_mates() -> None:
+def test_unreadable_bodies_are_parked_and_the_others_go_on() -> None:
     bench = Workbench(fields={"ordering_key": "body:account", "sequence": "system:SentTimestamp"})
     bodies = ["{", "[" * 5000, '{"account": "\\ud800"}', "\ufeff{}", "{}", '{"account": [1]}', "NaN"]
     for body in [*bodies, '{"account": "a"}']:

@@ -15,7 +15,7 @@ from tests.reprocessing.pipeline.bench import Workbench
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_copy_that_sqs_did_not_delete_is_left_to_be_deleted() -> None:
+def test_a_copy_that_sqs_did_not_delete_stays_to_be_deleted() -> None:
     bench = Workbench()
     ids = [bench.bury("one"), bench.bury("other")]
     bench.capture()

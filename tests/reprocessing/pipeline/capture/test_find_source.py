@@ -41,7 +41,7 @@ def _origin(bench: Workbench, arn: str, kind: str = "lambda") -> Origin:
 
 
 @pytest.mark.parametrize("kind", FAILED)
-def test_a_letter_goes_back_to_the_one_that_failed_though_others_are_named(kind: str) -> None:
+def test_a_letter_goes_back_to_the_source_that_failed(kind: str) -> None:
     bench = Workbench()
     origin = _origin(bench, FAILED[kind])
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(default_origin=bench.origin)
@@ -52,7 +52,7 @@ def test_a_letter_goes_back_to_the_one_that_failed_though_others_are_named(kind:
 
 
 @pytest.mark.parametrize("kind", FAILED)
-def test_one_whose_failed_one_was_not_named_is_parked_with_its_name_though_there_is_only_one_origin(kind: str) -> None:
+def test_a_letter_of_an_unregistered_source_is_parked_and_names_it(kind: str) -> None:
     bench = Workbench()
     _bury(bench, kind)
     bench.ready()
@@ -67,7 +67,7 @@ def test_one_whose_failed_one_was_not_named_is_parked_with_its_name_though_there
 
 
 @pytest.mark.parametrize(("named", "goes"), [(FUNCTION, True), (SUBSCRIPTION, False), ("", False)])
-def test_a_function_s_letter_that_does_not_name_it_goes_to_a_function_or_nowhere(named: str, goes: bool) -> None:
+def test_a_lambda_letter_goes_to_a_function_or_nowhere(named: str, goes: bool) -> None:
     bench = Workbench()
     if named:
         bench.origin.delete()
@@ -79,7 +79,7 @@ def test_a_function_s_letter_that_does_not_name_it_goes_to_a_function_or_nowhere
         assert bench.letter().detail == "it comes from a Lambda function that it does not name"
 
 
-def test_a_function_s_letter_goes_where_a_person_said_that_the_function_s_go() -> None:
+def test_a_lambda_letter_goes_to_the_target_of_its_function() -> None:
     bench = Workbench()
     bench.origin.delete()
     origin = _origin(bench, FUNCTION, "http")
@@ -89,7 +89,7 @@ def test_a_function_s_letter_goes_where_a_person_said_that_the_function_s_go() -
 
 
 @pytest.mark.parametrize(("kind", "goes"), [("lambda", True), ("http", True), ("sqs", False), ("celery", False)])
-def test_a_notification_that_names_no_subscription_goes_to_no_queue(kind: str, goes: bool) -> None:
+def test_a_notification_without_a_subscription_goes_to_no_queue(kind: str, goes: bool) -> None:
     bench = Workbench()
     bench.origin.delete()
     origin = _origin(bench, "arn:aws:sqs:eu-west-1:0:x", kind)
@@ -103,12 +103,12 @@ def _without_unsubscribing() -> bytes:
     return b"\n".join(line for line in lines if b"UnsubscribeURL" not in line)
 
 
-def test_a_letter_of_no_shape_goes_to_the_only_origin() -> None:
+def test_a_plain_letter_goes_to_the_only_source() -> None:
     bench = Workbench()
     assert find_source.Origins(bench.dlq).of(base64.b64encode(b"x"), {}, {}) == bench.origin
 
 
-def test_where_a_queue_s_letter_died_wins_over_what_its_body_looks_like() -> None:
+def test_the_source_queue_wins_over_the_form_of_the_body() -> None:
     bench = Workbench()
     _origin(bench, SUBSCRIPTION)
     body, system = LETTERS["sns"].body, {"DeadLetterQueueSourceArn": bench.origin.arn}
@@ -116,7 +116,7 @@ def test_where_a_queue_s_letter_died_wins_over_what_its_body_looks_like() -> Non
     assert find_source.told(body, {}, system) == f"it died in {bench.origin.arn}"
 
 
-def test_what_failed_is_shown_before_anything_is_captured() -> None:
+def test_peek_shows_the_source_of_a_message() -> None:
     bench = Workbench()
     _bury(bench, "eventbridge")
     [glimpse] = peek.messages(bench.dlq, limit=1).messages

@@ -21,9 +21,7 @@ from tests.reprocessing.pipeline.bench import Clock, Workbench, enqueued, redriv
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_copy_that_was_written_down_late_is_not_kept_by_a_handle_that_another_receive_may_have_replaced(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_written_late_is_hidden_from_when_it_was_received(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is out of sight from when SQS was asked; and then PostgreSQL did not answer for longer than that lasts."""
     bench = redriven("back")
     bench.bury("known")
@@ -52,9 +50,7 @@ def test_a_copy_that_was_written_down_late_is_not_kept_by_a_handle_that_another_
     assert Custody.objects.filter(extended=True).count() == 0
 
 
-def test_a_copy_whose_longer_time_is_noted_late_is_hidden_from_when_sqs_was_asked(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_longer_visibility_noted_late_counts_from_the_request(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = _about_to_be_extended(clock)
     _after_extending(monkeypatch, lambda: clock.advance(1000))
     asked = lanes.clock()
@@ -64,7 +60,7 @@ def test_a_copy_whose_longer_time_is_noted_late_is_hidden_from_when_sqs_was_aske
     )
 
 
-def test_a_copy_that_was_received_again_since_is_not_noted_as_hidden_for_longer(
+def test_a_copy_received_again_meanwhile_is_not_noted_as_extended(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = _about_to_be_extended(clock)

@@ -62,7 +62,7 @@ def _trickle(bench: Workbench) -> Iterator[None]:
         burying.join()
 
 
-def test_answers_of_a_few_are_no_silence_while_more_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_polls_do_not_end_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury_all(*map(str, range(24)))
     monkeypatch.setattr(receivers, "receive", _at_most(2))
@@ -70,7 +70,7 @@ def test_answers_of_a_few_are_no_silence_while_more_is_there(monkeypatch: pytest
     assert (captured.letters, captured.drained) == (24, True)
 
 
-def test_an_answer_that_is_falsely_empty_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_false_empty_answer_does_not_end_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("letter")
     falsely = iter([True] * (receivers.QUIET_POLLS - 1))
@@ -97,7 +97,7 @@ def test_short_answers_are_not_believed_before_the_count_says_that_nothing_is_le
 
 @pytest.mark.soak
 @pytest.mark.parametrize("fifo", [False, True])
-def test_a_trickle_starves_nobody(fifo: bool) -> None:
+def test_a_capture_ends_though_messages_trickle_in(fifo: bool) -> None:
     bench = Workbench(fifo=fifo, fields={**AUTOMATIC, **(BY_GROUP if fifo else {})})
     bench.conf = replace(bench.conf, long_poll=1)
     bench.bury("first", key="first")
@@ -109,7 +109,7 @@ def test_a_trickle_starves_nobody(fifo: bool) -> None:
 
 
 @pytest.mark.parametrize(("polls", "seconds"), [(0, 600.0), (10_000, 0.0)])
-def test_a_count_that_cannot_be_had_ends_nothing(monkeypatch: pytest.MonkeyPatch, polls: int, seconds: float) -> None:
+def test_a_failed_count_does_not_end_a_capture(monkeypatch: pytest.MonkeyPatch, polls: int, seconds: float) -> None:
     bench, asked = Workbench(), list[Depth]()
 
     def depth(_: QueueAddress) -> Depth:
@@ -128,7 +128,7 @@ def test_a_count_that_cannot_be_had_ends_nothing(monkeypatch: pytest.MonkeyPatch
     assert (len(asked), captured.trouble, captured.drained) == (2, "", True)
 
 
-def test_a_message_that_breaks_the_silence_as_it_begins_is_followed_by_silence_of_all(
+def test_a_message_in_the_last_poll_makes_all_receivers_poll_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The first receiver has heard nothing often enough when the last poll of the second one brings a message."""
@@ -155,7 +155,7 @@ def test_a_message_that_breaks_the_silence_as_it_begins_is_followed_by_silence_o
     assert (arrived, listening.silent) == ([late], True)
 
 
-def test_a_full_answer_begins_the_wait_for_silence_anew() -> None:
+def test_a_full_poll_resets_the_counts_of_all_receivers() -> None:
     listening = Listening(
         QueueAddress.of("https://sqs.eu-west-1.amazonaws.com/000000000000/dlq"),
         receivers=2, wait=0, visibility=30, seconds=0, stop=lambda: False,

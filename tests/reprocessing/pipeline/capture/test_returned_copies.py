@@ -34,7 +34,7 @@ def _died_in(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receivers, "receive", named)
 
 
-def test_what_a_consumer_handed_on_and_died_elsewhere_is_a_letter_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_failed_in_another_queue_is_a_new_letter(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, sent = _delivered()
     another = Workbench()
     _died_in(another, monkeypatch)
@@ -43,14 +43,16 @@ def test_what_a_consumer_handed_on_and_died_elsewhere_is_a_letter_of_its_own(mon
     assert (bench.states(), another.states()) == (LETTER, {"letter": "captured"})
 
 
-def test_also_when_it_died_into_the_same_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_failed_in_another_queue_of_the_same_dlq_is_a_new_letter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     bench, sent = _delivered()
     _died_in(Workbench(), monkeypatch)
     bench.come_back(sent)
     assert bench.capture().captured.letters == 1
 
 
-def test_what_died_in_the_attempt_s_target_is_a_return_in_whatever_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_failed_in_the_target_is_a_return_in_any_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, sent = _delivered()
     another = Workbench()
     _died_in(bench, monkeypatch)
@@ -59,7 +61,7 @@ def test_what_died_in_the_attempt_s_target_is_a_return_in_whatever_dlq(monkeypat
     assert (bench.states(), another.states()) == (RETURN, {})
 
 
-def test_what_does_not_say_where_it_died_is_no_return_in_a_dlq_that_has_nothing_to_do_with_the_target() -> None:
+def test_a_message_without_a_source_is_no_return_in_an_unrelated_dlq() -> None:
     bench, sent = _delivered()
     another = Workbench()
     another.come_back(sent)
@@ -68,7 +70,7 @@ def test_what_does_not_say_where_it_died_is_no_return_in_a_dlq_that_has_nothing_
 
 
 @pytest.mark.parametrize("way", ["its own", "watching", "an origin's"])
-def test_what_does_not_say_where_it_died_is_a_return_in_a_dlq_of_the_target(way: str) -> None:
+def test_a_message_without_a_source_is_a_return_in_a_dlq_of_the_target(way: str) -> None:
     bench, sent = _delivered()
     here = bench if way == "its own" else Workbench()
     if way == "watching":

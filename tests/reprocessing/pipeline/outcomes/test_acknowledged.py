@@ -62,7 +62,7 @@ def _letters(bench: Workbench) -> dict[int, DeadLetter]:
     return {int(bytes(one.payload.body)): one for one in found}
 
 
-def test_each_letter_says_exactly_what_its_consumer_said_of_it(clock: Clock) -> None:
+def test_each_letter_has_the_outcome_that_its_consumer_reported(clock: Clock) -> None:
     bench = Workbench(
         fields={"max_attempts": 1},
         target_fields={"proof": "acknowledged", "advance": "settled", "window": WINDOW},
@@ -96,7 +96,7 @@ def test_each_letter_says_exactly_what_its_consumer_said_of_it(clock: Clock) -> 
     assert _everything() == before
 
 
-def test_the_status_says_of_how_many_letters_it_is_known_in_which_way(clock: Clock) -> None:
+def test_redrive_status_counts_letters_by_how_their_outcome_is_known(clock: Clock) -> None:
     bench = Workbench(target_fields={"proof": "acknowledged", "window": WINDOW})
     for number in (1, 14, 19):
         bench.bury(str(number))

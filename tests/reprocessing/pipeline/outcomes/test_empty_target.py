@@ -76,12 +76,12 @@ def answering_late(seconds: float, clock: Clock) -> Iterator[None]:
         yield
 
 
-def test_one_look_that_finds_nothing_proves_nothing(trial: Trial) -> None:
+def test_one_empty_look_proves_nothing(trial: Trial) -> None:
     trial.look(2 * LAG + 2)
     assert not trial.is_known(drained=5 * LAG)
 
 
-def test_between_the_two_looks_as_much_time_passes_as_counts_may_lag(trial: Trial) -> None:
+def test_two_empty_looks_must_be_a_count_lag_apart(trial: Trial) -> None:
     trial.look(LAG + 1)
     trial.look(2 * LAG)
     assert not trial.is_known(drained=2 * LAG + 1)
@@ -89,14 +89,14 @@ def test_between_the_two_looks_as_much_time_passes_as_counts_may_lag(trial: Tria
     assert trial.is_known(drained=5 * LAG)
 
 
-def test_a_look_before_counts_can_know_of_the_letter_is_none(trial: Trial) -> None:
+def test_a_look_before_the_count_lag_is_ignored(trial: Trial) -> None:
     trial.look(LAG - 1)
     trial.look(2 * LAG - 1 + 0.5)
     assert not trial.is_known(drained=5 * LAG)
 
 
 @pytest.mark.parametrize("found", [Depth(1, 0, 0), Depth(0, 1, 0), Depth(0, 0, 1)])
-def test_a_message_that_is_visible_in_flight_or_delayed_may_be_the_letter(trial: Trial, found: Depth) -> None:
+def test_a_visible_delayed_or_in_flight_message_may_be_the_letter(trial: Trial, found: Depth) -> None:
     trial.look(LAG + 1, found)
     trial.look(2 * LAG + 2, found)
     trial.look(3 * LAG, found)
@@ -104,7 +104,7 @@ def test_a_message_that_is_visible_in_flight_or_delayed_may_be_the_letter(trial:
 
 
 @pytest.mark.parametrize("found", [Depth(1, 0, 0), Depth(0, 1, 0), Depth(0, 0, 1)])
-def test_a_look_that_finds_something_between_the_two_begins_the_wait_anew(trial: Trial, found: Depth) -> None:
+def test_a_look_that_finds_messages_begins_the_wait_again(trial: Trial, found: Depth) -> None:
     """Its counts may lag by turns: the letter is in flight where a late count says visible, and the other way round."""
     trial.look(LAG + 1)
     trial.look(LAG + 30, found)
@@ -133,7 +133,7 @@ def test_the_pause_begins_when_the_first_look_was_answered(trial: Trial) -> None
     assert trial.is_known(drained=5 * LAG)
 
 
-def test_a_look_of_before_messages_were_found_is_none_of_the_two(trial: Trial) -> None:
+def test_a_look_before_messages_were_found_does_not_count(trial: Trial) -> None:
     """The first of the two that follow is answered too late for the second."""
     trial.look(LAG + 1)
     trial.look(LAG + 2, Depth(0, 1, 0))
@@ -144,21 +144,21 @@ def test_a_look_of_before_messages_were_found_is_none_of_the_two(trial: Trial) -
     assert not trial.is_known(drained=2 * LAG + 12)
 
 
-def test_what_two_looks_have_proved_a_later_one_that_finds_messages_leaves_proved(trial: Trial) -> None:
+def test_later_messages_do_not_undo_the_evidence(trial: Trial) -> None:
     trial.look(LAG + 1)
     trial.look(2 * LAG + 2)
     trial.look(2 * LAG + 10, Depth(0, 1, 0))
     assert trial.is_known(drained=2 * LAG + 20)
 
 
-def test_an_empty_target_whose_dlq_is_only_observed_proves_nothing(trial: Trial) -> None:
+def test_an_empty_target_of_an_observed_dlq_proves_nothing(trial: Trial) -> None:
     trial.look(LAG + 1)
     trial.look(2 * LAG + 2)
     DeadLetterQueue.objects.filter(pk=trial.bench.dlq.pk).update(mode="observe")
     assert not trial.is_known(drained=5 * LAG)
 
 
-def test_a_consumer_that_is_to_acknowledge_has_its_window_for_that(trial: Trial) -> None:
+def test_a_consumer_has_its_window_to_acknowledge(trial: Trial) -> None:
     Target.objects.filter(pk=trial.bench.target.pk).update(proof="acknowledged")
     trial.look(LAG + 1)
     trial.look(2 * LAG + 2)
@@ -166,7 +166,7 @@ def test_a_consumer_that_is_to_acknowledge_has_its_window_for_that(trial: Trial)
     assert trial.is_known(drained=WINDOW + 1)
 
 
-def test_an_attempt_of_unknown_end_waits_for_its_window(clock: Clock) -> None:
+def test_an_attempt_of_unknown_outcome_waits_for_its_window(clock: Clock) -> None:
     """Its request may be on its way still when the target is seen empty."""
     bench = enqueued("letter", fields={"max_attempts": 1}, absence={"window": WINDOW})
     bench.replay_unheard()
@@ -178,7 +178,7 @@ def test_an_attempt_of_unknown_end_waits_for_its_window(clock: Clock) -> None:
     assert (bench.states(), Attempt.objects.get().closed_at) == ({"letter": "parked"}, None)
 
 
-def test_a_consumer_that_keeps_a_message_for_longer_than_its_window_is_waited_for(clock: Clock) -> None:
+def test_a_message_in_flight_for_longer_than_the_window_is_awaited(clock: Clock) -> None:
     """It extends the visibility again and again; then it fails, and the message dies."""
     bench = redriven("letter", absence={"window": 30})
     (out,) = bench.sqs.receive_message(QueueUrl=bench.origin_url, VisibilityTimeout=600, MessageAttributeNames=["All"])[
@@ -191,20 +191,20 @@ def test_a_consumer_that_keeps_a_message_for_longer_than_its_window_is_waited_fo
     assert (_turns(bench), bench.history()) == ({"letter": "waiting"}, [(1, "returned", 0)])
 
 
-def test_a_letter_that_its_consumer_has_deleted_is_known_with_the_next_capture() -> None:
+def test_a_consumed_letter_is_delivered_with_the_next_capture() -> None:
     """Where counts do not lag one look is both, and nothing is waited for but a capture that begins after it."""
     bench = redriven("letter", absence={"window": WINDOW})
     bench.delivered()
     assert (_turns(bench), bench.history()) == ({"letter": "delivered"}, [(1, "absent", 0)])
 
 
-def test_a_letter_that_failed_and_was_buried_is_met_by_that_capture() -> None:
+def test_a_letter_that_failed_again_is_found_by_the_next_capture() -> None:
     bench = redriven("letter", absence={"window": WINDOW})
     bench.come_back(bench.delivered()[0])
     assert (_turns(bench), bench.history()) == ({"letter": "waiting"}, [(1, "returned", 0)])
 
 
-def test_a_target_that_somebody_else_fills_is_judged_by_its_window(trial: Trial) -> None:
+def test_a_busy_target_is_judged_by_its_window(trial: Trial) -> None:
     """It is never empty; that nothing is visible at two looks a window apart is enough, as ever."""
     busy = Depth(0, 3, 0)
     for seconds in (LAG + 1, 2 * LAG + 2, LAG + WINDOW + 2):
@@ -214,15 +214,13 @@ def test_a_target_that_somebody_else_fills_is_judged_by_its_window(trial: Trial)
 
 
 @pytest.mark.parametrize("lies_there_at", [LAG + 1, LAG + WINDOW + 2], ids=["the first look", "the second look"])
-def test_a_look_that_finds_visible_messages_is_none_of_the_two_a_window_apart(
-    trial: Trial, lies_there_at: float
-) -> None:
+def test_a_look_that_finds_visible_messages_does_not_count(trial: Trial, lies_there_at: float) -> None:
     for seconds in (1, LAG + 1, LAG + WINDOW + 2):
         trial.look(seconds, Depth(1 if seconds == lies_there_at else 0, 1, 0))
     assert not trial.is_known(drained=LAG + WINDOW + 3)
 
 
-def test_of_looks_that_find_messages_one_is_noted(trial: Trial) -> None:
+def test_only_the_first_look_that_finds_messages_is_noted(trial: Trial) -> None:
     """Their consumer may be away for days."""
     trial.look(LAG + 1)
     for seconds in range(10):
@@ -231,7 +229,7 @@ def test_of_looks_that_find_messages_one_is_noted(trial: Trial) -> None:
     assert list(Sighting.objects.order_by("seen_at").values_list("empty", flat=True)) == [True, False, True]
 
 
-def test_each_step_of_that_evidence_is_told(trial: Trial) -> None:
+def test_the_status_names_each_missing_step_of_the_evidence(trial: Trial) -> None:
     """What is said is what is lacking: the evidence is there when nothing is waited for but a promotion."""
 
     def told() -> str:

@@ -54,7 +54,7 @@ def reporter(*targets: Target) -> Reporter:
     return made
 
 
-def test_what_its_consumer_acknowledges_is_delivered_and_not_presumed() -> None:
+def test_an_acknowledged_letter_is_delivered_and_not_presumed() -> None:
     bench = bench_of()
     assert (bench.states(), bench.lane().phase) == ({"letter": "awaiting"}, "awaiting")
     assert heard(say("delivered")) == Heard(accepted=1)
@@ -66,7 +66,7 @@ def test_what_its_consumer_acknowledges_is_delivered_and_not_presumed() -> None:
     assert list(Custody.objects.values_list("state", flat=True)) == ["delete"]
 
 
-def test_what_its_consumer_says_failed_is_tried_again_in_a_new_epoch_and_speaks_against_its_target() -> None:
+def test_a_letter_reported_as_failed_is_tried_again_in_a_new_epoch() -> None:
     bench = bench_of(max_attempts=2)
     heard(say("failed", type="KeyError", message="'card'", fingerprint="f"))
     letter = bench.letter()
@@ -78,7 +78,7 @@ def test_what_its_consumer_says_failed_is_tried_again_in_a_new_epoch_and_speaks_
     assert (bench.letter().state, bench.letter().reason) == ("parked", "attempts_spent")
 
 
-def test_a_failure_waits_for_its_backoff() -> None:
+def test_a_letter_reported_as_failed_waits_for_its_backoff() -> None:
     bench = bench_of(backoff_base=60, backoff_jitter="none")
     heard(say("failed"))
     assert bench.replay().taken == 0
@@ -89,7 +89,7 @@ def test_a_failure_waits_for_its_backoff() -> None:
     assert 59 < (letter.due_at - failed).total_seconds() < 61
 
 
-def test_a_try_that_its_queue_repeats_moves_nothing_and_is_kept() -> None:
+def test_a_report_of_retrying_is_kept_and_moves_nothing() -> None:
     bench = bench_of()
     assert heard(say("retrying", type="Timeout")) == Heard(accepted=1)
     assert (bench.states(), bench.history()) == ({"letter": "awaiting"}, [(1, None, 0)])
@@ -97,7 +97,7 @@ def test_a_try_that_its_queue_repeats_moves_nothing_and_is_kept() -> None:
 
 
 @pytest.mark.parametrize("order", list(permutations(["delivered", "failed", "retrying"])))
-def test_of_a_message_that_was_said_to_work_and_to_fail_the_failure_counts_in_any_order(order: tuple[str, ...]) -> None:
+def test_a_report_of_failure_wins_in_any_order(order: tuple[str, ...]) -> None:
     bench = bench_of()
     said = [say(one) for one in order]
     for one in said:
@@ -108,7 +108,7 @@ def test_of_a_message_that_was_said_to_work_and_to_fail_the_failure_counts_in_an
     assert (bench.states(), bench.letter().epoch) == before
 
 
-def test_a_letter_that_was_delivered_is_reopened_when_its_consumer_says_later_that_it_failed() -> None:
+def test_a_late_report_of_failure_reopens_a_delivered_letter() -> None:
     bench = Workbench()  # taken is done
     bench.redrive("letter")
     assert bench.states() == {"letter": "delivered"}
@@ -119,7 +119,7 @@ def test_a_letter_that_was_delivered_is_reopened_when_its_consumer_says_later_th
     assert bench.history() == [(1, "accepted", 0), (2, "accepted", 1)]
 
 
-def test_an_attempt_that_another_has_followed_moves_nothing() -> None:
+def test_a_report_on_an_older_attempt_moves_nothing() -> None:
     bench = bench_of()
     late = say("delivered", fingerprint="late")
     heard(say("failed"))
@@ -129,7 +129,7 @@ def test_an_attempt_that_another_has_followed_moves_nothing() -> None:
 
 
 @pytest.mark.parametrize("verdict", ["delivered", "failed"])
-def test_nor_does_one_of_which_nothing_was_known_before_it_was_followed(verdict: str, clock: Clock) -> None:
+def test_a_report_on_an_older_silent_attempt_moves_nothing(verdict: str, clock: Clock) -> None:
     bench = bench_of()
     clock.advance(WINDOW + 1)
     bench.promote()
@@ -143,7 +143,7 @@ def test_nor_does_one_of_which_nothing_was_known_before_it_was_followed(verdict:
 
 @pytest.mark.parametrize("first", ["delivered", "failed"])
 @pytest.mark.parametrize("returns_first", [True, False])
-def test_a_message_that_also_comes_back_is_one_failure(first: str, returns_first: bool) -> None:
+def test_a_report_and_a_return_are_one_failure(first: str, returns_first: bool) -> None:
     bench = bench_of()
     sent = bench.delivered()[0]
     said = say(first)
@@ -162,7 +162,7 @@ def test_a_message_that_also_comes_back_is_one_failure(first: str, returns_first
 
 
 @pytest.mark.parametrize("late", ["delivered", "failed"])
-def test_what_is_said_of_a_message_after_it_came_back_moves_nothing(late: str) -> None:
+def test_a_report_after_the_return_moves_nothing(late: str) -> None:
     bench = bench_of()
     sent = bench.delivered()[0]
     heard(say("delivered"))
@@ -173,7 +173,7 @@ def test_what_is_said_of_a_message_after_it_came_back_moves_nothing(late: str) -
     assert (letter.state, letter.epoch, Attempt.objects.get().ill) == ("waiting", 1, False)
 
 
-def test_a_redrive_id_names_an_attempt_that_got_no_message_id() -> None:
+def test_a_redrive_id_names_an_attempt_without_a_message_id() -> None:
     bench = bench_of("a", "b")
     letters = {one: bench.letter(payload__body=one.encode()) for one in ("a", "b")}
     Attempt.objects.update(holds_lane=False)
@@ -182,7 +182,7 @@ def test_a_redrive_id_names_an_attempt_that_got_no_message_id() -> None:
     assert bench.states() == {"a": "delivered", "b": "delivered"}
 
 
-def test_a_redrive_id_without_a_number_says_nothing_of_an_attempt_that_was_made_later() -> None:
+def test_a_redrive_id_without_a_number_names_no_later_attempt() -> None:
     bench = enqueued("letter", target_fields={"proof": "acknowledged", "window": 60})
     assert heard({"redrive_id": str(bench.letter().public_id), "verdict": "delivered"}) == Heard(accepted=1)
     bench.replay()
@@ -190,7 +190,7 @@ def test_a_redrive_id_without_a_number_says_nothing_of_an_attempt_that_was_made_
     assert bench.states() == {"letter": "awaiting"}
 
 
-def test_a_redrive_id_without_a_number_says_nothing_of_a_letter_that_was_sent_twice() -> None:
+def test_a_redrive_id_without_a_number_names_no_letter_that_was_sent_twice() -> None:
     bench = bench_of()
     heard(say("failed"))
     bench.replay()
@@ -198,7 +198,7 @@ def test_a_redrive_id_without_a_number_says_nothing_of_a_letter_that_was_sent_tw
     assert bench.states() == {"letter": "awaiting"}
 
 
-def test_an_acknowledgement_is_heard_while_its_letter_is_on_the_wire() -> None:
+def test_a_letter_can_be_acknowledged_while_it_is_being_sent() -> None:
     bench = enqueued("letter", target_fields=ACKNOWLEDGED)
 
     def quick() -> None:
@@ -219,7 +219,7 @@ def test_an_acknowledgement_is_heard_while_its_letter_is_on_the_wire() -> None:
         ("accepted", "delivered", "delivered"),
     ],
 )
-def test_a_message_id_that_nobody_knows_yet_is_heard_once_it_is_known(proof: str, verdict: str, state: str) -> None:
+def test_a_report_on_an_unknown_message_id_is_applied_when_it_is_known(proof: str, verdict: str, state: str) -> None:
     bench = enqueued("letter", target_fields={**ACKNOWLEDGED, "proof": proof})
 
     def quick() -> None:
@@ -233,7 +233,7 @@ def test_a_message_id_that_nobody_knows_yet_is_heard_once_it_is_known(proof: str
         assert (bench.states(), bench.letter().epoch) == ({"letter": state}, int(verdict == "failed"))
 
 
-def test_what_may_have_gone_out_and_worked_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_acknowledged_attempt_of_unknown_outcome_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = enqueued("letter", fields={"backoff_base": 60, "backoff_jitter": "none"}, target_fields=ACKNOWLEDGED)
     monkeypatch.setattr(
         send_batches, "letters", lambda intended, *_, **__: {one.attempt_id: Unknown("no answer") for one in intended}
@@ -244,7 +244,7 @@ def test_what_may_have_gone_out_and_worked_is_not_sent_again(monkeypatch: pytest
     assert (bench.states(), bench.letter().due_at, bench.lane().phase) == ({"letter": "delivered"}, None, "idle")
 
 
-def test_silence_parks_a_letter_that_nothing_else_can_tell_of(clock: Clock) -> None:
+def test_silence_parks_a_letter_without_other_evidence(clock: Clock) -> None:
     bench = bench_of()
     bench.promote()
     assert bench.states() == {"letter": "awaiting"}
@@ -256,7 +256,7 @@ def test_silence_parks_a_letter_that_nothing_else_can_tell_of(clock: Clock) -> N
     assert letter.detail.startswith("nothing was heard of it until 20")
 
 
-def test_where_a_watched_dlq_lies_behind_silence_is_judged_by_absence(clock: Clock) -> None:
+def test_with_a_watched_dlq_silence_is_judged_by_absence(clock: Clock) -> None:
     bench = bench_of(watched=True)
     bench.delivered()
     bench.promote()
@@ -273,7 +273,7 @@ def test_where_a_watched_dlq_lies_behind_silence_is_judged_by_absence(clock: Clo
     assert (letter.state, letter.presumed, bench.history()) == ("delivered", False, [(1, "absent", 0)])
 
 
-def test_a_dlq_that_is_only_observed_tells_nothing_of_silence(clock: Clock) -> None:
+def test_an_observed_dlq_is_no_evidence_against_silence(clock: Clock) -> None:
     bench = bench_of(watched=True)
     DeadLetterQueue.objects.update(mode="observe")
     clock.advance(WINDOW + 1)
@@ -281,7 +281,7 @@ def test_a_dlq_that_is_only_observed_tells_nothing_of_silence(clock: Clock) -> N
     assert bench.letter().reason == "no_answer"
 
 
-def test_a_late_acknowledgement_delivers_a_letter_that_silence_parked(clock: Clock) -> None:
+def test_a_late_acknowledgement_delivers_a_parked_letter(clock: Clock) -> None:
     bench = bench_of()
     clock.advance(WINDOW + 1)
     bench.promote()
@@ -292,7 +292,7 @@ def test_a_late_acknowledgement_delivers_a_letter_that_silence_parked(clock: Clo
 
 
 @pytest.mark.parametrize(("act", "state"), [("release", "waiting"), ("discard", "discarded")])
-def test_what_a_person_decided_meanwhile_stays(act: str, state: str, clock: Clock) -> None:
+def test_a_late_acknowledgement_does_not_undo_a_decision(act: str, state: str, clock: Clock) -> None:
     bench = bench_of()
     clock.advance(WINDOW + 1)
     bench.promote()
@@ -301,7 +301,7 @@ def test_what_a_person_decided_meanwhile_stays(act: str, state: str, clock: Cloc
     assert bench.states() == {"letter": state}
 
 
-def test_a_late_failure_leaves_a_parked_letter_to_its_person(clock: Clock) -> None:
+def test_a_late_report_of_failure_leaves_a_letter_parked(clock: Clock) -> None:
     bench = bench_of()
     clock.advance(WINDOW + 1)
     bench.promote()
@@ -309,7 +309,7 @@ def test_a_late_failure_leaves_a_parked_letter_to_its_person(clock: Clock) -> No
     assert (bench.letter().state, bench.letter().reason, Attempt.objects.get().ill) == ("parked", "no_answer", True)
 
 
-def test_the_next_letter_of_a_lane_goes_when_the_one_before_was_acknowledged() -> None:
+def test_an_acknowledgement_lets_the_next_letter_go() -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key"}, target_fields=ACKNOWLEDGED)
     bench.redrive("a1", "a2", key="a")
     assert bench.states() == {"a1": "awaiting", "a2": "waiting"}
@@ -318,13 +318,13 @@ def test_the_next_letter_of_a_lane_goes_when_the_one_before_was_acknowledged() -
     assert bench.states() == {"a1": "delivered", "a2": "awaiting"}
 
 
-def test_failures_that_consumers_tell_of_open_the_breaker() -> None:
+def test_reports_of_failure_open_the_breaker() -> None:
     bench = bench_of(*(f"letter {n}" for n in range(5)))
     assert heard(*(say("failed", f"letter {n}") for n in range(5))).accepted == 5
     assert Breaker.objects.get(target=bench.target).state == "open"
 
 
-def test_a_reporter_speaks_of_its_own_targets_alone() -> None:
+def test_a_reporter_reports_only_its_own_targets() -> None:
     bench, other = bench_of(), Workbench()
     mine, theirs = reporter(bench.target), reporter(other.target)
     said = [say("delivered"), {"redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"}]
@@ -336,7 +336,7 @@ def test_a_reporter_speaks_of_its_own_targets_alone() -> None:
     assert bench.states() == {"letter": "delivered"}
 
 
-def test_of_an_unknown_message_a_stranger_is_not_believed_later() -> None:
+def test_a_strange_or_revoked_reporter_is_not_believed_later() -> None:
     bench = enqueued("letter", target_fields=ACKNOWLEDGED)
     stranger, revoked = reporter(Workbench().target), reporter(bench.target)
 
@@ -352,7 +352,7 @@ def test_of_an_unknown_message_a_stranger_is_not_believed_later() -> None:
     assert bench.states() == {"letter": "awaiting"}
 
 
-def test_the_reason_of_a_first_death_moves_nothing() -> None:
+def test_a_report_on_the_first_failure_moves_nothing() -> None:
     bench = bench_of()
     died = {"message_id": bench.letter().message_id, "verdict": "failed", "type": "KeyError"}
     assert heard(died, reporter=reporter(bench.target).pk) == Heard(accepted=1)
@@ -360,7 +360,7 @@ def test_the_reason_of_a_first_death_moves_nothing() -> None:
     assert bench.states() == {"letter": "awaiting"}
 
 
-def test_what_is_no_report_is_refused_by_its_place_and_the_others_are_heard() -> None:
+def test_invalid_reports_are_refused_by_place_and_the_others_recorded() -> None:
     bench = bench_of()
     made_up = f"{uuid.uuid4()}:1"
     found = heard(7, say("delivered"), {"redrive_id": made_up, "verdict": "failed"}, say("delivered"), say("shrug"))
@@ -373,13 +373,13 @@ def test_what_is_no_report_is_refused_by_its_place_and_the_others_are_heard() ->
     assert bench.states() == {"letter": "delivered"}
 
 
-def test_an_attempt_that_a_letter_never_had_is_refused() -> None:
+def test_a_report_on_an_attempt_that_does_not_exist_is_refused() -> None:
     bench = bench_of()
     assert heard({"redrive_id": f"{bench.letter().public_id}:2", "verdict": "failed"}).refused.keys() == {0}
 
 
 @pytest.mark.soak
-def test_a_whole_call_takes_as_many_statements_as_one_report(
+def test_many_reports_take_as_many_statements_as_one(
     django_assert_max_num_queries: Any,  # noqa: ANN401  a fixture
 ) -> None:
     bench = bench_of(*(f"letter {n}" for n in range(60)))
@@ -393,7 +393,7 @@ def test_a_whole_call_takes_as_many_statements_as_one_report(
     assert set(bench.states().values()) == {"delivered"}
 
 
-def test_a_mark_that_travelled_along_with_another_message_says_nothing_of_its_letter() -> None:
+def test_a_redrive_id_on_another_message_moves_nothing() -> None:
     bench = bench_of()
     handed_on = {"message_id": "another", "redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"}
     assert heard(handed_on) == Heard(accepted=1)
@@ -401,7 +401,7 @@ def test_a_mark_that_travelled_along_with_another_message_says_nothing_of_its_le
     assert (bench.states(), bench.history()) == ({"letter": "awaiting"}, [(1, None, 0)])
 
 
-def test_a_wave_goes_well_when_its_letters_are_acknowledged_and_fails_when_they_are_not() -> None:
+def test_a_wave_succeeds_or_fails_by_reports() -> None:
     for verdict, size in (("delivered", 10), ("failed", 1)):
         bench = Workbench(target_fields=ACKNOWLEDGED)
         for n in range(2):
@@ -416,7 +416,7 @@ def test_a_wave_goes_well_when_its_letters_are_acknowledged_and_fails_when_they_
         assert (first.failed, second.size) == (int(verdict == "failed"), size)
 
 
-def test_a_run_counts_attempts_that_consumers_called_failures() -> None:
+def test_a_run_counts_attempts_that_were_reported_as_failed() -> None:
     bench = bench_of("a", "b", "c")
     heard(say("failed", "a"), say("delivered", "b"))
     run = bench.letter(payload__body=b"a").run_id
@@ -427,7 +427,7 @@ def test_a_run_counts_attempts_that_consumers_called_failures() -> None:
     assert progress.tally(run).failed_attempts == 2
 
 
-def test_what_a_target_took_is_known_better_once_its_consumer_says_so() -> None:
+def test_an_accepted_letter_becomes_acknowledged() -> None:
     bench = redriven("a", "b", "c")
     letters = {body: bench.letter(payload__body=body.encode()) for body in ("a", "b", "c")}
     assert {delivery_status.of(one).how.value for one in letters.values()} == {"accepted"}

@@ -80,7 +80,7 @@ def test_the_evidence_of_absence(seen: list[int], drained: int | None, ripe: int
     assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
 
 
-def test_what_may_still_come_back_is_not_presumed_delivered() -> None:
+def test_a_letter_is_not_presumed_delivered_before_its_deadline() -> None:
     bench, taken = _awaiting()
     Target.objects.filter(pk=bench.target.pk).update(window=0, visibility=0)  # lowered since the letter was sent
     _see(bench, taken, 0, 1)
@@ -91,7 +91,7 @@ def test_what_may_still_come_back_is_not_presumed_delivered() -> None:
 
 
 @pytest.mark.parametrize(("again", "ripe"), [(189, 0), (190, 1)])
-def test_what_failed_is_to_be_counted_as_visible_before_it_is_looked_for(again: int, ripe: int) -> None:
+def test_looks_are_at_least_a_visibility_timeout_and_a_count_lag_apart(again: int, ripe: int) -> None:
     """A target whose window is shorter than what a message takes to be visible, 70 s, and to be counted, 60 s."""
     bench, taken = _awaiting()
     Target.objects.filter(pk=bench.target.pk).update(visibility=70)
@@ -116,7 +116,7 @@ def test_a_look_may_be_as_late_as_its_answer(first: float, again: float, drained
     assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
 
 
-def test_a_dlq_that_is_only_observed_proves_nothing() -> None:
+def test_an_observed_dlq_proves_nothing() -> None:
     bench, taken = _awaiting()
     _see(bench, taken, 60, 160)
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(
@@ -125,7 +125,7 @@ def test_a_dlq_that_is_only_observed_proves_nothing() -> None:
     assert evidence.ripe(count_lag=LAG, limit=10) == []
 
 
-def test_a_target_that_holds_letters_was_not_seen_consumed(clock: Clock) -> None:
+def test_a_target_with_messages_is_no_evidence(clock: Clock) -> None:
     bench, _ = _awaiting()  # nobody has received it from its queue
     clock.advance(LAG + WINDOW + 1)
     for _ in range(2):
@@ -140,7 +140,7 @@ def test_a_target_that_holds_letters_was_not_seen_consumed(clock: Clock) -> None
     assert bench.promote() == 1
 
 
-def test_a_letter_whose_consumer_paused_and_buried_it_after_the_capture_is_not_presumed_delivered(clock: Clock) -> None:
+def test_a_letter_that_fails_after_the_capture_is_not_presumed_delivered(clock: Clock) -> None:
     bench = _failed_after_the_first_look(clock)  # its consumer pauses
     clock.advance(WINDOW + 1)
     assert bench.capture().captured.drained
@@ -150,7 +150,7 @@ def test_a_letter_whose_consumer_paused_and_buried_it_after_the_capture_is_not_p
     assert bench.history() == [(1, "returned", 0)]
 
 
-def test_a_presumed_letter_is_said_to_be_presumed_its_copy_deleted_and_its_key_used() -> None:
+def test_a_presumed_letter_has_its_copy_deleted_and_its_key_used() -> None:
     bench, taken = _awaiting()
     bench.delivered()
     _see(bench, taken, 60, 160)
@@ -191,7 +191,7 @@ def _two_targets(monkeypatch: pytest.MonkeyPatch) -> tuple[Workbench, Workbench]
 
 
 @pytest.mark.parametrize("fault", [QueueIsOutOfReach("no answer"), RuntimeError("nobody thought of it")])
-def test_a_sighting_is_noted_though_another_target_does_not_answer_for_long_and_never_does(
+def test_a_look_is_noted_though_another_target_does_not_answer(
     fault: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = _two_targets(monkeypatch)
@@ -213,7 +213,7 @@ def test_a_sighting_is_noted_though_another_target_does_not_answer_for_long_and_
     assert (in_time, list(Sighting.objects.values_list("target", flat=True))) == ([True], [second.target.pk])
 
 
-def test_each_sighting_is_dated_by_its_own_question(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_look_has_the_time_of_its_own_request(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = _two_targets(monkeypatch)
     now = 100.0
 
@@ -232,7 +232,7 @@ def test_each_sighting_is_dated_by_its_own_question(monkeypatch: pytest.MonkeyPa
     assert set(Sighting.objects.values_list("took", flat=True)) == {5.0}
 
 
-def test_a_look_before_which_the_machine_slept_may_be_as_early_as_before_it_slept(
+def test_a_look_after_a_sleep_may_be_as_early_as_before_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench, _ = _awaiting()
@@ -250,7 +250,7 @@ def test_a_look_before_which_the_machine_slept_may_be_as_early_as_before_it_slep
     assert Sighting.objects.get().took == 3_600
 
 
-def test_targets_out_of_reach_are_asked_for_no_longer_than_promotion_can_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_targets_out_of_reach_do_not_delay_promotion(monkeypatch: pytest.MonkeyPatch) -> None:
     first, _ = _two_targets(monkeypatch)
     now, asked = 100.0, list[str]()
 
@@ -268,7 +268,7 @@ def test_targets_out_of_reach_are_asked_for_no_longer_than_promotion_can_wait(mo
     assert asked == [first.target.url]
 
 
-def test_one_at_a_time_looks_and_the_others_promote_by_what_it_has_seen(clock: Clock) -> None:
+def test_one_worker_looks_at_a_time_and_the_others_promote(clock: Clock) -> None:
     """Of a region out of reach a look takes twenty seconds; another is begun every two."""
     bench, taken = _awaiting()
     assert metrics.is_due("look", every=30.0)  # somebody else's
@@ -285,7 +285,7 @@ def test_one_at_a_time_looks_and_the_others_promote_by_what_it_has_seen(clock: C
     assert [(bench.promote(), Sighting.objects.count()) for _ in range(2)] == [(0, 1), (0, 2)]
 
 
-def test_the_dice_say_which_target_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_dice_decide_which_target_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = _two_targets(monkeypatch)
     asked: list[str] = []
 
@@ -300,7 +300,7 @@ def test_the_dice_say_which_target_is_asked_first(monkeypatch: pytest.MonkeyPatc
     assert asked == [second.target.url, first.target.url]
 
 
-def test_a_letter_that_failed_and_lies_in_its_target_since_is_not_presumed_delivered(clock: Clock) -> None:
+def test_a_letter_that_is_visible_in_its_target_is_not_presumed_delivered(clock: Clock) -> None:
     bench = _failed_after_the_first_look(clock)  # its consumer has gone
     clock.advance(WINDOW + 1)
     assert bench.capture().captured.drained
@@ -312,7 +312,7 @@ def test_a_letter_that_failed_and_lies_in_its_target_since_is_not_presumed_deliv
     assert bench.promote() == 1
 
 
-def test_a_sighting_is_kept_as_long_as_a_window_lasts(clock: Clock) -> None:
+def test_looks_are_kept_for_the_longest_window(clock: Clock) -> None:
     bench, _ = _awaiting()
     Target.objects.filter(pk=bench.target.pk).update(window=2 * 86_400.0)
     bench.delivered()
@@ -325,7 +325,7 @@ def test_a_sighting_is_kept_as_long_as_a_window_lasts(clock: Clock) -> None:
     assert Sighting.objects.count() == 2
 
 
-def test_a_capture_proves_nothing_while_another_reader_may_hide_what_came_back(clock: Clock) -> None:
+def test_a_letter_is_not_presumed_delivered_while_another_reader_hides_messages(clock: Clock) -> None:
     bench, _ = _awaiting()
     bench.come_back(bench.delivered()[0])
     clock.advance(LAG + 1)

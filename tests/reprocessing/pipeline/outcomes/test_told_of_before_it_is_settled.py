@@ -42,7 +42,7 @@ EACH_WAY = pytest.mark.parametrize(
 
 
 @EACH_WAY
-def test_what_went_before_its_worker_died_makes_an_earlier_letter_stale(clock: Clock, tell: Tell) -> None:
+def test_a_letter_sent_by_a_dead_worker_makes_an_earlier_letter_stale(clock: Clock, tell: Tell) -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
     bench.enqueue("2", key="a", n="2")
     bench.replay_and_die(sent=True)
@@ -56,7 +56,7 @@ def test_what_went_before_its_worker_died_makes_an_earlier_letter_stale(clock: C
 
 
 @EACH_WAY
-def test_what_was_released_late_makes_no_later_letter_fresh_again(clock: Clock, tell: Tell) -> None:
+def test_a_late_released_letter_leaves_the_order_as_it_was(clock: Clock, tell: Tell) -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
     for number in ("3", "1"):
         bench.redrive(number, key="a", n=number)

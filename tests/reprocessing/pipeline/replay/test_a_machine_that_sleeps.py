@@ -47,7 +47,7 @@ class _Sleep:
 
 
 @pytest.mark.parametrize(("rate", "asleep"), [(None, LEASE), (100.0, TOKEN + 10)], ids=["its lease", "its token"])
-def test_what_was_meant_to_be_sent_before_it_slept_is_not_and_what_is_meant_to_be_after_it_is(
+def test_letters_of_before_the_sleep_are_not_sent_and_later_ones_are(
     rate: float | None, asleep: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = Workbench(target_fields={"rate": rate})
@@ -65,7 +65,7 @@ def test_what_was_meant_to_be_sent_before_it_slept_is_not_and_what_is_meant_to_b
     assert [outcome for _, outcome, _ in bench.history()] == ["not_sent", "accepted"]
 
 
-def test_a_copy_that_came_to_sight_while_it_slept_is_not_held_to_be_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_became_visible_during_the_sleep_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its handle may be another's by now: it is received again."""
     bench, sleep = Workbench(), _Sleep(monkeypatch)
     bench.bury("letter")
@@ -80,7 +80,7 @@ def test_a_copy_that_came_to_sight_while_it_slept_is_not_held_to_be_hidden(monke
     assert (Custody.objects.count(), bench.left()) == (0, 1)
 
 
-def test_aws_is_not_asked_to_move_what_was_claimed_before_it_slept(
+def test_a_native_redrive_claimed_before_the_sleep_is_not_started(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench, claim = mine(), native_redrive_lock.claim

@@ -91,16 +91,14 @@ def _key(bench: Workbench) -> str:
     return Claim.objects.get(key_hash=sha256(b"e1").digest()).state
 
 
-def test_a_later_one_that_fails_keeps_the_key(clock: Clock, fails: Failure) -> None:
+def test_a_later_failure_keeps_the_key(clock: Clock, fails: Failure) -> None:
     bench = _unheard(clock, max_attempts=3)
     _once_more(bench, fails)
     ends = [outcome for _, outcome, _ in bench.history()]
     assert (ends, _first(bench), _key(bench)) == (["unknown", _ENDS[fails]], "waiting", "held")
 
 
-def test_where_that_was_the_last_one_the_next_letter_waits_until_none_can_come_back(
-    clock: Clock, fails: Failure
-) -> None:
+def test_after_the_last_attempt_the_next_letter_waits_for_both_copies(clock: Clock, fails: Failure) -> None:
     bench = _unheard(clock)
     _once_more(bench, fails)
     clock.advance(REST)
@@ -112,7 +110,7 @@ def test_where_that_was_the_last_one_the_next_letter_waits_until_none_can_come_b
     assert bench.delivered_bodies() == ["2"]
 
 
-def test_where_both_are_unknown_and_one_fails_the_next_letter_waits_for_the_other(clock: Clock, fails: Failure) -> None:
+def test_if_one_of_two_unknown_attempts_fails_the_next_letter_waits(clock: Clock, fails: Failure) -> None:
     """It was parked with its last attempt open, which held its lane and its key."""
     bench = _unheard(clock)
     bench.replay_unheard()
@@ -126,7 +124,7 @@ def test_where_both_are_unknown_and_one_fails_the_next_letter_waits_for_the_othe
     assert (_first(bench), bench.delivered_bodies()) == ("parked attempts_spent", ["2"])
 
 
-def test_what_a_person_decided_stays_so_when_one_of_them_fails(clock: Clock, fails: Failure) -> None:
+def test_a_discard_stays_when_an_attempt_fails_later(clock: Clock, fails: Failure) -> None:
     bench = _unheard(clock)
     bench.replay_unheard()
     act_on_parked.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
@@ -134,7 +132,7 @@ def test_what_a_person_decided_stays_so_when_one_of_them_fails(clock: Clock, fai
     assert (_first(bench), _key(bench)) == ("discarded", "discarded")
 
 
-def test_both_at_once_come_back_and_nothing_is_waited_for(clock: Clock) -> None:
+def test_if_both_copies_come_back_nothing_is_waited_for(clock: Clock) -> None:
     bench = _unheard(clock)
     bench.replay()
     second = bench.delivered()[0]
@@ -146,15 +144,13 @@ def test_both_at_once_come_back_and_nothing_is_waited_for(clock: Clock) -> None:
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
 
 
-def test_where_the_next_may_go_at_once_the_letter_is_parked_at_once_and_its_key_is_held(
-    clock: Clock, fails: Failure
-) -> None:
+def test_with_advance_accepted_the_letter_is_parked_and_its_key_held(clock: Clock, fails: Failure) -> None:
     bench = _unheard(clock, advance="accepted")
     _once_more(bench, fails)
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "held")
 
 
-def test_a_rule_that_sends_it_elsewhere_waits_until_none_can_come_back(clock: Clock) -> None:
+def test_a_divert_waits_while_a_copy_may_come_back(clock: Clock) -> None:
     """Its key would be free where a copy of it may lie."""
     bench = _unheard(clock, max_attempts=3)
     other = Target.objects.create(arn=bench.arn(url := bench.queue(f"{bench.name}-other")), url=url, region="eu-west-1")
@@ -178,7 +174,7 @@ def _twins(bench: Workbench) -> list[str]:
 
 
 @pytest.mark.parametrize(("body", "end"), [("1", "duplicate"), ("another", "parked key_conflict")])
-def test_a_twin_that_goes_before_it_has_the_key_when_no_copy_can_come_back(clock: Clock, body: str, end: str) -> None:
+def test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back(clock: Clock, body: str, end: str) -> None:
     """The twin waited for the key, and the one that had it waited behind the twin: their lane stood for ever."""
     bench = _unheard(clock, max_attempts=3, stale="deliver")
     _a_twin_turns_up(bench, key="k", body=body)
@@ -192,7 +188,7 @@ def test_a_twin_that_goes_before_it_has_the_key_when_no_copy_can_come_back(clock
     assert bench.delivered_bodies() == ["2"]
 
 
-def test_a_letter_that_is_the_head_of_its_own_lane_keeps_its_key(clock: Clock) -> None:
+def test_a_letter_at_the_head_of_its_own_lane_keeps_its_key(clock: Clock) -> None:
     """It is sent again, under the identity that its first copy has, as soon as its lane may go on."""
     bench = _unheard(clock, max_attempts=3)
     Lane.objects.update(stopped_at=lanes.clock(), stopped_by="ann", stop_reason="a test")

@@ -69,7 +69,7 @@ ANOTHER_CANARY = Wait(gate.AS_SOON_AS_IT_OPENS, "the breaker is half open, and a
         ),
     ],
 )
-def test_a_head_s_verdict(facts: dict[str, Any], room: int, verdict: Verdict) -> None:
+def test_the_verdict_over_a_head(facts: dict[str, Any], room: int, verdict: Verdict) -> None:
     found = gate.head(replace(HEAD, **facts), OPEN_ROAD, room=room)
     if isinstance(verdict, Wait) and isinstance(found, Wait) and not verdict.why:
         verdict = replace(verdict, why=found.why)
@@ -113,7 +113,7 @@ LONG_AGO = LastFailures(PATIENCE, success_since_first=False, success_since_last=
         (LONG_AGO, {"state": "half_open", "rest": 0.0}, Go()),
     ],
 )
-def test_a_head_without_attempts_is_parked_when_others_went_well_and_else_its_breaker_opens(
+def test_a_spent_head_is_parked_or_opens_its_breaker(
     failures: LastFailures | None, brake: dict[str, Any], verdict: Verdict
 ) -> None:
     spent = replace(HEAD, attempts=3)
@@ -121,7 +121,7 @@ def test_a_head_without_attempts_is_parked_when_others_went_well_and_else_its_br
 
 
 @pytest.mark.parametrize("tries", [(9, 1, 4), (1, 4, 9), (4, 9, 1)])
-def test_the_head_that_was_tried_least_is_the_canary_of_its_breaker(tries: tuple[int, ...]) -> None:
+def test_the_head_with_the_fewest_tries_is_the_canary(tries: tuple[int, ...]) -> None:
     """A poison head is not sent again and again, while others could tell that the target is well."""
     some = [replace(HEAD, lane_id=n, letter_id=n, breaker_id=1, tries=n) for n in tries]
     on_trial = replace(OPEN_ROAD, state="open", rest=0.0)
@@ -130,11 +130,11 @@ def test_the_head_that_was_tried_least_is_the_canary_of_its_breaker(tries: tuple
     assert {one.letter_id: wait for one, wait in judged.waiting} == {4: ANOTHER_CANARY, 9: ANOTHER_CANARY}
 
 
-def test_a_head_with_attempts_left_goes_whatever_its_failures_were() -> None:
+def test_a_head_with_attempts_left_goes() -> None:
     assert gate.head(replace(HEAD, attempts=2), OPEN_ROAD, room=1, failures=LONG_AGO) == Go()
 
 
-def test_a_brake_is_asked_before_the_claim_and_one_that_is_not_known_is_shut() -> None:
+def test_a_brake_is_asked_before_the_claim_and_an_unknown_brake_is_shut() -> None:
     twin = replace(HEAD, claim_letter=2, claim_state="delivered", claim_same_body=True, attempts=9)
     shut = gate.head(twin, replace(OPEN_ROAD, state="open", rest=1.0), room=1)
     assert shut == Wait(gate.AS_SOON_AS_IT_OPENS, "the breaker is open")
@@ -153,7 +153,7 @@ def _one_after_another(bench: Workbench, *bodies: str) -> None:
 
 
 @through_postgres
-def test_a_second_letter_with_the_key_and_body_of_a_delivered_one_is_its_duplicate() -> None:
+def test_equal_key_and_body_of_a_delivered_letter_is_a_duplicate() -> None:
     bench = Workbench(fields=BY_KEY)
     _one_after_another(bench, "same", "same")
     first, second = DeadLetter.objects.order_by("id")
@@ -162,7 +162,7 @@ def test_a_second_letter_with_the_key_and_body_of_a_delivered_one_is_its_duplica
 
 
 @through_postgres
-def test_the_key_of_a_delivered_letter_with_another_body_is_a_conflict() -> None:
+def test_an_equal_key_with_another_body_is_a_conflict() -> None:
     bench = Workbench(fields=BY_KEY)
     _one_after_another(bench, "one", "other")
     assert bench.states() == {"one": "delivered", "other": "parked"}
@@ -171,7 +171,7 @@ def test_the_key_of_a_delivered_letter_with_another_body_is_a_conflict() -> None
 
 
 @through_postgres
-def test_a_key_that_is_under_way_makes_its_twin_wait(clock: Clock) -> None:
+def test_a_twin_waits_while_its_key_is_being_sent(clock: Clock) -> None:
     bench = Workbench(fields=BY_KEY)
     bench.enqueue("first", idem="k")
     bench.replay_and_die(sent=True)
@@ -198,7 +198,7 @@ def test_a_key_is_freed_when_its_letter_has_failed_for_good() -> None:
 
 
 @through_postgres
-def test_a_discarded_letter_s_twin_is_parked() -> None:
+def test_a_twin_of_a_discarded_letter_is_parked() -> None:
     bench = Workbench(fields=BY_KEY)
     bench.enqueue("first", idem="k")
     with bench.refusing("first", poison=True):
@@ -211,7 +211,7 @@ def test_a_discarded_letter_s_twin_is_parked() -> None:
 
 @through_postgres
 @pytest.mark.parametrize("fate", ["delivered", "discarded"])
-def test_a_person_s_release_sends_a_letter_though_its_key_is_taken(fate: str) -> None:
+def test_a_released_letter_is_sent_though_its_key_is_taken(fate: str) -> None:
     bench = Workbench(fields=BY_KEY)
     bench.enqueue("first", idem="k")
     if fate == "delivered":

@@ -50,7 +50,7 @@ def test_no_letter_is_intended_while_an_attempt_holds_its_lane() -> None:
     assert bench.states() == {"1": "sending", "2": "waiting"}
 
 
-def test_nor_while_the_attempt_of_a_letter_that_is_head_no_longer_holds_it() -> None:
+def test_no_letter_is_intended_while_an_attempt_of_a_former_head_holds_the_lane() -> None:
     _, lane, first, second = _the_first_of_two_is_out()
     DeadLetter.objects.filter(pk=first).update(state="parked", reason="attempts_spent", finished_at=lanes.clock())
     assert intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8) == []

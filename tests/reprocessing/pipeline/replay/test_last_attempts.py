@@ -69,7 +69,7 @@ def _first(bench: Workbench) -> str:
     return f"{letter.state} {letter.reason}"
 
 
-def test_an_attempt_that_was_spared_leaves_the_letter_of_a_dead_worker_another_one(clock: Clock) -> None:
+def test_a_spared_attempt_leaves_another_one(clock: Clock) -> None:
     bench = _bench(max_attempts=2)
     DeadLetter.objects.filter(payload__body=b"1").update(attempts=1, spared=1)
     _killed(bench, clock)
@@ -77,7 +77,7 @@ def test_an_attempt_that_was_spared_leaves_the_letter_of_a_dead_worker_another_o
     assert [outcome for _, outcome, _ in bench.history()] == ["unknown", None]
 
 
-def test_the_next_letter_waits_until_it_can_come_back_no_more(clock: Clock, end: End) -> None:
+def test_the_next_letter_waits_while_the_copy_may_come_back(clock: Clock, end: End) -> None:
     bench = _bench()
     end(bench, clock)
     assert (_first(bench), bench.lane().phase) == ("parked attempts_spent", "awaiting")
@@ -94,7 +94,7 @@ def test_the_next_letter_waits_until_it_can_come_back_no_more(clock: Clock, end:
     assert _first(bench) == "parked attempts_spent"
 
 
-def test_while_nobody_has_looked_into_the_dlq_it_may_have_come_back(clock: Clock, end: End) -> None:
+def test_the_next_letter_waits_until_the_dlq_is_captured(clock: Clock, end: End) -> None:
     bench = _bench()
     end(bench, clock)
     (sent,) = bench.delivered()
@@ -111,7 +111,7 @@ def test_while_nobody_has_looked_into_the_dlq_it_may_have_come_back(clock: Clock
     assert bench.delivered_bodies() == ["2"]
 
 
-def test_where_no_dlq_is_watched_its_time_ends_it(clock: Clock, end: End) -> None:
+def test_without_a_watched_dlq_the_window_ends_the_wait(clock: Clock, end: End) -> None:
     bench = _bench()
     Target.objects.filter(pk=bench.target.pk).update(proof="acknowledged", watched_by=None)
     end(bench, clock)
@@ -124,9 +124,7 @@ def test_where_no_dlq_is_watched_its_time_ends_it(clock: Clock, end: End) -> Non
 
 @pytest.mark.soak
 @pytest.mark.parametrize("poison", [False, True])
-def test_a_known_failure_after_an_unknown_one_is_no_reason_for_the_next_letter_to_go(
-    clock: Clock, poison: bool
-) -> None:
+def test_a_known_failure_after_an_unknown_one_does_not_free_the_lane(clock: Clock, poison: bool) -> None:
     """What the first attempt sent may lie in the target, though the second was refused."""
     bench = _bench(max_attempts=2, backoff_base=0)
     with pytest.MonkeyPatch.context() as patch:
@@ -144,7 +142,7 @@ def test_a_known_failure_after_an_unknown_one_is_no_reason_for_the_next_letter_t
     assert bench.delivered_bodies() == ["2"]
 
 
-def test_once_it_has_come_back_the_next_letter_goes(clock: Clock, end: End) -> None:
+def test_when_the_copy_is_back_the_next_letter_goes(clock: Clock, end: End) -> None:
     bench = _bench()
     end(bench, clock)
     (sent,) = bench.delivered()
@@ -155,7 +153,7 @@ def test_once_it_has_come_back_the_next_letter_goes(clock: Clock, end: End) -> N
     assert bench.delivered_bodies() == ["2"]
 
 
-def test_a_release_waits_for_it_too(clock: Clock, end: End) -> None:
+def test_a_released_letter_waits_for_its_copy(clock: Clock, end: End) -> None:
     bench = _bench()
     end(bench, clock)
     act_on_parked.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
@@ -167,7 +165,7 @@ def test_a_release_waits_for_it_too(clock: Clock, end: End) -> None:
     assert bench.history() == [(1, "unknown", 0), (2, None, 0)]
 
 
-def test_its_twin_waits_as_long_and_goes_then(clock: Clock, end: End) -> None:
+def test_a_twin_waits_while_the_copy_may_come_back(clock: Clock, end: End) -> None:
     bench = Workbench(
         fields={"idempotency_key": "attribute:event", "max_attempts": 1},
         absence={"window": WINDOW, "advance": "settled"},
@@ -183,7 +181,7 @@ def test_its_twin_waits_as_long_and_goes_then(clock: Clock, end: End) -> None:
     assert len(bench.delivered()) == 1
 
 
-def test_a_discard_keeps_its_key_though_it_is_on_its_way(clock: Clock, end: End) -> None:
+def test_a_discard_keeps_its_key_while_a_copy_may_come_back(clock: Clock, end: End) -> None:
     bench = _bench(idempotency_key="attribute:n")
     end(bench, clock)
     act_on_parked.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
@@ -194,7 +192,7 @@ def test_a_discard_keeps_its_key_though_it_is_on_its_way(clock: Clock, end: End)
     assert bench.delivered_bodies() == ["2"]
 
 
-def test_where_the_next_may_go_at_once_it_does(clock: Clock, end: End) -> None:
+def test_with_advance_accepted_the_next_letter_goes_at_once(clock: Clock, end: End) -> None:
     bench = _bench(advance="accepted")
     end(bench, clock)
     bench.replay()
@@ -202,7 +200,7 @@ def test_where_the_next_may_go_at_once_it_does(clock: Clock, end: End) -> None:
     assert bench.history()[0] == (1, "unknown", 0)
 
 
-def test_its_page_says_until_when_it_may_come_back(clock: Clock, end: End) -> None:
+def test_the_status_says_until_when_the_copy_may_come_back(clock: Clock, end: End) -> None:
     bench = _bench()
     end(bench, clock)
     deadline = Attempt.objects.get().deadline
@@ -240,7 +238,7 @@ def _send_elsewhere(bench: Workbench, letter: DeadLetter) -> None:
 
 
 @pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
-def test_a_twin_goes_though_a_person_gave_the_letter_another_key_or_target(
+def test_a_twin_goes_after_the_letter_got_another_key_or_target(
     clock: Clock, end: End, done: Callable[[Workbench, DeadLetter], None]
 ) -> None:
     bench, letter = _twins(clock, end)
@@ -253,7 +251,7 @@ def test_a_twin_goes_though_a_person_gave_the_letter_another_key_or_target(
 
 
 @pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
-def test_a_twin_goes_when_the_copy_is_back_though_a_person_gave_the_letter_another_key_or_target(
+def test_a_twin_goes_when_the_copy_of_a_changed_letter_is_back(
     clock: Clock, end: End, done: Callable[[Workbench, DeadLetter], None]
 ) -> None:
     bench, letter = _twins(clock, end)
@@ -267,7 +265,7 @@ def test_a_twin_goes_when_the_copy_is_back_though_a_person_gave_the_letter_anoth
     assert (twin.state, twin.attempts) == ("awaiting", 1)
 
 
-def test_a_discard_that_is_taken_back_keeps_the_key_as_long_as_it_is_on_its_way(clock: Clock, end: End) -> None:
+def test_a_restored_letter_keeps_its_key_while_a_copy_may_come_back(clock: Clock, end: End) -> None:
     bench, letter = _twins(clock, end)
     act_on_parked.discard([letter.pk], by="ann", reason="old")
     act_on_parked.restore([letter.pk], by="ann", reason="not old")
@@ -334,7 +332,7 @@ def _key(bench: Workbench) -> str:
 
 
 @pytest.mark.parametrize("why", _CLOSED)
-def test_a_letter_that_is_to_end_keeps_lane_and_key_until_no_copy_of_it_can_come_back(clock: Clock, why: str) -> None:
+def test_a_letter_that_is_to_end_keeps_lane_and_key_while_a_copy_may_come_back(clock: Clock, why: str) -> None:
     closes, ends, key = _CLOSED[why]
     bench, report = _to_be_closed(clock, closes)
     closed = Attempt.objects.earliest("id").closed_at
@@ -350,7 +348,7 @@ def test_a_letter_that_is_to_end_keeps_lane_and_key_until_no_copy_of_it_can_come
 
 
 @pytest.mark.parametrize("why", _CLOSED)
-def test_a_letter_that_is_to_end_does_so_once_its_copy_has_come_back(clock: Clock, why: str) -> None:
+def test_a_letter_that_is_to_end_ends_when_its_copy_is_back(clock: Clock, why: str) -> None:
     closes, ends, key = _CLOSED[why]
     bench, _ = _to_be_closed(clock, closes)
     (sent,) = bench.delivered()
@@ -361,7 +359,7 @@ def test_a_letter_that_is_to_end_does_so_once_its_copy_has_come_back(clock: Cloc
     assert bench.delivered_bodies() == ["2"]
 
 
-def test_what_a_rule_held_and_another_one_quarantines_keeps_its_lane_as_long(clock: Clock) -> None:
+def test_a_held_letter_that_is_quarantined_keeps_its_lane(clock: Clock) -> None:
     """Whoever wakes what the first rule held does not own its lane."""
     bench, _ = _to_be_closed(clock, _hold)
     assert bench.lane().phase == "held"
@@ -373,13 +371,13 @@ def test_what_a_rule_held_and_another_one_quarantines_keeps_its_lane_as_long(clo
     assert _first(bench) == "parked quarantined"
 
 
-def test_where_the_next_may_go_at_once_a_letter_that_is_to_end_ends_at_once(clock: Clock) -> None:
+def test_with_advance_accepted_a_letter_that_is_to_end_ends_at_once(clock: Clock) -> None:
     bench, report = _to_be_closed(clock, _spend, advance="accepted")
     assert (_first(bench), _key(bench), report.parked) == ("parked attempts_spent", "held", 1)
     assert bench.delivered_bodies() == ["1", "2"]
 
 
-def test_a_letter_that_outlasted_its_last_attempt_and_was_released_ends_at_once(clock: Clock) -> None:
+def test_a_letter_released_after_its_window_ends_at_once(clock: Clock) -> None:
     """That attempt held the lane for as long as its copy could come back."""
     bench = _bench()
     _unheard(bench, clock)

@@ -50,7 +50,7 @@ def _intended(count: int = 1) -> list[Intended]:
     )  # fmt: skip
 
 
-def test_a_send_that_lasts_longer_than_a_lease_keeps_its_lanes(clock: Clock) -> None:
+def test_a_send_that_outlasts_a_lease_keeps_its_lanes(clock: Clock) -> None:
     bench = _ready()
     taken_away: list[lanes.Leased] = []
 
@@ -65,7 +65,7 @@ def test_a_send_that_lasts_longer_than_a_lease_keeps_its_lanes(clock: Clock) -> 
     assert (taken_away, bench.history()) == ([], [(1, "accepted", 0)])
 
 
-def test_requests_may_start_for_as_long_as_the_lanes_are_kept() -> None:
+def test_requests_may_start_while_leases_are_renewed() -> None:
     owned = Ownership(_intended(2), LEASE, began=time.monotonic())
     assert owned.until <= time.monotonic() + LEASE - SEND_MARGIN
     first = owned.until
@@ -78,7 +78,7 @@ def test_requests_may_start_for_as_long_as_the_lanes_are_kept() -> None:
     assert owned.until <= time.monotonic() + LEASE - SEND_MARGIN
 
 
-def test_a_turn_that_froze_between_its_intent_and_the_wire_begins_no_request_after_its_lease(
+def test_a_turn_that_froze_after_its_intent_sends_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its target has no rate, so no token's end forbids it."""
@@ -100,7 +100,7 @@ def test_a_turn_that_froze_between_its_intent_and_the_wire_begins_no_request_aft
     assert ({outcome for _, outcome, _ in bench.history()}, bench.delivered()) == ({"not_sent"}, [])
 
 
-def test_when_one_of_the_lanes_is_lost_no_more_requests_start_than_the_first_lease_allows(
+def test_after_a_lost_lane_the_first_lease_is_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     intended = _intended(2)
@@ -121,7 +121,7 @@ def test_when_one_of_the_lanes_is_lost_no_more_requests_start_than_the_first_lea
     assert (renewed[0], owned.until) == ({intended[1].lane_id}, first)
 
 
-def test_a_renewal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_renewal_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     owned, tries = Ownership(_intended(), LEASE, began=time.monotonic()), list[int]()
     first, renew = owned.until, lanes.renew
 

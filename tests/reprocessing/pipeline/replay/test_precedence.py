@@ -28,7 +28,7 @@ def _tried(bench: Workbench) -> list[str]:
     return [bytes(body).decode() for body in bodies.values_list("letter__payload__body", flat=True)]
 
 
-def test_an_earlier_letter_does_not_wait_for_the_paused_run_of_the_later_one() -> None:
+def test_an_earlier_letter_does_not_wait_for_a_paused_run_of_a_later_one() -> None:
     bench = Workbench(fields=KEYED)
     _bury(bench, "a2")
     paused = bench.ready()
@@ -40,7 +40,7 @@ def test_an_earlier_letter_does_not_wait_for_the_paused_run_of_the_later_one() -
     assert (bench.states(), bench.lane().run_id) == ({"a1": "delivered", "a2": "waiting"}, paused.pk)
 
 
-def test_an_earlier_letter_of_a_paused_run_keeps_the_later_one_from_going() -> None:
+def test_an_earlier_letter_of_a_paused_run_holds_a_later_one_back() -> None:
     bench = Workbench(fields=KEYED)
     _bury(bench, "a2")
     bench.ready()
@@ -54,7 +54,7 @@ def test_an_earlier_letter_of_a_paused_run_keeps_the_later_one_from_going() -> N
     assert _tried(bench) == ["a1", "a2"]
 
 
-def test_an_earlier_letter_does_not_wait_until_the_later_one_is_tried_again() -> None:
+def test_an_earlier_letter_does_not_wait_for_the_backoff_of_a_later_one() -> None:
     bench = Workbench(fields={**KEYED, "backoff_base": 600, "backoff_cap": 600})
     _bury(bench, "a2")
     bench.ready()
@@ -68,7 +68,7 @@ def test_an_earlier_letter_does_not_wait_until_the_later_one_is_tried_again() ->
     assert bench.lane().due_at == later
 
 
-def test_an_earlier_letter_goes_before_one_that_a_rule_holds() -> None:
+def test_an_earlier_letter_goes_before_a_held_one() -> None:
     bench = Workbench(fields=KEYED)
     rule("wait", "hold", "attribute:n equals 2")
     _bury(bench, "a2")
@@ -82,7 +82,7 @@ def test_an_earlier_letter_goes_before_one_that_a_rule_holds() -> None:
     assert (_tried(bench), bench.lane().phase) == (["a1"], "held")
 
 
-def test_a_lane_that_waits_for_an_outcome_waits_on() -> None:
+def test_a_lane_that_awaits_an_outcome_waits_on() -> None:
     bench = Workbench(fields={**KEYED, "stale": "deliver"}, absence={})
     _bury(bench, "a2")
     bench.ready()
@@ -93,7 +93,7 @@ def test_a_lane_that_waits_for_an_outcome_waits_on() -> None:
     assert (_tried(bench), bench.lane().phase) == (["a2"], "awaiting")
 
 
-def test_a_later_letter_leaves_the_lane_to_the_earlier_one() -> None:
+def test_a_later_letter_does_not_change_the_lane() -> None:
     bench = Workbench(fields={**KEYED, "backoff_base": 600, "backoff_cap": 600})
     _bury(bench, "a1")
     bench.ready()
@@ -105,7 +105,7 @@ def test_a_later_letter_leaves_the_lane_to_the_earlier_one() -> None:
     assert Lane.objects.values_list("phase", "due_at", "run").get() == before
 
 
-def test_a_lane_keeps_quiet_for_the_earlier_letter_too() -> None:
+def test_an_earlier_letter_waits_for_its_quiet_period() -> None:
     bench = Workbench(fields={**KEYED, "quiet_for": 30})
     _bury(bench, "a2")
     bench.ready()

@@ -24,7 +24,7 @@ KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute
 LEASE = 9
 
 
-def test_a_letter_lost_before_the_wire_is_sent_when_the_lease_is_over(clock: Clock) -> None:
+def test_a_letter_that_was_not_sent_is_sent_when_the_lease_ends(clock: Clock) -> None:
     bench = enqueued("letter")
     bench.replay_and_die(sent=False)
     assert bench.replay().taken == 0  # the lane is still the dead worker's
@@ -34,7 +34,7 @@ def test_a_letter_lost_before_the_wire_is_sent_when_the_lease_is_over(clock: Clo
     assert (bench.letter().state, bench.letter().attempts, len(bench.delivered())) == ("delivered", 2, 1)
 
 
-def test_a_letter_sent_and_not_recorded_is_repeated_under_the_same_identity(clock: Clock) -> None:
+def test_a_repeated_letter_has_the_same_identity(clock: Clock) -> None:
     bench = enqueued("letter")
     bench.replay_and_die(sent=True)
     clock.advance(LEASE)
@@ -45,7 +45,7 @@ def test_a_letter_sent_and_not_recorded_is_repeated_under_the_same_identity(cloc
     assert {one["IdempotencyKey"]["StringValue"] for one in marks} == {bench.letter().message_id}
 
 
-def test_a_fifo_target_swallows_what_a_killed_worker_repeats(clock: Clock) -> None:
+def test_a_fifo_target_drops_the_repeat_of_a_killed_worker(clock: Clock) -> None:
     bench = enqueued(
         "letter", fifo=True, fields={"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
     )
@@ -56,7 +56,7 @@ def test_a_fifo_target_swallows_what_a_killed_worker_repeats(clock: Clock) -> No
     assert bench.delivered_bodies() == ["letter"]
 
 
-def test_a_letter_that_kills_its_workers_is_tried_so_often_and_parked(clock: Clock) -> None:
+def test_a_letter_that_kills_its_workers_is_parked_after_its_attempts(clock: Clock) -> None:
     bench = enqueued("letter", fields={"max_attempts": 3})
     for _ in range(3):
         bench.replay_and_die(sent=True)
@@ -71,7 +71,7 @@ def test_a_letter_that_kills_its_workers_is_tried_so_often_and_parked(clock: Clo
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_a_worker_that_fails_and_lives_leaves_what_it_sent_to_its_lease(clock: Clock, limit: int) -> None:
+def test_a_worker_that_cannot_record_leaves_its_letter_to_the_lease(clock: Clock, limit: int) -> None:
     bench = enqueued("letter", fields={"max_attempts": limit})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(settle, "attempts", _fails)
@@ -99,7 +99,7 @@ def test_a_killed_worker_repeats_one_intent_group_at_most(clock: Clock) -> None:
     assert set(bench.states().values()) == {"delivered"}
 
 
-def test_an_owner_that_lost_its_lane_writes_its_evidence_and_nothing_else(clock: Clock) -> None:
+def test_a_worker_that_lost_its_lane_writes_only_its_evidence(clock: Clock) -> None:
     bench = enqueued("letter")
 
     def another_delivers_it() -> None:
@@ -114,7 +114,7 @@ def test_an_owner_that_lost_its_lane_writes_its_evidence_and_nothing_else(clock:
     assert (bench.letter().state, bench.letter().attempts) == ("delivered", 2)
 
 
-def test_a_stale_owner_moves_no_letter_before_the_new_one_has_looked(clock: Clock) -> None:
+def test_a_worker_that_lost_its_lane_moves_no_letter(clock: Clock) -> None:
     bench = enqueued("letter")
 
     def another_takes_the_lane() -> None:
@@ -129,21 +129,21 @@ def test_a_stale_owner_moves_no_letter_before_the_new_one_has_looked(clock: Cloc
     assert (bench.letter().state, bench.lane().owner, bench.lane().phase) == ("sending", "another", "leased")
 
 
-def test_a_lease_that_ran_out_settles_as_long_as_nobody_else_took_the_lane(clock: Clock) -> None:
+def test_an_expired_lease_still_settles_if_nobody_took_the_lane(clock: Clock) -> None:
     bench = enqueued("letter")
     with bench.meanwhile(lambda: clock.advance(LEASE)):
         bench.replay()
     assert bench.history() == [(1, "accepted", 0)]
 
 
-def test_no_send_begins_when_the_lease_is_nearly_over() -> None:
+def test_nothing_is_sent_when_the_lease_is_nearly_over() -> None:
     bench = enqueued("letter")
     bench.conf = replace(bench.conf, lease=timedelta(seconds=1.5))  # a request may take longer
     assert (bench.replay(seconds=0.5).taken, bench.delivered()) == (0, [])
     assert (bench.letter().attempts, bench.history()) == (0, [])
 
 
-def test_no_request_begins_when_its_lanes_may_be_another_s_by_now(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_request_begins_after_the_end_of_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     class Late(lease_keeper.Ownership):
         def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401  those of an ownership
             super().__init__(*args, **options)
@@ -156,7 +156,7 @@ def test_no_request_begins_when_its_lanes_may_be_another_s_by_now(monkeypatch: p
     assert (bench.letter().attempts, bench.history()) == (0, [(1, "not_sent", 0)])
 
 
-def test_a_token_that_has_died_sends_nothing_and_counts_nothing() -> None:
+def test_an_expired_token_sends_nothing_and_counts_nothing() -> None:
     bench = enqueued("letter", target_fields={"rate": 5.0})
     rates = _DeadTokens()
     report = bench.replay(rates=rates, stop=lambda: rates.asked > 0)
@@ -178,7 +178,7 @@ class _DeadTokens(Rates):
         return Granted(wanted, 0.0, monotonic() - 10)
 
 
-def test_while_the_rate_is_not_known_nothing_is_sent() -> None:
+def test_nothing_is_sent_while_redis_does_not_answer() -> None:
     bench = enqueued("letter", target_fields={"rate": 100.0})
     report = bench.replay(seconds=1.5, rates=Rates.at("redis://127.0.0.1:9/0"))
     assert (report.taken, report.failed, bench.delivered()) == (0, 0, [])
@@ -198,7 +198,7 @@ class _ThreeTokens(_DeadTokens):
         return Granted(min(3, wanted), 0.0, monotonic() + 60)  # they live as long as the slowest trip
 
 
-def test_a_lane_that_rests_lets_all_others_go_and_keeps_its_order(clock: Clock) -> None:
+def test_a_lane_in_backoff_keeps_its_order_and_the_others_go(clock: Clock) -> None:
     bench = Workbench(fields={**KEYED, "backoff_base": 60, "backoff_jitter": "none"})
     for key in ("blocked", "free"):
         for number in (1, 2):
@@ -230,7 +230,7 @@ def test_an_unreachable_target_blocks_no_other() -> None:
     assert dead.states() == {"dead": "parked"}  # three attempts, no backoff
 
 
-def test_of_a_lane_one_letter_is_under_way_at_a_time() -> None:
+def test_a_lane_sends_one_letter_at_a_time() -> None:
     bench = Workbench(fields=KEYED, absence={"window": 60})
     bench.enqueue_lane("1", "2", "3", key="account")
     bench.replay()
@@ -238,7 +238,7 @@ def test_of_a_lane_one_letter_is_under_way_at_a_time() -> None:
     assert (bench.lane().phase, bench.lane().due_at) == ("awaiting", None)
 
 
-def test_a_letter_that_lets_pass_is_followed_before_its_outcome_is_known() -> None:
+def test_with_advance_accepted_the_next_letter_does_not_wait_for_the_outcome() -> None:
     bench = Workbench(fields=KEYED, absence={"window": 60, "advance": "accepted"})
     bench.enqueue_lane("1", "2", "3", key="account")
     bench.replay()
@@ -249,7 +249,7 @@ def test_a_letter_that_lets_pass_is_followed_before_its_outcome_is_known() -> No
 @pytest.mark.parametrize(
     ("advance", "sent"), [("accepted", ["1", "2", "3", "1"]), ("settled", ["1", "1"])], ids=["accepted", "settled"]
 )
-def test_one_that_fails_again_is_sent_anew_after_those_that_did_not_wait_for_it(
+def test_a_letter_that_fails_again_is_sent_after_those_that_did_not_wait(
     clock: Clock, advance: str, sent: list[str]
 ) -> None:
     """README and the plan of a drain say so; a later one is not called too late, though it was overtaken."""
@@ -264,7 +264,7 @@ def test_one_that_fails_again_is_sent_anew_after_those_that_did_not_wait_for_it(
     assert [bytes(body).decode() for body in attempts] == sent
 
 
-def test_a_target_has_as_many_unsettled_letters_as_it_may_have(clock: Clock) -> None:
+def test_a_target_has_at_most_max_unsettled_letters(clock: Clock) -> None:
     bench = Workbench()
     bench.conf = replace(bench.conf, max_unsettled=3)
     bench.judge_by_absence(window=60)
@@ -275,7 +275,7 @@ def test_a_target_has_as_many_unsettled_letters_as_it_may_have(clock: Clock) -> 
         clock.advance(gate.TARGET_IS_FULL.total_seconds() + 1)
 
 
-def test_one_task_is_one_lane_where_it_was_asked_for() -> None:
+def test_a_strict_turn_sends_only_its_lanes() -> None:
     bench = enqueued(*map(str, range(3)))
     first = Lane.objects.order_by("id").values_list("id", flat=True)[0]
     assert bench.replay(only=[first], strictly=True).taken == 1
@@ -283,7 +283,7 @@ def test_one_task_is_one_lane_where_it_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("obstacle", ["stopped", "observed", "not running", "halted"])
-def test_nothing_is_sent_of_what_is_stopped_observed_or_not_running(obstacle: str) -> None:
+def test_nothing_is_sent_if_it_is_stopped_observed_or_not_running(obstacle: str) -> None:
     bench = Workbench()
     bench.bury("letter")
     run = bench.ready()
@@ -300,7 +300,7 @@ def test_nothing_is_sent_of_what_is_stopped_observed_or_not_running(obstacle: st
     assert bench.letter().state == "waiting"
 
 
-def test_a_turn_leases_no_more_lanes_of_a_full_target_than_it_holds_and_goes_on_with_others(clock: Clock) -> None:
+def test_a_turn_leases_no_more_lanes_of_a_full_target(clock: Clock) -> None:
     """Once it is known of each lane where its head goes."""
     bench, other = Workbench(), Workbench()
     bench.conf = replace(bench.conf, max_unsettled=1, lanes_per_task=5)

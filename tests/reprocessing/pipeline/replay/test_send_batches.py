@@ -34,7 +34,7 @@ def _through(bench: Workbench, body: str, attributes: dict[str, Any], **system: 
 
 
 @pytest.mark.parametrize("fifo", [False, True])
-def test_body_and_attributes_of_every_type_arrive_exactly_as_they_were(fifo: bool) -> None:
+def test_body_and_attributes_of_every_type_arrive_unchanged(fifo: bool) -> None:
     bench = Workbench(fifo=fifo)
     body = '{"n": 1.0,\r\n "t": "\t ä \U0001f600\u2028"}  '
     sent = _through(bench, body, OF_EVERY_TYPE)
@@ -43,7 +43,7 @@ def test_body_and_attributes_of_every_type_arrive_exactly_as_they_were(fifo: boo
     assert set(sent["MessageAttributes"]) >= ADDED
 
 
-def test_the_declared_additions_say_where_it_was_and_what_it_is() -> None:
+def test_the_redrive_attributes_name_letter_attempt_and_dlq() -> None:
     bench = Workbench()
     sent = _through(bench, "letter", {})
     letter = bench.letter()
@@ -56,7 +56,7 @@ def test_the_declared_additions_say_where_it_was_and_what_it_is() -> None:
 
 
 @pytest.mark.parametrize(("own", "added"), [(10, []), (9, ["RedriveId"]), (8, ["IdempotencyKey", "RedriveId"])])
-def test_there_are_ten_attributes_at_most_and_the_letter_s_own_come_first(own: int, added: list[str]) -> None:
+def test_the_letter_s_own_attributes_come_first_and_ten_are_the_limit(own: int, added: list[str]) -> None:
     bench = Workbench()
     attributes = {f"own{number}": {"DataType": "String", "StringValue": str(number)} for number in range(own)}
     sent = _through(bench, "letter", attributes)["MessageAttributes"]
@@ -64,13 +64,13 @@ def test_there_are_ten_attributes_at_most_and_the_letter_s_own_come_first(own: i
     assert sorted(sent.keys() - attributes.keys()) == added
 
 
-def test_what_leaves_no_room_for_additions_goes_without_them() -> None:
+def test_a_letter_without_room_goes_without_redrive_attributes() -> None:
     bench = Workbench()
     sent = _through(bench, "x" * (1_048_576 - 5), {})
     assert (len(sent["Body"]), sent.get("MessageAttributes", {})) == (1_048_571, {})
 
 
-def test_group_and_deduplication_and_trace_go_along() -> None:
+def test_group_deduplication_id_and_trace_header_are_sent() -> None:
     bench = Workbench(fifo=True)
     trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
     sent = _through(
@@ -81,7 +81,7 @@ def test_group_and_deduplication_and_trace_go_along() -> None:
     assert len(sent["Attributes"]["MessageDeduplicationId"]) == 64
 
 
-def test_a_letter_sent_again_carries_one_mark_not_two() -> None:
+def test_a_letter_sent_again_has_one_redrive_id() -> None:
     bench = redriven("letter")
     bench.come_back(bench.delivered()[0])
     bench.capture()

@@ -41,7 +41,9 @@ def _bench(**fields: object) -> Workbench:
         (None, ("unknown", "nothing was reported of it"), 0),
     ],
 )
-def test_a_failure_counts_and_the_letter_rests(outcome: Outcome | None, said: tuple[str, str], epoch: int) -> None:
+def test_a_failed_attempt_counts_and_the_letter_waits(
+    outcome: Outcome | None, said: tuple[str, str], epoch: int
+) -> None:
     bench = _bench()
     with _answers(outcome):
         bench.replay()
@@ -54,7 +56,7 @@ def test_a_failure_counts_and_the_letter_rests(outcome: Outcome | None, said: tu
     assert (bench.lane().phase, bench.lane().due_at, bench.left()) == ("ready", letter.due_at, 1)
 
 
-def test_each_failure_doubles_the_rest(clock: Clock) -> None:
+def test_each_failure_doubles_the_backoff(clock: Clock) -> None:
     bench = _bench(max_attempts=9)
     rests = []
     for _ in range(3):
@@ -69,7 +71,7 @@ def test_each_failure_doubles_the_rest(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("outcome", [Refused("Busy", "not now"), Unknown("lost")])
-def test_after_the_last_attempt_the_letter_is_parked_and_its_copy_deleted(outcome: Outcome) -> None:
+def test_after_the_last_attempt_the_letter_is_parked(outcome: Outcome) -> None:
     bench = _bench(max_attempts=1)
     with _answers(outcome):
         bench.replay()
@@ -77,14 +79,14 @@ def test_after_the_last_attempt_the_letter_is_parked_and_its_copy_deleted(outcom
     assert bench.lane().phase == "idle"
 
 
-def test_what_no_other_attempt_would_change_is_parked_at_once() -> None:
+def test_poison_is_parked_at_once() -> None:
     bench = _bench(max_attempts=9)
     with _answers(Refused("InvalidMessageContents", "no", poison=True)):
         bench.replay()
     assert (bench.letter().state, bench.letter().reason, bench.letter().attempts) == ("parked", "refused", 1)
 
 
-def test_what_was_not_sent_does_not_count_and_goes_again_at_once() -> None:
+def test_an_attempt_that_was_not_sent_does_not_count() -> None:
     bench = _bench(max_attempts=1)
     once = iter([False, True])
     with _answers(NotSent("its time had run out")):
@@ -95,7 +97,7 @@ def test_what_was_not_sent_does_not_count_and_goes_again_at_once() -> None:
     assert bench.replay().taken == 1
 
 
-def test_a_letter_that_never_leaves_rests_longer_each_time_and_a_minute_at_most() -> None:
+def test_the_wait_of_a_letter_that_is_not_sent_grows_to_a_minute() -> None:
     bench = _bench(max_attempts=1)
     with _answers(NotSent("nobody listens there")):
         bench.replay()
@@ -103,12 +105,12 @@ def test_a_letter_that_never_leaves_rests_longer_each_time_and_a_minute_at_most(
     assert [settle.rest_unsent(before) for before in (0, 1, 2, 5, 6, 5000)] == [0, 1, 3, 31, 60, 60]
 
 
-def test_a_parked_head_steps_aside() -> None:
+def test_a_parked_head_lets_the_next_letter_go() -> None:
     bench = _two_of_one_lane()
     assert bench.states() == {"first": "parked", "second": "delivered"}
 
 
-def test_a_parked_head_holds_its_lane_where_the_dlq_says_so_until_a_person_decides() -> None:
+def test_a_parked_head_holds_its_lane_if_the_dlq_says_so() -> None:
     bench = _two_of_one_lane(parked_head="hold")
     assert bench.states() == {"first": "parked", "second": "waiting"}
     assert (bench.lane().phase, bench.lane().due_at) == ("held", None)
@@ -126,7 +128,7 @@ def _two_of_one_lane(**fields: object) -> Workbench:
     return bench
 
 
-def test_a_target_judged_by_absence_leaves_the_attempt_open_and_the_copy_in_the_dlq() -> None:
+def test_with_outcome_absence_the_attempt_stays_open() -> None:
     bench = redriven("letter", absence={"window": 60})
     attempt = Attempt.objects.get()
     assert (attempt.outcome, attempt.closed_at, attempt.holds_lane) == (None, None, True)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.soak
-def test_all_lanes_are_open_at_once_and_each_goes_in_its_order(endpoint: Endpoint) -> None:
+def test_lanes_are_sent_side_by_side_and_each_in_order(endpoint: Endpoint) -> None:
     bench = bench_with(keys=5, letters=4)
     bench.replay(60)
     assert endpoint.most == 5
@@ -31,7 +31,7 @@ def test_all_lanes_are_open_at_once_and_each_goes_in_its_order(endpoint: Endpoin
     assert len(delivered(bench)) == len(endpoint.begun) == 20
 
 
-def test_a_letter_that_hangs_keeps_no_other_lane_waiting_nor_its_turn(endpoint: Endpoint) -> None:
+def test_a_request_that_hangs_delays_no_other_lane(endpoint: Endpoint) -> None:
     bench = bench_with(keys=4, letters=3)
     endpoint.answer = lambda body: None if body == "0-0" else Taken()
     bench.replay(600, stop=lambda: len(delivered(bench)) == 9)
@@ -40,7 +40,7 @@ def test_a_letter_that_hangs_keeps_no_other_lane_waiting_nor_its_turn(endpoint: 
     assert "0-1" not in endpoint.begun
 
 
-def test_a_target_that_hangs_on_every_lane_leaves_room_for_another(endpoint: Endpoint) -> None:
+def test_a_target_that_hangs_leaves_room_for_another(endpoint: Endpoint) -> None:
     conf = replace(BRISK, open_requests=5)
     hanging = bench_with(keys=8, letters=1, name="hangs ", conf=conf)
     well = bench_with(keys=3, letters=2, conf=conf)
@@ -50,7 +50,7 @@ def test_a_target_that_hangs_on_every_lane_leaves_room_for_another(endpoint: End
     assert sum(body.startswith("hangs") for body in endpoint.begun) == 4
 
 
-def test_letters_whose_carrier_fails_are_unknown_and_free_their_lanes(endpoint: Endpoint) -> None:
+def test_requests_that_cannot_be_started_are_unknown(endpoint: Endpoint) -> None:
     bench = bench_with(keys=2, letters=1)
     patch = pytest.MonkeyPatch()
 
@@ -63,7 +63,7 @@ def test_letters_whose_carrier_fails_are_unknown_and_free_their_lanes(endpoint: 
     assert bench.history() == [(1, "unknown", 0), (1, "unknown", 0), (2, "accepted", 0), (2, "accepted", 0)]
 
 
-def test_a_letter_that_nothing_is_heard_of_is_given_up(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_without_outcome_is_given_up(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_with(keys=1, letters=1)
     monkeypatch.setattr(slow_targets, "OVERDUE", -30.0)
     endpoint.answer = lambda _: None
@@ -72,7 +72,7 @@ def test_a_letter_that_nothing_is_heard_of_is_given_up(endpoint: Endpoint, monke
     assert [outcome for _, outcome, _ in bench.history()][:1] == ["unknown"]
 
 
-def test_what_outlasts_its_turn_is_settled_when_it_ends_and_its_lane_goes_on(endpoint: Endpoint) -> None:
+def test_a_request_that_outlasts_its_turn_is_settled_when_it_ends(endpoint: Endpoint) -> None:
     bench = bench_with(keys=1, letters=2)
     hangs = True
     endpoint.answer = lambda _: None if hangs else Taken()
@@ -86,7 +86,7 @@ def test_what_outlasts_its_turn_is_settled_when_it_ends_and_its_lane_goes_on(end
 
 
 @pytest.mark.soak
-def test_the_lanes_of_open_letters_stay_leased_beyond_the_turn(endpoint: Endpoint, clock: Clock) -> None:
+def test_lanes_of_open_requests_stay_leased_after_the_turn(endpoint: Endpoint, clock: Clock) -> None:
     bench = bench_with(keys=1, letters=1)
     endpoint.answer = lambda _: None
     bench.replay(0.2)
@@ -97,9 +97,7 @@ def test_the_lanes_of_open_letters_stay_leased_beyond_the_turn(endpoint: Endpoin
     assert endpoint.begun == ["0-0"]
 
 
-def test_a_letter_whose_turn_may_not_begin_it_any_more_is_not_counted(
-    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_that_may_not_start_is_not_counted(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_with(keys=1, letters=1)
     with monkeypatch.context() as patch:
         patch.setattr("math.inf", float("-inf"))
@@ -111,7 +109,7 @@ def test_a_letter_whose_turn_may_not_begin_it_any_more_is_not_counted(
     assert letter.not_sent >= 1
 
 
-def test_a_refusal_that_names_a_time_is_not_tried_before(endpoint: Endpoint) -> None:
+def test_a_retry_after_is_respected(endpoint: Endpoint) -> None:
     bench = bench_with(keys=1, letters=1)
     endpoint.answer = lambda _: Refused("503", "it answered 503", after=timedelta(seconds=90))
     bench.replay(0.5)
@@ -120,7 +118,7 @@ def test_a_refusal_that_names_a_time_is_not_tried_before(endpoint: Endpoint) -> 
     assert timedelta(seconds=80) < due(bench) - lanes.clock() <= timedelta(seconds=90)
 
 
-def test_a_hundred_answers_are_a_few_commits(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hundred_answers_are_recorded_in_few_commits(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_with(keys=100, letters=1)
     commits: list[int] = []
     attempts = settle.attempts
@@ -135,7 +133,7 @@ def test_a_hundred_answers_are_a_few_commits(endpoint: Endpoint, monkeypatch: py
     assert len(commits) <= 10
 
 
-def test_an_outcome_that_could_not_be_recorded_after_its_turn_is_unknown_when_the_lease_ends(
+def test_an_outcome_that_was_not_recorded_is_unknown_after_the_lease(
     endpoint: Endpoint, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = bench_with(keys=1, letters=1)

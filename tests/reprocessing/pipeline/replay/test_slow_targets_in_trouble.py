@@ -36,9 +36,7 @@ def fails_once(where: object, name: str, error: Exception) -> None:
     patch.setattr(where, name, broken)
 
 
-def test_leases_are_renewed_over_a_new_connection_when_the_old_one_is_lost(
-    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_leases_are_renewed_over_a_new_connection(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_with(keys=1, letters=1)
     endpoint.answer = lambda _: None
     left: list[Stream] = []
@@ -50,7 +48,7 @@ def test_leases_are_renewed_over_a_new_connection_when_the_old_one_is_lost(
     assert due(bench) < before
 
 
-def test_what_a_turn_heard_and_could_not_record_is_recorded_after_it(endpoint: Endpoint) -> None:
+def test_an_outcome_that_a_turn_could_not_record_is_recorded_after_it(endpoint: Endpoint) -> None:
     bench = bench_with(keys=1, letters=1)
     fails_once(settle, "attempts", OperationalError())
     with pytest.raises(OperationalError):
@@ -59,7 +57,7 @@ def test_what_a_turn_heard_and_could_not_record_is_recorded_after_it(endpoint: E
     assert (bench.history(), endpoint.begun) == ([(1, "accepted", 0)], ["0-0"])
 
 
-def test_what_outlasts_its_turn_is_recorded_over_a_new_connection_when_the_old_one_is_lost(endpoint: Endpoint) -> None:
+def test_a_late_outcome_is_recorded_over_a_new_connection(endpoint: Endpoint) -> None:
     bench = bench_with(keys=1, letters=1)
     endpoint.answer = lambda _: None
     bench.replay(0.2)
@@ -69,7 +67,7 @@ def test_what_outlasts_its_turn_is_recorded_over_a_new_connection_when_the_old_o
     assert (bench.history(), endpoint.begun) == ([(1, "accepted", 0)], ["0-0"])
 
 
-def test_what_outlasts_its_turn_is_followed_whatever_fails_beside_it(endpoint: Endpoint) -> None:
+def test_late_outcomes_are_recorded_though_deleting_fails(endpoint: Endpoint) -> None:
     bench = bench_with(keys=2, letters=1)
     endpoint.answer = lambda _: None
     bench.replay(0.2)
@@ -82,7 +80,7 @@ def test_what_outlasts_its_turn_is_followed_whatever_fails_beside_it(endpoint: E
 
 @pytest.mark.soak
 @pytest.mark.parametrize("outlasting", [False, True])
-def test_leases_are_renewed_while_sqs_takes_its_time_to_delete_copies(
+def test_leases_are_renewed_while_sqs_deletes_slowly(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, *, outlasting: bool
 ) -> None:
     bench = bench_with(keys=3, letters=1, conf=replace(BRISK, lease=timedelta(seconds=3), intent_size=1))
@@ -110,7 +108,7 @@ def test_leases_are_renewed_while_sqs_takes_its_time_to_delete_copies(
     assert seen[0]
 
 
-def test_a_target_has_no_more_open_than_its_share_over_all_turns(endpoint: Endpoint, clock: Clock) -> None:
+def test_a_target_has_its_share_of_open_requests_over_all_turns(endpoint: Endpoint, clock: Clock) -> None:
     bench = bench_with(keys=10, letters=1, conf=replace(BRISK, open_requests=5, lease=timedelta(minutes=1)))
     endpoint.answer = lambda _: None
     for _ in range(2):
@@ -119,7 +117,7 @@ def test_a_target_has_no_more_open_than_its_share_over_all_turns(endpoint: Endpo
     assert len(endpoint.begun) == 4
 
 
-def test_streams_that_many_turns_left_are_closed(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spare_streams_are_closed(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     some = [slow_targets.borrow(BRISK.outbound_hosts, 5) for _ in range(3)]
     closed: list[Stream] = []
 
@@ -144,7 +142,7 @@ def test_no_wait_is_longer_than_the_leases_allow(endpoint: Endpoint, monkeypatch
     assert waits == [BRISK.lease.total_seconds() / 3]
 
 
-def test_no_letter_is_opened_on_a_lease_that_ends_before_it_is_renewed(
+def test_no_letter_is_sent_on_a_lease_that_ends_before_its_renewal(
     endpoint: Endpoint, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = bench_with(keys=1, letters=1)

@@ -107,7 +107,7 @@ LEAVES: dict[str, Leave] = {
 
 @pytest.mark.parametrize("window", [WINDOW, OF_NO_WINDOW])
 @pytest.mark.parametrize("leaves", LEAVES)
-def test_its_twin_is_not_sent_until_its_copy_can_be_there_no_more(clock: Clock, leaves: str, window: float) -> None:
+def test_a_twin_is_not_sent_while_a_copy_may_be_in_the_target(clock: Clock, leaves: str, window: float) -> None:
     bench = _bench(window=window)
     LEAVES[leaves](bench, clock)
     assert (_first(bench).state, len(bench.delivered())) == ("parked", 1)
@@ -119,7 +119,7 @@ def test_its_twin_is_not_sent_until_its_copy_can_be_there_no_more(clock: Clock, 
     assert (_twin_again(bench).attempts, len(bench.delivered())) == (1, 1)
 
 
-def test_its_twin_goes_when_the_copy_has_come_back(clock: Clock) -> None:
+def test_a_twin_goes_when_the_copy_is_back(clock: Clock) -> None:
     bench = _bench()
     _is_spent(bench, clock)
     (sent,) = bench.delivered()
@@ -131,7 +131,7 @@ def test_its_twin_goes_when_the_copy_has_come_back(clock: Clock) -> None:
     assert (_first(bench).state, _twin_again(bench).attempts) == ("parked", 1)
 
 
-def test_a_twin_that_a_person_releases_waits_as_long_as_a_discarded_one_may_be_there(clock: Clock) -> None:
+def test_a_released_twin_waits_for_the_copy_of_a_discarded_letter(clock: Clock) -> None:
     bench = _bench()
     _is_spent(bench, clock)
     act_on_parked.discard([_first(bench).pk], by="ann", reason="old")
@@ -145,7 +145,7 @@ def test_a_twin_that_a_person_releases_waits_as_long_as_a_discarded_one_may_be_t
     assert _twin_again(bench).attempts == 1
 
 
-def test_a_discard_by_a_rule_says_as_long_that_its_copy_may_be_there(clock: Clock) -> None:
+def test_a_released_twin_waits_for_the_copy_of_a_letter_that_a_rule_discarded(clock: Clock) -> None:
     bench = _bench()
     _send(bench)
     clock.advance(REST + 1)
@@ -157,7 +157,7 @@ def test_a_discard_by_a_rule_says_as_long_that_its_copy_may_be_there(clock: Cloc
     assert (_first(bench).state, _twin_again(bench).attempts, len(bench.delivered())) == ("discarded", 0, 1)
 
 
-def test_a_discard_that_is_taken_back_frees_no_key_whose_copy_may_be_there(clock: Clock) -> None:
+def test_a_restored_letter_keeps_its_key(clock: Clock) -> None:
     bench = _bench()
     _is_spent(bench, clock)
     act_on_parked.discard([_first(bench).pk], by="ann", reason="old")
@@ -165,7 +165,7 @@ def test_a_discard_that_is_taken_back_frees_no_key_whose_copy_may_be_there(clock
     assert (_twin(bench).attempts, Claim.objects.get().state) == (0, "held")
 
 
-def test_a_rule_that_sends_it_elsewhere_frees_no_key_where_its_copy_may_be(clock: Clock) -> None:
+def test_a_divert_frees_no_key_while_a_copy_may_be_in_the_target(clock: Clock) -> None:
     bench = _bench()
     _send(bench)
     clock.advance(REST + 1)
@@ -181,7 +181,7 @@ def test_a_rule_that_sends_it_elsewhere_frees_no_key_where_its_copy_may_be(clock
     assert _twin_again(bench).attempts == 1
 
 
-def test_what_is_parked_after_a_restore_frees_no_key_whose_copy_may_be_there(clock: Clock) -> None:
+def test_a_letter_parked_after_a_restore_keeps_its_key(clock: Clock) -> None:
     bench = _bench()
     _send(bench)
     restore_hold.begin(lanes.clock() - timedelta(hours=1), by="ann", reason="a restore")
@@ -189,7 +189,7 @@ def test_what_is_parked_after_a_restore_frees_no_key_whose_copy_may_be_there(clo
     assert (_first(bench).state, Claim.objects.get().state) == ("parked", "held")
 
 
-def test_a_return_of_an_attempt_that_is_forgotten_frees_no_key_of_another_copy(clock: Clock) -> None:
+def test_a_return_of_a_forgotten_attempt_frees_no_key(clock: Clock) -> None:
     """PostgreSQL was restored from a backup that knew the first attempt alone; the copy of the third came back."""
     bench = _bench()
     _send(bench)

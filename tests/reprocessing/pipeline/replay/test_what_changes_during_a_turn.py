@@ -22,7 +22,7 @@ def _turns_that_look_once_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay_slice, "_SEEN_FOR", AN_HOUR)
 
 
-def test_no_letter_is_sent_under_rules_that_hold_no_longer() -> None:
+def test_no_letter_is_sent_under_old_rules() -> None:
     bench = enqueued(*map(str, range(6)), conf=replace(BRISK, intent_size=2))
     with bench.meanwhile(lambda: rule("none of them", "discard")):
         bench.replay()
@@ -30,7 +30,7 @@ def test_no_letter_is_sent_under_rules_that_hold_no_longer() -> None:
     assert len(bench.history()) == 2
 
 
-def test_letters_go_on_after_the_last_rule_is_switched_off() -> None:
+def test_letters_go_on_after_the_last_rule_is_disabled() -> None:
     """Those that were asked before are asked again, by no rule; the others were never to be asked."""
     bench = Workbench(conf=replace(BRISK, intent_size=2))
     rule("all", "replay")
@@ -40,7 +40,7 @@ def test_letters_go_on_after_the_last_rule_is_switched_off() -> None:
     assert bench.states() == {str(number): "delivered" for number in range(6)}
 
 
-def test_a_breaker_that_was_made_since_the_last_look_keeps_no_letter_waiting() -> None:
+def test_a_new_breaker_delays_no_letter() -> None:
     """As when another worker routes a letter into a class that is new, and this one leases its lane next."""
     bench = enqueued(*map(str, range(6)), conf=replace(BRISK, lanes_per_task=2, intent_size=1))
     with bench.meanwhile(lambda: _route_into_a_new_class(bench)):

@@ -29,7 +29,7 @@ def _look(row: Rule, *, days: int = 7, dlq: int | None = None) -> Share:
     return found.shares[0]
 
 
-def test_letters_that_were_sent_between_preview_and_enabling_are_the_only_ones_that_escape() -> None:
+def test_only_letters_sent_before_the_rule_was_enabled_escape_it() -> None:
     bench = Workbench(fields={"tenant": "attribute:tenant"})
     ids = {bench.bury(f"bad-{number}", tenant="acme") for number in range(4)}
     run = bench.ready()
@@ -44,7 +44,7 @@ def test_letters_that_were_sent_between_preview_and_enabling_are_the_only_ones_t
     assert (len(sent), sent | parked, set(seen.shown)) == (1, ids, ids)
 
 
-def test_what_another_rule_takes_first_and_what_it_cannot_be_asked_about_is_told() -> None:
+def test_a_preview_counts_errors_and_letters_that_another_rule_takes() -> None:
     bench = Workbench()
     rule("before", "replay", "body:kind equals a", position=1)
     mine = rule("mine", "discard", "body:length(text) exists", position=2, enabled=False)
@@ -62,7 +62,7 @@ def test_what_another_rule_takes_first_and_what_it_cannot_be_asked_about_is_told
     assert seen.shown == [bench.letter(payload__body=b'{"kind": "b", "text": "x"}').message_id]
 
 
-def test_finished_letters_and_those_under_way_are_told_apart() -> None:
+def test_a_preview_counts_waiting_sent_and_finished_letters() -> None:
     bench = Workbench()
     mine = rule("mine", "discard", enabled=False)
     bench.enqueue("a", "b", "c")
@@ -72,7 +72,7 @@ def test_finished_letters_and_those_under_way_are_told_apart() -> None:
     assert (dict(seen.would_act_on), seen.under_way, dict(seen.matched_before)) == ({"waiting": 1}, 1, {"delivered": 1})
 
 
-def test_letters_that_it_would_not_get_are_told_apart() -> None:
+def test_a_preview_counts_released_and_unplaced_letters() -> None:
     bench = Workbench(fields={**BY_KEY, "missing_key": "park"})
     mine = rule("mine", "quarantine")
     bench.redrive("meant", key="a")
@@ -88,7 +88,7 @@ def test_letters_that_it_would_not_get_are_told_apart() -> None:
     assert bench.letter(state="parked").reason == "no_ordering_key"
 
 
-def test_it_looks_back_as_far_as_it_is_told_and_at_the_dlq_it_is_told(clock: Clock) -> None:
+def test_a_preview_looks_at_the_given_days_and_dlq(clock: Clock) -> None:
     one, other = Workbench(), Workbench()
     for bench in (one, other):
         bench.bury("old")
@@ -106,7 +106,7 @@ def test_it_looks_back_as_far_as_it_is_told_and_at_the_dlq_it_is_told(clock: Clo
     assert preview.letters([], since=last[0]).older == 0
 
 
-def test_it_asks_about_letters_in_chunks_of_bounded_bytes_and_tells_how_far_it_is(
+def test_a_preview_loads_chunks_and_reports_its_progress(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = Workbench()

@@ -39,7 +39,7 @@ def _routes(bench: Workbench) -> dict[str, tuple[str, str | None]]:
     return {bytes(body).decode(): (route, name) for body, route, name in found}
 
 
-def test_the_first_rule_that_matches_decides_and_what_none_matches_goes_as_before() -> None:
+def test_the_first_matching_rule_decides() -> None:
     bench = Workbench(fields={"tenant": "attribute:tenant"})
     rule("second", "hold", "body:kind exists", position=2)
     rule("first", "quarantine", "body:kind equals bad", position=1)
@@ -56,7 +56,7 @@ def test_the_first_rule_that_matches_decides_and_what_none_matches_goes_as_befor
     assert sorted(one.phase for one in turned.standings) == ["held", "idle", "leased"]
 
 
-def test_a_rule_for_one_dlq_says_nothing_of_another_s_letters() -> None:
+def test_a_rule_for_one_dlq_decides_nothing_in_another() -> None:
     one, other = Workbench(), Workbench()
     rule("bad", "quarantine", dlq=one.dlq)
     for bench in (one, other):
@@ -65,7 +65,7 @@ def test_a_rule_for_one_dlq_says_nothing_of_another_s_letters() -> None:
     assert [bench.states()["x"] for bench in (one, other)] == ["parked", "waiting"]
 
 
-def test_a_discarded_letter_is_finished_and_names_the_rule() -> None:
+def test_a_discarded_letter_is_finished_and_names_its_rule() -> None:
     bench = Workbench()
     rule("noise", "discard", "body:kind equals noise")
     turned = ask_all(bench, '{"kind": "noise"}')
@@ -74,7 +74,7 @@ def test_a_discarded_letter_is_finished_and_names_the_rule() -> None:
     assert [one.message_id for one in turned.deletable] == [letter.message_id]
 
 
-def test_behind_a_quarantined_letter_the_next_one_is_the_head_and_is_asked_in_its_turn() -> None:
+def test_behind_a_quarantined_letter_the_next_one_is_asked() -> None:
     bench = Workbench(fields=BY_KEY)
     rule("bad", "quarantine", "attribute:tenant equals acme")
     bench.bury("first", key="k", tenant="acme")
@@ -89,7 +89,7 @@ def test_behind_a_quarantined_letter_the_next_one_is_the_head_and_is_asked_in_it
     assert [one.phase for one in third.standings] == ["leased"]
 
 
-def test_a_held_letter_s_lane_is_held_and_says_by_which_rule() -> None:
+def test_the_lane_of_a_held_letter_names_the_rule() -> None:
     bench = Workbench()
     rule("wait", "hold")
     ask_all(bench, "x")
@@ -97,7 +97,7 @@ def test_a_held_letter_s_lane_is_held_and_says_by_which_rule() -> None:
     assert (lane.phase, lane.due_at, lane.why) == ("held", None, "rule wait holds it")
 
 
-def test_lifting_a_rule_wakes_what_it_held() -> None:
+def test_disabling_a_rule_wakes_the_letters_that_it_held() -> None:
     bench = Workbench()
     held = rule("wait", "hold")
     ask_all(bench, "x", "y")
@@ -108,7 +108,7 @@ def test_lifting_a_rule_wakes_what_it_held() -> None:
     assert set(_routes(bench).values()) == {("", None)}
 
 
-def test_who_keeps_up_with_the_rules_wakes_once_a_version() -> None:
+def test_letters_are_woken_once_a_version() -> None:
     bench = Workbench()
     held = rule("wait", "hold")
     ask_all(bench, "x")
@@ -121,7 +121,7 @@ def test_who_keeps_up_with_the_rules_wakes_once_a_version() -> None:
     assert (bench.letter().route_version, bench.lane().phase) == (2, "ready")
 
 
-def test_what_still_is_held_stays_held_when_another_rule_changes() -> None:
+def test_a_held_letter_stays_held_when_another_rule_changes() -> None:
     bench = Workbench()
     rule("wait", "hold")
     ask_all(bench, "x")
@@ -132,7 +132,7 @@ def test_what_still_is_held_stays_held_when_another_rule_changes() -> None:
     assert Rule.objects.get(name="wait").hits == 1
 
 
-def test_a_delayed_letter_goes_when_its_delay_is_over_and_is_not_delayed_twice(clock: Clock) -> None:
+def test_a_delayed_letter_is_delayed_once(clock: Clock) -> None:
     bench = Workbench()
     rule("later", "delay", delay=MINUTE)
     ask_all(bench, "x")
@@ -148,7 +148,7 @@ def test_a_delayed_letter_goes_when_its_delay_is_over_and_is_not_delayed_twice(c
     assert bench.letter().due_at == due
 
 
-def test_a_delay_that_a_rule_no_longer_says_ends_at_once(clock: Clock) -> None:
+def test_a_delay_ends_when_its_rule_is_disabled(clock: Clock) -> None:
     bench = Workbench()
     later = rule("later", "delay", delay=MINUTE)
     ask_all(bench, "x")
@@ -167,7 +167,7 @@ def _delayed_and_refused(clock: Clock) -> tuple[Workbench, Rule, datetime | None
     return bench, later, bench.letter().due_at
 
 
-def test_a_letter_that_was_delayed_and_refused_rests_as_its_backoff_says_whatever_becomes_of_the_rules(
+def test_the_backoff_of_a_delayed_letter_does_not_depend_on_rules(
     clock: Clock,
 ) -> None:
     bench, later, due = _delayed_and_refused(clock)
@@ -179,14 +179,14 @@ def test_a_letter_that_was_delayed_and_refused_rests_as_its_backoff_says_whateve
     assert (bench.letter().due_at, rules_of.standing()[0].stopped) == (due, 0)
 
 
-def test_a_letter_that_was_delayed_and_refused_is_not_delayed_again_by_the_same_rule(clock: Clock) -> None:
+def test_a_refused_letter_is_not_delayed_again(clock: Clock) -> None:
     bench, _, _ = _delayed_and_refused(clock)
     clock.advance(61 * MINUTE)
     rule("other", "discard", "body:kind equals never", position=1)
     assert bench.replay().taken == 1
 
 
-def test_a_letter_that_earlier_tools_alone_have_tried_is_delayed_when_its_rule_says_so_now(clock: Clock) -> None:
+def test_a_letter_that_only_earlier_tools_tried_is_delayed(clock: Clock) -> None:
     bench = Workbench()
     rule("later", "replay")
     ask_all(bench, "x", redrive_attempt="2")
@@ -196,7 +196,7 @@ def test_a_letter_that_earlier_tools_alone_have_tried_is_delayed_when_its_rule_s
     assert (_routes(bench), bench.letter().due_at is None) == ({"x": ("delay", "later")}, False)
 
 
-def test_a_shorter_delay_acts_on_what_waits_already() -> None:
+def test_a_shorter_delay_applies_to_waiting_letters() -> None:
     bench = Workbench()
     rule("later", "delay", delay=60 * MINUTE)
     ask_all(bench, "x")
@@ -207,7 +207,7 @@ def test_a_shorter_delay_acts_on_what_waits_already() -> None:
     assert due <= lanes.clock() + timedelta(seconds=MINUTE)
 
 
-def test_a_letter_goes_to_the_target_that_its_rule_says_and_back_to_its_origin_s_when_none_does() -> None:
+def test_a_letter_is_diverted_and_returns_to_its_own_target() -> None:
     bench = Workbench(fields={"idempotency_key": "attribute:idem"})
     other = _target("other")
     ways = rule("elsewhere", "divert", target=other)
@@ -226,7 +226,7 @@ def test_a_letter_goes_to_the_target_that_its_rule_says_and_back_to_its_origin_s
     assert (letter.target_id, letter.rule_id, letter.route) == (bench.target.pk, None, "")
 
 
-def test_diverted_letters_arrive_as_they_were_in_the_queue_of_their_own_and_nowhere_else() -> None:
+def test_diverted_letters_arrive_unchanged() -> None:
     bench = Workbench()
     url = bench.queue(f"{bench.name}-own")
     own = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
@@ -239,7 +239,7 @@ def test_diverted_letters_arrive_as_they_were_in_the_queue_of_their_own_and_nowh
     assert set(bench.states().values()) == {"delivered"}
 
 
-def test_what_a_rule_that_is_gone_would_have_diverted_goes_home_though_no_other_rule_is_left() -> None:
+def test_a_letter_of_a_deleted_divert_rule_goes_to_its_own_target() -> None:
     bench = Workbench()
     ways = rule("elsewhere", "divert", target=_target("other"))
     lanes.hand_back([HandedBack(one.lane_id, one.fence) for one in ask_all(bench, "x").standings])
@@ -249,7 +249,7 @@ def test_what_a_rule_that_is_gone_would_have_diverted_goes_home_though_no_other_
     assert (bench.replay().taken, bench.delivered_bodies()) == (1, ["x"])
 
 
-def test_a_rate_class_has_a_breaker_of_its_own_with_its_target_s_policy() -> None:
+def test_a_rate_class_has_its_own_breaker_with_the_target_s_policy() -> None:
     bench = Workbench()
     Breaker.objects.filter(target=bench.target).update(threshold=7, cooldown=11, ramp_from=0.25, state="open",
                                                        retry_at=lanes.clock())  # fmt: skip
@@ -266,7 +266,7 @@ def test_a_rate_class_has_a_breaker_of_its_own_with_its_target_s_policy() -> Non
     assert set(DeadLetter.objects.values_list("rate_class__name", flat=True)) == {"slow"}
 
 
-def test_a_rule_that_errs_holds_that_letter_alone_and_says_on_what() -> None:
+def test_a_rule_that_fails_holds_only_that_letter() -> None:
     bench = Workbench()
     rule("odd", "discard", "body:length(n) equals 1")
     ask_all(bench, '{"n": 5}', '{"n": "one"}')
@@ -282,7 +282,7 @@ def test_a_rule_that_errs_holds_that_letter_alone_and_says_on_what() -> None:
     assert bench.states()['{"n": 5}'] == "discarded"
 
 
-def test_a_body_that_is_too_large_for_rules_is_held_and_never_loaded() -> None:
+def test_a_body_too_large_for_rules_is_held_and_not_loaded() -> None:
     bench = Workbench()
     rule("odd", "discard", "body:n equals 1")
     large = json.dumps({"n": 1, "rest": "x" * BODY_LIMIT})
@@ -295,7 +295,7 @@ def test_a_body_that_is_too_large_for_rules_is_held_and_never_loaded() -> None:
     assert bench.lane().why == f"rule odd could not be asked: body:n: {why}"
 
 
-def test_a_rule_that_cannot_be_read_any_more_lets_nothing_through() -> None:
+def test_a_rule_that_cannot_be_parsed_holds_its_letters() -> None:
     bench = Workbench()
     rule("odd", "discard", "body:n equals 1")
     Rule.objects.update(conditions=["body:n resembles 1"])
@@ -304,7 +304,7 @@ def test_a_rule_that_cannot_be_read_any_more_lets_nothing_through() -> None:
     assert bench.lane().why.startswith('rule odd could not be asked: "body:n resembles 1" is no condition')
 
 
-def test_a_rule_that_errs_too_often_is_told_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rule_that_fails_often_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     bench = Workbench()
     rule("fine", "replay", "body:n equals one", position=1)
     rule("odd", "discard", "body:length(n) equals 9", position=2)
@@ -324,7 +324,7 @@ def test_a_rule_that_errs_too_often_is_told_once_a_minute(caplog: pytest.LogCapt
     ]
 
 
-def test_what_another_thread_asks_meanwhile_does_not_keep_a_book_from_telling(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_threads_may_ask_while_errors_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     rule("odd", "discard", "body:length(n) equals 9", position=1)
     rule("even", "discard", "body:length(m) equals 9", position=2)
@@ -344,7 +344,7 @@ def test_what_another_thread_asks_meanwhile_does_not_keep_a_book_from_telling(mo
     assert [(one.name, erred, asked) for one, erred, asked in book.trouble()] == [("odd", 1, 1)]
 
 
-def test_hits_count_letters_however_often_each_is_asked() -> None:
+def test_hits_count_each_letter_once() -> None:
     bench = Workbench()
     rule("fine", "replay")
     standings = ask_all(bench, "x", "y").standings
@@ -354,7 +354,7 @@ def test_hits_count_letters_however_often_each_is_asked() -> None:
     assert (fine.hits, fine.errs, fine.last_hit_at is not None) == (2, 0, True)
 
 
-def test_what_an_older_book_says_is_not_written() -> None:
+def test_decisions_of_an_old_book_are_not_written() -> None:
     bench = Workbench()
     bad = rule("bad", "quarantine")
     bench.enqueue("x")
@@ -368,7 +368,7 @@ def test_what_an_older_book_says_is_not_written() -> None:
     assert Book.load(current) is current
 
 
-def test_a_rule_that_is_lifted_while_what_it_holds_is_being_written_holds_nothing(
+def test_a_rule_disabled_during_routing_holds_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = Workbench()
@@ -391,7 +391,7 @@ def test_a_rule_that_is_lifted_while_what_it_holds_is_being_written_holds_nothin
     assert (bench.lane().phase, bench.replay().taken) == ("ready", 1)
 
 
-def test_a_lane_that_was_lost_is_left_to_its_new_owner() -> None:
+def test_a_lost_lane_is_left_to_its_new_owner() -> None:
     bench = Workbench()
     rule("bad", "quarantine")
     bench.enqueue("x")
@@ -401,7 +401,7 @@ def test_a_lane_that_was_lost_is_left_to_its_new_owner() -> None:
     assert bench.states() == {"x": "waiting"}
 
 
-def test_what_two_ask_about_at_once_is_written_once() -> None:
+def test_two_decisions_at_once_are_written_once() -> None:
     bench = Workbench()
     rule("fine", "replay")
     bench.enqueue("x")
@@ -413,7 +413,7 @@ def test_what_two_ask_about_at_once_is_written_once() -> None:
     assert bench.letter().route == "replay"
 
 
-def test_a_rule_whose_row_is_gone_has_decided_nothing() -> None:
+def test_a_deleted_rule_decides_nothing() -> None:
     bench = Workbench()
     bad = rule("bad", "replay")
     bench.enqueue("x")
@@ -433,7 +433,7 @@ def test_waking_leaves_a_leased_lane_to_its_owner() -> None:
     assert (bench.lane().phase, bench.letter().route) == ("leased", "hold")
 
 
-def test_a_person_s_release_outweighs_the_rule_that_quarantined_it() -> None:
+def test_a_release_wins_over_the_rule_that_quarantined() -> None:
     bench = Workbench()
     rule("bad", "quarantine")
     ask_all(bench, "x")
@@ -443,7 +443,7 @@ def test_a_person_s_release_outweighs_the_rule_that_quarantined_it() -> None:
     assert bench.letter().state == "waiting"
 
 
-def test_what_a_rule_sent_to_a_target_that_is_not_well_goes_home_when_the_rule_is_lifted() -> None:
+def test_a_letter_diverted_to_an_unhealthy_target_returns() -> None:
     bench = Workbench()
     ways = rule("elsewhere", "divert", target=(other := _target("other")))
     HealthCheck.objects.create(target=other, kind="http", subject="https://shop.example.com/health")
@@ -454,7 +454,7 @@ def test_what_a_rule_sent_to_a_target_that_is_not_well_goes_home_when_the_rule_i
     assert (bench.replay().taken, bench.delivered_bodies()) == (1, ["x"])
 
 
-def test_a_lane_whose_target_is_not_well_is_left_alone_once_its_head_was_asked() -> None:
+def test_a_lane_of_an_unhealthy_target_is_asked_once() -> None:
     bench = Workbench()
     HealthCheck.objects.create(target=bench.target, kind="http", subject="https://shop.example.com/health")
     rule("never", "hold", "body:kind equals never")
@@ -463,7 +463,7 @@ def test_a_lane_whose_target_is_not_well_is_left_alone_once_its_head_was_asked()
     assert (bench.lane().breaker, leased()) == (Breaker.objects.get(target=bench.target), [])
 
 
-def test_heads_with_many_bytes_are_asked_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_heads_are_asked_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     rule("bad", "quarantine", "body:n exists")
     monkeypatch.setattr(routing_decisions, "CHUNK", 9)
@@ -471,7 +471,7 @@ def test_heads_with_many_bytes_are_asked_in_chunks(monkeypatch: pytest.MonkeyPat
     assert set(bench.states().values()) == {"parked"}
 
 
-def test_attributes_alone_are_loaded_in_chunks_of_bounded_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attributes_are_loaded_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     for _ in range(3):
         bench.bury("x", colour="red")
@@ -483,7 +483,7 @@ def test_attributes_alone_are_loaded_in_chunks_of_bounded_bytes_too(monkeypatch:
     assert len(routing_decisions.captured(since=since, dlq=None, below=None, bodies=False)) == 1
 
 
-def test_heads_are_asked_in_as_many_statements_however_many_there_are() -> None:
+def test_many_heads_take_as_many_statements_as_one() -> None:
     bench = Workbench(fields=BY_KEY)
     rule("acme", "replay", "tenant in acme,globex")
     counts = []
@@ -499,7 +499,7 @@ def test_heads_are_asked_in_as_many_statements_however_many_there_are() -> None:
     assert counts[0] == counts[1]
 
 
-def test_a_rule_acts_on_letters_that_an_open_breaker_keeps_back() -> None:
+def test_a_rule_acts_on_letters_behind_an_open_breaker() -> None:
     bench = Workbench(fields={"tenant": "attribute:tenant"})
     bench.bury("bad", tenant="acme")
     bench.enqueue("good", tenant="other")

@@ -70,7 +70,7 @@ def counted() -> set[int]:
 
 
 @pytest.mark.parametrize("well_before", [0, 1, 15], ids=["the first wave", "the wave of ten", "the last wave"])
-def test_an_outage_parks_nothing_and_needs_nobody(clock: Clock, well_before: int) -> None:
+def test_an_outage_parks_nothing_and_needs_no_person(clock: Clock, well_before: int) -> None:
     bench = automatic(130)
     fell = list[Intended]()
 
@@ -90,7 +90,7 @@ def test_an_outage_parks_nothing_and_needs_nobody(clock: Clock, well_before: int
     assert (failed.count(), failed.filter(spared=False).count()) == (len(fell) - well_before, 0)
 
 
-def test_while_a_target_is_down_one_canary_goes_for_each_cooldown_and_waves_begin_anew(clock: Clock) -> None:
+def test_while_a_target_is_down_each_cooldown_sends_one_canary(clock: Clock) -> None:
     bench = automatic(30)
     with failing(lambda _: True) as sent:
         bench.replay()
@@ -105,7 +105,7 @@ def test_while_a_target_is_down_one_canary_goes_for_each_cooldown_and_waves_begi
     assert list(Wave.objects.filter(size__gt=1).values_list("size", "failed")) == [(10, 0), (100, None)]
 
 
-def test_a_target_that_never_comes_back_pauses_the_run_after_the_configured_time(clock: Clock) -> None:
+def test_a_target_that_stays_down_pauses_the_run(clock: Clock) -> None:
     bench = automatic(20, give_up_after=2 * HOUR)
     with failing(lambda _: True):
         live_through(bench, clock, 2 * HOUR - 60)
@@ -121,7 +121,7 @@ def test_a_target_that_never_comes_back_pauses_the_run_after_the_configured_time
     assert set(bench.states().values()) == {"delivered"}
 
 
-def test_a_run_that_a_person_resumed_gets_the_whole_time_again(clock: Clock) -> None:
+def test_a_resumed_run_gets_the_whole_time_again(clock: Clock) -> None:
     bench = automatic(20, give_up_after=2 * HOUR)
     with failing(lambda _: True):
         live_through(bench, clock, 3 * HOUR, step=60)
@@ -130,7 +130,7 @@ def test_a_run_that_a_person_resumed_gets_the_whole_time_again(clock: Clock) -> 
         assert Run.objects.get().state == "running"
 
 
-def test_the_only_message_is_parked_when_its_target_is_given_up_and_the_run_goes_on(clock: Clock) -> None:
+def test_the_only_message_of_a_target_that_stays_down_is_parked(clock: Clock) -> None:
     bench = automatic(1, give_up_after=2 * HOUR)
     with failing(lambda _: True):
         live_through(bench, clock, 3 * HOUR, step=60)
@@ -141,7 +141,7 @@ def test_the_only_message_is_parked_when_its_target_is_given_up_and_the_run_goes
     )
 
 
-def test_a_message_that_fails_while_others_go_well_uses_its_attempts(clock: Clock) -> None:
+def test_a_message_that_fails_while_others_succeed_uses_its_attempts(clock: Clock) -> None:
     """Its first failure, as the first of the waves, is spared; then it has as many as the DLQ allows."""
     bench = automatic(40)
     poison = DeadLetter.objects.order_by("id").first()
@@ -154,7 +154,7 @@ def test_a_message_that_fails_while_others_go_well_uses_its_attempts(clock: Cloc
     assert tried - Attempt.objects.filter(spared=True).count() == AUTOMATIC["max_attempts"]
 
 
-def test_messages_whose_attempts_ran_out_with_nothing_going_well_open_the_breaker(clock: Clock) -> None:
+def test_spent_messages_open_the_breaker_if_nothing_succeeds(clock: Clock) -> None:
     """Two messages, no waves: too few failures in a row to open it, and nothing to tell an outage by but time."""
     bench = automatic(2, waves=False)
     with failing(lambda _: True):
@@ -164,7 +164,7 @@ def test_messages_whose_attempts_ran_out_with_nothing_going_well_open_the_breake
     assert set(bench.states().values()) == {"delivered"}
 
 
-def test_a_limit_of_one_attempt_outlasts_an_outage_too(clock: Clock) -> None:
+def test_a_limit_of_one_attempt_outlasts_an_outage(clock: Clock) -> None:
     bench = automatic(30, max_attempts=1, waves=False)
     with failing(lambda _: True):
         live_through(bench, clock, 600)
@@ -173,7 +173,7 @@ def test_a_limit_of_one_attempt_outlasts_an_outage_too(clock: Clock) -> None:
     assert set(bench.states().values()) == {"delivered"}
 
 
-def test_what_comes_back_after_the_breaker_opened_does_not_count(clock: Clock) -> None:
+def test_returns_after_the_breaker_opened_do_not_count(clock: Clock) -> None:
     bench = automatic(8, waves=False, max_attempts=1)
     bench.judge_by_absence(window=600)
     bench.replay()
@@ -186,7 +186,7 @@ def test_what_comes_back_after_the_breaker_opened_does_not_count(clock: Clock) -
     assert (set(bench.states().values()), counted()) == ({"waiting"}, {0})
 
 
-def test_what_failed_before_another_went_well_counts_when_the_breaker_opens(clock: Clock) -> None:
+def test_a_failure_before_a_success_counts(clock: Clock) -> None:
     """The first message fails, the second goes well, then five fail in a row."""
     bench = automatic(7, waves=False)
     order = list(DeadLetter.objects.order_by("id").values_list("pk", flat=True))
@@ -197,7 +197,7 @@ def test_what_failed_before_another_went_well_counts_when_the_breaker_opens(cloc
     assert list(spared) == [(letter, letter not in order[:2]) for letter in order]
 
 
-def test_what_comes_back_after_its_target_took_it_is_parked_when_its_attempts_are_used_up(clock: Clock) -> None:
+def test_a_message_that_comes_back_again_and_again_is_parked(clock: Clock) -> None:
     bench = automatic(1, waves=False)
     Breaker.objects.update(threshold=1, closes_after=1)
     for _ in range(8):
@@ -208,7 +208,7 @@ def test_what_comes_back_after_its_target_took_it_is_parked_when_its_attempts_ar
     assert (bench.letter().state, bench.letter().attempts) == ("parked", AUTOMATIC["max_attempts"])
 
 
-def test_a_dlq_that_refills_with_what_is_redriven_pauses_its_run(clock: Clock) -> None:
+def test_a_redrive_loop_pauses_the_run(clock: Clock) -> None:
     bench = automatic(12, waves=False)
     rounds = 0
     while Run.objects.get().state == "running" and rounds < 10:

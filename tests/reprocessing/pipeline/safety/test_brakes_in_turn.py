@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 POLICY: dict[str, Any] = {"threshold": 3, "cooldown": 30, "cooldown_cap": 100, "closes_after": 2}
 
 
-def test_to_a_target_that_refuses_goes_one_group_then_one_canary_a_rest_until_it_takes_letters(clock: Clock) -> None:
+def test_an_open_breaker_sends_one_canary_a_cooldown(clock: Clock) -> None:
     bench = _bench(25, intent_size=10)
     with bench.refusing("letter"):
         bench.replay()
@@ -42,7 +42,7 @@ def test_to_a_target_that_refuses_goes_one_group_then_one_canary_a_rest_until_it
 
 
 @pytest.mark.soak
-def test_letters_that_come_back_open_it_and_the_next_canary_goes_when_it_is_known_what_became_of_the_one_before(
+def test_the_next_canary_waits_for_the_outcome_of_the_last(
     clock: Clock,
 ) -> None:
     bench = _bench(8, max_unsettled=4)
@@ -72,7 +72,7 @@ def test_letters_that_come_back_open_it_and_the_next_canary_goes_when_it_is_know
     assert _sent() == {0: 4, 2: 1, 4: 1, 5: 1, 6: 6}
 
 
-def test_a_canary_is_a_letter_that_has_failed_least(clock: Clock) -> None:
+def test_the_canary_has_failed_least(clock: Clock) -> None:
     bench = _bench(4)
     with bench.refusing("letter"):
         bench.replay()
@@ -85,7 +85,7 @@ def test_a_canary_is_a_letter_that_has_failed_least(clock: Clock) -> None:
     assert (bytes(canary.letter.payload.body), canary.no, canary.ill) == (b"fresh", 1, False)
 
 
-def test_a_few_letters_that_fail_again_and_again_do_not_open_it() -> None:
+def test_a_few_failing_letters_do_not_open_the_breaker() -> None:
     bench = _bench(2)
     for _ in range(5):
         bench.bury("well")
@@ -97,7 +97,7 @@ def test_a_few_letters_that_fail_again_and_again_do_not_open_it() -> None:
     assert Breaker.objects.get().state == "closed"
 
 
-def test_what_is_captured_while_it_is_open_goes_when_it_closes(clock: Clock) -> None:
+def test_letters_captured_while_the_breaker_is_open_go_when_it_closes(clock: Clock) -> None:
     bench = _bench(3)
     with bench.refusing("letter"):
         bench.replay()
@@ -144,7 +144,7 @@ def _arrive(bench: Workbench, clock: Clock) -> int:
     return bench.promote()
 
 
-def test_where_tokens_come_slowly_one_turn_waits_and_the_others_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_turn_waits_for_slow_tokens_and_the_others_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = enqueued("0", target_fields={"rate": 0.5})
     rates = Rates.at(settings.REDIS_URL)
     assert rates.may_wait(bench.target.pk, "another turn", 5)

@@ -61,7 +61,7 @@ def alarm(cloudwatch: Any, name: str, state: str) -> None:  # noqa: ANN401
     cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="so")
 
 
-def test_each_kind_is_looked_at_in_its_way(cloudwatch: Any) -> None:  # noqa: ANN401
+def test_each_kind_of_check_has_its_finding(cloudwatch: Any) -> None:  # noqa: ANN401
     bench = Workbench()
     alarm(cloudwatch, "orders", "OK")
     bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
@@ -82,7 +82,7 @@ def test_each_kind_is_looked_at_in_its_way(cloudwatch: Any) -> None:  # noqa: AN
         }
 
 
-def test_a_target_that_holds_too_much_is_not_well() -> None:
+def test_a_queue_above_its_depth_limit_is_unhealthy() -> None:
     bench = Workbench()
     for _ in range(2):
         bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
@@ -91,7 +91,7 @@ def test_a_target_that_holds_too_much_is_not_well() -> None:
     assert looked(bench) == {"depth": ("unhealthy", "its depth is 2 messages, above its ceiling of 1")}
 
 
-def test_a_queue_that_nobody_uses_is_well_as_long_as_it_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unused_queue_is_healthy_while_it_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     monkeypatch.setattr(
         "reprocessing.gateways.aws_services.cloudwatch_alarms.ages",
@@ -103,7 +103,7 @@ def test_a_queue_that_nobody_uses_is_well_as_long_as_it_is_empty(monkeypatch: py
     assert looked(bench) == {"age": ("unknown", cloudwatch_alarms.NOBODY_USES_IT.why)}
 
 
-def test_a_queue_whose_oldest_message_is_too_old_is_not_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_queue_with_an_old_message_is_unhealthy(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     monkeypatch.setattr(
         "reprocessing.gateways.aws_services.cloudwatch_alarms.ages",
@@ -114,21 +114,21 @@ def test_a_queue_whose_oldest_message_is_too_old_is_not_well(monkeypatch: pytest
     assert looked(bench) == {"age": ("unhealthy", why)}
 
 
-def test_an_alarm_that_rings_is_not_well(cloudwatch: Any) -> None:  # noqa: ANN401
+def test_an_alarm_is_unhealthy(cloudwatch: Any) -> None:  # noqa: ANN401
     bench = Workbench()
     alarm(cloudwatch, "rings", "ALARM")
     add(bench.target, CheckKind.ALARM, "rings")
     assert looked(bench) == {"alarm": ("unhealthy", "in ALARM: so")}
 
 
-def test_a_url_that_the_settings_do_not_list_is_unknown() -> None:
+def test_a_url_that_is_not_allowed_is_unknown() -> None:
     bench = Workbench()
     add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
     why = "it may not be asked: 127.0.0.1:1 is not listed in REDRIVE_OUTBOUND_HOSTS"
     assert looked(bench) == {"http": ("unknown", why)}
 
 
-def test_a_queue_that_is_out_of_reach_is_unknown_and_the_others_have_their_verdicts(cloudwatch: Any) -> None:  # noqa: ANN401
+def test_a_queue_out_of_reach_is_unknown_and_other_checks_have_findings(cloudwatch: Any) -> None:  # noqa: ANN401
     bench = Workbench()
     alarm(cloudwatch, "fine", "OK")
     endpoint = os.environ["AWS_ENDPOINT_URL_SQS"]
@@ -140,7 +140,7 @@ def test_a_queue_that_is_out_of_reach_is_unknown_and_the_others_have_their_verdi
     assert "GetQueueAttributes failed" in found["depth"][1]
 
 
-def test_a_fault_of_one_check_leaves_the_others_their_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_fails_leaves_the_others_their_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     def break_down(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
@@ -154,7 +154,7 @@ def test_a_fault_of_one_check_leaves_the_others_their_verdicts(monkeypatch: pyte
     }
 
 
-def test_checks_wait_for_their_answers_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     together = threading.Barrier(20, timeout=60)
 
     def answered(*_: object, **__: object) -> Finding:
@@ -169,7 +169,7 @@ def test_checks_wait_for_their_answers_at_the_same_time(monkeypatch: pytest.Monk
     assert [one.verdict for one in health_checks.told([bench.target.pk])] == ["healthy"] * 20
 
 
-def test_what_is_due_is_looked_at_round_by_round_until_nothing_is(
+def test_due_checks_run_in_rounds_until_none_is_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(run_health_checks, "GROUP", 2)
@@ -181,14 +181,14 @@ def test_what_is_due_is_looked_at_round_by_round_until_nothing_is(
     assert [one.checked_at is None for one in health_checks.told([bench.target.pk])] == [False] * 5
 
 
-def test_where_nothing_is_due_nobody_is_asked() -> None:
+def test_without_due_checks_nothing_is_asked() -> None:
     bench = Workbench()
     add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
     assert run_health_checks.targets(conf=conf()) == 0
     assert run_health_checks.targets(conf=conf(), only=[]) == 0
 
 
-def test_letters_go_to_a_target_that_is_well_and_only_while_it_is() -> None:
+def test_letters_go_to_a_target_only_while_it_is_healthy() -> None:
     """The gate: unknown is closed, healthy is open, unhealthy is closed."""
     bench = Workbench(fields={"ordering_key": "attribute:key"})
     add(bench.target, CheckKind.DEPTH, ceiling=0)
@@ -204,7 +204,7 @@ def test_letters_go_to_a_target_that_is_well_and_only_while_it_is() -> None:
     assert bench.left(bench.origin_url) == 1
 
 
-def test_where_a_person_sends_a_letter_is_looked_at_while_it_waits_though_no_other_letter_does() -> None:
+def test_the_target_of_a_released_letter_is_checked() -> None:
     bench, other = Workbench(), Workbench()
     bench.enqueue("letter")
     with bench.refusing("letter", poison=True):

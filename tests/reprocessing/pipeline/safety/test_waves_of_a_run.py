@@ -38,7 +38,7 @@ def _waves() -> list[tuple[int | None, int | None, int | None]]:
     return list(Wave.objects.order_by("no").values_list("size", "touched", "failed"))
 
 
-def test_a_standing_run_begins_with_one_letter_again_when_it_had_nothing_left() -> None:
+def test_an_empty_standing_run_begins_with_a_wave_of_one_again() -> None:
     bench = Workbench(fields={**WAVES, "mode": "automatic"})
     _bury(bench, 3)
     bench.capture()
@@ -53,7 +53,7 @@ def test_a_standing_run_begins_with_one_letter_again_when_it_had_nothing_left() 
     assert _waves()[-2:] == [(1, 1, 0), (10, None, None)]
 
 
-def test_a_dlq_that_goes_without_waves_any_more_has_its_standing_run_do_so() -> None:
+def test_a_dlq_without_waves_ends_the_waves_of_its_run() -> None:
     bench = Workbench(fields={**WAVES, "mode": "automatic"})
     bench.bury("letter")
     bench.capture()
@@ -65,7 +65,7 @@ def test_a_dlq_that_goes_without_waves_any_more_has_its_standing_run_do_so() -> 
 
 
 @pytest.mark.parametrize("sent", [True, False])
-def test_a_wave_whose_worker_is_killed_goes_on_with_the_same_letter(clock: Clock, *, sent: bool) -> None:
+def test_a_wave_of_a_killed_worker_goes_on_with_the_same_letter(clock: Clock, *, sent: bool) -> None:
     bench = Workbench(fields={**WAVES, "backoff_base": 0})
     _bury(bench, 15)
     bench.capture()
@@ -76,9 +76,7 @@ def test_a_wave_whose_worker_is_killed_goes_on_with_the_same_letter(clock: Clock
     assert (set(bench.states().values()), _waves()[0]) == ({"delivered"}, (1, 1, 0))
 
 
-def test_a_wave_whose_letter_could_not_be_sent_in_time_goes_on_with_the_same_letter(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wave_whose_letter_was_not_sent_goes_on_with_it(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields={**WAVES, "backoff_base": 0})
     _bury(bench, 15)
     bench.capture()
@@ -92,7 +90,7 @@ def test_a_wave_whose_letter_could_not_be_sent_in_time_goes_on_with_the_same_let
     assert (set(bench.states().values()), _waves()[0]) == ({"delivered"}, (1, 1, 0))
 
 
-def test_a_wave_goes_on_when_an_earlier_letter_turns_up_before_the_one_whose_worker_was_killed(clock: Clock) -> None:
+def test_a_wave_goes_on_when_an_earlier_letter_arrives(clock: Clock) -> None:
     keys = {"ordering_key": "attribute:key", "sequence": "attribute:n", "stale": "deliver"}
     bench = Workbench(fields={**WAVES, **keys, "backoff_base": 0, "mode": "automatic"})
     bench.bury("2", key="account", n="2")
@@ -146,7 +144,7 @@ def _is(silent: int) -> str:
     return DeadLetter.objects.get(pk=silent).state
 
 
-def test_a_wave_goes_on_with_a_letter_of_which_nothing_was_said_when_somebody_releases_it(clock: Clock) -> None:
+def test_a_wave_goes_on_with_a_released_silent_letter(clock: Clock) -> None:
     bench, silent = _one_of_ten_was_silent(clock)
     act_on_parked.release([silent], by="ann", reason="mended")
     _all_went_well(bench)
@@ -158,7 +156,7 @@ def test_a_wave_goes_on_with_a_letter_of_which_nothing_was_said_when_somebody_re
     assert (_is(silent), bench.states()["next"]) == ("delivered", "awaiting")
 
 
-def test_a_letter_that_was_released_for_tomorrow_keeps_no_wave_until_then(clock: Clock) -> None:
+def test_a_letter_released_for_tomorrow_delays_no_wave(clock: Clock) -> None:
     bench, silent = _one_of_ten_was_silent(clock)
     act_on_parked.release([silent], by="ann", reason="not today", due=lanes.clock() + timedelta(seconds=DAY))
     _all_went_well(bench)
@@ -170,7 +168,7 @@ def test_a_letter_that_was_released_for_tomorrow_keeps_no_wave_until_then(clock:
     assert (_is(silent), Attempt.objects.filter(wave__size=100).count()) == ("awaiting", 1)
 
 
-def test_a_letter_that_a_rule_delays_keeps_no_wave_until_its_delay_is_over(clock: Clock) -> None:
+def test_a_letter_that_a_rule_delays_delays_no_wave(clock: Clock) -> None:
     bench = Workbench(fields={**WAVES, "backoff_base": 0, "mode": "automatic"})
     bench.bury("slow", tenant="slow")
     bench.capture()
@@ -185,7 +183,7 @@ def test_a_letter_that_a_rule_delays_keeps_no_wave_until_its_delay_is_over(clock
     assert _waves() == [(1, 1, 0), (1, 1, 0), (10, None, None)]
 
 
-def test_the_letters_of_the_last_wave_are_not_counted_to_see_whether_it_is_full() -> None:
+def test_the_letters_of_the_last_wave_are_not_counted() -> None:
     bench = Workbench(fields=WAVES)
     _bury(bench, 12)
     bench.capture()
