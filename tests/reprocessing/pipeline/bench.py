@@ -268,6 +268,16 @@ class Workbench:
             QueueUrl=self.dlq_url, MessageBody=sent["Body"], MessageAttributes=sent["MessageAttributes"], **group
         )
 
+    def take_back(self, sent: dict[str, Any]) -> Gathered:
+        """Let a delivered message die into the DLQ again, and capture it."""
+        self.come_back(sent)
+        return self.capture()
+
+    def lose_worker(self, clock: Clock, *, sent: bool = True) -> None:
+        """Kill a worker, as `replay_and_die` does, and let its leases end."""
+        self.replay_and_die(sent=sent)
+        clock.advance(self.conf.lease.total_seconds() + 1)
+
     def letter(self, **which: object) -> DeadLetter:
         return DeadLetter.objects.get(dlq=self.dlq, **which)
 
@@ -326,6 +336,8 @@ class Workbench:
         return int(found["ApproximateNumberOfMessages"]) + int(found["ApproximateNumberOfMessagesNotVisible"])
 
 
+#: Fields of a DLQ whose messages name their ordering key and their sequence.
+KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 Make = Callable[..., Workbench]
 
 

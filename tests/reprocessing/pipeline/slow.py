@@ -85,6 +85,14 @@ def bench_with(*, keys: int, letters: int, name: str = "", conf: Conf = BRISK) -
     return bench
 
 
+def hanging(endpoint: Endpoint, *, keys: int = 1, letters: int = 1) -> Workbench:
+    """A bench whose turn is over, while its letters have no answer yet."""
+    bench = bench_with(keys=keys, letters=letters)
+    endpoint.answer = lambda _: None
+    bench.replay(0.2)
+    return bench
+
+
 def due(bench: Workbench) -> datetime:
     """When the dlq's one lane may be leased."""
     moment = Lane.objects.get(dlq=bench.dlq).due_at

@@ -112,7 +112,8 @@ BUGS: Final = (
         file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
         old="        deletable = close([attempt.attempt_id for attempt in found])\n",
         new=(
-            "        deletable = close([attempt.attempt_id for attempt in found])\n        delete_copies.everywhere(deletable)\n"
+            "        deletable = close([attempt.attempt_id for attempt in found])\n"
+            "        delete_copies.everywhere(deletable)\n"
         ),
         caught_by="tests/reprocessing/pipeline/outcomes/test_resolve_outcomes.py::test_a_promotion_that_is_rolled_back_deletes_nothing",
     ),
@@ -176,7 +177,7 @@ BUGS: Final = (
         old="    gone = [copy for copy in deletable if copy.message_id in done.gone]\n",
         new="    gone = list(deletable) if done else []\n",
         caught_by=(
-            "tests/reprocessing/pipeline/capture/test_delete_copies.py::test_a_copy_that_sqs_did_not_delete_stays_to_be_deleted"
+            "tests/reprocessing/pipeline/capture/test_capture.py::test_a_copy_that_sqs_did_not_delete_stays_to_be_deleted"
         ),
     ),
     Bug(
@@ -267,7 +268,7 @@ BUGS: Final = (
         old="        elif not hidden:\n",
         new="        elif hidden is not None:\n",
         caught_by=(
-            "tests/reprocessing/pipeline/capture/test_a_fifo_dlq_runs_dry.py"
+            "tests/reprocessing/pipeline/capture/test_receivers.py"
             "::test_a_fifo_capture_ends_when_every_group_is_received"
         ),
     ),
@@ -278,7 +279,7 @@ BUGS: Final = (
         old="            self._hides |= self._dlq.fifo\n",
         new="            self._hides = False\n",
         caught_by=(
-            "tests/reprocessing/pipeline/capture/test_a_fifo_dlq_runs_dry.py"
+            "tests/reprocessing/pipeline/capture/test_receivers.py"
             "::test_a_fifo_dlq_is_not_drained_behind_a_copy_that_was_not_deleted"
         ),
     ),
@@ -318,7 +319,7 @@ BUGS: Final = (
         file=_CAPTURE,
         old="self._conf.receive_visibility - (self._clock() - self._asked))\n",
         new="float(self._conf.receive_visibility))\n",
-        caught_by="tests/reprocessing/pipeline/capture/test_noted_late.py::test_a_copy_written_late_is_hidden_from_when_it_was_received",
+        caught_by="tests/reprocessing/pipeline/capture/test_capture.py::test_a_copy_written_late_is_hidden_from_when_it_was_received",
     ),
     Bug(
         name="an-observed-dlq-is-received-from",

@@ -16,7 +16,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
         old="            empty = found.visible == 0 and found.delayed == 0\n",
         new="            empty = found.visible == 0\n",
-        caught_by=f"{_OF_EMPTINESS}::test_a_visible_delayed_or_in_flight_message_may_be_the_letter",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
     Bug(
         name="messages-in-flight-are-not-there",
@@ -32,7 +32,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old='PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"',
         new='PAUSE: Final[LiteralString] = "make_interval(secs => 0 * %(count_lag)b::float8)"',
-        caught_by=f"{_OF_EMPTINESS}::test_one_empty_look_proves_nothing",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
     Bug(
         name="the-pause-begins-with-the-first-question",
@@ -48,7 +48,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="a.taken_at + make_interval(secs => %(count_lag)b::float8) <= quiet.seen_at\n",
         new="a.taken_at <= quiet.seen_at\n",
-        caught_by=f"{_OF_EMPTINESS}::test_a_look_before_the_count_lag_is_ignored",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
     Bug(
         name="a-capture-before-the-second-look-is-enough",
@@ -64,7 +64,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old=" WHERE q.empty OR latest.empty\n",
         new=" WHERE q.empty\n",
-        caught_by=f"{_OF_EMPTINESS}::test_a_look_that_finds_messages_begins_the_wait_again",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
     Bug(
         name="every-look-that-finds-messages-is-kept",
@@ -104,7 +104,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="s.target_id = t.id AND s.quiet_since + {PAUSE} <= s.seen_at\n",
         new="s.target_id = t.id\n",
-        caught_by=f"{_OF_EMPTINESS}::test_later_messages_do_not_undo_the_evidence",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
     Bug(
         name="a-first-look-that-finds-messages",
@@ -112,7 +112,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="s.empty AND s.seen_at <= again.seen_at",
         new="s.seen_at <= again.seen_at",
-        caught_by=f"{_OF_EMPTINESS}::test_a_look_that_finds_visible_messages_does_not_count",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
     Bug(
         name="a-second-look-that-finds-messages",
@@ -120,6 +120,6 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="s.empty AND s.seen_at <= d.drained_through",
         new="s.seen_at <= d.drained_through",
-        caught_by=f"{_OF_EMPTINESS}::test_a_look_that_finds_visible_messages_does_not_count",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
 )

@@ -259,8 +259,8 @@ BUGS: Final = (
         name="letters-moved-before-their-lanes-are-locked",
         breaks="Whoever moves letters locks their lanes first: a wake-up is lost, and the lane stands for ever.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="        mine = lanes.lock([attempt.lane_id for attempt in ordered], [attempt.fence for attempt in ordered])\n",
-        new="        mine = {attempt.lane_id for attempt in ordered}\n",
+        old="mine = lanes.lock([attempt.lane_id for attempt in ordered], [attempt.fence for attempt in ordered])\n",
+        new="mine = {attempt.lane_id for attempt in ordered}\n",
         caught_by="tests/race/test_lanes.py::test_whoever_moves_letters_locks_their_lanes_first",
     ),
     Bug(
@@ -277,7 +277,7 @@ BUGS: Final = (
         file="reprocessing/store/replay/settlement_effects.py",
         old=" AND coalesce(n.passed_sequence < f.sequence, f.sequence IS NOT NULL)\n",
         new=" AND f.sequence IS NOT NULL\n",
-        caught_by="tests/reprocessing/pipeline/outcomes/test_told_of_before_it_is_settled.py"
+        caught_by="tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py"
         "::test_a_late_released_letter_leaves_the_order_as_it_was",
     ),
     Bug(

@@ -145,7 +145,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/runs/feed_run.py",
         old="in_flight <= capture_lease.out_of_sight(",
         new="in_flight >= 0 * capture_lease.out_of_sight(",
-        caught_by=f"{_OF_PROMOTE}::test_a_letter_is_not_presumed_delivered_while_another_reader_hides_messages",
+        caught_by="tests/reprocessing/pipeline/capture/test_another_reader.py::test_no_absence_while_another_reader_hides_a_return",
     ),
     Bug(
         name="a-target-that-holds-letters-is-consumed",

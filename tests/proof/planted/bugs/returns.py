@@ -236,7 +236,7 @@ BUGS: Final = (
         file="reprocessing/store/replay/settlement_effects.py",
         old='went="(SELECT letter_id FROM closed WHERE was_open)"',
         new='went="(SELECT letter_id FROM closed WHERE false)"',
-        caught_by="tests/reprocessing/pipeline/outcomes/test_told_of_before_it_is_settled.py"
+        caught_by="tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py"
         "::test_a_letter_sent_by_a_dead_worker_makes_an_earlier_letter_stale",
     ),
     Bug(

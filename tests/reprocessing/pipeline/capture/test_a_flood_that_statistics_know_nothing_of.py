@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from reprocessing.models import DeadLetter
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.store import rows
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import KEYED, Workbench
 from tests.stories.scene import lettered, published
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(200)]
@@ -79,7 +79,7 @@ def test_statements_read_few_rows_a_letter_when_statistics_are_of_another_dlq(
 
 def _flood() -> None:
     """So many letters of a dlq of their own, each on a lane of its own, until they are presumed delivered."""
-    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"}, absence={"window": 0})
+    bench = Workbench(fields=KEYED, absence={"window": 0})
     published(bench.sqs, bench.dlq_url, (lettered(f"{n}", key=f"k{n}", n="1") for n in range(LETTERS)))
     bench.ready()
     bench.replay(seconds=60)

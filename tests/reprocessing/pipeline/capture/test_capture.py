@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -12,19 +14,20 @@ from django.db import DatabaseError, connection
 
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.message.envelope import Arrival
 from reprocessing.domain.message.redrive_attributes import MarkNames
-from reprocessing.gateways.sqs import receive
+from reprocessing.gateways.sqs import Deleted, Extended, QueueAddress, extend, receive
 from reprocessing.models import Attempt, Claim, Custody, DeadLetter, DeadLetterQueue
 from reprocessing.pipeline.capture import capture, delete_copies, receivers
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import act_on_parked
-from reprocessing.pipeline.replay import settle
+from reprocessing.pipeline.replay import lease_keeper, settle
 from reprocessing.store.capture import capture_lease, received_copies
 from reprocessing.store.capture.capture_lease import Capturing, Renewed
 from reprocessing.store.capture.received_copies import KnownCopy, ReturnedCopy
 from reprocessing.store.ordering import lanes
-from reprocessing.store.replay.settlement import Closing
-from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench, enqueued, redriven
+from reprocessing.store.replay.settlement import Closing, Deletable
+from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench, enqueued, redriven, ticking
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -146,8 +149,7 @@ def test_a_return_reopens_a_letter_that_was_presumed_delivered() -> None:
     bench.promote()
     bench.capture()
     assert bench.promote() == 1
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     letter = bench.letter()
     assert (letter.state, letter.presumed, letter.epoch) == ("waiting", False, 1)
     bench.replay()
@@ -199,15 +201,13 @@ def test_two_copies_of_one_return_are_one_failure() -> None:
     sent = _delivered_and_back(bench)
     bench.capture()
     before = _facts(bench)
-    bench.come_back(sent)
-    assert bench.capture().captured.returns == 1
+    assert bench.take_back(sent).captured.returns == 1
     assert (_facts(bench), bench.left()) == (before, 0)
 
 
 def test_two_copies_of_one_return_in_one_receive_are_one_failure() -> None:
     bench = Workbench()
-    bench.come_back(_delivered_and_back(bench))
-    assert bench.capture().captured.returns == 2
+    assert bench.take_back(_delivered_and_back(bench)).captured.returns == 2
     assert (bench.letter().state, bench.letter().epoch, bench.letter().attempts, bench.left()) == ("waiting", 1, 1, 0)
 
 
@@ -225,13 +225,11 @@ def _facts(bench: Workbench) -> tuple[object, ...]:
 
 def test_a_return_of_an_older_attempt_is_recorded_and_moves_nothing(clock: Clock) -> None:
     bench = enqueued("letter", absence={"window": 60})
-    bench.replay_and_die(sent=True)
-    clock.advance(9)
+    bench.lose_worker(clock)
     (first,) = bench.delivered()
     bench.replay()
     assert (bench.letter().state, bench.letter().attempts) == ("awaiting", 2)
-    bench.come_back(first)
-    assert bench.capture().captured.returns == 1
+    assert bench.take_back(first).captured.returns == 1
     one, two = Attempt.objects.order_by("no")
     assert (one.outcome, one.returned_at is not None) == ("unknown", True)
     assert (two.outcome, two.returned_at, two.closed_at) == (None, None, None)
@@ -242,8 +240,7 @@ def test_a_return_frees_the_key_of_its_letter() -> None:
     bench = Workbench(fields={"idempotency_key": "attribute:idem"})
     bench.redrive("letter", idem="k")
     assert Claim.objects.get().state == "delivered"
-    bench.come_back(bench.delivered()[0])
-    bench.capture()
+    bench.take_back(bench.delivered()[0])
     assert Claim.objects.get().state == "free"
 
 
@@ -251,16 +248,14 @@ def test_a_return_frees_the_key_of_its_letter() -> None:
 @pytest.mark.parametrize("state", ["parked", "discarded"])
 def test_a_return_changes_no_parked_or_discarded_letter(clock: Clock, state: str, allowed: int) -> None:
     bench = enqueued("letter", fields={"max_attempts": 1})
-    bench.replay_and_die(sent=True)
-    clock.advance(9)
+    bench.lose_worker(clock)
     bench.replay()
     if state == "discarded":
         act_on_parked.discard([bench.letter().pk], by="anna", reason="of no use")
     recover.sweep(bench.dlq, conf=bench.conf)
     before = bench.letter()
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(max_attempts=allowed)
-    bench.come_back(bench.delivered()[0])
-    assert bench.capture().captured.returns == 1
+    assert bench.take_back(bench.delivered()[0]).captured.returns == 1
     letter, attempt = bench.letter(), Attempt.objects.get()
     assert (letter.state, letter.reason, letter.detail) == (state, before.reason, before.detail)
     assert (letter.finished_at, letter.due_at, bench.lane().phase) == (before.finished_at, None, "idle")
@@ -344,16 +339,6 @@ def test_a_chunk_is_written_as_soon_as_it_is_full(monkeypatch: pytest.MonkeyPatc
     assert max(sizes) <= 4  # what is waiting when two more arrive
 
 
-def test_a_dlq_has_one_capture_at_a_time() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    capturing = capture_lease.lease(bench.dlq.pk, lease=60, dirty=140)
-    assert capturing is not None
-    assert (bench.capture().captured.busy, DeadLetter.objects.count()) == (True, 0)
-    capture_lease.end(capturing, clean=True, drained=False)
-    assert bench.capture().captured.letters == 1
-
-
 def test_an_observed_dlq_is_never_received_from() -> None:
     bench = Workbench(fields={"mode": "observe"})
     bench.bury("letter")
@@ -411,3 +396,82 @@ def test_unreadable_bodies_are_parked_and_the_others_go_on() -> None:
     reasons = dict(DeadLetter.objects.filter(state="parked").values_list("payload__body", "reason"))
     assert set(reasons.values()) == {"unreadable_body", "no_ordering_key"}
     assert {bytes(body).decode() for body in reasons} == set(bodies)
+
+
+def test_a_copy_that_sqs_did_not_delete_stays_to_be_deleted() -> None:
+    bench = Workbench()
+    ids = [bench.bury("one"), bench.bury("other")]
+    bench.capture()
+    Custody.objects.update(state="delete")
+
+    def the_first(_: QueueAddress, handles: Mapping[str, str]) -> Deleted:
+        return Deleted({ids[0]}, {one: "not now" for one in handles if one != ids[0]})
+
+    copies = [Deletable(bench.dlq.pk, one.message_id, one.handle) for one in Custody.objects.all()]
+    assert delete_copies.copies(bench.dlq, copies, by=the_first) == 1
+    assert dict(Custody.objects.values_list("message_id", "state")) == {ids[0]: "gone", ids[1]: "delete"}
+
+
+def test_a_copy_written_late_is_hidden_from_when_it_was_received(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is out of sight from when SQS was asked; and then PostgreSQL did not answer for longer than that lasts."""
+    bench = redriven("back")
+    bench.bury("known")
+    bench.capture()
+    handle = Custody.objects.get(state="held").handle
+    bench.sqs.change_message_visibility(QueueUrl=bench.dlq_url, ReceiptHandle=handle, VisibilityTimeout=0)
+    bench.come_back(bench.delivered()[0])
+    bench.bury("new")
+    late = [0]
+
+    def received(*args: Any, **options: Any) -> list[Arrival]:  # noqa: ANN401  those of receive
+        arrived = receive(*args, **options)
+        late[0] = bench.conf.receive_visibility - 4
+        return arrived
+
+    with monkeypatch.context() as patch:
+        patch.setattr(receivers, "receive", received)
+        patch.setattr(lease_keeper, "time", ticking(lambda: time.monotonic() + late[0]))
+        captured = bench.capture().captured
+    assert (captured.letters, captured.returns, captured.known) == (1, 1, 1)
+    held = Custody.objects.filter(state="held")
+    assert [one.visible_until <= lanes.clock() + timedelta(seconds=4) for one in held] == [True, True]
+    clock.advance(4)
+    bench.enlist()
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert Custody.objects.filter(extended=True).count() == 0
+
+
+def test_a_longer_visibility_noted_late_counts_from_the_request(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = _about_to_be_extended(clock)
+    _after_extending(monkeypatch, lambda: clock.advance(1000))
+    asked = lanes.clock()
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert round((Custody.objects.get().visible_until - asked).total_seconds(), -2) == round(
+        recover.LONGEST - bench.conf.receive_visibility, -2
+    )
+
+
+def test_a_copy_received_again_meanwhile_is_not_noted_as_extended(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = _about_to_be_extended(clock)
+    _after_extending(monkeypatch, lambda: Custody.objects.update(handle="a later one"))
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert Custody.objects.get().extended is False
+
+
+def _about_to_be_extended(clock: Clock) -> Workbench:
+    bench = enqueued("letter")
+    clock.advance(bench.conf.receive_visibility * 2 / 3 + 1)
+    return bench
+
+
+def _after_extending(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """This, between the answer of SQS and what is noted of it."""
+
+    def froze(*args: Any) -> Extended:  # noqa: ANN401  those of extend
+        done = extend(*args)
+        happens()
+        return done
+
+    monkeypatch.setattr(recover, "extend", froze)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.message.envelope import Arrival
 from reprocessing.gateways.sqs import Depth, QueueAddress, receive
 from reprocessing.models import DeadLetterQueue
-from reprocessing.pipeline.capture import receivers
+from reprocessing.pipeline.capture import delete_copies, receivers
 from reprocessing.pipeline.capture.receivers import Listening
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Workbench
@@ -23,13 +24,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 AUTOMATIC: dict[str, Any] = {"mode": "automatic"}
 BY_GROUP: dict[str, Any] = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
-
-
-def _at_most(few: int) -> Any:  # noqa: ANN401  a receive
-    def some(address: QueueAddress, *, wait: int, visibility: int) -> list[Arrival]:
-        return receive(address, wait=wait, visibility=visibility, maximum=few)
-
-    return some
 
 
 @contextmanager
@@ -62,14 +56,6 @@ def _trickle(bench: Workbench) -> Iterator[None]:
         burying.join()
 
 
-def test_short_polls_do_not_end_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench()
-    bench.bury_all(*map(str, range(24)))
-    monkeypatch.setattr(receivers, "receive", _at_most(2))
-    captured = bench.capture().captured
-    assert (captured.letters, captured.drained) == (24, True)
-
-
 def test_a_false_empty_answer_does_not_end_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("letter")
@@ -83,14 +69,13 @@ def test_a_false_empty_answer_does_not_end_a_capture(monkeypatch: pytest.MonkeyP
     assert (captured.letters, captured.drained, receivers.QUIET_POLLS) == (1, True, 3)
 
 
-def test_short_answers_are_not_believed_before_the_count_says_that_nothing_is_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.parametrize("polls", [1, receivers.SHORT_POLLS])
+def test_short_polls_do_not_end_a_capture(monkeypatch: pytest.MonkeyPatch, polls: int) -> None:
     bench = Workbench()
     bench.bury_all(*map(str, range(24)))
-    monkeypatch.setattr(receivers, "_ASK", 0.0)
-    monkeypatch.setattr(receivers, "SHORT_POLLS", 1)
-    monkeypatch.setattr(receivers, "receive", _at_most(2))
+    monkeypatch.setattr(receivers, "_ASK", 0.0 if polls == 1 else receivers._ASK)
+    monkeypatch.setattr(receivers, "SHORT_POLLS", polls)
+    monkeypatch.setattr(receivers, "receive", partial(receive, maximum=2))
     captured = bench.capture().captured
     assert (captured.letters, captured.drained) == (24, True)
 
@@ -166,3 +151,25 @@ def test_a_full_poll_resets_the_counts_of_all_receivers() -> None:
     assert (listening._short, listening._quiet) == ([10, 10], [0, 1])
     listening._note(0, 10, hidden=False)
     assert (listening._short, listening._quiet) == ([0, 0], [0, 0])
+
+
+@pytest.mark.soak
+def test_a_fifo_capture_ends_when_every_group_is_received() -> None:
+    bench = Workbench(fifo=True, fields=BY_GROUP)
+    for number in range(24):  # a receive of ten cuts groups of three apart
+        bench.bury(str(number), key=f"g{number % 8}")
+    captured = bench.capture().captured
+    assert (captured.letters, captured.drained, bench.left()) == (24, True, 0)
+
+
+def test_a_fifo_dlq_is_not_drained_behind_a_copy_that_was_not_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench(fifo=True, fields=BY_GROUP)
+    bench.bury_all(*map(str, range(12)), key="g")
+    monkeypatch.setattr(delete_copies, "copies", lambda *_: 0)
+    captured = bench.capture(seconds=3).captured
+    assert (captured.letters, captured.drained) == (10, False)
+    dlq = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
+    assert dlq.drained_through is None
+    assert dlq.unclean_until is not None
+    monkeypatch.undo()
+    assert not bench.capture().captured.drained

@@ -38,8 +38,7 @@ def test_a_message_that_failed_in_another_queue_is_a_new_letter(monkeypatch: pyt
     bench, sent = _delivered()
     another = Workbench()
     _died_in(another, monkeypatch)
-    another.come_back(sent)
-    assert another.capture().captured.letters == 1
+    assert another.take_back(sent).captured.letters == 1
     assert (bench.states(), another.states()) == (LETTER, {"letter": "captured"})
 
 
@@ -48,24 +47,21 @@ def test_a_message_that_failed_in_another_queue_of_the_same_dlq_is_a_new_letter(
 ) -> None:
     bench, sent = _delivered()
     _died_in(Workbench(), monkeypatch)
-    bench.come_back(sent)
-    assert bench.capture().captured.letters == 1
+    assert bench.take_back(sent).captured.letters == 1
 
 
 def test_a_message_that_failed_in_the_target_is_a_return_in_any_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, sent = _delivered()
     another = Workbench()
     _died_in(bench, monkeypatch)
-    another.come_back(sent)
-    assert another.capture().captured.returns == 1
+    assert another.take_back(sent).captured.returns == 1
     assert (bench.states(), another.states()) == (RETURN, {})
 
 
 def test_a_message_without_a_source_is_no_return_in_an_unrelated_dlq() -> None:
     bench, sent = _delivered()
     another = Workbench()
-    another.come_back(sent)
-    another.capture()
+    another.take_back(sent)
     assert (bench.states(), another.states()) == (LETTER, {"letter": "captured"})
 
 
@@ -78,6 +74,5 @@ def test_a_message_without_a_source_is_a_return_in_a_dlq_of_the_target(way: str)
         type(bench.target).objects.filter(pk=bench.target.pk).update(watched_by=here.dlq)
     if way == "an origin's":
         Origin.objects.create(dlq=DeadLetterQueue.objects.get(pk=here.dlq.pk), arn=f"{here.name}", target=bench.target)
-    here.come_back(sent)
-    assert here.capture().captured.returns == 1
+    assert here.take_back(sent).captured.returns == 1
     assert bench.states() == RETURN

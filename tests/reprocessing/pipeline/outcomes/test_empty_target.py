@@ -76,42 +76,40 @@ def answering_late(seconds: float, clock: Clock) -> Iterator[None]:
         yield
 
 
-def test_one_empty_look_proves_nothing(trial: Trial) -> None:
-    trial.look(2 * LAG + 2)
-    assert not trial.is_known(drained=5 * LAG)
+VISIBLE, IN_FLIGHT, DELAYED = Depth(1, 0, 0), Depth(0, 1, 0), Depth(0, 0, 1)
+FIRST, SECOND, THIRD = LAG + 1, 2 * LAG + 2, 3 * LAG + 3
+LAST = LAG + WINDOW + 2
 
 
-def test_two_empty_looks_must_be_a_count_lag_apart(trial: Trial) -> None:
-    trial.look(LAG + 1)
-    trial.look(2 * LAG)
-    assert not trial.is_known(drained=2 * LAG + 1)
-    trial.look(2 * LAG + 2)
-    assert trial.is_known(drained=5 * LAG)
-
-
-def test_a_look_before_the_count_lag_is_ignored(trial: Trial) -> None:
-    trial.look(LAG - 1)
-    trial.look(2 * LAG - 1 + 0.5)
-    assert not trial.is_known(drained=5 * LAG)
-
-
-@pytest.mark.parametrize("found", [Depth(1, 0, 0), Depth(0, 1, 0), Depth(0, 0, 1)])
-def test_a_visible_delayed_or_in_flight_message_may_be_the_letter(trial: Trial, found: Depth) -> None:
-    trial.look(LAG + 1, found)
-    trial.look(2 * LAG + 2, found)
-    trial.look(3 * LAG, found)
-    assert not trial.is_known(drained=5 * LAG)
-
-
-@pytest.mark.parametrize("found", [Depth(1, 0, 0), Depth(0, 1, 0), Depth(0, 0, 1)])
-def test_a_look_that_finds_messages_begins_the_wait_again(trial: Trial, found: Depth) -> None:
-    """Its counts may lag by turns: the letter is in flight where a late count says visible, and the other way round."""
-    trial.look(LAG + 1)
-    trial.look(LAG + 30, found)
-    trial.look(2 * LAG + 2)
-    assert not trial.is_known(drained=2 * LAG + 3)
-    trial.look(3 * LAG + 3)
-    assert trial.is_known(drained=5 * LAG)
+@pytest.mark.parametrize(
+    ("looks", "drained", "known"),
+    [
+        pytest.param({FIRST: NOTHING, SECOND: NOTHING}, SECOND + 1, True, id="two empty looks"),
+        pytest.param({SECOND: NOTHING}, 5 * LAG, False, id="one empty look"),
+        pytest.param({FIRST: NOTHING, 2 * LAG: NOTHING}, 2 * LAG + 1, False, id="less than a count lag apart"),
+        pytest.param({LAG - 1: NOTHING, 2 * LAG - 0.5: NOTHING}, 5 * LAG, False, id="before the count lag"),
+        *(
+            pytest.param(looks, drained, known, id=f"{case}: {found}")
+            for found in (VISIBLE, IN_FLIGHT, DELAYED)
+            for case, looks, drained, known in (
+                ("never empty", {FIRST: found, SECOND: found, 3 * LAG: found}, 5 * LAG, False),
+                ("found between", {FIRST: NOTHING, LAG + 30: found, SECOND: NOTHING}, SECOND + 1, False),
+                ("again", {FIRST: NOTHING, LAG + 30: found, SECOND: NOTHING, THIRD: NOTHING}, 5 * LAG, True),
+            )
+        ),
+        pytest.param({FIRST: NOTHING, SECOND: NOTHING, SECOND + 8: IN_FLIGHT}, SECOND + 18, True, id="found later"),
+        pytest.param({FIRST: IN_FLIGHT, SECOND: IN_FLIGHT, LAST: IN_FLIGHT}, WINDOW, False, id="busy, too early"),
+        pytest.param({FIRST: IN_FLIGHT, SECOND: IN_FLIGHT, LAST: IN_FLIGHT}, LAST + 1, True, id="busy, for a window"),
+        pytest.param({1: IN_FLIGHT, FIRST: Depth(1, 1, 0), LAST: IN_FLIGHT}, LAST + 1, False, id="visible at first"),
+        pytest.param({1: IN_FLIGHT, FIRST: IN_FLIGHT, LAST: Depth(1, 1, 0)}, LAST + 1, False, id="visible at last"),
+    ],
+)
+def test_two_empty_looks_or_a_window_without_visible_messages_prove_absence(
+    trial: Trial, looks: dict[float, Depth], drained: float, known: bool
+) -> None:
+    for seconds, found in looks.items():
+        trial.look(seconds, found)
+    assert trial.is_known(drained=drained) is known
 
 
 def test_the_capture_begins_after_the_second_look_was_answered(trial: Trial) -> None:
@@ -142,13 +140,6 @@ def test_a_look_before_messages_were_found_does_not_count(trial: Trial) -> None:
         trial.bench.promote()
     trial.look(2 * LAG + 11)
     assert not trial.is_known(drained=2 * LAG + 12)
-
-
-def test_later_messages_do_not_undo_the_evidence(trial: Trial) -> None:
-    trial.look(LAG + 1)
-    trial.look(2 * LAG + 2)
-    trial.look(2 * LAG + 10, Depth(0, 1, 0))
-    assert trial.is_known(drained=2 * LAG + 20)
 
 
 def test_an_empty_target_of_an_observed_dlq_proves_nothing(trial: Trial) -> None:
@@ -202,22 +193,6 @@ def test_a_letter_that_failed_again_is_found_by_the_next_capture() -> None:
     bench = redriven("letter", absence={"window": WINDOW})
     bench.come_back(bench.delivered()[0])
     assert (_turns(bench), bench.history()) == ({"letter": "waiting"}, [(1, "returned", 0)])
-
-
-def test_a_busy_target_is_judged_by_its_window(trial: Trial) -> None:
-    """It is never empty; that nothing is visible at two looks a window apart is enough, as ever."""
-    busy = Depth(0, 3, 0)
-    for seconds in (LAG + 1, 2 * LAG + 2, LAG + WINDOW + 2):
-        trial.look(seconds, busy)
-    assert not trial.is_known(drained=WINDOW)
-    assert trial.is_known(drained=LAG + WINDOW + 3)
-
-
-@pytest.mark.parametrize("lies_there_at", [LAG + 1, LAG + WINDOW + 2], ids=["the first look", "the second look"])
-def test_a_look_that_finds_visible_messages_does_not_count(trial: Trial, lies_there_at: float) -> None:
-    for seconds in (1, LAG + 1, LAG + WINDOW + 2):
-        trial.look(seconds, Depth(1 if seconds == lies_there_at else 0, 1, 0))
-    assert not trial.is_known(drained=LAG + WINDOW + 3)
 
 
 def test_only_the_first_look_that_finds_messages_is_noted(trial: Trial) -> None:

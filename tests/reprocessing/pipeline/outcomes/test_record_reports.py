@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import uuid
+from collections import Counter
+from io import StringIO
 from itertools import permutations
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.test import Client
 
 from reprocessing.domain.replay.verdicts import Unknown
-from reprocessing.models import Attempt, Breaker, Claim, Custody, DeadLetterQueue, Report, Reporter, Run, Target, Wave
+from reprocessing.models import (
+    Attempt,
+    Breaker,
+    Claim,
+    Custody,
+    DeadLetter,
+    DeadLetterQueue,
+    Report,
+    Reporter,
+    Run,
+    Target,
+    Wave,
+)
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.outcomes.record_reports import Heard
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import send_batches
-from reprocessing.store.outcomes import delivery_status
+from reprocessing.store.outcomes import delivery_status, reporters
 from reprocessing.store.runs import progress
 from reprocessing.store.safety import waves
 from tests.reprocessing.pipeline.bench import Clock, Workbench, enqueued, redriven
@@ -34,6 +51,14 @@ def bench_of(*bodies: str, watched: bool = False, **fields: Any) -> Workbench:  
         bench.bury(body, idem=body)
     bench.ready()
     bench.replay()
+    return bench
+
+
+def silent_bench(clock: Clock) -> Workbench:
+    """A letter of which nothing was reported in time."""
+    bench = bench_of()
+    clock.advance(WINDOW + 1)
+    bench.promote()
     return bench
 
 
@@ -130,9 +155,7 @@ def test_a_report_on_an_older_attempt_moves_nothing() -> None:
 
 @pytest.mark.parametrize("verdict", ["delivered", "failed"])
 def test_a_report_on_an_older_silent_attempt_moves_nothing(verdict: str, clock: Clock) -> None:
-    bench = bench_of()
-    clock.advance(WINDOW + 1)
-    bench.promote()
+    bench = silent_bench(clock)
     act_on_parked.release([bench.letter().pk], by="ann", reason="a test")
     bench.replay()
     assert bench.history() == [(1, "silent", 0), (2, None, 0)]
@@ -149,8 +172,7 @@ def test_a_report_and_a_return_are_one_failure(first: str, returns_first: bool) 
     said = say(first)
 
     def back() -> None:
-        bench.come_back(sent)
-        bench.capture()
+        bench.take_back(sent)
 
     for step in (back, lambda: heard(said)) if returns_first else (lambda: heard(said), back):
         step()
@@ -166,8 +188,7 @@ def test_a_report_after_the_return_moves_nothing(late: str) -> None:
     bench = bench_of()
     sent = bench.delivered()[0]
     heard(say("delivered"))
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     assert heard(say(late, fingerprint="late")) == Heard(accepted=1)
     letter = bench.letter()
     assert (letter.state, letter.epoch, Attempt.objects.get().ill) == ("waiting", 1, False)
@@ -282,9 +303,7 @@ def test_an_observed_dlq_is_no_evidence_against_silence(clock: Clock) -> None:
 
 
 def test_a_late_acknowledgement_delivers_a_parked_letter(clock: Clock) -> None:
-    bench = bench_of()
-    clock.advance(WINDOW + 1)
-    bench.promote()
+    bench = silent_bench(clock)
     heard(say("delivered"))
     letter = bench.letter()
     assert (letter.state, letter.reason, letter.detail, bench.history()) == ("delivered", "", "", [(1, "silent", 0)])
@@ -293,18 +312,14 @@ def test_a_late_acknowledgement_delivers_a_parked_letter(clock: Clock) -> None:
 
 @pytest.mark.parametrize(("act", "state"), [("release", "waiting"), ("discard", "discarded")])
 def test_a_late_acknowledgement_does_not_undo_a_decision(act: str, state: str, clock: Clock) -> None:
-    bench = bench_of()
-    clock.advance(WINDOW + 1)
-    bench.promote()
+    bench = silent_bench(clock)
     getattr(act_on_parked, act)([bench.letter().pk], by="ann", reason="a test")
     heard(say("delivered"))
     assert bench.states() == {"letter": state}
 
 
 def test_a_late_report_of_failure_leaves_a_letter_parked(clock: Clock) -> None:
-    bench = bench_of()
-    clock.advance(WINDOW + 1)
-    bench.promote()
+    bench = silent_bench(clock)
     heard(say("failed"))
     assert (bench.letter().state, bench.letter().reason, Attempt.objects.get().ill) == ("parked", "no_answer", True)
 
@@ -436,3 +451,102 @@ def test_an_accepted_letter_becomes_acknowledged() -> None:
     assert found == {"a": "acknowledged", "b": "acknowledged", "c": "accepted"}
     assert {one.how: one.n for one in delivery_status.counted(bench.dlq.pk)} == {"acknowledged": 2, "accepted": 1}
     assert bench.history() == [(1, "accepted", 0)] * 3
+
+
+MANY = 20
+DELIVERED, FAILED = range(14), range(14, 18)  # seven tenths, two tenths; of the rest nothing is said
+
+
+class Consumer:
+    """It takes messages from its queue, and says over HTTP what became of them."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self._token = reporters.put("shop", [bench.target], anew=False, by="ann", reason="a test").token
+        self.calls: list[dict[str, Any]] = []
+        for sent in bench.delivered():
+            number = int(sent["Body"])
+            mark = {"redrive_id": sent["MessageAttributes"]["RedriveId"]["StringValue"]}
+            named = mark if number % 2 else {"message_id": sent["MessageId"]}
+            if number in DELIVERED:
+                self.calls.append({**named, "verdict": "delivered"})
+            elif number in FAILED:
+                self.calls.append({**named, "verdict": "failed", "type": "KeyError", "message": "'card'"})
+
+    def say(self, calls: list[dict[str, Any]]) -> dict[str, Any]:
+        answer = Client(headers={"Authorization": f"Bearer {self._token}"}).post(
+            "/reports", {"reports": calls}, content_type="application/json"
+        )
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+def _told(letter: DeadLetter) -> tuple[str, str, bool | None]:
+    found = delivery_status.of(letter)
+    return letter.state, found.how.value, found.worked
+
+
+def _everything() -> tuple[list[Any], ...]:
+    return (
+        list(DeadLetter.objects.order_by("pk").values()),
+        list(Attempt.objects.order_by("pk").values()),
+        list(Report.objects.order_by("pk").values()),
+    )
+
+
+def _letters(bench: Workbench) -> dict[int, DeadLetter]:
+    found = DeadLetter.objects.filter(dlq=bench.dlq).select_related("payload")
+    return {int(bytes(one.payload.body)): one for one in found}
+
+
+def test_each_letter_has_the_outcome_that_its_consumer_reported(clock: Clock) -> None:
+    bench = Workbench(
+        fields={"max_attempts": 1},
+        target_fields={"proof": "acknowledged", "advance": "settled", "window": WINDOW},
+    )
+    bench.redrive(*map(str, range(MANY)))
+    consumer = Consumer(bench)
+    assert consumer.say(consumer.calls) == {"accepted": 18, "repeated": 0, "refused": []}
+    clock.advance(WINDOW + 1)
+    bench.promote()
+
+    expected: dict[int, tuple[str, str, bool | None]] = {
+        number: ("delivered", "acknowledged", True) if number in DELIVERED
+        else ("parked", "failed", False) if number in FAILED else ("parked", "silent", None)
+        for number in range(MANY)
+    }  # fmt: skip
+    letters = _letters(bench)
+    assert {number: _told(one) for number, one in letters.items()} == expected
+    reasons = {number: one.reason for number, one in letters.items()}
+    assert Counter(reasons.values()) == {"": 14, "attempts_spent": 4, "no_answer": 2}
+    assert {one.how: one.n for one in delivery_status.counted(bench.dlq.pk)} == {
+        "acknowledged": 14,
+        "failed": 4,
+        "silent": 2,
+    }
+    assert [one.type for one in delivery_status.reasons(letters[15])] == ["KeyError"]
+
+    before = _everything()
+    for calls in (consumer.calls, consumer.calls[::-1], consumer.calls[5:9]):
+        assert consumer.say(calls) == {"accepted": 0, "repeated": len(calls), "refused": []}
+    bench.promote()
+    assert _everything() == before
+
+
+def test_redrive_status_counts_letters_by_how_their_outcome_is_known(clock: Clock) -> None:
+    bench = Workbench(target_fields={"proof": "acknowledged", "window": WINDOW})
+    for number in (1, 14, 19):
+        bench.bury(str(number))
+    bench.ready()
+    bench.replay()
+    consumer = Consumer(bench)
+    consumer.say(consumer.calls)
+    clock.advance(WINDOW + 1)
+    bench.promote()
+    out = StringIO()
+    call_command("redrive_status", bench.name, "--json", stdout=out)
+    (told,) = json.loads(out.getvalue())["dlqs"]
+    assert told["known"] == {"acknowledged": 1, "failed": 1, "silent": 1}
+    out = StringIO()
+    call_command("redrive_status", bench.name, stdout=out)
+    (line,) = (one for one in out.getvalue().splitlines() if one.startswith("  known"))
+    assert line == "  known     1 acknowledged, 1 failed, 1 silent"

@@ -323,19 +323,3 @@ def test_looks_are_kept_for_the_longest_window(clock: Clock) -> None:
     clock.advance(86_400)
     bench.promote()
     assert Sighting.objects.count() == 2
-
-
-def test_a_letter_is_not_presumed_delivered_while_another_reader_hides_messages(clock: Clock) -> None:
-    bench, _ = _awaiting()
-    bench.come_back(bench.delivered()[0])
-    clock.advance(LAG + 1)
-    bench.promote()
-    clock.advance(WINDOW + 1)
-    bench.promote()
-    reader = {"QueueUrl": bench.dlq_url}
-    (hidden,) = bench.sqs.receive_message(**reader, VisibilityTimeout=600)["Messages"]
-    assert bench.capture().captured.drained
-    assert (bench.promote(), bench.states()) == (0, {"letter": "awaiting"})
-    bench.sqs.change_message_visibility(**reader, ReceiptHandle=hidden["ReceiptHandle"], VisibilityTimeout=0)
-    assert bench.capture().captured.returns == 1
-    assert bench.history() == [(1, "returned", 0)]

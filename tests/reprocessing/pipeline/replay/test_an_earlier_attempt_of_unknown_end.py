@@ -14,12 +14,13 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import reporters
 from reprocessing.store.replay.settlement import PUT_OFF
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.bench import KEYED, Clock, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 REST, WINDOW = 30, 100
+Tell = Callable[[Workbench, dict[str, Any]], None]
 
 
 def _unheard(clock: Clock, *, advance: str = "settled", **fields: object) -> Workbench:
@@ -41,45 +42,32 @@ def _unheard(clock: Clock, *, advance: str = "settled", **fields: object) -> Wor
 
 
 def _returns(bench: Workbench, sent: dict[str, Any]) -> None:
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
 
 
-def _is_denied(bench: Workbench, sent: dict[str, Any]) -> None:
-    """Its consumer says that it failed."""
-    token = reporters.put("shop", [bench.target], anew=False, by="ann", reason="a test").token
-    said = {"redrive_id": sent["MessageAttributes"]["RedriveId"]["StringValue"], "verdict": "failed"}
-    answer = Client(headers={"Authorization": f"Bearer {token}"}).post(
-        "/reports", {"reports": [said]}, content_type="application/json"
-    )
-    assert answer.json() == {"accepted": 1, "repeated": 0, "refused": []}
+def _reported(verdict: str) -> Tell:
+    def tell(bench: Workbench, sent: dict[str, Any]) -> None:
+        token = reporters.put("shop", [bench.target], anew=False, by="ann", reason="a test").token
+        report = {"redrive_id": sent["MessageAttributes"]["RedriveId"]["StringValue"], "verdict": verdict}
+        answer = Client(headers={"Authorization": f"Bearer {token}"}).post(
+            "/reports", {"reports": [report]}, content_type="application/json"
+        )
+        assert answer.json() == {"accepted": 1, "repeated": 0, "refused": []}
+
+    return tell
 
 
-Failure = Callable[[Workbench, dict[str, Any]], None]
-
-
-@pytest.fixture(params=[_returns, _is_denied], ids=["returns", "is denied"])
-def fails(request: pytest.FixtureRequest) -> Failure:
-    found: Failure = request.param
+@pytest.fixture(params=[(_returns, "returned"), (_reported("failed"), "failed")], ids=["returns", "is denied"])
+def failure(request: pytest.FixtureRequest) -> tuple[Tell, str]:
+    """How the newest attempt is known to have failed, and the outcome that it has then."""
+    found: tuple[Tell, str] = request.param
     return found
 
 
-_ENDS: dict[Failure, str] = {_returns: "returned", _is_denied: "failed"}
-
-
-def _once_more(bench: Workbench, fails: Failure) -> None:
+def _once_more(bench: Workbench, failure: tuple[Tell, str]) -> None:
     """Its second attempt goes out, is heard of, and fails."""
     bench.replay()
-    fails(bench, bench.delivered()[0])
-
-
-def _outlast(bench: Workbench, clock: Clock) -> None:
-    """The origin is seen empty, a window later again, and then the dlq: nothing came back."""
-    bench.promote()
-    clock.advance(WINDOW + 5)
-    bench.promote()
-    bench.capture()
-    bench.promote()
+    failure[0](bench, bench.delivered()[0])
 
 
 def _first(bench: Workbench) -> str:
@@ -91,16 +79,16 @@ def _key(bench: Workbench) -> str:
     return Claim.objects.get(key_hash=sha256(b"e1").digest()).state
 
 
-def test_a_later_failure_keeps_the_key(clock: Clock, fails: Failure) -> None:
+def test_a_later_failure_keeps_the_key(clock: Clock, failure: tuple[Tell, str]) -> None:
     bench = _unheard(clock, max_attempts=3)
-    _once_more(bench, fails)
+    _once_more(bench, failure)
     ends = [outcome for _, outcome, _ in bench.history()]
-    assert (ends, _first(bench), _key(bench)) == (["unknown", _ENDS[fails]], "waiting", "held")
+    assert (ends, _first(bench), _key(bench)) == (["unknown", failure[1]], "waiting", "held")
 
 
-def test_after_the_last_attempt_the_next_letter_waits_for_both_copies(clock: Clock, fails: Failure) -> None:
+def test_after_the_last_attempt_the_next_letter_waits_for_both_copies(clock: Clock, failure: tuple[Tell, str]) -> None:
     bench = _unheard(clock)
-    _once_more(bench, fails)
+    _once_more(bench, failure)
     clock.advance(REST)
     bench.replay()
     assert (_first(bench), _key(bench), bench.lane().why, bench.delivered()) == ("waiting", "held", PUT_OFF, [])
@@ -110,26 +98,18 @@ def test_after_the_last_attempt_the_next_letter_waits_for_both_copies(clock: Clo
     assert bench.delivered_bodies() == ["2"]
 
 
-def test_if_one_of_two_unknown_attempts_fails_the_next_letter_waits(clock: Clock, fails: Failure) -> None:
+def test_if_one_of_two_unknown_attempts_fails_the_next_letter_waits(clock: Clock, failure: tuple[Tell, str]) -> None:
     """It was parked with its last attempt open, which held its lane and its key."""
     bench = _unheard(clock)
     bench.replay_unheard()
     assert (_first(bench), _key(bench), bench.lane().phase) == ("parked attempts_spent", "held", "awaiting")
-    fails(bench, bench.delivered()[0])
+    failure[0](bench, bench.delivered()[0])
     clock.advance(REST)
     bench.replay()
     assert (_first(bench), _key(bench), bench.lane().why, bench.delivered()) == ("waiting", "held", PUT_OFF, [])
     clock.advance(WINDOW)
     bench.replay()
     assert (_first(bench), bench.delivered_bodies()) == ("parked attempts_spent", ["2"])
-
-
-def test_a_discard_stays_when_an_attempt_fails_later(clock: Clock, fails: Failure) -> None:
-    bench = _unheard(clock)
-    bench.replay_unheard()
-    act_on_parked.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
-    fails(bench, bench.delivered()[0])
-    assert (_first(bench), _key(bench)) == ("discarded", "discarded")
 
 
 def test_if_both_copies_come_back_nothing_is_waited_for(clock: Clock) -> None:
@@ -144,9 +124,9 @@ def test_if_both_copies_come_back_nothing_is_waited_for(clock: Clock) -> None:
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
 
 
-def test_with_advance_accepted_the_letter_is_parked_and_its_key_held(clock: Clock, fails: Failure) -> None:
+def test_with_advance_accepted_the_letter_is_parked_and_its_key_held(clock: Clock, failure: tuple[Tell, str]) -> None:
     bench = _unheard(clock, advance="accepted")
-    _once_more(bench, fails)
+    _once_more(bench, failure)
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "held")
 
 
@@ -182,7 +162,7 @@ def test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back(clock: Clock, b
     clock.advance(WINDOW)
     bench.replay()
     assert bench.delivered_bodies() == [body]
-    _outlast(bench, clock)
+    bench.outlast(clock, WINDOW + 5)
     bench.replay()
     assert (_twins(bench), bench.lane(key="k").phase) == ([end, "delivered"], "awaiting")
     assert bench.delivered_bodies() == ["2"]
@@ -199,3 +179,42 @@ def test_a_letter_at_the_head_of_its_own_lane_keeps_its_key(clock: Clock) -> Non
     Lane.objects.update(stopped_at=None, stopped_by="", stop_reason="")
     bench.replay()
     assert (_twins(bench), bench.delivered_bodies()) == (["awaiting", "waiting"], ["1"])
+
+
+LEASE = 9
+
+
+EACH_WAY = pytest.mark.parametrize(
+    "tell", [_returns, _reported("failed"), _reported("delivered")],
+    ids=["comes back", "failed", "delivered"],
+)  # fmt: skip
+
+
+@EACH_WAY
+def test_a_letter_sent_by_a_dead_worker_makes_an_earlier_letter_stale(clock: Clock, tell: Tell) -> None:
+    bench = Workbench(fields=KEYED)
+    bench.enqueue("2", key="a", n="2")
+    bench.replay_and_die(sent=True)
+    (sent,) = bench.delivered()
+    tell(bench, sent)
+    bench.enqueue("1", key="a", n="1")
+    clock.advance(LEASE)
+    bench.replay()
+    early = bench.letter(payload__body=b"1")
+    assert (early.state, early.reason, bench.states()["2"]) == ("parked", "stale", "delivered")
+
+
+@EACH_WAY
+def test_a_late_released_letter_leaves_the_order_as_it_was(clock: Clock, tell: Tell) -> None:
+    bench = Workbench(fields=KEYED)
+    for number in ("3", "1"):
+        bench.redrive(number, key="a", n=number)
+    bench.delivered()
+    act_on_parked.release([bench.letter(state="parked").pk], by="ann", reason="it is needed")
+    bench.replay_and_die(sent=True)
+    (sent,) = bench.delivered()
+    tell(bench, sent)
+    bench.enqueue("2", key="a", n="2")
+    clock.advance(LEASE)
+    bench.replay()
+    assert bench.states() == {"3": "delivered", "1": "delivered", "2": "parked"}

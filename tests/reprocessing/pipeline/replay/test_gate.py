@@ -12,7 +12,7 @@ import pytest
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.replay.verdicts import Go, OpenBreaker, Park, Skip, Verdict, Wait
 from reprocessing.domain.safety.failure_cause import PATIENCE, LastFailures
-from reprocessing.models import Claim, DeadLetter
+from reprocessing.models import DeadLetter
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import gate
 from reprocessing.store.ordering.lanes import Standing
@@ -118,6 +118,7 @@ def test_a_spent_head_is_parked_or_opens_its_breaker(
 ) -> None:
     spent = replace(HEAD, attempts=3)
     assert gate.head(spent, replace(OPEN_ROAD, **brake), room=1, failures=failures) == verdict
+    assert gate.head(replace(HEAD, attempts=2), OPEN_ROAD, room=1, failures=failures) == Go()
 
 
 @pytest.mark.parametrize("tries", [(9, 1, 4), (1, 4, 9), (4, 9, 1)])
@@ -128,10 +129,6 @@ def test_the_head_with_the_fewest_tries_is_the_canary(tries: tuple[int, ...]) ->
     judged = gate.heads(some, brakes={1: on_trial}, room=Counter({1: 9}), failures={})
     assert [one.letter_id for one in judged.going] == [1]
     assert {one.letter_id: wait for one, wait in judged.waiting} == {4: ANOTHER_CANARY, 9: ANOTHER_CANARY}
-
-
-def test_a_head_with_attempts_left_goes() -> None:
-    assert gate.head(replace(HEAD, attempts=2), OPEN_ROAD, room=1, failures=LONG_AGO) == Go()
 
 
 def test_a_brake_is_asked_before_the_claim_and_an_unknown_brake_is_shut() -> None:
@@ -184,17 +181,6 @@ def test_a_twin_waits_while_its_key_is_being_sent(clock: Clock) -> None:
     clock.advance(LEASE)
     bench.replay()
     assert bench.states()["first"] == "delivered"
-
-
-@through_postgres
-def test_a_key_is_freed_when_its_letter_has_failed_for_good() -> None:
-    bench = Workbench(fields=BY_KEY)
-    bench.enqueue("first", idem="k")
-    with bench.refusing("first", poison=True):
-        bench.replay()
-    _one_after_another(bench, "second")
-    assert bench.states() == {"first": "parked", "second": "delivered"}
-    assert Claim.objects.get().letter_id == bench.letter(state="delivered").pk
 
 
 @through_postgres

@@ -8,7 +8,7 @@ from reprocessing.models import Attempt, Claim, DeadLetter
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import Leased
 from reprocessing.store.replay.intent import intend
-from tests.reprocessing.pipeline.bench import Workbench, enqueued
+from tests.reprocessing.pipeline.bench import KEYED, Workbench, enqueued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,7 +36,7 @@ def test_a_letter_of_another_lane_is_not_intended() -> None:
 
 def _the_first_of_two_is_out() -> tuple[Workbench, Leased, int, int]:
     """Of one lane, which is leased; and both letters' ids."""
-    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    bench = Workbench(fields=KEYED)
     bench.enqueue_lane("1", "2", key="a")
     (lane,) = lanes.lease("me", limit=1, lease=8)
     first, second = DeadLetter.objects.order_by("sequence").values_list("pk", flat=True)

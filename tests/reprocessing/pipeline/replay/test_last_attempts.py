@@ -26,7 +26,7 @@ from tests.reprocessing.pipeline.rulings import rule
 pytestmark = pytest.mark.django_db(transaction=True)
 
 KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n", "max_attempts": 1}
-LEASE, WINDOW = 9, 100
+WINDOW = 100
 
 End = Callable[[Workbench, Clock], None]
 
@@ -37,8 +37,7 @@ def _unheard(bench: Workbench, _: Clock) -> None:
 
 def _killed(bench: Workbench, clock: Clock) -> None:
     """The letter goes out, its worker is killed, and another takes the lane."""
-    bench.replay_and_die(sent=True)
-    clock.advance(LEASE)
+    bench.lose_worker(clock)
     bench.replay()
 
 
@@ -53,15 +52,6 @@ def _bench(*, advance: str = "settled", **fields: object) -> Workbench:
     bench = Workbench(fields=KEYED | fields, absence={"window": WINDOW, "advance": advance})
     bench.enqueue_lane("1", "2", key="k")
     return bench
-
-
-def _outlast(bench: Workbench, clock: Clock) -> None:
-    """The origin is seen empty, a window later again, and then the dlq: it did not come back."""
-    bench.promote()
-    clock.advance(WINDOW + 5)
-    bench.promote()
-    bench.capture()
-    bench.promote()
 
 
 def _first(bench: Workbench) -> str:
@@ -87,7 +77,7 @@ def test_the_next_letter_waits_while_the_copy_may_come_back(clock: Clock, end: E
     bench.promote()
     bench.replay()
     assert bench.delivered_bodies() == ["1"]
-    _outlast(bench, clock)
+    bench.outlast(clock, WINDOW + 5)
     bench.replay()
     assert bench.history() == [(1, "unknown", 0), (1, None, 0)]
     assert bench.delivered_bodies() == ["2"]
@@ -137,7 +127,7 @@ def test_a_known_failure_after_an_unknown_one_does_not_free_the_lane(clock: Cloc
     assert (_first(bench).partition(" ")[0], bench.lane().phase) == ("parked", "awaiting")
     bench.replay()
     assert bench.delivered_bodies() == ["1"]
-    _outlast(bench, clock)
+    bench.outlast(clock, WINDOW + 5)
     bench.replay()
     assert bench.delivered_bodies() == ["2"]
 
@@ -146,8 +136,7 @@ def test_when_the_copy_is_back_the_next_letter_goes(clock: Clock, end: End) -> N
     bench = _bench()
     end(bench, clock)
     (sent,) = bench.delivered()
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     assert (_first(bench), bench.history()) == ("parked attempts_spent", [(1, "returned", 0)])
     bench.replay()
     assert bench.delivered_bodies() == ["2"]
@@ -159,26 +148,10 @@ def test_a_released_letter_waits_for_its_copy(clock: Clock, end: End) -> None:
     act_on_parked.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
     bench.replay()
     assert (bench.lane().phase, len(bench.delivered())) == ("awaiting", 1)
-    _outlast(bench, clock)
+    bench.outlast(clock, WINDOW + 5)
     bench.replay()
     assert bench.delivered_bodies() == ["1"]
     assert bench.history() == [(1, "unknown", 0), (2, None, 0)]
-
-
-def test_a_twin_waits_while_the_copy_may_come_back(clock: Clock, end: End) -> None:
-    bench = Workbench(
-        fields={"idempotency_key": "attribute:event", "max_attempts": 1},
-        absence={"window": WINDOW, "advance": "settled"},
-    )
-    bench.enqueue("1", "2", event="e")
-    end(bench, clock)
-    assert Claim.objects.get().state == "held"
-    bench.replay()
-    assert len(bench.delivered()) == 1
-    _outlast(bench, clock)
-    assert Claim.objects.get().state == "free"
-    bench.replay()
-    assert len(bench.delivered()) == 1
 
 
 def test_a_discard_keeps_its_key_while_a_copy_may_come_back(clock: Clock, end: End) -> None:
@@ -186,7 +159,7 @@ def test_a_discard_keeps_its_key_while_a_copy_may_come_back(clock: Clock, end: E
     end(bench, clock)
     act_on_parked.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
     assert bench.delivered_bodies() == ["1"]
-    _outlast(bench, clock)
+    bench.outlast(clock, WINDOW + 5)
     assert Claim.objects.get(letter__payload__body=b"1").state == "discarded"
     bench.replay()
     assert bench.delivered_bodies() == ["2"]
@@ -244,7 +217,7 @@ def test_a_twin_goes_after_the_letter_got_another_key_or_target(
     bench, letter = _twins(clock, end)
     done(bench, letter)
     bench.delivered()
-    _outlast(bench, clock)
+    bench.outlast(clock, WINDOW + 5)
     bench.replay()
     twin = DeadLetter.objects.exclude(pk=letter.pk).get()
     assert (twin.state, twin.attempts) == ("awaiting", 1)
@@ -257,8 +230,7 @@ def test_a_twin_goes_when_the_copy_of_a_changed_letter_is_back(
     bench, letter = _twins(clock, end)
     (sent,) = bench.delivered()
     done(bench, letter)
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     clock.advance(TWIN_MAY_BE_THERE.total_seconds())  # which is less than the window
     bench.replay()
     twin = DeadLetter.objects.exclude(pk=letter.pk).get()
@@ -272,7 +244,7 @@ def test_a_restored_letter_keeps_its_key_while_a_copy_may_come_back(clock: Clock
     assert Claim.objects.get().state == "held"
     bench.replay()
     assert len(bench.delivered()) == 1
-    _outlast(bench, clock)
+    bench.outlast(clock, WINDOW + 5)
     bench.replay()
     assert len(bench.delivered()) == 1
 
@@ -352,8 +324,7 @@ def test_a_letter_that_is_to_end_ends_when_its_copy_is_back(clock: Clock, why: s
     closes, ends, key = _CLOSED[why]
     bench, _ = _to_be_closed(clock, closes)
     (sent,) = bench.delivered()
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     bench.replay()
     assert (_first(bench), _key(bench), bench.history()[0]) == (ends, key, (1, "unknown", 0))
     assert bench.delivered_bodies() == ["2"]
@@ -382,7 +353,7 @@ def test_a_letter_released_after_its_window_ends_at_once(clock: Clock) -> None:
     bench = _bench()
     _unheard(bench, clock)
     assert bench.delivered_bodies() == ["1"]
-    _outlast(bench, clock)
+    bench.outlast(clock, WINDOW + 5)
     rule("look", "quarantine", "attribute:n equals 1")
     act_on_parked.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
     bench.replay()

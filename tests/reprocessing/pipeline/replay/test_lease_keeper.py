@@ -17,7 +17,7 @@ from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN, Ownership
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import Intended, intend
 from tests.conditions import eventually
-from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench, enqueued, ticking
+from tests.reprocessing.pipeline.bench import Clock, Outcomes, enqueued, ticking
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,13 +35,8 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease_keeper, "wait", soon)
 
 
-def _ready(count: int = 1) -> Workbench:
-    bench = enqueued(*map(str, range(count)))
-    return bench
-
-
 def _intended(count: int = 1) -> list[Intended]:
-    _ready(count)
+    enqueued(*map(str, range(count)))
     leased = lanes.lease("me", limit=count, lease=LEASE)
     letters = dict(DeadLetter.objects.values_list("lane", "id"))
     return intend(
@@ -51,7 +46,7 @@ def _intended(count: int = 1) -> list[Intended]:
 
 
 def test_a_send_that_outlasts_a_lease_keeps_its_lanes(clock: Clock) -> None:
-    bench = _ready()
+    bench = enqueued("letter")
     taken_away: list[lanes.Leased] = []
 
     def lasts() -> None:
@@ -82,7 +77,7 @@ def test_a_turn_that_froze_after_its_intent_sends_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its target has no rate, so no token's end forbids it."""
-    bench, frozen = _ready(), 0.0
+    bench, frozen = enqueued("letter"), 0.0
 
     def monotonic() -> float:
         return time.monotonic() + frozen

@@ -16,11 +16,10 @@ from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.replay import gate, lease_keeper, send, settle
 from reprocessing.store.ordering import lanes
 from reprocessing.store.safety import stops
-from tests.reprocessing.pipeline.bench import Clock, Workbench, enqueued
+from tests.reprocessing.pipeline.bench import KEYED, Clock, Workbench, enqueued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 LEASE = 9
 
 
@@ -36,8 +35,7 @@ def test_a_letter_that_was_not_sent_is_sent_when_the_lease_ends(clock: Clock) ->
 
 def test_a_repeated_letter_has_the_same_identity(clock: Clock) -> None:
     bench = enqueued("letter")
-    bench.replay_and_die(sent=True)
-    clock.advance(LEASE)
+    bench.lose_worker(clock)
     bench.replay()
     marks = [one["MessageAttributes"] for one in bench.delivered()]
     public_id = bench.letter().public_id
@@ -49,8 +47,7 @@ def test_a_fifo_target_drops_the_repeat_of_a_killed_worker(clock: Clock) -> None
     bench = enqueued(
         "letter", fifo=True, fields={"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
     )
-    bench.replay_and_die(sent=True)
-    clock.advance(LEASE)
+    bench.lose_worker(clock)
     bench.replay()
     assert bench.history() == [(1, "unknown", 0), (2, "accepted", 0)]
     assert bench.delivered_bodies() == ["letter"]
@@ -59,8 +56,7 @@ def test_a_fifo_target_drops_the_repeat_of_a_killed_worker(clock: Clock) -> None
 def test_a_letter_that_kills_its_workers_is_parked_after_its_attempts(clock: Clock) -> None:
     bench = enqueued("letter", fields={"max_attempts": 3})
     for _ in range(3):
-        bench.replay_and_die(sent=True)
-        clock.advance(LEASE)
+        bench.lose_worker(clock)
     bench.replay()
     assert len(bench.delivered()) == 3
     assert (bench.letter().state, bench.letter().reason, bench.letter().attempts) == ("parked", "attempts_spent", 3)
@@ -92,8 +88,7 @@ def test_a_killed_worker_repeats_one_intent_group_at_most(clock: Clock) -> None:
     bench = Workbench()
     bench.conf = replace(bench.conf, intent_size=4)
     bench.enqueue(*map(str, range(10)))
-    bench.replay_and_die(sent=True)
-    clock.advance(LEASE)
+    bench.lose_worker(clock)
     bench.replay()
     assert len(bench.delivered()) == 10 + 4
     assert set(bench.states().values()) == {"delivered"}
@@ -198,26 +193,6 @@ class _ThreeTokens(_DeadTokens):
         return Granted(min(3, wanted), 0.0, monotonic() + 60)  # they live as long as the slowest trip
 
 
-def test_a_lane_in_backoff_keeps_its_order_and_the_others_go(clock: Clock) -> None:
-    bench = Workbench(fields={**KEYED, "backoff_base": 60, "backoff_jitter": "none"})
-    for key in ("blocked", "free"):
-        for number in (1, 2):
-            bench.bury(f"{key} {number}", key=key, n=str(number))
-    bench.ready()
-    with bench.refusing("blocked 1"):
-        bench.replay()
-    assert sorted(one["Body"] for one in bench.delivered()) == ["free 1", "free 2"]
-    assert bench.states()["blocked 2"] == "waiting"
-    clock.advance(30)
-    assert bench.replay().taken == 0
-    clock.advance(31)
-    bench.replay()
-    assert sorted(one["Body"] for one in bench.delivered()) == ["blocked 1", "blocked 2"]
-    bodies = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
-    sent = [text for body in bodies if (text := bytes(body).decode()).startswith("blocked")]
-    assert sent == ["blocked 1", "blocked 1", "blocked 2"]
-
-
 def test_an_unreachable_target_blocks_no_other() -> None:
     dead, alive = Workbench(), Workbench()
     dead.bury("dead")
@@ -256,8 +231,7 @@ def test_a_letter_that_fails_again_is_sent_after_those_that_did_not_wait(
     bench = Workbench(fields=KEYED, absence={"window": 60, "advance": advance})
     bench.enqueue_lane("1", "2", "3", key="account")
     bench.replay()
-    bench.come_back(next(one for one in bench.delivered() if one["Body"] == "1"))
-    bench.capture()
+    bench.take_back(next(one for one in bench.delivered() if one["Body"] == "1"))
     clock.advance(3_600)
     bench.replay()
     attempts = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)

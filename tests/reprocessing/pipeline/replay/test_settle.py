@@ -13,7 +13,7 @@ from reprocessing.models import Attempt
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import send_batches, settle
 from reprocessing.store.replay.intent import Intended
-from tests.reprocessing.pipeline.bench import Clock, Workbench, enqueued, redriven
+from tests.reprocessing.pipeline.bench import KEYED, Clock, Workbench, enqueued, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,8 +29,7 @@ def _answers(outcome: Outcome | None) -> Iterator[None]:
 
 
 def _bench(**fields: object) -> Workbench:
-    bench = enqueued("letter", fields={"backoff_base": 60, "backoff_jitter": "none", **fields})
-    return bench
+    return enqueued("letter", fields={"backoff_base": 60, "backoff_jitter": "none", **fields})
 
 
 @pytest.mark.parametrize(
@@ -70,22 +69,6 @@ def test_each_failure_doubles_the_backoff(clock: Clock) -> None:
     assert rests == [60, 120, 240]
 
 
-@pytest.mark.parametrize("outcome", [Refused("Busy", "not now"), Unknown("lost")])
-def test_after_the_last_attempt_the_letter_is_parked(outcome: Outcome) -> None:
-    bench = _bench(max_attempts=1)
-    with _answers(outcome):
-        bench.replay()
-    assert (bench.letter().state, bench.letter().reason, bench.left()) == ("parked", "attempts_spent", 0)
-    assert bench.lane().phase == "idle"
-
-
-def test_poison_is_parked_at_once() -> None:
-    bench = _bench(max_attempts=9)
-    with _answers(Refused("InvalidMessageContents", "no", poison=True)):
-        bench.replay()
-    assert (bench.letter().state, bench.letter().reason, bench.letter().attempts) == ("parked", "refused", 1)
-
-
 def test_an_attempt_that_was_not_sent_does_not_count() -> None:
     bench = _bench(max_attempts=1)
     once = iter([False, True])
@@ -120,7 +103,7 @@ def test_a_parked_head_holds_its_lane_if_the_dlq_says_so() -> None:
 
 
 def _two_of_one_lane(**fields: object) -> Workbench:
-    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n", **fields})
+    bench = Workbench(fields=KEYED | fields)
     bench.bury("first", key="a", n="1")
     bench.enqueue("second", key="a", n="2")
     with bench.refusing("first", poison=True):

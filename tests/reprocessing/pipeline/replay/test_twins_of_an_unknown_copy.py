@@ -69,8 +69,7 @@ def _is_spent(bench: Workbench, _: Clock) -> None:
 def _loses_its_worker(bench: Workbench, clock: Clock) -> None:
     type(bench.dlq).objects.update(max_attempts=1)
     bench.enqueue("one", event="e", first="yes")
-    bench.replay_and_die(sent=True)
-    clock.advance(LEASE)
+    bench.lose_worker(clock)
     bench.replay()
 
 
@@ -124,8 +123,7 @@ def test_a_twin_goes_when_the_copy_is_back(clock: Clock) -> None:
     _is_spent(bench, clock)
     (sent,) = bench.delivered()
     assert _twin(bench).attempts == 0
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     clock.advance(REST)
     bench.replay()
     assert (_first(bench).state, _twin_again(bench).attempts) == ("parked", 1)
@@ -196,8 +194,7 @@ def test_a_return_of_a_forgotten_attempt_frees_no_key(clock: Clock) -> None:
     (sent,) = bench.delivered()
     mark = sent["MessageAttributes"]["RedriveId"]
     sent["MessageAttributes"]["RedriveId"] = {**mark, "StringValue": mark["StringValue"].replace(":1", ":3")}
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     assert (_first(bench).attempts, Claim.objects.get().state) == (3, "held")
     assert _twin(bench).attempts == 0
 

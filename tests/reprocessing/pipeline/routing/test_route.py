@@ -20,7 +20,7 @@ from reprocessing.store.routing import routing_decisions, rule_changes
 from reprocessing.store.routing import rules as rules_of
 from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Clock, Workbench
-from tests.reprocessing.pipeline.rulings import BY_KEY, LEASE, ask, ask_all, leased, rule
+from tests.reprocessing.pipeline.rulings import BY_KEY, LEASE, ask, ask_all, change_the_rules, disable, leased, rule
 from tests.reprocessing.post import statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -101,7 +101,7 @@ def test_disabling_a_rule_wakes_the_letters_that_it_held() -> None:
     bench = Workbench()
     held = rule("wait", "hold")
     ask_all(bench, "x", "y")
-    rule_changes.switch(held.pk, enabled=False, by="anna", reason="enough")
+    disable(held)
     assert route.wake(Book.load()) == 2
     assert [(one.phase, one.why) for one in Lane.objects.all()] == [("ready", "")] * 2
     assert bench.replay().taken == 2
@@ -116,7 +116,7 @@ def test_letters_are_woken_once_a_version() -> None:
     DeadLetter.objects.update(route_version=0)
     assert route.keep_up(lanes.clock(), book) is book
     assert bench.letter().route_version == 0
-    rule_changes.switch(held.pk, enabled=False, by="anna", reason="enough")
+    disable(held)
     assert route.keep_up(lanes.clock(), book).version == 2
     assert (bench.letter().route_version, bench.lane().phase) == (2, "ready")
 
@@ -125,7 +125,7 @@ def test_a_held_letter_stays_held_when_another_rule_changes() -> None:
     bench = Workbench()
     rule("wait", "hold")
     ask_all(bench, "x")
-    rule("other", "discard", "body:kind equals never", position=1)
+    change_the_rules()
     assert route.wake(Book.load()) == 1
     assert (bench.lane().phase, bench.letter().route_version) == ("held", rules_of.version())
     assert route.wake(Book.load()) == 0
@@ -139,7 +139,7 @@ def test_a_delayed_letter_is_delayed_once(clock: Clock) -> None:
     due = bench.letter().due_at
     lane = bench.lane()
     assert (lane.phase, lane.due_at, lane.why) == ("ready", due, "rule later delays it")
-    rule("other", "discard", "body:kind equals never", position=1)
+    change_the_rules()
     assert route.wake(Book.load()) == 1
     assert bench.letter().due_at == due
     clock.advance(MINUTE)
@@ -152,8 +152,7 @@ def test_a_delay_ends_when_its_rule_is_disabled(clock: Clock) -> None:
     bench = Workbench()
     later = rule("later", "delay", delay=MINUTE)
     ask_all(bench, "x")
-    rule_changes.switch(later.pk, enabled=False, by="anna", reason="enough")
-    route.wake(Book.load())
+    disable(later, wake=True)
     assert (bench.letter().due_at, bench.replay().taken) == (None, 1)
 
 
@@ -171,18 +170,17 @@ def test_the_backoff_of_a_delayed_letter_does_not_depend_on_rules(
     clock: Clock,
 ) -> None:
     bench, later, due = _delayed_and_refused(clock)
-    rule("other", "discard", "body:kind equals never", position=1)
+    change_the_rules()
     route.wake(Book.load())
     assert bench.letter().due_at == due
-    rule_changes.switch(later.pk, enabled=False, by="anna", reason="enough")
-    route.wake(Book.load())
+    disable(later, wake=True)
     assert (bench.letter().due_at, rules_of.standing()[0].stopped) == (due, 0)
 
 
 def test_a_refused_letter_is_not_delayed_again(clock: Clock) -> None:
     bench, _, _ = _delayed_and_refused(clock)
     clock.advance(61 * MINUTE)
-    rule("other", "discard", "body:kind equals never", position=1)
+    change_the_rules()
     assert bench.replay().taken == 1
 
 
@@ -220,23 +218,10 @@ def test_a_letter_is_diverted_and_returns_to_its_own_target() -> None:
     standings = ask(leased()).standings
     assert [one.target_id for one in standings] == [other.pk]
     assert list(Claim.objects.values_list("state", "until")) == [("free", None)]
-    rule_changes.switch(ways.pk, enabled=False, by="anna", reason="enough")
+    disable(ways)
     assert [one.target_id for one in ask(standings).standings] == [bench.target.pk]
     letter.refresh_from_db()
     assert (letter.target_id, letter.rule_id, letter.route) == (bench.target.pk, None, "")
-
-
-def test_diverted_letters_arrive_unchanged() -> None:
-    bench = Workbench()
-    url = bench.queue(f"{bench.name}-own")
-    own = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
-    rule("elsewhere", "divert", "body:kind equals bad", target=own)
-    bench.enqueue('{"kind": "bad"}', '{"kind": "good"}', colour="red")
-    assert bench.replay().taken == 2
-    ((diverted,), (delivered,)) = bench.delivered(url), bench.delivered()
-    assert (diverted["Body"], delivered["Body"]) == ('{"kind": "bad"}', '{"kind": "good"}')
-    assert diverted["MessageAttributes"]["colour"]["StringValue"] == "red"
-    assert set(bench.states().values()) == {"delivered"}
 
 
 def test_a_letter_of_a_deleted_divert_rule_goes_to_its_own_target() -> None:
@@ -348,7 +333,7 @@ def test_hits_count_each_letter_once() -> None:
     bench = Workbench()
     rule("fine", "replay")
     standings = ask_all(bench, "x", "y").standings
-    rule("other", "discard", "body:kind equals never", position=1)
+    change_the_rules()
     ask(standings)
     fine = Rule.objects.get(name="fine")
     assert (fine.hits, fine.errs, fine.last_hit_at is not None) == (2, 0, True)
@@ -359,7 +344,7 @@ def test_decisions_of_an_old_book_are_not_written() -> None:
     bad = rule("bad", "quarantine")
     bench.enqueue("x")
     book, standings = Book.load(), leased()
-    rule_changes.switch(bad.pk, enabled=False, by="anna", reason="a mistake")
+    disable(bad)
     turned = ask(standings, book)
     assert (bench.states(), bench.letter().route_version) == ({"x": "waiting"}, 0)
     assert [one.phase for one in turned.standings] == ["leased"]
@@ -377,7 +362,7 @@ def test_a_rule_disabled_during_routing_holds_nothing(
     standings, note = leased(), routing_decisions.note
 
     def lift() -> int:
-        rule_changes.switch(wait.pk, enabled=False, by="anna", reason="a mistake")
+        disable(wait)
         return route.wake(Book.load())
 
     def late(whys: dict[int, str]) -> None:
@@ -428,8 +413,7 @@ def test_waking_leaves_a_leased_lane_to_its_owner() -> None:
     wait = rule("wait", "replay")
     ask_all(bench, "x")
     DeadLetter.objects.update(route="hold")
-    rule_changes.switch(wait.pk, enabled=False, by="anna", reason="enough")
-    route.wake(Book.load())
+    disable(wait, wake=True)
     assert (bench.lane().phase, bench.letter().route) == ("leased", "hold")
 
 
@@ -438,7 +422,7 @@ def test_a_release_wins_over_the_rule_that_quarantined() -> None:
     rule("bad", "quarantine")
     ask_all(bench, "x")
     act_on_parked.release([bench.letter().pk], by="anna", reason="it is meant")
-    rule("other", "discard", "body:kind equals never", position=1)
+    change_the_rules()
     assert [one.phase for one in ask(leased()).standings] == ["leased"]
     assert bench.letter().state == "waiting"
 
@@ -449,8 +433,7 @@ def test_a_letter_diverted_to_an_unhealthy_target_returns() -> None:
     HealthCheck.objects.create(target=other, kind="http", subject="https://shop.example.com/health")
     bench.enqueue("x")
     assert (bench.replay().taken, bench.lane().breaker) == (0, Breaker.objects.get(target=other))
-    rule_changes.switch(ways.pk, enabled=False, by="anna", reason="it stays ill")
-    route.wake(Book.load())
+    disable(ways, wake=True)
     assert (bench.replay().taken, bench.delivered_bodies()) == (1, ["x"])
 
 

@@ -130,17 +130,6 @@ def test_a_resumed_run_gets_the_whole_time_again(clock: Clock) -> None:
         assert Run.objects.get().state == "running"
 
 
-def test_the_only_message_of_a_target_that_stays_down_is_parked(clock: Clock) -> None:
-    bench = automatic(1, give_up_after=2 * HOUR)
-    with failing(lambda _: True):
-        live_through(bench, clock, 3 * HOUR, step=60)
-    letter = bench.letter()
-    assert (letter.state, letter.reason, Run.objects.get().state) == ("parked", "attempts_spent", "running")
-    assert letter.detail.endswith(
-        f"and no other message was there to try {bench.target} with; the last one: 503: Service Unavailable."
-    )
-
-
 def test_a_message_that_fails_while_others_succeed_uses_its_attempts(clock: Clock) -> None:
     """Its first failure, as the first of the waves, is spared; then it has as many as the DLQ allows."""
     bench = automatic(40)
@@ -180,8 +169,7 @@ def test_returns_after_the_breaker_opened_do_not_count(clock: Clock) -> None:
     sent = bench.delivered()
     assert len(sent) == 8
     for one in sent:  # the first five open it
-        bench.come_back(one)
-        bench.capture()
+        bench.take_back(one)
     assert Breaker.objects.get().state == "open"
     assert (set(bench.states().values()), counted()) == ({"waiting"}, {0})
 

@@ -41,62 +41,6 @@ def test_an_open_breaker_sends_one_canary_a_cooldown(clock: Clock) -> None:
     assert sum(DeadLetter.objects.values_list("attempts", flat=True)) == 25 + 13
 
 
-@pytest.mark.soak
-def test_the_next_canary_waits_for_the_outcome_of_the_last(
-    clock: Clock,
-) -> None:
-    bench = _bench(8, max_unsettled=4)
-    bench.judge_by_absence(window=5, visibility=1)
-    bench.replay()
-    assert _sent() == {0: 4}
-    _fail(bench, bench.delivered())
-    bench.replay()
-    assert (_sent(), Breaker.objects.get().why) == ({0: 4}, "4 letters in a row failed")
-    clock.advance(31)
-    for _ in range(2):
-        bench.replay()
-        assert _sent() == {0: 4, 2: 1}
-    _fail(bench, bench.delivered())
-    clock.advance(50)
-    bench.replay()
-    assert _sent() == {0: 4, 2: 1}
-    clock.advance(11)
-    for number in (1, 2):
-        bench.replay()
-        assert _sent() == {0: 4, 2: 1} | {3 + one: 1 for one in range(1, number + 1)}
-        assert _arrive(bench, clock) == 1
-    assert Breaker.objects.get().state == "closed"
-    while bench.replay().taken:
-        _arrive(bench, clock)
-    assert _states() == {"delivered": 8}
-    assert _sent() == {0: 4, 2: 1, 4: 1, 5: 1, 6: 6}
-
-
-def test_the_canary_has_failed_least(clock: Clock) -> None:
-    bench = _bench(4)
-    with bench.refusing("letter"):
-        bench.replay()
-    assert _sent() == {0: 4}
-    bench.enqueue("fresh")
-    clock.advance(31)
-    with bench.refusing("letter"):
-        bench.replay()
-    canary = Attempt.objects.get(breaker_epoch=2)
-    assert (bytes(canary.letter.payload.body), canary.no, canary.ill) == (b"fresh", 1, False)
-
-
-def test_a_few_failing_letters_do_not_open_the_breaker() -> None:
-    bench = _bench(2)
-    for _ in range(5):
-        bench.bury("well")
-    bench.ready()
-    with bench.refusing("letter"):
-        while bench.replay(seconds=1).failed:
-            pass
-    assert (_sent(), _states()) == ({0: 5 + 2 * 9}, {"delivered": 5, "parked": 2})
-    assert Breaker.objects.get().state == "closed"
-
-
 def test_letters_captured_while_the_breaker_is_open_go_when_it_closes(clock: Clock) -> None:
     bench = _bench(3)
     with bench.refusing("letter"):
@@ -125,23 +69,6 @@ def _states() -> dict[str, int]:
 def _sent() -> dict[int, int]:
     """How many attempts of each of the breaker's epochs there are."""
     return dict(sorted(Counter(Attempt.objects.values_list("breaker_epoch", flat=True)).items()))
-
-
-def _fail(bench: Workbench, sent: list[dict[str, Any]]) -> None:
-    """What the target took comes back, and is captured."""
-    for one in sent:
-        bench.come_back(one)
-    bench.capture()
-
-
-def _arrive(bench: Workbench, clock: Clock) -> int:
-    """What the target took is consumed, and does not come back; how many letters were presumed delivered."""
-    bench.delivered()
-    bench.promote()
-    clock.advance(6)
-    bench.promote()
-    bench.capture()
-    return bench.promote()
 
 
 def test_one_turn_waits_for_slow_tokens_and_the_others_make_room(monkeypatch: pytest.MonkeyPatch) -> None:

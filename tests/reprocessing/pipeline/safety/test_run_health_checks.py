@@ -114,20 +114,6 @@ def test_a_queue_with_an_old_message_is_unhealthy(monkeypatch: pytest.MonkeyPatc
     assert looked(bench) == {"age": ("unhealthy", why)}
 
 
-def test_an_alarm_is_unhealthy(cloudwatch: Any) -> None:  # noqa: ANN401
-    bench = Workbench()
-    alarm(cloudwatch, "rings", "ALARM")
-    add(bench.target, CheckKind.ALARM, "rings")
-    assert looked(bench) == {"alarm": ("unhealthy", "in ALARM: so")}
-
-
-def test_a_url_that_is_not_allowed_is_unknown() -> None:
-    bench = Workbench()
-    add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
-    why = "it may not be asked: 127.0.0.1:1 is not listed in REDRIVE_OUTBOUND_HOSTS"
-    assert looked(bench) == {"http": ("unknown", why)}
-
-
 def test_a_queue_out_of_reach_is_unknown_and_other_checks_have_findings(cloudwatch: Any) -> None:  # noqa: ANN401
     bench = Workbench()
     alarm(cloudwatch, "fine", "OK")

@@ -87,14 +87,6 @@ def test_a_dlq_that_becomes_manual_before_the_enlistment_enlists_nothing(
     assert _waits_for_a_person(bench)
 
 
-def test_a_person_can_drain_letters_captured_meanwhile(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    _captured_meanwhile(bench, monkeypatch)
-    run = drain.prepare(DeadLetterQueue.objects.get(), Asked("monday", "ann"))
-    run_transitions.start(run, **WHO)
-    bench.replay()
-    assert bench.states() == dict.fromkeys(LETTERS, "delivered")
-
-
 def test_letters_of_an_aborted_run_stay(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = _left_by_an_aborted_run(bench)
     bench.bury("c1", key="c", n="1")

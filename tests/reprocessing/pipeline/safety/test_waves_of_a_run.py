@@ -7,17 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 
-from reprocessing.domain.replay.verdicts import NotSent
 from reprocessing.models import Attempt, DeadLetter, Run, Wave
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.parking_lot import act_on_parked
-from reprocessing.pipeline.replay import send_batches
 from reprocessing.pipeline.runs import drain
 from reprocessing.store.ordering import lanes
 from reprocessing.store.safety import waves
-from reprocessing.store.safety.send_limits import MAY_GO
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
@@ -38,21 +34,6 @@ def _waves() -> list[tuple[int | None, int | None, int | None]]:
     return list(Wave.objects.order_by("no").values_list("size", "touched", "failed"))
 
 
-def test_an_empty_standing_run_begins_with_a_wave_of_one_again() -> None:
-    bench = Workbench(fields={**WAVES, "mode": "automatic"})
-    _bury(bench, 3)
-    bench.capture()
-    assert Run.objects.get().waves
-    bench.replay()
-    assert _waves() == [(1, 1, 0), (10, None, None)]
-    bench.bury("more")
-    bench.capture()
-    bench.capture()
-    assert _waves() == [(1, 1, 0), (10, 2, 0), (1, None, None)]
-    bench.replay()
-    assert _waves()[-2:] == [(1, 1, 0), (10, None, None)]
-
-
 def test_a_dlq_without_waves_ends_the_waves_of_its_run() -> None:
     bench = Workbench(fields={**WAVES, "mode": "automatic"})
     bench.bury("letter")
@@ -70,22 +51,7 @@ def test_a_wave_of_a_killed_worker_goes_on_with_the_same_letter(clock: Clock, *,
     _bury(bench, 15)
     bench.capture()
     drain.begin(bench.dlq, name="monday", asked_by="ann")
-    bench.replay_and_die(sent=sent)
-    clock.advance(9)  # the dead worker's lease
-    bench.replay()
-    assert (set(bench.states().values()), _waves()[0]) == ({"delivered"}, (1, 1, 0))
-
-
-def test_a_wave_whose_letter_was_not_sent_goes_on_with_it(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench(fields={**WAVES, "backoff_base": 0})
-    _bury(bench, 15)
-    bench.capture()
-    drain.begin(bench.dlq, name="monday", asked_by="ann")
-    with monkeypatch.context() as patch:
-        patch.setattr(send_batches, "letters", lambda some, *_, **__: {one.attempt_id: NotSent("late") for one in some})
-        bench.replay(seconds=0.2)
-    assert {outcome for _, outcome, _ in bench.history()} == {"not_sent"}
-    clock.advance(9)
+    bench.lose_worker(clock, sent=sent)
     bench.replay()
     assert (set(bench.states().values()), _waves()[0]) == ({"delivered"}, (1, 1, 0))
 
@@ -181,16 +147,3 @@ def test_a_letter_that_a_rule_delays_delays_no_wave(clock: Clock) -> None:
     bench.replay()
     assert bench.states() == {"slow": "waiting", "next": "delivered"}
     assert _waves() == [(1, 1, 0), (1, 1, 0), (10, None, None)]
-
-
-def test_the_letters_of_the_last_wave_are_not_counted() -> None:
-    bench = Workbench(fields=WAVES)
-    _bury(bench, 12)
-    bench.capture()
-    run = drain.begin(bench.dlq, name="monday", asked_by="ann")
-    Wave.objects.filter(run=run).update(size=None)
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT id FROM redrive_lane WHERE {MAY_GO}")
-        read = [line for (line,) in cursor.fetchall() if " on redrive_attempt" in line]
-    assert read
-    assert [line for line in read if "never executed" not in line] == []
