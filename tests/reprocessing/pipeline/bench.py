@@ -49,11 +49,11 @@ def _passed(millisecond: int) -> None:
 
 
 class Killed(Exception):
-    """A worker is gone, at this very place."""
+    """A worker is killed at this place."""
 
 
 class Clock:
-    """The database's now, which leases and deadlines go by."""
+    """The database's clock, for leases and deadlines."""
 
     def __init__(self) -> None:
         self._ahead = 0.0
@@ -75,7 +75,7 @@ class Clock:
 
 
 def ticking(monotonic: Callable[[], float], since_boot: Callable[[], float] | None = None) -> SimpleNamespace:
-    """In the place of `time`: this machine's clock, and the one that goes on while it is suspended."""
+    """A stand-in for `time`: the monotonic clock, and the one that goes on while the machine sleeps."""
     return SimpleNamespace(
         monotonic=monotonic, sleep=time.sleep, clock_gettime=lambda _: (since_boot or monotonic)()
     )  # fmt: skip
@@ -83,7 +83,7 @@ def ticking(monotonic: Callable[[], float], since_boot: Callable[[], float] | No
 
 @pytest.fixture
 def clock(transactional_db: None) -> Iterator[Clock]:
-    """The database's clock, to be moved on; for the conftest of whoever needs it."""
+    """The database's clock, which a test can move."""
     ours = Clock()
     yield ours
     ours.restore()
@@ -91,7 +91,7 @@ def clock(transactional_db: None) -> Iterator[Clock]:
 
 @dataclass
 class Workbench:
-    """One dlq with one origin; `fifo` both."""
+    """A DLQ and its source queue."""
 
     fifo: bool = False
     conf: Conf = BRISK
@@ -131,14 +131,14 @@ class Workbench:
         return str(found["Attributes"]["QueueArn"])
 
     def judge_by_absence(self, **fields: object) -> None:
-        """The target's letters are delivered when they do not come back to this dlq; without a window, at once."""
+        """Set outcome "absence", with this DLQ as evidence. With window 0, letters are presumed delivered at once."""
         at_once = {"visibility": 0} if fields.get("window") == 0 else {}
         Target.objects.filter(pk=self.target.pk).update(
             **{"proof": "absence", "advance": "settled", "watched_by": self.dlq, **at_once, **fields}
         )
 
     def bury(self, body: str, *, key: str | None = None, **attributes: str) -> str:
-        """A message in the dlq; its id. The next is of a later millisecond: what SQS dates alike has no order."""
+        """Send a message to the DLQ, and return its id. The next message gets a later millisecond."""
         attributes = {**attributes, **({"key": key} if key else {})}
         rest = {"MessageGroupId": key or "g", "MessageDeduplicationId": uuid.uuid4().hex} if self.fifo else {}
         sent = self.sqs.send_message(
@@ -166,7 +166,7 @@ class Workbench:
         return run
 
     def ready(self, limit: int | None = None) -> Run:
-        """Capture what was buried, and enlist it."""
+        """Capture the buried messages, and enlist them in a new run."""
         self.capture()
         return self.enlist(limit)
 
@@ -195,7 +195,7 @@ class Workbench:
         return replay_slice.Slice(owner=uuid.uuid4().hex, conf=self.conf, **every).run(seconds=seconds)
 
     def replay_and_die(self, *, sent: bool) -> None:
-        """A turn whose worker is killed between intent and settlement: after its letters went out, or before."""
+        """Run a turn whose worker is killed between intent and settlement, after sending or before."""
         post = send_batches.letters
 
         def dying(*args: Any, **options: Any) -> None:  # noqa: ANN401  those of deliver
@@ -210,7 +210,7 @@ class Workbench:
                 self.replay()
 
     def replay_unheard(self) -> None:
-        """A turn whose letters go out, and whose replies are lost."""
+        """Run a turn whose letters are sent, and whose outcomes are unknown."""
         post = send_batches.letters
 
         def deaf(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  as above
@@ -223,7 +223,7 @@ class Workbench:
 
     @contextmanager
     def meanwhile(self, happens: Callable[[], object]) -> Iterator[None]:
-        """Between the answer of the wire and the settlement of the next trip, this happens, once."""
+        """Call this once, between the next send and its settlement."""
         post = send_batches.letters
         with pytest.MonkeyPatch.context() as patch:
 
@@ -241,7 +241,6 @@ class Workbench:
 
     @contextmanager
     def refusing(self, body: str, *, poison: bool = False) -> Iterator[None]:
-        """The target refuses this body, and takes the others."""
         post = send_batches.letters
 
         def refuse(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401
@@ -257,12 +256,12 @@ class Workbench:
             yield
 
     def show_again(self) -> None:
-        """Every copy that is out of sight comes to sight."""
+        """Make all hidden copies visible."""
         for copy in Custody.objects.filter(dlq=self.dlq).exclude(state="gone"):
             self.sqs.change_message_visibility(QueueUrl=self.dlq_url, ReceiptHandle=copy.handle, VisibilityTimeout=0)
 
     def come_back(self, sent: dict[str, Any]) -> None:
-        """What was delivered dies into the dlq again, under an id of its own."""
+        """Send a delivered message to the DLQ again, under a new message id."""
         group = {"MessageGroupId": "g", "MessageDeduplicationId": uuid.uuid4().hex} if self.fifo else {}
         self.sqs.send_message(
             QueueUrl=self.dlq_url, MessageBody=sent["Body"], MessageAttributes=sent["MessageAttributes"], **group
@@ -282,12 +281,12 @@ class Workbench:
         return DeadLetter.objects.get(dlq=self.dlq, **which)
 
     def states(self) -> dict[str, str]:
-        """Each letter's state, by its body."""
+        """Return the letters' states by body."""
         found = DeadLetter.objects.filter(dlq=self.dlq).values_list("payload__body", "state")
         return {bytes(body).decode(): state for body, state in found}
 
     def history(self) -> list[tuple[int, str | None, int]]:
-        """Number, outcome and epoch of every attempt, in order."""
+        """Return number, outcome and epoch of every attempt."""
         found = Attempt.objects.filter(letter__dlq=self.dlq).order_by("id")
         return list(found.values_list("no", "outcome", "epoch"))
 
@@ -298,7 +297,7 @@ class Workbench:
         return resolve_outcomes.letters(conf=self.conf, dice=lambda: 0.0)
 
     def outlast(self, clock: Clock, seconds: float) -> int:
-        """See the target empty twice, so many seconds apart, and capture the DLQ; how many letters are promoted."""
+        """See the target empty twice, so many seconds apart, capture the DLQ, and promote."""
         self.promote()
         clock.advance(seconds)
         self.promote()
@@ -309,7 +308,7 @@ class Workbench:
         return [message["Body"] for message in self.delivered(url)]
 
     def delivered(self, url: str | None = None) -> list[dict[str, Any]]:
-        """Everything that can be received from the origin, deleted there."""
+        """Receive and delete all messages of the source queue."""
         url = url or self.origin_url
         got: list[dict[str, Any]] = []
         while found := self.sqs.receive_message(
@@ -321,7 +320,7 @@ class Workbench:
         return got
 
     def arrivals(self) -> list[dict[str, Any]]:
-        """Every accepted send to the origin in its order, by the local SQS's call log."""
+        """Return the accepted sends to the source queue in order, from the local SQS's call log."""
         name, since, end, found = self.origin_url.rsplit("/", 1)[-1], 0, 1, list[dict[str, Any]]()
         while since < end:
             asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?queue={name}&since={since}"
@@ -338,7 +337,6 @@ class Workbench:
 
 #: Fields of a DLQ whose messages name their ordering key and their sequence.
 KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
-Make = Callable[..., Workbench]
 
 
 def enqueued(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401  # the fields of a workbench

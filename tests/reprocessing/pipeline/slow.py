@@ -23,7 +23,7 @@ URL = "https://hooks.example.com/letters"
 
 @dataclass
 class Endpoint:
-    """Stands in for the network: it takes letters at once, and answers when `answer` says how."""
+    """A stand-in for the network. A letter is answered when `answer` returns its outcome."""
 
     answer: Callable[[str], Outcome | None] = lambda _: Taken()
     begun: list[str] = field(default_factory=list)
@@ -94,7 +94,6 @@ def hanging(endpoint: Endpoint, *, keys: int = 1, letters: int = 1) -> Workbench
 
 
 def due(bench: Workbench) -> datetime:
-    """When the dlq's one lane may be leased."""
     moment = Lane.objects.get(dlq=bench.dlq).due_at
     assert moment
     return moment

@@ -1,4 +1,4 @@
-"""What PostgreSQL knows of one dlq's letters is no plan for another's: each statement reads a few rows a letter."""
+"""Statements read few rows a letter when PostgreSQL's statistics are of another DLQ."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST: Final = 600
 
 
 class Scales:
-    """In the place of what runs a statement: weighs what it would do, undoes that, and runs it."""
+    """Runs statements; before, explains each and notes what it reads."""
 
     def __init__(self) -> None:
         self.weights: Counter[str] = Counter()
@@ -52,7 +52,6 @@ TABLES: Final = ("redrive_letter", "redrive_lane", "redrive_custody", "redrive_a
 
 @pytest.fixture
 def scales() -> Iterator[Scales]:
-    """Nothing is learnt of a table but by the test itself."""
     _alter("SET (autovacuum_enabled = false)")
     yield Scales()
     _alter("RESET (autovacuum_enabled)")
@@ -78,7 +77,7 @@ def test_statements_read_few_rows_a_letter_when_statistics_are_of_another_dlq(
 
 
 def _flood() -> None:
-    """So many letters of a dlq of their own, each on a lane of its own, until they are presumed delivered."""
+    """Bring letters of a new DLQ, each on its own lane, until they are presumed delivered."""
     bench = Workbench(fields=KEYED, absence={"window": 0})
     published(bench.sqs, bench.dlq_url, (lettered(f"{n}", key=f"k{n}", n="1") for n in range(LETTERS)))
     bench.ready()

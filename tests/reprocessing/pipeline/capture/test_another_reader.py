@@ -1,4 +1,4 @@
-"""Somebody else may read a dlq, and hide a letter that came back: what may be hidden by another proves nothing."""
+"""A capture is no evidence of absence while another reader may hide a returned message."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_copies_that_are_visible_again_are_not_counted_as_hidden(clock: Clock) -
 
 
 def _sent_and_captured() -> tuple[Workbench, dict[str, Any]]:
-    """A manual dlq: "sent" is on its way, as its message, and "captured" is in nobody's run; both copies are hidden."""
+    """A manual DLQ, and the message that was sent. The copies of "sent" and "captured" are hidden."""
     bench = Workbench(conf=replace(BRISK, receive_visibility=600), absence={"window": 0})
     bench.bury("sent")
     bench.bury("captured")
@@ -54,7 +54,7 @@ def _sent_and_captured() -> tuple[Workbench, dict[str, Any]]:
 
 
 def _time_is_over(bench: Workbench, body: str) -> dict[str, str]:
-    """By what is known here the copy is in sight again; what SQS asks for whoever makes it so."""
+    """Note that the copy is visible again. Return the arguments with which SQS makes it so."""
     copies = Custody.objects.filter(letter__payload__body=body.encode(), letter__dlq=bench.dlq)
     copies.update(visible_until=lanes.clock() - timedelta(seconds=1))
     return {"QueueUrl": bench.dlq_url, "ReceiptHandle": copies.get().handle}
@@ -65,10 +65,14 @@ def _hidden_by_another_reader(bench: Workbench) -> dict[str, str]:
     return {"QueueUrl": bench.dlq_url, "ReceiptHandle": hidden["ReceiptHandle"]}
 
 
-def test_no_absence_while_another_reader_hides_a_return() -> None:
+def _with_a_hidden_return() -> tuple[Workbench, dict[str, str]]:
     bench, message = _sent_and_captured()
     bench.come_back(message)
-    reader = _hidden_by_another_reader(bench)
+    return bench, _hidden_by_another_reader(bench)
+
+
+def test_no_absence_while_another_reader_hides_a_return() -> None:
+    bench, reader = _with_a_hidden_return()
     bench.sqs.change_message_visibility(**_time_is_over(bench, "captured"), VisibilityTimeout=0)
     bench.promote()
     assert bench.capture().captured == capture.Captured(received=1, known=1, drained=True)
@@ -87,7 +91,6 @@ def test_visible_copies_do_not_weaken_the_evidence() -> None:
 
 
 def test_a_copy_hidden_for_longer_than_noted_is_ours_when_sqs_says_so() -> None:
-    """Whoever extended it did not live to note that."""
     bench, _ = _sent_and_captured()
     _time_is_over(bench, "sent")
     bench.promote()
@@ -96,9 +99,7 @@ def test_a_copy_hidden_for_longer_than_noted_is_ours_when_sqs_says_so() -> None:
 
 
 def test_a_copy_deleted_by_somebody_else_hides_no_return() -> None:
-    bench, message = _sent_and_captured()
-    bench.come_back(message)
-    _hidden_by_another_reader(bench)
+    bench, _ = _with_a_hidden_return()
     bench.sqs.delete_message(**_time_is_over(bench, "sent"))
     bench.promote()
     assert bench.capture().captured.drained
@@ -106,9 +107,7 @@ def test_a_copy_deleted_by_somebody_else_hides_no_return() -> None:
 
 
 def test_a_copy_visible_again_after_a_freeze_hides_no_return(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench, message = _sent_and_captured()
-    bench.come_back(message)
-    _hidden_by_another_reader(bench)
+    bench, _ = _with_a_hidden_return()
     Custody.objects.update(visible_until=lanes.clock() + timedelta(hours=1))
     ours = _time_is_over(bench, "sent")
 
@@ -124,8 +123,10 @@ def test_a_copy_visible_again_after_a_freeze_hides_no_return(clock: Clock, monke
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 
-def _whenever_sqs_counts(monkeypatch: pytest.MonkeyPatch, *, before: Doing, after: Doing) -> None:
-    """Around the count of what is in flight, by its number: a turn asks for its own depth, and then at both ends."""
+def _whenever_sqs_counts(
+    monkeypatch: pytest.MonkeyPatch, *, before: Doing = lambda _: None, after: Doing = lambda _: None
+) -> None:
+    """Call these around each count: the turn asks for the depth, then at the beginning and the end of the capture."""
     asked_so_far = count(1)
 
     def counted(address: QueueAddress) -> Depth:
@@ -135,19 +136,13 @@ def _whenever_sqs_counts(monkeypatch: pytest.MonkeyPatch, *, before: Doing, afte
         after(number)
         return found
 
-    monkeypatch.setattr(feed_run, "depth", counted)
-
-
-def _nothing(_: int) -> None:
-    """By default nothing happens."""
+    patch.setattr(feed_run, "depth", counted)
 
 
 def test_copies_hidden_after_the_count_hide_no_return(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    bench, message = _sent_and_captured()
-    bench.come_back(message)
-    _hidden_by_another_reader(bench)
+    bench, _ = _with_a_hidden_return()
 
     def to_sight(_: int) -> None:
         bench.sqs.change_message_visibility(**_time_is_over(bench, "captured"), VisibilityTimeout=0)
@@ -168,9 +163,7 @@ def test_no_absence_when_a_reader_comes_during_the_capture(
     bench, message = _sent_and_captured()
     bench.come_back(message)
     bench.promote()
-    _whenever_sqs_counts(
-        monkeypatch, before=_nothing, after=lambda number: _hidden_by_another_reader(bench) if number == 2 else None
-    )
+    _whenever_sqs_counts(monkeypatch, after=lambda number: _hidden_by_another_reader(bench) if number == 2 else None)
     assert bench.capture().captured == capture.Captured(drained=True)
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
@@ -198,7 +191,7 @@ def test_no_absence_when_sqs_does_not_say_what_is_in_flight(
             raise QueueIsOutOfReach("no answer")
 
     with monkeypatch.context() as patch:
-        _whenever_sqs_counts(patch, before=fails, after=_nothing)
+        _whenever_sqs_counts(patch, before=fails)
         assert bench.capture().captured == capture.Captured(drained=True)
     assert (bench.promote(), [one.getMessage() for one in caplog.records if one.name == feed_run.logger.name]) == (
         0, [f"{bench.dlq.name}: whether another reads it is not known, so nothing counts as drained: no answer"],

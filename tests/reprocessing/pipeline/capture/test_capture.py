@@ -1,4 +1,4 @@
-"""Capturing: nothing leaves the dlq before it is committed here; returns, copies and new letters are told apart."""
+"""Capture: nothing is deleted before its commit, and returns, copies and new letters are told apart."""
 
 from __future__ import annotations
 
@@ -52,15 +52,6 @@ def test_a_message_that_was_not_committed_stays_in_the_dlq(monkeypatch: pytest.M
     assert (bench.left(), DeadLetter.objects.count()) == (1, 0)
 
 
-def test_nothing_is_deleted_before_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench(fields=AT_CAPTURE)
-    bench.bury("letter")
-    monkeypatch.setattr(delete_copies, "copies", _killed)
-    with pytest.raises(Killed):
-        bench.capture()
-    assert (bench.left(), bench.states()) == (1, {"letter": "captured"})
-
-
 def test_a_copy_left_by_a_dead_capture_is_known_and_deleted(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields=AT_CAPTURE)
     bench.bury("letter")
@@ -68,6 +59,7 @@ def test_a_copy_left_by_a_dead_capture_is_known_and_deleted(clock: Clock, monkey
         patch.setattr(delete_copies, "copies", _killed)
         with pytest.raises(Killed):
             bench.capture()
+    assert (bench.left(), bench.states()) == (1, {"letter": "captured"})  # nothing is deleted before its commit
     bench.show_again()
     clock.advance(capture.LEASE + 1)
     assert bench.capture().captured.known == 1
@@ -212,15 +204,8 @@ def test_two_copies_of_one_return_in_one_receive_are_one_failure() -> None:
 
 
 def _facts(bench: Workbench) -> tuple[object, ...]:
-    letter = bench.letter()
-    return (
-        letter.state,
-        letter.epoch,
-        letter.attempts,
-        letter.due_at,
-        letter.finished_at,
-        Attempt.objects.get().returned_at,
-    )
+    letter, returned_at = bench.letter(), Attempt.objects.get().returned_at
+    return letter.state, letter.epoch, letter.attempts, letter.due_at, letter.finished_at, returned_at
 
 
 def test_a_return_of_an_older_attempt_is_recorded_and_moves_nothing(clock: Clock) -> None:
@@ -273,7 +258,6 @@ def test_a_return_is_recognised_by_the_message_id_of_the_target() -> None:
 
 
 def _pretend_it_was_sent_as(message_id: str) -> None:
-    """The one attempt got this id when it was sent: a FIFO queue keeps it when a message dies."""
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE redrive_attempt DISABLE TRIGGER attempts_are_written_once")
         cursor.execute("UPDATE redrive_attempt SET sent_message_id = %s", [message_id])
@@ -365,7 +349,6 @@ def test_a_capture_that_lost_its_lease_writes_nothing(clock: Clock, monkeypatch:
 def test_after_a_lost_answer_nothing_counts_as_drained_for_a_while(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An answer that was lost may have put messages out of sight that nobody knows of."""
     bench = Workbench()
     bench.bury("letter")
 
@@ -413,7 +396,6 @@ def test_a_copy_that_sqs_did_not_delete_stays_to_be_deleted() -> None:
 
 
 def test_a_copy_written_late_is_hidden_from_when_it_was_received(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is out of sight from when SQS was asked; and then PostgreSQL did not answer for longer than that lasts."""
     bench = redriven("back")
     bench.bury("known")
     bench.capture()
@@ -467,7 +449,7 @@ def _about_to_be_extended(clock: Clock) -> Workbench:
 
 
 def _after_extending(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
-    """This, between the answer of SQS and what is noted of it."""
+    """Call this between SQS's answer and its record."""
 
     def froze(*args: Any) -> Extended:  # noqa: ANN401  those of extend
         done = extend(*args)

@@ -1,4 +1,4 @@
-"""A letter goes back to the one that failed to take it, as its shape says; what is not known is parked, by name."""
+"""A letter goes back to its source; if that is not known, the letter is parked."""
 
 from __future__ import annotations
 
@@ -66,26 +66,20 @@ def test_a_letter_of_an_unregistered_source_is_parked_and_names_it(kind: str) ->
     assert (letter.state, letter.origin, letter.target) == ("waiting", origin, origin.target)
 
 
-@pytest.mark.parametrize(("named", "goes"), [(FUNCTION, True), (SUBSCRIPTION, False), ("", False)])
-def test_a_lambda_letter_goes_to_a_function_or_nowhere(named: str, goes: bool) -> None:
+@pytest.mark.parametrize(
+    ("source", "kind", "goes"),
+    [(FUNCTION, "lambda", True), (FUNCTION, "http", True), (SUBSCRIPTION, "http", False), ("", "", False)],
+)
+def test_a_lambda_letter_goes_only_to_the_target_of_a_function(source: str, kind: str, goes: bool) -> None:
     bench = Workbench()
-    if named:
+    if source:
         bench.origin.delete()
-        bench.origin = _origin(bench, named, "lambda" if named == FUNCTION else "http")
+        bench.origin = _origin(bench, source, kind)
     _bury(bench, "lambda")
     bench.ready()
     assert bench.letter().origin == (bench.origin if goes else None)
     if not goes:
         assert bench.letter().detail == "it comes from a Lambda function that it does not name"
-
-
-def test_a_lambda_letter_goes_to_the_target_of_its_function() -> None:
-    bench = Workbench()
-    bench.origin.delete()
-    origin = _origin(bench, FUNCTION, "http")
-    _bury(bench, "lambda")
-    bench.ready()
-    assert bench.letter().origin == origin
 
 
 @pytest.mark.parametrize(("kind", "goes"), [("lambda", True), ("http", True), ("sqs", False), ("celery", False)])

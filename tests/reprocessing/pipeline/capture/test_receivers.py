@@ -1,4 +1,4 @@
-"""A dlq has run dry when nothing is left of what it held at the beginning: short answers and trickles prove less."""
+"""A capture ends when everything that the DLQ held at its beginning was received."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BY_GROUP: dict[str, Any] = {"ordering_key": "system:MessageGroupId", "sequence":
 
 @contextmanager
 def _trickle(bench: Workbench) -> Iterator[None]:
-    """A message, of a group of its own, whenever another one was received."""
+    """Send a message of a new group whenever a message is received."""
     arrived, over, real = threading.Event(), threading.Event(), receive
 
     def bury() -> None:
@@ -116,7 +116,7 @@ def test_a_failed_count_does_not_end_a_capture(monkeypatch: pytest.MonkeyPatch, 
 def test_a_message_in_the_last_poll_makes_all_receivers_poll_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first receiver has heard nothing often enough when the last poll of the second one brings a message."""
+    """The first receiver is quiet when the last poll of the second brings a message."""
     polls, last_poll, late = [0, 0], threading.Event(), object()
     listening = Listening(
         QueueAddress.of("https://sqs.eu-west-1.amazonaws.com/000000000000/dlq"),

@@ -1,4 +1,4 @@
-"""Marks tell a return only where the copy may have died in the queue that the attempt went to."""
+"""A redrive id tells a return only in a DLQ of the attempt's target."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ LETTER, RETURN = {"letter": "delivered"}, {"letter": "waiting"}
 
 
 def _delivered() -> tuple[Workbench, dict[str, Any]]:
-    """A letter that its target took, and what it took."""
     bench = redriven("letter", fields={"max_attempts": 5})
     return bench, bench.delivered()[0]
 
 
 def _died_in(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is received died in the origin of this workbench, SQS says."""
+    """SQS says that all messages failed in the source queue of this workbench."""
 
     def named(address: QueueAddress, *, wait: int, visibility: int) -> list[Arrival]:
         found = receive(address, wait=wait, visibility=visibility)
@@ -34,20 +33,15 @@ def _died_in(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receivers, "receive", named)
 
 
-def test_a_message_that_failed_in_another_queue_is_a_new_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("same_dlq", [False, True])
+def test_a_message_that_failed_in_another_queue_is_a_new_letter(
+    monkeypatch: pytest.MonkeyPatch, same_dlq: bool
+) -> None:
     bench, sent = _delivered()
     another = Workbench()
     _died_in(another, monkeypatch)
-    assert another.take_back(sent).captured.letters == 1
-    assert (bench.states(), another.states()) == (LETTER, {"letter": "captured"})
-
-
-def test_a_message_that_failed_in_another_queue_of_the_same_dlq_is_a_new_letter(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    bench, sent = _delivered()
-    _died_in(Workbench(), monkeypatch)
-    assert bench.take_back(sent).captured.letters == 1
+    assert (bench if same_dlq else another).take_back(sent).captured.letters == 1
+    assert same_dlq or (bench.states(), another.states()) == (LETTER, {"letter": "captured"})
 
 
 def test_a_message_that_failed_in_the_target_is_a_return_in_any_dlq(monkeypatch: pytest.MonkeyPatch) -> None:

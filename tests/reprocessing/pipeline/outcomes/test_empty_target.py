@@ -26,7 +26,7 @@ NOTHING = Depth(0, 0, 0)
 
 @dataclass
 class Trial:
-    """A letter that its target took at a moment, and looks at that target; all seconds count from then."""
+    """A letter that its target took, and looks at that target. All seconds count from the send."""
 
     bench: Workbench
     clock: Clock
@@ -34,18 +34,17 @@ class Trial:
     taken: datetime
 
     def go_to(self, seconds: float) -> None:
-        """Let time pass until then."""
         self.clock.advance((self.taken + timedelta(seconds=seconds) - lanes.clock()).total_seconds())
 
     def look(self, seconds: float, found: Depth = NOTHING) -> int:
-        """Look at the target, which says that it holds this; how many letters are promoted then."""
+        """Look at a target of this depth, and return how many letters were promoted."""
         self.go_to(seconds)
         with self.patch.context() as patch:
             patch.setattr(resolve_outcomes, "depth", lambda _: found)
             return self.bench.promote()
 
     def is_known(self, *, drained: float) -> bool:
-        """Whether the letter may be presumed delivered, after a capture that began then and ran dry."""
+        """Whether the letter may be presumed delivered after a drained capture that began then."""
         through = self.taken + timedelta(seconds=drained)
         DeadLetterQueue.objects.filter(pk=self.bench.dlq.pk).update(drained_through=through)
         return len(evidence.ripe(count_lag=LAG, limit=10)) == 1
@@ -61,7 +60,6 @@ def trial(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Trial:
 
 @contextmanager
 def answering_late(seconds: float, clock: Clock) -> Iterator[None]:
-    """Each look takes so long from its question to its answer."""
     now = [100.0]
 
     def depth(_: object) -> Depth:
@@ -132,7 +130,6 @@ def test_the_pause_begins_when_the_first_look_was_answered(trial: Trial) -> None
 
 
 def test_a_look_before_messages_were_found_does_not_count(trial: Trial) -> None:
-    """The first of the two that follow is answered too late for the second."""
     trial.look(LAG + 1)
     trial.look(LAG + 2, Depth(0, 1, 0))
     trial.go_to(LAG + 10)
@@ -158,7 +155,6 @@ def test_a_consumer_has_its_window_to_acknowledge(trial: Trial) -> None:
 
 
 def test_an_attempt_of_unknown_outcome_waits_for_its_window(clock: Clock) -> None:
-    """Its request may be on its way still when the target is seen empty."""
     bench = enqueued("letter", fields={"max_attempts": 1}, absence={"window": WINDOW})
     bench.replay_unheard()
     bench.delivered()
@@ -170,7 +166,6 @@ def test_an_attempt_of_unknown_outcome_waits_for_its_window(clock: Clock) -> Non
 
 
 def test_a_message_in_flight_for_longer_than_the_window_is_awaited(clock: Clock) -> None:
-    """It extends the visibility again and again; then it fails, and the message dies."""
     bench = redriven("letter", absence={"window": 30})
     (out,) = bench.sqs.receive_message(QueueUrl=bench.origin_url, VisibilityTimeout=600, MessageAttributeNames=["All"])[
         "Messages"
@@ -183,7 +178,6 @@ def test_a_message_in_flight_for_longer_than_the_window_is_awaited(clock: Clock)
 
 
 def test_a_consumed_letter_is_delivered_with_the_next_capture() -> None:
-    """Where counts do not lag one look is both, and nothing is waited for but a capture that begins after it."""
     bench = redriven("letter", absence={"window": WINDOW})
     bench.delivered()
     assert (_turns(bench), bench.history()) == ({"letter": "delivered"}, [(1, "absent", 0)])
@@ -196,7 +190,6 @@ def test_a_letter_that_failed_again_is_found_by_the_next_capture() -> None:
 
 
 def test_only_the_first_look_that_finds_messages_is_noted(trial: Trial) -> None:
-    """Their consumer may be away for days."""
     trial.look(LAG + 1)
     for seconds in range(10):
         trial.look(LAG + 2 + seconds, Depth(1, 0, 0))
@@ -205,7 +198,6 @@ def test_only_the_first_look_that_finds_messages_is_noted(trial: Trial) -> None:
 
 
 def test_the_status_names_each_missing_step_of_the_evidence(trial: Trial) -> None:
-    """What is said is what is lacking: the evidence is there when nothing is waited for but a promotion."""
 
     def told() -> str:
         (one,) = pending_outcomes.of_targets(trial.bench.dlq.pk, count_lag=LAG)
@@ -240,7 +232,6 @@ def test_the_status_names_each_missing_step_of_the_evidence(trial: Trial) -> Non
 
 
 def _turns(bench: Workbench) -> dict[str, str]:
-    """A look, a capture, and what follows; the letters' states."""
     bench.promote()
     bench.capture()
     bench.promote()

@@ -1,17 +1,15 @@
-"""What follows from what consumers say: of each message once, in any order, and of nobody else's."""
+"""Consumer reports are recorded once, in any order, and applied to their letters."""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections import Counter
 from io import StringIO
 from itertools import permutations
 from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 
 from reprocessing.domain.replay.verdicts import Unknown
 from reprocessing.models import (
@@ -19,7 +17,6 @@ from reprocessing.models import (
     Breaker,
     Claim,
     Custody,
-    DeadLetter,
     DeadLetterQueue,
     Report,
     Reporter,
@@ -31,7 +28,7 @@ from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.outcomes.record_reports import Heard
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import send_batches
-from reprocessing.store.outcomes import delivery_status, reporters
+from reprocessing.store.outcomes import delivery_status
 from reprocessing.store.runs import progress
 from reprocessing.store.safety import waves
 from tests.reprocessing.pipeline.bench import Clock, Workbench, enqueued, redriven
@@ -43,7 +40,7 @@ ACKNOWLEDGED = {"proof": "acknowledged", "advance": "settled", "window": WINDOW}
 
 
 def bench_of(*bodies: str, watched: bool = False, **fields: Any) -> Workbench:  # noqa: ANN401  those of the dlq
-    """Letters whose target took them, and whose consumer is to say what became of them."""
+    """Letters that await the reports of their consumer."""
     bench = Workbench(fields={"idempotency_key": "attribute:idem", **fields}, target_fields=ACKNOWLEDGED)
     if watched:
         Target.objects.filter(pk=bench.target.pk).update(watched_by=bench.dlq)
@@ -55,7 +52,6 @@ def bench_of(*bodies: str, watched: bool = False, **fields: Any) -> Workbench:  
 
 
 def silent_bench(clock: Clock) -> Workbench:
-    """A letter of which nothing was reported in time."""
     bench = bench_of()
     clock.advance(WINDOW + 1)
     bench.promote()
@@ -63,7 +59,7 @@ def silent_bench(clock: Clock) -> Workbench:
 
 
 def say(verdict: str, body: str = "letter", **said: str) -> dict[str, str]:
-    """A report on the newest attempt of the letter with this body, by the id that its target gave it."""
+    """A report on the newest attempt of a letter, by its message id at the target."""
     attempt = Attempt.objects.filter(letter__payload__body=body.encode()).order_by("-no")[0]
     assert attempt.sent_message_id is not None
     return {"message_id": attempt.sent_message_id, "verdict": verdict, "at": "2026-03-01T08:00:00Z", **said}
@@ -453,100 +449,21 @@ def test_an_accepted_letter_becomes_acknowledged() -> None:
     assert bench.history() == [(1, "accepted", 0)] * 3
 
 
-MANY = 20
-DELIVERED, FAILED = range(14), range(14, 18)  # seven tenths, two tenths; of the rest nothing is said
-
-
-class Consumer:
-    """It takes messages from its queue, and says over HTTP what became of them."""
-
-    def __init__(self, bench: Workbench) -> None:
-        self._token = reporters.put("shop", [bench.target], anew=False, by="ann", reason="a test").token
-        self.calls: list[dict[str, Any]] = []
-        for sent in bench.delivered():
-            number = int(sent["Body"])
-            mark = {"redrive_id": sent["MessageAttributes"]["RedriveId"]["StringValue"]}
-            named = mark if number % 2 else {"message_id": sent["MessageId"]}
-            if number in DELIVERED:
-                self.calls.append({**named, "verdict": "delivered"})
-            elif number in FAILED:
-                self.calls.append({**named, "verdict": "failed", "type": "KeyError", "message": "'card'"})
-
-    def say(self, calls: list[dict[str, Any]]) -> dict[str, Any]:
-        answer = Client(headers={"Authorization": f"Bearer {self._token}"}).post(
-            "/reports", {"reports": calls}, content_type="application/json"
-        )
-        found: dict[str, Any] = answer.json()
-        return found
-
-
-def _told(letter: DeadLetter) -> tuple[str, str, bool | None]:
-    found = delivery_status.of(letter)
-    return letter.state, found.how.value, found.worked
-
-
-def _everything() -> tuple[list[Any], ...]:
-    return (
-        list(DeadLetter.objects.order_by("pk").values()),
-        list(Attempt.objects.order_by("pk").values()),
-        list(Report.objects.order_by("pk").values()),
-    )
-
-
-def _letters(bench: Workbench) -> dict[int, DeadLetter]:
-    found = DeadLetter.objects.filter(dlq=bench.dlq).select_related("payload")
-    return {int(bytes(one.payload.body)): one for one in found}
-
-
-def test_each_letter_has_the_outcome_that_its_consumer_reported(clock: Clock) -> None:
-    bench = Workbench(
-        fields={"max_attempts": 1},
-        target_fields={"proof": "acknowledged", "advance": "settled", "window": WINDOW},
-    )
-    bench.redrive(*map(str, range(MANY)))
-    consumer = Consumer(bench)
-    assert consumer.say(consumer.calls) == {"accepted": 18, "repeated": 0, "refused": []}
-    clock.advance(WINDOW + 1)
-    bench.promote()
-
-    expected: dict[int, tuple[str, str, bool | None]] = {
-        number: ("delivered", "acknowledged", True) if number in DELIVERED
-        else ("parked", "failed", False) if number in FAILED else ("parked", "silent", None)
-        for number in range(MANY)
-    }  # fmt: skip
-    letters = _letters(bench)
-    assert {number: _told(one) for number, one in letters.items()} == expected
-    reasons = {number: one.reason for number, one in letters.items()}
-    assert Counter(reasons.values()) == {"": 14, "attempts_spent": 4, "no_answer": 2}
-    assert {one.how: one.n for one in delivery_status.counted(bench.dlq.pk)} == {
-        "acknowledged": 14,
-        "failed": 4,
-        "silent": 2,
-    }
-    assert [one.type for one in delivery_status.reasons(letters[15])] == ["KeyError"]
-
-    before = _everything()
-    for calls in (consumer.calls, consumer.calls[::-1], consumer.calls[5:9]):
-        assert consumer.say(calls) == {"accepted": 0, "repeated": len(calls), "refused": []}
-    bench.promote()
-    assert _everything() == before
-
-
 def test_redrive_status_counts_letters_by_how_their_outcome_is_known(clock: Clock) -> None:
-    bench = Workbench(target_fields={"proof": "acknowledged", "window": WINDOW})
-    for number in (1, 14, 19):
-        bench.bury(str(number))
-    bench.ready()
-    bench.replay()
-    consumer = Consumer(bench)
-    consumer.say(consumer.calls)
+    bench = bench_of("acknowledged", "failed", "silent")
+    heard(say("delivered", "acknowledged"), say("failed", "failed", type="KeyError"))
     clock.advance(WINDOW + 1)
     bench.promote()
+    letters = {how: bench.letter(payload__body=how.encode()) for how in ("acknowledged", "failed", "silent")}
+    assert {how: delivery_status.of(letter).how.value for how, letter in letters.items()} == dict(
+        zip(letters, letters, strict=True)
+    )
+    assert [reason.type for reason in delivery_status.reasons(letters["failed"])] == ["KeyError"]
     out = StringIO()
     call_command("redrive_status", bench.name, "--json", stdout=out)
     (told,) = json.loads(out.getvalue())["dlqs"]
-    assert told["known"] == {"acknowledged": 1, "failed": 1, "silent": 1}
+    assert told["known"] == dict.fromkeys(letters, 1)
     out = StringIO()
     call_command("redrive_status", bench.name, stdout=out)
-    (line,) = (one for one in out.getvalue().splitlines() if one.startswith("  known"))
+    (line,) = (line for line in out.getvalue().splitlines() if line.startswith("  known"))
     assert line == "  known     1 acknowledged, 1 failed, 1 silent"

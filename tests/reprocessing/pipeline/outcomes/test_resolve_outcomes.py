@@ -1,7 +1,8 @@
-"""Presuming a letter delivered: not without evidence, and not for ever."""
+"""Letters are presumed delivered only with evidence."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from threading import Event
 from types import SimpleNamespace
@@ -29,7 +30,6 @@ LAG, WINDOW = 60.0, 100.0
 
 
 def _awaiting() -> tuple[Workbench, datetime]:
-    """A letter that its target took, and when."""
     bench = Workbench(fields={"idempotency_key": "attribute:idem"}, absence={"window": WINDOW})
     bench.redrive("letter", idem="k")
     taken = Attempt.objects.get().taken_at
@@ -38,7 +38,7 @@ def _awaiting() -> tuple[Workbench, datetime]:
 
 
 def _failed_after_the_first_look(clock: Clock) -> Workbench:
-    """A letter that its consumer has while the target is looked at for the first time, and that fails after it."""
+    """A letter that is in flight at the first look, and becomes visible after it."""
     bench, _ = _awaiting()
     target = {"QueueUrl": bench.origin_url}
     (out,) = bench.sqs.receive_message(**target, VisibilityTimeout=600)["Messages"]
@@ -48,8 +48,11 @@ def _failed_after_the_first_look(clock: Clock) -> Workbench:
     return bench
 
 
+def _drain(bench: Workbench, taken: datetime, seconds: float) -> None:
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=seconds))
+
+
 def _see(bench: Workbench, taken: datetime, *seconds: float) -> None:
-    """Its target had nothing visible, so many seconds after it took the letter."""
     for one in seconds:
         Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=one))
 
@@ -75,8 +78,7 @@ def test_the_evidence_of_absence(seen: list[int], drained: int | None, ripe: int
     bench, taken = _awaiting()
     _see(bench, taken, *seen)
     if drained is not None:
-        through = taken + timedelta(seconds=drained)
-        DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=through)
+        _drain(bench, taken, drained)
     assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
 
 
@@ -84,19 +86,19 @@ def test_a_letter_is_not_presumed_delivered_before_its_deadline() -> None:
     bench, taken = _awaiting()
     Target.objects.filter(pk=bench.target.pk).update(window=0, visibility=0)  # lowered since the letter was sent
     _see(bench, taken, 0, 1)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=99))
+    _drain(bench, taken, 99)
     assert evidence.ripe(count_lag=0, limit=10) == []
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=101))
+    _drain(bench, taken, 101)
     assert len(evidence.ripe(count_lag=0, limit=10)) == 1
 
 
 @pytest.mark.parametrize(("again", "ripe"), [(189, 0), (190, 1)])
 def test_looks_are_at_least_a_visibility_timeout_and_a_count_lag_apart(again: int, ripe: int) -> None:
-    """A target whose window is shorter than what a message takes to be visible, 70 s, and to be counted, 60 s."""
+    """The visibility timeout is 70 s, the count lag 60 s."""
     bench, taken = _awaiting()
     Target.objects.filter(pk=bench.target.pk).update(visibility=70)
     _see(bench, taken, 60, again)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=300))
+    _drain(bench, taken, 300)
     assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
 
 
@@ -112,7 +114,7 @@ def test_a_look_may_be_as_late_as_its_answer(first: float, again: float, drained
     bench, taken = _awaiting()
     for seconds, took in ((60, first), (160, again)):
         Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=seconds), took=took)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=drained))
+    _drain(bench, taken, drained)
     assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
 
 
@@ -154,7 +156,7 @@ def test_a_presumed_letter_has_its_copy_deleted_and_its_key_used() -> None:
     bench, taken = _awaiting()
     bench.delivered()
     _see(bench, taken, 60, 160)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=160))
+    _drain(bench, taken, 160)
     assert bench.promote() == 1
     letter = bench.letter()
     assert (letter.state, letter.presumed, letter.finished_at is not None) == ("delivered", True, True)
@@ -167,7 +169,7 @@ def test_a_promotion_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.Mon
     bench, taken = _awaiting()
     bench.delivered()
     _see(bench, taken, 60, 160)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=160))
+    _drain(bench, taken, 160)
 
     def fails(*_: object, **__: object) -> None:
         raise DatabaseError("gone")
@@ -179,7 +181,7 @@ def test_a_promotion_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.Mon
 
 
 def _two_targets(monkeypatch: pytest.MonkeyPatch) -> tuple[Workbench, Workbench]:
-    """Two dlqs, each with a letter that its target took and somebody received; they are asked in this order."""
+    """Two DLQs with a consumed letter each, whose targets are asked in this order."""
     first, second = Workbench(), Workbench()
     for bench in (first, second):
         bench.judge_by_absence(window=WINDOW)
@@ -188,6 +190,25 @@ def _two_targets(monkeypatch: pytest.MonkeyPatch) -> tuple[Workbench, Workbench]
     watched = evidence.watched
     monkeypatch.setattr(evidence, "watched", lambda: sorted(watched(), key=lambda one: one.target_id))
     return first, second
+
+
+def _each_look_takes(
+    seconds: float, monkeypatch: pytest.MonkeyPatch, answer: Callable[[QueueAddress], Depth] = depth_of
+) -> list[str]:
+    """Ask one target after another, for so long each. Return the list of URLs."""
+    now, asked = 100.0, list[str]()
+
+    def depth(address: QueueAddress) -> Depth:
+        nonlocal now
+        now += seconds
+        asked.append(address.url)
+        return answer(address)
+
+    monkeypatch.setattr(resolve_outcomes, "unslept", lambda: lambda: now)
+    monkeypatch.setattr(request_threads, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(resolve_outcomes, "_THREADS", 1)
+    monkeypatch.setattr(resolve_outcomes, "depth", depth)
+    return asked
 
 
 @pytest.mark.parametrize("fault", [QueueIsOutOfReach("no answer"), RuntimeError("nobody thought of it")])
@@ -215,19 +236,9 @@ def test_a_look_is_noted_though_another_target_does_not_answer(
 
 def test_each_look_has_the_time_of_its_own_request(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = _two_targets(monkeypatch)
-    now = 100.0
-
-    def depth(address: QueueAddress) -> Depth:
-        nonlocal now
-        now += 5
-        return depth_of(address)
-
-    monkeypatch.setattr(resolve_outcomes, "unslept", lambda: lambda: now)
-    monkeypatch.setattr(request_threads, "time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr(resolve_outcomes, "_THREADS", 1)
-    monkeypatch.setattr(resolve_outcomes, "depth", depth)
+    _each_look_takes(5, monkeypatch)
     first.promote()
-    seen = {one.target_id: one.seen_at for one in Sighting.objects.all()}
+    seen = {look.target_id: look.seen_at for look in Sighting.objects.all()}
     assert seen[second.target.pk] - seen[first.target.pk] == timedelta(seconds=5)
     assert set(Sighting.objects.values_list("took", flat=True)) == {5.0}
 
@@ -251,25 +262,16 @@ def test_a_look_after_a_sleep_may_be_as_early_as_before_it(
 
 
 def test_targets_out_of_reach_do_not_delay_promotion(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, _ = _two_targets(monkeypatch)
-    now, asked = 100.0, list[str]()
-
-    def depth(address: QueueAddress) -> Depth:
-        nonlocal now
-        now += 13  # as long as a connection and an answer may take
-        asked.append(address.url)
+    def out_of_reach(_: QueueAddress) -> Depth:
         raise QueueIsOutOfReach("no answer")
 
-    monkeypatch.setattr(resolve_outcomes, "unslept", lambda: lambda: now)
-    monkeypatch.setattr(request_threads, "time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr(resolve_outcomes, "_THREADS", 1)
-    monkeypatch.setattr(resolve_outcomes, "depth", depth)
+    first, _ = _two_targets(monkeypatch)
+    asked = _each_look_takes(13, monkeypatch, out_of_reach)  # as long as a connection and an answer may take
     first.promote()
     assert asked == [first.target.url]
 
 
 def test_one_worker_looks_at_a_time_and_the_others_promote(clock: Clock) -> None:
-    """Of a region out of reach a look takes twenty seconds; another is begun every two."""
     bench, taken = _awaiting()
     assert metrics.is_due("look", every=30.0)  # somebody else's
     _see(bench, taken, LAG, LAG + WINDOW)
@@ -287,15 +289,7 @@ def test_one_worker_looks_at_a_time_and_the_others_promote(clock: Clock) -> None
 
 def test_the_dice_decide_which_target_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = _two_targets(monkeypatch)
-    asked: list[str] = []
-
-    def depth(address: QueueAddress) -> Depth:
-        asked.append(address.url)
-        return depth_of(address)
-
-    monkeypatch.setattr(resolve_outcomes, "_THREADS", 1)
-    monkeypatch.setattr(resolve_outcomes, "depth", depth)
-    throws = iter([0.9, 0.1])
+    asked, throws = _each_look_takes(0, monkeypatch), iter([0.9, 0.1])
     resolve_outcomes.letters(conf=first.conf, dice=lambda: next(throws))
     assert asked == [second.target.url, first.target.url]
 

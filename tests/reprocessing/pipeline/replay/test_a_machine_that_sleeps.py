@@ -1,4 +1,4 @@
-"""A machine that is suspended: its monotonic clock stands still, and what it holds for a time ends all the same."""
+"""Leases, tokens and visibility timeouts end while the machine sleeps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOKEN = 30.0
 
 
 class _Tokens(Rates):
-    """Tokens for everybody, each of which lives for longer than the slowest test."""
+    """As many tokens as wanted."""
 
     def __init__(self) -> None:
         pass
@@ -39,7 +39,7 @@ class _Tokens(Rates):
 
 
 class _Sleep:
-    """The clocks of a machine; it is asleep for some seconds now and then."""
+    """The clocks of a machine that sleeps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.slept = 0.0
@@ -66,7 +66,6 @@ def test_letters_of_before_the_sleep_are_not_sent_and_later_ones_are(
 
 
 def test_a_copy_that_became_visible_during_the_sleep_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its handle may be another's by now: it is received again."""
     bench, sleep = Workbench(), _Sleep(monkeypatch)
     bench.bury("letter")
     renew = capture_lease.renew

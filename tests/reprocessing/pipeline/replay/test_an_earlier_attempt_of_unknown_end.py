@@ -1,4 +1,4 @@
-"""An earlier attempt ended unknown: whatever becomes of a later one, a copy of the letter may lie in the target yet."""
+"""After an attempt of unknown outcome, a copy may be in the target, whatever becomes of later attempts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Tell = Callable[[Workbench, dict[str, Any]], None]
 
 
 def _unheard(clock: Clock, *, advance: str = "settled", **fields: object) -> Workbench:
-    """Two letters of one key, of which the first went out unheard, and is due again."""
+    """Two letters of one key. The first was sent with unknown outcome, and is due again."""
     bench = Workbench(
         fields={
             "ordering_key": "attribute:key", "sequence": "attribute:n", "idempotency_key": "attribute:event",
@@ -59,13 +59,12 @@ def _reported(verdict: str) -> Tell:
 
 @pytest.fixture(params=[(_returns, "returned"), (_reported("failed"), "failed")], ids=["returns", "is denied"])
 def failure(request: pytest.FixtureRequest) -> tuple[Tell, str]:
-    """How the newest attempt is known to have failed, and the outcome that it has then."""
+    """How the newest attempt fails, and its outcome."""
     found: tuple[Tell, str] = request.param
     return found
 
 
 def _once_more(bench: Workbench, failure: tuple[Tell, str]) -> None:
-    """Its second attempt goes out, is heard of, and fails."""
     bench.replay()
     failure[0](bench, bench.delivered()[0])
 
@@ -99,7 +98,6 @@ def test_after_the_last_attempt_the_next_letter_waits_for_both_copies(clock: Clo
 
 
 def test_if_one_of_two_unknown_attempts_fails_the_next_letter_waits(clock: Clock, failure: tuple[Tell, str]) -> None:
-    """It was parked with its last attempt open, which held its lane and its key."""
     bench = _unheard(clock)
     bench.replay_unheard()
     assert (_first(bench), _key(bench), bench.lane().phase) == ("parked attempts_spent", "held", "awaiting")
@@ -131,7 +129,6 @@ def test_with_advance_accepted_the_letter_is_parked_and_its_key_held(clock: Cloc
 
 
 def test_a_divert_waits_while_a_copy_may_come_back(clock: Clock) -> None:
-    """Its key would be free where a copy of it may lie."""
     bench = _unheard(clock, max_attempts=3)
     other = Target.objects.create(arn=bench.arn(url := bench.queue(f"{bench.name}-other")), url=url, region="eu-west-1")
     rule("elsewhere", "divert", "attribute:n equals 1", target=other)
@@ -143,19 +140,17 @@ def test_a_divert_waits_while_a_copy_may_come_back(clock: Clock) -> None:
 
 
 def _a_twin_turns_up(bench: Workbench, *, key: str, body: str = "1") -> None:
-    """Another letter of the first one's idempotency key, captured after its attempt, and earlier in the order."""
+    """Capture a letter with the first letter's idempotency key, and with a place before it."""
     bench.redrive(body, key=key, n="0", event="e1")
 
 
 def _twins(bench: Workbench) -> list[str]:
-    """The first letter and its twin."""
     found = bench.dlq.letters.filter(idempotency_key="e1").order_by("pk")
     return [f"{one.state} {one.reason}".strip() for one in found]
 
 
 @pytest.mark.parametrize(("body", "end"), [("1", "duplicate"), ("another", "parked key_conflict")])
 def test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back(clock: Clock, body: str, end: str) -> None:
-    """The twin waited for the key, and the one that had it waited behind the twin: their lane stood for ever."""
     bench = _unheard(clock, max_attempts=3, stale="deliver")
     _a_twin_turns_up(bench, key="k", body=body)
     assert (_twins(bench), bench.delivered()) == (["waiting", "waiting"], [])
@@ -169,7 +164,6 @@ def test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back(clock: Clock, b
 
 
 def test_a_letter_at_the_head_of_its_own_lane_keeps_its_key(clock: Clock) -> None:
-    """It is sent again, under the identity that its first copy has, as soon as its lane may go on."""
     bench = _unheard(clock, max_attempts=3)
     Lane.objects.update(stopped_at=lanes.clock(), stopped_by="ann", stop_reason="a test")
     _a_twin_turns_up(bench, key="another")

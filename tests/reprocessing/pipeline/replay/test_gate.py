@@ -1,4 +1,4 @@
-"""The gate: what a head's claim, attempts, order and target say, alone and through whole turns."""
+"""The gate's verdicts, alone and in whole turns."""
 
 from __future__ import annotations
 
@@ -123,7 +123,6 @@ def test_a_spent_head_is_parked_or_opens_its_breaker(
 
 @pytest.mark.parametrize("tries", [(9, 1, 4), (1, 4, 9), (4, 9, 1)])
 def test_the_head_with_the_fewest_tries_is_the_canary(tries: tuple[int, ...]) -> None:
-    """A poison head is not sent again and again, while others could tell that the target is well."""
     some = [replace(HEAD, lane_id=n, letter_id=n, breaker_id=1, tries=n) for n in tries]
     on_trial = replace(OPEN_ROAD, state="open", rest=0.0)
     judged = gate.heads(some, brakes={1: on_trial}, room=Counter({1: 9}), failures={})

@@ -1,4 +1,4 @@
-"""The intent: what it is asked for and does not find as it was told, it leaves alone."""
+"""The intent leaves letters alone that are not as the caller saw them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_letter_of_another_lane_is_not_intended() -> None:
 
 
 def _the_first_of_two_is_out() -> tuple[Workbench, Leased, int, int]:
-    """Of one lane, which is leased; and both letters' ids."""
+    """The bench, its leased lane, and the ids of both letters."""
     bench = Workbench(fields=KEYED)
     bench.enqueue_lane("1", "2", key="a")
     (lane,) = lanes.lease("me", limit=1, lease=8)

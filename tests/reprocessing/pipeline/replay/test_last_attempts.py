@@ -1,4 +1,4 @@
-"""Last attempts of unknown end: the letter is parked, its copy may be on its way, and its lane waits for that."""
+"""After a last attempt of unknown outcome the letter is parked, and its lane waits while a copy may come back."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ def _unheard(bench: Workbench, _: Clock) -> None:
 
 
 def _killed(bench: Workbench, clock: Clock) -> None:
-    """The letter goes out, its worker is killed, and another takes the lane."""
     bench.lose_worker(clock)
     bench.replay()
 
@@ -48,7 +47,7 @@ def end(request: pytest.FixtureRequest) -> End:
 
 
 def _bench(*, advance: str = "settled", **fields: object) -> Workbench:
-    """Two letters of one key, of which the first may be tried once."""
+    """Two letters of one key with one attempt each."""
     bench = Workbench(fields=KEYED | fields, absence={"window": WINDOW, "advance": advance})
     bench.enqueue_lane("1", "2", key="k")
     return bench
@@ -115,7 +114,6 @@ def test_without_a_watched_dlq_the_window_ends_the_wait(clock: Clock, end: End) 
 @pytest.mark.soak
 @pytest.mark.parametrize("poison", [False, True])
 def test_a_known_failure_after_an_unknown_one_does_not_free_the_lane(clock: Clock, poison: bool) -> None:
-    """What the first attempt sent may lie in the target, though the second was refused."""
     bench = _bench(max_attempts=2, backoff_base=0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DeadLetterQueue, "rest", lambda *_: timedelta(hours=1))
@@ -185,7 +183,7 @@ def test_the_status_says_until_when_the_copy_may_come_back(clock: Clock, end: En
 
 
 def _twins(clock: Clock, end: End) -> tuple[Workbench, DeadLetter]:
-    """Two letters of one key, of which the first is parked after a last attempt of unknown end."""
+    """Two letters of one idempotency key. The first is parked after a last attempt of unknown outcome."""
     bench = Workbench(
         fields={"idempotency_key": "attribute:event", "max_attempts": 1},
         absence={"window": WINDOW, "advance": "settled"},
@@ -263,7 +261,6 @@ def _quarantine(_: Workbench) -> None:
 
 
 def _quarantine_released(bench: Workbench) -> None:
-    """A rule asks about it for the first time since: that it was released says nothing of this one."""
     DeadLetter.objects.filter(payload__body=b"1").update(released_by="ann")
     _quarantine(bench)
 
@@ -288,7 +285,7 @@ _CLOSED = {
 def _to_be_closed(
     clock: Clock, closes: Callable[[Workbench], None], advance: str = "settled"
 ) -> tuple[Workbench, Report]:
-    """A first letter that waits, whose attempt ended unknown, and of which something says since that it ends here."""
+    """A first letter whose attempt ended unknown, and which is to end now."""
     bench = _bench(max_attempts=3, idempotency_key="attribute:n", advance=advance)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DeadLetterQueue, "rest", lambda *_: timedelta(hours=1))
@@ -331,7 +328,6 @@ def test_a_letter_that_is_to_end_ends_when_its_copy_is_back(clock: Clock, why: s
 
 
 def test_a_held_letter_that_is_quarantined_keeps_its_lane(clock: Clock) -> None:
-    """Whoever wakes what the first rule held does not own its lane."""
     bench, _ = _to_be_closed(clock, _hold)
     assert bench.lane().phase == "held"
     rule("wait", "quarantine", "attribute:n equals 1")
@@ -349,7 +345,6 @@ def test_with_advance_accepted_a_letter_that_is_to_end_ends_at_once(clock: Clock
 
 
 def test_a_letter_released_after_its_window_ends_at_once(clock: Clock) -> None:
-    """That attempt held the lane for as long as its copy could come back."""
     bench = _bench()
     _unheard(bench, clock)
     assert bench.delivered_bodies() == ["1"]

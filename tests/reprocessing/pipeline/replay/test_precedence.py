@@ -1,4 +1,4 @@
-"""An earlier letter enlisted onto a lane that waits: it goes by its own run and its own time, and before the later."""
+"""A letter that is enlisted before a waiting one goes first, by its own run and time."""
 
 from __future__ import annotations
 

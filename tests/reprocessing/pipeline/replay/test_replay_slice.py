@@ -1,9 +1,8 @@
-"""One slice at a time: what a killed worker, a lost lease, a spent token and a blocked lane come to."""
+"""Turns with killed workers, lost leases, expired tokens and blocked lanes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from time import monotonic
 from typing import Any
 
@@ -21,16 +20,6 @@ from tests.reprocessing.pipeline.bench import KEYED, Clock, Workbench, enqueued
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LEASE = 9
-
-
-def test_a_letter_that_was_not_sent_is_sent_when_the_lease_ends(clock: Clock) -> None:
-    bench = enqueued("letter")
-    bench.replay_and_die(sent=False)
-    assert bench.replay().taken == 0  # the lane is still the dead worker's
-    clock.advance(LEASE)
-    assert bench.replay().taken == 1
-    assert bench.history() == [(1, "unknown", 0), (2, "accepted", 0)]
-    assert (bench.letter().state, bench.letter().attempts, len(bench.delivered())) == ("delivered", 2, 1)
 
 
 def test_a_repeated_letter_has_the_same_identity(clock: Clock) -> None:
@@ -131,13 +120,6 @@ def test_an_expired_lease_still_settles_if_nobody_took_the_lane(clock: Clock) ->
     assert bench.history() == [(1, "accepted", 0)]
 
 
-def test_nothing_is_sent_when_the_lease_is_nearly_over() -> None:
-    bench = enqueued("letter")
-    bench.conf = replace(bench.conf, lease=timedelta(seconds=1.5))  # a request may take longer
-    assert (bench.replay(seconds=0.5).taken, bench.delivered()) == (0, [])
-    assert (bench.letter().attempts, bench.history()) == (0, [])
-
-
 def test_no_request_begins_after_the_end_of_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     class Late(lease_keeper.Ownership):
         def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401  those of an ownership
@@ -213,21 +195,12 @@ def test_a_lane_sends_one_letter_at_a_time() -> None:
     assert (bench.lane().phase, bench.lane().due_at) == ("awaiting", None)
 
 
-def test_with_advance_accepted_the_next_letter_does_not_wait_for_the_outcome() -> None:
-    bench = Workbench(fields=KEYED, absence={"window": 60, "advance": "accepted"})
-    bench.enqueue_lane("1", "2", "3", key="account")
-    bench.replay()
-    assert set(bench.states().values()) == {"awaiting"}
-    assert Attempt.objects.filter(holds_lane=True).count() == 0
-
-
 @pytest.mark.parametrize(
     ("advance", "sent"), [("accepted", ["1", "2", "3", "1"]), ("settled", ["1", "1"])], ids=["accepted", "settled"]
 )
 def test_a_letter_that_fails_again_is_sent_after_those_that_did_not_wait(
     clock: Clock, advance: str, sent: list[str]
 ) -> None:
-    """README and the plan of a drain say so; a later one is not called too late, though it was overtaken."""
     bench = Workbench(fields=KEYED, absence={"window": 60, "advance": advance})
     bench.enqueue_lane("1", "2", "3", key="account")
     bench.replay()
@@ -275,7 +248,6 @@ def test_nothing_is_sent_if_it_is_stopped_observed_or_not_running(obstacle: str)
 
 
 def test_a_turn_leases_no_more_lanes_of_a_full_target(clock: Clock) -> None:
-    """Once it is known of each lane where its head goes."""
     bench, other = Workbench(), Workbench()
     bench.conf = replace(bench.conf, max_unsettled=1, lanes_per_task=5)
     bench.judge_by_absence()

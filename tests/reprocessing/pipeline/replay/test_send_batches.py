@@ -1,4 +1,4 @@
-"""On the wire: bytes and attributes as they were, additions where there is room, batch-mates of poison go on."""
+"""Letters are sent with their bytes and attributes, and poison does not stop its batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settling: what each outcome does to attempt, letter, lane and copy."""
+"""What each outcome does to attempt, letter, lane and copy."""
 
 from __future__ import annotations
 

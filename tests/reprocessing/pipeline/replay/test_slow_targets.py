@@ -1,4 +1,4 @@
-"""Targets that answer one by one: letters are open side by side, each lane in order, and none waits for a slow one."""
+"""Targets that answer one by one: many requests are open, each lane in order, and none waits for a slow one."""
 
 from __future__ import annotations
 
@@ -155,7 +155,6 @@ def test_an_outcome_that_was_not_recorded_is_unknown_after_the_lease(
 
 
 def fails_once(where: object, name: str, error: Exception) -> None:
-    """The next call of it fails."""
     patch = pytest.MonkeyPatch()
 
     def broken(*_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""The rates of heads that may go: their classes' and their targets', as far as the ramp allows."""
+"""Tokens of rate limits, of targets and of rate classes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEWSLETTER = 7
 
 @dataclass
 class Rates:
-    """So many tokens of each key; those of `lost` Redis does not tell. Who gets none is to wait for two seconds."""
+    """Tokens by key. Redis does not answer for those in `lost`. Without a token, the wait is two seconds."""
 
     tokens: dict[int | str, int]
     lost: set[int | str] = field(default_factory=set)

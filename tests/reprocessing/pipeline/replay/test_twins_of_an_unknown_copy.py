@@ -32,7 +32,6 @@ Leave = Callable[[Workbench, Clock], None]
 
 
 def _bench(*, window: float = WINDOW, **fields: object) -> Workbench:
-    """No lane waits for an outcome here; the letter that is `first` is the one whose end is not known."""
     keyed: dict[str, Any] = {
         "ordering_key": "none", "idempotency_key": "attribute:event", "max_attempts": 5, "backoff_base": REST,
         "backoff_cap": REST, "backoff_jitter": "none",
@@ -88,7 +87,6 @@ def _is_quarantined(bench: Workbench, clock: Clock) -> None:
 
 
 def _is_spent_at_the_gate(bench: Workbench, clock: Clock) -> None:
-    """The limit was lowered since."""
     _send(bench)
     clock.advance(REST + 1)
     type(bench.dlq).objects.update(max_attempts=1)
@@ -188,7 +186,7 @@ def test_a_letter_parked_after_a_restore_keeps_its_key(clock: Clock) -> None:
 
 
 def test_a_return_of_a_forgotten_attempt_frees_no_key(clock: Clock) -> None:
-    """PostgreSQL was restored from a backup that knew the first attempt alone; the copy of the third came back."""
+    """A backup knew only the first attempt; the copy of the third came back."""
     bench = _bench()
     _send(bench)
     (sent,) = bench.delivered()

@@ -1,4 +1,4 @@
-"""What somebody changes while a turn works holds for its next letters, though the turn looked shortly before."""
+"""Changes during a turn apply to its next letters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ def test_no_letter_is_sent_under_old_rules() -> None:
 
 
 def test_letters_go_on_after_the_last_rule_is_disabled() -> None:
-    """Those that were asked before are asked again, by no rule; the others were never to be asked."""
     bench = Workbench(conf=replace(BRISK, intent_size=2))
     rule("all", "replay")
     bench.enqueue(*map(str, range(6)))
@@ -41,7 +40,6 @@ def test_letters_go_on_after_the_last_rule_is_disabled() -> None:
 
 
 def test_a_new_breaker_delays_no_letter() -> None:
-    """As when another worker routes a letter into a class that is new, and this one leases its lane next."""
     bench = enqueued(*map(str, range(6)), conf=replace(BRISK, lanes_per_task=2, intent_size=1))
     with bench.meanwhile(lambda: _route_into_a_new_class(bench)):
         bench.replay(seconds=5)

@@ -1,4 +1,4 @@
-"""A preview tells of exactly the letters that a rule gets once it is enabled, and touches none."""
+"""A preview counts the letters that a rule would get, and changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routing: a rule decides for heads as soon as they are asked, for each as it says, and errs on none in silence."""
+"""Rules decide about heads, and errors of rules are shown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ def _target(name: str, **fields: object) -> Target:
 
 
 def _routes(bench: Workbench) -> dict[str, tuple[str, str | None]]:
-    """Route and rule of each letter, by its body."""
     found = DeadLetter.objects.filter(dlq=bench.dlq).values_list("payload__body", "route", "rule__name")
     return {bytes(body).decode(): (route, name) for body, route, name in found}
 

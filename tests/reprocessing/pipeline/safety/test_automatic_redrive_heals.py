@@ -1,4 +1,4 @@
-"""Automatic redrive outlasts its target's outage: nothing is parked, no attempt is used up, and nobody is needed."""
+"""Automatic redrive outlasts an outage: nothing is parked, and no person is needed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Down = Callable[[Intended], bool]
 
 @contextmanager
 def failing(down: Down) -> Iterator[list[Intended]]:
-    """The target answers 503 to what is `down`, and takes the rest; what it was sent."""
+    """The target answers 503 to letters that are `down`. Yield all letters that it gets."""
     post, sent = send_batches.letters, list[Intended]()
 
     def answer(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  those of deliver
@@ -46,7 +46,6 @@ def failing(down: Down) -> Iterator[list[Intended]]:
 
 
 def automatic(letters: int, **fields: object) -> Workbench:
-    """A DLQ in mode automatic, whose messages are on their lanes."""
     bench = Workbench(fields={**AUTOMATIC, **fields})
     for first in range(0, letters, 10):
         entries = [{"Id": f"{n}", "MessageBody": f"{n}"} for n in range(first, min(first + 10, letters))]
@@ -56,7 +55,6 @@ def automatic(letters: int, **fields: object) -> Workbench:
 
 
 def live_through(bench: Workbench, clock: Clock, seconds: float, *, step: float = 30) -> None:
-    """Workers and beat go on for so long."""
     for _ in range(int(seconds / step)):
         bench.replay()
         recover.fleet()
@@ -64,7 +62,7 @@ def live_through(bench: Workbench, clock: Clock, seconds: float, *, step: float 
 
 
 def counted() -> set[int]:
-    """What counts against the limit, of each message that is not finished."""
+    """The numbers of attempts that count, of unfinished messages."""
     found = DeadLetter.objects.exclude(state="delivered").annotate(n=F("attempts") - F("forgiven") - F("spared"))
     return set(found.values_list("n", flat=True))
 
@@ -131,7 +129,6 @@ def test_a_resumed_run_gets_the_whole_time_again(clock: Clock) -> None:
 
 
 def test_a_message_that_fails_while_others_succeed_uses_its_attempts(clock: Clock) -> None:
-    """Its first failure, as the first of the waves, is spared; then it has as many as the DLQ allows."""
     bench = automatic(40)
     poison = DeadLetter.objects.order_by("id").first()
     assert poison is not None
@@ -144,7 +141,6 @@ def test_a_message_that_fails_while_others_succeed_uses_its_attempts(clock: Cloc
 
 
 def test_spent_messages_open_the_breaker_if_nothing_succeeds(clock: Clock) -> None:
-    """Two messages, no waves: too few failures in a row to open it, and nothing to tell an outage by but time."""
     bench = automatic(2, waves=False)
     with failing(lambda _: True):
         live_through(bench, clock, 300)
@@ -175,7 +171,6 @@ def test_returns_after_the_breaker_opened_do_not_count(clock: Clock) -> None:
 
 
 def test_a_failure_before_a_success_counts(clock: Clock) -> None:
-    """The first message fails, the second goes well, then five fail in a row."""
     bench = automatic(7, waves=False)
     order = list(DeadLetter.objects.order_by("id").values_list("pk", flat=True))
     with failing(lambda one: one.letter_id != order[1]):

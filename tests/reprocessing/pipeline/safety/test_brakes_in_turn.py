@@ -1,4 +1,4 @@
-"""What a breaker lets through, from the first failure to the last canary, one turn after another."""
+"""An open breaker, turn by turn; slow rate limits."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _states() -> dict[str, int]:
 
 
 def _sent() -> dict[int, int]:
-    """How many attempts of each of the breaker's epochs there are."""
+    """The number of attempts by breaker epoch."""
     return dict(sorted(Counter(Attempt.objects.values_list("breaker_epoch", flat=True)).items()))
 
 

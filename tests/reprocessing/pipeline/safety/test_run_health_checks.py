@@ -1,4 +1,4 @@
-"""Every check that is due is looked at, side by side; whoever cannot look says why, and the gate stays shut."""
+"""Due health checks run at the same time; without a finding the gate stays shut."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
-from reprocessing.domain.safety.health_check import Finding, Healthy
+from reprocessing.domain.safety.health_check import Finding, Healthy, Unknown
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
 from reprocessing.gateways import aws, http
 from reprocessing.gateways.aws_services import cloudwatch_alarms
@@ -48,7 +48,7 @@ def add(target: Target, kind: CheckKind, subject: str = "", **rest: Any) -> None
 
 
 def looked(bench: Workbench, *hosts: str) -> dict[str, tuple[str, str]]:
-    """Verdict and detail by kind, after all of the target's checks were performed."""
+    """Run all checks of the target, and return finding and detail by kind."""
     run_health_checks.targets(conf=conf(*hosts), only=[bench.target.pk])
     return {one.kind: (one.verdict, one.detail) for one in health_checks.told([bench.target.pk])}
 
@@ -91,27 +91,23 @@ def test_a_queue_above_its_depth_limit_is_unhealthy() -> None:
     assert looked(bench) == {"depth": ("unhealthy", "its depth is 2 messages, above its ceiling of 1")}
 
 
-def test_an_unused_queue_is_healthy_while_it_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("said", "empty", "found"),
+    [
+        (cloudwatch_alarms.NOBODY_USES_IT, True, ("healthy", "nobody uses it, and it is empty")),
+        (cloudwatch_alarms.NOBODY_USES_IT, False, ("unknown", cloudwatch_alarms.NOBODY_USES_IT.why)),
+        (61.0, True, ("unhealthy", "the age of its oldest message is 61 seconds, above its ceiling of 60")),
+    ],
+)
+def test_a_queue_is_healthy_if_it_is_unused_and_empty_or_its_messages_are_young(
+    monkeypatch: pytest.MonkeyPatch, said: Unknown | float, empty: bool, found: tuple[str, str]
+) -> None:
     bench = Workbench()
-    monkeypatch.setattr(
-        "reprocessing.gateways.aws_services.cloudwatch_alarms.ages",
-        lambda _region, names, **_: dict.fromkeys(names, cloudwatch_alarms.NOBODY_USES_IT),
-    )
+    monkeypatch.setattr(cloudwatch_alarms, "ages", lambda _region, names, **_: dict.fromkeys(names, said))
     add(bench.target, CheckKind.AGE, ceiling=60)
-    assert looked(bench) == {"age": ("healthy", "nobody uses it, and it is empty")}
-    bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
-    assert looked(bench) == {"age": ("unknown", cloudwatch_alarms.NOBODY_USES_IT.why)}
-
-
-def test_a_queue_with_an_old_message_is_unhealthy(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench()
-    monkeypatch.setattr(
-        "reprocessing.gateways.aws_services.cloudwatch_alarms.ages",
-        lambda _region, names, **_: dict.fromkeys(names, 61.0),
-    )
-    add(bench.target, CheckKind.AGE, ceiling=60)
-    why = "the age of its oldest message is 61 seconds, above its ceiling of 60"
-    assert looked(bench) == {"age": ("unhealthy", why)}
+    if not empty:
+        bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
+    assert looked(bench) == {"age": found}
 
 
 def test_a_queue_out_of_reach_is_unknown_and_other_checks_have_findings(cloudwatch: Any) -> None:  # noqa: ANN401
@@ -175,7 +171,6 @@ def test_without_due_checks_nothing_is_asked() -> None:
 
 
 def test_letters_go_to_a_target_only_while_it_is_healthy() -> None:
-    """The gate: unknown is closed, healthy is open, unhealthy is closed."""
     bench = Workbench(fields={"ordering_key": "attribute:key"})
     add(bench.target, CheckKind.DEPTH, ceiling=0)
     bench.enqueue("a", key="a")

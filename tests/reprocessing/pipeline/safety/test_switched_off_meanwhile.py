@@ -1,4 +1,4 @@
-"""Somebody makes a dlq manual while beat captures it: what the dlq was when that began sends nothing any more."""
+"""A DLQ that becomes manual during a capture enlists nothing more."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ def _switch_off(mode: str = "manual") -> None:
 
 
 def _then(monkeypatch: pytest.MonkeyPatch, place: object, name: str, happens: Callable[[], object]) -> None:
-    """As soon as this was done, something happens."""
     does = getattr(place, name)
 
     def does_and_then(*args: Any, **options: Any) -> Any:  # noqa: ANN401  those of whatever it is

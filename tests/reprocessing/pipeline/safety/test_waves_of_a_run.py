@@ -1,4 +1,4 @@
-"""A run goes one letter, ten, a hundred, all; and stops itself after eleven letters at most when the consumer fails."""
+"""Waves of a run: killed workers, silent letters, released and delayed letters."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_wave_goes_on_when_an_earlier_letter_arrives(clock: Clock) -> None:
 
 
 def _one_of_ten_was_silent(clock: Clock) -> tuple[Workbench, int]:
-    """A wave of ten is out: of this letter nothing was said in time, of nine it may be yet; and "next" waits."""
+    """A wave of ten: nine letters await their outcome, one is silent (its id is returned), and "next" waits."""
     bench = Workbench(
         fields={**WAVES, "backoff_base": 0, "mode": "automatic"},
         target_fields={"proof": "acknowledged", "advance": "settled", "window": WINDOW},
@@ -101,7 +101,6 @@ def _captured(bench: Workbench, *bodies: str) -> None:
 
 
 def _all_went_well(bench: Workbench) -> None:
-    """As the consumer says, of all that it has."""
     ids = Attempt.objects.filter(letter__dlq=bench.dlq, closed_at=None).values_list("sent_message_id", flat=True)
     record_reports.told([{"message_id": one, "verdict": "delivered"} for one in ids], reporter=None, dice=lambda: 0.0)
 
