@@ -16,7 +16,7 @@ _OF_BRAKES: Final = "tests/race/test_brakes.py"
 _OF_BREAKERS: Final = "tests/reprocessing/store/safety/test_circuit_breakers.py"
 _OF_WAVES: Final = "tests/reprocessing/store/safety/test_waves.py"
 _OF_A_RUN_S_WAVES: Final = "tests/reprocessing/pipeline/safety/test_waves_of_a_run.py"
-_OF_A_TURN: Final = "tests/reprocessing/pipeline/replay/test_what_changes_during_a_turn.py"
+_OF_A_TURN: Final = "tests/reprocessing/pipeline/replay/test_replay_slice.py"
 _OF_DOMAIN: Final = "tests/reprocessing/domain/safety/test_circuit_breaker.py"
 
 BUGS: Final = (

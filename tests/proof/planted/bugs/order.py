@@ -140,7 +140,7 @@ BUGS: Final = (
         old="       AND (SELECT a.id FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NULL\n",
         new="",
         caught_by=(
-            "tests/reprocessing/pipeline/replay/test_intent.py"
+            "tests/reprocessing/pipeline/replay/test_replay_slice.py"
             "::test_no_letter_is_intended_while_an_attempt_of_a_former_head_holds_the_lane"
         ),
     ),

@@ -136,7 +136,7 @@ def _whenever_sqs_counts(
         after(number)
         return found
 
-    patch.setattr(feed_run, "depth", counted)
+    monkeypatch.setattr(feed_run, "depth", counted)
 
 
 def test_copies_hidden_after_the_count_hide_no_return(

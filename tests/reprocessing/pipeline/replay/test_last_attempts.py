@@ -83,9 +83,9 @@ def test_the_next_letter_waits_while_the_copy_may_come_back(clock: Clock, end: E
     assert _first(bench) == "parked attempts_spent"
 
 
-def test_the_next_letter_waits_until_the_dlq_is_captured(clock: Clock, end: End) -> None:
+def test_the_next_letter_waits_until_the_dlq_is_captured(clock: Clock) -> None:
     bench = _bench()
-    end(bench, clock)
+    _unheard(bench, clock)
     (sent,) = bench.delivered()
     for _ in range(3):
         bench.promote()
@@ -100,10 +100,10 @@ def test_the_next_letter_waits_until_the_dlq_is_captured(clock: Clock, end: End)
     assert bench.delivered_bodies() == ["2"]
 
 
-def test_without_a_watched_dlq_the_window_ends_the_wait(clock: Clock, end: End) -> None:
+def test_without_a_watched_dlq_the_window_ends_the_wait(clock: Clock) -> None:
     bench = _bench()
     Target.objects.filter(pk=bench.target.pk).update(proof="acknowledged", watched_by=None)
-    end(bench, clock)
+    _unheard(bench, clock)
     bench.delivered()
     clock.advance(WINDOW + 1)
     bench.promote()
@@ -140,9 +140,9 @@ def test_when_the_copy_is_back_the_next_letter_goes(clock: Clock, end: End) -> N
     assert bench.delivered_bodies() == ["2"]
 
 
-def test_a_released_letter_waits_for_its_copy(clock: Clock, end: End) -> None:
+def test_a_released_letter_waits_for_its_copy(clock: Clock) -> None:
     bench = _bench()
-    end(bench, clock)
+    _unheard(bench, clock)
     act_on_parked.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
     bench.replay()
     assert (bench.lane().phase, len(bench.delivered())) == ("awaiting", 1)
@@ -152,9 +152,9 @@ def test_a_released_letter_waits_for_its_copy(clock: Clock, end: End) -> None:
     assert bench.history() == [(1, "unknown", 0), (2, None, 0)]
 
 
-def test_a_discard_keeps_its_key_while_a_copy_may_come_back(clock: Clock, end: End) -> None:
+def test_a_discard_keeps_its_key_while_a_copy_may_come_back(clock: Clock) -> None:
     bench = _bench(idempotency_key="attribute:n")
-    end(bench, clock)
+    _unheard(bench, clock)
     act_on_parked.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
     assert bench.delivered_bodies() == ["1"]
     bench.outlast(clock, WINDOW + 5)
@@ -171,9 +171,9 @@ def test_with_advance_accepted_the_next_letter_goes_at_once(clock: Clock, end: E
     assert bench.history()[0] == (1, "unknown", 0)
 
 
-def test_the_status_says_until_when_the_copy_may_come_back(clock: Clock, end: End) -> None:
+def test_the_status_says_until_when_the_copy_may_come_back(clock: Clock) -> None:
     bench = _bench()
-    end(bench, clock)
+    _unheard(bench, clock)
     deadline = Attempt.objects.get().deadline
     assert deadline is not None
     assert delivery_status.of(bench.letter(payload__body=b"1")).sentence == (
@@ -182,14 +182,14 @@ def test_the_status_says_until_when_the_copy_may_come_back(clock: Clock, end: En
     )
 
 
-def _twins(clock: Clock, end: End) -> tuple[Workbench, DeadLetter]:
+def _twins(clock: Clock) -> tuple[Workbench, DeadLetter]:
     """Two letters of one idempotency key. The first is parked after a last attempt of unknown outcome."""
     bench = Workbench(
         fields={"idempotency_key": "attribute:event", "max_attempts": 1},
         absence={"window": WINDOW, "advance": "settled"},
     )
     bench.enqueue("1", "2", event="e")
-    end(bench, clock)
+    _unheard(bench, clock)
     return bench, bench.letter(state="parked")
 
 
@@ -210,9 +210,9 @@ def _send_elsewhere(bench: Workbench, letter: DeadLetter) -> None:
 
 @pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
 def test_a_twin_goes_after_the_letter_got_another_key_or_target(
-    clock: Clock, end: End, done: Callable[[Workbench, DeadLetter], None]
+    clock: Clock, done: Callable[[Workbench, DeadLetter], None]
 ) -> None:
-    bench, letter = _twins(clock, end)
+    bench, letter = _twins(clock)
     done(bench, letter)
     bench.delivered()
     bench.outlast(clock, WINDOW + 5)
@@ -223,9 +223,9 @@ def test_a_twin_goes_after_the_letter_got_another_key_or_target(
 
 @pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
 def test_a_twin_goes_when_the_copy_of_a_changed_letter_is_back(
-    clock: Clock, end: End, done: Callable[[Workbench, DeadLetter], None]
+    clock: Clock, done: Callable[[Workbench, DeadLetter], None]
 ) -> None:
-    bench, letter = _twins(clock, end)
+    bench, letter = _twins(clock)
     (sent,) = bench.delivered()
     done(bench, letter)
     bench.take_back(sent)
@@ -235,8 +235,8 @@ def test_a_twin_goes_when_the_copy_of_a_changed_letter_is_back(
     assert (twin.state, twin.attempts) == ("awaiting", 1)
 
 
-def test_a_restored_letter_keeps_its_key_while_a_copy_may_come_back(clock: Clock, end: End) -> None:
-    bench, letter = _twins(clock, end)
+def test_a_restored_letter_keeps_its_key_while_a_copy_may_come_back(clock: Clock) -> None:
+    bench, letter = _twins(clock)
     act_on_parked.discard([letter.pk], by="ann", reason="old")
     act_on_parked.restore([letter.pk], by="ann", reason="not old")
     assert Claim.objects.get().state == "held"

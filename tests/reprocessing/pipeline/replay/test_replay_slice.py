@@ -10,12 +10,15 @@ import pytest
 from django.db import DatabaseError
 
 from reprocessing.gateways.redis.send_rate import Granted, Rates
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Run, Target
+from reprocessing.models import Attempt, Breaker, Claim, DeadLetter, DeadLetterQueue, Lane, RateClass, Run, Target
 from reprocessing.pipeline.maintenance import recover
-from reprocessing.pipeline.replay import gate, lease_keeper, send, settle
+from reprocessing.pipeline.replay import gate, lease_keeper, replay_slice, send, settle
 from reprocessing.store.ordering import lanes
-from reprocessing.store.safety import stops
-from tests.reprocessing.pipeline.bench import KEYED, Clock, Workbench, enqueued
+from reprocessing.store.ordering.lanes import Leased
+from reprocessing.store.replay.intent import intend
+from reprocessing.store.safety import send_limits, stops
+from tests.reprocessing.pipeline.bench import BRISK, KEYED, Clock, Workbench, enqueued
+from tests.reprocessing.pipeline.rulings import rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -260,3 +263,89 @@ def test_a_turn_leases_no_more_lanes_of_a_full_target(clock: Clock) -> None:
     after = dict(Lane.objects.filter(dlq=bench.dlq).values_list("pk", "fence"))
     assert sum(after[lane] != fence for lane, fence in before.items()) == 5
     assert other.states() == {"elsewhere": "delivered"}
+
+
+@pytest.fixture
+def _looks_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns load breakers and rules once, unless something changes."""
+    monkeypatch.setattr(replay_slice, "_SEEN_FOR", 3_600.0)
+
+
+@pytest.mark.usefixtures("_looks_once")
+def test_no_letter_is_sent_under_old_rules() -> None:
+    bench = enqueued(*map(str, range(6)), conf=replace(BRISK, intent_size=2))
+    with bench.meanwhile(lambda: rule("none of them", "discard")):
+        bench.replay()
+    assert sorted(bench.states().values()) == ["delivered"] * 2 + ["discarded"] * 4
+    assert len(bench.history()) == 2
+
+
+@pytest.mark.usefixtures("_looks_once")
+def test_letters_go_on_after_the_last_rule_is_disabled() -> None:
+    bench = Workbench(conf=replace(BRISK, intent_size=2))
+    rule("all", "replay")
+    bench.enqueue(*map(str, range(6)))
+    with bench.meanwhile(lambda: rule("all", "replay", enabled=False)):
+        bench.replay()
+    assert bench.states() == {str(number): "delivered" for number in range(6)}
+
+
+@pytest.mark.usefixtures("_looks_once")
+def test_a_new_breaker_delays_no_letter() -> None:
+    bench = enqueued(*map(str, range(6)), conf=replace(BRISK, lanes_per_task=2, intent_size=1))
+    with bench.meanwhile(lambda: _route_into_a_new_class(bench)):
+        bench.replay(seconds=5)
+    assert list(Lane.objects.exclude(why="").values_list("why", flat=True)) == []
+    assert bench.states() == {str(number): "delivered" for number in range(6)}
+
+
+def _route_into_a_new_class(bench: Workbench) -> None:
+    slow = RateClass.objects.create(name="slow", rate=1_000)
+    send_limits.make_breakers({(bench.target.pk, slow.pk)})
+    DeadLetter.objects.filter(state="waiting").update(rate_class=slow)
+    Lane.objects.filter(phase="ready").update(breaker=Breaker.objects.get(rate_class=slow))
+
+
+def test_a_finished_letter_is_not_intended_and_its_key_stays_used() -> None:
+    bench = Workbench(fields={"idempotency_key": "attribute:idem"})
+    bench.enqueue("letter", idem="k")
+    (lane,) = lanes.lease("me", limit=1, lease=8)
+    letter = bench.letter().pk
+    assert len(intend([lane.lane_id], [lane.fence], [letter], margin=2, hold=8)) == 1
+    Attempt.objects.update(outcome="accepted", closed_at=lanes.clock(), holds_lane=False)
+    DeadLetter.objects.update(state="delivered", finished_at=lanes.clock())
+    Claim.objects.update(state="delivered")
+    assert intend([lane.lane_id], [lane.fence], [letter], margin=2, hold=8) == []
+    assert (Claim.objects.get().state, bench.letter().attempts, len(bench.history())) == ("delivered", 1, 1)
+
+
+def test_a_letter_of_another_lane_is_not_intended() -> None:
+    bench = enqueued("one", "other")
+    (lane,) = lanes.lease("me", limit=1, lease=8)
+    other = DeadLetter.objects.exclude(lane=lane.lane_id).get().pk
+    assert intend([lane.lane_id], [lane.fence], [other], margin=2, hold=8) == []
+    assert bench.history() == []
+
+
+def _the_first_of_two_is_out() -> tuple[Workbench, Leased, int, int]:
+    """The bench, its leased lane, and the ids of both letters."""
+    bench = Workbench(fields=KEYED)
+    bench.enqueue_lane("1", "2", key="a")
+    (lane,) = lanes.lease("me", limit=1, lease=8)
+    first, second = DeadLetter.objects.order_by("sequence").values_list("pk", flat=True)
+    assert len(intend([lane.lane_id], [lane.fence], [first], margin=2, hold=8)) == 1
+    return bench, lane, first, second
+
+
+def test_no_letter_is_intended_while_an_attempt_holds_its_lane() -> None:
+    bench, lane, _, second = _the_first_of_two_is_out()
+    assert intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8) == []
+    assert bench.states() == {"1": "sending", "2": "waiting"}
+
+
+def test_no_letter_is_intended_while_an_attempt_of_a_former_head_holds_the_lane() -> None:
+    _, lane, first, second = _the_first_of_two_is_out()
+    DeadLetter.objects.filter(pk=first).update(state="parked", reason="attempts_spent", finished_at=lanes.clock())
+    assert intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8) == []
+    Attempt.objects.update(holds_lane=False)
+    assert len(intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8)) == 1

@@ -88,18 +88,12 @@ def test_behind_a_quarantined_letter_the_next_one_is_asked() -> None:
     assert [one.phase for one in third.standings] == ["leased"]
 
 
-def test_the_lane_of_a_held_letter_names_the_rule() -> None:
-    bench = Workbench()
-    rule("wait", "hold")
-    ask_all(bench, "x")
-    lane = bench.lane()
-    assert (lane.phase, lane.due_at, lane.why) == ("held", None, "rule wait holds it")
-
-
 def test_disabling_a_rule_wakes_the_letters_that_it_held() -> None:
     bench = Workbench()
     held = rule("wait", "hold")
     ask_all(bench, "x", "y")
+    lanes_of_both = Lane.objects.values_list("phase", "due_at", "why")
+    assert list(lanes_of_both) == [("held", None, "rule wait holds it")] * 2
     disable(held)
     assert route.wake(Book.load()) == 2
     assert [(one.phase, one.why) for one in Lane.objects.all()] == [("ready", "")] * 2
