@@ -46,26 +46,16 @@ CHUNK, PATIENCE = 250, 0.25
 
 @dataclass(slots=True)
 class Captured:
-    """Counts of one capture.
+    """Counts of one capture."""
 
-    Attributes:
-        received: copies; a copy that was received twice counts twice.
-        returns: copies of letters that were sent, and came back.
-        known: copies that had been received before.
-        drained: everything that was visible when the capture began is committed.
-        through: id of the DLQ's newest letter at the end; another capture may be writing later letters.
-        busy: another capture holds the lease; nothing was done.
-        trouble: why receiving ended early.
-    """
-
-    received: int = 0
+    received: int = 0  # copies; a copy that was received twice counts twice
     letters: int = 0
-    returns: int = 0
-    known: int = 0
-    drained: bool = False
-    through: int = field(default=0, compare=False)
-    busy: bool = False
-    trouble: str = ""
+    returns: int = 0  # copies of letters that were sent, and came back
+    known: int = 0  # copies that had been received before
+    drained: bool = False  # all that was visible at the beginning is committed
+    through: int = field(default=0, compare=False)  # id of the newest letter at the end
+    busy: bool = False  # another capture holds the lease; nothing was done
+    trouble: str = ""  # why receiving ended early
 
 
 def letters(  # noqa: PLR0913  # each by its name
@@ -95,8 +85,6 @@ def letters(  # noqa: PLR0913  # each by its name
 
 
 class _Capture:
-    """One capture of one DLQ, under the lease."""
-
     def __init__(
         self, dlq: DeadLetterQueue, capturing: Capturing, conf: Conf, dice: Callable[[], float], dirty: float
     ) -> None:
@@ -213,9 +201,7 @@ class _Capture:
             return held
 
         held = rows.whole(record)
-        after_settlement.outcomes(
-            of_breakers=[copy.breaker_id for copy in returned], of_runs=[copy.run_id for copy in returned]
-        )
+        after_settlement.attempts(returned)
         self._done.returns += len(back)
         return held + self._remove(copies, [letter.message_id for letter in back])
 

@@ -64,7 +64,6 @@ _SOURCES = {
 
 
 def _fits(origin: Origin, found: Shape) -> bool:
-    """Return whether a letter that does not name its origin can come from this one."""
     named = arn.read(origin.arn)
     if found.kind is ShapeKind.LAMBDA:
         return origin.target.kind == TargetKind.LAMBDA or (named is not None and named.named is Named.FUNCTION)

@@ -21,23 +21,14 @@ from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.capture import find_source
 from reprocessing.store.capture import capture_lease
 
-#: Visibility timeout in seconds, in case this process dies.
-VISIBILITY = 30
-#: Seconds of a long poll. A long poll of any length asks all of SQS's servers.
-WAIT = 1
+VISIBILITY = 30  # seconds, in case this process dies
+WAIT = 1  # seconds of a long poll, which asks all of SQS's servers, whatever its length
 _A_RECEIVE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Glimpse:
-    """One message of the DLQ.
-
-    Attributes:
-        known: the state of its letter, if it was captured before.
-        where: its place in its lane, or why a run would park it.
-        task: the message read as a Celery task.
-        causes: why the task probably failed; empty for a message that is not meant to be a task.
-    """
+    """One message of the DLQ."""
 
     message_id: str
     sent_at: datetime
@@ -45,10 +36,10 @@ class Glimpse:
     receives: int
     size: int
     attributes: tuple[str, ...]
-    known: str | None
-    where: Place | Park
-    task: Read
-    causes: tuple[str, ...]
+    known: str | None  # the state of its letter, if it was captured before
+    where: Place | Park  # its place in its lane, or why a run would park it
+    task: Read  # the message, read as a Celery task
+    causes: tuple[str, ...]  # why the task probably failed; empty if it is not meant to be a task
     body: bytes
 
 

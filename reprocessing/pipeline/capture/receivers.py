@@ -17,13 +17,10 @@ from reprocessing.gateways.sqs import QueueAddress, depth, receive
 QUIET_POLLS = 3
 #: Polls of each receiver, or seconds, without a full poll, after which the queue's count of visible messages decides.
 SHORT_POLLS, SHORT_SECONDS = 10, 60.0
-#: Seconds between two requests for that count.
-_ASK = 1.0
+_ASK = 1.0  # seconds between two requests for that count
 _FULL = 10
-#: Polls that may wait to be written; beyond that the receivers wait.
-_AHEAD = 30
-#: Seconds between two looks whether receiving is over.
-_PATIENCE = 0.1
+_AHEAD = 30  # polls that may wait to be written
+_PATIENCE = 0.1  # seconds between two looks whether receiving is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +32,21 @@ class Poll:
 
 
 class Listening:
-    """Receivers that work inside a `with` block. Iterate for their polls.
+    """Receivers that work inside a `with` block. Iterate for their polls, until all are quiet or time is over.
 
-    The iteration ends when all receivers are quiet, at the deadline, or when `stop` returns True.
+    A short poll proves nothing: SQS may return a few of many messages. A FIFO queue hides what is behind a received
+    message until that is deleted, so its empty polls count only while nothing is out, as the caller says by `settled`.
 
-    A short poll proves nothing, since SQS may return a few of many messages: every receiver needs several empty polls.
-    A FIFO queue hides the messages behind a received message until that is deleted. So its empty polls count only while
-    nothing is out, which the caller says by `settled`.
-
-    If messages keep trickling in, no receiver becomes quiet. Then, after many polls of which none was full, SQS is
-    asked how many messages are visible (of a FIFO queue this includes hidden messages). None: everything that was there
-    at the beginning was received. The wait covers the delay of SQS's counts.
-
-    Attributes:
-        silent: everything that the queue held at the beginning was received.
-        trouble: why a receiver gave up; empty while none has.
+    If messages keep trickling in, SQS is asked, after many polls without a full one, how many are visible (of a FIFO
+    queue, with the hidden ones). None: everything that was there at the beginning was received.
     """
 
     def __init__(  # noqa: PLR0913  # each by its name
         self, address: QueueAddress, *, receivers: int, wait: int, visibility: int, seconds: float,
         stop: Callable[[], bool], clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self.silent = False
-        self.trouble = ""
+        self.silent = False  # everything that the queue held at the beginning was received
+        self.trouble = ""  # why a receiver gave up
         self._address, self._wait, self._visibility = address, wait, visibility
         self._end = time.monotonic() + seconds
         self._stop, self._clock = stop, clock

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -76,7 +76,7 @@ def said(some: Sequence[Said], *, reporter: int | None, dice: Dice) -> Heard:
 
     kept = rows.whole(record)
     if kept:
-        _tell(about)
+        after_settlement.attempts(about)
     return Heard(len(kept), len(some) - len(refused) - len(kept), refused)
 
 
@@ -86,7 +86,7 @@ def again(*, dice: Dice) -> int:
     for first in range(0, len(ids), _GROUP):
         about = acknowledgements.named(ids[first : first + _GROUP])
         delete_copies.everywhere(rows.whole(partial(_apply_late, about, dice)))
-        _tell(about)
+        after_settlement.attempts(about)
     return len(ids)
 
 
@@ -109,7 +109,6 @@ def _lock(about: Sequence[Named]) -> None:
 
 
 def _apply(about: Sequence[Named], dice: Dice) -> list[Deletable]:
-    """Move the letters of lanes that are locked, and find the lanes' heads."""
     if not about:
         return []
     dlqs = DeadLetterQueue.objects.in_bulk({attempt.dlq_id for attempt in about})
@@ -122,9 +121,3 @@ def _apply(about: Sequence[Named], dice: Dice) -> list[Deletable]:
     ids = sorted({attempt.lane_id for attempt in about})
     lanes.advance(ids, [None] * len(ids))
     return deletable
-
-
-def _tell(about: Collection[Named]) -> None:
-    after_settlement.outcomes(
-        of_breakers=[attempt.breaker_id for attempt in about], of_runs=[attempt.run_id for attempt in about]
-    )

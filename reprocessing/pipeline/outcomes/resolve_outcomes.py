@@ -34,8 +34,7 @@ _GROUP = 500
 #: reach answers slowly, and promotion waits.
 _THREADS: Final = 32
 _LOOKS_FOR: Final = 10.0
-#: Seconds after which another worker may look, if the worker that looks has died.
-_LOOK_ENDS: Final = 30.0
+_LOOK_ENDS: Final = 30.0  # seconds after which another worker may look, if the worker that looks has died
 
 
 def letters(*, conf: Conf, dice: Callable[[], float]) -> int:
@@ -109,6 +108,4 @@ def _close(found: Sequence[Ripe], close: Callable[[Sequence[int]], list[Deletabl
         return deletable
 
     delete_copies.everywhere(rows.whole(record))
-    after_settlement.outcomes(
-        of_breakers=[attempt.breaker_id for attempt in found], of_runs=[attempt.run_id for attempt in found]
-    )
+    after_settlement.attempts(found)

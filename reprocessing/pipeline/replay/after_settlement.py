@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Protocol
 
 from reprocessing.store.safety import circuit_breakers, rate_ramps, waves
+
+
+class _Closed(Protocol):
+    """Anything that ended an attempt."""
+
+    @property
+    def breaker_id(self) -> int | None: ...
+    @property
+    def run_id(self) -> int | None: ...
+
+
+def attempts(closed: Collection[_Closed]) -> None:
+    """Look at the breakers and the runs of attempts that were closed."""
+    outcomes(of_breakers=[attempt.breaker_id for attempt in closed], of_runs=[attempt.run_id for attempt in closed])
 
 
 def outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int | None]) -> None:

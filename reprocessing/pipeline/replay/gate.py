@@ -37,21 +37,13 @@ UNKNOWN_BREAKER, OTHERS_TELL, TARGET_IS_FULL = timedelta(seconds=10), timedelta(
 
 @dataclass(slots=True)
 class Judged:
-    """Heads after the gate.
+    """Heads after the gate."""
 
-    Attributes:
-        going: may go, as soon as there are tokens.
-        waiting: lanes that wait, and their verdicts.
-        closings: heads that end here, by lane and fence.
-        full: breakers of targets that have as many unsettled letters as they may have.
-        opening: breakers to open, and why: nothing succeeds at their targets.
-    """
-
-    going: list[Standing] = field(default_factory=list)
+    going: list[Standing] = field(default_factory=list)  # may go, as soon as there are tokens
     waiting: list[tuple[Standing, Wait]] = field(default_factory=list)
-    closings: dict[tuple[int, int], Closing] = field(default_factory=dict)
-    full: set[int] = field(default_factory=set)
-    opening: dict[int, str] = field(default_factory=dict)
+    closings: dict[tuple[int, int], Closing] = field(default_factory=dict)  # by lane and fence
+    full: set[int] = field(default_factory=set)  # breakers of targets without room
+    opening: dict[int, str] = field(default_factory=dict)  # breakers at whose targets nothing succeeds, and why
 
 
 def heads(
@@ -125,8 +117,7 @@ def is_spent(standing: Standing) -> bool:
 
 def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
     """Judge a head without attempts left; None: it goes, as the canary of an open breaker."""
-    cause = failure_cause(failures)
-    match cause:
+    match cause := failure_cause(failures):
         case MessageFails():
             return Park(ParkedReason.ATTEMPTS_SPENT)
         case NotKnownYet():
@@ -162,14 +153,12 @@ def _copy_of_twin(standing: Standing) -> Wait | None:
 
 
 def _twin(standing: Standing) -> Verdict | None:
-    """Judge a head whose key another letter has claimed."""
     if standing.claim_letter is None or standing.claim_letter == standing.letter_id:
         return None
     match standing.claim_state:
         case ClaimState.HELD:
-            return _copy_of_twin(standing) or Wait(
-                TWIN_UNDER_WAY, "another letter with its idempotency key is under way"
-            )
+            why = "another letter with its idempotency key is under way"
+            return _copy_of_twin(standing) or Wait(TWIN_UNDER_WAY, why)
         case ClaimState.DELIVERED if standing.claim_same_body:
             return Skip(duplicate_of=standing.claim_letter)
         case ClaimState.DELIVERED if not standing.released:

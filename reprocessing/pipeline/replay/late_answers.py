@@ -18,15 +18,12 @@ from reprocessing.store.replay.intent import Intended
 
 logger = logging.getLogger(__name__)
 
-#: Longest wait for outcomes, in seconds, before leases are renewed.
-_WAIT = 0.5
+_WAIT = 0.5  # longest wait for outcomes, in seconds, before leases are renewed
 
 Finish = Callable[[Sequence[tuple[Intended, Outcome]]], None]
 
 
 class _Lingering(threading.Thread):
-    """Follow one stream until it has no open request."""
-
     def __init__(self, stream: Stream, finish: Finish, lease: float) -> None:
         super().__init__(name="requests that outlast their turn", daemon=True)
         self._stream, self._finish, self._lease = stream, finish, lease

@@ -18,8 +18,7 @@ from reprocessing.store.replay.intent import Intended
 logger = logging.getLogger(__name__)
 Done = TypeVar("Done")
 
-#: Seconds of lease that must be left when a request begins; its timeouts are shorter.
-SEND_MARGIN = 2.0
+SEND_MARGIN = 2.0  # seconds of lease that must be left when a request begins; its timeouts are shorter
 #: This clock goes on while the machine is suspended; Linux's monotonic clock does not.
 _WAKEFUL: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 

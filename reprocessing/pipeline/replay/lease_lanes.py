@@ -31,7 +31,9 @@ def due(  # noqa: PLR0913  # each by its name
             leased = lanes.lease(owner, limit=room, lease=seconds, only=only, runs=runs)
         if not leased and not strictly:
             leased = lanes.lease(owner, limit=room, lease=seconds, runs=runs, but=but)
-        return leased, _advance([lane for lane in leased if not lane.inherited], lease=seconds)
+        own = [lane for lane in leased if not lane.inherited]
+        ids, fences = [lane.lane_id for lane in own], [lane.fence for lane in own]
+        return leased, lanes.advance(ids, fences, keep=True, lease=seconds) if own else []
 
     leased, standings = rows.whole(work)
     if inherited := [lane for lane in leased if lane.inherited]:
@@ -55,18 +57,10 @@ def heads(some: Sequence[Leased] | Sequence[Standing], *, lease: timedelta) -> l
     return rows.whole(work) if ids else []
 
 
-def _advance(leased: Sequence[Leased], *, lease: float) -> list[Standing]:
-    if not leased:
-        return []
-    return lanes.advance([lane.lane_id for lane in leased], [lane.fence for lane in leased], keep=True, lease=lease)
-
-
 def _close(owner: str, inherited: Sequence[Leased]) -> None:
     def work() -> list[orphaned_lanes.Left]:
         lanes.lock([lane.lane_id for lane in inherited], [lane.fence for lane in inherited])
         return orphaned_lanes.close(owner, [lane.lane_id for lane in inherited])
 
     left = rows.whole(work)
-    after_settlement.outcomes(
-        of_breakers=[attempt.breaker_id for attempt in left], of_runs=[attempt.run_id for attempt in left]
-    )
+    after_settlement.attempts(left)

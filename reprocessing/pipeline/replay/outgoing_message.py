@@ -25,8 +25,6 @@ from reprocessing.store.replay.intent import Intended
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """The letter's own body and attributes, as the target gets them."""
-
     body: bytes
     attributes: dict[str, Attribute]
     kind: ShapeKind | None = None

@@ -38,10 +38,8 @@ logger = logging.getLogger(__name__)
 #: turns hand their lanes back, to be due again after `LATER`. Otherwise waiting turns would fill all workers.
 NAP = 0.25
 LATER = timedelta(seconds=2)
-#: Seconds between two requests to AWS about native redrives.
-_ASKS_EVERY = 5.0
-#: Seconds for which a turn trusts breakers, health and rules while nothing fails. Each intent checks them again.
-_SEEN_FOR = 0.5
+_ASKS_EVERY = 5.0  # seconds between two requests to AWS about native redrives
+_SEEN_FOR = 0.5  # seconds for which breakers and rules are not loaded again, while nothing fails
 
 
 @dataclass(slots=True)
@@ -57,28 +55,17 @@ class Report:
 
 @dataclass(slots=True)
 class Slice:
-    """One worker's turn at due lanes.
+    """One worker's turn at due lanes."""
 
-    Attributes:
-        owner: unique name of the turn; the lanes that it leases carry it.
-        rates: the targets' rate limits.
-        dice: for backoffs.
-        only: ids of lanes to begin with; after them, any due lane is leased.
-        runs: ids of runs; None: all.
-        strictly: lease no lane outside `only`.
-        stop: asked between rounds; True ends the turn early.
-        book: the rules as they were last loaded.
-    """
-
-    owner: str
+    owner: str  # unique name of the turn; the lanes that it leases carry it
     conf: Conf
     rates: Rates
-    dice: Callable[[], float]
-    only: Sequence[int] | None = None
-    runs: Sequence[int] | None = None
-    strictly: bool = False
-    stop: Callable[[], bool] = lambda: False
-    book: Book | None = None
+    dice: Callable[[], float]  # for backoffs
+    only: Sequence[int] | None = None  # ids of lanes to begin with; after them, any due lane is leased
+    runs: Sequence[int] | None = None  # ids of runs; None: all
+    strictly: bool = False  # lease no lane outside `only`
+    stop: Callable[[], bool] = lambda: False  # asked between rounds; True ends the turn early
+    book: Book | None = None  # the rules as they were last loaded
     report: Report = field(default_factory=Report)
     _standings: dict[int, Standing] = field(default_factory=dict)
     _full: set[int] = field(default_factory=set)  # breakers of targets that are full: their lanes are not leased
@@ -114,7 +101,6 @@ class Slice:
         self.report.taken, self.report.failed = self._wire.taken, self._wire.failed
 
     def _fill(self) -> bool:
-        """Lease more lanes if few are left (more if targets are slow), and return whether the turn has any."""
         few = self.conf.lanes_per_task
         most = self.conf.open_requests if self._wire.open and not self.strictly else few
         room = most - len(self._standings) - self._wire.open
@@ -210,7 +196,6 @@ class Slice:
         return bool(self.book.rules) or bool(head.route_version)
 
     def _through_the_gate(self, heads: Sequence[Standing]) -> list[Standing]:
-        """Return the heads that may go. The others are closed, or their lanes are handed back."""
         room = Counter({brake.target_id: self._room(brake) for brake in self._wire.brakes.values()})
         failures = last_failures({head.letter_id or 0 for head in heads if gate.is_spent(head)})
         judged = gate.heads(heads, brakes=self._wire.brakes, room=room, failures=failures)
@@ -221,7 +206,6 @@ class Slice:
         return judged.going
 
     def _open(self, opening: dict[int, str]) -> None:
-        """Open breakers at whose targets nothing succeeds; their failed attempts do not count."""
         for breaker, why in opening.items():
             self._looks_at = 0.0
             circuit_breakers.open_after({(breaker, self._wire.brakes[breaker].epoch)}, why=why)
@@ -248,7 +232,6 @@ class Slice:
         return accepted and not brake.on_trial and brake.unwell is None and not brake.step_due
 
     def _room(self, brake: Brake) -> int:
-        """Return the number of letters that a target may still get: unsettled, and open in this process."""
         unsettled = brake.unsettled if self._wire.targets[brake.target_id].proof != Proof.ACCEPTED else -(2**31)
         here = self._wire.room(brake.target_id)
         most = self.conf.max_unsettled - unsettled

@@ -23,32 +23,21 @@ from reprocessing.store.replay.intent import Intended
 from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.safety.send_limits import Brake
 
-#: Seconds that a turn waits at its end for answers of slow targets.
-GRACE = 1.0
-#: Copies are deleted when this many groups of letters are settled, or at the end of the turn.
-DELETES = 5
+GRACE = 1.0  # seconds that a turn waits at its end for answers of slow targets
+DELETES = 5  # groups of settled letters after which copies are deleted, at the latest at the end of the turn
 
 
 @dataclass(slots=True)
 class Wire:
-    """Sends the letters of one turn.
-
-    Attributes:
-        dice: for backoffs.
-        taken: number of letters that targets took.
-        failed: number of attempts that ended otherwise.
-        attempts: number of attempts by target.
-        brakes: what targets and breakers let go, by breaker, as last loaded.
-        targets: all targets of this turn, by id.
-    """
+    """Sends the letters of one turn."""
 
     conf: Conf
-    dice: Callable[[], float]
-    taken: int = 0
-    failed: int = 0
-    attempts: Counter[int] = field(default_factory=Counter)
-    brakes: dict[int, Brake] = field(default_factory=dict)
-    targets: dict[int, Target] = field(default_factory=dict)
+    dice: Callable[[], float]  # for backoffs
+    taken: int = 0  # number of letters that targets took
+    failed: int = 0  # number of attempts that ended otherwise
+    attempts: Counter[int] = field(default_factory=Counter)  # number of attempts by target
+    brakes: dict[int, Brake] = field(default_factory=dict)  # by breaker, as last loaded
+    targets: dict[int, Target] = field(default_factory=dict)  # all targets of this turn
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
     _deletable: list[Deletable] = field(default_factory=list)
     _stream: Stream = field(init=False)
@@ -70,9 +59,8 @@ class Wire:
 
     def room(self, target_id: int) -> int | None:
         """Return how many more letters a slow target may have open in this process; None: any number."""
-        return (
-            self._stream.room(target_id) - late_answers.open_at(target_id) if self.targets[target_id].is_slow else None
-        )
+        is_slow = self.targets[target_id].is_slow
+        return self._stream.room(target_id) - late_answers.open_at(target_id) if is_slow else None
 
     def learn(self, targets: Collection[int]) -> None:
         """Load these targets into `targets`."""
@@ -157,18 +145,14 @@ class Wire:
         return settled.standings
 
     def _finish(self, ended: Sequence[tuple[Intended, Outcome]]) -> None:
-        """Record outcomes after the turn, and free the lanes."""
         intended = [attempt for attempt, _ in ended]
         settled = settle.attempts(
             intended, _by_attempt(ended), targets=self.targets, dlqs=self._dlqs, dice=self.dice, lease=0.0, keep=False
         )
-        after_settlement.outcomes(
-            of_breakers=[attempt.breaker_id for attempt in intended], of_runs=[attempt.run_id for attempt in intended]
-        )
+        after_settlement.attempts(intended)
         delete_copies.everywhere(settled.deletable, by=self._delete, known=self._dlqs)
 
     def _delete(self, address: QueueAddress, handles: Mapping[str, str]) -> Deleted:
-        """Delete copies, and renew leases meanwhile: SQS may be slow."""
         if not self.open:
             return delete(address, handles)
         return meanwhile(lambda: delete(address, handles), self._renew, every=self.lease / 3)

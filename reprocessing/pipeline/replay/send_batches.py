@@ -38,7 +38,6 @@ def letters(
 def _to(
     target: Target, group: Sequence[Intended], *, conf: Conf, dlqs: Mapping[int, str], may_start: Callable[[], bool]
 ) -> dict[int, Outcome]:
-    """Send letters to one target that takes several in a request."""
     match target.kind:
         case TargetKind.TOPIC:
             publications, refused = _split({
@@ -59,7 +58,6 @@ def _to(
 
 
 def _split(wrapped: Mapping[int, Form | Refused]) -> tuple[list[Form], dict[int, Outcome]]:
-    """Separate the letters that may be sent from those that may not."""
     return (
         [form for form in wrapped.values() if not isinstance(form, Refused)],
         {attempt: form for attempt, form in wrapped.items() if isinstance(form, Refused)},

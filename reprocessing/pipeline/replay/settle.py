@@ -155,7 +155,6 @@ def rest_unsent(before: int) -> float:
 
 
 def _asked(after: timedelta | None) -> float:
-    """Return the seconds that a target asked to wait, at most two weeks."""
     return 0.0 if after is None else min(max(0.0, after.total_seconds()), FORTNIGHT)
 
 

@@ -28,14 +28,10 @@ logger = logging.getLogger(__name__)
 #: A group of outcomes is returned when it has this size, or is this many seconds old, or most requests have ended.
 GROUP: Final = 100
 RIPE_AFTER: Final = 0.1
-#: Largest share of the open requests for one target.
-SHARE: Final = 0.8
-#: Seconds after its timeout at which a request without outcome is given up, as unknown.
-OVERDUE: Final = 30.0
-#: Idle streams that a process keeps.
-SPARE: Final = 2
-#: Seconds to wait for each of two kinds of requests in turn, while both have open ones.
-_GLANCE: Final = 0.005
+SHARE: Final = 0.8  # largest share of the open requests for one target
+OVERDUE: Final = 30.0  # seconds after its timeout at which a request without outcome is given up, as unknown
+SPARE: Final = 2  # idle streams that a process keeps
+_GLANCE: Final = 0.005  # seconds to wait for each of two kinds of requests in turn, while both have open ones
 
 Call = Post | Invocation
 

@@ -14,24 +14,17 @@ from reprocessing.store.safety.send_limits import Brake
 
 logger = logging.getLogger(__name__)
 
-#: Wait in seconds while Redis does not answer.
-RATE_IS_UNKNOWN_FOR = 1.0
+RATE_IS_UNKNOWN_FOR = 1.0  # seconds that lanes wait while Redis does not answer
 
 
 @dataclass(slots=True)
 class Metered:
-    """Heads that have tokens, and how long the others wait.
-
-    Attributes:
-        until: monotonic time until which a target's tokens are valid; no entry: no limit.
-        pause: seconds that the other heads wait.
-        unknown: they wait because Redis did not answer.
-    """
+    """Heads that have tokens, and how long the others wait."""
 
     heads: list[Standing] = field(default_factory=list)
-    until: dict[int, float] = field(default_factory=dict)
-    pause: float = 0.0
-    unknown: bool = False
+    until: dict[int, float] = field(default_factory=dict)  # monotonic time, by target; no entry: no limit
+    pause: float = 0.0  # seconds that the other heads wait
+    unknown: bool = False  # they wait because Redis did not answer
 
 
 def heads(
@@ -70,11 +63,9 @@ class _Limit:
 
 @dataclass(slots=True)
 class _Meter:
-    """Takes tokens. `waits`: seconds that heads without a token wait."""
-
     brakes: Mapping[int, Brake]
     rates: Rates
-    waits: list[float] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)  # seconds that heads without a token wait
     unknown: bool = False
 
     def brake(self, head: Standing) -> Brake:

@@ -17,8 +17,7 @@ from reprocessing.store.routing import rules
 from reprocessing.store.routing.routing_decisions import Asked
 from reprocessing.store.routing.rules import Bound, InForce
 
-#: Seconds between two log lines about one rule.
-WORD_EVERY = 60.0
+WORD_EVERY = 60.0  # seconds between two log lines about one rule
 
 # In place of a body that is too large for rules, and is not loaded.
 _TOO_LARGE = bytes(BODY_LIMIT + 1)

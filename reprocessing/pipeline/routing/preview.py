@@ -15,37 +15,24 @@ from reprocessing.store.routing import routing_decisions
 from reprocessing.store.routing.routing_decisions import Asked
 from reprocessing.store.routing.rules import Bound
 
-#: Message ids that are returned for a rule.
-SHOWN = 10
+SHOWN = 10  # message ids that are returned for a rule
 
 
 @dataclass(slots=True)
 class Share:
-    """What one rule would do, in numbers of letters.
-
-    Attributes:
-        would_act_on: waiting or captured letters that it would decide about, by state.
-        objected: captured letters that will be parked for another reason before.
-        released: letters that it quarantined and a person released; it lets them pass.
-        under_way: letters at their target; it would decide about them if they come back.
-        matched_before: finished letters that it matches, by state.
-        shown: message ids of the newest letters that it would act on.
-        errs: letters for which it fails, and which it would hold.
-        trouble: the error for the newest of these.
-        taken_first: letters that it matches, but another rule decides about, by that rule's name.
-    """
+    """What one rule would do, in numbers of letters."""
 
     name: str
     action: str
-    would_act_on: Counter[str] = field(default_factory=Counter)
-    objected: int = 0
-    released: int = 0
-    under_way: int = 0
-    matched_before: Counter[str] = field(default_factory=Counter)
-    shown: list[str] = field(default_factory=list)
-    errs: int = 0
-    trouble: str = ""
-    taken_first: Counter[str] = field(default_factory=Counter)
+    would_act_on: Counter[str] = field(default_factory=Counter)  # waiting or captured, by state
+    objected: int = 0  # captured, and parked for another reason before
+    released: int = 0  # that it quarantined and a person released; it lets them pass
+    under_way: int = 0  # at their target; it would decide if they come back
+    matched_before: Counter[str] = field(default_factory=Counter)  # finished, by state
+    shown: list[str] = field(default_factory=list)  # message ids of the newest that it would act on
+    errs: int = 0  # for which it fails, and which it would hold
+    trouble: str = ""  # the error for the newest of these
+    taken_first: Counter[str] = field(default_factory=Counter)  # that match, but the rule of this name decides
 
     @property
     def acts(self) -> int:
@@ -55,19 +42,13 @@ class Share:
 
 @dataclass(slots=True)
 class Preview:
-    """What rules would do to `letters` letters, by rule, in the order of the rules.
-
-    Attributes:
-        unmatched: letters that no rule matches.
-        older: unfinished letters that were captured before, and are not part of the preview.
-        cut: there are more letters than the preview asked about.
-    """
+    """What rules would do to `letters` letters, by rule, in the order of the rules."""
 
     shares: list[Share]
     letters: int = 0
-    unmatched: int = 0
-    older: int = 0
-    cut: bool = False
+    unmatched: int = 0  # no rule matches them
+    older: int = 0  # unfinished, captured before, and not part of the preview
+    cut: bool = False  # there are more letters
 
 
 def letters(  # noqa: PLR0913  # each by its name

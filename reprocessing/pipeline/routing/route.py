@@ -145,7 +145,6 @@ def _route(lot: _Lot, book: Book, *, lease: float) -> Turned:
 
 
 def _put_off(lot: _Lot, answers: Mapping[int, _Answer], mine: Collection[int]) -> set[int]:
-    """Return the letters that are to end or to leave their target, but of which a copy may still come back."""
     ending = [
         letter
         for lane, letter in zip(lot.lanes, lot.letters, strict=True)
@@ -155,7 +154,6 @@ def _put_off(lot: _Lot, answers: Mapping[int, _Answer], mine: Collection[int]) -
 
 
 def _answers(lot: _Lot, book: Book) -> dict[int, _Answer]:
-    """Return the decisions by letter. Letters are loaded in chunks of bounded size, outside of transactions."""
     answers: dict[int, _Answer] = {}
     left = sorted(lot.letters)
     bodies = book.reads_bodies(lot.dlqs)

@@ -154,13 +154,10 @@ class Workbench:
         )
 
     def enlist(self, limit: int | None = None) -> Run:
+        name = f"run-{uuid.uuid4().hex[:8]}"
         run = Run.objects.create(
-            name=f"run-{uuid.uuid4().hex[:8]}",
-            dlq=self.dlq,
-            state="running",
-            asked_by="a test",
-            started_at=lanes.clock(),
-        )
+            name=name, dlq=self.dlq, state="running", asked_by="a test", started_at=lanes.clock()
+        )  # fmt: skip
         plan.places(self.dlq)
         plan.enlist(self.dlq, run, limit=limit)
         return run
@@ -244,10 +241,8 @@ class Workbench:
         post = send_batches.letters
 
         def refuse(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401
-            out: Outcomes = {
-                one.attempt_id: Refused("Busy", "not now", poison=poison)
-                for one in intended if bytes(one.body) == body.encode()
-            }  # fmt: skip
+            refused = Refused("Busy", "not now", poison=poison)
+            out: Outcomes = {one.attempt_id: refused for one in intended if bytes(one.body) == body.encode()}
             others = [one for one in intended if one.attempt_id not in out]
             return out | (post(others, *rest, **options) if others else {})
 

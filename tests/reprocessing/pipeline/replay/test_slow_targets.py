@@ -57,13 +57,7 @@ def test_a_target_that_hangs_leaves_room_for_another(endpoint: Endpoint) -> None
 
 def test_requests_that_cannot_be_started_are_unknown(endpoint: Endpoint) -> None:
     bench = bench_with(keys=2, letters=1)
-    patch = pytest.MonkeyPatch()
-
-    def broken(*_: object, **__: object) -> None:
-        patch.undo()
-        raise RuntimeError
-
-    patch.setattr(endpoint, "start", broken)
+    fails_once(endpoint, "start", RuntimeError())
     bench.replay(60)
     assert bench.history() == [(1, "unknown", 0), (1, "unknown", 0), (2, "accepted", 0), (2, "accepted", 0)]
 

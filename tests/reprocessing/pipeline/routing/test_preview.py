@@ -48,13 +48,8 @@ def test_a_preview_counts_errors_and_letters_that_another_rule_takes() -> None:
     bench = Workbench()
     rule("before", "replay", "body:kind equals a", position=1)
     mine = rule("mine", "discard", "body:length(text) exists", position=2, enabled=False)
-    for body in (
-        '{"kind": "a", "text": "x"}',
-        '{"kind": "b", "text": "x"}',
-        '{"kind": "b", "text": 5}',
-        '{"kind": "b"}',
-    ):
-        bench.bury(body)
+    texts = ('{"kind": "a", "text": "x"}', '{"kind": "b", "text": "x"}', '{"kind": "b", "text": 5}', '{"kind": "b"}')
+    bench.bury_all(*texts)
     bench.capture()
     seen = _look(mine)
     assert (dict(seen.would_act_on), dict(seen.taken_first), seen.errs) == ({"captured": 1}, {"before": 1}, 1)
