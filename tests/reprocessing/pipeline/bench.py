@@ -212,7 +212,7 @@ class Workbench:
 
         def deaf(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  as above
             post(intended, *rest, **options)
-            return {one.attempt_id: Unknown("the reply was lost") for one in intended}
+            return {attempt.attempt_id: Unknown("the reply was lost") for attempt in intended}
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(send_batches, "letters", deaf)
@@ -242,8 +242,8 @@ class Workbench:
 
         def refuse(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401
             refused = Refused("Busy", "not now", poison=poison)
-            out: Outcomes = {one.attempt_id: refused for one in intended if bytes(one.body) == body.encode()}
-            others = [one for one in intended if one.attempt_id not in out]
+            out: Outcomes = {letter.attempt_id: refused for letter in intended if bytes(letter.body) == body.encode()}
+            others = [letter for letter in intended if letter.attempt_id not in out]
             return out | (post(others, *rest, **options) if others else {})
 
         with pytest.MonkeyPatch.context() as patch:
@@ -310,8 +310,8 @@ class Workbench:
             QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], MessageSystemAttributeNames=["All"]
         ).get("Messages"):
             got += found
-            for one in found:
-                self.sqs.delete_message(QueueUrl=url, ReceiptHandle=one["ReceiptHandle"])
+            for message in found:
+                self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return got
 
     def arrivals(self) -> list[dict[str, Any]]:

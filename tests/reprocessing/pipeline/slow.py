@@ -34,12 +34,12 @@ class Endpoint:
 
     def start(self, calls: Sequence[Post], *, may_start: Callable[[], bool]) -> None:
         with self._lock:
-            for one in calls:
+            for call in calls:
                 if may_start():
-                    self.begun.append(one.body.decode())
-                    self._open[one.attempt] = one.body.decode()
+                    self.begun.append(call.body.decode())
+                    self._open[call.attempt] = call.body.decode()
                 else:
-                    self._told.append((one.attempt, NotSent("it was too late")))
+                    self._told.append((call.attempt, NotSent("it was too late")))
             self.most = max(self.most, len(self._open))
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:

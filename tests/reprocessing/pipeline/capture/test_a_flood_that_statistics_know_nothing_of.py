@@ -43,8 +43,8 @@ class Scales:
 def _weight(node: dict[str, Any], *, of_all: bool = False) -> int:
     seen = ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck")
     blocks = node["Shared Hit Blocks"] + node["Shared Read Blocks"] if of_all else 0
-    looked_at = sum(node.get(one, 0) for one in seen) * node["Actual Loops"]
-    return int(blocks + looked_at) + sum(_weight(one) for one in node.get("Plans", ()))
+    looked_at = sum(node.get(name, 0) for name in seen) * node["Actual Loops"]
+    return int(blocks + looked_at) + sum(_weight(child) for child in node.get("Plans", ()))
 
 
 TABLES: Final = ("redrive_letter", "redrive_lane", "redrive_custody", "redrive_attempt", "redrive_payload")

@@ -193,7 +193,7 @@ def test_no_absence_when_sqs_does_not_say_what_is_in_flight(
     with monkeypatch.context() as patch:
         _whenever_sqs_counts(patch, before=fails)
         assert bench.capture().captured == capture.Captured(drained=True)
-    assert (bench.promote(), [one.getMessage() for one in caplog.records if one.name == feed_run.logger.name]) == (
+    assert (bench.promote(), [line for name, _, line in caplog.record_tuples if name == feed_run.logger.name]) == (
         0, [f"{bench.dlq.name}: whether another reads it is not known, so nothing counts as drained: no answer"],
     )  # fmt: skip
     bench.capture()

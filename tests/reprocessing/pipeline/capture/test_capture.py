@@ -215,9 +215,9 @@ def test_a_return_of_an_older_attempt_is_recorded_and_moves_nothing(clock: Clock
     bench.replay()
     assert (bench.letter().state, bench.letter().attempts) == ("awaiting", 2)
     assert bench.take_back(first).captured.returns == 1
-    one, two = Attempt.objects.order_by("no")
-    assert (one.outcome, one.returned_at is not None) == ("unknown", True)
-    assert (two.outcome, two.returned_at, two.closed_at) == (None, None, None)
+    older, newer = Attempt.objects.order_by("no")
+    assert (older.outcome, older.returned_at is not None) == ("unknown", True)
+    assert (newer.outcome, newer.returned_at, newer.closed_at) == (None, None, None)
     assert (bench.letter().state, bench.letter().epoch) == ("awaiting", 0)
 
 
@@ -388,9 +388,9 @@ def test_a_copy_that_sqs_did_not_delete_stays_to_be_deleted() -> None:
     Custody.objects.update(state="delete")
 
     def the_first(_: QueueAddress, handles: Mapping[str, str]) -> Deleted:
-        return Deleted({ids[0]}, {one: "not now" for one in handles if one != ids[0]})
+        return Deleted({ids[0]}, {message_id: "not now" for message_id in handles if message_id != ids[0]})
 
-    copies = [Deletable(bench.dlq.pk, one.message_id, one.handle) for one in Custody.objects.all()]
+    copies = [Deletable(bench.dlq.pk, copy.message_id, copy.handle) for copy in Custody.objects.all()]
     assert delete_copies.copies(bench.dlq, copies, by=the_first) == 1
     assert dict(Custody.objects.values_list("message_id", "state")) == {ids[0]: "gone", ids[1]: "delete"}
 
@@ -416,7 +416,7 @@ def test_a_copy_written_late_is_hidden_from_when_it_was_received(clock: Clock, m
         captured = bench.capture().captured
     assert (captured.letters, captured.returns, captured.known) == (1, 1, 1)
     held = Custody.objects.filter(state="held")
-    assert [one.visible_until <= lanes.clock() + timedelta(seconds=4) for one in held] == [True, True]
+    assert [copy.visible_until <= lanes.clock() + timedelta(seconds=4) for copy in held] == [True, True]
     clock.advance(4)
     bench.enlist()
     recover.sweep(bench.dlq, conf=bench.conf)

@@ -26,13 +26,13 @@ def _bury(bench: Workbench, kind: str) -> None:
     bench.sqs.send_message(
         QueueUrl=bench.dlq_url,
         MessageBody=dead.body.decode(),
-        MessageAttributes={name: _sent(one) for name, one in dead.attributes.items()},
+        MessageAttributes={name: _sent(attribute) for name, attribute in dead.attributes.items()},
     )
 
 
-def _sent(one: Attribute) -> dict[str, str]:
-    assert isinstance(one.value, str)
-    return {"DataType": one.type, "StringValue": one.value}
+def _sent(attribute: Attribute) -> dict[str, str]:
+    assert isinstance(attribute.value, str)
+    return {"DataType": attribute.type, "StringValue": attribute.value}
 
 
 def _origin(bench: Workbench, arn: str, kind: str = "lambda") -> Origin:

@@ -136,7 +136,7 @@ def test_a_message_in_the_last_poll_makes_all_receivers_poll_again(
 
     monkeypatch.setattr(receivers, "receive", some)
     with listening:
-        arrived = [one for poll in listening for one in poll.arrived]
+        arrived = [message for poll in listening for message in poll.arrived]
     assert (arrived, listening.silent) == ([late], True)
 
 

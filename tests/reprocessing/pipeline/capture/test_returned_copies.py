@@ -28,7 +28,10 @@ def _died_in(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def named(address: QueueAddress, *, wait: int, visibility: int) -> list[Arrival]:
         found = receive(address, wait=wait, visibility=visibility)
-        return [replace(one, system={**one.system, "DeadLetterQueueSourceArn": bench.target.arn}) for one in found]
+        return [
+            replace(message, system={**message.system, "DeadLetterQueueSourceArn": bench.target.arn})
+            for message in found
+        ]
 
     monkeypatch.setattr(receivers, "receive", named)
 

@@ -200,8 +200,8 @@ def test_only_the_first_look_that_finds_messages_is_noted(trial: Trial) -> None:
 def test_the_status_names_each_missing_step_of_the_evidence(trial: Trial) -> None:
 
     def told() -> str:
-        (one,) = pending_outcomes.of_targets(trial.bench.dlq.pk, count_lag=LAG)
-        said = pending_outcomes.in_words(one)
+        (waiting,) = pending_outcomes.of_targets(trial.bench.dlq.pk, count_lag=LAG)
+        said = pending_outcomes.in_words(waiting)
         assert bool(evidence.ripe(count_lag=LAG, limit=10)) == said.startswith("the next promotion")
         return said
 

@@ -120,9 +120,9 @@ def test_a_report_of_retrying_is_kept_and_moves_nothing() -> None:
 @pytest.mark.parametrize("order", list(permutations(["delivered", "failed", "retrying"])))
 def test_a_report_of_failure_wins_in_any_order(order: tuple[str, ...]) -> None:
     bench = bench_of()
-    said = [say(one) for one in order]
-    for one in said:
-        assert heard(one) == Heard(accepted=1)
+    said = [say(verdict) for verdict in order]
+    for report in said:
+        assert heard(report) == Heard(accepted=1)
     before = (bench.states(), bench.letter().epoch)
     assert before == ({"letter": "waiting"}, 1)
     assert heard(*said, *reversed(said)) == Heard(repeated=6)
@@ -192,10 +192,10 @@ def test_a_report_after_the_return_moves_nothing(late: str) -> None:
 
 def test_a_redrive_id_names_an_attempt_without_a_message_id() -> None:
     bench = bench_of("a", "b")
-    letters = {one: bench.letter(payload__body=one.encode()) for one in ("a", "b")}
+    letters = {body: bench.letter(payload__body=body.encode()) for body in ("a", "b")}
     Attempt.objects.update(holds_lane=False)
     named = [f"{letters['a'].public_id}:1", str(letters["b"].public_id).upper()]
-    assert heard(*({"redrive_id": one, "verdict": "delivered"} for one in named)) == Heard(accepted=2)
+    assert heard(*({"redrive_id": redrive_id, "verdict": "delivered"} for redrive_id in named)) == Heard(accepted=2)
     assert bench.states() == {"a": "delivered", "b": "delivered"}
 
 
@@ -253,7 +253,9 @@ def test_a_report_on_an_unknown_message_id_is_applied_when_it_is_known(proof: st
 def test_an_acknowledged_attempt_of_unknown_outcome_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = enqueued("letter", fields={"backoff_base": 60, "backoff_jitter": "none"}, target_fields=ACKNOWLEDGED)
     monkeypatch.setattr(
-        send_batches, "letters", lambda intended, *_, **__: {one.attempt_id: Unknown("no answer") for one in intended}
+        send_batches,
+        "letters",
+        lambda intended, *_, **__: {attempt.attempt_id: Unknown("no answer") for attempt in intended},
     )
     bench.replay()
     assert (bench.states(), bench.history()) == ({"letter": "waiting"}, [(1, "unknown", 0)])
@@ -353,8 +355,8 @@ def test_a_strange_or_revoked_reporter_is_not_believed_later() -> None:
 
     def quick() -> None:
         (sent,) = bench.delivered()
-        for one in (stranger, revoked):
-            assert heard({"message_id": sent["MessageId"], "verdict": "failed"}, reporter=one.pk).accepted == 1
+        for who in (stranger, revoked):
+            assert heard({"message_id": sent["MessageId"], "verdict": "failed"}, reporter=who.pk).accepted == 1
         Reporter.objects.filter(pk=revoked.pk).update(revoked_at="2026-01-01T00:00Z")
 
     with bench.meanwhile(quick):
@@ -441,11 +443,11 @@ def test_a_run_counts_attempts_that_were_reported_as_failed() -> None:
 def test_an_accepted_letter_becomes_acknowledged() -> None:
     bench = redriven("a", "b", "c")
     letters = {body: bench.letter(payload__body=body.encode()) for body in ("a", "b", "c")}
-    assert {delivery_status.of(one).how.value for one in letters.values()} == {"accepted"}
+    assert {delivery_status.of(letter).how.value for letter in letters.values()} == {"accepted"}
     heard(say("delivered", "a"), {"redrive_id": f"{letters['b'].public_id}:1", "verdict": "delivered"})
-    found = {body: delivery_status.of(one).how.value for body, one in letters.items()}
+    found = {body: delivery_status.of(letter).how.value for body, letter in letters.items()}
     assert found == {"a": "acknowledged", "b": "acknowledged", "c": "accepted"}
-    assert {one.how: one.n for one in delivery_status.counted(bench.dlq.pk)} == {"acknowledged": 2, "accepted": 1}
+    assert {row.how: row.n for row in delivery_status.counted(bench.dlq.pk)} == {"acknowledged": 2, "accepted": 1}
     assert bench.history() == [(1, "accepted", 0)] * 3
 
 

@@ -53,8 +53,8 @@ def _drain(bench: Workbench, taken: datetime, seconds: float) -> None:
 
 
 def _see(bench: Workbench, taken: datetime, *seconds: float) -> None:
-    for one in seconds:
-        Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=one))
+    for later in seconds:
+        Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=later))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def _two_targets(monkeypatch: pytest.MonkeyPatch) -> tuple[Workbench, Workbench]
         bench.redrive("letter")
         bench.delivered()
     watched = evidence.watched
-    monkeypatch.setattr(evidence, "watched", lambda: sorted(watched(), key=lambda one: one.target_id))
+    monkeypatch.setattr(evidence, "watched", lambda: sorted(watched(), key=lambda target: target.target_id))
     return first, second
 
 

@@ -146,7 +146,7 @@ def _a_twin_turns_up(bench: Workbench, *, key: str, body: str = "1") -> None:
 
 def _twins(bench: Workbench) -> list[str]:
     found = bench.dlq.letters.filter(idempotency_key="e1").order_by("pk")
-    return [f"{one.state} {one.reason}".strip() for one in found]
+    return [f"{letter.state} {letter.reason}".strip() for letter in found]
 
 
 @pytest.mark.parametrize(("body", "end"), [("1", "duplicate"), ("another", "parked key_conflict")])

@@ -111,8 +111,8 @@ def test_the_head_with_the_fewest_tries_is_the_canary(tries: tuple[int, ...]) ->
     some = [replace(HEAD, lane_id=n, letter_id=n, breaker_id=1, tries=n) for n in tries]
     on_trial = replace(OPEN_ROAD, state="open", rest=0.0)
     judged = gate.heads(some, brakes={1: on_trial}, room=Counter({1: 9}), failures={})
-    assert [one.letter_id for one in judged.going] == [1]
-    assert {one.letter_id: wait for one, wait in judged.waiting} == {4: ANOTHER_CANARY, 9: ANOTHER_CANARY}
+    assert [head.letter_id for head in judged.going] == [1]
+    assert {head.letter_id: wait for head, wait in judged.waiting} == {4: ANOTHER_CANARY, 9: ANOTHER_CANARY}
 
 
 def test_a_brake_is_asked_before_the_claim_and_an_unknown_brake_is_shut() -> None:

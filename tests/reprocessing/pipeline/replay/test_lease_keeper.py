@@ -40,7 +40,7 @@ def _intended(count: int = 1) -> list[Intended]:
     leased = lanes.lease("me", limit=count, lease=LEASE)
     letters = dict(DeadLetter.objects.values_list("lane", "id"))
     return intend(
-        [one.lane_id for one in leased], [one.fence for one in leased], [letters[one.lane_id] for one in leased],
+        [lane.lane_id for lane in leased], [lane.fence for lane in leased], [letters[lane.lane_id] for lane in leased],
         margin=SEND_MARGIN, hold=LEASE,
     )  # fmt: skip
 

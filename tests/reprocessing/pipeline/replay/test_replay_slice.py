@@ -29,10 +29,10 @@ def test_a_repeated_letter_has_the_same_identity(clock: Clock) -> None:
     bench = enqueued("letter")
     bench.lose_worker(clock)
     bench.replay()
-    marks = [one["MessageAttributes"] for one in bench.delivered()]
+    marks = [message["MessageAttributes"] for message in bench.delivered()]
     public_id = bench.letter().public_id
-    assert sorted(one["RedriveId"]["StringValue"] for one in marks) == [f"{public_id}:1", f"{public_id}:2"]
-    assert {one["IdempotencyKey"]["StringValue"] for one in marks} == {bench.letter().message_id}
+    assert sorted(mark["RedriveId"]["StringValue"] for mark in marks) == [f"{public_id}:1", f"{public_id}:2"]
+    assert {mark["IdempotencyKey"]["StringValue"] for mark in marks} == {bench.letter().message_id}
 
 
 def test_a_fifo_target_drops_the_repeat_of_a_killed_worker(clock: Clock) -> None:
@@ -207,7 +207,7 @@ def test_a_letter_that_fails_again_is_sent_after_those_that_did_not_wait(
     bench = Workbench(fields=KEYED, absence={"window": 60, "advance": advance})
     bench.enqueue_lane("1", "2", "3", key="account")
     bench.replay()
-    bench.take_back(next(one for one in bench.delivered() if one["Body"] == "1"))
+    bench.take_back(next(message for message in bench.delivered() if message["Body"] == "1"))
     clock.advance(3_600)
     bench.replay()
     attempts = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)

@@ -47,7 +47,7 @@ def test_body_and_attributes_of_every_type_arrive_unchanged(fifo: bool) -> None:
     body = '{"n": 1.0,\r\n "t": "\t ä \U0001f600\u2028"}  '
     sent = _through(bench, body, OF_EVERY_TYPE)
     assert sent["Body"] == body
-    assert {name: one for name, one in sent["MessageAttributes"].items() if name not in ADDED} == OF_EVERY_TYPE
+    assert {name: value for name, value in sent["MessageAttributes"].items() if name not in ADDED} == OF_EVERY_TYPE
     assert set(sent["MessageAttributes"]) >= ADDED
 
 
@@ -55,7 +55,7 @@ def test_the_redrive_attributes_name_letter_attempt_and_dlq() -> None:
     bench = Workbench()
     sent = _through(bench, "letter", {})
     letter = bench.letter()
-    assert {name: one["StringValue"] for name, one in sent["MessageAttributes"].items()} == {
+    assert {name: value["StringValue"] for name, value in sent["MessageAttributes"].items()} == {
         "RedriveId": f"{letter.public_id}:1",
         "IdempotencyKey": letter.message_id,
         "OriginalMessageId": letter.message_id,
@@ -68,7 +68,7 @@ def test_the_letter_s_own_attributes_come_first_and_ten_are_the_limit(own: int, 
     bench = Workbench()
     attributes = {f"own{number}": {"DataType": "String", "StringValue": str(number)} for number in range(own)}
     sent = _through(bench, "letter", attributes)["MessageAttributes"]
-    assert {name: one for name, one in sent.items() if name in attributes} == attributes
+    assert {name: value for name, value in sent.items() if name in attributes} == attributes
     assert sorted(sent.keys() - attributes.keys()) == added
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @contextmanager
 def _answers(outcome: Outcome | None) -> Iterator[None]:
     def answer(intended: Sequence[Intended], *_: object, **__: object) -> dict[int, Outcome]:
-        return {one.attempt_id: outcome for one in intended} if outcome else {}
+        return {attempt.attempt_id: outcome for attempt in intended} if outcome else {}
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(send_batches, "letters", answer)

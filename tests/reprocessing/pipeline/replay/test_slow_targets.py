@@ -32,7 +32,7 @@ def test_lanes_are_sent_side_by_side_and_each_in_order(endpoint: Endpoint) -> No
     bench.replay(60)
     assert endpoint.most == 5
     for key in range(5):
-        assert [one for one in endpoint.begun if one.startswith(f"{key}-")] == [f"{key}-{n}" for n in range(4)]
+        assert [body for body in endpoint.begun if body.startswith(f"{key}-")] == [f"{key}-{n}" for n in range(4)]
     assert len(delivered(bench)) == len(endpoint.begun) == 20
 
 
@@ -162,7 +162,7 @@ def test_leases_are_renewed_over_a_new_connection(endpoint: Endpoint, monkeypatc
     bench = bench_with(keys=1, letters=1)
     endpoint.answer = lambda _: None
     left: list[Stream] = []
-    monkeypatch.setattr(late_answers, "follow", lambda one, *_, **__: left.append(one))
+    monkeypatch.setattr(late_answers, "follow", lambda stream, *_, **__: left.append(stream))
     bench.replay(0.2)
     before = due(bench)
     connection.connection.close()
@@ -239,13 +239,13 @@ def test_spare_streams_are_closed(endpoint: Endpoint, monkeypatch: pytest.Monkey
     some = [slow_targets.borrow(BRISK.outbound_hosts, 5) for _ in range(3)]
     closed: list[Stream] = []
 
-    def close(one: Stream) -> None:
-        closed.append(one)
+    def close(stream: Stream) -> None:
+        closed.append(stream)
 
     monkeypatch.setattr(Stream, "close", close)
-    for one in some:
-        slow_targets.give_back(one)
-    assert [id(one) for one in closed] == [id(some[2])]
+    for stream in some:
+        slow_targets.give_back(stream)
+    assert [id(stream) for stream in closed] == [id(some[2])]
 
 
 def test_no_wait_is_longer_than_the_leases_allow(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:

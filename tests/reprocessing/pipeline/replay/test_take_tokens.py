@@ -73,7 +73,7 @@ def _metered(some: list[Standing], rates: Rates, *, burst: float | None = None, 
 def test_heads_go_with_tokens_and_until_these_expire() -> None:
     rates = Rates({SHOP: 2})
     metered = _metered([_head(1), _head(2), _head(3)], rates)
-    assert [one.lane_id for one in metered.heads] == [1, 2]
+    assert [head.lane_id for head in metered.heads] == [1, 2]
     assert metered.until == {SHOP: 100.25}
 
 
@@ -88,7 +88,7 @@ def test_rate_and_burst_are_those_of_the_least_ramp() -> None:
 def test_a_letter_of_a_rate_class_needs_two_tokens() -> None:
     rates = Rates({SHOP: 9, f"class:{NEWSLETTER}": 1}, granted_at={f"class:{NEWSLETTER}": 99.0})
     metered = _metered([_head(1, CLASSED), _head(2, CLASSED), _head(3)], rates)
-    assert [one.lane_id for one in metered.heads] == [1, 3]
+    assert [head.lane_id for head in metered.heads] == [1, 3]
     assert metered.until == {SHOP: 99.25}
     assert rates.asked == [(f"class:{NEWSLETTER}", 2, 5.0, None), (SHOP, 2, 10.0, None)]
 
@@ -96,7 +96,7 @@ def test_a_letter_of_a_rate_class_needs_two_tokens() -> None:
 def test_a_rate_class_spends_no_token_on_a_target_without_one() -> None:
     rates = Rates({SHOP: 0, BANK: 3, f"class:{NEWSLETTER}": 3})
     metered = _metered([*(_head(lane, CLASSED) for lane in range(1, 9)), _head(9, BANKED)], rates)
-    assert [one.lane_id for one in metered.heads] == [9]
+    assert [head.lane_id for head in metered.heads] == [9]
     assert rates.tokens == {SHOP: 0, BANK: 2, f"class:{NEWSLETTER}": 2}
 
 

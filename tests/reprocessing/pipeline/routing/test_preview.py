@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _as_if(row: Rule) -> list[Bound]:
-    return [*(one for one in rules.in_force().rules if one.rule.id != row.pk), rules.bound(row)]
+    return [*(bound for bound in rules.in_force().rules if bound.rule.id != row.pk), rules.bound(row)]
 
 
 def _look(row: Rule, *, days: int = 7, dlq: int | None = None) -> Share:

@@ -51,8 +51,8 @@ def test_the_first_matching_rule_decides() -> None:
     }
     parked = bench.letter(state="parked")
     assert (parked.reason, parked.detail) == ("quarantined", "first")
-    assert [one.message_id for one in turned.deletable] == [parked.message_id]
-    assert sorted(one.phase for one in turned.standings) == ["held", "idle", "leased"]
+    assert [copy.message_id for copy in turned.deletable] == [parked.message_id]
+    assert sorted(lane.phase for lane in turned.standings) == ["held", "idle", "leased"]
 
 
 def test_a_rule_for_one_dlq_decides_nothing_in_another() -> None:
@@ -70,7 +70,7 @@ def test_a_discarded_letter_is_finished_and_names_its_rule() -> None:
     turned = ask_all(bench, '{"kind": "noise"}')
     letter = bench.letter()
     assert (letter.state, letter.detail, letter.reason) == ("discarded", "noise", "")
-    assert [one.message_id for one in turned.deletable] == [letter.message_id]
+    assert [copy.message_id for copy in turned.deletable] == [letter.message_id]
 
 
 def test_behind_a_quarantined_letter_the_next_one_is_asked() -> None:
@@ -85,7 +85,7 @@ def test_behind_a_quarantined_letter_the_next_one_is_asked() -> None:
     second = ask(first.standings)
     third = ask(second.standings)
     assert bench.states() == {"first": "parked", "second": "parked", "third": "waiting"}
-    assert [one.phase for one in third.standings] == ["leased"]
+    assert [lane.phase for lane in third.standings] == ["leased"]
 
 
 def test_disabling_a_rule_wakes_the_letters_that_it_held() -> None:
@@ -96,7 +96,7 @@ def test_disabling_a_rule_wakes_the_letters_that_it_held() -> None:
     assert list(lanes_of_both) == [("held", None, "rule wait holds it")] * 2
     disable(held)
     assert route.wake(Book.load()) == 2
-    assert [(one.phase, one.why) for one in Lane.objects.all()] == [("ready", "")] * 2
+    assert [(lane.phase, lane.why) for lane in Lane.objects.all()] == [("ready", "")] * 2
     assert bench.replay().taken == 2
     assert set(_routes(bench).values()) == {("", None)}
 
@@ -137,7 +137,7 @@ def test_a_delayed_letter_is_delayed_once(clock: Clock) -> None:
     assert bench.letter().due_at == due
     clock.advance(MINUTE)
     rule("other", "discard", "body:kind equals nowhere", position=1)
-    assert [one.phase for one in ask(leased()).standings] == ["leased"]
+    assert [lane.phase for lane in ask(leased()).standings] == ["leased"]
     assert bench.letter().due_at == due
 
 
@@ -209,10 +209,10 @@ def test_a_letter_is_diverted_and_returns_to_its_own_target() -> None:
         body_hash=letter.body_hash, until=lanes.clock(),
     )  # fmt: skip
     standings = ask(leased()).standings
-    assert [one.target_id for one in standings] == [other.pk]
+    assert [head.target_id for head in standings] == [other.pk]
     assert list(Claim.objects.values_list("state", "until")) == [("free", None)]
     disable(ways)
-    assert [one.target_id for one in ask(standings).standings] == [bench.target.pk]
+    assert [head.target_id for head in ask(standings).standings] == [bench.target.pk]
     letter.refresh_from_db()
     assert (letter.target_id, letter.rule_id, letter.route) == (bench.target.pk, None, "")
 
@@ -220,7 +220,7 @@ def test_a_letter_is_diverted_and_returns_to_its_own_target() -> None:
 def test_a_letter_of_a_deleted_divert_rule_goes_to_its_own_target() -> None:
     bench = Workbench()
     ways = rule("elsewhere", "divert", target=_target("other"))
-    lanes.hand_back([HandedBack(one.lane_id, one.fence) for one in ask_all(bench, "x").standings])
+    lanes.hand_back([HandedBack(lane.lane_id, lane.fence) for lane in ask_all(bench, "x").standings])
     rule_changes.remove(ways.pk, by="anna", reason="a mistake")
     route.wake(Book.load())
     rule_changes.erase(ways.pk)
@@ -266,8 +266,8 @@ def test_a_body_too_large_for_rules_is_held_and_not_loaded() -> None:
     large = json.dumps({"n": 1, "rest": "x" * BODY_LIMIT})
     bench.enqueue(large)
     standings = leased()
-    loaded = routing_decisions.load([one.letter_id or 0 for one in standings], bodies=True)
-    assert [(one.size, bytes(one.body)) for one in loaded] == [(len(large), b"")]
+    loaded = routing_decisions.load([head.letter_id or 0 for head in standings], bodies=True)
+    assert [(letter.size, bytes(letter.body)) for letter in loaded] == [(len(large), b"")]
     ask(standings)
     why = f"its body has {len(large)} bytes, and rules read {BODY_LIMIT} at most"
     assert bench.lane().why == f"rule odd could not be asked: body:n: {why}"
@@ -288,11 +288,11 @@ def test_a_rule_that_fails_often_is_logged_once_a_minute(caplog: pytest.LogCaptu
     rule("odd", "discard", "body:length(n) equals 9", position=2)
     bench.enqueue('{"n": 5}', '{"n": 6}', '{"n": "one"}', '{"n": 7}')
     fine = bench.letter(payload__body=b'{"n": "one"}').pk
-    found = sorted(leased(), key=lambda one: one.letter_id == fine)
+    found = sorted(leased(), key=lambda head: head.letter_id == fine)
     with caplog.at_level(logging.ERROR):
         ask(found[:2])
         ask(found[2:], Book.load())
-    said = [one.getMessage() for one in caplog.records]
+    said = [record.getMessage() for record in caplog.records]
     what = "Rule odd could not be asked of 2 of the last 2 letters, which are held."
     assert said == [
         (
@@ -310,7 +310,7 @@ def test_other_threads_may_ask_while_errors_are_counted(monkeypatch: pytest.Monk
     bench.enqueue('{"m": 5}')
     book = Book.load()
     loaded = routing_decisions.load(list(DeadLetter.objects.values_list("pk", flat=True)), bodies=True)
-    even, odd = sorted(loaded, key=lambda one: bytes(one.body))
+    even, odd = sorted(loaded, key=lambda letter: bytes(letter.body))
     book.ask(odd)
 
     class Meanwhile(float):
@@ -319,7 +319,7 @@ def test_other_threads_may_ask_while_errors_are_counted(monkeypatch: pytest.Monk
             return float(self) * other
 
     monkeypatch.setattr(rules_of, "ILL", Meanwhile(rules_of.ILL))
-    assert [(one.name, erred, asked) for one, erred, asked in book.trouble()] == [("odd", 1, 1)]
+    assert [(failing.name, erred, asked) for failing, erred, asked in book.trouble()] == [("odd", 1, 1)]
 
 
 def test_hits_count_each_letter_once() -> None:
@@ -340,7 +340,7 @@ def test_decisions_of_an_old_book_are_not_written() -> None:
     disable(bad)
     turned = ask(standings, book)
     assert (bench.states(), bench.letter().route_version) == ({"x": "waiting"}, 0)
-    assert [one.phase for one in turned.standings] == ["leased"]
+    assert [lane.phase for lane in turned.standings] == ["leased"]
     assert Book.load(book) is not book
     current = Book.load()
     assert Book.load(current) is current
@@ -386,8 +386,10 @@ def test_two_decisions_at_once_are_written_once() -> None:
     standings, book = leased(), Book.load()
     loaded = routing_decisions.load([bench.letter().pk], bodies=False)
     ask(standings, book)
-    again = [routing_decisions.Decided(one.letter_id, one.route_version, "hold", rule_id=None) for one in loaded]
-    assert routing_decisions.write(again, [one.lane_id for one in standings], version=book.version, owned=True) == []
+    again = [
+        routing_decisions.Decided(letter.letter_id, letter.route_version, "hold", rule_id=None) for letter in loaded
+    ]
+    assert routing_decisions.write(again, [lane.lane_id for lane in standings], version=book.version, owned=True) == []
     assert bench.letter().route == "replay"
 
 
@@ -397,7 +399,7 @@ def test_a_deleted_rule_decides_nothing() -> None:
     bench.enqueue("x")
     standings, book = leased(), Book.load()
     Rule.objects.filter(pk=bad.pk).delete()
-    assert [one.phase for one in ask(standings, book).standings] == ["leased"]
+    assert [lane.phase for lane in ask(standings, book).standings] == ["leased"]
     assert (bench.letter().route, bench.letter().route_version) == ("", 0)
 
 
@@ -416,7 +418,7 @@ def test_a_release_wins_over_the_rule_that_quarantined() -> None:
     ask_all(bench, "x")
     act_on_parked.release([bench.letter().pk], by="anna", reason="it is meant")
     change_the_rules()
-    assert [one.phase for one in ask(leased()).standings] == ["leased"]
+    assert [lane.phase for lane in ask(leased()).standings] == ["leased"]
     assert bench.letter().state == "waiting"
 
 

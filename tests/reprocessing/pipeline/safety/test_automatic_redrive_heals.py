@@ -35,9 +35,9 @@ def failing(down: Down) -> Iterator[list[Intended]]:
 
     def answer(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  those of deliver
         sent.extend(intended)
-        lost = [one for one in intended if down(one)]
-        taken = [one for one in intended if one not in lost]
-        refused: Outcomes = {one.attempt_id: Refused("503", "Service Unavailable") for one in lost}
+        lost = [letter for letter in intended if down(letter)]
+        taken = [letter for letter in intended if letter not in lost]
+        refused: Outcomes = {letter.attempt_id: Refused("503", "Service Unavailable") for letter in lost}
         return refused | (post(taken, *rest, **options) if taken else {})
 
     with pytest.MonkeyPatch.context() as patch:
@@ -72,8 +72,8 @@ def test_an_outage_parks_nothing_and_needs_no_person(clock: Clock, well_before: 
     bench = automatic(130)
     fell = list[Intended]()
 
-    def down(one: Intended) -> bool:
-        fell.append(one)
+    def down(letter: Intended) -> bool:
+        fell.append(letter)
         return len(fell) > well_before
 
     with failing(down):
@@ -96,7 +96,7 @@ def test_while_a_target_is_down_each_cooldown_sends_one_canary(clock: Clock) -> 
         assert len(sent) == 1
         live_through(bench, clock, 1_200)
     assert len(sent) == 6  # rests of 30, 60, 120, 240, 480 s, and 600 s from then on
-    assert len({one.letter_id for one in sent}) == 6  # each another message
+    assert len({letter.letter_id for letter in sent}) == 6  # each another message
     assert set(Wave.objects.values_list("size", flat=True)) == {1}
     clock.advance(600)
     bench.replay()
@@ -132,11 +132,11 @@ def test_a_message_that_fails_while_others_succeed_uses_its_attempts(clock: Cloc
     bench = automatic(40)
     poison = DeadLetter.objects.order_by("id").first()
     assert poison is not None
-    with failing(lambda one: one.letter_id == poison.pk) as sent:
+    with failing(lambda letter: letter.letter_id == poison.pk) as sent:
         live_through(bench, clock, 900)
     assert (bench.states()[bytes(poison.payload.body).decode()], Run.objects.get().state) == ("parked", "running")
     assert DeadLetter.objects.filter(state="delivered").count() == 39
-    tried = sum(one.letter_id == poison.pk for one in sent)
+    tried = sum(letter.letter_id == poison.pk for letter in sent)
     assert tried - Attempt.objects.filter(spared=True).count() == AUTOMATIC["max_attempts"]
 
 
@@ -164,8 +164,8 @@ def test_returns_after_the_breaker_opened_do_not_count(clock: Clock) -> None:
     bench.replay()
     sent = bench.delivered()
     assert len(sent) == 8
-    for one in sent:  # the first five open it
-        bench.take_back(one)
+    for message in sent:  # the first five open it
+        bench.take_back(message)
     assert Breaker.objects.get().state == "open"
     assert (set(bench.states().values()), counted()) == ({"waiting"}, {0})
 
@@ -173,7 +173,7 @@ def test_returns_after_the_breaker_opened_do_not_count(clock: Clock) -> None:
 def test_a_failure_before_a_success_counts(clock: Clock) -> None:
     bench = automatic(7, waves=False)
     order = list(DeadLetter.objects.order_by("id").values_list("pk", flat=True))
-    with failing(lambda one: one.letter_id != order[1]):
+    with failing(lambda letter: letter.letter_id != order[1]):
         bench.replay()
     assert Breaker.objects.get().state == "open"
     spared = Attempt.objects.order_by("id").values_list("letter_id", "spared")
@@ -185,8 +185,8 @@ def test_a_message_that_comes_back_again_and_again_is_parked(clock: Clock) -> No
     Breaker.objects.update(threshold=1, closes_after=1)
     for _ in range(8):
         live_through(bench, clock, 120, step=60)
-        for one in bench.delivered():
-            bench.come_back(one)
+        for message in bench.delivered():
+            bench.come_back(message)
         bench.capture()
     assert (bench.letter().state, bench.letter().attempts) == ("parked", AUTOMATIC["max_attempts"])
 
@@ -197,8 +197,8 @@ def test_a_redrive_loop_pauses_the_run(clock: Clock) -> None:
     while Run.objects.get().state == "running" and rounds < 10:
         rounds += 1
         bench.replay()
-        for one in bench.delivered():
-            bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=one["Body"])  # a copy without its marks
+        for message in bench.delivered():
+            bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=message["Body"])  # a copy without its marks
         bench.capture()
         bench.capture()
         counters.fold()

@@ -50,7 +50,7 @@ def add(target: Target, kind: CheckKind, subject: str = "", **rest: Any) -> None
 def looked(bench: Workbench, *hosts: str) -> dict[str, tuple[str, str]]:
     """Run all checks of the target, and return finding and detail by kind."""
     run_health_checks.targets(conf=conf(*hosts), only=[bench.target.pk])
-    return {one.kind: (one.verdict, one.detail) for one in health_checks.told([bench.target.pk])}
+    return {check.kind: (check.verdict, check.detail) for check in health_checks.told([bench.target.pk])}
 
 
 def alarm(cloudwatch: Any, name: str, state: str) -> None:  # noqa: ANN401
@@ -148,7 +148,7 @@ def test_checks_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         add(bench.target, CheckKind.HTTP, f"http://127.0.0.1:1/{number}")
     run_health_checks.targets(conf=conf(), only=[bench.target.pk])
-    assert [one.verdict for one in health_checks.told([bench.target.pk])] == ["healthy"] * 20
+    assert [check.verdict for check in health_checks.told([bench.target.pk])] == ["healthy"] * 20
 
 
 def test_due_checks_run_in_rounds_until_none_is_due(
@@ -160,7 +160,7 @@ def test_due_checks_run_in_rounds_until_none_is_due(
     for number in range(4):
         add(bench.target, CheckKind.HTTP, f"http://127.0.0.1:1/{number}")
     assert [run_health_checks.targets(conf=conf()), run_health_checks.targets(conf=conf())] == [5, 0]
-    assert [one.checked_at is None for one in health_checks.told([bench.target.pk])] == [False] * 5
+    assert [check.checked_at is None for check in health_checks.told([bench.target.pk])] == [False] * 5
 
 
 def test_without_due_checks_nothing_is_asked() -> None:

@@ -26,8 +26,8 @@ LETTERS = ("a1", "a2", "b1")
 @pytest.fixture
 def bench() -> Workbench:
     bench = Workbench(fields=AUTOMATIC)
-    for one in LETTERS:
-        bench.bury(one, key=one[0], n=one[1:])
+    for name in LETTERS:
+        bench.bury(name, key=name[0], n=name[1:])
     return bench
 
 

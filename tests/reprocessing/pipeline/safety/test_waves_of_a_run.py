@@ -102,7 +102,9 @@ def _captured(bench: Workbench, *bodies: str) -> None:
 
 def _all_went_well(bench: Workbench) -> None:
     ids = Attempt.objects.filter(letter__dlq=bench.dlq, closed_at=None).values_list("sent_message_id", flat=True)
-    record_reports.told([{"message_id": one, "verdict": "delivered"} for one in ids], reporter=None, dice=lambda: 0.0)
+    record_reports.told(
+        [{"message_id": message_id, "verdict": "delivered"} for message_id in ids], reporter=None, dice=lambda: 0.0
+    )
 
 
 def _is(silent: int) -> str:
