@@ -26,11 +26,11 @@ def _bury(bench: Workbench, kind: str) -> None:
     bench.sqs.send_message(
         QueueUrl=bench.dlq_url,
         MessageBody=dead.body.decode(),
-        MessageAttributes={name: _sent(attribute) for name, attribute in dead.attributes.items()},
+        MessageAttributes={name: _typed(attribute) for name, attribute in dead.attributes.items()},
     )
 
 
-def _sent(attribute: Attribute) -> dict[str, str]:
+def _typed(attribute: Attribute) -> dict[str, str]:
     assert isinstance(attribute.value, str)
     return {"DataType": attribute.type, "StringValue": attribute.value}
 

@@ -27,11 +27,9 @@ def _died_in(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQS says that all messages failed in the source queue of this workbench."""
 
     def named(address: QueueAddress, *, wait: int, visibility: int) -> list[Arrival]:
+        source = {"DeadLetterQueueSourceArn": bench.target.arn}
         found = receive(address, wait=wait, visibility=visibility)
-        return [
-            replace(message, system={**message.system, "DeadLetterQueueSourceArn": bench.target.arn})
-            for message in found
-        ]
+        return [replace(message, system={**message.system, **source}) for message in found]
 
     monkeypatch.setattr(receivers, "receive", named)
 

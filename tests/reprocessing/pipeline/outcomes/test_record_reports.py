@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from reprocessing.domain.replay.verdicts import Unknown
 from reprocessing.models import (
     Attempt,
     Breaker,
@@ -27,7 +26,6 @@ from reprocessing.models import (
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.outcomes.record_reports import Heard
 from reprocessing.pipeline.parking_lot import act_on_parked
-from reprocessing.pipeline.replay import send_batches
 from reprocessing.store.outcomes import delivery_status
 from reprocessing.store.runs import progress
 from reprocessing.store.safety import waves
@@ -250,14 +248,9 @@ def test_a_report_on_an_unknown_message_id_is_applied_when_it_is_known(proof: st
         assert (bench.states(), bench.letter().epoch) == ({"letter": state}, int(verdict == "failed"))
 
 
-def test_an_acknowledged_attempt_of_unknown_outcome_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_acknowledged_attempt_of_unknown_outcome_is_not_repeated() -> None:
     bench = enqueued("letter", fields={"backoff_base": 60, "backoff_jitter": "none"}, target_fields=ACKNOWLEDGED)
-    monkeypatch.setattr(
-        send_batches,
-        "letters",
-        lambda intended, *_, **__: {attempt.attempt_id: Unknown("no answer") for attempt in intended},
-    )
-    bench.replay()
+    bench.replay_unheard()
     assert (bench.states(), bench.history()) == ({"letter": "waiting"}, [(1, "unknown", 0)])
     heard({"redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"})
     assert (bench.states(), bench.letter().due_at, bench.lane().phase) == ({"letter": "delivered"}, None, "idle")

@@ -92,8 +92,7 @@ def test_disabling_a_rule_wakes_the_letters_that_it_held() -> None:
     bench = Workbench()
     held = rule("wait", "hold")
     ask_all(bench, "x", "y")
-    lanes_of_both = Lane.objects.values_list("phase", "due_at", "why")
-    assert list(lanes_of_both) == [("held", None, "rule wait holds it")] * 2
+    assert list(Lane.objects.values_list("phase", "due_at", "why")) == [("held", None, "rule wait holds it")] * 2
     disable(held)
     assert route.wake(Book.load()) == 2
     assert [(lane.phase, lane.why) for lane in Lane.objects.all()] == [("ready", "")] * 2
@@ -386,9 +385,7 @@ def test_two_decisions_at_once_are_written_once() -> None:
     standings, book = leased(), Book.load()
     loaded = routing_decisions.load([bench.letter().pk], bodies=False)
     ask(standings, book)
-    again = [
-        routing_decisions.Decided(letter.letter_id, letter.route_version, "hold", rule_id=None) for letter in loaded
-    ]
+    again = [routing_decisions.Decided(asked.letter_id, asked.route_version, "hold", rule_id=None) for asked in loaded]
     assert routing_decisions.write(again, [lane.lane_id for lane in standings], version=book.version, owned=True) == []
     assert bench.letter().route == "replay"
 

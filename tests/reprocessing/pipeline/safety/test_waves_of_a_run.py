@@ -102,9 +102,8 @@ def _captured(bench: Workbench, *bodies: str) -> None:
 
 def _all_went_well(bench: Workbench) -> None:
     ids = Attempt.objects.filter(letter__dlq=bench.dlq, closed_at=None).values_list("sent_message_id", flat=True)
-    record_reports.told(
-        [{"message_id": message_id, "verdict": "delivered"} for message_id in ids], reporter=None, dice=lambda: 0.0
-    )
+    said = [{"message_id": message_id, "verdict": "delivered"} for message_id in ids]
+    record_reports.told(said, reporter=None, dice=lambda: 0.0)
 
 
 def _is(silent: int) -> str:
