@@ -35,9 +35,7 @@ from reprocessing.store.replay.intent import Intended
 #: No waiting for what SQS's counts or long polls would need on AWS.
 BRISK = replaced(Conf(), long_poll=0, count_lag=timedelta(0), lease=timedelta(seconds=8))
 
-
 Outcomes = dict[int, Outcome]
-
 
 #: In nanoseconds; what SQS dates by.
 MILLISECOND = 1_000_000

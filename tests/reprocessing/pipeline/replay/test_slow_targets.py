@@ -94,18 +94,6 @@ def test_lanes_of_open_requests_stay_leased_after_the_turn(endpoint: Endpoint, c
     assert endpoint.begun == ["0-0"]
 
 
-def test_a_request_that_may_not_start_is_not_counted(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = bench_with(keys=1, letters=1)
-    with monkeypatch.context() as patch:
-        patch.setattr("math.inf", float("-inf"))
-        patch.setattr(endpoint, "answer", lambda _: None)
-        bench.replay(0.3)
-    assert endpoint.begun == []
-    letter = bench.letter()
-    assert (letter.state, letter.attempts) == ("waiting", 0)
-    assert letter.not_sent >= 1
-
-
 def test_a_retry_after_is_respected(endpoint: Endpoint) -> None:
     bench = bench_with(keys=1, letters=1)
     endpoint.answer = lambda _: Refused("503", "it answered 503", after=timedelta(seconds=90))

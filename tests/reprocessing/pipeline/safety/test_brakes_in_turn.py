@@ -41,18 +41,6 @@ def test_an_open_breaker_sends_one_canary_a_cooldown(clock: Clock) -> None:
     assert sum(DeadLetter.objects.values_list("attempts", flat=True)) == 25 + 13
 
 
-def test_letters_captured_while_the_breaker_is_open_go_when_it_closes(clock: Clock) -> None:
-    bench = _bench(3)
-    with bench.refusing("letter"):
-        bench.replay()
-    for _ in range(5):
-        bench.bury("late")
-    bench.ready()
-    assert (bench.replay().taken, _states()) == (0, {"waiting": 8})
-    clock.advance(31)
-    assert bench.replay().taken == 8
-
-
 def _bench(letters: int, **conf: Any) -> Workbench:  # noqa: ANN401  # those of Conf
     bench = Workbench(conf=replace(BRISK, **conf), fields={"max_attempts": 9})
     Breaker.objects.update(**POLICY)
