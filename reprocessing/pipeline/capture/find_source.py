@@ -45,21 +45,21 @@ def died_in(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> s
 def told(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
     """Return a sentence about a letter of unknown origin, for the person who registers that origin."""
     if named := system.get(_DIED_IN):
-        return f"it died in {named}"
+        return f"it failed in {named}"
     found = failed_delivery.recognise(body, attributes, system)
     if found is None:
         return ""
     if found.failed:
-        return f"what failed to take it is {found.failed}"
-    return f"it comes from {_SOURCES[found.kind]} that it does not name"
+        return f"it failed in {found.failed}"
+    return f"it comes from {_SOURCES[found.kind]}, but does not name it"
 
 
 _SOURCES = {
     ShapeKind.LAMBDA: "a Lambda function",
     ShapeKind.LAMBDA_DESTINATION: "a Lambda function",
-    ShapeKind.SNS: "a subscription of SNS",
-    ShapeKind.EVENTBRIDGE: "a target of EventBridge",
-    ShapeKind.SCHEDULER: "a target of a schedule",
+    ShapeKind.SNS: "an SNS subscription",
+    ShapeKind.EVENTBRIDGE: "an EventBridge rule",
+    ShapeKind.SCHEDULER: "an EventBridge schedule",
 }
 
 

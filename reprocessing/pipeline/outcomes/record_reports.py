@@ -23,8 +23,8 @@ Dice = Callable[[], float]
 
 #: Attempts that are moved in one transaction.
 _GROUP = 500
-_FOREIGN = "it is about a letter that was not sent to a target of this reporter's"
-_UNKNOWN = "no letter, or no such attempt of one, has this redrive id"
+_FOREIGN = "its message was not sent to a target of this reporter"
+_UNKNOWN = "no attempt has this redrive id"
 
 
 @dataclass(frozen=True, slots=True)

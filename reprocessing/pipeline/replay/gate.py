@@ -30,7 +30,7 @@ TWIN_MAY_BE_THERE = timedelta(seconds=30)
 AS_SOON_AS_IT_OPENS = timedelta(0)
 #: until a capture shows whether AWS moved the message,
 A_CAPTURE_TELLS = timedelta(seconds=30)
-MAYBE_MOVED = "AWS may have moved its message: the next capture tells"
+MAYBE_MOVED = "AWS may have moved its message; waiting for the next capture"
 #: for a breaker that was not found, for outcomes of other letters of the target, and for room at the target.
 UNKNOWN_BREAKER, OTHERS_TELL, TARGET_IS_FULL = timedelta(seconds=10), timedelta(seconds=5), timedelta(seconds=2)
 
@@ -106,7 +106,7 @@ def head(
     if ceiling is not None and not standing.released and (standing.receives or 0) > ceiling:
         return Park(ParkedReason.RECEIVED_TOO_OFTEN, f"{standing.receives} receives")
     if room <= 0:
-        return Wait(TARGET_IS_FULL, "its target has as many unsettled letters as it may have")
+        return Wait(TARGET_IS_FULL, "its target has as many unsettled messages as allowed")
     return Go()
 
 
@@ -121,9 +121,9 @@ def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
         case MessageFails():
             return Park(ParkedReason.ATTEMPTS_SPENT)
         case NotKnownYet():
-            return Wait(OTHERS_TELL, "no attempts left; whether its target takes others is not known yet")
+            return Wait(OTHERS_TELL, "no attempts left; waiting for other messages to its target")
         case TargetFails():
-            return None if on_trial else OpenBreaker("a message used up its attempts, and no other one went well")
+            return None if on_trial else OpenBreaker("a message used up its attempts, and no other message succeeded")
         case _:
             assert_never(cause)
 
@@ -136,7 +136,7 @@ def _moved(standing: Standing) -> Park | Wait | None:
 
 def _held_back(brake: Brake | None, *, canary_out: bool) -> Wait | None:
     if brake is None:
-        return Wait(UNKNOWN_BREAKER, "its breaker is not known")
+        return Wait(UNKNOWN_BREAKER, "its circuit breaker was not found")
     if shut := brake.why_shut:
         return Wait(AS_SOON_AS_IT_OPENS, shut)
     if brake.on_trial and canary_out:
@@ -149,7 +149,7 @@ def _copy_of_twin(standing: Standing) -> Wait | None:
     if not standing.claim_rests:
         return None
     after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=standing.claim_rests)))
-    return Wait(after, "a copy of another letter with its idempotency key may be in its target")
+    return Wait(after, "a copy of another message with its idempotency key may be in its target")
 
 
 def _twin(standing: Standing) -> Verdict | None:
@@ -157,7 +157,7 @@ def _twin(standing: Standing) -> Verdict | None:
         return None
     match standing.claim_state:
         case ClaimState.HELD:
-            why = "another letter with its idempotency key is under way"
+            why = "another message with its idempotency key is being sent"
             return _copy_of_twin(standing) or Wait(TWIN_UNDER_WAY, why)
         case ClaimState.DELIVERED if standing.claim_same_body:
             return Skip(duplicate_of=standing.claim_letter)

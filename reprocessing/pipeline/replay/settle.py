@@ -31,7 +31,7 @@ from reprocessing.store.safety.spared_attempts import spare_late
 
 Dice = Callable[[], float]
 
-_SWALLOWED = Refused("Swallowed", "for a copy that had come back already")
+_SWALLOWED = Refused("Swallowed", "a copy of it had come back already")
 #: Longest wait in seconds after an attempt that was not sent.
 UNSENT_CAP = 60.0
 
@@ -53,7 +53,7 @@ def attempts(  # noqa: PLR0913  # each by its name
 
     An attempt without an outcome is unknown. Lanes whose next head is due stay leased for `lease` seconds, if `keep`.
     """
-    unknown = Unknown("nothing was reported of it")
+    unknown = Unknown("no outcome was recorded")
     fates = {
         attempt.attempt_id: _fate(attempt, outcomes.get(attempt.attempt_id, unknown), targets, dlqs, dice)
         for attempt in intended

@@ -77,7 +77,7 @@ class Stream:
                     self._carrier(kind).start([call for call in of if isinstance(call, kind)], may_start=may)
                 except Exception:  # some requests may have begun
                     logger.exception("%d requests could not be started", len(of))
-                    self._note([(call.attempt, Unknown("its carrier failed")) for call in of])
+                    self._note([(call.attempt, Unknown("the request could not be started")) for call in of])
 
     def ended(self, *, within: float) -> list[tuple[Intended, Outcome]]:
         """Wait up to `within` seconds for a group of outcomes, and return it; empty if it is not ready."""
@@ -127,7 +127,7 @@ class Stream:
             if heard or not busy or time.monotonic() >= until:
                 break
         late = [attempt for attempt, by in self._until.items() if by < time.monotonic()]
-        self._note([(attempt, Unknown("nothing was heard of it")) for attempt in late])
+        self._note([(attempt, Unknown("no answer arrived")) for attempt in late])
 
     def _note(self, heard: Sequence[tuple[int, Outcome]]) -> None:
         if heard and not self._ended:

@@ -60,7 +60,7 @@ BUGS: Final = (
         name="nothing-reported-is-taken",
         breaks="No loss: an attempt that the wire says nothing of counts as taken.",
         file="reprocessing/pipeline/replay/settle.py",
-        old='    unknown = Unknown("nothing was reported of it")\n',
+        old='    unknown = Unknown("no outcome was recorded")\n',
         new="    unknown = Taken(None)\n",
         caught_by="tests/reprocessing/pipeline/replay/test_settle.py::test_a_failed_attempt_counts_and_the_letter_waits",
     ),

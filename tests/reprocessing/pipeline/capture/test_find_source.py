@@ -58,7 +58,7 @@ def test_a_letter_of_an_unregistered_source_is_parked_and_names_it(kind: str) ->
     bench.ready()
     letter = bench.letter()
     assert (letter.state, letter.reason, letter.target) == ("parked", "unknown_origin", None)
-    assert letter.detail == f"what failed to take it is {FAILED[kind]}"
+    assert letter.detail == f"it failed in {FAILED[kind]}"
     assert act_on_parked.release([letter.pk], by="anna", reason="go").refused[letter.pk].endswith(f"; {letter.detail}")
     origin = _origin(bench, FAILED[kind])
     assert act_on_parked.release([letter.pk], by="anna", reason="named").done == (letter.pk,)
@@ -79,7 +79,7 @@ def test_a_lambda_letter_goes_only_to_the_target_of_a_function(source: str, kind
     bench.ready()
     assert bench.letter().origin == (bench.origin if goes else None)
     if not goes:
-        assert bench.letter().detail == "it comes from a Lambda function that it does not name"
+        assert bench.letter().detail == "it comes from a Lambda function, but does not name it"
 
 
 @pytest.mark.parametrize(("kind", "goes"), [("lambda", True), ("http", True), ("sqs", False), ("celery", False)])
@@ -89,7 +89,7 @@ def test_a_notification_without_a_subscription_goes_to_no_queue(kind: str, goes:
     origin = _origin(bench, "arn:aws:sqs:eu-west-1:0:x", kind)
     body = _without_unsubscribing()
     assert find_source.Origins(bench.dlq).of(body, {}, {}) == (origin if goes else None)
-    assert find_source.told(body, {}, {}) == "it comes from a subscription of SNS that it does not name"
+    assert find_source.told(body, {}, {}) == "it comes from an SNS subscription, but does not name it"
 
 
 def _without_unsubscribing() -> bytes:
@@ -107,7 +107,7 @@ def test_the_source_queue_wins_over_the_form_of_the_body() -> None:
     _origin(bench, SUBSCRIPTION)
     body, system = LETTERS["sns"].body, {"DeadLetterQueueSourceArn": bench.origin.arn}
     assert find_source.Origins(bench.dlq).of(body, {}, system) == bench.origin
-    assert find_source.told(body, {}, system) == f"it died in {bench.origin.arn}"
+    assert find_source.told(body, {}, system) == f"it failed in {bench.origin.arn}"
 
 
 def test_peek_shows_the_source_of_a_message() -> None:

@@ -335,7 +335,7 @@ def test_a_reporter_reports_only_its_own_targets() -> None:
     mine, theirs = reporter(bench.target), reporter(other.target)
     said = [say("delivered"), {"redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"}]
     assert heard(*said, reporter=theirs.pk) == Heard(
-        refused=dict.fromkeys((0, 1), "it is about a letter that was not sent to a target of this reporter's")
+        refused=dict.fromkeys((0, 1), "its message was not sent to a target of this reporter")
     )
     assert (Report.objects.count(), bench.states()) == (0, {"letter": "awaiting"})
     assert heard(*said, reporter=mine.pk) == Heard(accepted=2)
@@ -373,7 +373,7 @@ def test_invalid_reports_are_refused_by_place_and_the_others_recorded() -> None:
     assert (found.accepted, found.repeated) == (1, 1)
     assert found.refused == {
         0: "it is not an object",
-        2: "no letter, or no such attempt of one, has this redrive id",
+        2: "no attempt has this redrive id",
         4: "verdict is none of delivered, failed, retrying",
     }
     assert bench.states() == {"letter": "delivered"}

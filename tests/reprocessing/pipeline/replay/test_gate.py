@@ -27,7 +27,7 @@ OPEN_ROAD = Brake(
     epoch=0, breaker_id=1, target_id=1, rate_class_id=None, state="closed", unwell=None, unsettled=0, ramp=1, rest=0,
     step_due=False, class_rate=None, class_burst=None, rules=0,
 )  # fmt: skip
-UNDER_WAY = Wait(gate.TWIN_UNDER_WAY, "another letter with its idempotency key is under way")
+UNDER_WAY = Wait(gate.TWIN_UNDER_WAY, "another message with its idempotency key is being sent")
 ANOTHER_CANARY = Wait(gate.AS_SOON_AS_IT_OPENS, "the breaker is half open, and a canary is out")
 
 
@@ -44,7 +44,7 @@ ANOTHER_CANARY = Wait(gate.AS_SOON_AS_IT_OPENS, "the breaker is half open, and a
         ({"receive_ceiling": 3, "receives": 3}, 1, Go()),
         ({"receive_ceiling": 3, "receives": 4}, 1, Park(ParkedReason.RECEIVED_TOO_OFTEN, "4 receives")),
         ({"receive_ceiling": 3, "receives": 4, "released": True}, 1, Go()),
-        ({}, 0, Wait(gate.TARGET_IS_FULL, "its target has as many unsettled letters as it may have")),
+        ({}, 0, Wait(gate.TARGET_IS_FULL, "its target has as many unsettled messages as allowed")),
         ({"claim_letter": 1, "claim_state": "held"}, 1, Go()),
         ({"claim_letter": 1, "claim_state": "free"}, 1, Go()),
         ({"claim_letter": 2, "claim_state": "free"}, 1, Go()),
@@ -91,9 +91,9 @@ LONG_AGO = LastFailures(PATIENCE, success_since_first=False, success_since_last=
         (
             replace(LONG_AGO, seconds_ago=0),
             {},
-            Wait(gate.OTHERS_TELL, "no attempts left; whether its target takes others is not known yet"),
+            Wait(gate.OTHERS_TELL, "no attempts left; waiting for other messages to its target"),
         ),
-        (LONG_AGO, {}, OpenBreaker("a message used up its attempts, and no other one went well")),
+        (LONG_AGO, {}, OpenBreaker("a message used up its attempts, and no other message succeeded")),
         (LONG_AGO, {"state": "open", "rest": 0.0}, Go()),
         (LONG_AGO, {"state": "half_open", "rest": 0.0}, Go()),
     ],
@@ -119,7 +119,7 @@ def test_a_brake_is_asked_before_the_claim_and_an_unknown_brake_is_shut() -> Non
     twin = replace(HEAD, claim_letter=2, claim_state="delivered", claim_same_body=True, attempts=9)
     shut = gate.head(twin, replace(OPEN_ROAD, state="open", rest=1.0), room=1)
     assert shut == Wait(gate.AS_SOON_AS_IT_OPENS, "the breaker is open")
-    assert gate.head(HEAD, None, room=1) == Wait(gate.UNKNOWN_BREAKER, "its breaker is not known")
+    assert gate.head(HEAD, None, room=1) == Wait(gate.UNKNOWN_BREAKER, "its circuit breaker was not found")
 
 
 through_postgres = pytest.mark.django_db(transaction=True)
@@ -161,7 +161,7 @@ def test_a_twin_waits_while_its_key_is_being_sent(clock: Clock) -> None:
     assert bench.states() == {"first": "sending", "second": "waiting", "other": "delivered"}
     twin = bench.letter(payload__body=b"second").lane
     assert twin is not None
-    assert (twin.phase, twin.why) == ("ready", "another letter with its idempotency key is under way")
+    assert (twin.phase, twin.why) == ("ready", "another message with its idempotency key is being sent")
     clock.advance(LEASE)
     bench.replay()
     assert bench.states()["first"] == "delivered"

@@ -37,7 +37,7 @@ def _bench(**fields: object) -> Workbench:
     [
         (Refused("Busy", "not now"), ("refused", "Busy: not now"), 1),
         (Unknown("the reply was lost"), ("unknown", "the reply was lost"), 0),
-        (None, ("unknown", "nothing was reported of it"), 0),
+        (None, ("unknown", "no outcome was recorded"), 0),
     ],
 )
 def test_a_failed_attempt_counts_and_the_letter_waits(
