@@ -1,10 +1,10 @@
-"""Receive from a dlq until it has run dry: write what arrived, know returns and copies from new letters."""
+"""Receive from a DLQ until it has run dry, and write what arrived: new letters, returned letters, known copies."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -31,85 +31,60 @@ from reprocessing.store.capture import (
 )
 from reprocessing.store.capture.capture_lease import Capturing, Renewed
 from reprocessing.store.capture.received_copies import Marked, NewLetter, ReturnedCopy
+from reprocessing.store.capture.returned_messages import Return
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.safety.spared_attempts import spare_late
 
 logger = logging.getLogger(__name__)
-#: Seconds for which a dlq is one capture's; renewed with every chunk that is written, and in silence. Whoever dies, or
-#: loses Postgres, keeps others from the dlq for so long.
+#: Seconds of the lease on a DLQ. It is renewed with every chunk, and while nothing arrives. A capture that dies keeps
+#: others from the DLQ for this long.
 LEASE = 20.0
-#: Copies that are written together, and seconds that the first of them waits for the others.
+#: Most copies that are written together, and most seconds that the first copy waits for the others.
 CHUNK, PATIENCE = 250, 0.25
 
 
 @dataclass(slots=True)
 class Captured:
-    """What a capture did.
+    """Counts of one capture."""
 
-    Attributes:
-        received: copies, however often.
-        letters: new ones.
-        returns: copies that were letters of ours, come back.
-        known: copies that had been received before.
-        drained: all that was visible in the dlq when this began is committed (see `listen`).
-        through: its newest letter by then: later ones another capture may have begun to write.
-        busy: another capture had the dlq; nothing was done.
-        trouble: why receiving ended early.
-    """
-
-    received: int = 0
+    received: int = 0  # copies; a copy that was received twice counts twice
     letters: int = 0
-    returns: int = 0
-    known: int = 0
-    drained: bool = False
-    through: int = field(default=0, compare=False)
-    busy: bool = False
-    trouble: str = ""
+    returns: int = 0  # copies of letters that were sent, and came back
+    known: int = 0  # copies that had been received before
+    drained: bool = False  # all that was visible at the beginning is committed
+    through: int = field(default=0, compare=False)  # id of the newest letter at the end
+    busy: bool = False  # another capture holds the lease; nothing was done
+    trouble: str = ""  # why receiving ended early
 
 
 def letters(  # noqa: PLR0913  # each by its name
-    dlq: DeadLetterQueue,
-    *,
-    conf: Conf,
-    dice: Callable[[], float],
-    seconds: float,
-    receivers: int,
-    alone: Callable[[], bool] = lambda: True,
-    stop: Callable[[], bool] = lambda: False,
+    dlq: DeadLetterQueue, *, conf: Conf, dice: Callable[[], float], seconds: float, receivers: int,
+    alone: Callable[[], bool] = lambda: True, stop: Callable[[], bool] = lambda: False,
     heard: Callable[[Captured], None] = lambda _: None,
-) -> Captured:
-    """Capture a dlq for `seconds` at most. Nothing is deleted from it before it is committed here.
+) -> Captured:  # fmt: skip
+    """Capture a DLQ, which is not in mode observe, until it has run dry, or for `seconds`.
 
-    Args:
-        dlq: not one in `observe`.
-        conf: visibility, long poll.
-        dice: for the backoff of returns.
-        seconds: after which no new receive begins.
-        receivers: threads that receive.
-        alone: whether nobody else hides messages of the dlq. It is asked under the lease, before the first receive and
-            when the dlq has run dry; unless it says so twice, that is no evidence.
-        stop: asked all the time; True ends the capture early, cleanly.
-        heard: told of the progress after each chunk.
+    Nothing is deleted from the DLQ before it is committed. `alone` says whether nobody else hides messages of the DLQ.
+    It is asked under the lease, at the beginning and when the DLQ has run dry. Only if both answers are True, the
+    capture is evidence of absence. `stop` ends the capture early, and `heard` gets the counts after each poll.
 
     Raises:
-        django.db.Error: Postgres failed. What was received and not written comes to sight again.
+        django.db.Error: PostgreSQL failed. Messages that were not written become visible again.
     """
     dirty = float(conf.receive_visibility + conf.long_poll)
     capturing = capture_lease.lease(dlq.pk, lease=LEASE, dirty=dirty)
     if capturing is None:
         return Captured(busy=True)
-    one = _Capture(dlq, capturing, conf, dice, dirty)
+    capture = _Capture(dlq, capturing, conf, dice, dirty)
     try:
-        return one.run(seconds=seconds, receivers=receivers, alone=alone, stop=stop, heard=heard)
+        return capture.run(seconds=seconds, receivers=receivers, alone=alone, stop=stop, heard=heard)
     except DatabaseError:
-        one.give_back()
+        capture.give_back()
         raise
 
 
 class _Capture:
-    """One capture of one dlq, which is ours meanwhile."""
-
     def __init__(
         self, dlq: DeadLetterQueue, capturing: Capturing, conf: Conf, dice: Callable[[], float], dirty: float
     ) -> None:
@@ -120,9 +95,9 @@ class _Capture:
         self._origins = find_source.Origins(dlq)
         self._waiting: list[Arrival] = []
         self._since = self._asked = 0.0
-        self._until = capturing.began_at  # everything of this chunk is out of sight: nobody else can have received it
+        self._until = capturing.began_at  # until then no other reader can receive the copies of this chunk
         self._renewed, self._clock = time.monotonic(), unslept()
-        self._hides = False  # a copy not deleted hides what is behind it in a FIFO dlq; one not written proves nothing
+        self._hides = False  # a copy was not written, or was not deleted from a FIFO DLQ and hides those behind it
 
     def run(
         self, *, seconds: float, receivers: int, alone: Callable[[], bool], stop: Callable[[], bool],
@@ -136,7 +111,7 @@ class _Capture:
         ) as listening:  # fmt: skip
             for poll in listening:
                 if not (self._take(poll) and self._is_ours()):
-                    return self._done  # the dlq is another's by now: what we hold comes to sight again
+                    return self._done  # the lease is lost: the messages become visible again
                 if not self._waiting:
                     listening.settled()
                 heard(self._done)
@@ -145,21 +120,20 @@ class _Capture:
         self._done.trouble = trouble = listening.trouble
         clean = not trouble and not self._hides
         drained = listening.silent and clean
-        proves = drained and was_alone and alone()  # who came meanwhile may hide what came back before
+        proves = drained and was_alone and alone()  # a reader who came meanwhile may hide a returned message
         newest = capture_lease.end(self._capturing, clean=clean, drained=proves, trouble=trouble)
         self._done.drained = newest is not None and drained and self._capturing.clean
         self._done.through = newest or 0
         return self._done
 
     def give_back(self) -> None:
-        """After Postgres failed: let others capture the dlq, though nothing counts as drained for a while."""
+        """End the lease after PostgreSQL failed. For a while, no capture counts as drained."""
         try:
             capture_lease.end(self._capturing, clean=False, drained=False)
         except DatabaseError as error:
-            logger.warning("%s is not given back; it may be captured when its lease ends: %s", self._dlq.name, error)
+            logger.warning("The lease on %s could not be ended; it expires soon: %s", self._dlq.name, error)
 
     def _is_ours(self) -> bool:
-        """Renew the lease while there is nothing to write; False when the dlq is another's by now."""
         return time.monotonic() - self._renewed < LEASE / 3 or self._renew() is not None
 
     def _renew(self) -> Renewed | None:
@@ -176,73 +150,68 @@ class _Capture:
         return self._write() if self._waiting and ripe else True
 
     def _write(self) -> bool:
-        """Write a chunk and delete what may be deleted; False when the dlq is no longer ours."""
+        """Write a chunk, then delete the copies that may be deleted; False when the lease is lost."""
         if (renewed := self._renew()) is None:
             return False
-        # Reckoned after Postgres told its time: a worker that freezes here or later trusts no handle for too long.
+        # Computed after PostgreSQL's answer, so that a worker that freezes here trusts no handle for too long.
         self._until = renewed.at + timedelta(seconds=self._conf.receive_visibility - (self._clock() - self._asked))
-        # Whoever looks meanwhile may have let some go, and has noted it in the row that was renewed.
         self._moved = renewed.has_let_go and moved_by_aws.are_expected(self._dlq.pk)
-        copies = {one.message_id: one for one in self._waiting}
+        copies = {arrival.message_id: arrival for arrival in self._waiting}
         self._done.received += len(self._waiting)
         self._waiting.clear()
-        deletable = self._refresh(copies)
-        deletable += self._take_back(copies)
-        deletable += self._take_back_forgotten(copies)
-        deletable += self._admit(copies)
-        if lanes.clock() >= self._until:  # not all of it may be written, and what is not comes to sight again
+        deletable: list[Deletable] = []
+        for step in (self._refresh, self._take_back, self._take_back_forgotten, self._admit):
+            deletable += step(copies) if copies else []
+        if lanes.clock() >= self._until:  # some copies may not be written: they are visible again
             self._hides = True
             return True
-        here = [one for one in deletable if one.dlq_id == self._dlq.pk]  # the next sweep of other dlqs sees to theirs
+        here = [copy for copy in deletable if copy.dlq_id == self._dlq.pk]  # sweeps of the other DLQs delete the rest
         if here and delete_copies.copies(self._dlq, here) < len(here):
             self._hides |= self._dlq.fifo
         return True
 
     def _refresh(self, copies: dict[str, Arrival]) -> list[Deletable]:
-        """Copies received before: their new handles; they are taken out of `copies`."""
-        if not copies:
-            return []
+        """Note new handles of copies that are known, and remove them from `copies`."""
         if self._moved:
             moved_by_aws.stayed(self._dlq.pk, list(copies), until=self._until)
         known = received_copies.refresh(
-            self._dlq.pk, list(copies), [one.handle for one in copies.values()], until=self._until,
+            self._dlq.pk, list(copies), [copy.handle for copy in copies.values()], until=self._until,
             at_capture=self._at_capture,
         )  # fmt: skip
         self._done.known += len(known)
-        gone = [(one, copies.pop(one.message_id)) for one in known]
-        return [Deletable(self._dlq.pk, one.message_id, copy.handle) for one, copy in gone if one.state == "delete"]
+        deletable = self._remove(copies, [copy.message_id for copy in known])
+        return [copy for copy, old in zip(deletable, known, strict=True) if old.state == "delete"]
+
+    def _remove(self, copies: dict[str, Arrival], message_ids: Iterable[str]) -> list[Deletable]:
+        return [Deletable(self._dlq.pk, message_id, copies.pop(message_id).handle) for message_id in message_ids]
 
     def _take_back(self, copies: dict[str, Arrival]) -> list[Deletable]:
-        """Letters of ours, come back; they are taken out of `copies`."""
-        if not copies:
-            return []
-        returned = received_copies.returns(self._dlq.pk, [_marked(one, self._conf) for one in copies.values()])
+        """Record returns of letters that were sent, and remove them from `copies`."""
+        returned = received_copies.returns(self._dlq.pk, self._marked(copies))
         if not returned:
             return []
-        back = [self._judged(one, copies[one.message_id]) for one in returned]
-        ids = sorted({one.lane_id for one in back})
+        back = [self._judged(copy, copies[copy.message_id].handle) for copy in returned]
+        ids = sorted({letter.lane_id for letter in back})
 
         def record() -> list[Deletable]:
             lanes.lock(ids, [None] * len(ids))
             held = returned_messages.record(self._dlq.pk, back, until=self._until)
-            spare_late([one.attempt_id for one in back])
+            spare_late([letter.attempt_id for letter in back])
             lanes.advance(ids, [None] * len(ids))
             return held
 
         held = rows.whole(record)
-        after_settlement.outcomes(
-            of_breakers=[one.breaker_id for one in returned], of_runs=[one.run_id for one in returned]
-        )
+        after_settlement.attempts(returned)
         self._done.returns += len(back)
-        return held + [Deletable(self._dlq.pk, one.message_id, copies.pop(one.message_id).handle) for one in back]
+        return held + self._remove(copies, [letter.message_id for letter in back])
 
     def _take_back_forgotten(self, copies: dict[str, Arrival]) -> list[Deletable]:
-        """Letters of ours, come back from attempts that a restored backup does not know; taken out of `copies`."""
-        found = returns_without_attempt.returns(self._dlq.pk, [_marked(one, self._conf) for one in copies.values()])
+        """Record returns from attempts that a restored backup does not know, and remove them from `copies`."""
+        found = returns_without_attempt.returns(self._dlq.pk, self._marked(copies))
         if not found:
             return []
-        ids = sorted({one.lane_id for one in found if one.lane_id is not None})
-        handles = [copies[one.message_id].handle for one in found]
+        ids = sorted({letter.lane_id for letter in found if letter.lane_id is not None})
+        handles = [copies[letter.message_id].handle for letter in found]
 
         def record() -> None:
             lanes.lock(ids, [None] * len(ids))
@@ -251,66 +220,57 @@ class _Capture:
 
         rows.whole(record)
         logger.warning(
-            "%s: %d letters came back from attempts that PostgreSQL does not know: was it restored from a backup? See "
+            "%s: %d messages came back from attempts that PostgreSQL does not know. Was it restored from a backup? Run "
             "manage.py after_restore report.", self._dlq.name, len(found),
         )  # fmt: skip
         self._done.returns += len(found)
-        return [Deletable(self._dlq.pk, one.message_id, copies.pop(one.message_id).handle) for one in found]
+        return self._remove(copies, [letter.message_id for letter in found])
 
-    def _judged(self, one: ReturnedCopy, copy: Arrival) -> returned_messages.Return:
-        due = self._dlq.rest(one.attempts, self._dice(), one).total_seconds()
-        return returned_messages.Return(
-            copy.message_id, copy.handle, one.attempt_id, one.letter_id, one.lane_id, due=due
-        )
+    def _marked(self, copies: Mapping[str, Arrival]) -> list[Marked]:
+        found: list[Marked] = []
+        for copy in copies.values():
+            mark = read_mark(copy.attributes, self._conf.marks)
+            letter, attempt = (mark.public_id, mark.attempt_no) if mark else (None, None)
+            source = copy.system.get("DeadLetterQueueSourceArn")
+            found.append(Marked(copy.message_id, body_hash(copy.body), letter, attempt, source))
+        return found
+
+    def _judged(self, copy: ReturnedCopy, handle: str) -> Return:
+        due = self._dlq.rest(copy.attempts, self._dice(), copy).total_seconds()
+        return Return(copy.message_id, handle, copy.attempt_id, copy.letter_id, copy.lane_id, due=due)
 
     def _admit(self, copies: dict[str, Arrival]) -> list[Deletable]:
-        """New letters. Above the dlq's limit they are not held in it, but deleted once they are committed."""
-        if not copies:
-            return []
+        """Write new letters. Above the DLQ's custody limit, their copies are deleted at once."""
         at_capture = self._at_capture or self._held + len(copies) > self._dlq.custody_limit
         doubtful: set[bytes] = set()
         if self._conf.marks.redrive is None:
-            doubtful = received_copies.in_doubt([body_hash(one.body) for one in copies.values()])
-        new = [self._new(one, doubtful) for one in copies.values()]
+            doubtful = received_copies.in_doubt([body_hash(copy.body) for copy in copies.values()])
+        new = [self._new(copy, doubtful) for copy in copies.values()]
         if self._moved:
-            new = self._know_again(new, at_capture=at_capture)
+            new = self._without_moved(new, at_capture=at_capture)
         written = received_copies.admit(self._dlq.pk, new, until=self._until, at_capture=at_capture)
         self._done.letters += len(written)
-        late = [one.message_id for one in new if one.message_id not in written]  # another capture wrote them meanwhile
-        known = self._refresh({one: copies.pop(one) for one in late})
+        late = [letter.message_id for letter in new if letter.message_id not in written]  # another capture wrote them
+        known = self._refresh({message_id: copies.pop(message_id) for message_id in late}) if late else []
         if not at_capture:
             self._held += len(written)
             return known
-        return known + [Deletable(self._dlq.pk, one.message_id, one.handle) for one in copies.values()]
+        return known + self._remove(copies, list(copies))
 
-    def _know_again(self, new: Sequence[NewLetter], *, at_capture: bool) -> list[NewLetter]:
-        """Without those whose letters were captured before AWS moved their messages: these go on."""
+    def _without_moved(self, new: Sequence[NewLetter], *, at_capture: bool) -> list[NewLetter]:
+        """Return the letters that were not captured already, before AWS moved their messages."""
         back = moved_by_aws.came_back(self._dlq.pk, new, until=self._until, at_capture=at_capture)
         self._done.known += len(back)
         self._held += 0 if at_capture else len(back)
-        return [one for one in new if one.message_id not in back]
+        return [letter for letter in new if letter.message_id not in back]
 
-    def _new(self, one: Arrival, doubtful: set[bytes]) -> NewLetter:
-        origin = self._origins.of(one.body, one.attributes, one.system)
-        digest = body_hash(one.body)
+    def _new(self, copy: Arrival, doubtful: set[bytes]) -> NewLetter:
+        origin = self._origins.of(copy.body, copy.attributes, copy.system)
+        digest = body_hash(copy.body)
         return NewLetter(
-            message_id=one.message_id,
-            handle=one.handle,
-            body=one.body,
-            attributes=pack(one.attributes),
-            size=len(one.body) + size(one.attributes),
-            system=dict(one.system),
-            origin=origin.pk if origin else None,
-            target=origin.target_id if origin else None,
-            attempts=earlier_attempts(one.attributes),
-            body_hash=digest,
-            died_at=one.sent_at,
-            expires_at=one.sent_at + timedelta(seconds=self._dlq.retention),
-            possible_return=digest in doubtful,
-        )
-
-
-def _marked(one: Arrival, conf: Conf) -> Marked:
-    mark = read_mark(one.attributes, conf.marks)
-    letter, attempt = (mark.public_id, mark.attempt_no) if mark else (None, None)
-    return Marked(one.message_id, body_hash(one.body), letter, attempt, one.system.get("DeadLetterQueueSourceArn"))
+            message_id=copy.message_id, handle=copy.handle, body=copy.body, attributes=pack(copy.attributes),
+            size=len(copy.body) + size(copy.attributes), system=dict(copy.system),
+            origin=origin.pk if origin else None, target=origin.target_id if origin else None,
+            attempts=earlier_attempts(copy.attributes), body_hash=digest, died_at=copy.sent_at,
+            expires_at=copy.sent_at + timedelta(seconds=self._dlq.retention), possible_return=digest in doubtful,
+        )  # fmt: skip

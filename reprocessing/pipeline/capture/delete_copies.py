@@ -1,4 +1,4 @@
-"""Delete copies from a dlq, once what they became is committed."""
+"""Delete copies from their DLQs, after the letters' states are committed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Delete = Callable[[QueueAddress, Mapping[str, str]], Deleted]
 
 
 def copies(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> int:
-    """Delete these copies, in tens, and remember which are gone: their number. The others stay to be deleted."""
+    """Delete these copies, in tens, and return how many are gone. The others stay to be deleted."""
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
-    done = by(address, {one.message_id: one.handle for one in deletable})
-    gone = [one for one in deletable if one.message_id in done.gone]
+    done = by(address, {copy.message_id: copy.handle for copy in deletable})
+    gone = [copy for copy in deletable if copy.message_id in done.gone]
     if gone:
         capture_lease.gone(gone)
     return len(gone)
@@ -26,12 +26,9 @@ def copies(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete =
 def everywhere(
     deletable: Iterable[Deletable], *, by: Delete = delete, known: Mapping[int, DeadLetterQueue] = MappingProxyType({})
 ) -> None:
-    """Delete copies from their dlqs; one that stays is swept up by its dlq's next capture.
+    """Delete copies from their DLQs. A copy that SQS does not delete is left to the next sweep.
 
-    Args:
-        deletable: the copies.
-        by: asks SQS: whoever has leases to renew does that meanwhile.
-        known: dlqs that need not be looked up.
+    `by` sends the request, and may renew leases meanwhile. `known` are DLQs that need not be loaded.
     """
     by_dlq: dict[int, list[Deletable]] = {}
     for copy in deletable:

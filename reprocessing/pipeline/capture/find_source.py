@@ -1,4 +1,4 @@
-"""Trace a letter to what it died in: the queue, or what else failed to take it."""
+"""Find the source of a letter: the queue, function, subscription or rule that it failed in."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _DIED_IN = "DeadLetterQueueSourceArn"
 
 
 class Origins:
-    """Where letters of a dlq go back to: what they died in, else its only origin, else its default."""
+    """The origins of a DLQ. A letter that does not name its origin gets the only one, or else the default."""
 
     def __init__(self, dlq: DeadLetterQueue) -> None:
         known = list(Origin.objects.filter(dlq=dlq).select_related("target"))
-        self._by_arn = {one.arn: one for one in known}
-        default = next((one for one in known if one.pk == dlq.default_origin_id), None)
+        self._by_arn = {origin.arn: origin for origin in known}
+        default = next((origin for origin in known if origin.pk == dlq.default_origin_id), None)
         self._else = known[0] if len(known) == 1 else default
 
     def of(self, body: bytes, attributes: Attributes, system: Mapping[str, str]) -> Origin | None:
-        """The letter's origin; None when it is not known, which is never guessed."""
+        """Return the letter's origin; None when it is not known."""
         if died_in := system.get(_DIED_IN):
             return self._by_arn.get(died_in)
         found = failed_delivery.recognise(body, attributes, system)
@@ -37,36 +37,33 @@ class Origins:
 
 
 def died_in(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
-    """The ARN of what it died in; empty where it does not say."""
-    if named := system.get(_DIED_IN):
-        return named
+    """Return the ARN of what the letter failed in; empty when the letter does not name it."""
     found = failed_delivery.recognise(body, attributes, system)
-    return found.failed if found else ""
+    return system.get(_DIED_IN) or (found.failed if found else "")
 
 
 def told(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
-    """What a letter of unknown origin says of it, for the person who has to name it."""
+    """Return a sentence about a letter of unknown origin, for the person who registers that origin."""
     if named := system.get(_DIED_IN):
-        return f"it died in {named}"
+        return f"it failed in {named}"
     found = failed_delivery.recognise(body, attributes, system)
     if found is None:
         return ""
     if found.failed:
-        return f"what failed to take it is {found.failed}"
-    return f"it comes from {_SOURCES[found.kind]} that it does not name"
+        return f"it failed in {found.failed}"
+    return f"it comes from {_SOURCES[found.kind]}, but does not name it"
 
 
 _SOURCES = {
     ShapeKind.LAMBDA: "a Lambda function",
     ShapeKind.LAMBDA_DESTINATION: "a Lambda function",
-    ShapeKind.SNS: "a subscription of SNS",
-    ShapeKind.EVENTBRIDGE: "a target of EventBridge",
-    ShapeKind.SCHEDULER: "a target of a schedule",
+    ShapeKind.SNS: "an SNS subscription",
+    ShapeKind.EVENTBRIDGE: "an EventBridge rule",
+    ShapeKind.SCHEDULER: "an EventBridge schedule",
 }
 
 
 def _fits(origin: Origin, found: Shape) -> bool:
-    """Whether a letter that does not name what failed can have died there."""
     named = arn.read(origin.arn)
     if found.kind is ShapeKind.LAMBDA:
         return origin.target.kind == TargetKind.LAMBDA or (named is not None and named.named is Named.FUNCTION)

@@ -1,4 +1,4 @@
-"""Look at messages of a dlq without taking them: received, shown, given back at once."""
+"""Look at messages of a DLQ: receive them, and make them visible again at once."""
 
 from __future__ import annotations
 
@@ -21,23 +21,14 @@ from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.capture import find_source
 from reprocessing.store.capture import capture_lease
 
-#: Seconds for which what is looked at stays out of sight, should this process die over it.
-VISIBILITY = 30
-#: Seconds of a long poll: one of any length asks all of SQS's servers.
-WAIT = 1
+VISIBILITY = 30  # seconds, in case this process dies
+WAIT = 1  # seconds of a long poll, which asks all of SQS's servers, whatever its length
 _A_RECEIVE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Glimpse:
-    """One message, as it lies in the dlq.
-
-    Attributes:
-        known: the state of its letter, when it has been captured before.
-        where: its place in its lane, or why a run would park it.
-        task: what it is as a task message.
-        causes: what it probably died of; none where nobody says that it should be a task.
-    """
+    """One message of the DLQ."""
 
     message_id: str
     sent_at: datetime
@@ -45,28 +36,28 @@ class Glimpse:
     receives: int
     size: int
     attributes: tuple[str, ...]
-    known: str | None
-    where: Place | Park
-    task: Read
-    causes: tuple[str, ...]
+    known: str | None  # the state of its letter, if it was captured before
+    where: Place | Park  # its place in its lane, or why a run would park it
+    task: Read  # the message, read as a Celery task
+    causes: tuple[str, ...]  # why the task probably failed; empty if it is not meant to be a task
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """What was seen. `kept`: messages that could not be given back; they come to sight by themselves."""
+    """The messages. `kept` of them could not be made visible; their visibility timeout does that."""
 
     messages: list[Glimpse]
     kept: int
 
 
 def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
-    """Up to `limit` messages that are visible now. Each one's receive count rises, and nothing else changes.
+    """Return up to `limit` visible messages. Only their receive counts change.
 
-    The dlq is this call's meanwhile, as it is a capture's: no capture can take what is looked at for absent.
+    The DLQ is leased meanwhile: no capture can take the hidden messages for absent.
 
     Raises:
-        DlqIsNotToBeRead: it is being captured, or observed, or a receive can push its messages on.
+        DlqIsNotToBeRead: it is being captured, in mode observe, or has a redrive policy of its own.
         QueueIsOutOfReach: SQS refused or did not answer.
     """
     address = QueueAddress(dlq.url, dlq.region, dlq.role_arn)
@@ -82,10 +73,10 @@ def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
     try:
         while len(found) < limit and (some := _some(address, limit - len(found))):
             found |= some
-        answered = True  # a lost answer may have hidden messages that nobody knows of
+        answered = True  # a lost answer may have hidden messages
     finally:
-        back = release(address, {one.message_id: one.handle for one in found.values()})
-        # Where an earlier capture died, what it hid stays hidden for as long as that was to be.
+        back = release(address, {message.message_id: message.handle for message in found.values()})
+        # Not clean: a capture that died before may still hide messages.
         clean = answered and not back.failed and capturing.clean
         capture_lease.end(capturing, clean=clean, drained=False, trouble=dlq.trouble)
     return Peeked(_glimpses(dlq, found), len(back.failed))
@@ -93,7 +84,7 @@ def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
 
 def _some(address: QueueAddress, most: int) -> dict[str, Arrival]:
     arrived = receive(address, wait=WAIT, visibility=VISIBILITY, maximum=min(_A_RECEIVE, most))
-    return {one.message_id: one for one in arrived}
+    return {message.message_id: message for message in arrived}
 
 
 def _refuse_what_a_receive_would_harm(dlq: DeadLetterQueue, address: QueueAddress) -> None:
@@ -112,34 +103,26 @@ def _refuse_what_a_receive_would_harm(dlq: DeadLetterQueue, address: QueueAddres
 
 def _glimpses(dlq: DeadLetterQueue, found: Mapping[str, Arrival]) -> list[Glimpse]:
     policy = Policy.of(
-        fifo=dlq.fifo,
-        ordering=dlq.ordering_key,
-        sequence=dlq.sequence,
-        idempotency=dlq.idempotency_key,
+        fifo=dlq.fifo, ordering=dlq.ordering_key, sequence=dlq.sequence, idempotency=dlq.idempotency_key,
         missing_key=dlq.missing_key,
-    )
+    )  # fmt: skip
     known = dict(DeadLetter.objects.filter(dlq=dlq, message_id__in=found).values_list("message_id", "state"))
     origins = find_source.Origins(dlq)
-    at = {pk: origins.of(one.body, one.attributes, one.system) for pk, one in found.items()}
-    return [
-        _glimpse(one, policy, known.get(pk), origin.target if (origin := at[pk]) else None) for pk, one in found.items()
-    ]
+    glimpses: list[Glimpse] = []
+    for message_id, message in found.items():
+        origin = origins.of(message.body, message.attributes, message.system)
+        glimpses.append(_glimpse(message, policy, known.get(message_id), origin.target if origin else None))
+    return glimpses
 
 
-def _glimpse(one: Arrival, policy: Policy, known: str | None, origin: Target | None) -> Glimpse:
-    task = celery_task.read(one.body)
-    meant = isinstance(task, TaskMessage) or (origin is not None and origin.kind == TargetKind.CELERY)
-    hidden = timedelta(seconds=origin.visibility) if origin else None
+def _glimpse(message: Arrival, policy: Policy, known: str | None, target: Target | None) -> Glimpse:
+    task = celery_task.read(message.body)
+    meant = isinstance(task, TaskMessage) or (target is not None and target.kind == TargetKind.CELERY)
+    hidden = timedelta(seconds=target.visibility) if target else None
     return Glimpse(
-        message_id=one.message_id,
-        sent_at=one.sent_at,
-        origin=find_source.died_in(one.body, one.attributes, one.system) or None,
-        receives=one.receives,
-        size=len(one.body),
-        attributes=tuple(sorted(one.attributes)),
-        known=known,
-        where=place(policy, LetterFacts(one.message_id, one.body, one.attributes, one.system)),
-        task=task,
-        causes=tuple(causes(task, one.system, visibility=hidden)) if meant else (),
-        body=one.body,
-    )
+        message_id=message.message_id, sent_at=message.sent_at,
+        origin=find_source.died_in(message.body, message.attributes, message.system) or None,
+        receives=message.receives, size=len(message.body), attributes=tuple(sorted(message.attributes)), known=known,
+        where=place(policy, LetterFacts(message.message_id, message.body, message.attributes, message.system)),
+        task=task, causes=tuple(causes(task, message.system, visibility=hidden)) if meant else (), body=message.body,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Several receivers of one dlq, side by side, until it has handed over what it held when they began."""
+"""Receive from one DLQ with several threads until everything that it held at the beginning was received."""
 
 from __future__ import annotations
 
@@ -13,57 +13,40 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.message.envelope import Arrival
 from reprocessing.gateways.sqs import QueueAddress, depth, receive
 
-#: Empty long polls in a row before a receiver has heard silence, since anything arrived at any receiver.
+#: Empty polls in a row, of each receiver, after which the queue has run dry.
 QUIET_POLLS = 3
-#: Polls of each receiver, or seconds, without a full one, after which the queue's count of visible messages decides.
+#: Polls of each receiver, or seconds, without a full poll, after which the queue's count of visible messages decides.
 SHORT_POLLS, SHORT_SECONDS = 10, 60.0
-#: Seconds between two questions for that count.
-_ASK = 1.0
+_ASK = 1.0  # seconds between two requests for that count
 _FULL = 10
-#: Polls whose messages may wait to be written; beyond that the receivers wait.
-_AHEAD = 30
-#: Seconds after which who is done, or iterates, looks whether it is over.
-_PATIENCE = 0.1
+_AHEAD = 30  # polls that may wait to be written
+_PATIENCE = 0.1  # seconds between two looks whether receiving is over
 
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """What one receive brought; nothing: time has passed.
-
-    `asked`: by the clock, when it began. What it brought has been out of sight since then at the earliest.
-    """
+    """Messages of one receive, which began at `asked` by the clock. An empty poll says that time has passed."""
 
     asked: float
     arrived: Sequence[Arrival]
 
 
 class Listening:
-    """Receivers at work inside a `with` block; iterate for what they receive.
+    """Receivers that work inside a `with` block. Iterate for their polls, until all are quiet or time is over.
 
-    Each item is a poll; an empty one says that time has passed. The iteration ends when
-    all have heard silence, at the deadline, or when `stop` says so; what was received until then is handed over first.
+    A short poll proves nothing: SQS may return a few of many messages. A FIFO queue hides what is behind a received
+    message until that is deleted, so its empty polls count only while nothing is out, as the caller says by `settled`.
 
-    A poll that brings less than it could proves nothing: SQS may hand out a few of many. A queue has run dry when all
-    receivers heard nothing several times. A FIFO queue hides what is behind a message that was received, until that is
-    deleted. So its silence counts only as long as nothing is out: whoever iterates calls `settled`.
-
-    Where messages keep trickling in, silence never comes. What has to be true is less: that everything which was
-    visible at the beginning was received. SentTimestamp cannot tell: a standard dlq keeps that of the first send. So,
-    when no poll was full for long, the queue is asked whether anything is visible (what a FIFO queue holds back is
-    counted as visible, too). If nothing is, all that was there has been received, and what came since proves nothing.
-    The count may be late: so many polls, and as many seconds as SQS takes to count when polls are long, stand for it.
-
-    Attributes:
-        silent: what the queue held when this began was received: all heard silence, or nothing was left visible.
-        trouble: why a receiver gave up; empty while none has.
+    If messages keep trickling in, SQS is asked, after many polls without a full one, how many are visible (of a FIFO
+    queue, with the hidden ones). None: everything that was there at the beginning was received.
     """
 
     def __init__(  # noqa: PLR0913  # each by its name
         self, address: QueueAddress, *, receivers: int, wait: int, visibility: int, seconds: float,
         stop: Callable[[], bool], clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self.silent = False
-        self.trouble = ""
+        self.silent = False  # everything that the queue held at the beginning was received
+        self.trouble = ""  # why a receiver gave up
         self._address, self._wait, self._visibility = address, wait, visibility
         self._end = time.monotonic() + seconds
         self._stop, self._clock = stop, clock
@@ -87,7 +70,7 @@ class Listening:
         self._over.set()
         for thread in self._threads:
             while thread.is_alive():
-                self._take(0)  # it may stand before a full queue
+                self._take(0)  # it may wait for room in the queue
                 thread.join(_PATIENCE / 10)
 
     def __iter__(self) -> Iterator[Poll]:
@@ -100,7 +83,7 @@ class Listening:
         self.silent = not self.trouble and (self._left_nothing or self._all_quiet())
 
     def settled(self) -> None:
-        """All that was handed over until now is written, and deleted where it had to be."""
+        """Note that all polls so far are written, and deleted if they had to be."""
         self._settled = self._handed_over
 
     def _take(self, patience: float) -> Poll:
@@ -115,7 +98,7 @@ class Listening:
         finally:
             with self._guard:
                 self._at_work -= 1
-            self._heard.put(Poll(self._clock(), []))  # whoever waits for more waits no longer
+            self._heard.put(Poll(self._clock(), []))  # ends a wait for more
 
     def _receive(self, number: int) -> None:
         while self._begins():
@@ -134,10 +117,7 @@ class Listening:
                 self._heard.put(Poll(asked, arrived))
 
     def _begins(self) -> bool:
-        """Whether there is another poll to be made, which begins then.
-
-        The last polls of the others may still break a silence; nobody who has left would ever hear it again.
-        """
+        """Begin another poll if one is needed. A quiet receiver waits for the polls of the others."""
         with self._guard:
             while self._all_quiet() and self._polling and not self._over.is_set():
                 self._guard.wait(_PATIENCE)
@@ -156,14 +136,14 @@ class Listening:
             self._short, self._since_full = [0] * len(self._short), time.monotonic()
 
     def _leaves_nothing(self) -> bool:
-        """Whether nothing is visible any more, asked where silence would never come."""
+        """Return whether no message is visible. SQS is asked only while messages trickle in."""
         if self._left_nothing or not self._is_trickling():
             return self._left_nothing
         self._asked_at = time.monotonic()
         try:
             self._left_nothing = depth(self._address).visible == 0
         except QueueIsOutOfReach:
-            return False  # then it is silence or the deadline that ends this
+            return False
         return self._left_nothing
 
     def _is_trickling(self) -> bool:

@@ -1,11 +1,8 @@
-"""Hear what consumers say of single messages: keep it, once, and do what follows for their letters.
-
-A consumer that shares the database reports by `told`, with objects as the endpoint takes them.
-"""
+"""Record consumer reports (idempotently) and apply them to the letters they are about."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -26,13 +23,13 @@ Dice = Callable[[], float]
 
 #: Attempts that are moved in one transaction.
 _GROUP = 500
-_FOREIGN = "it is about a letter that was not sent to a target of this reporter's"
-_UNKNOWN = "no letter, or no such attempt of one, has this redrive id"
+_FOREIGN = "its message was not sent to a target of this reporter"
+_UNKNOWN = "no attempt has this redrive id"
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What became of reports. `accepted`: they are new; `refused`: why, by their places."""
+    """How many reports are new and how many are known, and why the others were refused, by their places."""
 
     accepted: int = 0
     repeated: int = 0
@@ -40,99 +37,87 @@ class Heard:
 
 
 def told(given: Sequence[object], *, reporter: int | None, dice: Dice) -> Heard:
-    """Hear reports as parsed JSON has them; repeats change nothing, in any order.
+    """Record reports as parsed JSON objects. Repeats change nothing, in any order.
 
-    Args:
-        given: objects of message_id, redrive_id, verdict, type, message, fingerprint, at.
-        reporter: whose they are; it may speak of letters that were sent to its targets. None: who shares the database
-            may speak of all.
-        dice: for the backoff of letters that failed.
+    A reporter may report letters that were sent to its targets; None, a caller in the same database, any letter.
     """
-    clear_ones: dict[int, Said] = {}
+    readable: dict[int, Said] = {}
     refused: dict[int, str] = {}
-    for place, one in enumerate(given):
-        match found := read(one):
+    for place, report in enumerate(given):
+        match found := read(report):
             case Said():
-                clear_ones[place] = found
+                readable[place] = found
             case Unclear(why):
                 refused[place] = why
-    heard = said(list(clear_ones.values()), reporter=reporter, dice=dice)
-    places = list(clear_ones)
+    heard = said(list(readable.values()), reporter=reporter, dice=dice)
+    places = list(readable)
     refused |= {places[n]: why for n, why in heard.refused.items()}
     return Heard(heard.accepted, heard.repeated, dict(sorted(refused.items())))
 
 
 def said(some: Sequence[Said], *, reporter: int | None, dice: Dice) -> Heard:
-    """Hear reports, each statement once for all of them. Copies of letters that are done are left to the next sweep."""
+    """Record reports, with each statement once. Copies of finished letters are left to the next sweep."""
     if not some:
         return Heard()
     found = reports.find(some, reporter)
-    refused = {n: why for n, one in enumerate(some) if (why := _objection(one, found.get(n)))}
-    new = {one.digest(reporter): n for n, one in enumerate(some) if n not in refused}
-    about = acknowledgements.named({one for n in new.values() if (one := _attempt(found.get(n)))})
+    refused = {n: why for n, report in enumerate(some) if (why := _objection(report, found.get(n)))}
+    new = {report.digest(reporter): n for n, report in enumerate(some) if n not in refused}
+    attempts = {n: found[n].attempt_id for n in new.values() if n in found}
+    about = acknowledgements.named({attempt for attempt in attempts.values() if attempt})
 
     def record() -> set[bytes]:
         _lock(about)
         kept = reports.keep([some[n] for n in new.values()], reporter)
-        meant = {_attempt(found.get(new[digest])) for digest in kept}
-        _follow([one for one in about if one.attempt_id in meant], dice)
+        meant = {attempts.get(new[digest]) for digest in kept}
+        _apply([attempt for attempt in about if attempt.attempt_id in meant], dice)
         if failed := [digest for digest in kept if some[new[digest]].verdict != "delivered"]:
             failure_groups.doubt(digests=failed)
         return kept
 
     kept = rows.whole(record)
     if kept:
-        _tell(about)
+        after_settlement.attempts(about)
     return Heard(len(kept), len(some) - len(refused) - len(kept), refused)
 
 
 def again(*, dice: Dice) -> int:
-    """Do what follows from reports that came before it was known which attempts they were about; how many attempts."""
+    """Apply reports that came before their attempts were known. Return the number of attempts."""
     ids = reports.unheard()
     for first in range(0, len(ids), _GROUP):
         about = acknowledgements.named(ids[first : first + _GROUP])
-        delete_copies.everywhere(rows.whole(partial(_hear, about, dice)))
-        _tell(about)
+        delete_copies.everywhere(rows.whole(partial(_apply_late, about, dice)))
+        after_settlement.attempts(about)
     return len(ids)
 
 
-def _hear(about: Sequence[Named], dice: Dice) -> list[Deletable]:
+def _apply_late(about: Sequence[Named], dice: Dice) -> list[Deletable]:
     _lock(about)
-    deletable = _follow(about, dice)
-    failure_groups.doubt(attempts=[one.attempt_id for one in about])
+    deletable = _apply(about, dice)
+    failure_groups.doubt(attempts=[attempt.attempt_id for attempt in about])
     return deletable
 
 
-def _attempt(found: Found | None) -> int | None:
-    return found.attempt_id if found else None
-
-
-def _objection(one: Said, found: Found | None) -> str:
+def _objection(report: Said, found: Found | None) -> str:
     if found is not None:
         return "" if found.ours else _FOREIGN
-    return "" if one.message_id else _UNKNOWN
+    return "" if report.message_id else _UNKNOWN
 
 
 def _lock(about: Sequence[Named]) -> None:
-    ids = sorted({one.lane_id for one in about})
+    ids = sorted({attempt.lane_id for attempt in about})
     lanes.lock(ids, [None] * len(ids))
 
 
-def _follow(about: Sequence[Named], dice: Dice) -> list[Deletable]:
-    """Locked lanes' letters are moved, and the lanes after them."""
+def _apply(about: Sequence[Named], dice: Dice) -> list[Deletable]:
     if not about:
         return []
-    dlqs = DeadLetterQueue.objects.in_bulk({one.dlq_id for one in about})
+    dlqs = DeadLetterQueue.objects.in_bulk({attempt.dlq_id for attempt in about})
     deletable = acknowledgements.believe(
-        [one.attempt_id for one in about],
-        [dlqs[one.dlq_id].rest(one.attempts, dice(), one).total_seconds() for one in about],
-        [one.spent for one in about],
+        [attempt.attempt_id for attempt in about],
+        [dlqs[attempt.dlq_id].rest(attempt.attempts, dice(), attempt).total_seconds() for attempt in about],
+        [attempt.spent for attempt in about],
     )
-    spare_late([one.attempt_id for one in about])
-    ids = sorted({one.lane_id for one in about})
+    spare_late([attempt.attempt_id for attempt in about])
+    ids = sorted({attempt.lane_id for attempt in about})
     lanes.advance(ids, [None] * len(ids))
     return deletable
-
-
-def _tell(about: Collection[Named]) -> None:
-    after_settlement.outcomes(of_breakers=[one.breaker_id for one in about], of_runs=[one.run_id for one in about])

@@ -1,7 +1,7 @@
-"""Find out what became of sent letters: what their consumers said, the evidence of absence, or nothing but silence.
+"""Resolve the outcomes of sent letters: by consumer reports, by evidence of absence, or by silence.
 
-Presumed delivered is what was sent well before its target was seen consumed, twice, and has not come back since; the
-two looks are a window apart, or shorter where the target had nothing in it at all (docs/adr/0016, 0029).
+A letter is presumed delivered when its target was seen empty twice after the send, and the letter did not come back
+since (docs/adr/0016, 0029).
 """
 
 from __future__ import annotations
@@ -30,23 +30,20 @@ from reprocessing.store.replay.settlement import Deletable, presume
 logger = logging.getLogger(__name__)
 
 _GROUP = 500
-#: Targets that are asked at the same time, and seconds after which no other one is: promotion waits for them, and of a
-#: region out of reach each takes as long as SQS may to answer.
+#: Targets that are asked at the same time, and seconds after which no further target is asked. A region that is out of
+#: reach answers slowly, and promotion waits.
 _THREADS: Final = 32
 _LOOKS_FOR: Final = 10.0
-#: Seconds after which the look of a worker that died is another's.
-_LOOK_ENDS: Final = 30.0
+_LOOK_ENDS: Final = 30.0  # seconds after which another worker may look, if the worker that looks has died
 
 
 def letters(*, conf: Conf, dice: Callable[[], float]) -> int:
-    """Look at the targets that letters wait for, and promote what the evidence allows; how many letters.
+    """Resolve outcomes of all DLQs, and return how many letters were presumed delivered.
 
-    The dice say in which order they are looked at: where there is no time for all of them, none is always the last.
-    While somebody else looks, what was seen by now is enough.
-    Before that, reports are heard that came before their attempts were known, with `dice` for the backoff of what
-    failed, too; after it, letters are parked whose consumers were to answer by now, and where nothing else can be
-    seen; and lanes go on whose letter was parked after a last attempt of unknown end, once that can come back no more.
-    While everything is held after a restore, that nothing came back is no evidence: it may have, and be forgotten.
+    In this order: apply early reports, look at targets, presume delivered, park letters whose consumer did not answer
+    in time, and free lanes whose parked letter can no longer come back. The dice are for backoffs, and for the order of
+    the looks, so that it is not always the same target for which no time is left. After a restore nothing is presumed:
+    letters may have come back and be forgotten.
     """
     record_reports.again(dice=dice)
     _look_in_turn(dice)
@@ -67,7 +64,7 @@ def letters(*, conf: Conf, dice: Callable[[], float]) -> int:
 
 
 def _look_in_turn(dice: Callable[[], float]) -> None:
-    """One at a time, fleet-wide: every two seconds another is begun, and of a region out of reach each takes twenty."""
+    """Look at the targets, unless another worker does."""
     if not metrics.is_due("look", every=_LOOK_ENDS):
         return
     try:
@@ -77,9 +74,9 @@ def _look_in_turn(dice: Callable[[], float]) -> None:
 
 
 def _look(some: Sequence[Watched]) -> None:
-    """Note what targets hold, one call each, as soon as it answers, with the time of question and answer.
+    """Note how many messages each target holds, with the time of the question, as soon as SQS answers.
 
-    Which moment that is, is reckoned from one answer of Postgres; the threads that ask have no connection to it.
+    Times are computed from one answer of PostgreSQL, since the threads that ask SQS have no connection to it.
     """
     clock = unslept()
     before, began, since = clock(), lanes.clock(), clock()
@@ -92,8 +89,8 @@ def _look(some: Sequence[Watched]) -> None:
             looks.append(Look(target.target_id, empty=empty, quiet=empty and found.in_flight == 0))
         except QueueIsOutOfReach as error:
             logger.warning("%s", error)
-        except Exception:  # one target's fault must leave the others their sightings
-            logger.exception("What %s holds is not known.", target.url)
+        except Exception:  # of one target; the others are noted
+            logger.exception("The number of messages in %s is not known.", target.url)
         return looks, asked - since, clock() - asked + since - before
 
     for looks, after, took in as_they_end(ask, some, _THREADS, within=_LOOKS_FOR):
@@ -101,14 +98,14 @@ def _look(some: Sequence[Watched]) -> None:
 
 
 def _close(found: Sequence[Ripe], close: Callable[[Sequence[int]], list[Deletable]]) -> None:
-    """Against a return of the same letter, or a word of its consumer, whoever locks its lane first decides."""
-    ids = sorted({one.lane_id for one in found})
+    """Close attempts under their lanes' locks. A return or a report that locked the lane before has decided already."""
+    ids = sorted({attempt.lane_id for attempt in found})
 
     def record() -> list[Deletable]:
         lanes.lock(ids, [None] * len(ids))
-        deletable = close([one.attempt_id for one in found])
+        deletable = close([attempt.attempt_id for attempt in found])
         lanes.advance(ids, [None] * len(ids))
         return deletable
 
     delete_copies.everywhere(rows.whole(record))
-    after_settlement.outcomes(of_breakers=[one.breaker_id for one in found], of_runs=[one.run_id for one in found])
+    after_settlement.attempts(found)

@@ -1,21 +1,36 @@
-"""Tell breakers and waves that outcomes were recorded: after the commit, since they read what is written."""
+"""Update breakers, waves and ramps after outcomes were committed."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Protocol
 
 from reprocessing.store.safety import circuit_breakers, rate_ramps, waves
 
 
+class _Closed(Protocol):
+    """Anything that ended an attempt."""
+
+    @property
+    def breaker_id(self) -> int | None: ...
+    @property
+    def run_id(self) -> int | None: ...
+
+
+def attempts(closed: Collection[_Closed]) -> None:
+    """Look at the breakers and the runs of attempts that were closed."""
+    outcomes(of_breakers=[attempt.breaker_id for attempt in closed], of_runs=[attempt.run_id for attempt in closed])
+
+
 def outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int | None]) -> None:
-    """Outcomes of these breakers, and of letters in waves of these runs, were recorded; both may be told in vain."""
-    if asked := {one for one in of_breakers if one is not None}:
-        circuit_breakers.look(asked)
-    if runs := {one for one in of_runs if one is not None}:
+    """Look at the breakers, and at the waves of the runs, of which outcomes were recorded."""
+    if breakers := {breaker for breaker in of_breakers if breaker is not None}:
+        circuit_breakers.look(breakers)
+    if runs := {run for run in of_runs if run is not None}:
         waves.look(runs)
 
 
 def ramps(some: Collection[int]) -> None:
-    """The ramps of these breakers may take their next step."""
+    """Take the next step of these breakers' ramps, if it is due."""
     if some:
         rate_ramps.climb(some)

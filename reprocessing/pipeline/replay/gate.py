@@ -1,4 +1,4 @@
-"""Decide for a head: go, wait, skip or park. The token of its target's rate is asked for last, by the conductor."""
+"""Decide whether the head of a lane goes, waits, is skipped or is parked. Rate limits are asked later."""
 
 from __future__ import annotations
 
@@ -22,104 +22,78 @@ from reprocessing.store.ordering.lanes import Standing
 from reprocessing.store.replay.settlement import Closing
 from reprocessing.store.safety.send_limits import Brake
 
-#: How soon a letter asks again whether the twin that goes before it has arrived.
+#: Waits of lanes, after which the gate is asked again: for another letter with the same key that is being sent,
 TWIN_UNDER_WAY = timedelta(seconds=2)
-#: How soon at the latest, where the twin is finished, and a copy of it may be in the target: it may come back sooner.
+#: for a copy of another letter with the same key, at most,
 TWIN_MAY_BE_THERE = timedelta(seconds=30)
-#: A lane whose breaker, or target, lets nothing go is not leased until it does: it need not be told when.
+#: until breaker and target let letters go: the lane is not leased before,
 AS_SOON_AS_IT_OPENS = timedelta(0)
-#: How soon a lane asks again whether a capture has seen its head's message, which AWS may have moved.
+#: until a capture shows whether AWS moved the message,
 A_CAPTURE_TELLS = timedelta(seconds=30)
-MAYBE_MOVED = "AWS may have moved its message: the next capture tells"
-#: How soon a lane asks again whose head's breaker was not found.
-UNKNOWN_BREAKER = timedelta(seconds=10)
-#: How soon a lane asks again whether other letters of its head's target went well.
-OTHERS_TELL = timedelta(seconds=5)
-#: How soon a lane asks again while its target has as many unsettled letters as it may have.
-TARGET_IS_FULL = timedelta(seconds=2)
+MAYBE_MOVED = "AWS may have moved its message; waiting for the next capture"
+#: for a breaker that was not found, for outcomes of other letters of the target, and for room at the target.
+UNKNOWN_BREAKER, OTHERS_TELL, TARGET_IS_FULL = timedelta(seconds=10), timedelta(seconds=5), timedelta(seconds=2)
 
 
 @dataclass(slots=True)
 class Judged:
-    """Heads after the gate.
+    """Heads after the gate."""
 
-    Attributes:
-        going: those that may go, as soon as there are tokens for them.
-        waiting: those whose lanes wait, each with its verdict.
-        closings: those that end here, by lane and fence.
-        full: breakers of targets that have as many unsettled letters as they may have.
-        opening: breakers to be opened, since nothing goes well at their targets, and why.
-    """
-
-    going: list[Standing] = field(default_factory=list)
+    going: list[Standing] = field(default_factory=list)  # may go, as soon as there are tokens
     waiting: list[tuple[Standing, Wait]] = field(default_factory=list)
-    closings: dict[tuple[int, int], Closing] = field(default_factory=dict)
-    full: set[int] = field(default_factory=set)
-    opening: dict[int, str] = field(default_factory=dict)
+    closings: dict[tuple[int, int], Closing] = field(default_factory=dict)  # by lane and fence
+    full: set[int] = field(default_factory=set)  # breakers of targets without room
+    opening: dict[int, str] = field(default_factory=dict)  # breakers at whose targets nothing succeeds, and why
 
 
 def heads(
     some: Sequence[Standing], *, brakes: Mapping[int, Brake], room: Counter[int], failures: Mapping[int, LastFailures]
 ) -> Judged:
-    """The verdicts over the heads of many lanes.
+    """Judge the heads of many lanes.
 
     Args:
         some: lanes with their heads.
         brakes: what targets and breakers let go, by breaker.
-        room: letters that each target may still have unsettled.
-        failures: what is known about those that have no attempts left, by letter.
+        room: number of letters that each target may still have unsettled.
+        failures: of heads that have no attempts left, by letter.
     """
     judged, left = Judged(), room.copy()
     canaries: set[int] = set()
-    for one in sorted(some, key=lambda one: one.tries or 0):  # what has failed least makes the best canary
-        breaker, target = one.breaker_id or 0, one.target_id or 0
-        letter = one.letter_id or 0
+    for standing in sorted(some, key=lambda standing: standing.tries or 0):  # the best canary has failed least
+        breaker, target, letter = standing.breaker_id or 0, standing.target_id or 0, standing.letter_id or 0
+        place = standing.lane_id, standing.fence
         verdict = head(
-            one, brakes.get(breaker), room=left[target], canary_out=breaker in canaries, failures=failures.get(letter)
-        )
+            standing, brakes.get(breaker), room=left[target], canary_out=breaker in canaries,
+            failures=failures.get(letter),
+        )  # fmt: skip
         match verdict:
             case Go():
                 left[target] -= 1
                 canaries.add(breaker)
-                judged.going.append(one)
+                judged.going.append(standing)
             case Wait():
-                judged.waiting.append((one, verdict))
+                judged.waiting.append((standing, verdict))
                 if target and left[target] <= 0:
                     judged.full.add(breaker)
             case Skip(original):
-                judged.closings[one.lane_id, one.fence] = Closing(letter, LetterState.DUPLICATE, original=original)
+                judged.closings[place] = Closing(letter, LetterState.DUPLICATE, original=original)
             case Park(reason, detail):
-                judged.closings[one.lane_id, one.fence] = Closing(
-                    letter, LetterState.PARKED, reason=reason, detail=detail
-                )
+                judged.closings[place] = Closing(letter, LetterState.PARKED, reason=reason, detail=detail)
             case OpenBreaker(why):
                 judged.opening[breaker] = why
-                judged.waiting.append((one, Wait(OTHERS_TELL, why)))
+                judged.waiting.append((standing, Wait(OTHERS_TELL, why)))
             case _ as never:
                 assert_never(never)
     return judged
 
 
 def head(
-    standing: Standing,
-    brake: Brake | None,
-    *,
-    room: int,
-    canary_out: bool = False,
+    standing: Standing, brake: Brake | None, *, room: int, canary_out: bool = False,
     failures: LastFailures | None = None,
-) -> Verdict:
-    """The verdict over a lane's head.
+) -> Verdict:  # fmt: skip
+    """Judge a lane's head; the arguments are those of `heads`, for one lane. `canary_out`: the breaker has its canary.
 
-    Whether its run is still wanted, and nothing stopped, was decided when it was looked up, and is again with the
-    intent. Here: its message moved by AWS? target well? breaker closed, or a canary's place free? already delivered?
-    attempts left? in order? room at the target?
-
-    Args:
-        standing: the lane with its head.
-        brake: what its target and its breaker let go; None: not known.
-        room: letters that its target may still have unsettled.
-        canary_out: another head goes as the breaker's canary.
-        failures: what is known about its failures, where it has no attempts left.
+    Whether its run is running and nothing is stopped was checked when the lane was leased, and is again by the intent.
     """
     early = _moved(standing) or _held_back(brake, canary_out=canary_out) or _twin(standing)
     if early is not None:
@@ -132,25 +106,24 @@ def head(
     if ceiling is not None and not standing.released and (standing.receives or 0) > ceiling:
         return Park(ParkedReason.RECEIVED_TOO_OFTEN, f"{standing.receives} receives")
     if room <= 0:
-        return Wait(TARGET_IS_FULL, "its target has as many unsettled letters as it may have")
+        return Wait(TARGET_IS_FULL, "its target has as many unsettled messages as allowed")
     return Go()
 
 
 def is_spent(standing: Standing) -> bool:
-    """Whether a lane's head has no attempts left."""
+    """Return whether a lane's head has no attempts left."""
     return (standing.attempts or 0) >= (standing.max_attempts or 1)
 
 
 def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
-    """What follows for a head without attempts left; None: it goes, as the canary of a breaker that is open already."""
-    cause = failure_cause(failures)
-    match cause:
+    """Judge a head without attempts left; None: it goes, as the canary of an open breaker."""
+    match cause := failure_cause(failures):
         case MessageFails():
             return Park(ParkedReason.ATTEMPTS_SPENT)
         case NotKnownYet():
-            return Wait(OTHERS_TELL, "no attempts left; whether its target takes others is not known yet")
+            return Wait(OTHERS_TELL, "no attempts left; waiting for other messages to its target")
         case TargetFails():
-            return None if on_trial else OpenBreaker("a message used up its attempts, and no other one went well")
+            return None if on_trial else OpenBreaker("a message used up its attempts, and no other message succeeded")
         case _:
             assert_never(cause)
 
@@ -163,7 +136,7 @@ def _moved(standing: Standing) -> Park | Wait | None:
 
 def _held_back(brake: Brake | None, *, canary_out: bool) -> Wait | None:
     if brake is None:
-        return Wait(UNKNOWN_BREAKER, "its breaker is not known")
+        return Wait(UNKNOWN_BREAKER, "its circuit breaker was not found")
     if shut := brake.why_shut:
         return Wait(AS_SOON_AS_IT_OPENS, shut)
     if brake.on_trial and canary_out:
@@ -171,28 +144,26 @@ def _held_back(brake: Brake | None, *, canary_out: bool) -> Wait | None:
     return None
 
 
-def _twin_s_copy(standing: Standing) -> Wait | None:
-    """The wait for a copy of the finished letter that has the key; None: no copy may be in the target."""
+def _copy_of_twin(standing: Standing) -> Wait | None:
+    """Return the wait for a copy of the finished letter that has the key; None if the target can have no copy."""
     if not standing.claim_rests:
         return None
     after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=standing.claim_rests)))
-    return Wait(after, "a copy of another letter with its idempotency key may be in its target")
+    return Wait(after, "a copy of another message with its idempotency key may be in its target")
 
 
 def _twin(standing: Standing) -> Verdict | None:
-    """What the claim on the head's key says, when another letter has it."""
     if standing.claim_letter is None or standing.claim_letter == standing.letter_id:
         return None
     match standing.claim_state:
         case ClaimState.HELD:
-            return _twin_s_copy(standing) or Wait(
-                TWIN_UNDER_WAY, "another letter with its idempotency key is under way"
-            )
+            why = "another message with its idempotency key is being sent"
+            return _copy_of_twin(standing) or Wait(TWIN_UNDER_WAY, why)
         case ClaimState.DELIVERED if standing.claim_same_body:
             return Skip(duplicate_of=standing.claim_letter)
         case ClaimState.DELIVERED if not standing.released:
             return Park(ParkedReason.KEY_CONFLICT)
         case ClaimState.DISCARDED:
-            return _twin_s_copy(standing) if standing.released else Park(ParkedReason.TWIN_DISCARDED)
+            return _copy_of_twin(standing) if standing.released else Park(ParkedReason.TWIN_DISCARDED)
         case _:
             return None

@@ -1,4 +1,4 @@
-"""Keep lanes leased as long as their letters are on the wire."""
+"""Renew the leases of lanes while their letters are being sent."""
 
 from __future__ import annotations
 
@@ -18,33 +18,29 @@ from reprocessing.store.replay.intent import Intended
 logger = logging.getLogger(__name__)
 Done = TypeVar("Done")
 
-#: Seconds of lease that must be left when letters are committed to the wire: a request's timeouts fit into it.
-SEND_MARGIN = 2.0
-#: Linux's monotonic clock stands still while the machine is suspended, and this one goes on.
+SEND_MARGIN = 2.0  # seconds of lease that must be left when a request begins; its timeouts are shorter
+#: This clock goes on while the machine is suspended; Linux's monotonic clock does not.
 _WAKEFUL: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Ownership:
-    """The leases of lanes whose letters are on the wire, renewed as long as requests are open.
-
-    Whoever has other leases to renew meanwhile says so: `beside` is called as often.
-    """
+    """The leases of lanes whose letters are being sent. `beside` is called with each renewal."""
 
     def __init__(
         self, intended: Sequence[Intended], lease: float, *, began: float, beside: Callable[[], None] = lambda: None
     ) -> None:
-        """`began`: the monotonic clock before the intent: what passes between it and the wire counts."""
-        self._lanes, self._fences = [one.lane_id for one in intended], [one.fence for one in intended]
+        """`began` is the monotonic time before the intent."""
+        self._lanes, self._fences = [attempt.lane_id for attempt in intended], [attempt.fence for attempt in intended]
         self._lease, self._began, self._beside = lease, began, beside
-        #: On the monotonic clock: until when requests may start.
-        self.until = began + min([lease, *(one.lease_left for one in intended)]) - SEND_MARGIN
+        #: The monotonic time until which requests may start.
+        self.until = began + min([lease, *(attempt.lease_left for attempt in intended)]) - SEND_MARGIN
 
     def while_it_lasts(self, deliver: Callable[[], dict[int, Outcome]]) -> dict[int, Outcome]:
-        """The outcomes of a trip to the wire, which another thread makes while this one renews the leases."""
+        """Send in another thread, renew the leases meanwhile, and return the outcomes."""
         return meanwhile(deliver, self._renew, every=self._lease / 3)
 
     def keep_up(self) -> None:
-        """Renew, where that is due: what was loaded before the first request took its time."""
+        """Renew the leases if that is due."""
         if time.monotonic() - self._began > self._lease / 3:
             self._renew()
 
@@ -62,7 +58,7 @@ class Ownership:
 
 
 def meanwhile(work: Callable[[], Done], renew: Callable[[], None], *, every: float) -> Done:
-    """What `work` comes to, which another thread does while this one calls `renew` every so many seconds."""
+    """Run `work` in another thread, call `renew` every so many seconds meanwhile, and return the result."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         trip = pool.submit(work)
         while not wait([trip], timeout=every).done:
@@ -71,9 +67,6 @@ def meanwhile(work: Callable[[], Done], renew: Callable[[], None], *, every: flo
 
 
 def unslept() -> Callable[[], float]:
-    """The monotonic clock as it goes on from now: what the machine sleeps through counts, too, where it can be told.
-
-    Leases and tokens end while it sleeps, since they are others' to give again.
-    """
+    """Return a clock that starts at the monotonic time and goes on while the machine is suspended, as leases do."""
     told, began = time.clock_gettime(_WAKEFUL), time.monotonic()
     return lambda: began + time.clock_gettime(_WAKEFUL) - told

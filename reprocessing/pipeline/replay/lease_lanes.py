@@ -1,4 +1,4 @@
-"""Take due lanes, and close what those who died over them left open."""
+"""Lease due lanes, and close the attempts that dead workers left open."""
 
 from __future__ import annotations
 
@@ -15,19 +15,13 @@ def due(  # noqa: PLR0913  # each by its name
     owner: str, *, room: int, lease: timedelta, only: Sequence[int] | None, runs: Sequence[int] | None,
     but: Collection[int], strictly: bool,
 ) -> list[Standing]:  # fmt: skip
-    """Lease due lanes for their new owner, and return where they stand: those of `only`, else, unless `strictly`, any.
+    """Lease due lanes of `only`, or else, unless `strictly`, of all, and return the lanes with their heads.
 
-    Lease and heads are one transaction: the lease locks the lanes, and the heads are asked for in a later statement.
-    What dead owners left open is closed first, in a transaction of its own.
+    Both happen in one transaction: the lease locks the lanes, and a later statement finds the heads. Attempts that dead
+    owners left open are closed in another.
 
-    Args:
-        owner: names the worker and the turn.
-        room: lanes at most.
-        lease: how long they are the owner's.
-        only: lanes; None: any.
-        runs: lanes of these runs alone; None: of any.
-        but: breakers by which nothing goes now; of any lanes, those are left out.
-        strictly: none but those of `only`.
+    At most `room` lanes are leased, of `runs` if given. Lanes behind the breakers `but` are left out, unless they are
+    in `only`. `owner` names the worker and its turn.
     """
     seconds = lease.total_seconds()
 
@@ -37,22 +31,24 @@ def due(  # noqa: PLR0913  # each by its name
             leased = lanes.lease(owner, limit=room, lease=seconds, only=only, runs=runs)
         if not leased and not strictly:
             leased = lanes.lease(owner, limit=room, lease=seconds, runs=runs, but=but)
-        return leased, _advance([one for one in leased if not one.inherited], lease=seconds)
+        own = [lane for lane in leased if not lane.inherited]
+        ids, fences = [lane.lane_id for lane in own], [lane.fence for lane in own]
+        return leased, lanes.advance(ids, fences, keep=True, lease=seconds) if own else []
 
     leased, standings = rows.whole(work)
-    if inherited := [one for one in leased if one.inherited]:
+    if inherited := [lane for lane in leased if lane.inherited]:
         _close(owner, inherited)
         standings += heads(inherited, lease=lease)
     return standings
 
 
 def heads(some: Sequence[Leased] | Sequence[Standing], *, lease: timedelta) -> list[Standing]:
-    """Where these lanes, leased by the caller, stand: those with a head that is due stay leased, from now on anew.
+    """Find the heads of lanes that the caller has leased. Lanes with a due head are leased anew, the others are freed.
 
-    They are locked first, by a statement of its own. One that waited for somebody who gives such a lane a letter would
-    not see that letter, and the lane would be idle for ever.
+    The lanes are locked by a statement of its own. Otherwise a statement that waited for somebody who adds a letter to
+    a lane would not see that letter, and the lane would stay idle.
     """
-    ids, fences = [one.lane_id for one in some], [one.fence for one in some]
+    ids, fences = [lane.lane_id for lane in some], [lane.fence for lane in some]
 
     def work() -> list[Standing]:
         lanes.lock(ids, fences)
@@ -61,16 +57,10 @@ def heads(some: Sequence[Leased] | Sequence[Standing], *, lease: timedelta) -> l
     return rows.whole(work) if ids else []
 
 
-def _advance(leased: Sequence[Leased], *, lease: float) -> list[Standing]:
-    if not leased:
-        return []
-    return lanes.advance([one.lane_id for one in leased], [one.fence for one in leased], keep=True, lease=lease)
-
-
 def _close(owner: str, inherited: Sequence[Leased]) -> None:
     def work() -> list[orphaned_lanes.Left]:
-        lanes.lock([one.lane_id for one in inherited], [one.fence for one in inherited])
-        return orphaned_lanes.close(owner, [one.lane_id for one in inherited])
+        lanes.lock([lane.lane_id for lane in inherited], [lane.fence for lane in inherited])
+        return orphaned_lanes.close(owner, [lane.lane_id for lane in inherited])
 
     left = rows.whole(work)
-    after_settlement.outcomes(of_breakers=[one.breaker_id for one in left], of_runs=[one.run_id for one in left])
+    after_settlement.attempts(left)

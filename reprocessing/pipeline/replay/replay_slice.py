@@ -1,4 +1,4 @@
-"""Replay due lanes, head by head, until the slice is over: lease, gate, intent, wire, settlement, next."""
+"""Replay due lanes for some seconds: lease, route, gate, intent, send, settle, next head."""
 
 from __future__ import annotations
 
@@ -34,19 +34,17 @@ from reprocessing.store.safety.send_limits import Brake
 from reprocessing.store.safety.used_up_attempts import last_failures
 
 logger = logging.getLogger(__name__)
-#: Seconds that any turn waits for a token. Where tokens come more slowly, turns would fill every slot by waiting, and
-#: captures would find none: one waits, the others' lanes are due again `LATER`.
+#: Every turn may wait this many seconds for a token. For a longer wait, one turn waits for each target, and the other
+#: turns hand their lanes back, to be due again after `LATER`. Otherwise waiting turns would fill all workers.
 NAP = 0.25
 LATER = timedelta(seconds=2)
-#: Seconds after which a turn sees to it anew that AWS was asked about dlqs whose lanes it leases.
-_ASKS_EVERY = 5.0
-#: Seconds for which a turn trusts what it saw of breakers, health and rules while nothing fails. Each intent looks.
-_SEEN_FOR = 0.5
+_ASKS_EVERY = 5.0  # seconds between two requests to AWS about native redrives
+_SEEN_FOR = 0.5  # seconds for which breakers and rules are not loaded again, while nothing fails
 
 
 @dataclass(slots=True)
 class Report:
-    """What a slice did. `left`: lanes that were still due when it ended."""
+    """Counts of one turn. `left`: lanes that were still due when it ended."""
 
     taken: int = 0
     failed: int = 0
@@ -57,42 +55,31 @@ class Report:
 
 @dataclass(slots=True)
 class Slice:
-    """One worker's turn at due lanes.
+    """One worker's turn at due lanes."""
 
-    Attributes:
-        owner: names the worker and the turn; nobody else's lanes carry it.
-        rates: the targets' rates.
-        dice: a throw for each backoff.
-        only: lanes to begin with; when they are done, any due lane is taken (None: any from the start).
-        runs: lanes of these runs alone.
-        strictly: `only` and nothing else: one task is one lane.
-        stop: asked between rounds; True ends the slice early.
-        book: the rules as they were last known.
-    """
-
-    owner: str
+    owner: str  # unique name of the turn; the lanes that it leases carry it
     conf: Conf
     rates: Rates
-    dice: Callable[[], float]
-    only: Sequence[int] | None = None
-    runs: Sequence[int] | None = None
-    strictly: bool = False
-    stop: Callable[[], bool] = lambda: False
-    book: Book | None = None
+    dice: Callable[[], float]  # for backoffs
+    only: Sequence[int] | None = None  # ids of lanes to begin with; after them, any due lane is leased
+    runs: Sequence[int] | None = None  # ids of runs; None: all
+    strictly: bool = False  # lease no lane outside `only`
+    stop: Callable[[], bool] = lambda: False  # asked between rounds; True ends the turn early
+    book: Book | None = None  # the rules as they were last loaded
     report: Report = field(default_factory=Report)
     _standings: dict[int, Standing] = field(default_factory=dict)
-    _full: set[int] = field(default_factory=set)  # breakers of targets that this turn found full: enough was asked
+    _full: set[int] = field(default_factory=set)  # breakers of targets that are full: their lanes are not leased
     _has_worked: bool = False
     _asks_at: float = 0.0
-    _looks_at: float = 0.0  # when breakers are to be looked at anew, though nothing failed since
-    _failed_before: int = 0  # attempts that had failed when they were last looked at
+    _looks_at: float = 0.0  # monotonic time at which brakes are loaded again; an attempt that fails is sooner
+    _failed_before: int = 0  # attempts that had failed when brakes were loaded
     _wire: Wire = field(init=False)
 
     def run(self, *, seconds: float) -> Report:
-        """Work for `seconds` at most, then hand back what is left.
+        """Work for `seconds` at most, then hand the remaining lanes back.
 
         Raises:
-            django.db.Error: Postgres failed. What was on its way is recovered when the leases run out.
+            django.db.Error: PostgreSQL failed. Letters that were being sent are recovered when their leases end.
         """
         end = time.monotonic() + seconds
         self._wire = Wire(self.conf, self.dice)
@@ -114,7 +101,6 @@ class Slice:
         self.report.taken, self.report.failed = self._wire.taken, self._wire.failed
 
     def _fill(self) -> bool:
-        """Top up with due lanes, with more of them where targets are slow; whether there is anything to work on."""
         few = self.conf.lanes_per_task
         most = self.conf.open_requests if self._wire.open and not self.strictly else few
         room = most - len(self._standings) - self._wire.open
@@ -130,13 +116,11 @@ class Slice:
         return bool(self._standings)
 
     def _ask_aws(self) -> None:
-        """See to it that AWS was asked, before lanes are leased, whether it moved their messages by itself."""
         if (now := time.monotonic()) >= self._asks_at:
             native_redrive.before_lanes_are_leased(self.runs)
             self._asks_at = now + _ASKS_EVERY
 
     def _rest(self, pause: float | None, end: float) -> None:
-        """Between two rounds: hear what open requests have come to, or wait for tokens."""
         left = max(0.0, end - time.monotonic())
         if self._wire.open:
             usual = 0.0 if self._standings else RIPE_AFTER
@@ -145,14 +129,14 @@ class Slice:
             time.sleep(min(pause, left))
 
     def _remember(self, standings: Sequence[Standing]) -> None:
-        for one in standings:
-            if one.phase == LanePhase.LEASED:
-                self._standings[one.lane_id] = one
+        for standing in standings:
+            if standing.phase == LanePhase.LEASED:
+                self._standings[standing.lane_id] = standing
             else:
-                self._standings.pop(one.lane_id, None)
+                self._standings.pop(standing.lane_id, None)
 
     def _round(self) -> float | None:
-        """One trip: heads through rules and gate, those that may go to the wire. Seconds to pause, None for none."""
+        """Take heads through rules and gate, and send those that may go. Return the seconds to pause, if any."""
         going = self._through_the_gate(self._asked())
         if not going:
             return None
@@ -160,64 +144,60 @@ class Slice:
         if not metered.heads:
             return self._await_tokens(going, metered)
         chosen = metered.heads
-        # From here on, whatever happens, only a settlement or the end of its lease frees such a lane: handed back with
-        # a letter on its way it would look as if its owner had lived to record what became of it.
-        self._forget({one.lane_id for one in chosen})
+        # From here on, only a settlement or the end of its lease frees such a lane. Handing it back would say that the
+        # outcome was recorded.
+        self._forget({head.lane_id for head in chosen})
         began = time.monotonic()
         intended = intend(
-            [one.lane_id for one in chosen], [one.fence for one in chosen], [one.letter_id or 0 for one in chosen],
+            [head.lane_id for head in chosen], [head.fence for head in chosen],
+            [head.letter_id or 0 for head in chosen],
             margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # it is renewed after a third of its length
             hold=self.conf.lease.total_seconds(), most=self.conf.max_unsettled,
-            canary=self._wire.longest({one.target_id or 0 for one in chosen}),
+            canary=self._wire.longest({head.target_id or 0 for head in chosen}),
             book=self.book.version if self.book else 0,
         )  # fmt: skip
-        sent = {one.lane_id for one in intended}
-        if missed := [one for one in chosen if one.lane_id not in sent]:
+        sent = {attempt.lane_id for attempt in intended}
+        if missed := [head for head in chosen if head.lane_id not in sent]:  # another letter has their key, perhaps
             self._looks_at = 0.0
-            self._look_again(missed)
+            self._remember(lease_lanes.heads(missed, lease=self.conf.lease))
         if intended:
             self._remember(self._wire.letters(intended, metered.until, began=began))
         return None
 
     def _await_tokens(self, going: Sequence[Standing], metered: Metered) -> float | None:
-        """A nap, while the lanes stay ours; where it is a long one, a single turn takes it, the others make room."""
-        targets = {one.target_id or 0 for one in going} if metered.pause > NAP and not self.strictly else ()
-        if all(self.rates.may_wait(one, self.owner, metered.pause) for one in targets):
+        """Wait for tokens with the lanes, if the wait is short or no other turn waits; else hand the lanes back."""
+        targets = {head.target_id or 0 for head in going} if metered.pause > NAP and not self.strictly else ()
+        if all(self.rates.may_wait(target, self.owner, metered.pause) for target in targets):
             self._keep(going)
             return metered.pause
-        self._full |= {one.breaker_id or 0 for one in going}
+        self._full |= {head.breaker_id or 0 for head in going}
         why = "Redis does not tell its target's rate" if metered.unknown else "another turn waits for its target's rate"
-        self._wait([(one, Wait(LATER, why)) for one in going])
+        self._wait([(head, Wait(LATER, why)) for head in going])
         return None
 
-    def _look_again(self, missed: Sequence[Standing]) -> None:
-        """Heads that were not committed: perhaps a twin in the same moment got their key. The gate decides anew."""
-        self._remember(lease_lanes.heads(missed, lease=self.conf.lease))
-
     def _asked(self) -> list[Standing]:
-        """The heads about which the rules as they are now have decided; the next ones are asked in this round."""
+        """Route the heads that the current rules have not decided, and return those that they have."""
         self._look_at_brakes()
-        self.book = Book.load(self.book, next((one.rules for one in self._wire.brakes.values()), None))
-        if asked := [one for one in self._standings.values() if self._is_new(one)][: self.conf.intent_size]:
+        self.book = Book.load(self.book, next((brake.rules for brake in self._wire.brakes.values()), None))
+        if asked := [head for head in self._standings.values() if self._is_new(head)][: self.conf.intent_size]:
             turned = route.heads(asked, self.book, lease=self.conf.lease.total_seconds())
-            self._forget({one.lane_id for one in asked})
+            self._forget({head.lane_id for head in asked})
             self._remember(turned.standings)
             self._wire.clear(turned.deletable, least=self.conf.intent_size * DELETES)
             self._looks_at = 0.0
-            self._look_at_brakes()  # other targets, perhaps
+            self._look_at_brakes()  # of targets that rules chose
         most = max(self.conf.intent_size, GROUP) if self._wire.open else self.conf.intent_size
-        return [one for one in self._standings.values() if not self._is_new(one)][:most]
+        return [head for head in self._standings.values() if not self._is_new(head)][:most]
 
-    def _is_new(self, one: Standing) -> bool:
-        """Whether the rules are to be asked about a head: they have changed since, and there are, or were, some."""
-        if self.book is None or (one.route_version or 0) >= self.book.version:
+    def _is_new(self, head: Standing) -> bool:
+        """Return whether rules changed since they decided about this head, and there are or were any."""
+        if self.book is None or (head.route_version or 0) >= self.book.version:
             return False
-        return bool(self.book.rules) or bool(one.route_version)
+        return bool(self.book.rules) or bool(head.route_version)
 
     def _through_the_gate(self, heads: Sequence[Standing]) -> list[Standing]:
-        """The heads that may go; the others are closed, or their lanes handed back until they may."""
-        room = Counter({one.target_id: self._room(one) for one in self._wire.brakes.values()})
-        failures = last_failures({one.letter_id or 0 for one in heads if gate.is_spent(one)})
+        room = Counter({brake.target_id: self._room(brake) for brake in self._wire.brakes.values()})
+        failures = last_failures({head.letter_id or 0 for head in heads if gate.is_spent(head)})
         judged = gate.heads(heads, brakes=self._wire.brakes, room=room, failures=failures)
         self._full |= judged.full
         self._open(judged.opening)
@@ -226,36 +206,34 @@ class Slice:
         return judged.going
 
     def _open(self, opening: dict[int, str]) -> None:
-        """Open breakers behind which nothing goes well, as they were seen: what failed there does not count."""
         for breaker, why in opening.items():
             self._looks_at = 0.0
             circuit_breakers.open_after({(breaker, self._wire.brakes[breaker].epoch)}, why=why)
 
     def _look_at_brakes(self) -> None:
-        """What the heads' targets let go now."""
-        targets = {one.target_id for one in self._standings.values() if one.target_id}
+        targets = {head.target_id for head in self._standings.values() if head.target_id}
         now = time.monotonic()
         if now < self._looks_at and self._has_seen(targets) and self._wire.failed == self._failed_before:
             return
         self._wire.learn(targets)
-        self._wire.brakes = {one.breaker_id: one for one in send_limits.sight(targets)}
+        self._wire.brakes = {brake.breaker_id: brake for brake in send_limits.sight(targets)}
         self._failed_before = self._wire.failed
         self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.brakes.values())) else 0.0
 
     def _has_seen(self, targets: set[int]) -> bool:
-        """Whether nothing is new: no target, and no breaker, which others make when they route into a new class."""
-        breakers = {one.breaker_id for one in self._standings.values() if one.breaker_id}
-        return breakers <= self._wire.brakes.keys() and targets <= {one.target_id for one in self._wire.brakes.values()}
+        """Return whether the brakes of these targets, and of all heads, are loaded. Routing makes new breakers."""
+        brakes = self._wire.brakes
+        breakers = {head.breaker_id for head in self._standings.values() if head.breaker_id}
+        return breakers <= brakes.keys() and targets <= {brake.target_id for brake in brakes.values()}
 
-    def _is_quiet(self, one: Brake) -> bool:
-        """Whether a breaker lets everything go, and nothing but a failure changes that soon."""
-        accepted = self._wire.targets[one.target_id].proof == Proof.ACCEPTED
-        return accepted and not one.on_trial and one.unwell is None and not one.step_due
+    def _is_quiet(self, brake: Brake) -> bool:
+        """Return whether a breaker lets everything go, and only a failure can change that soon."""
+        accepted = self._wire.targets[brake.target_id].proof == Proof.ACCEPTED
+        return accepted and not brake.on_trial and brake.unwell is None and not brake.step_due
 
-    def _room(self, one: Brake) -> int:
-        """Letters that a target may still have unsettled, and open here."""
-        unsettled = one.unsettled if self._wire.targets[one.target_id].proof != Proof.ACCEPTED else -(2**31)
-        here = self._wire.room(one.target_id)
+    def _room(self, brake: Brake) -> int:
+        unsettled = brake.unsettled if self._wire.targets[brake.target_id].proof != Proof.ACCEPTED else -(2**31)
+        here = self._wire.room(brake.target_id)
         most = self.conf.max_unsettled - unsettled
         return most if here is None else min(most, here)
 
@@ -266,23 +244,23 @@ class Slice:
         self._forget({lane for lane, _ in closings})
         self._remember(settled.standings)
         self._wire.clear(settled.deletable, least=self.conf.intent_size * DELETES)
-        self.report.duplicates += sum(one.state is LetterState.DUPLICATE for one in settled.closed)
-        self.report.parked += sum(one.state is LetterState.PARKED for one in settled.closed)
+        self.report.duplicates += sum(closing.state is LetterState.DUPLICATE for closing in settled.closed)
+        self.report.parked += sum(closing.state is LetterState.PARKED for closing in settled.closed)
 
     def _wait(self, waiting: Sequence[tuple[Standing, Wait]]) -> None:
         if waiting:
             lanes.hand_back([
-                HandedBack(one.lane_id, one.fence, verdict.after.total_seconds(), verdict.why, one.breaker_id)
-                for one, verdict in waiting
+                HandedBack(head.lane_id, head.fence, verdict.after.total_seconds(), verdict.why, head.breaker_id)
+                for head, verdict in waiting
             ])  # fmt: skip
-            self._forget({one.lane_id for one, _ in waiting})
+            self._forget({head.lane_id for head, _ in waiting})
 
     def _keep(self, going: Sequence[Standing]) -> None:
-        """Renew the leases of lanes that wait for a token; those that are gone are forgotten."""
+        """Renew the leases of lanes that wait for a token, and forget lanes whose lease is lost."""
         mine = lanes.renew(
-            [one.lane_id for one in going], [one.fence for one in going], lease=self.conf.lease.total_seconds()
+            [head.lane_id for head in going], [head.fence for head in going], lease=self.conf.lease.total_seconds()
         )
-        self._forget({one.lane_id for one in going} - mine)
+        self._forget({head.lane_id for head in going} - mine)
 
     def _forget(self, gone: set[int]) -> None:
         for lane_id in gone:
@@ -292,9 +270,9 @@ class Slice:
         left = list(self._standings.values())
         if not left:
             return
-        self.report.left = [one.lane_id for one in left]
+        self.report.left = [head.lane_id for head in left]
         self._standings.clear()
         try:
-            lanes.hand_back([HandedBack(one.lane_id, one.fence, breaker_id=one.breaker_id) for one in left])
+            lanes.hand_back([HandedBack(head.lane_id, head.fence, breaker_id=head.breaker_id) for head in left])
         except DatabaseError as error:
             logger.warning("%d lanes were not handed back; they are due when their leases end: %s", len(left), error)

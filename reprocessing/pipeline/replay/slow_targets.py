@@ -1,4 +1,4 @@
-"""Letters at targets that answer one by one, in their own time: hundreds are open, and told of in groups."""
+"""Send letters to targets that answer one by one: hundreds of requests are open, and outcomes come in groups."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from django.db import Error as DatabaseError
@@ -24,30 +25,20 @@ from reprocessing.store.replay.intent import Intended
 
 logger = logging.getLogger(__name__)
 
-#: Outcomes are told of when there are so many, or the first of them is so many seconds old; earlier where the most of
-#: what was open has ended.
+#: A group of outcomes is returned when it has this size, or is this many seconds old, or most requests have ended.
 GROUP: Final = 100
 RIPE_AFTER: Final = 0.1
-#: Of the open requests what one target may have, at the most.
-SHARE: Final = 0.8
-#: Seconds beyond its timeout after which a letter that its carrier does not tell of is given up, as unknown.
-OVERDUE: Final = 30.0
-#: Streams that a process keeps for its next turns: one for the turn, one for what outlasted the last.
-SPARE: Final = 2
-#: Seconds for which one carrier is listened to while the other has something open, too.
-_GLANCE: Final = 0.005
+SHARE: Final = 0.8  # largest share of the open requests for one target
+OVERDUE: Final = 30.0  # seconds after its timeout at which a request without outcome is given up, as unknown
+SPARE: Final = 2  # idle streams that a process keeps
+_GLANCE: Final = 0.005  # seconds to wait for each of two kinds of requests in turn, while both have open ones
 
 Call = Post | Invocation
 
 
 @dataclass(slots=True)
 class Stream:
-    """Open requests of one turn, with the lanes that stay leased for them. For one thread at a time.
-
-    Attributes:
-        allowed: the hosts that letters may go to.
-        limit: requests that are open at a time; what is more waits for room.
-    """
+    """Open requests of one turn to the `allowed` hosts, at most `limit` at a time. For one thread at a time."""
 
     allowed: AllowList
     limit: int
@@ -60,48 +51,40 @@ class Stream:
 
     @property
     def open(self) -> int:
-        """Letters that were started and not told of yet."""
+        """The number of letters that were started and whose outcome was not returned."""
         return len(self._open) + len(self._ended)
 
     def room(self, target_id: int) -> int:
-        """Letters that a target may have open besides those it has: one that hangs must not take all the room."""
+        """Return how many more letters a target may have open: one that hangs must not take all the room."""
         return max(1, math.floor(self.limit * SHARE)) - self.open_at(target_id)
 
     def open_at(self, target_id: int) -> int:
-        """Letters that a target has; other threads may ask."""
-        return sum(one.target_id == target_id for one in list(self._open.values()))
+        """Return the number of letters that a target has open. Other threads may call this."""
+        return sum(letter.target_id == target_id for letter in list(self._open.values()))
 
     def start(self, calls: Sequence[tuple[Intended, Call]], *, may_start: Callable[[int], bool]) -> None:
-        """Begin these at once.
-
-        Args:
-            calls: each with the intent that was committed for it.
-            may_start: asked with the target's id before each; one that may not ends as NotSent.
-        """
+        """Begin these requests. `may_start` is asked with the target's id before each; if it is False: `NotSent`."""
         if not self.open:
             self._renewed = time.monotonic()
         now = time.monotonic()
-        self._open |= {one.attempt_id: one for one, _ in calls}
-        self._until |= {one.attempt_id: now + call.timeout + OVERDUE for one, call in calls}
-        for target_id in {one.target_id for one, _ in calls}:
-            of = [call for one, call in calls if one.target_id == target_id]
-
-            def may(which: int = target_id) -> bool:
-                return may_start(which)
-
+        self._open |= {letter.attempt_id: letter for letter, _ in calls}
+        self._until |= {letter.attempt_id: now + call.timeout + OVERDUE for letter, call in calls}
+        for target_id in {letter.target_id for letter, _ in calls}:
+            of = [call for letter, call in calls if letter.target_id == target_id]
+            may = partial(may_start, target_id)
             for kind in {type(call) for call in of}:
                 try:
                     self._carrier(kind).start([call for call in of if isinstance(call, kind)], may_start=may)
-                except Exception:  # what is at fault is not known, nor what went out; the letters must not stay open
-                    logger.exception("%d letters could not be handed to their carrier", len(of))
-                    self._tell([(call.attempt, Unknown("its carrier failed")) for call in of])
+                except Exception:  # some requests may have begun
+                    logger.exception("%d requests could not be started", len(of))
+                    self._note([(call.attempt, Unknown("the request could not be started")) for call in of])
 
     def ended(self, *, within: float) -> list[tuple[Intended, Outcome]]:
-        """A group of outcomes, none while it is not ripe. Waits up to `within` seconds for it."""
+        """Wait up to `within` seconds for a group of outcomes, and return it; empty if it is not ready."""
         until = time.monotonic() + within
         while True:
             now = time.monotonic()
-            self._hear(max(0.0, min(until, self._first + RIPE_AFTER if self._ended else until) - now))
+            self._receive(max(0.0, min(until, self._first + RIPE_AFTER if self._ended else until) - now))
             if self._is_ripe():
                 group, self._ended = self._ended, []
                 return group
@@ -109,18 +92,18 @@ class Stream:
                 return []
 
     def take_back(self, group: Sequence[tuple[Intended, Outcome]]) -> None:
-        """Outcomes that were told of and not recorded: they are told of again."""
+        """Take back outcomes that could not be recorded. `ended` returns them again."""
         self._ended = [*group, *self._ended]
 
     def renew(self, *, lease: float) -> None:
-        """Lengthen the leases of the lanes that are open, when a third of them is over."""
+        """Renew the leases of lanes with open letters, when a third of the lease is over."""
         if not self.open or time.monotonic() - self._renewed < lease / 3:
             return
         self._renewed = time.monotonic()
-        some = [*self._open.values(), *(one for one, _ in self._ended)]
-        for _ in range(2):  # a connection that was lost is noticed when it is used
+        letters = [*self._open.values(), *(letter for letter, _ in self._ended)]
+        for _ in range(2):  # a lost connection is noticed by the first try
             try:
-                lanes.renew([one.lane_id for one in some], [one.fence for one in some], lease=lease)
+                lanes.renew([letter.lane_id for letter in letters], [letter.fence for letter in letters], lease=lease)
             except DatabaseError as error:
                 logger.warning("Leases were not renewed: %s", error)
                 connection.close_if_unusable_or_obsolete()
@@ -128,35 +111,33 @@ class Stream:
                 break
 
     def close(self) -> None:
-        """Let go of its connections and threads."""
-        for one in self._carriers.values():
-            one.close()
+        """Close connections and threads."""
+        for carrier in self._carriers.values():
+            carrier.close()
         self._carriers.clear()
 
-    def _hear(self, wait: float) -> None:
+    def _receive(self, wait: float) -> None:
         until = time.monotonic() + wait
-        busy = [one for one in self._carriers.values() if one.open]
+        busy = [carrier for carrier in self._carriers.values() if carrier.open]
         while True:
             left = max(0.0, until - time.monotonic())
             within = left if len(busy) == 1 else min(left, _GLANCE)
-            heard = [told for one in busy for told in one.ended(within=within)]
-            self._tell(heard)
+            heard = [outcome for carrier in busy for outcome in carrier.ended(within=within)]
+            self._note(heard)
             if heard or not busy or time.monotonic() >= until:
                 break
         late = [attempt for attempt, by in self._until.items() if by < time.monotonic()]
-        self._tell([(attempt, Unknown("nothing was heard of it")) for attempt in late])
+        self._note([(attempt, Unknown("no answer arrived")) for attempt in late])
 
-    def _tell(self, heard: Sequence[tuple[int, Outcome]]) -> None:
-        """Note what these have come to; of each the first that is heard."""
+    def _note(self, heard: Sequence[tuple[int, Outcome]]) -> None:
         if heard and not self._ended:
             self._first = time.monotonic()
         for attempt, outcome in heard:
             self._until.pop(attempt, None)
-            if one := self._open.pop(attempt, None):
-                self._ended.append((one, outcome))
+            if letter := self._open.pop(attempt, None):
+                self._ended.append((letter, outcome))
 
     def _carrier(self, kind: type[Call]) -> Carrier[Any]:
-        """Made when it is first needed: many turns have no slow targets."""
         if kind not in self._carriers:
             self._carriers[kind] = (
                 Posts(self.allowed, limit=self.limit) if kind is Post else Invocations(limit=self.limit)
@@ -170,46 +151,34 @@ class Stream:
         return most or time.monotonic() - self._first >= RIPE_AFTER
 
 
-class _Streams:
-    """Streams of this process that nobody uses: their connections stay open."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._idle: list[Stream] = []
-
-    def borrow(self, allowed: AllowList, limit: int) -> Stream:
-        with self._lock:
-            for one in self._idle:
-                if (one.allowed, one.limit) == (allowed, limit):
-                    self._idle.remove(one)
-                    return one
-        return Stream(allowed, limit)
-
-    def give_back(self, stream: Stream) -> None:
-        with self._lock:
-            if len(self._idle) < SPARE:
-                self._idle.append(stream)
-                return
-        stream.close()
-
-
-_streams = _Streams()
+_idle: list[Stream] = []
+_lock = threading.Lock()
 
 
 def borrow(allowed: AllowList, limit: int) -> Stream:
-    """A stream with nothing open; the caller's until it is given back."""
-    return _streams.borrow(allowed, limit)
+    """Return a stream without open requests, an idle one if possible; the caller gives it back."""
+    with _lock:
+        for stream in _idle:
+            if (stream.allowed, stream.limit) == (allowed, limit):
+                _idle.remove(stream)
+                return stream
+    return Stream(allowed, limit)
 
 
 def give_back(stream: Stream) -> None:
-    """Nothing of it is open any more."""
-    _streams.give_back(stream)
+    """Keep a stream that has no open requests, with its connections, or close it."""
+    with _lock:
+        if len(_idle) < SPARE:
+            _idle.append(stream)
+            return
+    stream.close()
 
 
 def forget() -> None:
-    """Begin anew: in a forked child."""
-    global _streams  # noqa: PLW0603  one per process is what it is for
-    _streams = _Streams()
+    """Forget all streams, in a forked child."""
+    global _lock  # noqa: PLW0603  # the parent's lock may be held
+    _lock = threading.Lock()
+    _idle.clear()
 
 
 os.register_at_fork(after_in_child=forget)

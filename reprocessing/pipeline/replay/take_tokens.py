@@ -1,9 +1,9 @@
-"""Ask the rates: how many of the heads that may go have a token, and until when they may spend it."""
+"""Take tokens of the rate limits for heads that may go."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reprocessing.domain.errors import RateIsUnknown
@@ -14,128 +14,111 @@ from reprocessing.store.safety.send_limits import Brake
 
 logger = logging.getLogger(__name__)
 
-#: Seconds after which a lane asks again while Redis does not tell the rate.
-RATE_IS_UNKNOWN_FOR = 1.0
+RATE_IS_UNKNOWN_FOR = 1.0  # seconds that lanes wait while Redis does not answer
 
 
 @dataclass(slots=True)
 class Metered:
-    """The heads that may go, until when each target's may (monotonic; none: no limit), and how long the others wait.
-
-    Where they wait because Redis told no rate, it is `unknown`.
-    """
+    """Heads that have tokens, and how long the others wait."""
 
     heads: list[Standing] = field(default_factory=list)
-    until: dict[int, float] = field(default_factory=dict)
-    pause: float = 0.0
-    unknown: bool = False
-
-
-@dataclass(slots=True)
-class _Pauses:
-    """Seconds for which one thing or another waits, and whether Redis told nothing of one."""
-
-    seconds: list[float] = field(default_factory=list)
-    unknown: bool = False
-
-    def await_redis(self) -> None:
-        self.seconds.append(RATE_IS_UNKNOWN_FOR)
-        self.unknown = True
+    until: dict[int, float] = field(default_factory=dict)  # monotonic time, by target; no entry: no limit
+    pause: float = 0.0  # seconds that the other heads wait
+    unknown: bool = False  # they wait because Redis did not answer
 
 
 def heads(
     going: Sequence[Standing], *, targets: Mapping[int, Target], brakes: Mapping[int, Brake], rates: Rates
 ) -> Metered:
-    """Those of the heads that have a token of their class, where that has a rate, and one of their target's.
+    """Take a token of the target, and one of the rate class if that has a rate, for as many heads as possible.
 
-    Of a class no more tokens are taken than the target will match: what dies here is lacking elsewhere.
+    Of a class no more tokens are taken than the target has.
     """
-    metered = Metered()
-    pauses = _Pauses()
-    for target_id, some in _by_target(going):
-        pace = _pace(targets[target_id], some, brakes)
-        room = len(some) if pace is None or not _in_classes(some, brakes) else _there(pace, rates, pauses)
-        left, until = _of_classes(some, room, brakes, rates, pauses)
-        if left and pace is not None:
-            left, until = _cut(left, until, pace, rates, pauses)
+    metered, meter = Metered(), _Meter(brakes, rates)
+    by_target: dict[int, list[Standing]] = {}
+    for head in going:
+        by_target.setdefault(head.target_id or 0, []).append(head)
+    for target_id, some in by_target.items():
+        limit = meter.limit_of(targets[target_id], some)
+        in_classes = any(meter.brake(head).class_rate is not None for head in some)
+        room = meter.available(limit) if limit and in_classes else len(some)
+        left, until = meter.take_of_classes(some, room)
+        if left and limit is not None:
+            left, until = meter.take(left, until, limit)
         metered.heads += left
         if left and until is not None:
             metered.until[target_id] = until
-    metered.pause, metered.unknown = min(pauses.seconds, default=0.0), pauses.unknown
+    metered.pause, metered.unknown = min(meter.waits, default=0.0), meter.unknown
     return metered
 
 
 @dataclass(frozen=True, slots=True)
-class _Pace:
-    """Whose rate it is, letters a second, and letters at once (None: one second of it)."""
+class _Limit:
+    """A rate limit: tokens a second, and tokens at once (None: those of one second)."""
 
     key: int | str
     rate: float
     burst: float | None
 
 
-def _pace(target: Target, some: Sequence[Standing], brakes: Mapping[int, Brake]) -> _Pace | None:
-    """The rate that a target's ramps allow, the least of them; None: no limit."""
-    if target.rate is None:
-        return None
-    ramp = min(brakes[one.breaker_id or 0].ramp for one in some)
-    return _Pace(target.pk, target.rate * ramp, None if target.burst is None else max(1.0, target.burst * ramp))
+@dataclass(slots=True)
+class _Meter:
+    brakes: Mapping[int, Brake]
+    rates: Rates
+    waits: list[float] = field(default_factory=list)  # seconds that heads without a token wait
+    unknown: bool = False
 
+    def brake(self, head: Standing) -> Brake:
+        return self.brakes[head.breaker_id or 0]
 
-def _in_classes(some: Sequence[Standing], brakes: Mapping[int, Brake]) -> bool:
-    return any(brakes[one.breaker_id or 0].class_rate is not None for one in some)
+    def limit_of(self, target: Target, some: Sequence[Standing]) -> _Limit | None:
+        """Return the rate limit of a target, times the least of its ramps; None: no limit."""
+        if target.rate is None:
+            return None
+        ramp = min(self.brake(head).ramp for head in some)
+        return _Limit(target.pk, target.rate * ramp, None if target.burst is None else max(1.0, target.burst * ramp))
 
+    def available(self, limit: _Limit) -> int:
+        """Return the number of tokens that are there, and take none."""
+        try:
+            found = self.rates.peek(limit.key, limit.rate, limit.burst)
+        except RateIsUnknown as error:
+            self._await_redis(error)
+            return 0
+        if not found.count:
+            self.waits.append(found.retry_after)
+        return found.count
 
-def _there(pace: _Pace, rates: Rates, pauses: _Pauses) -> int:
-    """How many tokens there are; none is taken."""
-    try:
-        found = rates.peek(pace.key, pace.rate, pace.burst)
-    except RateIsUnknown as error:
+    def take_of_classes(self, some: Sequence[Standing], room: int) -> tuple[list[Standing], float | None]:
+        """Take tokens of the rate classes of one target's heads, for `room` heads at most."""
+        left: list[Standing] = []
+        until: float | None = None
+        by_class: dict[int | None, list[Standing]] = {}
+        for head in some:
+            by_class.setdefault(head.rate_class_id, []).append(head)
+        for rate_class, every in by_class.items():
+            brake, those = self.brake(every[0]), every[: room - len(left)]
+            if those and rate_class is not None and brake.class_rate is not None:
+                limit = _Limit(f"class:{rate_class}", brake.class_rate, brake.class_burst)
+                those, until = self.take(those, until, limit)
+            left += those
+        return left, until
+
+    def take(
+        self, some: list[Standing], until: float | None, limit: _Limit
+    ) -> tuple[list[Standing], float | None]:  # fmt: skip
+        """Take as many tokens as there are. Return their heads, and the time at which the first of all tokens ends."""
+        try:
+            token: Granted = self.rates.take(limit.key, len(some), limit.rate, limit.burst)
+        except RateIsUnknown as error:
+            self._await_redis(error)
+            return [], until
+        if not token.count:
+            self.waits.append(token.retry_after)
+            return [], until
+        return some[: token.count], token.until if until is None else min(until, token.until)
+
+    def _await_redis(self, error: RateIsUnknown) -> None:
         logger.warning("%s", error)
-        pauses.await_redis()
-        return 0
-    if not found.count:
-        pauses.seconds.append(found.retry_after)
-    return found.count
-
-
-def _by_target(going: Iterable[Standing]) -> Iterable[tuple[int, list[Standing]]]:
-    by_target: dict[int, list[Standing]] = {}
-    for one in going:
-        by_target.setdefault(one.target_id or 0, []).append(one)
-    return by_target.items()
-
-
-def _of_classes(
-    some: Sequence[Standing], room: int, brakes: Mapping[int, Brake], rates: Rates, pauses: _Pauses
-) -> tuple[list[Standing], float | None]:
-    """Those of one target's heads whose classes let them go, `room` at most; a class's rate holds over all targets."""
-    left: list[Standing] = []
-    until: float | None = None
-    by_class: dict[int | None, list[Standing]] = {}
-    for one in some:
-        by_class.setdefault(one.rate_class_id, []).append(one)
-    for rate_class, every in by_class.items():
-        brake = brakes[every[0].breaker_id or 0]
-        those = every[: room - len(left)]
-        if those and rate_class is not None and brake.class_rate is not None:
-            pace = _Pace(f"class:{rate_class}", brake.class_rate, brake.class_burst)
-            those, until = _cut(those, until, pace, rates, pauses)
-        left += those
-    return left, until
-
-
-def _cut(
-    some: list[Standing], until: float | None, pace: _Pace, rates: Rates, pauses: _Pauses
-) -> tuple[list[Standing], float | None]:
-    """As many of the heads as there are tokens, and until when the first of all tokens dies."""
-    try:
-        token: Granted = rates.take(pace.key, len(some), pace.rate, pace.burst)
-    except RateIsUnknown as error:
-        logger.warning("%s", error)
-        pauses.await_redis()
-        return [], until
-    if not token.count:
-        pauses.seconds.append(token.retry_after)
-        return [], until
-    return some[: token.count], token.until if until is None else min(until, token.until)
+        self.waits.append(RATE_IS_UNKNOWN_FOR)
+        self.unknown = True

@@ -1,4 +1,4 @@
-"""Ask the rules about a letter: which decides, which could not be asked, or that none matches."""
+"""Ask the rules about letters: which rule decides, which fails, or that none matches."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from reprocessing.store.routing import rules
 from reprocessing.store.routing.routing_decisions import Asked
 from reprocessing.store.routing.rules import Bound, InForce
 
-#: Seconds between two words about one rule.
-WORD_EVERY = 60.0
+WORD_EVERY = 60.0  # seconds between two log lines about one rule
 
-# Stands for a body that rules do not read: it is not loaded, and as long as the shortest of those.
+# In place of a body that is too large for rules, and is not loaded.
 _TOO_LARGE = bytes(BODY_LIMIT + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Dlq:
-    """The rules of one dlq, prepared, and where its letters carry what they ask for."""
+    """The compiled rules of one DLQ, and where its letters carry type and tenant."""
 
     name: str
     type: Selector | None
@@ -41,14 +40,14 @@ class _Dlq:
 
 
 class Book:
-    """The rules that hold under one version of the rulebook, prepared for many letters of any dlq."""
+    """The rules of one version of the rulebook, compiled for letters of any DLQ, with counts of their errors."""
 
     def __init__(self, version: int, bound: Iterable[Bound]) -> None:
         self.version = version
-        self.rules = tuple(sorted(bound, key=lambda one: (one.rule.position, one.rule.id)))
-        self._broken = {one.rule.id: one.broken for one in self.rules if one.broken}
+        self.rules = tuple(sorted(bound, key=lambda row: (row.rule.position, row.rule.id)))
+        self._broken = {row.rule.id: row.broken for row in self.rules if row.broken}
         self._dlqs: dict[int, _Dlq] = {}
-        self._places = {one.rule.id: place for place, one in enumerate(self.rules)}
+        self._places = {row.rule.id: place for place, row in enumerate(self.rules)}
         self._asked = 0
         self._decided: Counter[int] = Counter()
         self._erred: Counter[int] = Counter()
@@ -56,10 +55,9 @@ class Book:
 
     @classmethod
     def load(cls, known: Book | None = None, version: int | None = None) -> Book:
-        """The rules that hold now: the book that is known, as long as its version is the current one.
+        """Return the current book: the known one, if its version is current (`version`, if the caller has loaded it).
 
-        A process prepares the same rules once, and counts in one place what they err on. `version` is the current one,
-        where the caller has just seen it.
+        A process compiles the same rules once, and counts their errors in one place.
         """
         if known is not None and known.version == (rules.version() if version is None else version):
             return known
@@ -72,11 +70,11 @@ class Book:
         return latest
 
     def reads_bodies(self, dlqs: Collection[int]) -> bool:
-        """Whether a rule for letters of these dlqs reads their bodies."""
+        """Return whether a rule reads bodies of letters of these DLQs."""
         return any(self._of(dlq).reads_bodies for dlq in dlqs)
 
     def ask(self, letter: Asked) -> Routed:
-        """What the rules say of a letter. Never raises for what is in a letter; texts name no value of it."""
+        """Return the decision about a letter. No content raises an error, and no text quotes a value."""
         dlq = self._of(letter.dlq_id)
         if not dlq.routes.rules:
             return Unmatched()
@@ -92,9 +90,9 @@ class Book:
         return routed
 
     def trouble(self) -> list[tuple[Rule, int, int]]:
-        """Rules that err on too many letters and of which nothing was said lately: each, on how many, of how many.
+        """Return rules that fail for too many letters and were not returned lately: rule, errors, letters asked.
 
-        Other threads may ask meanwhile: what they count is counted from copies.
+        Other threads may count meanwhile, so the counters are copied.
         """
         now = time.monotonic()
         found: list[tuple[Rule, int, int]] = []
@@ -120,7 +118,7 @@ class Book:
 
     def _prepared(self, dlq_id: int) -> _Dlq:
         row = DeadLetterQueue.objects.get(pk=dlq_id)
-        its = [one.rule for one in self.rules if one.dlq_id in {None, dlq_id}]
+        its = [rule.rule for rule in self.rules if rule.dlq_id in {None, dlq_id}]
         kind, tenant = _selector(row.message_type), _selector(row.tenant)
         return _Dlq(row.name, kind, tenant, compiled(its), _reads_bodies(its, kind, tenant))
 
@@ -136,7 +134,7 @@ def _reads_bodies(some: Sequence[Rule], kind: Selector | None, tenant: Selector 
     fields = {condition.field for rule in some for condition in rule.conditions}
     selected = {Field(Kind.TYPE): kind, Field(Kind.TENANT): tenant}
     return any(
-        one.kind in (Kind.BODY, Kind.TASK)
-        or ((selector := selected.get(one)) is not None and selector.source in (Source.BODY, Source.CONTENT_HASH))
-        for one in fields
+        field.kind in (Kind.BODY, Kind.TASK)
+        or ((selector := selected.get(field)) is not None and selector.source in (Source.BODY, Source.CONTENT_HASH))
+        for field in fields
     )

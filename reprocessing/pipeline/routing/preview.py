@@ -1,9 +1,9 @@
-"""Preview what rules would have done to the letters of the last days. Nothing is written, locked or sent."""
+"""Preview what rules would do to the letters of the last days. Nothing is written, locked or sent."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -15,102 +15,70 @@ from reprocessing.store.routing import routing_decisions
 from reprocessing.store.routing.routing_decisions import Asked
 from reprocessing.store.routing.rules import Bound
 
-#: Letters whose message ids are told.
-SHOWN = 10
+SHOWN = 10  # message ids that are returned for a rule
 
 
 @dataclass(slots=True)
 class Share:
-    """What one rule would do.
-
-    Attributes:
-        would_act_on: letters that wait or are captured, by state: they get it as soon as it is their turn.
-        objected: captured letters that are parked for another reason before they are asked about.
-        released: letters that it had quarantined and a person released: it lets them through.
-        under_way: letters that are with their target: they get it if they come back.
-        matched_before: letters that are finished, by state: it would have decided about them.
-        shown: message ids of the newest that it would act on.
-        errs: letters that it could not be asked about, which it would hold.
-        trouble: what the newest of these tripped over.
-        taken_first: letters that it matches and another rule, by its name, takes first.
-    """
+    """What one rule would do, in numbers of letters."""
 
     name: str
     action: str
-    would_act_on: Counter[str] = field(default_factory=Counter)
-    objected: int = 0
-    released: int = 0
-    under_way: int = 0
-    matched_before: Counter[str] = field(default_factory=Counter)
-    shown: list[str] = field(default_factory=list)
-    errs: int = 0
-    trouble: str = ""
-    taken_first: Counter[str] = field(default_factory=Counter)
+    would_act_on: Counter[str] = field(default_factory=Counter)  # waiting or captured, by state
+    objected: int = 0  # captured, and parked for another reason before
+    released: int = 0  # that it quarantined and a person released; it lets them pass
+    under_way: int = 0  # at their target; it would decide if they come back
+    matched_before: Counter[str] = field(default_factory=Counter)  # finished, by state
+    shown: list[str] = field(default_factory=list)  # message ids of the newest that it would act on
+    errs: int = 0  # for which it fails, and which it would hold
+    trouble: str = ""  # the error for the newest of these
+    taken_first: Counter[str] = field(default_factory=Counter)  # that match, but the rule of this name decides
 
     @property
     def acts(self) -> int:
-        """How many letters it would act on."""
+        """The number of letters it would act on."""
         return self.would_act_on.total()
 
 
 @dataclass(slots=True)
 class Preview:
-    """What rules would do to `letters` letters, of which none matches `unmatched`; in the order of the rules.
-
-    `older` letters, captured before those and not finished, were not asked about; they will be when it is their turn.
-    `cut`: there are more letters than were asked about.
-    """
+    """What rules would do to `letters` letters, by rule, in the order of the rules."""
 
     shares: list[Share]
     letters: int = 0
-    unmatched: int = 0
-    older: int = 0
-    cut: bool = False
+    unmatched: int = 0  # no rule matches them
+    older: int = 0  # unfinished, captured before, and not part of the preview
+    cut: bool = False  # there are more letters
 
 
 def letters(  # noqa: PLR0913  # each by its name
-    rules: Sequence[Bound],
-    *,
-    since: datetime,
-    dlq: int | None = None,
-    focus: int | None = None,
-    told: Callable[[int], None] = lambda _: None,
-    most: int | None = None,
-    stop: Callable[[], bool] = lambda: False,
-) -> Preview:
-    """What these rules, in their order, would do to the letters captured since then.
+    rules: Sequence[Bound], *, since: datetime, dlq: int | None = None, focus: int | None = None,
+    told: Callable[[int], None] = lambda _: None, most: int | None = None, stop: Callable[[], bool] = lambda: False,
+) -> Preview:  # fmt: skip
+    """Preview these rules, in their order, on the letters captured since a moment, of one DLQ or all, newest first.
 
-    Args:
-        rules: those that hold, with those that might.
-        since: a moment.
-        dlq: letters of this one alone.
-        focus: the id of one of the rules: of that alone is told, and what other rules take from it.
-        told: how many letters were asked about, again and again.
-        most: so many letters at the most, about, the newest; None: all.
-        stop: asked before each letter whether it is time to end: one letter can take some tenths of a second.
+    With `focus`, the id of a rule, only that rule is reported, with what other rules take from it. `told` gets the
+    number of letters after each chunk. The preview ends after about `most` letters, or when `stop` returns True.
     """
     book = Book(0, rules)
-    alone = Book(0, [one for one in rules if one.rule.id == focus]) if focus is not None else None
-    shares = {one.rule.id: Share(one.rule.name, one.rule.action) for one in book.rules if focus in {None, one.rule.id}}
+    alone = Book(0, [row for row in rules if row.rule.id == focus]) if focus is not None else None
+    shares = {row.rule.id: Share(row.rule.name, row.rule.action) for row in book.rules if focus in {None, row.rule.id}}
     preview = Preview(list(shares.values()), older=routing_decisions.older(since=since, dlq=dlq))
-    bodies = any(book.reads_bodies([one]) for one in _dlqs(dlq))
+    dlqs = DeadLetterQueue.objects.values_list("pk", flat=True) if dlq is None else [dlq]
+    bodies = book.reads_bodies(list(dlqs))
     below: int | None = None
     while chunk := routing_decisions.captured(since=since, dlq=dlq, below=below, bodies=bodies):
-        for one in chunk:
+        for letter in chunk:
             if stop():
                 preview.cut = True
                 return preview
-            _add(preview, shares, one, book.ask(one), None if alone is None else alone.ask(one))
+            _add(preview, shares, letter, book.ask(letter), None if alone is None else alone.ask(letter))
         below = chunk[-1].letter_id
         told(preview.letters)
         if most is not None and preview.letters >= most:
             preview.cut = True
             break
     return preview
-
-
-def _dlqs(dlq: int | None) -> Iterable[int]:
-    return DeadLetterQueue.objects.values_list("pk", flat=True) if dlq is None else [dlq]
 
 
 def _add(preview: Preview, shares: dict[int, Share], letter: Asked, routed: Routed, alone: Routed | None) -> None:

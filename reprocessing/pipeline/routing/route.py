@@ -1,4 +1,4 @@
-"""Route heads by their content: ask the rules, write what they decide, and find each lane's next head."""
+"""Route heads by their content: ask the rules, write their decisions, and find each lane's next head."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ _LONGEST_WHY = 500
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """What routing leaves: the lanes with the heads they have now, and copies that may be deleted from their dlqs.
-
-    A lane that is no longer the caller's is in neither.
-    """
+    """Lanes with their heads after routing, and copies that may be deleted. Lanes that the caller lost are left out."""
 
     standings: list[Standing]
     deletable: list[Deletable]
@@ -41,7 +38,7 @@ class Turned:
 
 @dataclass(frozen=True, slots=True)
 class _Lot:
-    """Letters with their lanes and fences (None: the lanes are nobody's that asks)."""
+    """Letters with their lanes and fences (None: the caller has not leased the lanes)."""
 
     lanes: list[int]
     fences: list[int | None]
@@ -55,10 +52,7 @@ class _Lot:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What is to be done about one letter, and what is said of its lane while it is stopped.
-
-    `leaves`: it goes elsewhere than before, where it has a key that is free then.
-    """
+    """A decision about one letter. `why`: the reason why its lane waits. `leaves`: its key moves to another target."""
 
     decided: Decided
     closing: Closing | None = None
@@ -68,52 +62,51 @@ class _Answer:
 
     @property
     def is_final(self) -> bool:
-        """Where it was, nothing of it may be left."""
+        """Whether no copy of the letter may be left at its old target."""
         return self.closing is not None or self.leaves
 
 
 def heads(standings: Sequence[Standing], book: Book, *, lease: float) -> Turned:
-    """Ask the rules about these heads; their lanes are the caller's, and stay so for `lease` seconds more.
+    """Ask the rules about the heads of lanes that the caller has leased.
 
-    Those that go keep their lanes leased, with target, rate class and rule as decided; those that a rule holds, delays
-    or could not be asked about leave them; quarantined and discarded ones make room for the next head, which is to be
-    asked in its turn. One that is to end, or to go elsewhere with its key, and of which a copy may come back yet, rests
-    until it cannot, and is asked about again then. What the book of an older version says is not written: such a head
-    is to be asked again.
+    Lanes whose head goes on are leased for `lease` seconds more. Held and delayed heads, and those for which a rule
+    fails, leave their lanes. Behind quarantined and discarded heads, the next one is to be asked. A head that is to end
+    or to leave its target waits while a copy may come back, and is asked again then. Decisions of an old book are not
+    written: such a head is to be asked again.
 
     Raises:
-        django.db.Error: Postgres failed; nothing of it is done.
+        django.db.Error: PostgreSQL failed; nothing is done.
     """
-    asked = [one for one in standings if one.letter_id is not None]
+    asked = [head for head in standings if head.letter_id is not None]
     lot = _Lot(
-        [one.lane_id for one in asked], [one.fence for one in asked], [one.letter_id or 0 for one in asked],
-        {one.dlq_id for one in asked if one.dlq_id is not None},
+        [head.lane_id for head in asked], [head.fence for head in asked], [head.letter_id or 0 for head in asked],
+        {head.dlq_id for head in asked if head.dlq_id is not None},
     )  # fmt: skip
     turned = _route(lot, book, lease=lease)
-    if any(one.phase != LanePhase.LEASED for one in turned.standings):
+    if any(lane.phase != LanePhase.LEASED for lane in turned.standings):
         _make_up_for_changes(lot, book)
     return turned
 
 
 def _make_up_for_changes(lot: _Lot, book: Book) -> None:
-    """Whoever changed the rules before this was committed looked for what they stopped too early to see it."""
+    """Ask again if the rules changed meanwhile: that change woke stopped letters before these were stopped."""
     while rules.version() != book.version:
         book = Book.load()
         _route(replace(lot, fences=[None] * len(lot.lanes)), book, lease=0.0)
 
 
 def wake(book: Book) -> int:
-    """Ask anew about what rules stopped under another version of the rulebook; how many letters that were.
+    """Ask again about letters that rules of another version stopped, and return their number.
 
-    Lanes that nothing stops any more are due at once; those behind an open breaker, or an unwell target, are looked at
-    once: a rule may quarantine what waits there, or send it elsewhere. Doing it twice, or beside others, is harmless.
+    Lanes that nothing stops any more are due at once. Lanes behind an open breaker or an unhealthy target are asked
+    once, since rules may quarantine or divert their heads. Waking twice, or at the same time, is harmless.
     """
     routing_decisions.look_again(book.version, rules=bool(book.rules))
     done, above = 0, 0
     while some := routing_decisions.stopped(version=book.version, above=above):
         lot = _Lot(
-            [one.lane_id for one in some], [None] * len(some), [one.letter_id for one in some],
-            {one.dlq_id for one in some},
+            [letter.lane_id for letter in some], [None] * len(some), [letter.letter_id for letter in some],
+            {letter.dlq_id for letter in some},
         )  # fmt: skip
         _route(lot, book, lease=0.0)
         done, above = done + len(some), some[-1].letter_id
@@ -121,10 +114,7 @@ def wake(book: Book) -> int:
 
 
 def keep_up(now: datetime, known: Book | None = None) -> Book:
-    """See to rules that have begun or ended by now, and to what they stopped; the book as it is now.
-
-    Whoever changed a rule and died before the waking is made up for, too. Nothing is woken under a book that is known.
-    """
+    """Apply begins and ends of rules, wake what they stopped if the book is new, and return the current book."""
     rules.turn_over(now)
     book = Book.load(known)
     if book is not known and book.version:
@@ -135,27 +125,26 @@ def keep_up(now: datetime, known: Book | None = None) -> Book:
 def _route(lot: _Lot, book: Book, *, lease: float) -> Turned:
     answers = _answers(lot, book)
     _tell(book)
-    classes = [(one.decided.target_id, one.decided.rate_class_id) for one in answers.values()]
+    classes = [(answer.decided.target_id, answer.decided.rate_class_id) for answer in answers.values()]
     if places := {(target, of) for target, of in classes if target is not None and of is not None}:
         send_limits.make_breakers(places)
 
     def record() -> Turned:
         mine = lanes.lock(lot.lanes, lot.fences)
         later = _put_off(lot, answers, mine)
-        decided = [one.decided for letter, one in answers.items() if letter not in later]
+        decided = [answer.decided for letter, answer in answers.items() if letter not in later]
         written = routing_decisions.write(decided, mine, version=book.version, owned=lot.owned)
-        closings = [closing for one in written if (closing := answers[one.letter_id].closing) is not None]
+        closings = [closing for answer in written if (closing := answers[answer.letter_id].closing) is not None]
         deletable = close(closings) if closings else []
         standings = lanes.advance(lot.lanes, lot.fences, keep=True, lease=lease)
-        _note(lot, answers, {one.letter_id for one in written}, later)
-        _count([answers[one.letter_id] for one in written if one.new])
+        _note(lot, answers, {answer.letter_id for answer in written}, later)
+        _count([answers[answer.letter_id] for answer in written if answer.new])
         return Turned(standings, deletable)
 
     return rows.whole(record)
 
 
 def _put_off(lot: _Lot, answers: Mapping[int, _Answer], mine: Collection[int]) -> set[int]:
-    """Letters that are to end or to leave, once no copy of them can come back: they are asked about again then."""
     ending = [
         letter
         for lane, letter in zip(lot.lanes, lot.letters, strict=True)
@@ -165,21 +154,17 @@ def _put_off(lot: _Lot, answers: Mapping[int, _Answer], mine: Collection[int]) -
 
 
 def _answers(lot: _Lot, book: Book) -> dict[int, _Answer]:
-    """What is to be done, by letter; asked outside any transaction, in chunks of bounded bytes."""
     answers: dict[int, _Answer] = {}
     left = sorted(lot.letters)
     bodies = book.reads_bodies(lot.dlqs)
     while left and (loaded := routing_decisions.load(left, bodies=bodies)):
-        answers |= {one.letter_id: _whole(one, _answer(one, book.ask(one))) for one in loaded}
-        left = [one for one in left if one > loaded[-1].letter_id]
+        for letter in loaded:
+            answer = _answer(letter, book.ask(letter))
+            decided = answer.decided
+            moves = decided.target_id not in {None, letter.target_id} and not decided.keeps_place
+            answers[letter.letter_id] = replace(answer, leaves=letter.claims and moves)
+        left = [letter_id for letter_id in left if letter_id > loaded[-1].letter_id]
     return answers
-
-
-def _whole(letter: Asked, answer: _Answer) -> _Answer:
-    """With what follows for where the letter was to go until now."""
-    decided = answer.decided
-    moves = decided.target_id not in {None, letter.target_id} and not decided.keeps_place
-    return replace(answer, leaves=letter.claims and moves)
 
 
 def _answer(letter: Asked, routed: Routed) -> _Answer:
@@ -221,7 +206,6 @@ def _matched(letter: Asked, rule: Rule) -> _Answer:
 
 
 def _note(lot: _Lot, answers: dict[int, _Answer], written: set[int], later: set[int]) -> None:
-    """Why lanes stand, or nothing, where they stood before."""
     whys = {
         lane: PUT_OFF if letter in later else answers[letter].why
         for lane, letter in zip(lot.lanes, lot.letters, strict=True)
@@ -232,18 +216,11 @@ def _note(lot: _Lot, answers: dict[int, _Answer], written: set[int], later: set[
 
 
 def _count(answers: Sequence[_Answer]) -> None:
-    """Letters that rules decided for the first time, or could not be asked about."""
-    hits: Counter[int] = Counter()
-    errs: Counter[int] = Counter()
-    troubles: dict[int, str] = {}
-    for one in answers:
-        rule = one.decided.rule_id
-        if rule is None:
-            continue
-        (errs if one.trouble else hits)[rule] += 1
-        if one.trouble:
-            troubles[rule] = one.trouble
-    if hits or errs:
+    by_rule = [(rule, answer.trouble) for answer in answers if (rule := answer.decided.rule_id) is not None]
+    hits = Counter(rule for rule, trouble in by_rule if not trouble)
+    errs = Counter(rule for rule, trouble in by_rule if trouble)
+    troubles = {rule: trouble for rule, trouble in by_rule if trouble}
+    if by_rule:
         routing_decisions.count(hits, errs, troubles)
 
 

@@ -73,7 +73,7 @@ SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
             WHEN l.lane_id IS NULL AND %(need_lane)b::bool
             THEN 'its source queue is not known; add the queue to ' || d.name
                  || ', on its page in the admin or with manage.py add_dlq ' || d.name || ' --origin URL --confirm'
-                 || coalesce('; it died in ' || nullif(p.system ->> 'DeadLetterQueueSourceArn', ''),
+                 || coalesce('; it failed in ' || nullif(p.system ->> 'DeadLetterQueueSourceArn', ''),
                              '; ' || nullif(l.detail, ''), '')
             WHEN t.id IS NULL AND o.removed_at IS NOT NULL AND %(need_lane)b::bool
             THEN 'its origin was removed; add it again: manage.py add_dlq ' || d.name || ' --origin '

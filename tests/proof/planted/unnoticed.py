@@ -16,7 +16,7 @@ UNNOTICED: Final = (
         file="reprocessing/store/ordering/lanes.py",
         old="WHERE l.lane_id = m.lane_id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass",
         new="WHERE l.lane_id = m.lane_id AND l.state = 'waiting' AND NOT l.lets_pass",
-        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_of_a_lane_one_letter_is_under_way_at_a_time",
+        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_a_lane_sends_one_letter_at_a_time",
     ),
     Bug(
         name="a-letter-that-moved-on-is-settled",

@@ -269,7 +269,7 @@ def _why(letter: DeadLetter) -> str:
 def _said(letter: DeadLetter) -> list[str]:
     """Everything that lists and pages say of a letter, but of a queue that AWS names."""
     said = [letter.reason, _why(letter), *(one.detail or "" for one in letter.history.all())]
-    return said if letter.detail.startswith("what failed to take it is arn:") else [*said, letter.detail]
+    return said if letter.detail.startswith("it failed in arn:") else [*said, letter.detail]
 
 
 def _shown(said: Sequence[str], detail: str) -> str:

@@ -35,9 +35,7 @@ from reprocessing.store.replay.intent import Intended
 #: No waiting for what SQS's counts or long polls would need on AWS.
 BRISK = replaced(Conf(), long_poll=0, count_lag=timedelta(0), lease=timedelta(seconds=8))
 
-
 Outcomes = dict[int, Outcome]
-
 
 #: In nanoseconds; what SQS dates by.
 MILLISECOND = 1_000_000
@@ -49,11 +47,11 @@ def _passed(millisecond: int) -> None:
 
 
 class Killed(Exception):
-    """A worker is gone, at this very place."""
+    """A worker is killed at this place."""
 
 
 class Clock:
-    """The database's now, which leases and deadlines go by."""
+    """The database's clock, for leases and deadlines."""
 
     def __init__(self) -> None:
         self._ahead = 0.0
@@ -75,7 +73,7 @@ class Clock:
 
 
 def ticking(monotonic: Callable[[], float], since_boot: Callable[[], float] | None = None) -> SimpleNamespace:
-    """In the place of `time`: this machine's clock, and the one that goes on while it is suspended."""
+    """A stand-in for `time`: the monotonic clock, and the one that goes on while the machine sleeps."""
     return SimpleNamespace(
         monotonic=monotonic, sleep=time.sleep, clock_gettime=lambda _: (since_boot or monotonic)()
     )  # fmt: skip
@@ -83,7 +81,7 @@ def ticking(monotonic: Callable[[], float], since_boot: Callable[[], float] | No
 
 @pytest.fixture
 def clock(transactional_db: None) -> Iterator[Clock]:
-    """The database's clock, to be moved on; for the conftest of whoever needs it."""
+    """The database's clock, which a test can move."""
     ours = Clock()
     yield ours
     ours.restore()
@@ -91,13 +89,14 @@ def clock(transactional_db: None) -> Iterator[Clock]:
 
 @dataclass
 class Workbench:
-    """One dlq with one origin; `fifo` both."""
+    """A DLQ and its source queue."""
 
     fifo: bool = False
     conf: Conf = BRISK
     visibility: int = 30
     fields: dict[str, Any] = field(default_factory=dict)
     target_fields: dict[str, Any] = field(default_factory=dict)
+    absence: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         self.sqs: Any = boto3.client("sqs")
@@ -118,6 +117,8 @@ class Workbench:
             },
         )  # fmt: skip
         self.origin = Origin.objects.create(dlq=self.dlq, arn=self.arn(self.origin_url), target=self.target)
+        if self.absence is not None:
+            self.judge_by_absence(**self.absence)
 
     def queue(self, name: str) -> str:
         attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
@@ -128,14 +129,14 @@ class Workbench:
         return str(found["Attributes"]["QueueArn"])
 
     def judge_by_absence(self, **fields: object) -> None:
-        """The target's letters are delivered when they do not come back to this dlq; without a window, at once."""
+        """Set outcome "absence", with this DLQ as evidence. With window 0, letters are presumed delivered at once."""
         at_once = {"visibility": 0} if fields.get("window") == 0 else {}
         Target.objects.filter(pk=self.target.pk).update(
             **{"proof": "absence", "advance": "settled", "watched_by": self.dlq, **at_once, **fields}
         )
 
     def bury(self, body: str, *, key: str | None = None, **attributes: str) -> str:
-        """A message in the dlq; its id. The next is of a later millisecond: what SQS dates alike has no order."""
+        """Send a message to the DLQ, and return its id. The next message gets a later millisecond."""
         attributes = {**attributes, **({"key": key} if key else {})}
         rest = {"MessageGroupId": key or "g", "MessageDeduplicationId": uuid.uuid4().hex} if self.fifo else {}
         sent = self.sqs.send_message(
@@ -151,28 +152,45 @@ class Workbench:
         )
 
     def enlist(self, limit: int | None = None) -> Run:
+        name = f"run-{uuid.uuid4().hex[:8]}"
         run = Run.objects.create(
-            name=f"run-{uuid.uuid4().hex[:8]}",
-            dlq=self.dlq,
-            state="running",
-            asked_by="a test",
-            started_at=lanes.clock(),
-        )
+            name=name, dlq=self.dlq, state="running", asked_by="a test", started_at=lanes.clock()
+        )  # fmt: skip
         plan.places(self.dlq)
         plan.enlist(self.dlq, run, limit=limit)
         return run
 
     def ready(self, limit: int | None = None) -> Run:
-        """Capture what was buried, and enlist it."""
+        """Capture the buried messages, and enlist them in a new run."""
         self.capture()
         return self.enlist(limit)
+
+    def bury_all(self, *bodies: str, **attributes: str) -> list[str]:
+        """Bury messages with these bodies and the same attributes, and return their ids."""
+        return [self.bury(body, **attributes) for body in bodies]
+
+    def enqueue(self, *bodies: str, **attributes: str) -> Run:
+        """Bury messages, capture them, and enlist them in a new run."""
+        self.bury_all(*bodies, **attributes)
+        return self.ready()
+
+    def enqueue_lane(self, *numbers: str, key: str = "k") -> Run:
+        """Enqueue messages of one key; the numbers are their bodies and their sequence."""
+        for number in numbers:
+            self.bury(number, key=key, n=number)
+        return self.ready()
+
+    def redrive(self, *bodies: str, **attributes: str) -> Report:
+        """Enqueue messages, and send them in one turn."""
+        self.enqueue(*bodies, **attributes)
+        return self.replay()
 
     def replay(self, seconds: float = 10, **options: Any) -> Report:  # noqa: ANN401  the fields of a slice
         every: dict[str, Any] = {"rates": Rates.at(settings.REDIS_URL), "dice": lambda: 0.0, **options}
         return replay_slice.Slice(owner=uuid.uuid4().hex, conf=self.conf, **every).run(seconds=seconds)
 
     def replay_and_die(self, *, sent: bool) -> None:
-        """A turn whose worker is killed between intent and settlement: after its letters went out, or before."""
+        """Run a turn whose worker is killed between intent and settlement, after sending or before."""
         post = send_batches.letters
 
         def dying(*args: Any, **options: Any) -> None:  # noqa: ANN401  those of deliver
@@ -187,12 +205,12 @@ class Workbench:
                 self.replay()
 
     def replay_unheard(self) -> None:
-        """A turn whose letters go out, and whose replies are lost."""
+        """Run a turn whose letters are sent, and whose outcomes are unknown."""
         post = send_batches.letters
 
         def deaf(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  as above
             post(intended, *rest, **options)
-            return {one.attempt_id: Unknown("the reply was lost") for one in intended}
+            return {attempt.attempt_id: Unknown("the reply was lost") for attempt in intended}
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(send_batches, "letters", deaf)
@@ -200,7 +218,7 @@ class Workbench:
 
     @contextmanager
     def meanwhile(self, happens: Callable[[], object]) -> Iterator[None]:
-        """Between the answer of the wire and the settlement of the next trip, this happens, once."""
+        """Call this once, between the next send and its settlement."""
         post = send_batches.letters
         with pytest.MonkeyPatch.context() as patch:
 
@@ -218,15 +236,12 @@ class Workbench:
 
     @contextmanager
     def refusing(self, body: str, *, poison: bool = False) -> Iterator[None]:
-        """The target refuses this body, and takes the others."""
         post = send_batches.letters
 
         def refuse(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401
-            out: Outcomes = {
-                one.attempt_id: Refused("Busy", "not now", poison=poison)
-                for one in intended if bytes(one.body) == body.encode()
-            }  # fmt: skip
-            others = [one for one in intended if one.attempt_id not in out]
+            refused = Refused("Busy", "not now", poison=poison)
+            out: Outcomes = {letter.attempt_id: refused for letter in intended if bytes(letter.body) == body.encode()}
+            others = [letter for letter in intended if letter.attempt_id not in out]
             return out | (post(others, *rest, **options) if others else {})
 
         with pytest.MonkeyPatch.context() as patch:
@@ -234,27 +249,37 @@ class Workbench:
             yield
 
     def show_again(self) -> None:
-        """Every copy that is out of sight comes to sight."""
+        """Make all hidden copies visible."""
         for copy in Custody.objects.filter(dlq=self.dlq).exclude(state="gone"):
             self.sqs.change_message_visibility(QueueUrl=self.dlq_url, ReceiptHandle=copy.handle, VisibilityTimeout=0)
 
     def come_back(self, sent: dict[str, Any]) -> None:
-        """What was delivered dies into the dlq again, under an id of its own."""
+        """Send a delivered message to the DLQ again, under a new message id."""
         group = {"MessageGroupId": "g", "MessageDeduplicationId": uuid.uuid4().hex} if self.fifo else {}
         self.sqs.send_message(
             QueueUrl=self.dlq_url, MessageBody=sent["Body"], MessageAttributes=sent["MessageAttributes"], **group
         )
 
+    def take_back(self, sent: dict[str, Any]) -> Gathered:
+        """Let a delivered message die into the DLQ again, and capture it."""
+        self.come_back(sent)
+        return self.capture()
+
+    def lose_worker(self, clock: Clock, *, sent: bool = True) -> None:
+        """Kill a worker, as `replay_and_die` does, and let its leases end."""
+        self.replay_and_die(sent=sent)
+        clock.advance(self.conf.lease.total_seconds() + 1)
+
     def letter(self, **which: object) -> DeadLetter:
         return DeadLetter.objects.get(dlq=self.dlq, **which)
 
     def states(self) -> dict[str, str]:
-        """Each letter's state, by its body."""
+        """Return the letters' states by body."""
         found = DeadLetter.objects.filter(dlq=self.dlq).values_list("payload__body", "state")
         return {bytes(body).decode(): state for body, state in found}
 
     def history(self) -> list[tuple[int, str | None, int]]:
-        """Number, outcome and epoch of every attempt, in order."""
+        """Return number, outcome and epoch of every attempt."""
         found = Attempt.objects.filter(letter__dlq=self.dlq).order_by("id")
         return list(found.values_list("no", "outcome", "epoch"))
 
@@ -264,20 +289,31 @@ class Workbench:
     def promote(self) -> int:
         return resolve_outcomes.letters(conf=self.conf, dice=lambda: 0.0)
 
+    def outlast(self, clock: Clock, seconds: float) -> int:
+        """See the target empty twice, so many seconds apart, capture the DLQ, and promote."""
+        self.promote()
+        clock.advance(seconds)
+        self.promote()
+        self.capture()
+        return self.promote()
+
+    def delivered_bodies(self, url: str | None = None) -> list[str]:
+        return [message["Body"] for message in self.delivered(url)]
+
     def delivered(self, url: str | None = None) -> list[dict[str, Any]]:
-        """Everything that can be received from the origin, deleted there."""
+        """Receive and delete all messages of the source queue."""
         url = url or self.origin_url
         got: list[dict[str, Any]] = []
         while found := self.sqs.receive_message(
             QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], MessageSystemAttributeNames=["All"]
         ).get("Messages"):
             got += found
-            for one in found:
-                self.sqs.delete_message(QueueUrl=url, ReceiptHandle=one["ReceiptHandle"])
+            for message in found:
+                self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return got
 
     def arrivals(self) -> list[dict[str, Any]]:
-        """Every accepted send to the origin in its order, by the local SQS's call log."""
+        """Return the accepted sends to the source queue in order, from the local SQS's call log."""
         name, since, end, found = self.origin_url.rsplit("/", 1)[-1], 0, 1, list[dict[str, Any]]()
         while since < end:
             asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?queue={name}&since={since}"
@@ -292,4 +328,19 @@ class Workbench:
         return int(found["ApproximateNumberOfMessages"]) + int(found["ApproximateNumberOfMessagesNotVisible"])
 
 
-Make = Callable[..., Workbench]
+#: Fields of a DLQ whose messages name their ordering key and their sequence.
+KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
+
+
+def enqueued(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401  # the fields of a workbench
+    """A workbench whose DLQ's messages wait to be sent."""
+    bench = Workbench(**options)
+    bench.enqueue(*bodies)
+    return bench
+
+
+def redriven(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401  # as above
+    """A workbench whose messages were sent in one turn."""
+    bench = enqueued(*bodies, **options)
+    bench.replay()
+    return bench

@@ -14,7 +14,6 @@ def _tables() -> list[str]:
 
 
 def take() -> None:
-    """What the rows say now."""
     with connection.cursor() as cursor:
         cursor.execute(f"DROP SCHEMA IF EXISTS {_SCHEMA} CASCADE; CREATE SCHEMA {_SCHEMA}")
         for table in _tables():
@@ -22,7 +21,6 @@ def take() -> None:
 
 
 def restore() -> None:
-    """Everything is as it was; what came since is forgotten."""
     moves = "".join(
         f'DELETE FROM "{table}"; INSERT INTO "{table}" SELECT * FROM {_SCHEMA}."{table}";' for table in _tables()
     )

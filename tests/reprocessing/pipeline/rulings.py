@@ -18,18 +18,26 @@ BY_KEY: dict[str, Any] = {"ordering_key": "attribute:key", "tenant": "attribute:
 
 
 def rule(name: str, action: str, *conditions: str, enabled: bool = True, **fields: object) -> Rule:
-    """A rule, made or changed by a person."""
     said = {"action": action, "conditions": list(conditions), "enabled": enabled, **fields}
     rule_changes.put(name, said, by="anna", reason="a test")
     return Rule.objects.get(name=name)
 
 
+def disable(row: Rule, *, wake: bool = False) -> None:
+    rule_changes.switch(row.pk, enabled=False, by="anna", reason="a test")
+    if wake:
+        route.wake(Book.load())
+
+
+def change_the_rules() -> None:
+    """Begin a new version of the rulebook, by a rule that matches nothing."""
+    rule("other", "discard", "body:kind equals never", position=1)
+
+
 def leased() -> list[Standing]:
-    """Every due lane, leased, with its head."""
+    """Lease all due lanes, and return their heads."""
     found = lanes.lease(uuid.uuid4().hex, limit=1_000, lease=LEASE)
-    return lanes.advance(
-        [one.lane_id for one in found], [one.fence for one in found], keep=True, lease=LEASE
-    )  # fmt: skip
+    return lanes.advance([lane.lane_id for lane in found], [lane.fence for lane in found], keep=True, lease=LEASE)
 
 
 def ask(standings: list[Standing], book: Book | None = None) -> Turned:
@@ -37,8 +45,6 @@ def ask(standings: list[Standing], book: Book | None = None) -> Turned:
 
 
 def ask_all(bench: Workbench, *bodies: str, **attributes: str) -> Turned:
-    """Letters of these bodies, each a lane of its own, asked about once."""
-    for one in bodies:
-        bench.bury(one, **attributes)
-    bench.ready()
+    """Enqueue letters, each on its own lane, and ask the rules about them."""
+    bench.enqueue(*bodies, **attributes)
     return ask(leased())

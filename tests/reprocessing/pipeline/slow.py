@@ -23,7 +23,7 @@ URL = "https://hooks.example.com/letters"
 
 @dataclass
 class Endpoint:
-    """Stands in for the network: it takes letters at once, and answers when `answer` says how."""
+    """A stand-in for the network. A letter is answered when `answer` returns its outcome."""
 
     answer: Callable[[str], Outcome | None] = lambda _: Taken()
     begun: list[str] = field(default_factory=list)
@@ -34,12 +34,12 @@ class Endpoint:
 
     def start(self, calls: Sequence[Post], *, may_start: Callable[[], bool]) -> None:
         with self._lock:
-            for one in calls:
+            for call in calls:
                 if may_start():
-                    self.begun.append(one.body.decode())
-                    self._open[one.attempt] = one.body.decode()
+                    self.begun.append(call.body.decode())
+                    self._open[call.attempt] = call.body.decode()
                 else:
-                    self._told.append((one.attempt, NotSent("it was too late")))
+                    self._told.append((call.attempt, NotSent("it was too late")))
             self.most = max(self.most, len(self._open))
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
@@ -85,8 +85,15 @@ def bench_with(*, keys: int, letters: int, name: str = "", conf: Conf = BRISK) -
     return bench
 
 
+def hanging(endpoint: Endpoint, *, keys: int = 1, letters: int = 1) -> Workbench:
+    """A bench whose turn is over, while its letters have no answer yet."""
+    bench = bench_with(keys=keys, letters=letters)
+    endpoint.answer = lambda _: None
+    bench.replay(0.2)
+    return bench
+
+
 def due(bench: Workbench) -> datetime:
-    """When the dlq's one lane may be leased."""
     moment = Lane.objects.get(dlq=bench.dlq).due_at
     assert moment
     return moment

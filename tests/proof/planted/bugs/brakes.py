@@ -16,7 +16,7 @@ _OF_BRAKES: Final = "tests/race/test_brakes.py"
 _OF_BREAKERS: Final = "tests/reprocessing/store/safety/test_circuit_breakers.py"
 _OF_WAVES: Final = "tests/reprocessing/store/safety/test_waves.py"
 _OF_A_RUN_S_WAVES: Final = "tests/reprocessing/pipeline/safety/test_waves_of_a_run.py"
-_OF_A_TURN: Final = "tests/reprocessing/pipeline/replay/test_what_changes_during_a_turn.py"
+_OF_A_TURN: Final = "tests/reprocessing/pipeline/replay/test_replay_slice.py"
 _OF_DOMAIN: Final = "tests/reprocessing/domain/safety/test_circuit_breaker.py"
 
 BUGS: Final = (
@@ -74,16 +74,16 @@ BUGS: Final = (
         name="an-unknown-rate-is-none",
         breaks="Redis gone: replay waits. Here it goes on without a limit.",
         file="reprocessing/pipeline/replay/take_tokens.py",
-        old="        return [], until\n    if not token.count:\n",
-        new="        return some, until\n    if not token.count:\n",
-        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_while_the_rate_is_not_known_nothing_is_sent",
+        old="            return [], until\n        if not token.count:\n",
+        new="            return some, until\n        if not token.count:\n",
+        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_nothing_is_sent_while_redis_does_not_answer",
     ),
     Bug(
         name="more-letters-than-tokens",
         breaks="Rate is never exceeded: all heads go as soon as there is one token.",
         file="reprocessing/pipeline/replay/take_tokens.py",
-        old="    return some[: token.count], token.until if",
-        new="    return some, token.until if",
+        old="        return some[: token.count], token.until if",
+        new="        return some, token.until if",
         caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_no_more_letters_are_sent_than_tokens_were_granted",
     ),
     Bug(
@@ -219,7 +219,7 @@ BUGS: Final = (
         new="           WHEN 0 <> (SELECT h.id FROM redrive_letter h\n",
         caught_by=(
             "tests/reprocessing/pipeline/safety/test_waves_of_a_run.py::"
-            "test_a_wave_goes_on_when_an_earlier_letter_turns_up_before_the_one_whose_worker_was_killed"
+            "test_a_wave_goes_on_when_an_earlier_letter_arrives"
         ),
     ),
     Bug(
@@ -228,10 +228,7 @@ BUGS: Final = (
         file=_BRAKES,
         old=" AND l.state = 'waiting' AND {SAYS_NOTHING}\n",
         new=" AND l.state = 'waiting' AND {SAYS_NOTHING} AND a.outcome <> 'silent'\n",
-        caught_by=(
-            f"{_OF_A_RUN_S_WAVES}::"
-            "test_a_wave_goes_on_with_a_letter_of_which_nothing_was_said_when_somebody_releases_it"
-        ),
+        caught_by=(f"{_OF_A_RUN_S_WAVES}::test_a_wave_goes_on_with_a_released_silent_letter"),
     ),
     Bug(
         name="silence-is-a-success",
@@ -255,7 +252,7 @@ BUGS: Final = (
         file=_WAVES,
         old="(l.route = 'delay' OR l.due_at = (\n",
         new="(l.route = 'delay' OR false AND l.due_at = (\n",
-        caught_by=f"{_OF_A_RUN_S_WAVES}::test_a_letter_that_was_released_for_tomorrow_keeps_no_wave_until_then",
+        caught_by=f"{_OF_A_RUN_S_WAVES}::test_a_letter_released_for_tomorrow_delays_no_wave",
     ),
     Bug(
         name="a-run-waits-for-what-a-rule-delays",
@@ -263,7 +260,7 @@ BUGS: Final = (
         file=_WAVES,
         old="(l.route = 'delay' OR l.due_at = (\n",
         new="(false AND l.route = 'delay' OR l.due_at = (\n",
-        caught_by=f"{_OF_A_RUN_S_WAVES}::test_a_letter_that_a_rule_delays_keeps_no_wave_until_its_delay_is_over",
+        caught_by=f"{_OF_A_RUN_S_WAVES}::test_a_letter_that_a_rule_delays_delays_no_wave",
     ),
     Bug(
         name="a-target-that-asks-for-rest-gets-the-next-letter",
@@ -295,15 +292,15 @@ BUGS: Final = (
         file=_INTENT,
         old="       AND coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) <= %(book)b::bigint\n",
         new="       AND %(book)b::bigint IS NOT NULL\n",
-        caught_by=f"{_OF_A_TURN}::test_no_letter_is_sent_under_rules_that_hold_no_longer",
+        caught_by=f"{_OF_A_TURN}::test_no_letter_is_sent_under_old_rules",
     ),
     Bug(
         name="a-breaker-that-is-new-is-not-looked-at",
         breaks="A letter of a class that another worker has just made a breaker for rests for ten seconds.",
         file="reprocessing/pipeline/replay/replay_slice.py",
-        old="        return breakers <= self._wire.brakes.keys() and targets <= {",
+        old="        return breakers <= brakes.keys() and targets <= {",
         new="        return breakers is not None and targets <= {",
-        caught_by=f"{_OF_A_TURN}::test_a_breaker_that_was_made_since_the_last_look_keeps_no_letter_waiting",
+        caught_by=f"{_OF_A_TURN}::test_a_new_breaker_delays_no_letter",
     ),
     Bug(
         name="stops-are-not-asked-for-at-intent",
@@ -337,7 +334,7 @@ BUGS: Final = (
         new="\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_replay_slice.py"
-            "::test_nothing_is_sent_of_what_is_stopped_observed_or_not_running[halted]"
+            "::test_nothing_is_sent_if_it_is_stopped_observed_or_not_running[halted]"
         ),
     ),
     Bug(

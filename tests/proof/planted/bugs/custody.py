@@ -17,14 +17,14 @@ BUGS: Final = (
         name="captured-copies-deleted-before-their-commit",
         breaks="No loss: a message is deleted from the dlq before its letter is committed.",
         file=_CAPTURE,
-        old="        deletable += self._admit(copies)\n",
+        old="            deletable += step(copies) if copies else []\n",
         new=(
-            "        if self._at_capture:\n"
-            "            all_ = [Deletable(self._dlq.pk, one.message_id, one.handle) for one in copies.values()]\n"
-            "            clear.copies(self._dlq, all_)\n"
-            "        deletable += self._admit(copies)\n"
+            "            if self._at_capture:\n"
+            "                early = [Deletable(self._dlq.pk, one.message_id, one.handle) for one in copies.values()]\n"
+            "                delete_copies.copies(self._dlq, early)\n"
+            "            deletable += step(copies) if copies else []\n"
         ),
-        caught_by=f"{_OF_CAPTURE}::test_what_could_not_be_committed_stays_in_the_dlq",
+        caught_by=f"{_OF_CAPTURE}::test_a_message_that_was_not_committed_stays_in_the_dlq",
     ),
     Bug(
         name="a-handle-noted-though-its-time-is-over",
@@ -47,7 +47,7 @@ BUGS: Final = (
         ),
         caught_by=(
             "tests/reprocessing/pipeline/capture/test_another_reader.py"
-            "::test_what_came_to_sight_while_a_worker_froze_stands_for_no_return_that_another_reader_hides"
+            "::test_a_copy_visible_again_after_a_freeze_hides_no_return"
         ),
     ),
     Bug(
@@ -82,8 +82,8 @@ BUGS: Final = (
         name="a-letter-written-meanwhile-keeps-its-handle",
         breaks="No loss: the handle is not noted under which a letter was received that a frozen capture just wrote.",
         file=_CAPTURE,
-        old="for one in new if one.message_id not in written]",
-        new="for one in new if not written and not new]",
+        old="for letter in new if letter.message_id not in written]",
+        new="for letter in new if not written and not new]",
         caught_by=(f"{_OF_LOSS}::test_a_letter_written_by_a_frozen_capture_gets_the_handle_of_a_later_receive"),
     ),
     Bug(
@@ -92,9 +92,9 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/settle.py",
         old="        deletable = close(closed)\n",
         new=(
-            "        from reprocessing.pipeline import clear\n\n"
+            "        from reprocessing.pipeline.capture import delete_copies\n\n"
             "        deletable = close(closed)\n"
-            "        clear.everywhere(deletable)\n"
+            "        delete_copies.everywhere(deletable)\n"
         ),
         caught_by=f"{_OF_CAPTURE}::test_a_settlement_that_is_rolled_back_deletes_nothing",
     ),
@@ -104,9 +104,9 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/settle.py",
         old="        deletable = settle(final)\n",
         new=(
-            "        from reprocessing.pipeline import clear\n\n"
+            "        from reprocessing.pipeline.capture import delete_copies\n\n"
             "        deletable = settle(final)\n"
-            "        clear.everywhere(deletable)\n"
+            "        delete_copies.everywhere(deletable)\n"
         ),
         caught_by="tests/reprocessing/pipeline/replay/test_settle.py::test_an_outcome_that_is_rolled_back_deletes_nothing",
     ),
@@ -114,8 +114,11 @@ BUGS: Final = (
         name="copies-of-promoted-letters-deleted-before-their-commit",
         breaks="No loss: a copy is deleted before its letter's promotion is committed, which then is rolled back.",
         file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
-        old="        deletable = close([one.attempt_id for one in found])\n",
-        new=("        deletable = close([one.attempt_id for one in found])\n        clear.everywhere(deletable)\n"),
+        old="        deletable = close([attempt.attempt_id for attempt in found])\n",
+        new=(
+            "        deletable = close([attempt.attempt_id for attempt in found])\n"
+            "        delete_copies.everywhere(deletable)\n"
+        ),
         caught_by="tests/reprocessing/pipeline/outcomes/test_resolve_outcomes.py::test_a_promotion_that_is_rolled_back_deletes_nothing",
     ),
     Bug(
@@ -124,7 +127,7 @@ BUGS: Final = (
         file=_CAPTURE,
         old="        if not at_capture:\n            self._held += len(written)\n            return known\n",
         new="        self._held += len(written)\n",
-        caught_by=f"{_OF_CAPTURE}::test_a_letter_under_way_stays_in_the_dlq_until_it_is_finished",
+        caught_by=f"{_OF_CAPTURE}::test_a_copy_stays_in_the_dlq_until_its_letter_is_finished",
     ),
     Bug(
         name="copies-of-awaiting-letters-deleted",
@@ -133,8 +136,7 @@ BUGS: Final = (
         old="     WHERE m.state IN ('delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id",
         new="     WHERE m.state IN ('awaiting', 'delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id",
         caught_by=(
-            "tests/reprocessing/pipeline/replay/test_settle.py"
-            "::test_a_target_judged_by_absence_leaves_the_attempt_open_and_the_copy_in_the_dlq"
+            "tests/reprocessing/pipeline/replay/test_settle.py::test_with_outcome_absence_the_attempt_stays_open"
         ),
     ),
     Bug(
@@ -170,16 +172,16 @@ BUGS: Final = (
         file=_CAPTURES,
         old="UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()\n  FROM unnest(",
         new="DELETE FROM redrive_custody c\n USING unnest(",
-        caught_by=f"{_OF_CAPTURE}::test_a_letter_under_way_stays_in_the_dlq_until_it_is_finished",
+        caught_by=f"{_OF_CAPTURE}::test_a_copy_stays_in_the_dlq_until_its_letter_is_finished",
     ),
     Bug(
         name="what-was-not-deleted-is-gone",
         breaks="Success is gone, failure is left: a copy that SQS did not delete is never deleted.",
         file="reprocessing/pipeline/capture/delete_copies.py",
-        old="    gone = [one for one in deletable if one.message_id in done.gone]\n",
+        old="    gone = [copy for copy in deletable if copy.message_id in done.gone]\n",
         new="    gone = list(deletable) if done else []\n",
         caught_by=(
-            "tests/reprocessing/pipeline/capture/test_delete_copies.py::test_a_copy_that_sqs_did_not_delete_is_left_to_be_deleted"
+            "tests/reprocessing/pipeline/capture/test_capture.py::test_a_copy_that_sqs_did_not_delete_stays_to_be_deleted"
         ),
     ),
     Bug(
@@ -261,7 +263,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/capture/receivers.py",
         old="QUIET_POLLS = 3\n",
         new="QUIET_POLLS = 1\n",
-        caught_by="tests/reprocessing/pipeline/capture/test_receivers.py::test_an_answer_that_is_falsely_empty_is_no_silence",
+        caught_by="tests/reprocessing/pipeline/capture/test_receivers.py::test_a_false_empty_answer_does_not_end_a_capture",
     ),
     Bug(
         name="silence-behind-what-is-held",
@@ -270,8 +272,8 @@ BUGS: Final = (
         old="        elif not hidden:\n",
         new="        elif hidden is not None:\n",
         caught_by=(
-            "tests/reprocessing/pipeline/capture/test_a_fifo_dlq_runs_dry.py"
-            "::test_a_capture_ends_when_the_last_letter_of_every_group_is_in"
+            "tests/reprocessing/pipeline/capture/test_receivers.py"
+            "::test_a_fifo_capture_ends_when_every_group_is_received"
         ),
     ),
     Bug(
@@ -281,8 +283,8 @@ BUGS: Final = (
         old="            self._hides |= self._dlq.fifo\n",
         new="            self._hides = False\n",
         caught_by=(
-            "tests/reprocessing/pipeline/capture/test_a_fifo_dlq_runs_dry.py"
-            "::test_a_copy_that_was_not_deleted_proves_nothing_of_what_is_behind_it"
+            "tests/reprocessing/pipeline/capture/test_receivers.py"
+            "::test_a_fifo_dlq_is_not_drained_behind_a_copy_that_was_not_deleted"
         ),
     ),
     Bug(
@@ -313,7 +315,7 @@ BUGS: Final = (
         file=_CAPTURE,
         old="        clean = not trouble and not self._hides\n",
         new="        clean = not self._hides\n",
-        caught_by=f"{_OF_CAPTURE}::test_after_a_capture_that_had_trouble_nothing_counts_as_drained_for_a_while",
+        caught_by=f"{_OF_CAPTURE}::test_after_a_lost_answer_nothing_counts_as_drained_for_a_while",
     ),
     Bug(
         name="hidden-from-when-it-is-written-down",
@@ -321,10 +323,7 @@ BUGS: Final = (
         file=_CAPTURE,
         old="self._conf.receive_visibility - (self._clock() - self._asked))\n",
         new="float(self._conf.receive_visibility))\n",
-        caught_by=(
-            "tests/reprocessing/pipeline/capture/test_noted_late.py::test_a_copy_that_was_written_down_late"
-            "_is_not_kept_by_a_handle_that_another_receive_may_have_replaced"
-        ),
+        caught_by="tests/reprocessing/pipeline/capture/test_capture.py::test_a_copy_written_late_is_hidden_from_when_it_was_received",
     ),
     Bug(
         name="an-observed-dlq-is-received-from",
@@ -332,7 +331,7 @@ BUGS: Final = (
         file=_CAPTURES,
         old="         WHERE id = %(dlq)b AND mode <> 'observe' AND coalesce(",
         new="         WHERE id = %(dlq)b AND coalesce(",
-        caught_by=f"{_OF_CAPTURE}::test_a_dlq_that_is_observed_is_never_received_from",
+        caught_by=f"{_OF_CAPTURE}::test_an_observed_dlq_is_never_received_from",
     ),
     Bug(
         name="a-capture-waits-for-who-names-its-dlq",
@@ -354,9 +353,9 @@ BUGS: Final = (
         name="a-chunk-is-cut",
         breaks="What counts as drained was written: what is beyond a chunk's size is dropped, and turns up later.",
         file=_CAPTURE,
-        old="        copies = {one.message_id: one for one in self._waiting}\n",
-        new="        copies = {one.message_id: one for one in self._waiting[:CHUNK]}\n",
-        caught_by=f"{_OF_CAPTURE}::test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole",
+        old="        copies = {arrival.message_id: arrival for arrival in self._waiting}\n",
+        new="        copies = {arrival.message_id: arrival for arrival in self._waiting[:CHUNK]}\n",
+        caught_by=f"{_OF_CAPTURE}::test_a_chunk_is_written_as_soon_as_it_is_full",
     ),
     Bug(
         name="a-chunk-has-no-size",
@@ -364,7 +363,7 @@ BUGS: Final = (
         file=_CAPTURE,
         old="        ripe = len(self._waiting) >= CHUNK or time",
         new="        ripe = time",
-        caught_by=f"{_OF_CAPTURE}::test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole",
+        caught_by=f"{_OF_CAPTURE}::test_a_chunk_is_written_as_soon_as_it_is_full",
     ),
     Bug(
         name="aws-moved-what-it-could-not-see",

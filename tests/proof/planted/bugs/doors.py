@@ -62,7 +62,7 @@ BUGS: Final = (
             "    from reprocessing.store.replay.settlement import Deletable\n"
             "    from reprocessing.pipeline.capture import delete_copies\n\n"
             '    copies = Custody.objects.filter(dlq=dlq, state="held")\n'
-            "    delete_copies.copies(dlq, [Deletable(dlq.pk, copy.message_id, copy.handle) for copy in copies])\n"
+            "    delete_copies.copies(dlq, [Deletable(dlq.pk, one.message_id, one.handle) for one in copies])\n"
             "    return captured\n"
         ),
         caught_by=f"{_OF_DRAIN}::test_collecting_sends_parks_and_discards_nothing",
@@ -71,7 +71,7 @@ BUGS: Final = (
         name="a-look-that-keeps-what-it-saw",
         breaks="Nothing acts by surprise: peek_dlq does not give back what it received.",
         file="reprocessing/pipeline/capture/peek.py",
-        old="        back = release(address, {one.message_id: one.handle for one in found.values()})\n",
+        old="        back = release(address, {message.message_id: message.handle for message in found.values()})\n",
         new="        back = release(address, {})\n",
         caught_by="tests/reprocessing/commands/dlqs/test_peek_dlq.py::test_what_is_looked_at_is_visible_again",
     ),
@@ -105,7 +105,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/runs/plan.py",
         old="        if run.kind == RunKind.STANDING and not enlistment_batches.is_fed(run.pk):\n",
         new="        if run.kind == RunKind.STANDING and not run.pk:\n",
-        caught_by=f"{_OF_SWITCH}::test_whoever_switches_it_off_before_the_last_transaction_is_obeyed",
+        caught_by=f"{_OF_SWITCH}::test_a_dlq_that_becomes_manual_before_the_enlistment_enlists_nothing",
     ),
     Bug(
         name="what-ended-runs-left-goes-though-it-was-switched-off",
@@ -113,7 +113,7 @@ BUGS: Final = (
         file="reprocessing/store/runs/leftover_lanes.py",
         old=" AND r.kind = 'standing' AND d.mode = 'automatic')",
         new=" AND r.kind = 'standing')",
-        caught_by=f"{_OF_SWITCH}::test_whoever_switches_it_off_between_two_batches_that_are_adopted_is_obeyed",
+        caught_by=f"{_OF_SWITCH}::test_a_dlq_that_becomes_manual_stops_the_adoption_of_lanes",
     ),
     Bug(
         name="a-stop-without-its-record",
@@ -140,9 +140,9 @@ BUGS: Final = (
         name="discarded-twins-go",
         breaks="What a person discarded stays discarded: a twin of it is sent.",
         file="reprocessing/pipeline/replay/gate.py",
-        old="            return _twin_s_copy(standing) if standing.released else Park(ParkedReason.TWIN_DISCARDED)\n",
+        old="            return _copy_of_twin(standing) if standing.released else Park(ParkedReason.TWIN_DISCARDED)\n",
         new="            return Park(ParkedReason.TWIN_DISCARDED) if standing.released else None\n",
-        caught_by="tests/reprocessing/pipeline/replay/test_gate.py::test_a_discarded_letter_s_twin_is_parked",
+        caught_by="tests/reprocessing/pipeline/replay/test_gate.py::test_a_twin_of_a_discarded_letter_is_parked",
     ),
     Bug(
         name="conflicts-are-duplicates",
@@ -151,8 +151,7 @@ BUGS: Final = (
         old="        case ClaimState.DELIVERED if standing.claim_same_body:\n",
         new="        case ClaimState.DELIVERED:\n",
         caught_by=(
-            "tests/reprocessing/pipeline/replay/test_gate.py"
-            "::test_the_key_of_a_delivered_letter_with_another_body_is_a_conflict"
+            "tests/reprocessing/pipeline/replay/test_gate.py::test_an_equal_key_with_another_body_is_a_conflict"
         ),
     ),
     Bug(
@@ -164,7 +163,7 @@ BUGS: Final = (
             "     ORDER BY l.id FOR UPDATE OF l\n"
         ),
         new="       AND %(version)b IS NOT NULL\n     ORDER BY l.id FOR UPDATE OF l\n",
-        caught_by="tests/reprocessing/pipeline/routing/test_route.py::test_what_an_older_book_says_is_not_written",
+        caught_by="tests/reprocessing/pipeline/routing/test_route.py::test_decisions_of_an_old_book_are_not_written",
     ),
     Bug(
         name="a-rule-that-is-lifted-keeps-what-waits-for-an-unwell-target",
@@ -173,8 +172,7 @@ BUGS: Final = (
         old=" OR target_id IN ({UNWELL})",
         new="",
         caught_by=(
-            "tests/reprocessing/pipeline/routing/test_route.py"
-            "::test_what_a_rule_sent_to_a_target_that_is_not_well_goes_home_when_the_rule_is_lifted"
+            "tests/reprocessing/pipeline/routing/test_route.py::test_a_letter_diverted_to_an_unhealthy_target_returns"
         ),
     ),
     Bug(
@@ -183,9 +181,7 @@ BUGS: Final = (
         file="reprocessing/store/ordering/lanes.py",
         old="coalesce(h.route IN ('hold', 'erred') AND",
         new="coalesce(h.route IN ('hold') AND",
-        caught_by=(
-            "tests/reprocessing/pipeline/routing/test_route.py::test_a_rule_that_errs_holds_that_letter_alone_and_says_on_what"
-        ),
+        caught_by=("tests/reprocessing/pipeline/routing/test_route.py::test_a_rule_that_fails_holds_only_that_letter"),
     ),
     Bug(
         name="rows-in-error-messages",
@@ -226,7 +222,7 @@ BUGS: Final = (
         old="l.attempts + l.not_sent > l.earlier, false) AS had",
         new="l.attempts + l.not_sent > 0, false) AS had",
         caught_by="tests/reprocessing/pipeline/routing/test_route.py"
-        "::test_a_letter_that_earlier_tools_alone_have_tried_is_delayed_when_its_rule_says_so_now",
+        "::test_a_letter_that_only_earlier_tools_tried_is_delayed",
     ),
     Bug(
         name="a-target-cannot-be-tried-for-ever",

@@ -16,7 +16,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
         old="            empty = found.visible == 0 and found.delayed == 0\n",
         new="            empty = found.visible == 0\n",
-        caught_by=f"{_OF_EMPTINESS}::test_a_message_that_is_visible_in_flight_or_delayed_may_be_the_letter",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
     Bug(
         name="messages-in-flight-are-not-there",
@@ -24,7 +24,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
         old="quiet=empty and found.in_flight == 0))",
         new="quiet=empty))",
-        caught_by=f"{_OF_EMPTINESS}::test_a_consumer_that_keeps_a_message_for_longer_than_its_window_is_waited_for",
+        caught_by=f"{_OF_EMPTINESS}::test_a_message_in_flight_for_longer_than_the_window_is_awaited",
     ),
     Bug(
         name="one-look-is-enough",
@@ -32,7 +32,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old='PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"',
         new='PAUSE: Final[LiteralString] = "make_interval(secs => 0 * %(count_lag)b::float8)"',
-        caught_by=f"{_OF_EMPTINESS}::test_one_look_that_finds_nothing_proves_nothing",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
     Bug(
         name="the-pause-begins-with-the-first-question",
@@ -48,7 +48,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="a.taken_at + make_interval(secs => %(count_lag)b::float8) <= quiet.seen_at\n",
         new="a.taken_at <= quiet.seen_at\n",
-        caught_by=f"{_OF_EMPTINESS}::test_a_look_before_counts_can_know_of_the_letter_is_none",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
     Bug(
         name="a-capture-before-the-second-look-is-enough",
@@ -64,7 +64,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old=" WHERE q.empty OR latest.empty\n",
         new=" WHERE q.empty\n",
-        caught_by=f"{_OF_EMPTINESS}::test_a_look_that_finds_something_between_the_two_begins_the_wait_anew",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
     Bug(
         name="every-look-that-finds-messages-is-kept",
@@ -72,7 +72,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old=" WHERE q.empty OR latest.empty\n",
         new=" WHERE true\n",
-        caught_by=f"{_OF_EMPTINESS}::test_of_looks_that_find_messages_one_is_noted",
+        caught_by=f"{_OF_EMPTINESS}::test_only_the_first_look_that_finds_messages_is_noted",
     ),
     Bug(
         name="empty-in-front-of-a-dlq-that-is-observed",
@@ -80,7 +80,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="ON d.id = t.watched_by_id AND d.mode <> 'observe'\n",
         new="ON d.id = t.watched_by_id\n",
-        caught_by=f"{_OF_EMPTINESS}::test_an_empty_target_whose_dlq_is_only_observed_proves_nothing",
+        caught_by=f"{_OF_EMPTINESS}::test_an_empty_target_of_an_observed_dlq_proves_nothing",
     ),
     Bug(
         name="an-empty-target-acknowledges",
@@ -88,7 +88,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="   AND (t.proof <> 'acknowledged' OR a.deadline <= quiet.drained_through)\n",
         new="",
-        caught_by=f"{_OF_EMPTINESS}::test_a_consumer_that_is_to_acknowledge_has_its_window_for_that",
+        caught_by=f"{_OF_EMPTINESS}::test_a_consumer_has_its_window_to_acknowledge",
     ),
     Bug(
         name="a-look-of-before-messages-were-found",
@@ -96,7 +96,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="s.quiet_since >= again.quiet_since",
         new="s.quiet_since IS NOT NULL",
-        caught_by=f"{_OF_EMPTINESS}::test_a_look_of_before_messages_were_found_is_none_of_the_two",
+        caught_by=f"{_OF_EMPTINESS}::test_a_look_before_messages_were_found_does_not_count",
     ),
     Bug(
         name="a-later-look-takes-a-proof-back",
@@ -104,7 +104,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="s.target_id = t.id AND s.quiet_since + {PAUSE} <= s.seen_at\n",
         new="s.target_id = t.id\n",
-        caught_by=f"{_OF_EMPTINESS}::test_what_two_looks_have_proved_a_later_one_that_finds_messages_leaves_proved",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
     Bug(
         name="a-first-look-that-finds-messages",
@@ -112,7 +112,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="s.empty AND s.seen_at <= again.seen_at",
         new="s.seen_at <= again.seen_at",
-        caught_by=f"{_OF_EMPTINESS}::test_a_look_that_finds_visible_messages_is_none_of_the_two_a_window_apart",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
     Bug(
         name="a-second-look-that-finds-messages",
@@ -120,6 +120,6 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="s.empty AND s.seen_at <= d.drained_through",
         new="s.seen_at <= d.drained_through",
-        caught_by=f"{_OF_EMPTINESS}::test_a_look_that_finds_visible_messages_is_none_of_the_two_a_window_apart",
+        caught_by=f"{_OF_EMPTINESS}::test_two_empty_looks_or_a_window_without_visible_messages_prove_absence",
     ),
 )

@@ -14,8 +14,7 @@ _OF_BREAKERS: Final = "tests/reprocessing/store/safety/test_circuit_breakers.py"
 _BREAKERS: Final = "reprocessing/store/safety/circuit_breakers.py"
 _FAILS_SINCE: Final = f"{_OF_BREAKERS}::test_failing_since_lasts_from_the_first_opening_to_a_successful_canary"
 _SPARED_BEFORE: Final = (
-    "tests/reprocessing/pipeline/replay/test_last_attempts.py"
-    "::test_an_attempt_that_was_spared_leaves_the_letter_of_a_dead_worker_another_one"
+    "tests/reprocessing/pipeline/replay/test_last_attempts.py::test_a_spared_attempt_leaves_another_one"
 )
 _HEALS: Final = "tests/reprocessing/pipeline/safety/test_automatic_redrive_heals.py"
 _SPARED: Final = "reprocessing/store/safety/spared_attempts.py"
@@ -27,7 +26,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/waves.py",
         old="            _open_breakers(run, verdict.why)  # first: nothing is to go between this and the next wave\n",
         new="            pass\n",
-        caught_by=f"{_HEALS}::test_while_a_target_is_down_one_canary_goes_for_each_cooldown_and_waves_begin_anew",
+        caught_by=f"{_HEALS}::test_while_a_target_is_down_each_cooldown_sends_one_canary",
     ),
     Bug(
         name="a-standing-run-stops-itself",
@@ -35,7 +34,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/waves.py",
         old="success=wave.success, heals=wave.standing)",
         new="success=wave.success, heals=False)",
-        caught_by=f"{_HEALS}::test_an_outage_parks_nothing_and_needs_nobody",
+        caught_by=f"{_HEALS}::test_an_outage_parks_nothing_and_needs_no_person",
     ),
     Bug(
         name="the-run-up-to-an-opening-counts",
@@ -43,15 +42,15 @@ BUGS: Final = (
         file=_BREAKERS,
         old="    spare_epochs({(move.row.id, move.row.epoch) for move in opened})\n",
         new="    spare_epochs(())\n",
-        caught_by=f"{_HEALS}::test_messages_whose_attempts_ran_out_with_nothing_going_well_open_the_breaker",
+        caught_by=f"{_HEALS}::test_spent_messages_open_the_breaker_if_nothing_succeeds",
     ),
     Bug(
         name="late-failures-count",
         breaks="An outage uses up no attempt: what comes back after the breaker opened counts.",
         file="reprocessing/pipeline/capture/capture.py",
-        old="            spare_late([one.attempt_id for one in back])\n",
+        old="            spare_late([letter.attempt_id for letter in back])\n",
         new="            spare_late([])\n",
-        caught_by=f"{_HEALS}::test_what_comes_back_after_the_breaker_opened_does_not_count",
+        caught_by=f"{_HEALS}::test_returns_after_the_breaker_opened_do_not_count",
     ),
     Bug(
         name="poison-is-spared",
@@ -59,15 +58,15 @@ BUGS: Final = (
         file=_SPARED,
         old="AND coalesce(f.id > e.success, true)",
         new="AND true",
-        caught_by=f"{_HEALS}::test_what_failed_before_another_went_well_counts_when_the_breaker_opens",
+        caught_by=f"{_HEALS}::test_a_failure_before_a_success_counts",
     ),
     Bug(
         name="spent-in-an-outage-is-parked",
         breaks="An outage parks nothing: the settlement parks a message of an automatic run without asking for others.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="one.attempts >= dlq.max_attempts and not one.standing:",
-        new="one.attempts >= dlq.max_attempts:",
-        caught_by=f"{_HEALS}::test_a_limit_of_one_attempt_outlasts_an_outage_too",
+        old="attempt.attempts >= dlq.max_attempts and not attempt.standing:",
+        new="attempt.attempts >= dlq.max_attempts:",
+        caught_by=f"{_HEALS}::test_a_limit_of_one_attempt_outlasts_an_outage",
     ),
     Bug(
         name="targets-are-never-given-up",
@@ -75,7 +74,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/maintenance/recover.py",
         old="    delete_copies.everywhere(failing_targets.give_up_on_failing_targets().deletable)\n",
         new="    delete_copies.everywhere(())\n",
-        caught_by=f"{_HEALS}::test_a_target_that_never_comes_back_pauses_the_run_after_the_configured_time",
+        caught_by=f"{_HEALS}::test_a_target_that_stays_down_pauses_the_run",
     ),
     Bug(
         name="a-resumed-run-is-given-up-at-once",
@@ -83,7 +82,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/failing_targets.py",
         old="greatest(f.failing_since, x.at, r.changed_at) AS since",
         new="greatest(f.failing_since, x.at) AS since",
-        caught_by=f"{_HEALS}::test_a_run_that_a_person_resumed_gets_the_whole_time_again",
+        caught_by=f"{_HEALS}::test_a_resumed_run_gets_the_whole_time_again",
     ),
     Bug(
         name="loops-go-round",
@@ -91,7 +90,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/maintenance/recover.py",
         old="    redrive_loops.pause_looping_runs()\n",
         new="    pass\n",
-        caught_by=f"{_HEALS}::test_a_dlq_that_refills_with_what_is_redriven_pauses_its_run",
+        caught_by=f"{_HEALS}::test_a_redrive_loop_pauses_the_run",
     ),
     Bug(
         name="what-came-back-after-a-success-is-spared",
@@ -99,7 +98,7 @@ BUGS: Final = (
         file=_SPARED,
         old=" AND NOT {SEEMED_WELL}\n",
         new="\n",
-        caught_by=f"{_HEALS}::test_what_comes_back_after_its_target_took_it_is_parked_when_its_attempts_are_used_up",
+        caught_by=f"{_HEALS}::test_a_message_that_comes_back_again_and_again_is_parked",
     ),
     Bug(
         name="nobody-leases-behind-a-lost-canary",
@@ -240,8 +239,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/gate.py",
         old="            return None if on_trial else OpenBreaker(",
         new="            return OpenBreaker(",
-        caught_by="tests/reprocessing/pipeline/replay/test_gate.py"
-        "::test_a_head_without_attempts_is_parked_when_others_went_well_and_else_its_breaker_opens",
+        caught_by="tests/reprocessing/pipeline/replay/test_gate.py::test_a_spent_head_is_parked_or_opens_its_breaker",
     ),
     Bug(
         name="a-dead-worker-s-letter-has-used-what-was-spared",
@@ -279,9 +277,9 @@ BUGS: Final = (
         name="canaries-do-not-rotate",
         breaks="One poison head holds no breaker open: the head that failed most is the canary, again and again.",
         file="reprocessing/pipeline/replay/gate.py",
-        old="sorted(some, key=lambda one: one.tries or 0)",
+        old="sorted(some, key=lambda standing: standing.tries or 0)",
         new="list(some)",
-        caught_by=f"{_OF_THE_GATE}::test_the_head_that_was_tried_least_is_the_canary_of_its_breaker",
+        caught_by=f"{_OF_THE_GATE}::test_the_head_with_the_fewest_tries_is_the_canary",
     ),
     Bug(
         name="what-used-up-its-attempts-goes-on",
@@ -289,8 +287,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/gate.py",
         old="            return Park(ParkedReason.ATTEMPTS_SPENT)\n",
         new="            return None\n",
-        caught_by=f"{_OF_THE_GATE}"
-        "::test_a_head_without_attempts_is_parked_when_others_went_well_and_else_its_breaker_opens",
+        caught_by=f"{_OF_THE_GATE}::test_a_spent_head_is_parked_or_opens_its_breaker",
     ),
     Bug(
         name="nobody-waits-for-what-others-tell",

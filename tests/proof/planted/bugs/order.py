@@ -29,7 +29,7 @@ BUGS: Final = (
         new="",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_precedence.py"
-            "::test_an_earlier_letter_does_not_wait_for_the_paused_run_of_the_later_one"
+            "::test_an_earlier_letter_does_not_wait_for_a_paused_run_of_a_later_one"
         ),
     ),
     Bug(
@@ -71,7 +71,7 @@ BUGS: Final = (
             "                 WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NOT NULL AS awaits\n"
         ),
         new="           false AS awaits\n",
-        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_of_a_lane_one_letter_is_under_way_at_a_time",
+        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_a_lane_sends_one_letter_at_a_time",
     ),
     Bug(
         name="a-head-that-comes-again-waits-for-nobody",
@@ -87,7 +87,7 @@ BUGS: Final = (
         file="reprocessing/models/target.py",
         old="        return self.proof != Proof.ACCEPTED and self.advance == Advance.SETTLED\n",
         new="        return False\n",
-        caught_by=f"{_LAST}::test_the_next_letter_waits_until_it_can_come_back_no_more",
+        caught_by=f"{_LAST}::test_the_next_letter_waits_while_the_copy_may_come_back",
     ),
     Bug(
         name="a-dead-worker-s-last-attempt-holds-nothing",
@@ -95,7 +95,7 @@ BUGS: Final = (
         file="reprocessing/store/ordering/orphaned_lanes.py",
         old=">= d.max_attempts AND {OUTLASTS} AS lasts",
         new=">= d.max_attempts AND false AS lasts",
-        caught_by=f"{_LAST}::test_the_next_letter_waits_until_it_can_come_back_no_more",
+        caught_by=f"{_LAST}::test_the_next_letter_waits_while_the_copy_may_come_back",
     ),
     Bug(
         name="a-lane-waits-for-ever-for-a-last-attempt",
@@ -103,7 +103,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
         old="[*evidence.outlasted(count_lag=lag, limit=_GROUP), *acknowledgements.outlasted(limit=_GROUP)]",
         new="acknowledgements.outlasted(limit=0)",
-        caught_by=f"{_LAST}::test_the_next_letter_waits_until_it_can_come_back_no_more",
+        caught_by=f"{_LAST}::test_the_next_letter_waits_while_the_copy_may_come_back",
     ),
     Bug(
         name="a-discard-leaves-the-key-of-what-is-on-its-way",
@@ -111,7 +111,7 @@ BUGS: Final = (
         file="reprocessing/store/parking_lot/decisions.py",
         old="     WHERE c.state = 'free' OR (c.state = 'held' AND c.letter_id = excluded.letter_id)\n",
         new="     WHERE c.state = 'free'\n",
-        caught_by=f"{_LAST}::test_a_discard_keeps_its_key_though_it_is_on_its_way",
+        caught_by=f"{_LAST}::test_a_discard_keeps_its_key_while_a_copy_may_come_back",
     ),
     Bug(
         name="a-key-that-is-left-behind-stays-held",
@@ -119,7 +119,7 @@ BUGS: Final = (
         file="reprocessing/store/replay/settlement_effects.py",
         old="     WHERE c.letter_id = x.letter_id AND c.state = 'held'\n",
         new="     WHERE false AND c.letter_id = x.letter_id AND c.state = 'held'\n",
-        caught_by=f"{_LAST}::test_a_twin_goes_when_the_copy_is_back_though_a_person_gave_the_letter_another_key_or_target",
+        caught_by=f"{_LAST}::test_a_twin_goes_when_the_copy_of_a_changed_letter_is_back",
     ),
     Bug(
         name="a-restore-frees-the-key-of-what-is-on-its-way",
@@ -127,7 +127,7 @@ BUGS: Final = (
         file="reprocessing/store/parking_lot/restore_discarded.py",
         old="CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END",
         new="'free'",
-        caught_by=f"{_LAST}::test_a_discard_that_is_taken_back_keeps_the_key_as_long_as_it_is_on_its_way",
+        caught_by=f"{_LAST}::test_a_restored_letter_keeps_its_key_while_a_copy_may_come_back",
     ),
     Bug(
         name="intent-beside-an-attempt-that-holds-the-lane",
@@ -136,8 +136,8 @@ BUGS: Final = (
         old="       AND (SELECT a.id FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NULL\n",
         new="",
         caught_by=(
-            "tests/reprocessing/pipeline/replay/test_intent.py"
-            "::test_nor_while_the_attempt_of_a_letter_that_is_head_no_longer_holds_it"
+            "tests/reprocessing/pipeline/replay/test_replay_slice.py"
+            "::test_no_letter_is_intended_while_an_attempt_of_a_former_head_holds_the_lane"
         ),
     ),
     Bug(
@@ -163,8 +163,7 @@ BUGS: Final = (
         old="           (d.parked_head = 'hold' AND (\n",
         new="           (false AND (\n",
         caught_by=(
-            "tests/reprocessing/pipeline/replay/test_settle.py"
-            "::test_a_parked_head_holds_its_lane_where_the_dlq_says_so_until_a_person_decides"
+            "tests/reprocessing/pipeline/replay/test_settle.py::test_a_parked_head_holds_its_lane_if_the_dlq_says_so"
         ),
     ),
     Bug(
@@ -256,8 +255,8 @@ BUGS: Final = (
         name="letters-moved-before-their-lanes-are-locked",
         breaks="Whoever moves letters locks their lanes first: a wake-up is lost, and the lane stands for ever.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="        mine = lanes.lock([one.lane_id for one in ordered], [one.fence for one in ordered])\n",
-        new="        mine = {one.lane_id for one in ordered}\n",
+        old="mine = lanes.lock([attempt.lane_id for attempt in ordered], [attempt.fence for attempt in ordered])\n",
+        new="mine = {attempt.lane_id for attempt in ordered}\n",
         caught_by="tests/race/test_lanes.py::test_lanes_are_locked_before_their_letters_are_moved",
     ),
     Bug(
@@ -274,8 +273,8 @@ BUGS: Final = (
         file="reprocessing/store/replay/settlement_effects.py",
         old=" AND coalesce(n.passed_sequence < f.sequence, f.sequence IS NOT NULL)\n",
         new=" AND f.sequence IS NOT NULL\n",
-        caught_by="tests/reprocessing/pipeline/outcomes/test_told_of_before_it_is_settled.py"
-        "::test_what_was_released_late_makes_no_later_letter_fresh_again",
+        caught_by="tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py"
+        "::test_a_late_released_letter_leaves_the_order_as_it_was",
     ),
     Bug(
         name="what-earlier-tools-tried-is-never-stale",

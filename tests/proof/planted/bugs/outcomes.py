@@ -9,7 +9,7 @@ from tests.proof.planted.bug import Bug
 _SETTLEMENT: Final = "reprocessing/store/replay/settlement.py"
 _EVIDENCE: Final = "reprocessing/store/outcomes/evidence.py"
 _OF_PROMOTE: Final = "tests/reprocessing/pipeline/outcomes/test_resolve_outcomes.py"
-_TOO_EARLY: Final = f"{_OF_PROMOTE}::test_what_may_still_come_back_is_not_presumed_delivered"
+_TOO_EARLY: Final = f"{_OF_PROMOTE}::test_a_letter_is_not_presumed_delivered_before_its_deadline"
 
 BUGS: Final = (
     Bug(
@@ -18,7 +18,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/settle.py",
         old="lets_pass=target.advance == Advance.ACCEPTED,\n",
         new="lets_pass=True,\n",
-        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_of_a_lane_one_letter_is_under_way_at_a_time",
+        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_a_lane_sends_one_letter_at_a_time",
     ),
     Bug(
         name="settled-twice",
@@ -50,19 +50,19 @@ BUGS: Final = (
         name="what-was-not-sent-counts",
         breaks="At most N counted attempts: a letter is parked as spent that never left.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="due=max(rest_unsent(one.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,\n",
-        new="due=max(rest_unsent(one.not_sent), _asked(outcome.after)), detail=outcome.why,\n",
+        old="due=max(rest_unsent(attempt.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,\n",
+        new="due=max(rest_unsent(attempt.not_sent), _asked(outcome.after)), detail=outcome.why,\n",
         caught_by=(
-            "tests/reprocessing/pipeline/replay/test_settle.py::test_what_was_not_sent_does_not_count_and_goes_again_at_once"
+            "tests/reprocessing/pipeline/replay/test_settle.py::test_an_attempt_that_was_not_sent_does_not_count"
         ),
     ),
     Bug(
         name="nothing-reported-is-taken",
         breaks="No loss: an attempt that the wire says nothing of counts as taken.",
         file="reprocessing/pipeline/replay/settle.py",
-        old='outcomes.get(one.attempt_id, Unknown("nothing was reported of it"))',
-        new="outcomes.get(one.attempt_id, Taken(None))",
-        caught_by="tests/reprocessing/pipeline/replay/test_settle.py::test_a_failure_counts_and_the_letter_rests",
+        old='    unknown = Unknown("no outcome was recorded")\n',
+        new="    unknown = Taken(None)\n",
+        caught_by="tests/reprocessing/pipeline/replay/test_settle.py::test_a_failed_attempt_counts_and_the_letter_waits",
     ),
     Bug(
         name="promoted-without-a-drained-dlq",
@@ -86,7 +86,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="greatest(t.window, t.visibility + %(count_lag)b::float8)",
         new="greatest(t.window, 0 * %(count_lag)b::float8)",
-        caught_by=f"{_OF_PROMOTE}::test_what_failed_is_to_be_counted_as_visible_before_it_is_looked_for",
+        caught_by=f"{_OF_PROMOTE}::test_looks_are_at_least_a_visibility_timeout_and_a_count_lag_apart",
     ),
     Bug(
         name="a-look-is-over-with-its-question",
@@ -102,10 +102,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="s.empty AND s.seen_at <= d.drained_through\n                            AND {TOLD} <= d.drained_through\n",
         new="s.empty\n",
-        caught_by=(
-            f"{_OF_PROMOTE}::"
-            "test_a_letter_whose_consumer_paused_and_buried_it_after_the_capture_is_not_presumed_delivered"
-        ),
+        caught_by=(f"{_OF_PROMOTE}::test_a_letter_that_fails_after_the_capture_is_not_presumed_delivered"),
     ),
     Bug(
         name="promoted-on-one-sighting",
@@ -113,7 +110,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="AND s.seen_at <= again.seen_at - {GAP}\n               AND {FROM} + {GAP} <= again.seen_at\n",
         new="AND {FROM} + {GAP} <= d.drained_through\n",
-        caught_by=f"{_OF_PROMOTE}::test_a_letter_that_failed_and_lies_in_its_target_since_is_not_presumed_delivered",
+        caught_by=f"{_OF_PROMOTE}::test_a_letter_that_is_visible_in_its_target_is_not_presumed_delivered",
     ),
     Bug(
         name="promoted-before-sqs-counts",
@@ -129,7 +126,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="     WHERE d.mode <> 'observe'\n",
         new="     WHERE d.mode <> ''\n",
-        caught_by=f"{_OF_PROMOTE}::test_a_dlq_that_is_only_observed_proves_nothing",
+        caught_by=f"{_OF_PROMOTE}::test_an_observed_dlq_proves_nothing",
     ),
     Bug(
         name="promoted-over-a-return",
@@ -148,7 +145,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/runs/feed_run.py",
         old="in_flight <= capture_lease.out_of_sight(",
         new="in_flight >= 0 * capture_lease.out_of_sight(",
-        caught_by=f"{_OF_PROMOTE}::test_a_capture_proves_nothing_while_another_reader_may_hide_what_came_back",
+        caught_by="tests/reprocessing/pipeline/capture/test_another_reader.py::test_no_absence_while_another_reader_hides_a_return",
     ),
     Bug(
         name="a-target-that-holds-letters-is-consumed",
@@ -156,7 +153,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
         old="            empty = found.visible == 0 and found.delayed == 0\n",
         new="            empty = found.delayed == 0\n",
-        caught_by=f"{_OF_PROMOTE}::test_a_target_that_holds_letters_was_not_seen_consumed",
+        caught_by=f"{_OF_PROMOTE}::test_a_target_with_messages_is_no_evidence",
     ),
     Bug(
         name="rests-without-a-cap",
@@ -175,17 +172,17 @@ BUGS: Final = (
         file="reprocessing/domain/replay/backoff.py",
         old="2.0 ** min(failures, _DOUBLINGS)",
         new="1.0 ** min(failures, _DOUBLINGS)",
-        caught_by="tests/reprocessing/pipeline/replay/test_settle.py::test_each_failure_doubles_the_rest",
+        caught_by="tests/reprocessing/pipeline/replay/test_settle.py::test_each_failure_doubles_the_backoff",
     ),
     Bug(
         name="a-refusal-makes-the-unknown-known",
         breaks="One at a time: a letter is refused whose copy may lie in the target, and the next of its key goes.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="    known = isinstance(failure, Refused) and not one.unsure\n",
+        old="    known = isinstance(failure, Refused) and not attempt.unsure\n",
         new="    known = isinstance(failure, Refused)\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_last_attempts.py"
-            "::test_a_known_failure_after_an_unknown_one_is_no_reason_for_the_next_letter_to_go"
+            "::test_a_known_failure_after_an_unknown_one_does_not_free_the_lane"
         ),
     ),
     Bug(
@@ -196,7 +193,7 @@ BUGS: Final = (
         new="        later = set[int]()\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_last_attempts.py"
-            "::test_a_letter_that_is_to_end_keeps_lane_and_key_until_no_copy_of_it_can_come_back"
+            "::test_a_letter_that_is_to_end_keeps_lane_and_key_while_a_copy_may_come_back"
         ),
     ),
     Bug(
@@ -207,7 +204,7 @@ BUGS: Final = (
         new="    return set()\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_last_attempts.py"
-            "::test_a_letter_that_is_to_end_keeps_lane_and_key_until_no_copy_of_it_can_come_back"
+            "::test_a_letter_that_is_to_end_keeps_lane_and_key_while_a_copy_may_come_back"
         ),
     ),
     Bug(
@@ -218,7 +215,7 @@ BUGS: Final = (
         new="        return self.closing is not None\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py"
-            "::test_a_rule_that_sends_it_elsewhere_waits_until_none_can_come_back"
+            "::test_a_divert_waits_while_a_copy_may_come_back"
         ),
     ),
 )

@@ -65,10 +65,10 @@ BUGS: Final = (
         name="settled-without-fence",
         breaks="No stale owner's write lands: its outcome moves a letter that another has leased.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="        ours = [one for one in ordered if one.lane_id in mine]\n",
+        old="        ours = [attempt for attempt in ordered if attempt.lane_id in mine]\n",
         new="        ours = list(ordered)\n",
         caught_by=(
-            "tests/reprocessing/pipeline/replay/test_replay_slice.py::test_a_stale_owner_moves_no_letter_before_the_new_one_has_looked"
+            "tests/reprocessing/pipeline/replay/test_replay_slice.py::test_a_worker_that_lost_its_lane_moves_no_letter"
         ),
     ),
     Bug(
@@ -115,10 +115,10 @@ BUGS: Final = (
         name="a-dead-owner-s-attempt-stays-open",
         breaks="Crash anywhere, recover alone: the attempt of a killed worker holds its lane for ever.",
         file="reprocessing/pipeline/replay/lease_lanes.py",
-        old="    if inherited := [one for one in leased if one.inherited]:\n",
+        old="    if inherited := [lane for lane in leased if lane.inherited]:\n",
         new="    if inherited := []:\n",
         caught_by=(
-            "tests/reprocessing/pipeline/replay/test_replay_slice.py::test_a_letter_sent_and_not_recorded_is_repeated_under_the_same_identity"
+            "tests/reprocessing/pipeline/replay/test_replay_slice.py::test_a_repeated_letter_has_the_same_identity"
         ),
     ),
     Bug(
@@ -129,7 +129,7 @@ BUGS: Final = (
         new="            if mine is not None:\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_lease_keeper.py"
-            "::test_when_one_of_the_lanes_is_lost_no_more_requests_start_than_the_first_lease_allows"
+            "::test_after_a_lost_lane_the_first_lease_is_the_limit"
         ),
     ),
     Bug(
@@ -152,7 +152,7 @@ BUGS: Final = (
             "unclean_until = greatest(unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))\n"
             " WHERE id = %(dlq)b"
         ),
-        caught_by="tests/reprocessing/pipeline/capture/test_capture.py::test_a_capture_that_lost_its_dlq_writes_nothing_more",
+        caught_by="tests/reprocessing/pipeline/capture/test_capture.py::test_a_capture_that_lost_its_lease_writes_nothing",
     ),
     Bug(
         name="a-capture-ends-another-s",
@@ -169,11 +169,11 @@ BUGS: Final = (
         name="a-lease-counts-from-the-wire",
         breaks="One at a time: a worker that froze after its intent sends when its lease is over.",
         file="reprocessing/pipeline/replay/lease_keeper.py",
-        old="        self.until = began + min([lease, *(one.lease_left for one in intended)]) - SEND_MARGIN\n",
+        old="        self.until = began + min([lease, *(attempt.lease_left for attempt in intended)]) - SEND_MARGIN\n",
         new="        self.until = time.monotonic() + lease - SEND_MARGIN\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_lease_keeper.py"
-            "::test_a_turn_that_froze_between_its_intent_and_the_wire_begins_no_request_after_its_lease"
+            "::test_a_turn_that_froze_after_its_intent_sends_nothing"
         ),
     ),
     Bug(

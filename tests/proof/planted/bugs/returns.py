@@ -11,7 +11,7 @@ _ARRIVAL: Final = "reprocessing/store/capture/received_copies.py"
 _OF_CAPTURE: Final = "tests/reprocessing/pipeline/capture/test_capture.py"
 _OF_READER: Final = "tests/reprocessing/pipeline/capture/test_another_reader.py"
 _UNKNOWN: Final = "tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py"
-_SUPERSEDED: Final = f"{_OF_CAPTURE}::test_the_return_of_a_superseded_attempt_is_recorded_and_moves_nothing"
+_SUPERSEDED: Final = f"{_OF_CAPTURE}::test_a_return_of_an_older_attempt_is_recorded_and_moves_nothing"
 
 BUGS: Final = (
     Bug(
@@ -82,7 +82,7 @@ BUGS: Final = (
         file="reprocessing/store/replay/settlement_effects.py",
         old="               AND a.outcome = 'unknown' AND a.returned_at IS NULL AND {COPY_ENDS} > redrive_now()) u\n",
         new="               AND a.outcome = 'unknown' AND false AND {COPY_ENDS} > redrive_now()) u\n",
-        caught_by=f"{_UNKNOWN}::test_a_later_one_that_fails_keeps_the_key",
+        caught_by=f"{_UNKNOWN}::test_a_later_failure_keeps_the_key",
     ),
     Bug(
         name="a-parked-letter-forgets-its-other-copy",
@@ -90,7 +90,7 @@ BUGS: Final = (
         file="reprocessing/store/replay/settlement_effects.py",
         old="c.was_open AND coalesce(u.outlasts, false) AS reopens",
         new="false AS reopens",
-        caught_by=f"{_UNKNOWN}::test_where_both_are_unknown_and_one_fails_the_next_letter_waits_for_the_other",
+        caught_by=f"{_UNKNOWN}::test_if_one_of_two_unknown_attempts_fails_the_next_letter_waits",
     ),
     Bug(
         name="a-last-return-ends-a-letter-of-which-a-copy-may-be-about",
@@ -98,7 +98,7 @@ BUGS: Final = (
         file="reprocessing/store/replay/settlement_effects.py",
         old="c.spent AND NOT coalesce(u.outlasts, false) AS ends",
         new="c.spent AS ends",
-        caught_by=f"{_UNKNOWN}::test_where_that_was_the_last_one_the_next_letter_waits_until_none_can_come_back",
+        caught_by=f"{_UNKNOWN}::test_after_the_last_attempt_the_next_letter_waits_for_both_copies",
     ),
     Bug(
         name="a-return-overrules-a-person",
@@ -106,9 +106,7 @@ BUGS: Final = (
         file=_HOMECOMING,
         old="           state = CASE WHEN {STAYS} THEN l.state WHEN",
         new="           state = CASE WHEN false THEN l.state WHEN",
-        caught_by=(
-            f"{_OF_CAPTURE}::test_a_letter_that_waits_for_a_person_s_decision_or_has_it_stays_so_when_it_comes_back"
-        ),
+        caught_by=(f"{_OF_CAPTURE}::test_a_return_changes_no_parked_or_discarded_letter"),
     ),
     Bug(
         name="returns-known-by-their-body-alone",
@@ -123,7 +121,7 @@ BUGS: Final = (
             "(SELECT * FROM redrive_letter x WHERE x.body_hash = s.body_hash OFFSET 0) l\n"
             "     CROSS JOIN LATERAL (SELECT * FROM redrive_attempt x WHERE x.letter_id = l.id OFFSET 0) a\n"
         ),
-        caught_by=f"{_OF_CAPTURE}::test_another_message_with_the_bytes_of_a_delivered_letter_is_a_letter",
+        caught_by=f"{_OF_CAPTURE}::test_equal_bytes_without_a_redrive_id_are_a_new_letter",
     ),
     Bug(
         name="marks-are-believed-on-any-body",
@@ -131,7 +129,7 @@ BUGS: Final = (
         file=_ARRIVAL,
         old="(l.body_hash = s.body_hash OR t.kind = 'celery' OR EXISTS (\n",
         new="(true OR EXISTS (\n",
-        caught_by=f"{_OF_CAPTURE}::test_a_mark_on_another_body_is_a_new_letter",
+        caught_by=f"{_OF_CAPTURE}::test_a_redrive_id_on_another_body_is_a_new_letter",
     ),
     Bug(
         name="marks-are-believed-wherever-they-died",
@@ -141,7 +139,7 @@ BUGS: Final = (
         new="AND CASE WHEN s.source IS NOT NULL THEN true\n",
         caught_by=(
             "tests/reprocessing/pipeline/capture/test_returned_copies.py"
-            "::test_what_a_consumer_handed_on_and_died_elsewhere_is_a_letter_of_its_own"
+            "::test_a_message_that_failed_in_another_queue_is_a_new_letter"
         ),
     ),
     Bug(
@@ -150,15 +148,15 @@ BUGS: Final = (
         file=_ARRIVAL,
         old="WHERE x.sent_message_id = s.message_id OFFSET 0) a\n",
         new="WHERE x.sent_message_id = s.message_id AND false OFFSET 0) a\n",
-        caught_by=f"{_OF_CAPTURE}::test_a_return_is_known_by_the_id_that_the_target_gave_it",
+        caught_by=f"{_OF_CAPTURE}::test_a_return_is_recognised_by_the_message_id_of_the_target",
     ),
     Bug(
         name="without-marks-a-possible-return-goes",
         breaks="At least once, same key: what may be a return of a letter under way is sent as another letter.",
         file="reprocessing/pipeline/capture/capture.py",
-        old="            possible_return=digest in doubtful,\n",
-        new="            possible_return=False,\n",
-        caught_by=f"{_OF_CAPTURE}::test_without_marks_a_copy_that_may_be_a_return_is_parked_and_not_sent",
+        old="possible_return=digest in doubtful,\n",
+        new="possible_return=False,\n",
+        caught_by=f"{_OF_CAPTURE}::test_without_redrive_ids_a_possible_return_is_parked",
     ),
     Bug(
         name="swallowed-resends-are-awaited",
@@ -176,7 +174,7 @@ BUGS: Final = (
         new="        if lost and not ordered:\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_replay_slice.py"
-            "::test_an_owner_that_lost_its_lane_writes_its_evidence_and_nothing_else"
+            "::test_a_worker_that_lost_its_lane_writes_only_its_evidence"
         ),
     ),
     Bug(
@@ -185,9 +183,7 @@ BUGS: Final = (
         file="reprocessing/store/capture/capture_lease.py",
         old="state = 'held' AND visible_until > redrive_now() AND NOT {UNSEEN})",
         new="state = 'held' AND NOT {UNSEEN})",
-        caught_by=(
-            f"{_OF_READER}::test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another_reader_hides"
-        ),
+        caught_by=(f"{_OF_READER}::test_a_copy_deleted_by_somebody_else_hides_no_return"),
     ),
     Bug(
         name="a-reader-is-looked-for-before-the-lease",
@@ -195,10 +191,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/runs/feed_run.py",
         old="            alone=lambda: is_ours_alone(dlq, conf),\n",
         new="            alone=(lambda said: lambda: said)(is_ours_alone(dlq, conf)),\n",
-        caught_by=(
-            f"{_OF_READER}"
-            "::test_what_another_capture_hides_after_sqs_counted_stands_for_no_return_that_another_reader_hides"
-        ),
+        caught_by=(f"{_OF_READER}::test_copies_hidden_after_the_count_hide_no_return"),
     ),
     Bug(
         name="a-reader-is-looked-for-once",
@@ -206,9 +199,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/capture/capture.py",
         old="        proves = drained and was_alone and alone()",
         new="        proves = drained and was_alone",
-        caught_by=(
-            f"{_OF_READER}::test_a_reader_who_comes_while_a_dlq_is_captured_hides_no_return_from_what_that_proves"
-        ),
+        caught_by=(f"{_OF_READER}::test_no_absence_when_a_reader_comes_during_the_capture"),
     ),
     Bug(
         name="copies-are-hidden-without-a-word-of-sqs",
@@ -219,9 +210,7 @@ BUGS: Final = (
             "    return bool(hidden)\n"
         ),
         new="    capture_lease.extended(dlq.pk, perhaps, until=until)\n    return True\n",
-        caught_by=(
-            f"{_OF_READER}::test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another_reader_hides"
-        ),
+        caught_by=(f"{_OF_READER}::test_a_copy_deleted_by_somebody_else_hides_no_return"),
     ),
     Bug(
         name="a-return-recorded-when-anybody-may-have-it",
@@ -239,7 +228,7 @@ BUGS: Final = (
         old="(SELECT l.attempts - l.forgiven - l.spared >= d.max_attempts AND",
         new="(SELECT l.attempts - l.spared >= d.max_attempts AND",
         caught_by="tests/reprocessing/pipeline/capture/test_capture.py"
-        "::test_a_letter_that_was_released_while_its_return_was_looked_at_is_not_parked_as_spent",
+        "::test_a_letter_released_during_its_return_is_not_parked",
     ),
     Bug(
         name="what-is-told-of-has-not-passed",
@@ -247,8 +236,8 @@ BUGS: Final = (
         file="reprocessing/store/replay/settlement_effects.py",
         old='went="(SELECT letter_id FROM closed WHERE was_open)"',
         new='went="(SELECT letter_id FROM closed WHERE false)"',
-        caught_by="tests/reprocessing/pipeline/outcomes/test_told_of_before_it_is_settled.py"
-        "::test_what_went_before_its_worker_died_makes_an_earlier_letter_stale",
+        caught_by="tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py"
+        "::test_a_letter_sent_by_a_dead_worker_makes_an_earlier_letter_stale",
     ),
     Bug(
         name="a-return-is-an-older-attempt-s",
@@ -264,6 +253,6 @@ BUGS: Final = (
         file="reprocessing/store/capture/returns_without_attempt.py",
         old="   AND s.no > l.earlier\n",
         new="",
-        caught_by=f"{_OF_CAPTURE}::test_a_mark_with_the_number_of_an_attempt_of_earlier_tools_is_a_new_letter",
+        caught_by=f"{_OF_CAPTURE}::test_a_redrive_id_with_an_attempt_of_earlier_tools_is_a_new_letter",
     ),
 )

@@ -30,7 +30,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/send.py",
         old="            return clock() < min(owned.until, until.get(target_id, math.inf))\n",
         new="            return clock() < until.get(target_id, math.inf)\n",
-        caught_by=f"{_OF_REPLAY}::test_no_request_begins_when_its_lanes_may_be_another_s_by_now",
+        caught_by=f"{_OF_REPLAY}::test_no_request_begins_after_the_end_of_the_lease",
     ),
     Bug(
         name="a-token-s-end-is-not-asked-for",
@@ -38,7 +38,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/send.py",
         old="            return clock() < min(owned.until, until.get(target_id, math.inf))\n",
         new="            return clock() < owned.until\n",
-        caught_by=f"{_OF_REPLAY}::test_a_token_that_has_died_sends_nothing_and_counts_nothing",
+        caught_by=f"{_OF_REPLAY}::test_an_expired_token_sends_nothing_and_counts_nothing",
     ),
     Bug(
         name="sent-twice-by-itself",
@@ -86,7 +86,7 @@ BUGS: Final = (
             "    return _Content(body, own)\n\n\ndef _unsupported"
         ),
         caught_by=(
-            "tests/reprocessing/pipeline/replay/test_poison.py::test_what_is_odd_arrives_byte_for_byte_with_its_batch_mates"
+            "tests/reprocessing/pipeline/replay/test_send_batches.py::test_body_and_attributes_of_every_type_arrive_unchanged"
         ),
     ),
     Bug(
@@ -97,7 +97,7 @@ BUGS: Final = (
         new="ATTRIBUTES = 11\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_send_batches.py"
-            "::test_there_are_ten_attributes_at_most_and_the_letter_s_own_come_first"
+            "::test_the_letter_s_own_attributes_come_first_and_ten_are_the_limit"
         ),
     ),
     Bug(
@@ -120,8 +120,8 @@ BUGS: Final = (
         name="a-redrive-id-for-each-attempt",
         breaks="At least once, same key: a repeat carries another redrive id, and no consumer can know it.",
         file=_WRAP,
-        old="        conf.marks, redrive_attributes.Mark(one.public_id, one.no),\n",
-        new='        conf.marks, redrive_attributes.Mark(__import__("uuid").uuid4(), one.no),\n',
+        old="        conf.marks, redrive_attributes.Mark(letter.public_id, letter.no),\n",
+        new='        conf.marks, redrive_attributes.Mark(__import__("uuid").uuid4(), letter.no),\n',
         caught_by=(
             f"{_OF_TARGETS}::test_the_key_and_the_redrive_id_are_the_same_on_every_attempt_and_its_number_is_told"
         ),
@@ -145,7 +145,7 @@ BUGS: Final = (
             "       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL, epoch = "
             "l.epoch + 1,\n"
         ),
-        caught_by=f"{_OF_REPLAY}::test_a_fifo_target_swallows_what_a_killed_worker_repeats",
+        caught_by=f"{_OF_REPLAY}::test_a_fifo_target_drops_the_repeat_of_a_killed_worker",
     ),
     Bug(
         name="one-deduplication-id-for-all-epochs",
@@ -167,7 +167,7 @@ BUGS: Final = (
             "       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,\n"
             "           attempts = l.attempts - 1, not_sent = l.not_sent + 1,\n"
         ),
-        caught_by=f"{_OF_REPLAY}::test_a_letter_that_kills_its_workers_is_tried_so_often_and_parked",
+        caught_by=f"{_OF_REPLAY}::test_a_letter_that_kills_its_workers_is_parked_after_its_attempts",
     ),
     Bug(
         name="not-counted-at-intent",
@@ -175,7 +175,7 @@ BUGS: Final = (
         file=_INTENT,
         old="SET state = 'sending', attempts = l.attempts + 1, due_at = NULL,",
         new="SET state = 'sending', attempts = l.attempts, not_sent = l.not_sent + 1, due_at = NULL,",
-        caught_by=f"{_OF_REPLAY}::test_a_letter_that_kills_its_workers_is_tried_so_often_and_parked",
+        caught_by=f"{_OF_REPLAY}::test_a_letter_that_kills_its_workers_is_parked_after_its_attempts",
     ),
     Bug(
         name="spent-attempts-are-not-asked-for",
@@ -183,7 +183,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/gate.py",
         old="    return (standing.attempts or 0) >= (standing.max_attempts or 1)\n",
         new="    return (standing.attempts or 0) > (standing.max_attempts or 1)\n",
-        caught_by="tests/reprocessing/pipeline/replay/test_gate.py::test_a_head_s_verdict",
+        caught_by="tests/reprocessing/pipeline/replay/test_gate.py::test_the_verdict_over_a_head",
     ),
     Bug(
         name="a-claim-that-is-complete-before-the-send",
@@ -191,7 +191,7 @@ BUGS: Final = (
         file=_INTENT,
         old="           sha256(convert_to(idempotency_key, 'UTF8')), id, 'held', body_hash,\n",
         new="           sha256(convert_to(idempotency_key, 'UTF8')), id, 'delivered', body_hash,\n",
-        caught_by="tests/reprocessing/pipeline/replay/test_gate.py::test_a_key_that_is_under_way_makes_its_twin_wait",
+        caught_by="tests/reprocessing/pipeline/replay/test_gate.py::test_a_twin_waits_while_its_key_is_being_sent",
     ),
     Bug(
         name="a-claim-that-a-lost-answer-frees",
@@ -256,7 +256,7 @@ BUGS: Final = (
         old="    except (ValueError, InvalidOperation) as error:\n        is_json",
         new="    except InvalidOperation as error:\n        is_json",
         caught_by=(
-            "tests/reprocessing/pipeline/replay/test_poison.py::test_a_key_that_is_read_from_bodies_parks_those_that_have_none"
+            "tests/reprocessing/pipeline/capture/test_capture.py::test_unreadable_bodies_are_parked_and_the_others_go_on"
         ),
     ),
     Bug(
@@ -265,7 +265,7 @@ BUGS: Final = (
         file="reprocessing/store/ordering/lanes.py",
         old="           CASE WHEN {LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,\n",
         new="           c.state AS claim_state, c.letter_id AS claim_letter,\n",
-        caught_by=f"{_OF_AN_UNKNOWN_END}::test_a_twin_that_goes_before_it_has_the_key_when_no_copy_can_come_back",
+        caught_by=f"{_OF_AN_UNKNOWN_END}::test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back",
     ),
     Bug(
         name="a-key-lapses-while-a-copy-may-come-back",
@@ -273,7 +273,7 @@ BUGS: Final = (
         file="reprocessing/store/replay/settlement_effects.py",
         old=" AND {COPY_ENDS} > redrive_now()))))\n",
         new=" AND a.deadline > redrive_now()))))\n",
-        caught_by=f"{_OF_AN_UNKNOWN_END}::test_a_twin_that_goes_before_it_has_the_key_when_no_copy_can_come_back",
+        caught_by=f"{_OF_AN_UNKNOWN_END}::test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back",
     ),
     Bug(
         name="a-key-lapses-while-its-letter-is-a-head",
@@ -281,6 +281,6 @@ BUGS: Final = (
         file="reprocessing/store/replay/settlement_effects.py",
         old=" AND c.letter_id IS DISTINCT FROM (\n",
         new=" AND 0 IS DISTINCT FROM (\n",
-        caught_by=f"{_OF_AN_UNKNOWN_END}::test_a_letter_that_is_the_head_of_its_own_lane_keeps_its_key",
+        caught_by=f"{_OF_AN_UNKNOWN_END}::test_a_letter_at_the_head_of_its_own_lane_keeps_its_key",
     ),
 )

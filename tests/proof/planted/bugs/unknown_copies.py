@@ -8,8 +8,8 @@ from tests.proof.planted.bug import Bug
 
 _AFTERMATH: Final = "reprocessing/store/replay/settlement_effects.py"
 _OF_TWINS: Final = "tests/reprocessing/pipeline/replay/test_twins_of_an_unknown_copy.py"
-_NOT_SENT: Final = f"{_OF_TWINS}::test_its_twin_is_not_sent_until_its_copy_can_be_there_no_more"
-_ELSEWHERE: Final = f"{_OF_TWINS}::test_a_rule_that_sends_it_elsewhere_frees_no_key_where_its_copy_may_be"
+_NOT_SENT: Final = f"{_OF_TWINS}::test_a_twin_is_not_sent_while_a_copy_may_be_in_the_target"
+_ELSEWHERE: Final = f"{_OF_TWINS}::test_a_divert_frees_no_key_while_a_copy_may_be_in_the_target"
 
 BUGS: Final = (
     Bug(
@@ -50,7 +50,7 @@ BUGS: Final = (
         file="reprocessing/store/parking_lot/restore_discarded.py",
         old="greatest({COPY_UNTIL}, (",
         new="greatest(NULL::timestamptz, (",
-        caught_by=f"{_OF_TWINS}::test_a_discard_that_is_taken_back_frees_no_key_whose_copy_may_be_there",
+        caught_by=f"{_OF_TWINS}::test_a_restored_letter_keeps_its_key",
     ),
     Bug(
         name="a-rule-that-diverts-frees-the-key",
@@ -83,7 +83,7 @@ BUGS: Final = (
         file="reprocessing/store/capture/returns_without_attempt.py",
         old="SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END, until = m.until\n",
         new="SET state = 'free', until = NULL\n",
-        caught_by=f"{_OF_TWINS}::test_a_return_of_an_attempt_that_is_forgotten_frees_no_key_of_another_copy",
+        caught_by=f"{_OF_TWINS}::test_a_return_of_a_forgotten_attempt_frees_no_key",
     ),
     Bug(
         name="a-purge-frees-a-held-key",

@@ -1,4 +1,4 @@
-"""Somebody else may read a dlq, and hide a letter that came back: what may be hidden by another proves nothing."""
+"""A capture is no evidence of absence while another reader may hide a returned message."""
 
 from __future__ import annotations
 
@@ -24,19 +24,17 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Doing: TypeAlias = Callable[[int], object]
 
 
-def test_what_hides_in_a_dlq_may_be_ours_also_when_it_was_deleted_a_moment_ago() -> None:
+def test_copies_deleted_a_moment_ago_may_still_be_counted_as_hidden() -> None:
     bench = Workbench()
-    for body in ("held", "deleted"):
-        bench.bury(body)
+    bench.bury_all("held", "deleted")
     bench.ready(limit=1)
     bench.replay()
     assert [capture_lease.out_of_sight(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [1, 2]
 
 
-def test_what_has_come_to_sight_again_is_hidden_by_nobody_of_ours(clock: Clock) -> None:
+def test_copies_that_are_visible_again_are_not_counted_as_hidden(clock: Clock) -> None:
     bench = Workbench()
-    for body in ("held", "deleted by one who could not note it"):
-        bench.bury(body)
+    bench.bury_all("held", "deleted by one who could not note it")
     bench.ready(limit=1)
     Custody.objects.filter(letter__state="waiting").update(state="delete")
     clock.advance(bench.conf.receive_visibility + 30)
@@ -44,9 +42,8 @@ def test_what_has_come_to_sight_again_is_hidden_by_nobody_of_ours(clock: Clock) 
 
 
 def _sent_and_captured() -> tuple[Workbench, dict[str, Any]]:
-    """A manual dlq: "sent" is on its way, as its message, and "captured" is in nobody's run; both copies are hidden."""
-    bench = Workbench(conf=replace(BRISK, receive_visibility=600))
-    bench.judge_by_absence(window=0)
+    """A manual DLQ, and the message that was sent. The copies of "sent" and "captured" are hidden."""
+    bench = Workbench(conf=replace(BRISK, receive_visibility=600), absence={"window": 0})
     bench.bury("sent")
     bench.bury("captured")
     bench.ready(limit=1)
@@ -57,7 +54,7 @@ def _sent_and_captured() -> tuple[Workbench, dict[str, Any]]:
 
 
 def _time_is_over(bench: Workbench, body: str) -> dict[str, str]:
-    """By what is known here the copy is in sight again; what SQS asks for whoever makes it so."""
+    """Note that the copy is visible again. Return the arguments with which SQS makes it so."""
     copies = Custody.objects.filter(letter__payload__body=body.encode(), letter__dlq=bench.dlq)
     copies.update(visible_until=lanes.clock() - timedelta(seconds=1))
     return {"QueueUrl": bench.dlq_url, "ReceiptHandle": copies.get().handle}
@@ -68,10 +65,14 @@ def _hidden_by_another_reader(bench: Workbench) -> dict[str, str]:
     return {"QueueUrl": bench.dlq_url, "ReceiptHandle": hidden["ReceiptHandle"]}
 
 
-def test_a_capture_proves_nothing_while_a_return_is_hidden_though_copies_of_ours_have_come_to_sight_again() -> None:
+def _with_a_hidden_return() -> tuple[Workbench, dict[str, str]]:
     bench, message = _sent_and_captured()
     bench.come_back(message)
-    reader = _hidden_by_another_reader(bench)
+    return bench, _hidden_by_another_reader(bench)
+
+
+def test_no_absence_while_another_reader_hides_a_return() -> None:
+    bench, reader = _with_a_hidden_return()
     bench.sqs.change_message_visibility(**_time_is_over(bench, "captured"), VisibilityTimeout=0)
     bench.promote()
     assert bench.capture().captured == capture.Captured(received=1, known=1, drained=True)
@@ -81,7 +82,7 @@ def test_a_capture_proves_nothing_while_a_return_is_hidden_though_copies_of_ours
     assert bench.history() == [(1, "returned", 0)]
 
 
-def test_a_capture_proves_what_it_does_while_copies_of_ours_have_come_to_sight_again() -> None:
+def test_visible_copies_do_not_weaken_the_evidence() -> None:
     bench, _ = _sent_and_captured()
     bench.sqs.change_message_visibility(**_time_is_over(bench, "captured"), VisibilityTimeout=0)
     bench.promote()
@@ -89,8 +90,7 @@ def test_a_capture_proves_what_it_does_while_copies_of_ours_have_come_to_sight_a
     assert bench.promote() == 1
 
 
-def test_what_sqs_hides_for_longer_than_is_known_is_ours_as_soon_as_sqs_has_said_so() -> None:
-    """Whoever extended it did not live to note that."""
+def test_a_copy_hidden_for_longer_than_noted_is_ours_when_sqs_says_so() -> None:
     bench, _ = _sent_and_captured()
     _time_is_over(bench, "sent")
     bench.promote()
@@ -98,22 +98,16 @@ def test_what_sqs_hides_for_longer_than_is_known_is_ours_as_soon_as_sqs_has_said
     assert bench.promote() == 1
 
 
-def test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another_reader_hides() -> None:
-    bench, message = _sent_and_captured()
-    bench.come_back(message)
-    _hidden_by_another_reader(bench)
+def test_a_copy_deleted_by_somebody_else_hides_no_return() -> None:
+    bench, _ = _with_a_hidden_return()
     bench.sqs.delete_message(**_time_is_over(bench, "sent"))
     bench.promote()
     assert bench.capture().captured.drained
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 
-def test_what_came_to_sight_while_a_worker_froze_stands_for_no_return_that_another_reader_hides(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bench, message = _sent_and_captured()
-    bench.come_back(message)
-    _hidden_by_another_reader(bench)
+def test_a_copy_visible_again_after_a_freeze_hides_no_return(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, _ = _with_a_hidden_return()
     Custody.objects.update(visible_until=lanes.clock() + timedelta(hours=1))
     ours = _time_is_over(bench, "sent")
 
@@ -129,8 +123,10 @@ def test_what_came_to_sight_while_a_worker_froze_stands_for_no_return_that_anoth
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 
-def _whenever_sqs_counts(monkeypatch: pytest.MonkeyPatch, *, before: Doing, after: Doing) -> None:
-    """Around the count of what is in flight, by its number: a turn asks for its own depth, and then at both ends."""
+def _whenever_sqs_counts(
+    monkeypatch: pytest.MonkeyPatch, *, before: Doing = lambda _: None, after: Doing = lambda _: None
+) -> None:
+    """Call these around each count: the turn asks for the depth, then at the beginning and the end of the capture."""
     asked_so_far = count(1)
 
     def counted(address: QueueAddress) -> Depth:
@@ -143,16 +139,10 @@ def _whenever_sqs_counts(monkeypatch: pytest.MonkeyPatch, *, before: Doing, afte
     monkeypatch.setattr(feed_run, "depth", counted)
 
 
-def _nothing(_: int) -> None:
-    """By default nothing happens."""
-
-
-def test_what_another_capture_hides_after_sqs_counted_stands_for_no_return_that_another_reader_hides(
+def test_copies_hidden_after_the_count_hide_no_return(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    bench, message = _sent_and_captured()
-    bench.come_back(message)
-    _hidden_by_another_reader(bench)
+    bench, _ = _with_a_hidden_return()
 
     def to_sight(_: int) -> None:
         bench.sqs.change_message_visibility(**_time_is_over(bench, "captured"), VisibilityTimeout=0)
@@ -167,20 +157,18 @@ def test_what_another_capture_hides_after_sqs_counted_stands_for_no_return_that_
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 
-def test_a_reader_who_comes_while_a_dlq_is_captured_hides_no_return_from_what_that_proves(
+def test_no_absence_when_a_reader_comes_during_the_capture(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench, message = _sent_and_captured()
     bench.come_back(message)
     bench.promote()
-    _whenever_sqs_counts(
-        monkeypatch, before=_nothing, after=lambda number: _hidden_by_another_reader(bench) if number == 2 else None
-    )
+    _whenever_sqs_counts(monkeypatch, after=lambda number: _hidden_by_another_reader(bench) if number == 2 else None)
     assert bench.capture().captured == capture.Captured(drained=True)
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 
-def test_a_reader_who_is_gone_when_a_dlq_has_run_dry_may_have_hidden_a_return_until_then() -> None:
+def test_no_absence_when_a_reader_leaves_during_the_capture() -> None:
     bench, _ = _sent_and_captured()
     bench.promote()
     found = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
@@ -192,7 +180,7 @@ def test_a_reader_who_is_gone_when_a_dlq_has_run_dry_may_have_hidden_a_return_un
 
 
 @pytest.mark.parametrize("end", [2, 3])
-def test_a_capture_proves_nothing_when_sqs_does_not_say_how_much_is_in_flight(
+def test_no_absence_when_sqs_does_not_say_what_is_in_flight(
     end: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench, _ = _sent_and_captured()
@@ -203,9 +191,9 @@ def test_a_capture_proves_nothing_when_sqs_does_not_say_how_much_is_in_flight(
             raise QueueIsOutOfReach("no answer")
 
     with monkeypatch.context() as patch:
-        _whenever_sqs_counts(patch, before=fails, after=_nothing)
+        _whenever_sqs_counts(patch, before=fails)
         assert bench.capture().captured == capture.Captured(drained=True)
-    assert (bench.promote(), [one.getMessage() for one in caplog.records if one.name == feed_run.logger.name]) == (
+    assert (bench.promote(), [line for name, _, line in caplog.record_tuples if name == feed_run.logger.name]) == (
         0, [f"{bench.dlq.name}: whether another reads it is not known, so nothing counts as drained: no answer"],
     )  # fmt: skip
     bench.capture()

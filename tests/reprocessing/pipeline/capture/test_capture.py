@@ -1,11 +1,12 @@
-"""Capturing: nothing leaves the dlq before it is committed here; returns, copies and new letters are told apart."""
+"""Capture: nothing is deleted before its commit, and returns, copies and new letters are told apart."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,19 +14,20 @@ from django.db import DatabaseError, connection
 
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.message.envelope import Arrival
 from reprocessing.domain.message.redrive_attributes import MarkNames
-from reprocessing.gateways.sqs import receive
-from reprocessing.models import Attempt, Claim, Custody, DeadLetter, DeadLetterQueue, Origin, Target
+from reprocessing.gateways.sqs import Deleted, Extended, QueueAddress, extend, receive
+from reprocessing.models import Attempt, Claim, Custody, DeadLetter, DeadLetterQueue
 from reprocessing.pipeline.capture import capture, delete_copies, receivers
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import act_on_parked
-from reprocessing.pipeline.replay import settle
+from reprocessing.pipeline.replay import lease_keeper, settle
 from reprocessing.store.capture import capture_lease, received_copies
 from reprocessing.store.capture.capture_lease import Capturing, Renewed
 from reprocessing.store.capture.received_copies import KnownCopy, ReturnedCopy
 from reprocessing.store.ordering import lanes
-from reprocessing.store.replay.settlement import Closing
-from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
+from reprocessing.store.replay.settlement import Closing, Deletable
+from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench, enqueued, redriven, ticking
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,7 +43,7 @@ def _keeps(*_: object, **__: object) -> int:
 AT_CAPTURE = {"delete_when": "captured"}
 
 
-def test_what_could_not_be_committed_stays_in_the_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_was_not_committed_stays_in_the_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields=AT_CAPTURE)
     bench.bury("letter")
     monkeypatch.setattr(received_copies, "admit", _killed)
@@ -50,41 +52,29 @@ def test_what_could_not_be_committed_stays_in_the_dlq(monkeypatch: pytest.Monkey
     assert (bench.left(), DeadLetter.objects.count()) == (1, 0)
 
 
-def test_nothing_is_deleted_before_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench(fields=AT_CAPTURE)
-    bench.bury("letter")
-    monkeypatch.setattr(delete_copies, "copies", _killed)
-    with pytest.raises(Killed):
-        bench.capture()
-    assert (bench.left(), bench.states()) == (1, {"letter": "captured"})
-
-
-def test_a_copy_that_outlived_its_capture_is_known_and_deleted(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_left_by_a_dead_capture_is_known_and_deleted(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields=AT_CAPTURE)
     bench.bury("letter")
     with monkeypatch.context() as patch:
         patch.setattr(delete_copies, "copies", _killed)
         with pytest.raises(Killed):
             bench.capture()
+    assert (bench.left(), bench.states()) == (1, {"letter": "captured"})  # nothing is deleted before its commit
     bench.show_again()
     clock.advance(capture.LEASE + 1)
     assert bench.capture().captured.known == 1
     assert (bench.left(), DeadLetter.objects.count()) == (0, 1)
 
 
-def test_a_letter_under_way_stays_in_the_dlq_until_it_is_finished() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+def test_a_copy_stays_in_the_dlq_until_its_letter_is_finished() -> None:
+    bench = enqueued("letter")
     assert (bench.left(), Custody.objects.get().state) == (1, "held")
     bench.replay()
     assert (bench.left(), Custody.objects.get().state) == (0, "gone")
 
 
 def test_a_settlement_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
 
     def fails(*_: object, **__: object) -> None:
         raise DatabaseError("gone")
@@ -108,9 +98,7 @@ def test_a_message_received_twice_is_one_letter() -> None:
 
 
 def test_a_copy_of_a_finished_letter_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
     with monkeypatch.context() as patch:
         patch.setattr(delete_copies, "copies", _keeps)
         bench.replay()
@@ -119,7 +107,7 @@ def test_a_copy_of_a_finished_letter_is_deleted(monkeypatch: pytest.MonkeyPatch)
     assert (bench.left(), bench.states()) == (0, {"letter": "delivered"})
 
 
-def test_above_the_limit_copies_are_not_held_but_deleted_at_capture() -> None:
+def test_above_the_custody_limit_copies_are_deleted_at_capture() -> None:
     bench = Workbench(fields={"custody_limit": 0})
     bench.bury("letter")
     bench.capture()
@@ -127,9 +115,7 @@ def test_above_the_limit_copies_are_not_held_but_deleted_at_capture() -> None:
 
 
 def _delivered_and_back(bench: Workbench) -> dict[str, Any]:
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench.redrive("letter")
     (sent,) = bench.delivered()
     bench.come_back(sent)
     return sent
@@ -150,36 +136,29 @@ def test_a_return_reopens_a_letter_that_was_delivered() -> None:
 
 
 def test_a_return_reopens_a_letter_that_was_presumed_delivered() -> None:
-    bench = Workbench()
-    bench.judge_by_absence(window=0)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = redriven("letter", absence={"window": 0})
     (sent,) = bench.delivered()
     bench.promote()
     bench.capture()
     assert bench.promote() == 1
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     letter = bench.letter()
     assert (letter.state, letter.presumed, letter.epoch) == ("waiting", False, 1)
     bench.replay()
     assert len(bench.delivered()) == 1
 
 
-def test_a_letter_that_comes_back_late_after_its_last_attempt_is_parked() -> None:
+def test_a_return_after_the_last_attempt_is_parked() -> None:
     bench = Workbench(fields={"max_attempts": 1})
     _delivered_and_back(bench)
     bench.capture()
     assert (bench.letter().state, bench.letter().reason) == ("parked", "attempts_spent")
 
 
-def test_a_letter_that_was_released_while_its_return_was_looked_at_is_not_parked_as_spent(
+def test_a_letter_released_during_its_return_is_not_parked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    bench = Workbench(fields={"max_attempts": 1})
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter", fields={"max_attempts": 1})
     bench.replay_unheard()
     bench.come_back(bench.delivered()[0])
     assert bench.states() == {"letter": "parked"}
@@ -214,89 +193,64 @@ def test_two_copies_of_one_return_are_one_failure() -> None:
     sent = _delivered_and_back(bench)
     bench.capture()
     before = _facts(bench)
-    bench.come_back(sent)
-    assert bench.capture().captured.returns == 1
+    assert bench.take_back(sent).captured.returns == 1
     assert (_facts(bench), bench.left()) == (before, 0)
 
 
 def test_two_copies_of_one_return_in_one_receive_are_one_failure() -> None:
     bench = Workbench()
-    bench.come_back(_delivered_and_back(bench))
-    assert bench.capture().captured.returns == 2
+    assert bench.take_back(_delivered_and_back(bench)).captured.returns == 2
     assert (bench.letter().state, bench.letter().epoch, bench.letter().attempts, bench.left()) == ("waiting", 1, 1, 0)
 
 
 def _facts(bench: Workbench) -> tuple[object, ...]:
-    letter = bench.letter()
-    return (
-        letter.state,
-        letter.epoch,
-        letter.attempts,
-        letter.due_at,
-        letter.finished_at,
-        Attempt.objects.get().returned_at,
-    )
+    letter, returned_at = bench.letter(), Attempt.objects.get().returned_at
+    return letter.state, letter.epoch, letter.attempts, letter.due_at, letter.finished_at, returned_at
 
 
-def test_the_return_of_a_superseded_attempt_is_recorded_and_moves_nothing(clock: Clock) -> None:
-    bench = Workbench()
-    bench.judge_by_absence(window=60)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay_and_die(sent=True)
-    clock.advance(9)
+def test_a_return_of_an_older_attempt_is_recorded_and_moves_nothing(clock: Clock) -> None:
+    bench = enqueued("letter", absence={"window": 60})
+    bench.lose_worker(clock)
     (first,) = bench.delivered()
     bench.replay()
     assert (bench.letter().state, bench.letter().attempts) == ("awaiting", 2)
-    bench.come_back(first)
-    assert bench.capture().captured.returns == 1
-    one, two = Attempt.objects.order_by("no")
-    assert (one.outcome, one.returned_at is not None) == ("unknown", True)
-    assert (two.outcome, two.returned_at, two.closed_at) == (None, None, None)
+    assert bench.take_back(first).captured.returns == 1
+    older, newer = Attempt.objects.order_by("no")
+    assert (older.outcome, older.returned_at is not None) == ("unknown", True)
+    assert (newer.outcome, newer.returned_at, newer.closed_at) == (None, None, None)
     assert (bench.letter().state, bench.letter().epoch) == ("awaiting", 0)
 
 
 def test_a_return_frees_the_key_of_its_letter() -> None:
     bench = Workbench(fields={"idempotency_key": "attribute:idem"})
-    bench.bury("letter", idem="k")
-    bench.ready()
-    bench.replay()
+    bench.redrive("letter", idem="k")
     assert Claim.objects.get().state == "delivered"
-    bench.come_back(bench.delivered()[0])
-    bench.capture()
+    bench.take_back(bench.delivered()[0])
     assert Claim.objects.get().state == "free"
 
 
 @pytest.mark.parametrize("allowed", [1, 9])
 @pytest.mark.parametrize("state", ["parked", "discarded"])
-def test_a_letter_that_waits_for_a_person_s_decision_or_has_it_stays_so_when_it_comes_back(
-    clock: Clock, state: str, allowed: int
-) -> None:
-    bench = Workbench(fields={"max_attempts": 1})
-    bench.bury("letter")
-    bench.ready()
-    bench.replay_and_die(sent=True)
-    clock.advance(9)
+def test_a_return_changes_no_parked_or_discarded_letter(clock: Clock, state: str, allowed: int) -> None:
+    bench = enqueued("letter", fields={"max_attempts": 1})
+    bench.lose_worker(clock)
     bench.replay()
     if state == "discarded":
         act_on_parked.discard([bench.letter().pk], by="anna", reason="of no use")
     recover.sweep(bench.dlq, conf=bench.conf)
     before = bench.letter()
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(max_attempts=allowed)
-    bench.come_back(bench.delivered()[0])
-    assert bench.capture().captured.returns == 1
+    assert bench.take_back(bench.delivered()[0]).captured.returns == 1
     letter, attempt = bench.letter(), Attempt.objects.get()
     assert (letter.state, letter.reason, letter.detail) == (state, before.reason, before.detail)
     assert (letter.finished_at, letter.due_at, bench.lane().phase) == (before.finished_at, None, "idle")
     assert (attempt.outcome, attempt.returned_at is not None, bench.left()) == ("unknown", True, 0)
 
 
-def test_a_return_is_known_by_the_id_that_the_target_gave_it() -> None:
+def test_a_return_is_recognised_by_the_message_id_of_the_target() -> None:
     bench = Workbench()
     bench.conf = replace(bench.conf, marks=MarkNames(redrive=None))
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench.redrive("letter")
     id_in_the_dlq = bench.bury("letter")
     _pretend_it_was_sent_as(id_in_the_dlq)
     assert bench.capture().captured.returns == 1
@@ -304,25 +258,22 @@ def test_a_return_is_known_by_the_id_that_the_target_gave_it() -> None:
 
 
 def _pretend_it_was_sent_as(message_id: str) -> None:
-    """The one attempt got this id when it was sent: a FIFO queue keeps it when a message dies."""
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE redrive_attempt DISABLE TRIGGER attempts_are_written_once")
         cursor.execute("UPDATE redrive_attempt SET sent_message_id = %s", [message_id])
         cursor.execute("ALTER TABLE redrive_attempt ENABLE TRIGGER attempts_are_written_once")
 
 
-def test_without_marks_a_copy_that_may_be_a_return_is_parked_and_not_sent(clock: Clock) -> None:
+def test_without_redrive_ids_a_possible_return_is_parked(clock: Clock) -> None:
     bench = Workbench()
     bench.conf = replace(bench.conf, marks=MarkNames(redrive=None))
-    bench.bury("letter")
-    bench.ready()
+    bench.enqueue("letter")
     bench.replay_and_die(sent=True)
-    bench.bury("letter")
-    bench.ready()
+    bench.enqueue("letter")
     assert sorted(DeadLetter.objects.values_list("state", "reason")) == [("parked", "possible_return"), ("sending", "")]
 
 
-def test_a_mark_on_another_body_is_a_new_letter() -> None:
+def test_a_redrive_id_on_another_body_is_a_new_letter() -> None:
     bench = Workbench()
     sent = _delivered_and_back(bench)
     bench.capture()
@@ -331,7 +282,7 @@ def test_a_mark_on_another_body_is_a_new_letter() -> None:
     assert (captured.letters, captured.returns) == (1, 0)
 
 
-def test_a_mark_with_the_number_of_an_attempt_of_earlier_tools_is_a_new_letter() -> None:
+def test_a_redrive_id_with_an_attempt_of_earlier_tools_is_a_new_letter() -> None:
     bench = Workbench()
     bench.bury("letter", redrive_attempt="2")
     bench.capture()
@@ -340,38 +291,23 @@ def test_a_mark_with_the_number_of_an_attempt_of_earlier_tools_is_a_new_letter()
     assert (captured.letters, captured.returns) == (1, 0)
 
 
-def test_another_message_with_the_bytes_of_a_delivered_letter_is_a_letter() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+def test_equal_bytes_without_a_redrive_id_are_a_new_letter() -> None:
+    bench = redriven("letter")
     bench.bury("letter")
     captured = bench.capture().captured
     assert (captured.letters, captured.returns) == (1, 0)
     assert sorted(DeadLetter.objects.values_list("state", flat=True)) == ["captured", "delivered"]
 
 
-def test_a_letter_of_an_unknown_origin_is_parked_not_guessed() -> None:
-    bench = Workbench()
-    other = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x", url="http://127.0.0.1:9/0/x", region="eu-west-1")
-    Origin.objects.create(dlq=bench.dlq, arn=other.arn, target=other)
-    bench.bury("letter")
-    bench.ready()
-    assert (bench.letter().state, bench.letter().reason, bench.letter().target) == ("parked", "unknown_origin", None)
-    assert bench.replay().taken == 0
-
-
-def test_what_earlier_tools_tried_counts() -> None:
+def test_attempts_of_earlier_tools_count() -> None:
     bench = Workbench(fields={"max_attempts": 3})
     bench.bury("tried", redrive_attempt="2")
-    bench.bury("spent", redrive_attempt="3")
-    bench.ready()
-    bench.replay()
+    bench.redrive("spent", redrive_attempt="3")
     assert bench.states() == {"tried": "delivered", "spent": "parked"}
     assert bench.letter(payload__body=b"tried").attempts == 3
 
 
-def test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chunk_is_written_as_soon_as_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, sizes, refresh = Workbench(), list[int](), received_copies.refresh
 
     def counted(dlq: int, ids: Sequence[str], *rest: Any, **options: Any) -> list[KnownCopy]:  # noqa: ANN401  as refresh
@@ -382,23 +318,12 @@ def test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole(monkeypatch: py
     monkeypatch.setattr(capture, "PATIENCE", 600)
     monkeypatch.setattr(receivers, "receive", partial(receive, maximum=2))
     monkeypatch.setattr(received_copies, "refresh", counted)
-    for number in range(20):
-        bench.bury(str(number))
+    bench.bury_all(*map(str, range(20)))
     assert (bench.capture().captured.drained, DeadLetter.objects.count(), sum(sizes)) == (True, 20, 20)
     assert max(sizes) <= 4  # what is waiting when two more arrive
 
 
-def test_a_dlq_is_one_capture_s_at_a_time() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    capturing = capture_lease.lease(bench.dlq.pk, lease=60, dirty=140)
-    assert capturing is not None
-    assert (bench.capture().captured.busy, DeadLetter.objects.count()) == (True, 0)
-    capture_lease.end(capturing, clean=True, drained=False)
-    assert bench.capture().captured.letters == 1
-
-
-def test_a_dlq_that_is_observed_is_never_received_from() -> None:
+def test_an_observed_dlq_is_never_received_from() -> None:
     bench = Workbench(fields={"mode": "observe"})
     bench.bury("letter")
     assert bench.capture().captured.received == 0
@@ -406,7 +331,7 @@ def test_a_dlq_that_is_observed_is_never_received_from() -> None:
     assert message["Attributes"]["ApproximateReceiveCount"] == "1"
 
 
-def test_a_capture_that_lost_its_dlq_writes_nothing_more(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_capture_that_lost_its_lease_writes_nothing(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("letter")
     renew = capture_lease.renew
@@ -421,41 +346,9 @@ def test_a_capture_that_lost_its_dlq_writes_nothing_more(clock: Clock, monkeypat
     assert (captured.letters, captured.drained, DeadLetter.objects.count()) == (0, False, 0)
 
 
-@pytest.mark.parametrize(("module", "step"), [(capture_lease, "renew"), (received_copies, "admit")])
-def test_after_a_capture_that_died_nothing_counts_as_drained_for_a_while(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, module: ModuleType, step: str
-) -> None:
-    bench = Workbench(fields=AT_CAPTURE)
-    bench.bury("letter")
-    with monkeypatch.context() as patch:
-        patch.setattr(module, step, _killed)
-        with pytest.raises(Killed):
-            bench.capture()
-    bench.bury("another")
-    clock.advance(capture.LEASE + 1)
-    assert bench.capture().captured.drained is False
-    assert _drained_through(bench) is None
-    clock.advance(bench.conf.receive_visibility)
-    bench.sqs.purge_queue(QueueUrl=bench.dlq_url)  # the database's clock alone went on: nothing is out of sight now
-    bench.bury("a third")
-    assert bench.capture().captured.drained is True
-    assert _drained_through(bench) is not None
-
-
-def test_a_capture_that_had_trouble_proves_nothing() -> None:
-    bench = Workbench()
-    address = DeadLetterQueue.objects.filter(pk=bench.dlq.pk)
-    address.update(url=f"{bench.dlq_url}-of-nobody")
-    dlq = address.get()
-    captured = capture.letters(dlq, conf=bench.conf, dice=lambda: 0.0, seconds=5, receivers=2)
-    assert (captured.drained, bool(captured.trouble)) == (False, True)
-    assert _drained_through(bench) is None
-
-
-def test_after_a_capture_that_had_trouble_nothing_counts_as_drained_for_a_while(
+def test_after_a_lost_answer_nothing_counts_as_drained_for_a_while(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An answer that was lost may have put messages out of sight that nobody knows of."""
     bench = Workbench()
     bench.bury("letter")
 
@@ -475,7 +368,7 @@ def _drained_through(bench: Workbench) -> object:
     return DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through
 
 
-def test_a_body_that_nothing_can_decode_does_not_stop_its_batch_mates() -> None:
+def test_unreadable_bodies_are_parked_and_the_others_go_on() -> None:
     bench = Workbench(fields={"ordering_key": "body:account", "sequence": "system:SentTimestamp"})
     bodies = ["{", "[" * 5000, '{"account": "\\ud800"}', "\ufeff{}", "{}", '{"account": [1]}', "NaN"]
     for body in [*bodies, '{"account": "a"}']:
@@ -486,3 +379,81 @@ def test_a_body_that_nothing_can_decode_does_not_stop_its_batch_mates() -> None:
     reasons = dict(DeadLetter.objects.filter(state="parked").values_list("payload__body", "reason"))
     assert set(reasons.values()) == {"unreadable_body", "no_ordering_key"}
     assert {bytes(body).decode() for body in reasons} == set(bodies)
+
+
+def test_a_copy_that_sqs_did_not_delete_stays_to_be_deleted() -> None:
+    bench = Workbench()
+    ids = [bench.bury("one"), bench.bury("other")]
+    bench.capture()
+    Custody.objects.update(state="delete")
+
+    def the_first(_: QueueAddress, handles: Mapping[str, str]) -> Deleted:
+        return Deleted({ids[0]}, {message_id: "not now" for message_id in handles if message_id != ids[0]})
+
+    copies = [Deletable(bench.dlq.pk, copy.message_id, copy.handle) for copy in Custody.objects.all()]
+    assert delete_copies.copies(bench.dlq, copies, by=the_first) == 1
+    assert dict(Custody.objects.values_list("message_id", "state")) == {ids[0]: "gone", ids[1]: "delete"}
+
+
+def test_a_copy_written_late_is_hidden_from_when_it_was_received(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = redriven("back")
+    bench.bury("known")
+    bench.capture()
+    handle = Custody.objects.get(state="held").handle
+    bench.sqs.change_message_visibility(QueueUrl=bench.dlq_url, ReceiptHandle=handle, VisibilityTimeout=0)
+    bench.come_back(bench.delivered()[0])
+    bench.bury("new")
+    late = [0]
+
+    def received(*args: Any, **options: Any) -> list[Arrival]:  # noqa: ANN401  those of receive
+        arrived = receive(*args, **options)
+        late[0] = bench.conf.receive_visibility - 4
+        return arrived
+
+    with monkeypatch.context() as patch:
+        patch.setattr(receivers, "receive", received)
+        patch.setattr(lease_keeper, "time", ticking(lambda: time.monotonic() + late[0]))
+        captured = bench.capture().captured
+    assert (captured.letters, captured.returns, captured.known) == (1, 1, 1)
+    held = Custody.objects.filter(state="held")
+    assert [copy.visible_until <= lanes.clock() + timedelta(seconds=4) for copy in held] == [True, True]
+    clock.advance(4)
+    bench.enlist()
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert Custody.objects.filter(extended=True).count() == 0
+
+
+def test_a_longer_visibility_noted_late_counts_from_the_request(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = _about_to_be_extended(clock)
+    _after_extending(monkeypatch, lambda: clock.advance(1000))
+    asked = lanes.clock()
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert round((Custody.objects.get().visible_until - asked).total_seconds(), -2) == round(
+        recover.LONGEST - bench.conf.receive_visibility, -2
+    )
+
+
+def test_a_copy_received_again_meanwhile_is_not_noted_as_extended(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = _about_to_be_extended(clock)
+    _after_extending(monkeypatch, lambda: Custody.objects.update(handle="a later one"))
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert Custody.objects.get().extended is False
+
+
+def _about_to_be_extended(clock: Clock) -> Workbench:
+    bench = enqueued("letter")
+    clock.advance(bench.conf.receive_visibility * 2 / 3 + 1)
+    return bench
+
+
+def _after_extending(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """Call this between SQS's answer and its record."""
+
+    def froze(*args: Any) -> Extended:  # noqa: ANN401  those of extend
+        done = extend(*args)
+        happens()
+        return done
+
+    monkeypatch.setattr(recover, "extend", froze)

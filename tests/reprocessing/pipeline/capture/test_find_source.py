@@ -1,4 +1,4 @@
-"""A letter goes back to the one that failed to take it, as its shape says; what is not known is parked, by name."""
+"""A letter goes back to its source; if that is not known, the letter is parked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from reprocessing.domain.message.envelope import Attribute
 from reprocessing.models import DeadLetterQueue, Origin, Target
 from reprocessing.pipeline.capture import find_source, peek
 from reprocessing.pipeline.parking_lot import act_on_parked
-from reprocessing.store.runs import enlistment
 from tests.reprocessing.domain.dead import FUNCTION, LETTERS, SUBSCRIPTION, TARGET
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -27,13 +26,13 @@ def _bury(bench: Workbench, kind: str) -> None:
     bench.sqs.send_message(
         QueueUrl=bench.dlq_url,
         MessageBody=dead.body.decode(),
-        MessageAttributes={name: _sent(one) for name, one in dead.attributes.items()},
+        MessageAttributes={name: _typed(attribute) for name, attribute in dead.attributes.items()},
     )
 
 
-def _sent(one: Attribute) -> dict[str, str]:
-    assert isinstance(one.value, str)
-    return {"DataType": one.type, "StringValue": one.value}
+def _typed(attribute: Attribute) -> dict[str, str]:
+    assert isinstance(attribute.value, str)
+    return {"DataType": attribute.type, "StringValue": attribute.value}
 
 
 def _origin(bench: Workbench, arn: str, kind: str = "lambda") -> Origin:
@@ -42,7 +41,7 @@ def _origin(bench: Workbench, arn: str, kind: str = "lambda") -> Origin:
 
 
 @pytest.mark.parametrize("kind", FAILED)
-def test_a_letter_goes_back_to_the_one_that_failed_though_others_are_named(kind: str) -> None:
+def test_a_letter_goes_back_to_the_source_that_failed(kind: str) -> None:
     bench = Workbench()
     origin = _origin(bench, FAILED[kind])
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(default_origin=bench.origin)
@@ -53,13 +52,13 @@ def test_a_letter_goes_back_to_the_one_that_failed_though_others_are_named(kind:
 
 
 @pytest.mark.parametrize("kind", FAILED)
-def test_one_whose_failed_one_was_not_named_is_parked_with_its_name_though_there_is_only_one_origin(kind: str) -> None:
+def test_a_letter_of_an_unregistered_source_is_parked_and_names_it(kind: str) -> None:
     bench = Workbench()
     _bury(bench, kind)
     bench.ready()
     letter = bench.letter()
     assert (letter.state, letter.reason, letter.target) == ("parked", "unknown_origin", None)
-    assert letter.detail == f"what failed to take it is {FAILED[kind]}"
+    assert letter.detail == f"it failed in {FAILED[kind]}"
     assert act_on_parked.release([letter.pk], by="anna", reason="go").refused[letter.pk].endswith(f"; {letter.detail}")
     origin = _origin(bench, FAILED[kind])
     assert act_on_parked.release([letter.pk], by="anna", reason="named").done == (letter.pk,)
@@ -67,47 +66,30 @@ def test_one_whose_failed_one_was_not_named_is_parked_with_its_name_though_there
     assert (letter.state, letter.origin, letter.target) == ("waiting", origin, origin.target)
 
 
-def test_a_captured_letter_whose_origin_is_named_before_the_plan_takes_its_place_there() -> None:
+@pytest.mark.parametrize(
+    ("source", "kind", "goes"),
+    [(FUNCTION, "lambda", True), (FUNCTION, "http", True), (SUBSCRIPTION, "http", False), ("", "", False)],
+)
+def test_a_lambda_letter_goes_only_to_the_target_of_a_function(source: str, kind: str, goes: bool) -> None:
     bench = Workbench()
-    _bury(bench, "eventbridge")
-    bench.capture()
-    assert bench.letter().origin is None
-    origin = _origin(bench, TARGET)
-    enlistment.replan(bench.dlq.pk)  # as whoever names an origin does
-    bench.enlist()
-    assert (bench.letter().state, bench.letter().origin, bench.letter().target) == ("waiting", origin, origin.target)
-
-
-@pytest.mark.parametrize(("named", "goes"), [(FUNCTION, True), (SUBSCRIPTION, False), ("", False)])
-def test_a_function_s_letter_that_does_not_name_it_goes_to_a_function_or_nowhere(named: str, goes: bool) -> None:
-    bench = Workbench()
-    if named:
+    if source:
         bench.origin.delete()
-        bench.origin = _origin(bench, named, "lambda" if named == FUNCTION else "http")
+        bench.origin = _origin(bench, source, kind)
     _bury(bench, "lambda")
     bench.ready()
     assert bench.letter().origin == (bench.origin if goes else None)
     if not goes:
-        assert bench.letter().detail == "it comes from a Lambda function that it does not name"
-
-
-def test_a_function_s_letter_goes_where_a_person_said_that_the_function_s_go() -> None:
-    bench = Workbench()
-    bench.origin.delete()
-    origin = _origin(bench, FUNCTION, "http")
-    _bury(bench, "lambda")
-    bench.ready()
-    assert bench.letter().origin == origin
+        assert bench.letter().detail == "it comes from a Lambda function, but does not name it"
 
 
 @pytest.mark.parametrize(("kind", "goes"), [("lambda", True), ("http", True), ("sqs", False), ("celery", False)])
-def test_a_notification_that_names_no_subscription_goes_to_no_queue(kind: str, goes: bool) -> None:
+def test_a_notification_without_a_subscription_goes_to_no_queue(kind: str, goes: bool) -> None:
     bench = Workbench()
     bench.origin.delete()
     origin = _origin(bench, "arn:aws:sqs:eu-west-1:0:x", kind)
     body = _without_unsubscribing()
     assert find_source.Origins(bench.dlq).of(body, {}, {}) == (origin if goes else None)
-    assert find_source.told(body, {}, {}) == "it comes from a subscription of SNS that it does not name"
+    assert find_source.told(body, {}, {}) == "it comes from an SNS subscription, but does not name it"
 
 
 def _without_unsubscribing() -> bytes:
@@ -115,20 +97,20 @@ def _without_unsubscribing() -> bytes:
     return b"\n".join(line for line in lines if b"UnsubscribeURL" not in line)
 
 
-def test_a_letter_of_no_shape_goes_to_the_only_origin() -> None:
+def test_a_plain_letter_goes_to_the_only_source() -> None:
     bench = Workbench()
     assert find_source.Origins(bench.dlq).of(base64.b64encode(b"x"), {}, {}) == bench.origin
 
 
-def test_where_a_queue_s_letter_died_wins_over_what_its_body_looks_like() -> None:
+def test_the_source_queue_wins_over_the_form_of_the_body() -> None:
     bench = Workbench()
     _origin(bench, SUBSCRIPTION)
     body, system = LETTERS["sns"].body, {"DeadLetterQueueSourceArn": bench.origin.arn}
     assert find_source.Origins(bench.dlq).of(body, {}, system) == bench.origin
-    assert find_source.told(body, {}, system) == f"it died in {bench.origin.arn}"
+    assert find_source.told(body, {}, system) == f"it failed in {bench.origin.arn}"
 
 
-def test_what_failed_is_shown_before_anything_is_captured() -> None:
+def test_peek_shows_the_source_of_a_message() -> None:
     bench = Workbench()
     _bury(bench, "eventbridge")
     [glimpse] = peek.messages(bench.dlq, limit=1).messages

@@ -1,4 +1,4 @@
-"""A dlq has run dry when nothing is left of what it held at the beginning: short answers and trickles prove less."""
+"""A capture ends when everything that the DLQ held at its beginning was received."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.message.envelope import Arrival
 from reprocessing.gateways.sqs import Depth, QueueAddress, receive
 from reprocessing.models import DeadLetterQueue
-from reprocessing.pipeline.capture import receivers
+from reprocessing.pipeline.capture import delete_copies, receivers
 from reprocessing.pipeline.capture.receivers import Listening
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Workbench
@@ -25,16 +26,9 @@ AUTOMATIC: dict[str, Any] = {"mode": "automatic"}
 BY_GROUP: dict[str, Any] = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
 
 
-def _at_most(few: int) -> Any:  # noqa: ANN401  a receive
-    def some(address: QueueAddress, *, wait: int, visibility: int) -> list[Arrival]:
-        return receive(address, wait=wait, visibility=visibility, maximum=few)
-
-    return some
-
-
 @contextmanager
 def _trickle(bench: Workbench) -> Iterator[None]:
-    """A message, of a group of its own, whenever another one was received."""
+    """Send a message of a new group whenever a message is received."""
     arrived, over, real = threading.Event(), threading.Event(), receive
 
     def bury() -> None:
@@ -62,16 +56,7 @@ def _trickle(bench: Workbench) -> Iterator[None]:
         burying.join()
 
 
-def test_answers_of_a_few_are_no_silence_while_more_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench()
-    for number in range(24):
-        bench.bury(str(number))
-    monkeypatch.setattr(receivers, "receive", _at_most(2))
-    captured = bench.capture().captured
-    assert (captured.letters, captured.drained) == (24, True)
-
-
-def test_an_answer_that_is_falsely_empty_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_false_empty_answer_does_not_end_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("letter")
     falsely = iter([True] * (receivers.QUIET_POLLS - 1))
@@ -84,22 +69,20 @@ def test_an_answer_that_is_falsely_empty_is_no_silence(monkeypatch: pytest.Monke
     assert (captured.letters, captured.drained, receivers.QUIET_POLLS) == (1, True, 3)
 
 
-def test_short_answers_are_not_believed_before_the_count_says_that_nothing_is_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.parametrize("polls", [1, receivers.SHORT_POLLS])
+def test_short_polls_do_not_end_a_capture(monkeypatch: pytest.MonkeyPatch, polls: int) -> None:
     bench = Workbench()
-    for number in range(24):
-        bench.bury(str(number))
-    monkeypatch.setattr(receivers, "_ASK", 0.0)
-    monkeypatch.setattr(receivers, "SHORT_POLLS", 1)
-    monkeypatch.setattr(receivers, "receive", _at_most(2))
+    bench.bury_all(*map(str, range(24)))
+    monkeypatch.setattr(receivers, "_ASK", 0.0 if polls == 1 else receivers._ASK)
+    monkeypatch.setattr(receivers, "SHORT_POLLS", polls)
+    monkeypatch.setattr(receivers, "receive", partial(receive, maximum=2))
     captured = bench.capture().captured
     assert (captured.letters, captured.drained) == (24, True)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("fifo", [False, True])
-def test_a_trickle_starves_nobody(fifo: bool) -> None:
+def test_a_capture_ends_though_messages_trickle_in(fifo: bool) -> None:
     bench = Workbench(fifo=fifo, fields={**AUTOMATIC, **(BY_GROUP if fifo else {})})
     bench.conf = replace(bench.conf, long_poll=1)
     bench.bury("first", key="first")
@@ -111,7 +94,7 @@ def test_a_trickle_starves_nobody(fifo: bool) -> None:
 
 
 @pytest.mark.parametrize(("polls", "seconds"), [(0, 600.0), (10_000, 0.0)])
-def test_a_count_that_cannot_be_had_ends_nothing(monkeypatch: pytest.MonkeyPatch, polls: int, seconds: float) -> None:
+def test_a_failed_count_does_not_end_a_capture(monkeypatch: pytest.MonkeyPatch, polls: int, seconds: float) -> None:
     bench, asked = Workbench(), list[Depth]()
 
     def depth(_: QueueAddress) -> Depth:
@@ -120,8 +103,7 @@ def test_a_count_that_cannot_be_had_ends_nothing(monkeypatch: pytest.MonkeyPatch
             raise QueueIsOutOfReach("no answer")
         return asked[-1]
 
-    for number in range(6):
-        bench.bury(str(number))
+    bench.bury_all(*map(str, range(6)))
     monkeypatch.setattr(receivers, "QUIET_POLLS", 1_000_000)  # no silence ends it before it is asked again
     monkeypatch.setattr(receivers, "_ASK", 0.0)
     monkeypatch.setattr(receivers, "SHORT_POLLS", polls)
@@ -131,10 +113,10 @@ def test_a_count_that_cannot_be_had_ends_nothing(monkeypatch: pytest.MonkeyPatch
     assert (len(asked), captured.trouble, captured.drained) == (2, "", True)
 
 
-def test_a_message_that_breaks_the_silence_as_it_begins_is_followed_by_silence_of_all(
+def test_a_message_in_the_last_poll_makes_all_receivers_poll_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first receiver has heard nothing often enough when the last poll of the second one brings a message."""
+    """The first receiver is quiet when the last poll of the second brings a message."""
     polls, last_poll, late = [0, 0], threading.Event(), object()
     listening = Listening(
         QueueAddress.of("https://sqs.eu-west-1.amazonaws.com/000000000000/dlq"),
@@ -154,11 +136,11 @@ def test_a_message_that_breaks_the_silence_as_it_begins_is_followed_by_silence_o
 
     monkeypatch.setattr(receivers, "receive", some)
     with listening:
-        arrived = [one for poll in listening for one in poll.arrived]
+        arrived = [message for poll in listening for message in poll.arrived]
     assert (arrived, listening.silent) == ([late], True)
 
 
-def test_a_full_answer_begins_the_wait_for_silence_anew() -> None:
+def test_a_full_poll_resets_the_counts_of_all_receivers() -> None:
     listening = Listening(
         QueueAddress.of("https://sqs.eu-west-1.amazonaws.com/000000000000/dlq"),
         receivers=2, wait=0, visibility=30, seconds=0, stop=lambda: False,
@@ -169,3 +151,25 @@ def test_a_full_answer_begins_the_wait_for_silence_anew() -> None:
     assert (listening._short, listening._quiet) == ([10, 10], [0, 1])
     listening._note(0, 10, hidden=False)
     assert (listening._short, listening._quiet) == ([0, 0], [0, 0])
+
+
+@pytest.mark.soak
+def test_a_fifo_capture_ends_when_every_group_is_received() -> None:
+    bench = Workbench(fifo=True, fields=BY_GROUP)
+    for number in range(24):  # a receive of ten cuts groups of three apart
+        bench.bury(str(number), key=f"g{number % 8}")
+    captured = bench.capture().captured
+    assert (captured.letters, captured.drained, bench.left()) == (24, True, 0)
+
+
+def test_a_fifo_dlq_is_not_drained_behind_a_copy_that_was_not_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench(fifo=True, fields=BY_GROUP)
+    bench.bury_all(*map(str, range(12)), key="g")
+    monkeypatch.setattr(delete_copies, "copies", lambda *_: 0)
+    captured = bench.capture(seconds=3).captured
+    assert (captured.letters, captured.drained) == (10, False)
+    dlq = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
+    assert dlq.drained_through is None
+    assert dlq.unclean_until is not None
+    monkeypatch.undo()
+    assert not bench.capture().captured.drained

@@ -1,4 +1,4 @@
-"""Marks tell a return only where the copy may have died in the queue that the attempt went to."""
+"""A redrive id tells a return only in a DLQ of the attempt's target."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.domain.message.envelope import Arrival
 from reprocessing.gateways.sqs import QueueAddress, receive
 from reprocessing.models import DeadLetterQueue, Origin
 from reprocessing.pipeline.capture import receivers
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import Workbench, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,59 +19,49 @@ LETTER, RETURN = {"letter": "delivered"}, {"letter": "waiting"}
 
 
 def _delivered() -> tuple[Workbench, dict[str, Any]]:
-    """A letter that its target took, and what it took."""
-    bench = Workbench(fields={"max_attempts": 5})
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = redriven("letter", fields={"max_attempts": 5})
     return bench, bench.delivered()[0]
 
 
 def _died_in(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is received died in the origin of this workbench, SQS says."""
+    """SQS says that all messages failed in the source queue of this workbench."""
 
     def named(address: QueueAddress, *, wait: int, visibility: int) -> list[Arrival]:
+        source = {"DeadLetterQueueSourceArn": bench.target.arn}
         found = receive(address, wait=wait, visibility=visibility)
-        return [replace(one, system={**one.system, "DeadLetterQueueSourceArn": bench.target.arn}) for one in found]
+        return [replace(message, system={**message.system, **source}) for message in found]
 
     monkeypatch.setattr(receivers, "receive", named)
 
 
-def test_what_a_consumer_handed_on_and_died_elsewhere_is_a_letter_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("same_dlq", [False, True])
+def test_a_message_that_failed_in_another_queue_is_a_new_letter(
+    monkeypatch: pytest.MonkeyPatch, same_dlq: bool
+) -> None:
     bench, sent = _delivered()
     another = Workbench()
     _died_in(another, monkeypatch)
-    another.come_back(sent)
-    assert another.capture().captured.letters == 1
-    assert (bench.states(), another.states()) == (LETTER, {"letter": "captured"})
+    assert (bench if same_dlq else another).take_back(sent).captured.letters == 1
+    assert same_dlq or (bench.states(), another.states()) == (LETTER, {"letter": "captured"})
 
 
-def test_also_when_it_died_into_the_same_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench, sent = _delivered()
-    _died_in(Workbench(), monkeypatch)
-    bench.come_back(sent)
-    assert bench.capture().captured.letters == 1
-
-
-def test_what_died_in_the_attempt_s_target_is_a_return_in_whatever_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_failed_in_the_target_is_a_return_in_any_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, sent = _delivered()
     another = Workbench()
     _died_in(bench, monkeypatch)
-    another.come_back(sent)
-    assert another.capture().captured.returns == 1
+    assert another.take_back(sent).captured.returns == 1
     assert (bench.states(), another.states()) == (RETURN, {})
 
 
-def test_what_does_not_say_where_it_died_is_no_return_in_a_dlq_that_has_nothing_to_do_with_the_target() -> None:
+def test_a_message_without_a_source_is_no_return_in_an_unrelated_dlq() -> None:
     bench, sent = _delivered()
     another = Workbench()
-    another.come_back(sent)
-    another.capture()
+    another.take_back(sent)
     assert (bench.states(), another.states()) == (LETTER, {"letter": "captured"})
 
 
 @pytest.mark.parametrize("way", ["its own", "watching", "an origin's"])
-def test_what_does_not_say_where_it_died_is_a_return_in_a_dlq_of_the_target(way: str) -> None:
+def test_a_message_without_a_source_is_a_return_in_a_dlq_of_the_target(way: str) -> None:
     bench, sent = _delivered()
     here = bench if way == "its own" else Workbench()
     if way == "watching":
@@ -79,6 +69,5 @@ def test_what_does_not_say_where_it_died_is_a_return_in_a_dlq_of_the_target(way:
         type(bench.target).objects.filter(pk=bench.target.pk).update(watched_by=here.dlq)
     if way == "an origin's":
         Origin.objects.create(dlq=DeadLetterQueue.objects.get(pk=here.dlq.pk), arn=f"{here.name}", target=bench.target)
-    here.come_back(sent)
-    assert here.capture().captured.returns == 1
+    assert here.take_back(sent).captured.returns == 1
     assert bench.states() == RETURN

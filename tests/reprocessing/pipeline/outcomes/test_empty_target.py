@@ -16,7 +16,7 @@ from reprocessing.models.target import Sighting
 from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import evidence, pending_outcomes
-from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
+from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench, enqueued, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,7 +26,7 @@ NOTHING = Depth(0, 0, 0)
 
 @dataclass
 class Trial:
-    """A letter that its target took at a moment, and looks at that target; all seconds count from then."""
+    """A letter that its target took, and looks at that target. All seconds count from the send."""
 
     bench: Workbench
     clock: Clock
@@ -34,18 +34,17 @@ class Trial:
     taken: datetime
 
     def go_to(self, seconds: float) -> None:
-        """Let time pass until then."""
         self.clock.advance((self.taken + timedelta(seconds=seconds) - lanes.clock()).total_seconds())
 
     def look(self, seconds: float, found: Depth = NOTHING) -> int:
-        """Look at the target, which says that it holds this; how many letters are promoted then."""
+        """Look at a target of this depth, and return how many letters were promoted."""
         self.go_to(seconds)
         with self.patch.context() as patch:
             patch.setattr(resolve_outcomes, "depth", lambda _: found)
             return self.bench.promote()
 
     def is_known(self, *, drained: float) -> bool:
-        """Whether the letter may be presumed delivered, after a capture that began then and ran dry."""
+        """Whether the letter may be presumed delivered after a drained capture that began then."""
         through = self.taken + timedelta(seconds=drained)
         DeadLetterQueue.objects.filter(pk=self.bench.dlq.pk).update(drained_through=through)
         return len(evidence.ripe(count_lag=LAG, limit=10)) == 1
@@ -53,11 +52,7 @@ class Trial:
 
 @pytest.fixture
 def trial(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Trial:
-    bench = Workbench(conf=replace(BRISK, count_lag=timedelta(seconds=LAG)))
-    bench.judge_by_absence(window=WINDOW)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = redriven("letter", conf=replace(BRISK, count_lag=timedelta(seconds=LAG)), absence={"window": WINDOW})
     taken = Attempt.objects.get().taken_at
     assert taken is not None
     return Trial(bench, clock, monkeypatch, taken)
@@ -65,7 +60,6 @@ def trial(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Trial:
 
 @contextmanager
 def answering_late(seconds: float, clock: Clock) -> Iterator[None]:
-    """Each look takes so long from its question to its answer."""
     now = [100.0]
 
     def depth(_: object) -> Depth:
@@ -80,48 +74,40 @@ def answering_late(seconds: float, clock: Clock) -> Iterator[None]:
         yield
 
 
-def test_two_looks_that_find_nothing_prove_absence_long_before_the_window_is_over(trial: Trial) -> None:
-    trial.look(LAG + 1)
-    trial.look(2 * LAG + 2)
-    assert trial.is_known(drained=2 * LAG + 3)
+VISIBLE, IN_FLIGHT, DELAYED = Depth(1, 0, 0), Depth(0, 1, 0), Depth(0, 0, 1)
+FIRST, SECOND, THIRD = LAG + 1, 2 * LAG + 2, 3 * LAG + 3
+LAST = LAG + WINDOW + 2
 
 
-def test_one_look_that_finds_nothing_proves_nothing(trial: Trial) -> None:
-    trial.look(2 * LAG + 2)
-    assert not trial.is_known(drained=5 * LAG)
-
-
-def test_between_the_two_looks_as_much_time_passes_as_counts_may_lag(trial: Trial) -> None:
-    trial.look(LAG + 1)
-    trial.look(2 * LAG)
-    assert not trial.is_known(drained=2 * LAG + 1)
-    trial.look(2 * LAG + 2)
-    assert trial.is_known(drained=5 * LAG)
-
-
-def test_a_look_before_counts_can_know_of_the_letter_is_none(trial: Trial) -> None:
-    trial.look(LAG - 1)
-    trial.look(2 * LAG - 1 + 0.5)
-    assert not trial.is_known(drained=5 * LAG)
-
-
-@pytest.mark.parametrize("found", [Depth(1, 0, 0), Depth(0, 1, 0), Depth(0, 0, 1)])
-def test_a_message_that_is_visible_in_flight_or_delayed_may_be_the_letter(trial: Trial, found: Depth) -> None:
-    trial.look(LAG + 1, found)
-    trial.look(2 * LAG + 2, found)
-    trial.look(3 * LAG, found)
-    assert not trial.is_known(drained=5 * LAG)
-
-
-@pytest.mark.parametrize("found", [Depth(1, 0, 0), Depth(0, 1, 0), Depth(0, 0, 1)])
-def test_a_look_that_finds_something_between_the_two_begins_the_wait_anew(trial: Trial, found: Depth) -> None:
-    """Its counts may lag by turns: the letter is in flight where a late count says visible, and the other way round."""
-    trial.look(LAG + 1)
-    trial.look(LAG + 30, found)
-    trial.look(2 * LAG + 2)
-    assert not trial.is_known(drained=2 * LAG + 3)
-    trial.look(3 * LAG + 3)
-    assert trial.is_known(drained=5 * LAG)
+@pytest.mark.parametrize(
+    ("looks", "drained", "known"),
+    [
+        pytest.param({FIRST: NOTHING, SECOND: NOTHING}, SECOND + 1, True, id="two empty looks"),
+        pytest.param({SECOND: NOTHING}, 5 * LAG, False, id="one empty look"),
+        pytest.param({FIRST: NOTHING, 2 * LAG: NOTHING}, 2 * LAG + 1, False, id="less than a count lag apart"),
+        pytest.param({LAG - 1: NOTHING, 2 * LAG - 0.5: NOTHING}, 5 * LAG, False, id="before the count lag"),
+        *(
+            pytest.param(looks, drained, known, id=f"{case}: {found}")
+            for found in (VISIBLE, IN_FLIGHT, DELAYED)
+            for case, looks, drained, known in (
+                ("never empty", {FIRST: found, SECOND: found, 3 * LAG: found}, 5 * LAG, False),
+                ("found between", {FIRST: NOTHING, LAG + 30: found, SECOND: NOTHING}, SECOND + 1, False),
+                ("again", {FIRST: NOTHING, LAG + 30: found, SECOND: NOTHING, THIRD: NOTHING}, 5 * LAG, True),
+            )
+        ),
+        pytest.param({FIRST: NOTHING, SECOND: NOTHING, SECOND + 8: IN_FLIGHT}, SECOND + 18, True, id="found later"),
+        pytest.param({FIRST: IN_FLIGHT, SECOND: IN_FLIGHT, LAST: IN_FLIGHT}, WINDOW, False, id="busy, too early"),
+        pytest.param({FIRST: IN_FLIGHT, SECOND: IN_FLIGHT, LAST: IN_FLIGHT}, LAST + 1, True, id="busy, for a window"),
+        pytest.param({1: IN_FLIGHT, FIRST: Depth(1, 1, 0), LAST: IN_FLIGHT}, LAST + 1, False, id="visible at first"),
+        pytest.param({1: IN_FLIGHT, FIRST: IN_FLIGHT, LAST: Depth(1, 1, 0)}, LAST + 1, False, id="visible at last"),
+    ],
+)
+def test_two_empty_looks_or_a_window_without_visible_messages_prove_absence(
+    trial: Trial, looks: dict[float, Depth], drained: float, known: bool
+) -> None:
+    for seconds, found in looks.items():
+        trial.look(seconds, found)
+    assert trial.is_known(drained=drained) is known
 
 
 def test_the_capture_begins_after_the_second_look_was_answered(trial: Trial) -> None:
@@ -143,8 +129,7 @@ def test_the_pause_begins_when_the_first_look_was_answered(trial: Trial) -> None
     assert trial.is_known(drained=5 * LAG)
 
 
-def test_a_look_of_before_messages_were_found_is_none_of_the_two(trial: Trial) -> None:
-    """The first of the two that follow is answered too late for the second."""
+def test_a_look_before_messages_were_found_does_not_count(trial: Trial) -> None:
     trial.look(LAG + 1)
     trial.look(LAG + 2, Depth(0, 1, 0))
     trial.go_to(LAG + 10)
@@ -154,21 +139,14 @@ def test_a_look_of_before_messages_were_found_is_none_of_the_two(trial: Trial) -
     assert not trial.is_known(drained=2 * LAG + 12)
 
 
-def test_what_two_looks_have_proved_a_later_one_that_finds_messages_leaves_proved(trial: Trial) -> None:
-    trial.look(LAG + 1)
-    trial.look(2 * LAG + 2)
-    trial.look(2 * LAG + 10, Depth(0, 1, 0))
-    assert trial.is_known(drained=2 * LAG + 20)
-
-
-def test_an_empty_target_whose_dlq_is_only_observed_proves_nothing(trial: Trial) -> None:
+def test_an_empty_target_of_an_observed_dlq_proves_nothing(trial: Trial) -> None:
     trial.look(LAG + 1)
     trial.look(2 * LAG + 2)
     DeadLetterQueue.objects.filter(pk=trial.bench.dlq.pk).update(mode="observe")
     assert not trial.is_known(drained=5 * LAG)
 
 
-def test_a_consumer_that_is_to_acknowledge_has_its_window_for_that(trial: Trial) -> None:
+def test_a_consumer_has_its_window_to_acknowledge(trial: Trial) -> None:
     Target.objects.filter(pk=trial.bench.target.pk).update(proof="acknowledged")
     trial.look(LAG + 1)
     trial.look(2 * LAG + 2)
@@ -176,12 +154,8 @@ def test_a_consumer_that_is_to_acknowledge_has_its_window_for_that(trial: Trial)
     assert trial.is_known(drained=WINDOW + 1)
 
 
-def test_an_attempt_of_unknown_end_waits_for_its_window(clock: Clock) -> None:
-    """Its request may be on its way still when the target is seen empty."""
-    bench = Workbench(fields={"max_attempts": 1})
-    bench.judge_by_absence(window=WINDOW)
-    bench.bury("letter")
-    bench.ready()
+def test_an_attempt_of_unknown_outcome_waits_for_its_window(clock: Clock) -> None:
+    bench = enqueued("letter", fields={"max_attempts": 1}, absence={"window": WINDOW})
     bench.replay_unheard()
     bench.delivered()
     clock.advance(1)
@@ -191,13 +165,8 @@ def test_an_attempt_of_unknown_end_waits_for_its_window(clock: Clock) -> None:
     assert (bench.states(), Attempt.objects.get().closed_at) == ({"letter": "parked"}, None)
 
 
-def test_a_consumer_that_keeps_a_message_for_longer_than_its_window_is_waited_for(clock: Clock) -> None:
-    """It extends the visibility again and again; then it fails, and the message dies."""
-    bench = Workbench()
-    bench.judge_by_absence(window=30)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+def test_a_message_in_flight_for_longer_than_the_window_is_awaited(clock: Clock) -> None:
+    bench = redriven("letter", absence={"window": 30})
     (out,) = bench.sqs.receive_message(QueueUrl=bench.origin_url, VisibilityTimeout=600, MessageAttributeNames=["All"])[
         "Messages"
     ]
@@ -208,47 +177,19 @@ def test_a_consumer_that_keeps_a_message_for_longer_than_its_window_is_waited_fo
     assert (_turns(bench), bench.history()) == ({"letter": "waiting"}, [(1, "returned", 0)])
 
 
-def test_a_letter_that_its_consumer_has_deleted_is_known_with_the_next_capture() -> None:
-    """Where counts do not lag one look is both, and nothing is waited for but a capture that begins after it."""
-    bench = Workbench()
-    bench.judge_by_absence(window=WINDOW)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+def test_a_consumed_letter_is_delivered_with_the_next_capture() -> None:
+    bench = redriven("letter", absence={"window": WINDOW})
     bench.delivered()
     assert (_turns(bench), bench.history()) == ({"letter": "delivered"}, [(1, "absent", 0)])
 
 
-def test_a_letter_that_failed_and_was_buried_is_met_by_that_capture() -> None:
-    bench = Workbench()
-    bench.judge_by_absence(window=WINDOW)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+def test_a_letter_that_failed_again_is_found_by_the_next_capture() -> None:
+    bench = redriven("letter", absence={"window": WINDOW})
     bench.come_back(bench.delivered()[0])
     assert (_turns(bench), bench.history()) == ({"letter": "waiting"}, [(1, "returned", 0)])
 
 
-def test_a_target_that_somebody_else_fills_is_judged_by_its_window(trial: Trial) -> None:
-    """It is never empty; that nothing is visible at two looks a window apart is enough, as ever."""
-    busy = Depth(0, 3, 0)
-    for seconds in (LAG + 1, 2 * LAG + 2, LAG + WINDOW + 2):
-        trial.look(seconds, busy)
-    assert not trial.is_known(drained=WINDOW)
-    assert trial.is_known(drained=LAG + WINDOW + 3)
-
-
-@pytest.mark.parametrize("lies_there_at", [LAG + 1, LAG + WINDOW + 2], ids=["the first look", "the second look"])
-def test_a_look_that_finds_visible_messages_is_none_of_the_two_a_window_apart(
-    trial: Trial, lies_there_at: float
-) -> None:
-    for seconds in (1, LAG + 1, LAG + WINDOW + 2):
-        trial.look(seconds, Depth(1 if seconds == lies_there_at else 0, 1, 0))
-    assert not trial.is_known(drained=LAG + WINDOW + 3)
-
-
-def test_of_looks_that_find_messages_one_is_noted(trial: Trial) -> None:
-    """Their consumer may be away for days."""
+def test_only_the_first_look_that_finds_messages_is_noted(trial: Trial) -> None:
     trial.look(LAG + 1)
     for seconds in range(10):
         trial.look(LAG + 2 + seconds, Depth(1, 0, 0))
@@ -256,12 +197,11 @@ def test_of_looks_that_find_messages_one_is_noted(trial: Trial) -> None:
     assert list(Sighting.objects.order_by("seen_at").values_list("empty", flat=True)) == [True, False, True]
 
 
-def test_each_step_of_that_evidence_is_told(trial: Trial) -> None:
-    """What is said is what is lacking: the evidence is there when nothing is waited for but a promotion."""
+def test_the_status_names_each_missing_step_of_the_evidence(trial: Trial) -> None:
 
     def told() -> str:
-        (one,) = pending_outcomes.of_targets(trial.bench.dlq.pk, count_lag=LAG)
-        said = pending_outcomes.in_words(one)
+        (waiting,) = pending_outcomes.of_targets(trial.bench.dlq.pk, count_lag=LAG)
+        said = pending_outcomes.in_words(waiting)
         assert bool(evidence.ripe(count_lag=LAG, limit=10)) == said.startswith("the next outcome check")
         return said
 
@@ -292,7 +232,6 @@ def test_each_step_of_that_evidence_is_told(trial: Trial) -> None:
 
 
 def _turns(bench: Workbench) -> dict[str, str]:
-    """A look, a capture, and what follows; the letters' states."""
     bench.promote()
     bench.capture()
     bench.promote()

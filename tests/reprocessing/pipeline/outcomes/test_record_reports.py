@@ -1,24 +1,35 @@
-"""What follows from what consumers say: of each message once, in any order, and of nobody else's."""
+"""Consumer reports are recorded once, in any order, and applied to their letters."""
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections import Counter
+from io import StringIO
 from itertools import permutations
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
-from reprocessing.domain.replay.verdicts import Unknown
-from reprocessing.models import Attempt, Breaker, Claim, Custody, DeadLetterQueue, Report, Reporter, Run, Target, Wave
+from reprocessing.models import (
+    Attempt,
+    Breaker,
+    Claim,
+    Custody,
+    DeadLetterQueue,
+    Report,
+    Reporter,
+    Run,
+    Target,
+    Wave,
+)
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.outcomes.record_reports import Heard
 from reprocessing.pipeline.parking_lot import act_on_parked
-from reprocessing.pipeline.replay import send_batches
 from reprocessing.store.outcomes import delivery_status
 from reprocessing.store.runs import progress
 from reprocessing.store.safety import waves
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.bench import Clock, Workbench, enqueued, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,7 +38,7 @@ ACKNOWLEDGED = {"proof": "acknowledged", "advance": "settled", "window": WINDOW}
 
 
 def bench_of(*bodies: str, watched: bool = False, **fields: Any) -> Workbench:  # noqa: ANN401  those of the dlq
-    """Letters whose target took them, and whose consumer is to say what became of them."""
+    """Letters that await the reports of their consumer."""
     bench = Workbench(fields={"idempotency_key": "attribute:idem", **fields}, target_fields=ACKNOWLEDGED)
     if watched:
         Target.objects.filter(pk=bench.target.pk).update(watched_by=bench.dlq)
@@ -38,8 +49,15 @@ def bench_of(*bodies: str, watched: bool = False, **fields: Any) -> Workbench:  
     return bench
 
 
+def silent_bench(clock: Clock) -> Workbench:
+    bench = bench_of()
+    clock.advance(WINDOW + 1)
+    bench.promote()
+    return bench
+
+
 def say(verdict: str, body: str = "letter", **said: str) -> dict[str, str]:
-    """A report on the newest attempt of the letter with this body, by the id that its target gave it."""
+    """A report on the newest attempt of a letter, by its message id at the target."""
     attempt = Attempt.objects.filter(letter__payload__body=body.encode()).order_by("-no")[0]
     assert attempt.sent_message_id is not None
     return {"message_id": attempt.sent_message_id, "verdict": verdict, "at": "2026-03-01T08:00:00Z", **said}
@@ -55,7 +73,7 @@ def reporter(*targets: Target) -> Reporter:
     return made
 
 
-def test_what_its_consumer_acknowledges_is_delivered_and_not_presumed() -> None:
+def test_an_acknowledged_letter_is_delivered_and_not_presumed() -> None:
     bench = bench_of()
     assert (bench.states(), bench.lane().phase) == ({"letter": "awaiting"}, "awaiting")
     assert heard(say("delivered")) == Heard(accepted=1)
@@ -67,7 +85,7 @@ def test_what_its_consumer_acknowledges_is_delivered_and_not_presumed() -> None:
     assert list(Custody.objects.values_list("state", flat=True)) == ["delete"]
 
 
-def test_what_its_consumer_says_failed_is_tried_again_in_a_new_epoch_and_speaks_against_its_target() -> None:
+def test_a_letter_reported_as_failed_is_tried_again_in_a_new_epoch() -> None:
     bench = bench_of(max_attempts=2)
     heard(say("failed", type="KeyError", message="'card'", fingerprint="f"))
     letter = bench.letter()
@@ -79,7 +97,7 @@ def test_what_its_consumer_says_failed_is_tried_again_in_a_new_epoch_and_speaks_
     assert (bench.letter().state, bench.letter().reason) == ("parked", "attempts_spent")
 
 
-def test_a_failure_waits_for_its_backoff() -> None:
+def test_a_letter_reported_as_failed_waits_for_its_backoff() -> None:
     bench = bench_of(backoff_base=60, backoff_jitter="none")
     heard(say("failed"))
     assert bench.replay().taken == 0
@@ -90,7 +108,7 @@ def test_a_failure_waits_for_its_backoff() -> None:
     assert 59 < (letter.due_at - failed).total_seconds() < 61
 
 
-def test_a_try_that_its_queue_repeats_moves_nothing_and_is_kept() -> None:
+def test_a_report_of_retrying_is_kept_and_moves_nothing() -> None:
     bench = bench_of()
     assert heard(say("retrying", type="Timeout")) == Heard(accepted=1)
     assert (bench.states(), bench.history()) == ({"letter": "awaiting"}, [(1, None, 0)])
@@ -98,22 +116,20 @@ def test_a_try_that_its_queue_repeats_moves_nothing_and_is_kept() -> None:
 
 
 @pytest.mark.parametrize("order", list(permutations(["delivered", "failed", "retrying"])))
-def test_of_a_message_that_was_said_to_work_and_to_fail_the_failure_counts_in_any_order(order: tuple[str, ...]) -> None:
+def test_a_report_of_failure_wins_in_any_order(order: tuple[str, ...]) -> None:
     bench = bench_of()
-    said = [say(one) for one in order]
-    for one in said:
-        assert heard(one) == Heard(accepted=1)
+    said = [say(verdict) for verdict in order]
+    for report in said:
+        assert heard(report) == Heard(accepted=1)
     before = (bench.states(), bench.letter().epoch)
     assert before == ({"letter": "waiting"}, 1)
     assert heard(*said, *reversed(said)) == Heard(repeated=6)
     assert (bench.states(), bench.letter().epoch) == before
 
 
-def test_a_letter_that_was_delivered_is_reopened_when_its_consumer_says_later_that_it_failed() -> None:
+def test_a_late_report_of_failure_reopens_a_delivered_letter() -> None:
     bench = Workbench()  # taken is done
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench.redrive("letter")
     assert bench.states() == {"letter": "delivered"}
     heard(say("failed"))
     assert (bench.states(), bench.history()) == ({"letter": "waiting"}, [(1, "accepted", 0)])
@@ -122,7 +138,7 @@ def test_a_letter_that_was_delivered_is_reopened_when_its_consumer_says_later_th
     assert bench.history() == [(1, "accepted", 0), (2, "accepted", 1)]
 
 
-def test_an_attempt_that_another_has_followed_moves_nothing() -> None:
+def test_a_report_on_an_older_attempt_moves_nothing() -> None:
     bench = bench_of()
     late = say("delivered", fingerprint="late")
     heard(say("failed"))
@@ -132,10 +148,8 @@ def test_an_attempt_that_another_has_followed_moves_nothing() -> None:
 
 
 @pytest.mark.parametrize("verdict", ["delivered", "failed"])
-def test_nor_does_one_of_which_nothing_was_known_before_it_was_followed(verdict: str, clock: Clock) -> None:
-    bench = bench_of()
-    clock.advance(WINDOW + 1)
-    bench.promote()
+def test_a_report_on_an_older_silent_attempt_moves_nothing(verdict: str, clock: Clock) -> None:
+    bench = silent_bench(clock)
     act_on_parked.release([bench.letter().pk], by="ann", reason="a test")
     bench.replay()
     assert bench.history() == [(1, "silent", 0), (2, None, 0)]
@@ -146,14 +160,13 @@ def test_nor_does_one_of_which_nothing_was_known_before_it_was_followed(verdict:
 
 @pytest.mark.parametrize("first", ["delivered", "failed"])
 @pytest.mark.parametrize("returns_first", [True, False])
-def test_a_message_that_also_comes_back_is_one_failure(first: str, returns_first: bool) -> None:
+def test_a_report_and_a_return_are_one_failure(first: str, returns_first: bool) -> None:
     bench = bench_of()
     sent = bench.delivered()[0]
     said = say(first)
 
     def back() -> None:
-        bench.come_back(sent)
-        bench.capture()
+        bench.take_back(sent)
 
     for step in (back, lambda: heard(said)) if returns_first else (lambda: heard(said), back):
         step()
@@ -165,49 +178,34 @@ def test_a_message_that_also_comes_back_is_one_failure(first: str, returns_first
 
 
 @pytest.mark.parametrize("late", ["delivered", "failed"])
-def test_what_is_said_of_a_message_after_it_came_back_moves_nothing(late: str) -> None:
+def test_a_report_after_the_return_moves_nothing(late: str) -> None:
     bench = bench_of()
     sent = bench.delivered()[0]
     heard(say("delivered"))
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     assert heard(say(late, fingerprint="late")) == Heard(accepted=1)
     letter = bench.letter()
     assert (letter.state, letter.epoch, Attempt.objects.get().ill) == ("waiting", 1, False)
 
 
-def test_a_late_failure_and_a_return_are_one_failure_too() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
-    sent = bench.delivered()[0]
-    heard(say("failed"))
-    bench.come_back(sent)
-    bench.capture()
-    assert (bench.letter().state, bench.letter().epoch) == ("waiting", 1)
-
-
-def test_a_redrive_id_names_an_attempt_that_got_no_message_id() -> None:
+def test_a_redrive_id_names_an_attempt_without_a_message_id() -> None:
     bench = bench_of("a", "b")
-    letters = {one: bench.letter(payload__body=one.encode()) for one in ("a", "b")}
+    letters = {body: bench.letter(payload__body=body.encode()) for body in ("a", "b")}
     Attempt.objects.update(holds_lane=False)
     named = [f"{letters['a'].public_id}:1", str(letters["b"].public_id).upper()]
-    assert heard(*({"redrive_id": one, "verdict": "delivered"} for one in named)) == Heard(accepted=2)
+    assert heard(*({"redrive_id": redrive_id, "verdict": "delivered"} for redrive_id in named)) == Heard(accepted=2)
     assert bench.states() == {"a": "delivered", "b": "delivered"}
 
 
-def test_a_redrive_id_without_a_number_says_nothing_of_an_attempt_that_was_made_later() -> None:
-    bench = Workbench(target_fields={"proof": "acknowledged", "window": 60})
-    bench.bury("letter")
-    bench.ready()
+def test_a_redrive_id_without_a_number_names_no_later_attempt() -> None:
+    bench = enqueued("letter", target_fields={"proof": "acknowledged", "window": 60})
     assert heard({"redrive_id": str(bench.letter().public_id), "verdict": "delivered"}) == Heard(accepted=1)
     bench.replay()
     assert record_reports.again(dice=lambda: 0.0) == 0
     assert bench.states() == {"letter": "awaiting"}
 
 
-def test_a_redrive_id_without_a_number_says_nothing_of_a_letter_that_was_sent_twice() -> None:
+def test_a_redrive_id_without_a_number_names_no_letter_that_was_sent_twice() -> None:
     bench = bench_of()
     heard(say("failed"))
     bench.replay()
@@ -215,10 +213,8 @@ def test_a_redrive_id_without_a_number_says_nothing_of_a_letter_that_was_sent_tw
     assert bench.states() == {"letter": "awaiting"}
 
 
-def test_an_acknowledgement_is_heard_while_its_letter_is_on_the_wire() -> None:
-    bench = Workbench(target_fields=ACKNOWLEDGED)
-    bench.bury("letter")
-    bench.ready()
+def test_a_letter_can_be_acknowledged_while_it_is_being_sent() -> None:
+    bench = enqueued("letter", target_fields=ACKNOWLEDGED)
 
     def quick() -> None:
         heard({"redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"})
@@ -238,10 +234,8 @@ def test_an_acknowledgement_is_heard_while_its_letter_is_on_the_wire() -> None:
         ("accepted", "delivered", "delivered"),
     ],
 )
-def test_a_message_id_that_nobody_knows_yet_is_heard_once_it_is_known(proof: str, verdict: str, state: str) -> None:
-    bench = Workbench(target_fields={**ACKNOWLEDGED, "proof": proof})
-    bench.bury("letter")
-    bench.ready()
+def test_a_report_on_an_unknown_message_id_is_applied_when_it_is_known(proof: str, verdict: str, state: str) -> None:
+    bench = enqueued("letter", target_fields={**ACKNOWLEDGED, "proof": proof})
 
     def quick() -> None:
         (sent,) = bench.delivered()
@@ -254,20 +248,15 @@ def test_a_message_id_that_nobody_knows_yet_is_heard_once_it_is_known(proof: str
         assert (bench.states(), bench.letter().epoch) == ({"letter": state}, int(verdict == "failed"))
 
 
-def test_what_may_have_gone_out_and_worked_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench(fields={"backoff_base": 60, "backoff_jitter": "none"}, target_fields=ACKNOWLEDGED)
-    bench.bury("letter")
-    bench.ready()
-    monkeypatch.setattr(
-        send_batches, "letters", lambda intended, *_, **__: {one.attempt_id: Unknown("no answer") for one in intended}
-    )
-    bench.replay()
+def test_an_acknowledged_attempt_of_unknown_outcome_is_not_repeated() -> None:
+    bench = enqueued("letter", fields={"backoff_base": 60, "backoff_jitter": "none"}, target_fields=ACKNOWLEDGED)
+    bench.replay_unheard()
     assert (bench.states(), bench.history()) == ({"letter": "waiting"}, [(1, "unknown", 0)])
     heard({"redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"})
     assert (bench.states(), bench.letter().due_at, bench.lane().phase) == ({"letter": "delivered"}, None, "idle")
 
 
-def test_silence_parks_a_letter_that_nothing_else_can_tell_of(clock: Clock) -> None:
+def test_silence_parks_a_letter_without_other_evidence(clock: Clock) -> None:
     bench = bench_of()
     bench.promote()
     assert bench.states() == {"letter": "awaiting"}
@@ -279,7 +268,7 @@ def test_silence_parks_a_letter_that_nothing_else_can_tell_of(clock: Clock) -> N
     assert letter.detail.startswith("its consumer reported nothing until 20")
 
 
-def test_where_a_watched_dlq_lies_behind_silence_is_judged_by_absence(clock: Clock) -> None:
+def test_with_a_watched_dlq_silence_is_judged_by_absence(clock: Clock) -> None:
     bench = bench_of(watched=True)
     bench.delivered()
     bench.promote()
@@ -296,7 +285,7 @@ def test_where_a_watched_dlq_lies_behind_silence_is_judged_by_absence(clock: Clo
     assert (letter.state, letter.presumed, bench.history()) == ("delivered", False, [(1, "absent", 0)])
 
 
-def test_a_dlq_that_is_only_observed_tells_nothing_of_silence(clock: Clock) -> None:
+def test_an_observed_dlq_is_no_evidence_against_silence(clock: Clock) -> None:
     bench = bench_of(watched=True)
     DeadLetterQueue.objects.update(mode="observe")
     clock.advance(WINDOW + 1)
@@ -304,10 +293,8 @@ def test_a_dlq_that_is_only_observed_tells_nothing_of_silence(clock: Clock) -> N
     assert bench.letter().reason == "no_answer"
 
 
-def test_a_late_acknowledgement_delivers_a_letter_that_silence_parked(clock: Clock) -> None:
-    bench = bench_of()
-    clock.advance(WINDOW + 1)
-    bench.promote()
+def test_a_late_acknowledgement_delivers_a_parked_letter(clock: Clock) -> None:
+    bench = silent_bench(clock)
     heard(say("delivered"))
     letter = bench.letter()
     assert (letter.state, letter.reason, letter.detail, bench.history()) == ("delivered", "", "", [(1, "silent", 0)])
@@ -315,63 +302,54 @@ def test_a_late_acknowledgement_delivers_a_letter_that_silence_parked(clock: Clo
 
 
 @pytest.mark.parametrize(("act", "state"), [("release", "waiting"), ("discard", "discarded")])
-def test_what_a_person_decided_meanwhile_stays(act: str, state: str, clock: Clock) -> None:
-    bench = bench_of()
-    clock.advance(WINDOW + 1)
-    bench.promote()
+def test_a_late_acknowledgement_does_not_undo_a_decision(act: str, state: str, clock: Clock) -> None:
+    bench = silent_bench(clock)
     getattr(act_on_parked, act)([bench.letter().pk], by="ann", reason="a test")
     heard(say("delivered"))
     assert bench.states() == {"letter": state}
 
 
-def test_a_late_failure_leaves_a_parked_letter_to_its_person(clock: Clock) -> None:
-    bench = bench_of()
-    clock.advance(WINDOW + 1)
-    bench.promote()
+def test_a_late_report_of_failure_leaves_a_letter_parked(clock: Clock) -> None:
+    bench = silent_bench(clock)
     heard(say("failed"))
     assert (bench.letter().state, bench.letter().reason, Attempt.objects.get().ill) == ("parked", "no_answer", True)
 
 
-def test_the_next_letter_of_a_lane_goes_when_the_one_before_was_acknowledged() -> None:
+def test_an_acknowledgement_lets_the_next_letter_go() -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key"}, target_fields=ACKNOWLEDGED)
-    for body in ("a1", "a2"):
-        bench.bury(body, key="a")
-    bench.ready()
-    bench.replay()
+    bench.redrive("a1", "a2", key="a")
     assert bench.states() == {"a1": "awaiting", "a2": "waiting"}
     heard(say("delivered", "a1"))
     bench.replay()
     assert bench.states() == {"a1": "delivered", "a2": "awaiting"}
 
 
-def test_failures_that_consumers_tell_of_open_the_breaker() -> None:
+def test_reports_of_failure_open_the_breaker() -> None:
     bench = bench_of(*(f"letter {n}" for n in range(5)))
     assert heard(*(say("failed", f"letter {n}") for n in range(5))).accepted == 5
     assert Breaker.objects.get(target=bench.target).state == "open"
 
 
-def test_a_reporter_speaks_of_its_own_targets_alone() -> None:
+def test_a_reporter_reports_only_its_own_targets() -> None:
     bench, other = bench_of(), Workbench()
     mine, theirs = reporter(bench.target), reporter(other.target)
     said = [say("delivered"), {"redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"}]
     assert heard(*said, reporter=theirs.pk) == Heard(
-        refused=dict.fromkeys((0, 1), "it is about a letter that was not sent to a target of this reporter's")
+        refused=dict.fromkeys((0, 1), "its message was not sent to a target of this reporter")
     )
     assert (Report.objects.count(), bench.states()) == (0, {"letter": "awaiting"})
     assert heard(*said, reporter=mine.pk) == Heard(accepted=2)
     assert bench.states() == {"letter": "delivered"}
 
 
-def test_of_an_unknown_message_a_stranger_is_not_believed_later() -> None:
-    bench = Workbench(target_fields=ACKNOWLEDGED)
-    bench.bury("letter")
-    bench.ready()
+def test_a_strange_or_revoked_reporter_is_not_believed_later() -> None:
+    bench = enqueued("letter", target_fields=ACKNOWLEDGED)
     stranger, revoked = reporter(Workbench().target), reporter(bench.target)
 
     def quick() -> None:
         (sent,) = bench.delivered()
-        for one in (stranger, revoked):
-            assert heard({"message_id": sent["MessageId"], "verdict": "failed"}, reporter=one.pk).accepted == 1
+        for who in (stranger, revoked):
+            assert heard({"message_id": sent["MessageId"], "verdict": "failed"}, reporter=who.pk).accepted == 1
         Reporter.objects.filter(pk=revoked.pk).update(revoked_at="2026-01-01T00:00Z")
 
     with bench.meanwhile(quick):
@@ -380,7 +358,7 @@ def test_of_an_unknown_message_a_stranger_is_not_believed_later() -> None:
     assert bench.states() == {"letter": "awaiting"}
 
 
-def test_the_reason_of_a_first_death_moves_nothing() -> None:
+def test_a_report_on_the_first_failure_moves_nothing() -> None:
     bench = bench_of()
     died = {"message_id": bench.letter().message_id, "verdict": "failed", "type": "KeyError"}
     assert heard(died, reporter=reporter(bench.target).pk) == Heard(accepted=1)
@@ -388,26 +366,26 @@ def test_the_reason_of_a_first_death_moves_nothing() -> None:
     assert bench.states() == {"letter": "awaiting"}
 
 
-def test_what_is_no_report_is_refused_by_its_place_and_the_others_are_heard() -> None:
+def test_invalid_reports_are_refused_by_place_and_the_others_recorded() -> None:
     bench = bench_of()
     made_up = f"{uuid.uuid4()}:1"
     found = heard(7, say("delivered"), {"redrive_id": made_up, "verdict": "failed"}, say("delivered"), say("shrug"))
     assert (found.accepted, found.repeated) == (1, 1)
     assert found.refused == {
         0: "it is not an object",
-        2: "no letter, or no such attempt of one, has this redrive id",
+        2: "no attempt has this redrive id",
         4: "verdict is none of delivered, failed, retrying",
     }
     assert bench.states() == {"letter": "delivered"}
 
 
-def test_an_attempt_that_a_letter_never_had_is_refused() -> None:
+def test_a_report_on_an_attempt_that_does_not_exist_is_refused() -> None:
     bench = bench_of()
     assert heard({"redrive_id": f"{bench.letter().public_id}:2", "verdict": "failed"}).refused.keys() == {0}
 
 
 @pytest.mark.soak
-def test_a_whole_call_takes_as_many_statements_as_one_report(
+def test_many_reports_take_as_many_statements_as_one(
     django_assert_max_num_queries: Any,  # noqa: ANN401  a fixture
 ) -> None:
     bench = bench_of(*(f"letter {n}" for n in range(60)))
@@ -421,7 +399,7 @@ def test_a_whole_call_takes_as_many_statements_as_one_report(
     assert set(bench.states().values()) == {"delivered"}
 
 
-def test_a_mark_that_travelled_along_with_another_message_says_nothing_of_its_letter() -> None:
+def test_a_redrive_id_on_another_message_moves_nothing() -> None:
     bench = bench_of()
     handed_on = {"message_id": "another", "redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"}
     assert heard(handed_on) == Heard(accepted=1)
@@ -429,7 +407,7 @@ def test_a_mark_that_travelled_along_with_another_message_says_nothing_of_its_le
     assert (bench.states(), bench.history()) == ({"letter": "awaiting"}, [(1, None, 0)])
 
 
-def test_a_wave_goes_well_when_its_letters_are_acknowledged_and_fails_when_they_are_not() -> None:
+def test_a_wave_succeeds_or_fails_by_reports() -> None:
     for verdict, size in (("delivered", 10), ("failed", 1)):
         bench = Workbench(target_fields=ACKNOWLEDGED)
         for n in range(2):
@@ -444,7 +422,7 @@ def test_a_wave_goes_well_when_its_letters_are_acknowledged_and_fails_when_they_
         assert (first.failed, second.size) == (int(verdict == "failed"), size)
 
 
-def test_a_run_counts_attempts_that_consumers_called_failures() -> None:
+def test_a_run_counts_attempts_that_were_reported_as_failed() -> None:
     bench = bench_of("a", "b", "c")
     heard(say("failed", "a"), say("delivered", "b"))
     run = bench.letter(payload__body=b"a").run_id
@@ -455,29 +433,32 @@ def test_a_run_counts_attempts_that_consumers_called_failures() -> None:
     assert progress.tally(run).failed_attempts == 2
 
 
-def test_one_letter_and_all_of_them_are_told_of_alike(clock: Clock) -> None:
-    bench = bench_of(*"abcdef", max_attempts=1)
-    heard(say("delivered", "a"), say("failed", "b"), say("delivered", "c"), say("failed", "c"))
+def test_an_accepted_letter_becomes_acknowledged() -> None:
+    bench = redriven("a", "b", "c")
+    letters = {body: bench.letter(payload__body=body.encode()) for body in ("a", "b", "c")}
+    assert {delivery_status.of(letter).how.value for letter in letters.values()} == {"accepted"}
+    heard(say("delivered", "a"), {"redrive_id": f"{letters['b'].public_id}:1", "verdict": "delivered"})
+    found = {body: delivery_status.of(letter).how.value for body, letter in letters.items()}
+    assert found == {"a": "acknowledged", "b": "acknowledged", "c": "accepted"}
+    assert {row.how: row.n for row in delivery_status.counted(bench.dlq.pk)} == {"acknowledged": 2, "accepted": 1}
+    assert bench.history() == [(1, "accepted", 0)] * 3
+
+
+def test_redrive_status_counts_letters_by_how_their_outcome_is_known(clock: Clock) -> None:
+    bench = bench_of("acknowledged", "failed", "silent")
+    heard(say("delivered", "acknowledged"), say("failed", "failed", type="KeyError"))
     clock.advance(WINDOW + 1)
     bench.promote()
-    heard(say("delivered", "d"), say("failed", "e"))
-    found = {body: delivery_status.of(bench.letter(payload__body=body.encode())).how.value for body in "abcdef"}
-    assert found == {
-        "a": "acknowledged", "b": "failed", "c": "failed", "d": "acknowledged", "e": "failed", "f": "silent",
-    }  # fmt: skip
-    assert {one.how: one.n for one in delivery_status.counted(bench.dlq.pk)} == Counter(found.values())
-
-
-def test_what_a_target_took_is_known_better_once_its_consumer_says_so() -> None:
-    bench = Workbench()
-    for body in ("a", "b", "c"):
-        bench.bury(body)
-    bench.ready()
-    bench.replay()
-    letters = {body: bench.letter(payload__body=body.encode()) for body in ("a", "b", "c")}
-    assert {delivery_status.of(one).how.value for one in letters.values()} == {"accepted"}
-    heard(say("delivered", "a"), {"redrive_id": f"{letters['b'].public_id}:1", "verdict": "delivered"})
-    found = {body: delivery_status.of(one).how.value for body, one in letters.items()}
-    assert found == {"a": "acknowledged", "b": "acknowledged", "c": "accepted"}
-    assert {one.how: one.n for one in delivery_status.counted(bench.dlq.pk)} == {"acknowledged": 2, "accepted": 1}
-    assert bench.history() == [(1, "accepted", 0)] * 3
+    letters = {how: bench.letter(payload__body=how.encode()) for how in ("acknowledged", "failed", "silent")}
+    assert {how: delivery_status.of(letter).how.value for how, letter in letters.items()} == dict(
+        zip(letters, letters, strict=True)
+    )
+    assert [reason.type for reason in delivery_status.reasons(letters["failed"])] == ["KeyError"]
+    out = StringIO()
+    call_command("redrive_status", bench.name, "--json", stdout=out)
+    (told,) = json.loads(out.getvalue())["dlqs"]
+    assert told["known"] == dict.fromkeys(letters, 1)
+    out = StringIO()
+    call_command("redrive_status", bench.name, stdout=out)
+    (line,) = (line for line in out.getvalue().splitlines() if line.startswith("  known"))
+    assert line == "  known     1 acknowledged, 1 failed, 1 silent"

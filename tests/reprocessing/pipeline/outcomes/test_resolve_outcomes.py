@@ -1,13 +1,14 @@
-"""Presuming a letter delivered: not without evidence, and not for ever."""
+"""Letters are presumed delivered only with evidence."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from threading import Event
 from types import SimpleNamespace
 
 import pytest
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.gateways.aws import request_threads
@@ -29,19 +30,15 @@ LAG, WINDOW = 60.0, 100.0
 
 
 def _awaiting() -> tuple[Workbench, datetime]:
-    """A letter that its target took, and when."""
-    bench = Workbench(fields={"idempotency_key": "attribute:idem"})
-    bench.judge_by_absence(window=WINDOW)
-    bench.bury("letter", idem="k")
-    bench.ready()
-    bench.replay()
+    bench = Workbench(fields={"idempotency_key": "attribute:idem"}, absence={"window": WINDOW})
+    bench.redrive("letter", idem="k")
     taken = Attempt.objects.get().taken_at
     assert taken is not None
     return bench, taken
 
 
 def _failed_after_the_first_look(clock: Clock) -> Workbench:
-    """A letter that its consumer has while the target is looked at for the first time, and that fails after it."""
+    """A letter that is in flight at the first look, and becomes visible after it."""
     bench, _ = _awaiting()
     target = {"QueueUrl": bench.origin_url}
     (out,) = bench.sqs.receive_message(**target, VisibilityTimeout=600)["Messages"]
@@ -51,10 +48,13 @@ def _failed_after_the_first_look(clock: Clock) -> Workbench:
     return bench
 
 
+def _drain(bench: Workbench, taken: datetime, seconds: float) -> None:
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=seconds))
+
+
 def _see(bench: Workbench, taken: datetime, *seconds: float) -> None:
-    """Its target had nothing visible, so many seconds after it took the letter."""
-    for one in seconds:
-        Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=one))
+    for later in seconds:
+        Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=later))
 
 
 @pytest.mark.parametrize(
@@ -78,28 +78,27 @@ def test_the_evidence_of_absence(seen: list[int], drained: int | None, ripe: int
     bench, taken = _awaiting()
     _see(bench, taken, *seen)
     if drained is not None:
-        through = taken + timedelta(seconds=drained)
-        DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=through)
+        _drain(bench, taken, drained)
     assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
 
 
-def test_what_may_still_come_back_is_not_presumed_delivered() -> None:
+def test_a_letter_is_not_presumed_delivered_before_its_deadline() -> None:
     bench, taken = _awaiting()
     Target.objects.filter(pk=bench.target.pk).update(window=0, visibility=0)  # lowered since the letter was sent
     _see(bench, taken, 0, 1)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=99))
+    _drain(bench, taken, 99)
     assert evidence.ripe(count_lag=0, limit=10) == []
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=101))
+    _drain(bench, taken, 101)
     assert len(evidence.ripe(count_lag=0, limit=10)) == 1
 
 
 @pytest.mark.parametrize(("again", "ripe"), [(189, 0), (190, 1)])
-def test_what_failed_is_to_be_counted_as_visible_before_it_is_looked_for(again: int, ripe: int) -> None:
-    """A target whose window is shorter than what a message takes to be visible, 70 s, and to be counted, 60 s."""
+def test_looks_are_at_least_a_visibility_timeout_and_a_count_lag_apart(again: int, ripe: int) -> None:
+    """The visibility timeout is 70 s, the count lag 60 s."""
     bench, taken = _awaiting()
     Target.objects.filter(pk=bench.target.pk).update(visibility=70)
     _see(bench, taken, 60, again)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=300))
+    _drain(bench, taken, 300)
     assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
 
 
@@ -115,11 +114,11 @@ def test_a_look_may_be_as_late_as_its_answer(first: float, again: float, drained
     bench, taken = _awaiting()
     for seconds, took in ((60, first), (160, again)):
         Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=seconds), took=took)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=drained))
+    _drain(bench, taken, drained)
     assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
 
 
-def test_a_dlq_that_is_only_observed_proves_nothing() -> None:
+def test_an_observed_dlq_proves_nothing() -> None:
     bench, taken = _awaiting()
     _see(bench, taken, 60, 160)
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(
@@ -128,7 +127,7 @@ def test_a_dlq_that_is_only_observed_proves_nothing() -> None:
     assert evidence.ripe(count_lag=LAG, limit=10) == []
 
 
-def test_a_target_that_holds_letters_was_not_seen_consumed(clock: Clock) -> None:
+def test_a_target_with_messages_is_no_evidence(clock: Clock) -> None:
     bench, _ = _awaiting()  # nobody has received it from its queue
     clock.advance(LAG + WINDOW + 1)
     for _ in range(2):
@@ -143,7 +142,7 @@ def test_a_target_that_holds_letters_was_not_seen_consumed(clock: Clock) -> None
     assert bench.promote() == 1
 
 
-def test_a_letter_whose_consumer_paused_and_buried_it_after_the_capture_is_not_presumed_delivered(clock: Clock) -> None:
+def test_a_letter_that_fails_after_the_capture_is_not_presumed_delivered(clock: Clock) -> None:
     bench = _failed_after_the_first_look(clock)  # its consumer pauses
     clock.advance(WINDOW + 1)
     assert bench.capture().captured.drained
@@ -153,19 +152,11 @@ def test_a_letter_whose_consumer_paused_and_buried_it_after_the_capture_is_not_p
     assert bench.history() == [(1, "returned", 0)]
 
 
-def test_a_target_that_holds_delayed_letters_was_not_seen_consumed() -> None:
-    bench, _ = _awaiting()
-    bench.delivered()
-    bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="perhaps ours", DelaySeconds=900)
-    bench.promote()
-    assert Sighting.objects.count() == 0
-
-
-def test_a_presumed_letter_is_said_to_be_presumed_its_copy_deleted_and_its_key_used() -> None:
+def test_a_presumed_letter_has_its_copy_deleted_and_its_key_used() -> None:
     bench, taken = _awaiting()
     bench.delivered()
     _see(bench, taken, 60, 160)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=160))
+    _drain(bench, taken, 160)
     assert bench.promote() == 1
     letter = bench.letter()
     assert (letter.state, letter.presumed, letter.finished_at is not None) == ("delivered", True, True)
@@ -178,7 +169,7 @@ def test_a_promotion_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.Mon
     bench, taken = _awaiting()
     bench.delivered()
     _see(bench, taken, 60, 160)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=160))
+    _drain(bench, taken, 160)
 
     def fails(*_: object, **__: object) -> None:
         raise DatabaseError("gone")
@@ -189,47 +180,39 @@ def test_a_promotion_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.Mon
     assert (bench.left(), bench.states(), Custody.objects.get().state) == (1, {"letter": "awaiting"}, "held")
 
 
-def test_what_came_back_before_the_evidence_was_complete_is_not_presumed_delivered() -> None:
-    bench, taken = _awaiting()
-    bench.come_back(bench.delivered()[0])
-    bench.capture()
-    _see(bench, taken, 60, 160)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=160))
-    assert bench.promote() == 0
-    assert (bench.letter().state, bench.history()) == ("waiting", [(1, "returned", 0)])
-
-
-def test_a_sighting_counts_from_before_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench, _ = _awaiting()
-    bench.delivered()
-    asked: list[datetime] = []
-
-    def depth(address: QueueAddress) -> Depth:
-        asked.append(lanes.clock())
-        connection.close()  # of this thread, which ends
-        return depth_of(address)
-
-    monkeypatch.setattr(resolve_outcomes, "depth", depth)
-    bench.promote()
-    assert Sighting.objects.get().seen_at <= asked[0]
-
-
 def _two_targets(monkeypatch: pytest.MonkeyPatch) -> tuple[Workbench, Workbench]:
-    """Two dlqs, each with a letter that its target took and somebody received; they are asked in this order."""
+    """Two DLQs with a consumed letter each, whose targets are asked in this order."""
     first, second = Workbench(), Workbench()
     for bench in (first, second):
         bench.judge_by_absence(window=WINDOW)
-        bench.bury("letter")
-        bench.ready()
-        bench.replay()
+        bench.redrive("letter")
         bench.delivered()
     watched = evidence.watched
-    monkeypatch.setattr(evidence, "watched", lambda: sorted(watched(), key=lambda one: one.target_id))
+    monkeypatch.setattr(evidence, "watched", lambda: sorted(watched(), key=lambda target: target.target_id))
     return first, second
 
 
+def _each_look_takes(
+    seconds: float, monkeypatch: pytest.MonkeyPatch, answer: Callable[[QueueAddress], Depth] = depth_of
+) -> list[str]:
+    """Ask one target after another, for so long each. Return the list of URLs."""
+    now, asked = 100.0, list[str]()
+
+    def depth(address: QueueAddress) -> Depth:
+        nonlocal now
+        now += seconds
+        asked.append(address.url)
+        return answer(address)
+
+    monkeypatch.setattr(resolve_outcomes, "unslept", lambda: lambda: now)
+    monkeypatch.setattr(request_threads, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(resolve_outcomes, "_THREADS", 1)
+    monkeypatch.setattr(resolve_outcomes, "depth", depth)
+    return asked
+
+
 @pytest.mark.parametrize("fault", [QueueIsOutOfReach("no answer"), RuntimeError("nobody thought of it")])
-def test_a_sighting_is_noted_though_another_target_does_not_answer_for_long_and_never_does(
+def test_a_look_is_noted_though_another_target_does_not_answer(
     fault: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = _two_targets(monkeypatch)
@@ -251,26 +234,16 @@ def test_a_sighting_is_noted_though_another_target_does_not_answer_for_long_and_
     assert (in_time, list(Sighting.objects.values_list("target", flat=True))) == ([True], [second.target.pk])
 
 
-def test_each_sighting_is_dated_by_its_own_question(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_look_has_the_time_of_its_own_request(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = _two_targets(monkeypatch)
-    now = 100.0
-
-    def depth(address: QueueAddress) -> Depth:
-        nonlocal now
-        now += 5
-        return depth_of(address)
-
-    monkeypatch.setattr(resolve_outcomes, "unslept", lambda: lambda: now)
-    monkeypatch.setattr(request_threads, "time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr(resolve_outcomes, "_THREADS", 1)
-    monkeypatch.setattr(resolve_outcomes, "depth", depth)
+    _each_look_takes(5, monkeypatch)
     first.promote()
-    seen = {one.target_id: one.seen_at for one in Sighting.objects.all()}
+    seen = {look.target_id: look.seen_at for look in Sighting.objects.all()}
     assert seen[second.target.pk] - seen[first.target.pk] == timedelta(seconds=5)
     assert set(Sighting.objects.values_list("took", flat=True)) == {5.0}
 
 
-def test_a_look_before_which_the_machine_slept_may_be_as_early_as_before_it_slept(
+def test_a_look_after_a_sleep_may_be_as_early_as_before_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench, _ = _awaiting()
@@ -288,26 +261,17 @@ def test_a_look_before_which_the_machine_slept_may_be_as_early_as_before_it_slep
     assert Sighting.objects.get().took == 3_600
 
 
-def test_targets_out_of_reach_are_asked_for_no_longer_than_promotion_can_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, _ = _two_targets(monkeypatch)
-    now, asked = 100.0, list[str]()
-
-    def depth(address: QueueAddress) -> Depth:
-        nonlocal now
-        now += 13  # as long as a connection and an answer may take
-        asked.append(address.url)
+def test_targets_out_of_reach_do_not_delay_promotion(monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_reach(_: QueueAddress) -> Depth:
         raise QueueIsOutOfReach("no answer")
 
-    monkeypatch.setattr(resolve_outcomes, "unslept", lambda: lambda: now)
-    monkeypatch.setattr(request_threads, "time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr(resolve_outcomes, "_THREADS", 1)
-    monkeypatch.setattr(resolve_outcomes, "depth", depth)
+    first, _ = _two_targets(monkeypatch)
+    asked = _each_look_takes(13, monkeypatch, out_of_reach)  # as long as a connection and an answer may take
     first.promote()
     assert asked == [first.target.url]
 
 
-def test_one_at_a_time_looks_and_the_others_promote_by_what_it_has_seen(clock: Clock) -> None:
-    """Of a region out of reach a look takes twenty seconds; another is begun every two."""
+def test_one_worker_looks_at_a_time_and_the_others_promote(clock: Clock) -> None:
     bench, taken = _awaiting()
     assert metrics.is_due("look", every=30.0)  # somebody else's
     _see(bench, taken, LAG, LAG + WINDOW)
@@ -316,31 +280,21 @@ def test_one_at_a_time_looks_and_the_others_promote_by_what_it_has_seen(clock: C
     assert (bench.promote(), Sighting.objects.count()) == (1, 2)
     Sighting.objects.all().delete()
     DeadLetterQueue.objects.update(drained_through=None)
-    bench.bury("another", idem="another")
-    bench.ready()
-    bench.replay()
+    bench.redrive("another", idem="another")
     bench.delivered()
     assert (bench.promote(), Sighting.objects.count()) == (0, 0)
     clock.advance(26)  # whoever looked has died
     assert [(bench.promote(), Sighting.objects.count()) for _ in range(2)] == [(0, 1), (0, 2)]
 
 
-def test_the_dice_say_which_target_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_dice_decide_which_target_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = _two_targets(monkeypatch)
-    asked: list[str] = []
-
-    def depth(address: QueueAddress) -> Depth:
-        asked.append(address.url)
-        return depth_of(address)
-
-    monkeypatch.setattr(resolve_outcomes, "_THREADS", 1)
-    monkeypatch.setattr(resolve_outcomes, "depth", depth)
-    throws = iter([0.9, 0.1])
+    asked, throws = _each_look_takes(0, monkeypatch), iter([0.9, 0.1])
     resolve_outcomes.letters(conf=first.conf, dice=lambda: next(throws))
     assert asked == [second.target.url, first.target.url]
 
 
-def test_a_letter_that_failed_and_lies_in_its_target_since_is_not_presumed_delivered(clock: Clock) -> None:
+def test_a_letter_that_is_visible_in_its_target_is_not_presumed_delivered(clock: Clock) -> None:
     bench = _failed_after_the_first_look(clock)  # its consumer has gone
     clock.advance(WINDOW + 1)
     assert bench.capture().captured.drained
@@ -352,7 +306,7 @@ def test_a_letter_that_failed_and_lies_in_its_target_since_is_not_presumed_deliv
     assert bench.promote() == 1
 
 
-def test_a_sighting_is_kept_as_long_as_a_window_lasts(clock: Clock) -> None:
+def test_looks_are_kept_for_the_longest_window(clock: Clock) -> None:
     bench, _ = _awaiting()
     Target.objects.filter(pk=bench.target.pk).update(window=2 * 86_400.0)
     bench.delivered()
@@ -363,19 +317,3 @@ def test_a_sighting_is_kept_as_long_as_a_window_lasts(clock: Clock) -> None:
     clock.advance(86_400)
     bench.promote()
     assert Sighting.objects.count() == 2
-
-
-def test_a_capture_proves_nothing_while_another_reader_may_hide_what_came_back(clock: Clock) -> None:
-    bench, _ = _awaiting()
-    bench.come_back(bench.delivered()[0])
-    clock.advance(LAG + 1)
-    bench.promote()
-    clock.advance(WINDOW + 1)
-    bench.promote()
-    reader = {"QueueUrl": bench.dlq_url}
-    (hidden,) = bench.sqs.receive_message(**reader, VisibilityTimeout=600)["Messages"]
-    assert bench.capture().captured.drained
-    assert (bench.promote(), bench.states()) == (0, {"letter": "awaiting"})
-    bench.sqs.change_message_visibility(**reader, ReceiptHandle=hidden["ReceiptHandle"], VisibilityTimeout=0)
-    assert bench.capture().captured.returns == 1
-    assert bench.history() == [(1, "returned", 0)]

@@ -137,7 +137,7 @@ def test_a_letter_that_says_where_it_died_goes_nowhere_else() -> None:
     bench = _of_unknown_origin({"DeadLetterQueueSourceArn": "arn:aws:sqs:eu-west-1:0:gone"})
     letter, _ = bench.letter().pk, _elsewhere(bench)
     refusal = act_on_parked.release([letter], by="anna", reason="named").refused[letter]
-    assert refusal.endswith("it died in arn:aws:sqs:eu-west-1:0:gone")
+    assert refusal.endswith("it failed in arn:aws:sqs:eu-west-1:0:gone")
     named = _name(bench, arn="arn:aws:sqs:eu-west-1:0:gone")
     assert act_on_parked.release([letter], by="anna", reason="named").done == (letter,)
     assert bench.letter().origin == named

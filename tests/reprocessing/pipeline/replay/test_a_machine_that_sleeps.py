@@ -1,4 +1,4 @@
-"""A machine that is suspended: its monotonic clock stands still, and what it holds for a time ends all the same."""
+"""Leases, tokens and visibility timeouts end while the machine sleeps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOKEN = 30.0
 
 
 class _Tokens(Rates):
-    """Tokens for everybody, each of which lives for longer than the slowest test."""
+    """As many tokens as wanted."""
 
     def __init__(self) -> None:
         pass
@@ -39,7 +39,7 @@ class _Tokens(Rates):
 
 
 class _Sleep:
-    """The clocks of a machine; it is asleep for some seconds now and then."""
+    """The clocks of a machine that sleeps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.slept = 0.0
@@ -47,13 +47,12 @@ class _Sleep:
 
 
 @pytest.mark.parametrize(("rate", "asleep"), [(None, LEASE), (100.0, TOKEN + 10)], ids=["its lease", "its token"])
-def test_what_was_meant_to_be_sent_before_it_slept_is_not_and_what_is_meant_to_be_after_it_is(
+def test_letters_of_before_the_sleep_are_not_sent_and_later_ones_are(
     rate: float | None, asleep: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = Workbench(target_fields={"rate": rate})
     bench.conf = replace(bench.conf, lease=timedelta(seconds=LEASE))
-    bench.bury("letter")
-    bench.ready()
+    bench.enqueue("letter")
     sleep = _Sleep(monkeypatch)
 
     def sleeps_once(*args: Any, **options: Any) -> list[Intended]:  # noqa: ANN401  those of an intent
@@ -66,8 +65,7 @@ def test_what_was_meant_to_be_sent_before_it_slept_is_not_and_what_is_meant_to_b
     assert [outcome for _, outcome, _ in bench.history()] == ["not_sent", "accepted"]
 
 
-def test_a_copy_that_came_to_sight_while_it_slept_is_not_held_to_be_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its handle may be another's by now: it is received again."""
+def test_a_copy_that_became_visible_during_the_sleep_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, sleep = Workbench(), _Sleep(monkeypatch)
     bench.bury("letter")
     renew = capture_lease.renew
@@ -81,7 +79,7 @@ def test_a_copy_that_came_to_sight_while_it_slept_is_not_held_to_be_hidden(monke
     assert (Custody.objects.count(), bench.left()) == (0, 1)
 
 
-def test_aws_is_not_asked_to_move_what_was_claimed_before_it_slept(
+def test_a_native_redrive_claimed_before_the_sleep_is_not_started(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench, claim = mine(), native_redrive_lock.claim

@@ -1,4 +1,4 @@
-"""An earlier attempt ended unknown: whatever becomes of a later one, a copy of the letter may lie in the target yet."""
+"""After an attempt of unknown outcome, a copy may be in the target, whatever becomes of later attempts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import reporters
 from reprocessing.store.replay.settlement import PUT_OFF
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.bench import KEYED, Clock, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 REST, WINDOW = 30, 100
+Tell = Callable[[Workbench, dict[str, Any]], None]
 
 
 def _unheard(clock: Clock, *, advance: str = "settled", **fields: object) -> Workbench:
-    """Two letters of one key, of which the first went out unheard, and is due again."""
+    """Two letters of one key. The first was sent with unknown outcome, and is due again."""
     bench = Workbench(
         fields={
             "ordering_key": "attribute:key", "sequence": "attribute:n", "idempotency_key": "attribute:event",
@@ -35,51 +36,37 @@ def _unheard(clock: Clock, *, advance: str = "settled", **fields: object) -> Wor
         bench.bury(n, key="k", n=n, event=f"e{n}")
     bench.ready()
     bench.replay_unheard()
-    assert [one["Body"] for one in bench.delivered()] == ["1"]
+    assert bench.delivered_bodies() == ["1"]
     clock.advance(REST)
     return bench
 
 
 def _returns(bench: Workbench, sent: dict[str, Any]) -> None:
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
 
 
-def _is_denied(bench: Workbench, sent: dict[str, Any]) -> None:
-    """Its consumer says that it failed."""
-    token = reporters.put("shop", [bench.target], anew=False, by="ann", reason="a test").token
-    said = {"redrive_id": sent["MessageAttributes"]["RedriveId"]["StringValue"], "verdict": "failed"}
-    answer = Client(headers={"Authorization": f"Bearer {token}"}).post(
-        "/reports", {"reports": [said]}, content_type="application/json"
-    )
-    assert answer.json() == {"accepted": 1, "repeated": 0, "refused": []}
+def _reported(verdict: str) -> Tell:
+    def tell(bench: Workbench, sent: dict[str, Any]) -> None:
+        token = reporters.put("shop", [bench.target], anew=False, by="ann", reason="a test").token
+        report = {"redrive_id": sent["MessageAttributes"]["RedriveId"]["StringValue"], "verdict": verdict}
+        answer = Client(headers={"Authorization": f"Bearer {token}"}).post(
+            "/reports", {"reports": [report]}, content_type="application/json"
+        )
+        assert answer.json() == {"accepted": 1, "repeated": 0, "refused": []}
+
+    return tell
 
 
-Failure = Callable[[Workbench, dict[str, Any]], None]
-
-
-@pytest.fixture(params=[_returns, _is_denied], ids=["returns", "is denied"])
-def fails(request: pytest.FixtureRequest) -> Failure:
-    found: Failure = request.param
+@pytest.fixture(params=[(_returns, "returned"), (_reported("failed"), "failed")], ids=["returns", "is denied"])
+def failure(request: pytest.FixtureRequest) -> tuple[Tell, str]:
+    """How the newest attempt fails, and its outcome."""
+    found: tuple[Tell, str] = request.param
     return found
 
 
-_ENDS: dict[Failure, str] = {_returns: "returned", _is_denied: "failed"}
-
-
-def _once_more(bench: Workbench, fails: Failure) -> None:
-    """Its second attempt goes out, is heard of, and fails."""
+def _once_more(bench: Workbench, failure: tuple[Tell, str]) -> None:
     bench.replay()
-    fails(bench, bench.delivered()[0])
-
-
-def _outlast(bench: Workbench, clock: Clock) -> None:
-    """The origin is seen empty, a window later again, and then the dlq: nothing came back."""
-    bench.promote()
-    clock.advance(WINDOW + 5)
-    bench.promote()
-    bench.capture()
-    bench.promote()
+    failure[0](bench, bench.delivered()[0])
 
 
 def _first(bench: Workbench) -> str:
@@ -91,50 +78,39 @@ def _key(bench: Workbench) -> str:
     return Claim.objects.get(key_hash=sha256(b"e1").digest()).state
 
 
-def test_a_later_one_that_fails_keeps_the_key(clock: Clock, fails: Failure) -> None:
+def test_a_later_failure_keeps_the_key(clock: Clock, failure: tuple[Tell, str]) -> None:
     bench = _unheard(clock, max_attempts=3)
-    _once_more(bench, fails)
+    _once_more(bench, failure)
     ends = [outcome for _, outcome, _ in bench.history()]
-    assert (ends, _first(bench), _key(bench)) == (["unknown", _ENDS[fails]], "waiting", "held")
+    assert (ends, _first(bench), _key(bench)) == (["unknown", failure[1]], "waiting", "held")
 
 
-def test_where_that_was_the_last_one_the_next_letter_waits_until_none_can_come_back(
-    clock: Clock, fails: Failure
-) -> None:
+def test_after_the_last_attempt_the_next_letter_waits_for_both_copies(clock: Clock, failure: tuple[Tell, str]) -> None:
     bench = _unheard(clock)
-    _once_more(bench, fails)
+    _once_more(bench, failure)
     clock.advance(REST)
     bench.replay()
     assert (_first(bench), _key(bench), bench.lane().why, bench.delivered()) == ("waiting", "held", PUT_OFF, [])
     clock.advance(WINDOW)
     bench.replay()
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
-def test_where_both_are_unknown_and_one_fails_the_next_letter_waits_for_the_other(clock: Clock, fails: Failure) -> None:
-    """It was parked with its last attempt open, which held its lane and its key."""
+def test_if_one_of_two_unknown_attempts_fails_the_next_letter_waits(clock: Clock, failure: tuple[Tell, str]) -> None:
     bench = _unheard(clock)
     bench.replay_unheard()
     assert (_first(bench), _key(bench), bench.lane().phase) == ("parked attempts_spent", "held", "awaiting")
-    fails(bench, bench.delivered()[0])
+    failure[0](bench, bench.delivered()[0])
     clock.advance(REST)
     bench.replay()
     assert (_first(bench), _key(bench), bench.lane().why, bench.delivered()) == ("waiting", "held", PUT_OFF, [])
     clock.advance(WINDOW)
     bench.replay()
-    assert (_first(bench), [one["Body"] for one in bench.delivered()]) == ("parked attempts_spent", ["2"])
+    assert (_first(bench), bench.delivered_bodies()) == ("parked attempts_spent", ["2"])
 
 
-def test_what_a_person_decided_stays_so_when_one_of_them_fails(clock: Clock, fails: Failure) -> None:
-    bench = _unheard(clock)
-    bench.replay_unheard()
-    act_on_parked.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
-    fails(bench, bench.delivered()[0])
-    assert (_first(bench), _key(bench)) == ("discarded", "discarded")
-
-
-def test_both_at_once_come_back_and_nothing_is_waited_for(clock: Clock) -> None:
+def test_if_both_copies_come_back_nothing_is_waited_for(clock: Clock) -> None:
     bench = _unheard(clock)
     bench.replay()
     second = bench.delivered()[0]
@@ -146,16 +122,13 @@ def test_both_at_once_come_back_and_nothing_is_waited_for(clock: Clock) -> None:
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
 
 
-def test_where_the_next_may_go_at_once_the_letter_is_parked_at_once_and_its_key_is_held(
-    clock: Clock, fails: Failure
-) -> None:
+def test_with_advance_accepted_the_letter_is_parked_and_its_key_held(clock: Clock, failure: tuple[Tell, str]) -> None:
     bench = _unheard(clock, advance="accepted")
-    _once_more(bench, fails)
+    _once_more(bench, failure)
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "held")
 
 
-def test_a_rule_that_sends_it_elsewhere_waits_until_none_can_come_back(clock: Clock) -> None:
-    """Its key would be free where a copy of it may lie."""
+def test_a_divert_waits_while_a_copy_may_come_back(clock: Clock) -> None:
     bench = _unheard(clock, max_attempts=3)
     other = Target.objects.create(arn=bench.arn(url := bench.queue(f"{bench.name}-other")), url=url, region="eu-west-1")
     rule("elsewhere", "divert", "attribute:n equals 1", target=other)
@@ -163,39 +136,34 @@ def test_a_rule_that_sends_it_elsewhere_waits_until_none_can_come_back(clock: Cl
     assert (_first(bench), _key(bench), bench.lane().why, bench.delivered(url)) == ("waiting", "held", PUT_OFF, [])
     clock.advance(WINDOW)
     bench.replay()
-    assert [one["Body"] for one in bench.delivered(url)] == ["1"]
+    assert bench.delivered_bodies(url) == ["1"]
 
 
 def _a_twin_turns_up(bench: Workbench, *, key: str, body: str = "1") -> None:
-    """Another letter of the first one's idempotency key, captured after its attempt, and earlier in the order."""
-    bench.bury(body, key=key, n="0", event="e1")
-    bench.ready()
-    bench.replay()
+    """Capture a letter with the first letter's idempotency key, and with a place before it."""
+    bench.redrive(body, key=key, n="0", event="e1")
 
 
 def _twins(bench: Workbench) -> list[str]:
-    """The first letter and its twin."""
     found = bench.dlq.letters.filter(idempotency_key="e1").order_by("pk")
-    return [f"{one.state} {one.reason}".strip() for one in found]
+    return [f"{letter.state} {letter.reason}".strip() for letter in found]
 
 
 @pytest.mark.parametrize(("body", "end"), [("1", "duplicate"), ("another", "parked key_conflict")])
-def test_a_twin_that_goes_before_it_has_the_key_when_no_copy_can_come_back(clock: Clock, body: str, end: str) -> None:
-    """The twin waited for the key, and the one that had it waited behind the twin: their lane stood for ever."""
+def test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back(clock: Clock, body: str, end: str) -> None:
     bench = _unheard(clock, max_attempts=3, stale="deliver")
     _a_twin_turns_up(bench, key="k", body=body)
     assert (_twins(bench), bench.delivered()) == (["waiting", "waiting"], [])
     clock.advance(WINDOW)
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == [body]
-    _outlast(bench, clock)
+    assert bench.delivered_bodies() == [body]
+    bench.outlast(clock, WINDOW + 5)
     bench.replay()
     assert (_twins(bench), bench.lane(key="k").phase) == ([end, "delivered"], "awaiting")
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
-def test_a_letter_that_is_the_head_of_its_own_lane_keeps_its_key(clock: Clock) -> None:
-    """It is sent again, under the identity that its first copy has, as soon as its lane may go on."""
+def test_a_letter_at_the_head_of_its_own_lane_keeps_its_key(clock: Clock) -> None:
     bench = _unheard(clock, max_attempts=3)
     Lane.objects.update(stopped_at=lanes.clock(), stopped_by="ann", stop_reason="a test")
     _a_twin_turns_up(bench, key="another")
@@ -204,4 +172,43 @@ def test_a_letter_that_is_the_head_of_its_own_lane_keeps_its_key(clock: Clock) -
     assert (_twins(bench), _key(bench), bench.delivered()) == (["waiting", "waiting"], "held", [])
     Lane.objects.update(stopped_at=None, stopped_by="", stop_reason="")
     bench.replay()
-    assert (_twins(bench), [one["Body"] for one in bench.delivered()]) == (["awaiting", "waiting"], ["1"])
+    assert (_twins(bench), bench.delivered_bodies()) == (["awaiting", "waiting"], ["1"])
+
+
+LEASE = 9
+
+
+EACH_WAY = pytest.mark.parametrize(
+    "tell", [_returns, _reported("failed"), _reported("delivered")],
+    ids=["comes back", "failed", "delivered"],
+)  # fmt: skip
+
+
+@EACH_WAY
+def test_a_letter_sent_by_a_dead_worker_makes_an_earlier_letter_stale(clock: Clock, tell: Tell) -> None:
+    bench = Workbench(fields=KEYED)
+    bench.enqueue("2", key="a", n="2")
+    bench.replay_and_die(sent=True)
+    (sent,) = bench.delivered()
+    tell(bench, sent)
+    bench.enqueue("1", key="a", n="1")
+    clock.advance(LEASE)
+    bench.replay()
+    early = bench.letter(payload__body=b"1")
+    assert (early.state, early.reason, bench.states()["2"]) == ("parked", "stale", "delivered")
+
+
+@EACH_WAY
+def test_a_late_released_letter_leaves_the_order_as_it_was(clock: Clock, tell: Tell) -> None:
+    bench = Workbench(fields=KEYED)
+    for number in ("3", "1"):
+        bench.redrive(number, key="a", n=number)
+    bench.delivered()
+    act_on_parked.release([bench.letter(state="parked").pk], by="ann", reason="it is needed")
+    bench.replay_and_die(sent=True)
+    (sent,) = bench.delivered()
+    tell(bench, sent)
+    bench.enqueue("2", key="a", n="2")
+    clock.advance(LEASE)
+    bench.replay()
+    assert bench.states() == {"3": "delivered", "1": "delivered", "2": "parked"}

@@ -1,4 +1,4 @@
-"""Last attempts of unknown end: the letter is parked, its copy may be on its way, and its lane waits for that."""
+"""After a last attempt of unknown outcome the letter is parked, and its lane waits while a copy may come back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.reprocessing.pipeline.rulings import rule
 pytestmark = pytest.mark.django_db(transaction=True)
 
 KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n", "max_attempts": 1}
-LEASE, WINDOW = 9, 100
+WINDOW = 100
 
 End = Callable[[Workbench, Clock], None]
 
@@ -36,9 +36,7 @@ def _unheard(bench: Workbench, _: Clock) -> None:
 
 
 def _killed(bench: Workbench, clock: Clock) -> None:
-    """The letter goes out, its worker is killed, and another takes the lane."""
-    bench.replay_and_die(sent=True)
-    clock.advance(LEASE)
+    bench.lose_worker(clock)
     bench.replay()
 
 
@@ -49,22 +47,10 @@ def end(request: pytest.FixtureRequest) -> End:
 
 
 def _bench(*, advance: str = "settled", **fields: object) -> Workbench:
-    """Two letters of one key, of which the first may be tried once."""
-    bench = Workbench(fields=KEYED | fields)
-    bench.judge_by_absence(window=WINDOW, advance=advance)
-    for n in ("1", "2"):
-        bench.bury(n, key="k", n=n)
-    bench.ready()
+    """Two letters of one key with one attempt each."""
+    bench = Workbench(fields=KEYED | fields, absence={"window": WINDOW, "advance": advance})
+    bench.enqueue_lane("1", "2", key="k")
     return bench
-
-
-def _outlast(bench: Workbench, clock: Clock) -> None:
-    """The origin is seen empty, a window later again, and then the dlq: it did not come back."""
-    bench.promote()
-    clock.advance(WINDOW + 5)
-    bench.promote()
-    bench.capture()
-    bench.promote()
 
 
 def _first(bench: Workbench) -> str:
@@ -72,7 +58,7 @@ def _first(bench: Workbench) -> str:
     return f"{letter.state} {letter.reason}"
 
 
-def test_an_attempt_that_was_spared_leaves_the_letter_of_a_dead_worker_another_one(clock: Clock) -> None:
+def test_a_spared_attempt_leaves_another_one(clock: Clock) -> None:
     bench = _bench(max_attempts=2)
     DeadLetter.objects.filter(payload__body=b"1").update(attempts=1, spared=1)
     _killed(bench, clock)
@@ -80,7 +66,7 @@ def test_an_attempt_that_was_spared_leaves_the_letter_of_a_dead_worker_another_o
     assert [outcome for _, outcome, _ in bench.history()] == ["unknown", None]
 
 
-def test_the_next_letter_waits_until_it_can_come_back_no_more(clock: Clock, end: End) -> None:
+def test_the_next_letter_waits_while_the_copy_may_come_back(clock: Clock, end: End) -> None:
     bench = _bench()
     end(bench, clock)
     assert (_first(bench), bench.lane().phase) == ("parked attempts_spent", "awaiting")
@@ -89,17 +75,17 @@ def test_the_next_letter_waits_until_it_can_come_back_no_more(clock: Clock, end:
     clock.advance(WINDOW - 5)
     bench.promote()
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["1"]
-    _outlast(bench, clock)
+    assert bench.delivered_bodies() == ["1"]
+    bench.outlast(clock, WINDOW + 5)
     bench.replay()
     assert bench.history() == [(1, "unknown", 0), (1, None, 0)]
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
     assert _first(bench) == "parked attempts_spent"
 
 
-def test_while_nobody_has_looked_into_the_dlq_it_may_have_come_back(clock: Clock, end: End) -> None:
+def test_the_next_letter_waits_until_the_dlq_is_captured(clock: Clock) -> None:
     bench = _bench()
-    end(bench, clock)
+    _unheard(bench, clock)
     (sent,) = bench.delivered()
     for _ in range(3):
         bench.promote()
@@ -111,26 +97,23 @@ def test_while_nobody_has_looked_into_the_dlq_it_may_have_come_back(clock: Clock
     bench.capture()
     assert bench.history() == [(1, "returned", 0)]
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
-def test_where_no_dlq_is_watched_its_time_ends_it(clock: Clock, end: End) -> None:
+def test_without_a_watched_dlq_the_window_ends_the_wait(clock: Clock) -> None:
     bench = _bench()
     Target.objects.filter(pk=bench.target.pk).update(proof="acknowledged", watched_by=None)
-    end(bench, clock)
+    _unheard(bench, clock)
     bench.delivered()
     clock.advance(WINDOW + 1)
     bench.promote()
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("poison", [False, True])
-def test_a_known_failure_after_an_unknown_one_is_no_reason_for_the_next_letter_to_go(
-    clock: Clock, poison: bool
-) -> None:
-    """What the first attempt sent may lie in the target, though the second was refused."""
+def test_a_known_failure_after_an_unknown_one_does_not_free_the_lane(clock: Clock, poison: bool) -> None:
     bench = _bench(max_attempts=2, backoff_base=0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DeadLetterQueue, "rest", lambda *_: timedelta(hours=1))
@@ -141,73 +124,56 @@ def test_a_known_failure_after_an_unknown_one_is_no_reason_for_the_next_letter_t
         bench.replay()
     assert (_first(bench).partition(" ")[0], bench.lane().phase) == ("parked", "awaiting")
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["1"]
-    _outlast(bench, clock)
+    assert bench.delivered_bodies() == ["1"]
+    bench.outlast(clock, WINDOW + 5)
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
-def test_once_it_has_come_back_the_next_letter_goes(clock: Clock, end: End) -> None:
+def test_when_the_copy_is_back_the_next_letter_goes(clock: Clock, end: End) -> None:
     bench = _bench()
     end(bench, clock)
     (sent,) = bench.delivered()
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     assert (_first(bench), bench.history()) == ("parked attempts_spent", [(1, "returned", 0)])
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
-def test_a_release_waits_for_it_too(clock: Clock, end: End) -> None:
+def test_a_released_letter_waits_for_its_copy(clock: Clock) -> None:
     bench = _bench()
-    end(bench, clock)
+    _unheard(bench, clock)
     act_on_parked.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
     bench.replay()
     assert (bench.lane().phase, len(bench.delivered())) == ("awaiting", 1)
-    _outlast(bench, clock)
+    bench.outlast(clock, WINDOW + 5)
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["1"]
+    assert bench.delivered_bodies() == ["1"]
     assert bench.history() == [(1, "unknown", 0), (2, None, 0)]
 
 
-def test_its_twin_waits_as_long_and_goes_then(clock: Clock, end: End) -> None:
-    bench = Workbench(fields={"idempotency_key": "attribute:event", "max_attempts": 1})
-    bench.judge_by_absence(window=WINDOW, advance="settled")
-    for n in ("1", "2"):
-        bench.bury(n, event="e")
-    bench.ready()
-    end(bench, clock)
-    assert Claim.objects.get().state == "held"
-    bench.replay()
-    assert len(bench.delivered()) == 1
-    _outlast(bench, clock)
-    assert Claim.objects.get().state == "free"
-    bench.replay()
-    assert len(bench.delivered()) == 1
-
-
-def test_a_discard_keeps_its_key_though_it_is_on_its_way(clock: Clock, end: End) -> None:
+def test_a_discard_keeps_its_key_while_a_copy_may_come_back(clock: Clock) -> None:
     bench = _bench(idempotency_key="attribute:n")
-    end(bench, clock)
+    _unheard(bench, clock)
     act_on_parked.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
-    assert [one["Body"] for one in bench.delivered()] == ["1"]
-    _outlast(bench, clock)
+    assert bench.delivered_bodies() == ["1"]
+    bench.outlast(clock, WINDOW + 5)
     assert Claim.objects.get(letter__payload__body=b"1").state == "discarded"
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
-def test_where_the_next_may_go_at_once_it_does(clock: Clock, end: End) -> None:
+def test_with_advance_accepted_the_next_letter_goes_at_once(clock: Clock, end: End) -> None:
     bench = _bench(advance="accepted")
     end(bench, clock)
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
+    assert bench.delivered_bodies() == ["1", "2"]
     assert bench.history()[0] == (1, "unknown", 0)
 
 
-def test_its_page_says_until_when_it_may_come_back(clock: Clock, end: End) -> None:
+def test_the_status_says_until_when_the_copy_may_come_back(clock: Clock) -> None:
     bench = _bench()
-    end(bench, clock)
+    _unheard(bench, clock)
     deadline = Attempt.objects.get().deadline
     assert deadline is not None
     assert delivery_status.of(bench.letter(payload__body=b"1")).sentence == (
@@ -216,14 +182,14 @@ def test_its_page_says_until_when_it_may_come_back(clock: Clock, end: End) -> No
     )
 
 
-def _twins(clock: Clock, end: End) -> tuple[Workbench, DeadLetter]:
-    """Two letters of one key, of which the first is parked after a last attempt of unknown end."""
-    bench = Workbench(fields={"idempotency_key": "attribute:event", "max_attempts": 1})
-    bench.judge_by_absence(window=WINDOW, advance="settled")
-    for n in ("1", "2"):
-        bench.bury(n, event="e")
-    bench.ready()
-    end(bench, clock)
+def _twins(clock: Clock) -> tuple[Workbench, DeadLetter]:
+    """Two letters of one idempotency key. The first is parked after a last attempt of unknown outcome."""
+    bench = Workbench(
+        fields={"idempotency_key": "attribute:event", "max_attempts": 1},
+        absence={"window": WINDOW, "advance": "settled"},
+    )
+    bench.enqueue("1", "2", event="e")
+    _unheard(bench, clock)
     return bench, bench.letter(state="parked")
 
 
@@ -243,41 +209,40 @@ def _send_elsewhere(bench: Workbench, letter: DeadLetter) -> None:
 
 
 @pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
-def test_a_twin_goes_though_a_person_gave_the_letter_another_key_or_target(
-    clock: Clock, end: End, done: Callable[[Workbench, DeadLetter], None]
+def test_a_twin_goes_after_the_letter_got_another_key_or_target(
+    clock: Clock, done: Callable[[Workbench, DeadLetter], None]
 ) -> None:
-    bench, letter = _twins(clock, end)
+    bench, letter = _twins(clock)
     done(bench, letter)
     bench.delivered()
-    _outlast(bench, clock)
+    bench.outlast(clock, WINDOW + 5)
     bench.replay()
     twin = DeadLetter.objects.exclude(pk=letter.pk).get()
     assert (twin.state, twin.attempts) == ("awaiting", 1)
 
 
 @pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
-def test_a_twin_goes_when_the_copy_is_back_though_a_person_gave_the_letter_another_key_or_target(
-    clock: Clock, end: End, done: Callable[[Workbench, DeadLetter], None]
+def test_a_twin_goes_when_the_copy_of_a_changed_letter_is_back(
+    clock: Clock, done: Callable[[Workbench, DeadLetter], None]
 ) -> None:
-    bench, letter = _twins(clock, end)
+    bench, letter = _twins(clock)
     (sent,) = bench.delivered()
     done(bench, letter)
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     clock.advance(TWIN_MAY_BE_THERE.total_seconds())  # which is less than the window
     bench.replay()
     twin = DeadLetter.objects.exclude(pk=letter.pk).get()
     assert (twin.state, twin.attempts) == ("awaiting", 1)
 
 
-def test_a_discard_that_is_taken_back_keeps_the_key_as_long_as_it_is_on_its_way(clock: Clock, end: End) -> None:
-    bench, letter = _twins(clock, end)
+def test_a_restored_letter_keeps_its_key_while_a_copy_may_come_back(clock: Clock) -> None:
+    bench, letter = _twins(clock)
     act_on_parked.discard([letter.pk], by="ann", reason="old")
     act_on_parked.restore([letter.pk], by="ann", reason="not old")
     assert Claim.objects.get().state == "held"
     bench.replay()
     assert len(bench.delivered()) == 1
-    _outlast(bench, clock)
+    bench.outlast(clock, WINDOW + 5)
     bench.replay()
     assert len(bench.delivered()) == 1
 
@@ -296,7 +261,6 @@ def _quarantine(_: Workbench) -> None:
 
 
 def _quarantine_released(bench: Workbench) -> None:
-    """A rule asks about it for the first time since: that it was released says nothing of this one."""
     DeadLetter.objects.filter(payload__body=b"1").update(released_by="ann")
     _quarantine(bench)
 
@@ -321,7 +285,7 @@ _CLOSED = {
 def _to_be_closed(
     clock: Clock, closes: Callable[[Workbench], None], advance: str = "settled"
 ) -> tuple[Workbench, Report]:
-    """A first letter that waits, whose attempt ended unknown, and of which something says since that it ends here."""
+    """A first letter whose attempt ended unknown, and which is to end now."""
     bench = _bench(max_attempts=3, idempotency_key="attribute:n", advance=advance)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DeadLetterQueue, "rest", lambda *_: timedelta(hours=1))
@@ -337,35 +301,33 @@ def _key(bench: Workbench) -> str:
 
 
 @pytest.mark.parametrize("why", _CLOSED)
-def test_a_letter_that_is_to_end_keeps_lane_and_key_until_no_copy_of_it_can_come_back(clock: Clock, why: str) -> None:
+def test_a_letter_that_is_to_end_keeps_lane_and_key_while_a_copy_may_come_back(clock: Clock, why: str) -> None:
     closes, ends, key = _CLOSED[why]
     bench, report = _to_be_closed(clock, closes)
     closed = Attempt.objects.earliest("id").closed_at
     letter, lane = bench.letter(payload__body=b"1"), bench.lane()
     assert closed is not None
-    assert (report.parked, [one["Body"] for one in bench.delivered()]) == (0, ["1"])
+    assert (report.parked, bench.delivered_bodies()) == (0, ["1"])
     assert (_first(bench), _key(bench), lane.phase, lane.why) == ("waiting ", "held", "ready", PUT_OFF)
     assert (letter.due_at, lane.due_at) == (closed + timedelta(seconds=WINDOW),) * 2
     clock.advance(WINDOW + 1)
     bench.replay()
     assert (_first(bench), _key(bench)) == (ends, key)
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
 @pytest.mark.parametrize("why", _CLOSED)
-def test_a_letter_that_is_to_end_does_so_once_its_copy_has_come_back(clock: Clock, why: str) -> None:
+def test_a_letter_that_is_to_end_ends_when_its_copy_is_back(clock: Clock, why: str) -> None:
     closes, ends, key = _CLOSED[why]
     bench, _ = _to_be_closed(clock, closes)
     (sent,) = bench.delivered()
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     bench.replay()
     assert (_first(bench), _key(bench), bench.history()[0]) == (ends, key, (1, "unknown", 0))
-    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert bench.delivered_bodies() == ["2"]
 
 
-def test_what_a_rule_held_and_another_one_quarantines_keeps_its_lane_as_long(clock: Clock) -> None:
-    """Whoever wakes what the first rule held does not own its lane."""
+def test_a_held_letter_that_is_quarantined_keeps_its_lane(clock: Clock) -> None:
     bench, _ = _to_be_closed(clock, _hold)
     assert bench.lane().phase == "held"
     rule("wait", "quarantine", "attribute:n equals 1")
@@ -376,19 +338,18 @@ def test_what_a_rule_held_and_another_one_quarantines_keeps_its_lane_as_long(clo
     assert _first(bench) == "parked quarantined"
 
 
-def test_where_the_next_may_go_at_once_a_letter_that_is_to_end_ends_at_once(clock: Clock) -> None:
+def test_with_advance_accepted_a_letter_that_is_to_end_ends_at_once(clock: Clock) -> None:
     bench, report = _to_be_closed(clock, _spend, advance="accepted")
     assert (_first(bench), _key(bench), report.parked) == ("parked attempts_spent", "held", 1)
-    assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
+    assert bench.delivered_bodies() == ["1", "2"]
 
 
-def test_a_letter_that_outlasted_its_last_attempt_and_was_released_ends_at_once(clock: Clock) -> None:
-    """That attempt held the lane for as long as its copy could come back."""
+def test_a_letter_released_after_its_window_ends_at_once(clock: Clock) -> None:
     bench = _bench()
     _unheard(bench, clock)
-    assert [one["Body"] for one in bench.delivered()] == ["1"]
-    _outlast(bench, clock)
+    assert bench.delivered_bodies() == ["1"]
+    bench.outlast(clock, WINDOW + 5)
     rule("look", "quarantine", "attribute:n equals 1")
     act_on_parked.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
     bench.replay()
-    assert (_first(bench), [one["Body"] for one in bench.delivered()]) == ("parked quarantined", ["2"])
+    assert (_first(bench), bench.delivered_bodies()) == ("parked quarantined", ["2"])

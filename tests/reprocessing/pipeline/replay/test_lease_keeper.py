@@ -1,4 +1,4 @@
-"""Keeping lanes: leases last as long as their letters are on the wire, and no request begins without one."""
+"""Leases are renewed while letters are being sent, and no request begins without a lease."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN, Ownership
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import Intended, intend
 from tests.conditions import eventually
-from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench, ticking
+from tests.reprocessing.pipeline.bench import Clock, Outcomes, enqueued, ticking
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,7 +26,7 @@ LEASE = 8.0
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leases are renewed again and again, not every third of one."""
+    """Renew leases every 20 ms."""
 
     def soon(trips: Sequence[Future[Outcomes]], timeout: float) -> object:
         assert timeout == LEASE / 3
@@ -35,26 +35,18 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease_keeper, "wait", soon)
 
 
-def _ready(count: int = 1) -> Workbench:
-    bench = Workbench()
-    for number in range(count):
-        bench.bury(str(number))
-    bench.ready()
-    return bench
-
-
 def _intended(count: int = 1) -> list[Intended]:
-    _ready(count)
+    enqueued(*map(str, range(count)))
     leased = lanes.lease("me", limit=count, lease=LEASE)
     letters = dict(DeadLetter.objects.values_list("lane", "id"))
     return intend(
-        [one.lane_id for one in leased], [one.fence for one in leased], [letters[one.lane_id] for one in leased],
+        [lane.lane_id for lane in leased], [lane.fence for lane in leased], [letters[lane.lane_id] for lane in leased],
         margin=SEND_MARGIN, hold=LEASE,
     )  # fmt: skip
 
 
-def test_a_send_that_lasts_longer_than_a_lease_keeps_its_lanes(clock: Clock) -> None:
-    bench = _ready()
+def test_a_send_that_outlasts_a_lease_keeps_its_lanes(clock: Clock) -> None:
+    bench = enqueued("letter")
     taken_away: list[lanes.Leased] = []
 
     def lasts() -> None:
@@ -68,24 +60,10 @@ def test_a_send_that_lasts_longer_than_a_lease_keeps_its_lanes(clock: Clock) -> 
     assert (taken_away, bench.history()) == ([], [(1, "accepted", 0)])
 
 
-def test_requests_may_start_for_as_long_as_the_lanes_are_kept() -> None:
-    owned = Ownership(_intended(2), LEASE, began=time.monotonic())
-    assert owned.until <= time.monotonic() + LEASE - SEND_MARGIN
-    first = owned.until
-
-    def trip() -> Outcomes:
-        eventually(lambda: owned.until > first, within=10)
-        return {}
-
-    assert owned.while_it_lasts(trip) == {}
-    assert owned.until <= time.monotonic() + LEASE - SEND_MARGIN
-
-
-def test_a_turn_that_froze_between_its_intent_and_the_wire_begins_no_request_after_its_lease(
+def test_a_turn_that_froze_after_its_intent_sends_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its target has no rate, so no token's end forbids it."""
-    bench, frozen = _ready(), 0.0
+    bench, frozen = enqueued("letter"), 0.0
 
     def monotonic() -> float:
         return time.monotonic() + frozen
@@ -103,7 +81,7 @@ def test_a_turn_that_froze_between_its_intent_and_the_wire_begins_no_request_aft
     assert ({outcome for _, outcome, _ in bench.history()}, bench.delivered()) == ({"not_sent"}, [])
 
 
-def test_when_one_of_the_lanes_is_lost_no_more_requests_start_than_the_first_lease_allows(
+def test_after_a_lost_lane_the_first_lease_is_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     intended = _intended(2)
@@ -124,7 +102,7 @@ def test_when_one_of_the_lanes_is_lost_no_more_requests_start_than_the_first_lea
     assert (renewed[0], owned.until) == ({intended[1].lane_id}, first)
 
 
-def test_a_renewal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_renewal_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     owned, tries = Ownership(_intended(), LEASE, began=time.monotonic()), list[int]()
     first, renew = owned.until, lanes.renew
 
@@ -141,3 +119,4 @@ def test_a_renewal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(lanes, "renew", fails_once)
     owned.while_it_lasts(trip)
     assert len(tries) > 1
+    assert owned.until <= time.monotonic() + LEASE - SEND_MARGIN

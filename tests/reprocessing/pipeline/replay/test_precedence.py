@@ -1,26 +1,22 @@
-"""An earlier letter enlisted onto a lane that waits: it goes by its own run and its own time, and before the later."""
+"""A letter that is enlisted before a waiting one goes first, by its own run and time."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from reprocessing.models import Attempt, Lane
+from reprocessing.models import Attempt, Lane, Run
 from reprocessing.store.runs import run_transitions
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import KEYED, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 
-
-def _bury(bench: Workbench, *letters: str) -> None:
-    """Letters named key and number: a1, b3."""
-    for one in letters:
-        bench.bury(one, key=one[0], n=one[1:])
+def _enqueue(bench: Workbench, letter: str) -> Run:
+    """Enqueue a letter named by its key and number, as a1, in a run of its own."""
+    return bench.enqueue(letter, key=letter[0], n=letter[1:])
 
 
 def _tried(bench: Workbench) -> list[str]:
@@ -28,24 +24,20 @@ def _tried(bench: Workbench) -> list[str]:
     return [bytes(body).decode() for body in bodies.values_list("letter__payload__body", flat=True)]
 
 
-def test_an_earlier_letter_does_not_wait_for_the_paused_run_of_the_later_one() -> None:
+def test_an_earlier_letter_does_not_wait_for_a_paused_run_of_a_later_one() -> None:
     bench = Workbench(fields=KEYED)
-    _bury(bench, "a2")
-    paused = bench.ready()
+    paused = _enqueue(bench, "a2")
     run_transitions.pause(paused.pk, by="anna", reason="the consumer is broken")
-    _bury(bench, "a1")
-    run = bench.ready()
+    run = _enqueue(bench, "a1")
     assert bench.lane().run_id == run.pk
     bench.replay()
     assert (bench.states(), bench.lane().run_id) == ({"a1": "delivered", "a2": "waiting"}, paused.pk)
 
 
-def test_an_earlier_letter_of_a_paused_run_keeps_the_later_one_from_going() -> None:
+def test_an_earlier_letter_of_a_paused_run_holds_a_later_one_back() -> None:
     bench = Workbench(fields=KEYED)
-    _bury(bench, "a2")
-    bench.ready()
-    _bury(bench, "a1")
-    paused = bench.ready()
+    _enqueue(bench, "a2")
+    paused = _enqueue(bench, "a1")
     run_transitions.pause(paused.pk, by="anna", reason="the consumer is broken")
     bench.replay()
     assert (_tried(bench), bench.lane().run_id) == ([], paused.pk)
@@ -54,62 +46,51 @@ def test_an_earlier_letter_of_a_paused_run_keeps_the_later_one_from_going() -> N
     assert _tried(bench) == ["a1", "a2"]
 
 
-def test_an_earlier_letter_does_not_wait_until_the_later_one_is_tried_again() -> None:
+def test_an_earlier_letter_does_not_wait_for_the_backoff_of_a_later_one() -> None:
     bench = Workbench(fields={**KEYED, "backoff_base": 600, "backoff_cap": 600})
-    _bury(bench, "a2")
-    bench.ready()
+    _enqueue(bench, "a2")
     with bench.refusing("a2"):
         bench.replay(dice=lambda: 1.0)
     later = bench.letter().due_at
-    _bury(bench, "a1")
-    bench.ready()
+    _enqueue(bench, "a1")
     bench.replay()
     assert _tried(bench) == ["a2", "a1"]
     assert bench.lane().due_at == later
 
 
-def test_an_earlier_letter_goes_before_one_that_a_rule_holds() -> None:
+def test_an_earlier_letter_goes_before_a_held_one() -> None:
     bench = Workbench(fields=KEYED)
     rule("wait", "hold", "attribute:n equals 2")
-    _bury(bench, "a2")
-    bench.ready()
+    _enqueue(bench, "a2")
     bench.replay()
     assert bench.lane().phase == "held"
-    _bury(bench, "a1")
-    bench.ready()
+    _enqueue(bench, "a1")
     assert bench.lane().phase == "ready"
     bench.replay()
     assert (_tried(bench), bench.lane().phase) == (["a1"], "held")
 
 
-def test_a_lane_that_waits_for_an_outcome_waits_on() -> None:
-    bench = Workbench(fields={**KEYED, "stale": "deliver"})
-    bench.judge_by_absence()
-    _bury(bench, "a2")
-    bench.ready()
+def test_a_lane_that_awaits_an_outcome_waits_on() -> None:
+    bench = Workbench(fields={**KEYED, "stale": "deliver"}, absence={})
+    _enqueue(bench, "a2")
     bench.replay()
-    _bury(bench, "a1")
-    bench.ready()
+    _enqueue(bench, "a1")
     bench.replay()
     assert (_tried(bench), bench.lane().phase) == (["a2"], "awaiting")
 
 
-def test_a_later_letter_leaves_the_lane_to_the_earlier_one() -> None:
+def test_a_later_letter_does_not_change_the_lane() -> None:
     bench = Workbench(fields={**KEYED, "backoff_base": 600, "backoff_cap": 600})
-    _bury(bench, "a1")
-    bench.ready()
+    _enqueue(bench, "a1")
     with bench.refusing("a1"):
         bench.replay(dice=lambda: 1.0)
     before = Lane.objects.values_list("phase", "due_at", "run").get()
-    _bury(bench, "a2")
-    bench.ready()
+    _enqueue(bench, "a2")
     assert Lane.objects.values_list("phase", "due_at", "run").get() == before
 
 
-def test_a_lane_keeps_quiet_for_the_earlier_letter_too() -> None:
+def test_an_earlier_letter_waits_for_its_quiet_period() -> None:
     bench = Workbench(fields={**KEYED, "quiet_for": 30})
-    _bury(bench, "a2")
-    bench.ready()
-    _bury(bench, "a1")
-    bench.ready()
+    _enqueue(bench, "a2")
+    _enqueue(bench, "a1")
     assert bench.lane().due_at == bench.letter(payload__body=b"a1").captured_at + timedelta(seconds=30)

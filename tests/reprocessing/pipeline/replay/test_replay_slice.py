@@ -1,9 +1,8 @@
-"""One slice at a time: what a killed worker, a lost lease, a spent token and a blocked lane come to."""
+"""Turns with killed workers, lost leases, expired tokens and blocked lanes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from time import monotonic
 from typing import Any
 
@@ -11,62 +10,45 @@ import pytest
 from django.db import DatabaseError
 
 from reprocessing.gateways.redis.send_rate import Granted, Rates
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Run, Target
+from reprocessing.models import Attempt, Breaker, Claim, DeadLetter, DeadLetterQueue, Lane, RateClass, Run, Target
 from reprocessing.pipeline.maintenance import recover
-from reprocessing.pipeline.replay import gate, lease_keeper, send, settle
+from reprocessing.pipeline.replay import gate, lease_keeper, replay_slice, send, settle
 from reprocessing.store.ordering import lanes
-from reprocessing.store.safety import stops
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from reprocessing.store.ordering.lanes import Leased
+from reprocessing.store.replay.intent import intend
+from reprocessing.store.safety import send_limits, stops
+from tests.reprocessing.pipeline.bench import BRISK, KEYED, Clock, Workbench, enqueued
+from tests.reprocessing.pipeline.rulings import rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 LEASE = 9
 
 
-def test_a_letter_lost_before_the_wire_is_sent_when_the_lease_is_over(clock: Clock) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
-    bench.replay_and_die(sent=False)
-    assert bench.replay().taken == 0  # the lane is still the dead worker's
-    clock.advance(LEASE)
-    assert bench.replay().taken == 1
-    assert bench.history() == [(1, "unknown", 0), (2, "accepted", 0)]
-    assert (bench.letter().state, bench.letter().attempts, len(bench.delivered())) == ("delivered", 2, 1)
-
-
-def test_a_letter_sent_and_not_recorded_is_repeated_under_the_same_identity(clock: Clock) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
-    bench.replay_and_die(sent=True)
-    clock.advance(LEASE)
+def test_a_repeated_letter_has_the_same_identity(clock: Clock) -> None:
+    bench = enqueued("letter")
+    bench.lose_worker(clock)
     bench.replay()
-    marks = [one["MessageAttributes"] for one in bench.delivered()]
+    marks = [message["MessageAttributes"] for message in bench.delivered()]
     public_id = bench.letter().public_id
-    assert sorted(one["RedriveId"]["StringValue"] for one in marks) == [f"{public_id}:1", f"{public_id}:2"]
-    assert {one["IdempotencyKey"]["StringValue"] for one in marks} == {bench.letter().message_id}
+    assert sorted(mark["RedriveId"]["StringValue"] for mark in marks) == [f"{public_id}:1", f"{public_id}:2"]
+    assert {mark["IdempotencyKey"]["StringValue"] for mark in marks} == {bench.letter().message_id}
 
 
-def test_a_fifo_target_swallows_what_a_killed_worker_repeats(clock: Clock) -> None:
-    bench = Workbench(fifo=True, fields={"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"})
-    bench.bury("letter")
-    bench.ready()
-    bench.replay_and_die(sent=True)
-    clock.advance(LEASE)
+def test_a_fifo_target_drops_the_repeat_of_a_killed_worker(clock: Clock) -> None:
+    bench = enqueued(
+        "letter", fifo=True, fields={"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
+    )
+    bench.lose_worker(clock)
     bench.replay()
     assert bench.history() == [(1, "unknown", 0), (2, "accepted", 0)]
-    assert [one["Body"] for one in bench.delivered()] == ["letter"]
+    assert bench.delivered_bodies() == ["letter"]
 
 
-def test_a_letter_that_kills_its_workers_is_tried_so_often_and_parked(clock: Clock) -> None:
-    bench = Workbench(fields={"max_attempts": 3})
-    bench.bury("letter")
-    bench.ready()
+def test_a_letter_that_kills_its_workers_is_parked_after_its_attempts(clock: Clock) -> None:
+    bench = enqueued("letter", fields={"max_attempts": 3})
     for _ in range(3):
-        bench.replay_and_die(sent=True)
-        clock.advance(LEASE)
+        bench.lose_worker(clock)
     bench.replay()
     assert len(bench.delivered()) == 3
     assert (bench.letter().state, bench.letter().reason, bench.letter().attempts) == ("parked", "attempts_spent", 3)
@@ -77,10 +59,8 @@ def test_a_letter_that_kills_its_workers_is_tried_so_often_and_parked(clock: Clo
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_a_worker_that_fails_and_lives_leaves_what_it_sent_to_its_lease(clock: Clock, limit: int) -> None:
-    bench = Workbench(fields={"max_attempts": limit})
-    bench.bury("letter")
-    bench.ready()
+def test_a_worker_that_cannot_record_leaves_its_letter_to_the_lease(clock: Clock, limit: int) -> None:
+    bench = enqueued("letter", fields={"max_attempts": limit})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(settle, "attempts", _fails)
         with pytest.raises(DatabaseError):
@@ -99,31 +79,15 @@ def _fails(*_: object, **__: object) -> None:
 def test_a_killed_worker_repeats_one_intent_group_at_most(clock: Clock) -> None:
     bench = Workbench()
     bench.conf = replace(bench.conf, intent_size=4)
-    for number in range(10):
-        bench.bury(str(number))
-    bench.ready()
-    bench.replay_and_die(sent=True)
-    clock.advance(LEASE)
+    bench.enqueue(*map(str, range(10)))
+    bench.lose_worker(clock)
     bench.replay()
     assert len(bench.delivered()) == 10 + 4
     assert set(bench.states().values()) == {"delivered"}
 
 
-@pytest.mark.soak
-def test_without_a_fault_nothing_is_delivered_twice() -> None:
-    bench = Workbench(fields=KEYED)
-    for number in range(60):
-        bench.bury(str(number), key=f"account {number % 7}", n=str(number))
-    bench.ready()
-    for _ in range(3):
-        bench.replay()
-    assert sorted(int(one["Body"]) for one in bench.delivered()) == list(range(60))
-
-
-def test_an_owner_that_lost_its_lane_writes_its_evidence_and_nothing_else(clock: Clock) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+def test_a_worker_that_lost_its_lane_writes_only_its_evidence(clock: Clock) -> None:
+    bench = enqueued("letter")
 
     def another_delivers_it() -> None:
         clock.advance(LEASE)
@@ -137,10 +101,8 @@ def test_an_owner_that_lost_its_lane_writes_its_evidence_and_nothing_else(clock:
     assert (bench.letter().state, bench.letter().attempts) == ("delivered", 2)
 
 
-def test_a_stale_owner_moves_no_letter_before_the_new_one_has_looked(clock: Clock) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+def test_a_worker_that_lost_its_lane_moves_no_letter(clock: Clock) -> None:
+    bench = enqueued("letter")
 
     def another_takes_the_lane() -> None:
         clock.advance(LEASE)
@@ -154,43 +116,28 @@ def test_a_stale_owner_moves_no_letter_before_the_new_one_has_looked(clock: Cloc
     assert (bench.letter().state, bench.lane().owner, bench.lane().phase) == ("sending", "another", "leased")
 
 
-def test_a_lease_that_ran_out_settles_as_long_as_nobody_else_took_the_lane(clock: Clock) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+def test_an_expired_lease_still_settles_if_nobody_took_the_lane(clock: Clock) -> None:
+    bench = enqueued("letter")
     with bench.meanwhile(lambda: clock.advance(LEASE)):
         bench.replay()
     assert bench.history() == [(1, "accepted", 0)]
 
 
-def test_no_send_begins_when_the_lease_is_nearly_over() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
-    bench.conf = replace(bench.conf, lease=timedelta(seconds=1.5))  # a request may take longer
-    assert (bench.replay(seconds=0.5).taken, bench.delivered()) == (0, [])
-    assert (bench.letter().attempts, bench.history()) == (0, [])
-
-
-def test_no_request_begins_when_its_lanes_may_be_another_s_by_now(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_request_begins_after_the_end_of_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     class Late(lease_keeper.Ownership):
         def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401  those of an ownership
             super().__init__(*args, **options)
             self.until = monotonic() - 1
 
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = enqueued("letter")
     monkeypatch.setattr(send, "Ownership", Late)
     once = iter([False, True])
     assert (bench.replay(stop=lambda: next(once)).taken, bench.delivered()) == (0, [])
     assert (bench.letter().attempts, bench.history()) == (0, [(1, "not_sent", 0)])
 
 
-def test_a_token_that_has_died_sends_nothing_and_counts_nothing() -> None:
-    bench = Workbench(target_fields={"rate": 5.0})
-    bench.bury("letter")
-    bench.ready()
+def test_an_expired_token_sends_nothing_and_counts_nothing() -> None:
+    bench = enqueued("letter", target_fields={"rate": 5.0})
     rates = _DeadTokens()
     report = bench.replay(rates=rates, stop=lambda: rates.asked > 0)
     assert (report.taken, bench.delivered()) == (0, [])
@@ -211,20 +158,15 @@ class _DeadTokens(Rates):
         return Granted(wanted, 0.0, monotonic() - 10)
 
 
-def test_while_the_rate_is_not_known_nothing_is_sent() -> None:
-    bench = Workbench(target_fields={"rate": 100.0})
-    bench.bury("letter")
-    bench.ready()
+def test_nothing_is_sent_while_redis_does_not_answer() -> None:
+    bench = enqueued("letter", target_fields={"rate": 100.0})
     report = bench.replay(seconds=1.5, rates=Rates.at("redis://127.0.0.1:9/0"))
     assert (report.taken, report.failed, bench.delivered()) == (0, 0, [])
     assert (bench.letter().state, bench.history(), bench.lane().phase) == ("waiting", [], "ready")
 
 
 def test_no_more_letters_are_sent_than_tokens_were_granted() -> None:
-    bench = Workbench(target_fields={"rate": 5.0})
-    for number in range(10):
-        bench.bury(str(number))
-    bench.ready()
+    bench = enqueued(*map(str, range(10)), target_fields={"rate": 5.0})
     rates = _ThreeTokens()
     assert bench.replay(rates=rates, stop=lambda: rates.asked > 0).taken == 3
     assert len(bench.delivered()) == 3
@@ -234,26 +176,6 @@ class _ThreeTokens(_DeadTokens):
     def take(self, target_id: int | str, wanted: int, rate: float, burst: float | None = None) -> Granted:
         self.asked += 1
         return Granted(min(3, wanted), 0.0, monotonic() + 60)  # they live as long as the slowest trip
-
-
-def test_a_lane_that_rests_lets_all_others_go_and_keeps_its_order(clock: Clock) -> None:
-    bench = Workbench(fields={**KEYED, "backoff_base": 60, "backoff_jitter": "none"})
-    for key in ("blocked", "free"):
-        for number in (1, 2):
-            bench.bury(f"{key} {number}", key=key, n=str(number))
-    bench.ready()
-    with bench.refusing("blocked 1"):
-        bench.replay()
-    assert sorted(one["Body"] for one in bench.delivered()) == ["free 1", "free 2"]
-    assert bench.states()["blocked 2"] == "waiting"
-    clock.advance(30)
-    assert bench.replay().taken == 0
-    clock.advance(31)
-    bench.replay()
-    assert sorted(one["Body"] for one in bench.delivered()) == ["blocked 1", "blocked 2"]
-    bodies = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
-    sent = [text for body in bodies if (text := bytes(body).decode()).startswith("blocked")]
-    assert sent == ["blocked 1", "blocked 1", "blocked 2"]
 
 
 def test_an_unreachable_target_blocks_no_other() -> None:
@@ -268,74 +190,50 @@ def test_an_unreachable_target_blocks_no_other() -> None:
     assert dead.states() == {"dead": "parked"}  # three attempts, no backoff
 
 
-def test_of_a_lane_one_letter_is_under_way_at_a_time() -> None:
-    bench = Workbench(fields=KEYED)
-    bench.judge_by_absence(window=60)
-    for number in (1, 2, 3):
-        bench.bury(str(number), key="account", n=str(number))
-    bench.ready()
+def test_a_lane_sends_one_letter_at_a_time() -> None:
+    bench = Workbench(fields=KEYED, absence={"window": 60})
+    bench.enqueue_lane("1", "2", "3", key="account")
     bench.replay()
     assert bench.states() == {"1": "awaiting", "2": "waiting", "3": "waiting"}
     assert (bench.lane().phase, bench.lane().due_at) == ("awaiting", None)
 
 
-def test_a_letter_that_lets_pass_is_followed_before_its_outcome_is_known() -> None:
-    bench = Workbench(fields=KEYED)
-    bench.judge_by_absence(window=60, advance="accepted")
-    for number in (1, 2, 3):
-        bench.bury(str(number), key="account", n=str(number))
-    bench.ready()
-    bench.replay()
-    assert set(bench.states().values()) == {"awaiting"}
-    assert Attempt.objects.filter(holds_lane=True).count() == 0
-
-
 @pytest.mark.parametrize(
     ("advance", "sent"), [("accepted", ["1", "2", "3", "1"]), ("settled", ["1", "1"])], ids=["accepted", "settled"]
 )
-def test_one_that_fails_again_is_sent_anew_after_those_that_did_not_wait_for_it(
+def test_a_letter_that_fails_again_is_sent_after_those_that_did_not_wait(
     clock: Clock, advance: str, sent: list[str]
 ) -> None:
-    """README and the plan of a drain say so; a later one is not called too late, though it was overtaken."""
-    bench = Workbench(fields=KEYED)
-    bench.judge_by_absence(window=60, advance=advance)
-    for number in (1, 2, 3):
-        bench.bury(str(number), key="account", n=str(number))
-    bench.ready()
+    bench = Workbench(fields=KEYED, absence={"window": 60, "advance": advance})
+    bench.enqueue_lane("1", "2", "3", key="account")
     bench.replay()
-    bench.come_back(next(one for one in bench.delivered() if one["Body"] == "1"))
-    bench.capture()
+    bench.take_back(next(message for message in bench.delivered() if message["Body"] == "1"))
     clock.advance(3_600)
     bench.replay()
     attempts = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
     assert [bytes(body).decode() for body in attempts] == sent
 
 
-def test_a_target_has_as_many_unsettled_letters_as_it_may_have(clock: Clock) -> None:
+def test_a_target_has_at_most_max_unsettled_letters(clock: Clock) -> None:
     bench = Workbench()
     bench.conf = replace(bench.conf, max_unsettled=3)
     bench.judge_by_absence(window=60)
-    for number in range(8):
-        bench.bury(str(number))
-    bench.ready()
+    bench.enqueue(*map(str, range(8)))
     for _ in range(2):
         bench.replay(seconds=1)
         assert sorted(bench.states().values()) == ["awaiting"] * 3 + ["waiting"] * 5
         clock.advance(gate.TARGET_IS_FULL.total_seconds() + 1)
 
 
-def test_one_task_is_one_lane_where_it_was_asked_for() -> None:
-    bench = Workbench()
-    for number in range(3):
-        bench.bury(str(number))
-    bench.ready()
+def test_a_strict_turn_sends_only_its_lanes() -> None:
+    bench = enqueued(*map(str, range(3)))
     first = Lane.objects.order_by("id").values_list("id", flat=True)[0]
     assert bench.replay(only=[first], strictly=True).taken == 1
     assert list(DeadLetter.objects.filter(state="delivered").values_list("lane", flat=True)) == [first]
 
 
 @pytest.mark.parametrize("obstacle", ["stopped", "observed", "not running", "halted"])
-def test_nothing_is_sent_of_what_is_stopped_observed_or_not_running(obstacle: str) -> None:
+def test_nothing_is_sent_if_it_is_stopped_observed_or_not_running(obstacle: str) -> None:
     bench = Workbench()
     bench.bury("letter")
     run = bench.ready()
@@ -352,20 +250,102 @@ def test_nothing_is_sent_of_what_is_stopped_observed_or_not_running(obstacle: st
     assert bench.letter().state == "waiting"
 
 
-def test_a_turn_leases_no_more_lanes_of_a_full_target_than_it_holds_and_goes_on_with_others(clock: Clock) -> None:
-    """Once it is known of each lane where its head goes."""
+def test_a_turn_leases_no_more_lanes_of_a_full_target(clock: Clock) -> None:
     bench, other = Workbench(), Workbench()
     bench.conf = replace(bench.conf, max_unsettled=1, lanes_per_task=5)
     bench.judge_by_absence()
-    for number in range(20):
-        bench.bury(str(number))
-    bench.ready()
+    bench.enqueue(*map(str, range(20)))
     assert bench.replay().taken == 1
     clock.advance(3)  # they are due again
-    other.bury("elsewhere")
-    other.ready()
+    other.enqueue("elsewhere")
     before = dict(Lane.objects.filter(dlq=bench.dlq).values_list("pk", "fence"))
     assert bench.replay().taken == 1
     after = dict(Lane.objects.filter(dlq=bench.dlq).values_list("pk", "fence"))
     assert sum(after[lane] != fence for lane, fence in before.items()) == 5
     assert other.states() == {"elsewhere": "delivered"}
+
+
+@pytest.fixture
+def _looks_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns load breakers and rules once, unless something changes."""
+    monkeypatch.setattr(replay_slice, "_SEEN_FOR", 3_600.0)
+
+
+@pytest.mark.usefixtures("_looks_once")
+def test_no_letter_is_sent_under_old_rules() -> None:
+    bench = enqueued(*map(str, range(6)), conf=replace(BRISK, intent_size=2))
+    with bench.meanwhile(lambda: rule("none of them", "discard")):
+        bench.replay()
+    assert sorted(bench.states().values()) == ["delivered"] * 2 + ["discarded"] * 4
+    assert len(bench.history()) == 2
+
+
+@pytest.mark.usefixtures("_looks_once")
+def test_letters_go_on_after_the_last_rule_is_disabled() -> None:
+    bench = Workbench(conf=replace(BRISK, intent_size=2))
+    rule("all", "replay")
+    bench.enqueue(*map(str, range(6)))
+    with bench.meanwhile(lambda: rule("all", "replay", enabled=False)):
+        bench.replay()
+    assert bench.states() == {str(number): "delivered" for number in range(6)}
+
+
+@pytest.mark.usefixtures("_looks_once")
+def test_a_new_breaker_delays_no_letter() -> None:
+    bench = enqueued(*map(str, range(6)), conf=replace(BRISK, lanes_per_task=2, intent_size=1))
+    with bench.meanwhile(lambda: _route_into_a_new_class(bench)):
+        bench.replay(seconds=5)
+    assert list(Lane.objects.exclude(why="").values_list("why", flat=True)) == []
+    assert bench.states() == {str(number): "delivered" for number in range(6)}
+
+
+def _route_into_a_new_class(bench: Workbench) -> None:
+    slow = RateClass.objects.create(name="slow", rate=1_000)
+    send_limits.make_breakers({(bench.target.pk, slow.pk)})
+    DeadLetter.objects.filter(state="waiting").update(rate_class=slow)
+    Lane.objects.filter(phase="ready").update(breaker=Breaker.objects.get(rate_class=slow))
+
+
+def test_a_finished_letter_is_not_intended_and_its_key_stays_used() -> None:
+    bench = Workbench(fields={"idempotency_key": "attribute:idem"})
+    bench.enqueue("letter", idem="k")
+    (lane,) = lanes.lease("me", limit=1, lease=8)
+    letter = bench.letter().pk
+    assert len(intend([lane.lane_id], [lane.fence], [letter], margin=2, hold=8)) == 1
+    Attempt.objects.update(outcome="accepted", closed_at=lanes.clock(), holds_lane=False)
+    DeadLetter.objects.update(state="delivered", finished_at=lanes.clock())
+    Claim.objects.update(state="delivered")
+    assert intend([lane.lane_id], [lane.fence], [letter], margin=2, hold=8) == []
+    assert (Claim.objects.get().state, bench.letter().attempts, len(bench.history())) == ("delivered", 1, 1)
+
+
+def test_a_letter_of_another_lane_is_not_intended() -> None:
+    bench = enqueued("one", "other")
+    (lane,) = lanes.lease("me", limit=1, lease=8)
+    other = DeadLetter.objects.exclude(lane=lane.lane_id).get().pk
+    assert intend([lane.lane_id], [lane.fence], [other], margin=2, hold=8) == []
+    assert bench.history() == []
+
+
+def _the_first_of_two_is_out() -> tuple[Workbench, Leased, int, int]:
+    """The bench, its leased lane, and the ids of both letters."""
+    bench = Workbench(fields=KEYED)
+    bench.enqueue_lane("1", "2", key="a")
+    (lane,) = lanes.lease("me", limit=1, lease=8)
+    first, second = DeadLetter.objects.order_by("sequence").values_list("pk", flat=True)
+    assert len(intend([lane.lane_id], [lane.fence], [first], margin=2, hold=8)) == 1
+    return bench, lane, first, second
+
+
+def test_no_letter_is_intended_while_an_attempt_holds_its_lane() -> None:
+    bench, lane, _, second = _the_first_of_two_is_out()
+    assert intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8) == []
+    assert bench.states() == {"1": "sending", "2": "waiting"}
+
+
+def test_no_letter_is_intended_while_an_attempt_of_a_former_head_holds_the_lane() -> None:
+    _, lane, first, second = _the_first_of_two_is_out()
+    DeadLetter.objects.filter(pk=first).update(state="parked", reason="attempts_spent", finished_at=lanes.clock())
+    assert intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8) == []
+    Attempt.objects.update(holds_lane=False)
+    assert len(intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8)) == 1

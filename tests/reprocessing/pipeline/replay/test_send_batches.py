@@ -1,14 +1,21 @@
-"""On the wire: bytes and attributes as they were, additions where there is room, batch-mates of poison go on."""
+"""Letters are sent with their bytes and attributes, and poison does not stop its batch."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from reprocessing.models import DeadLetter, DeadLetterQueue
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.gateways.sqs import receiving
+from reprocessing.models import Attempt, Payload, Target
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.replay import send_batches
+from reprocessing.store.replay.intent import Intended
+from tests.reprocessing.pipeline.bench import BRISK, Workbench, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,20 +42,20 @@ def _through(bench: Workbench, body: str, attributes: dict[str, Any], **system: 
 
 
 @pytest.mark.parametrize("fifo", [False, True])
-def test_body_and_attributes_of_every_type_arrive_exactly_as_they_were(fifo: bool) -> None:
+def test_body_and_attributes_of_every_type_arrive_unchanged(fifo: bool) -> None:
     bench = Workbench(fifo=fifo)
     body = '{"n": 1.0,\r\n "t": "\t ä \U0001f600\u2028"}  '
     sent = _through(bench, body, OF_EVERY_TYPE)
     assert sent["Body"] == body
-    assert {name: one for name, one in sent["MessageAttributes"].items() if name not in ADDED} == OF_EVERY_TYPE
+    assert {name: value for name, value in sent["MessageAttributes"].items() if name not in ADDED} == OF_EVERY_TYPE
     assert set(sent["MessageAttributes"]) >= ADDED
 
 
-def test_the_declared_additions_say_where_it_was_and_what_it_is() -> None:
+def test_the_redrive_attributes_name_letter_attempt_and_dlq() -> None:
     bench = Workbench()
     sent = _through(bench, "letter", {})
     letter = bench.letter()
-    assert {name: one["StringValue"] for name, one in sent["MessageAttributes"].items()} == {
+    assert {name: value["StringValue"] for name, value in sent["MessageAttributes"].items()} == {
         "RedriveId": f"{letter.public_id}:1",
         "IdempotencyKey": letter.message_id,
         "OriginalMessageId": letter.message_id,
@@ -57,80 +64,86 @@ def test_the_declared_additions_say_where_it_was_and_what_it_is() -> None:
 
 
 @pytest.mark.parametrize(("own", "added"), [(10, []), (9, ["RedriveId"]), (8, ["IdempotencyKey", "RedriveId"])])
-def test_there_are_ten_attributes_at_most_and_the_letter_s_own_come_first(own: int, added: list[str]) -> None:
+def test_the_letter_s_own_attributes_come_first_and_ten_are_the_limit(own: int, added: list[str]) -> None:
     bench = Workbench()
     attributes = {f"own{number}": {"DataType": "String", "StringValue": str(number)} for number in range(own)}
     sent = _through(bench, "letter", attributes)["MessageAttributes"]
-    assert {name: one for name, one in sent.items() if name in attributes} == attributes
+    assert {name: value for name, value in sent.items() if name in attributes} == attributes
     assert sorted(sent.keys() - attributes.keys()) == added
 
 
-def test_what_leaves_no_room_for_additions_goes_without_them() -> None:
-    bench = Workbench()
-    sent = _through(bench, "x" * (1_048_576 - 5), {})
-    assert (len(sent["Body"]), sent.get("MessageAttributes", {})) == (1_048_571, {})
-
-
-def test_group_and_deduplication_and_trace_go_along() -> None:
-    bench = Workbench(fifo=True)
-    trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
-    sent = _through(
-        bench, "letter", {}, MessageSystemAttributes={"AWSTraceHeader": {"DataType": "String", "StringValue": trace}}
-    )
-    assert sent["Attributes"]["MessageGroupId"] == "account-7"
-    assert sent["Attributes"]["AWSTraceHeader"] == trace
-    assert len(sent["Attributes"]["MessageDeduplicationId"]) == 64
-
-
-@pytest.mark.soak
-def test_a_known_failure_gives_the_next_attempt_a_deduplication_id_of_its_own() -> None:
-    bench = Workbench(fifo=True)
-    bench.bury("letter")
-    bench.ready()
-    ids = []
-    for _ in range(2):
-        bench.replay()
-        (sent,) = bench.delivered()
-        ids.append(sent["Attributes"]["MessageDeduplicationId"])
-        bench.come_back(sent)
-        bench.capture()
-    assert len(set(ids)) == 2
-    assert [epoch for _, _, epoch in bench.history()] == [0, 1]
-
-
-def test_a_letter_sent_again_carries_one_mark_not_two() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
-    bench.come_back(bench.delivered()[0])
-    bench.capture()
+def test_a_letter_sent_again_has_one_redrive_id() -> None:
+    bench = redriven("letter")
+    bench.take_back(bench.delivered()[0])
     bench.replay()
     (sent,) = bench.delivered()
     assert set(sent["MessageAttributes"]) == ADDED
     assert sent["MessageAttributes"]["RedriveId"]["StringValue"] == f"{bench.letter().public_id}:2"
 
 
-def test_poison_is_parked_with_its_reason_and_its_batch_mates_go_on() -> None:
-    bench = Workbench()
-    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"MaximumMessageSize": "1024"})
-    bench.bury("x" * 1025)
-    for number in range(9):
-        bench.bury(str(number))
+TEN, PLACE = 10, 4
+
+
+@pytest.fixture
+def trips(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The message ids of each batch, whose letters are sent in the order in which they died."""
+    made: list[list[str]] = []
+    post = send_batches.letters
+
+    def ordered(intended: Sequence[Intended], *args: Any, **options: Any) -> Any:  # noqa: ANN401  # handed through
+        going = sorted(intended, key=lambda letter: letter.letter_id)
+        made.append([letter.message_id for letter in going])
+        return post(going, *args, **options)
+
+    monkeypatch.setattr(send_batches, "letters", ordered)
+    return made
+
+
+def _bury_among_nine(poison: str) -> tuple[Workbench, str]:
+    """Ten messages that travel in one batch; the id of the poison message."""
+    bench = Workbench(conf=replace(BRISK, intent_size=TEN))
+    return bench, bench.bury_all(*(poison if place == PLACE else "mate" for place in range(TEN)))[PLACE]
+
+
+def _assert_refused(bench: Workbench, poison: str, trips: list[list[str]], detail: str) -> None:
+    letter = bench.letter(message_id=poison)
+    assert (letter.state, letter.reason, letter.attempts) == ("parked", ParkedReason.REFUSED, 1)
+    assert detail in letter.detail
+    assert [trip.index(poison) for trip in trips] == [PLACE]
+    assert (bench.delivered_bodies(), bench.left()) == (["mate"] * (TEN - 1), 0)
+
+
+def test_a_message_above_the_size_limit_of_its_target_is_not_tried() -> None:
+    bench, poison = _bury_among_nine("p" * 1_025)
+    Target.objects.update(size_limit=1_024)
     bench.ready()
     bench.replay()
-    assert len(bench.delivered()) == 9
-    (poison,) = DeadLetter.objects.exclude(state="delivered")
-    assert (poison.state, poison.reason, bool(poison.detail)) == ("parked", "refused", True)
-    assert bench.left() == 0
+    recover.sweep(bench.dlq, conf=bench.conf)
+    letter = bench.letter(message_id=poison)
+    assert (letter.state, letter.detail) == ("parked", "1,025 bytes; its target takes 1,024")
+    assert (Attempt.objects.count(), len(bench.delivered()), bench.left()) == (TEN - 1, TEN - 1, 0)
 
 
-def test_a_letter_is_sent_from_its_stored_bytes_when_the_queue_holds_none_any_more(clock: Clock) -> None:
-    bench = Workbench()
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(delete_when="captured")
-    bench.bury("letter")
-    bench.capture()
-    assert bench.left() == 0
+def test_half_a_surrogate_pair_is_kept_and_parked(trips: list[list[str]]) -> None:
+    """The local SQS accepts no such message, so a client returns one."""
+    bench, poison = _bury_among_nine("half")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(receiving, "client", lambda *_, **__: _Halving(bench.sqs))
+        bench.capture()
+    assert bytes(Payload.objects.get(letter__message_id=poison).body) == b"\xed\xa0\x80"
     bench.enlist()
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ["letter"]
+    _assert_refused(bench, poison, trips, "InvalidMessageContents: ")
+
+
+class _Halving:
+    """A client that returns half a surrogate pair in place of the body "half"."""
+
+    def __init__(self, client: Any) -> None:  # noqa: ANN401  # boto3's
+        self._client = client
+
+    def receive_message(self, **asked: Any) -> dict[str, Any]:  # noqa: ANN401  # boto3's
+        answer: dict[str, Any] = self._client.receive_message(**asked)
+        for message in answer.get("Messages", []):
+            message["Body"] = message["Body"].replace("half", "\ud800")
+        return answer

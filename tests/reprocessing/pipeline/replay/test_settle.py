@@ -1,4 +1,4 @@
-"""Settling: what each outcome does to attempt, letter, lane and copy."""
+"""What each outcome does to attempt, letter, lane and copy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.models import Attempt
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import send_batches, settle
 from reprocessing.store.replay.intent import Intended
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.bench import KEYED, Clock, Workbench, enqueued, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @contextmanager
 def _answers(outcome: Outcome | None) -> Iterator[None]:
     def answer(intended: Sequence[Intended], *_: object, **__: object) -> dict[int, Outcome]:
-        return {one.attempt_id: outcome for one in intended} if outcome else {}
+        return {attempt.attempt_id: outcome for attempt in intended} if outcome else {}
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(send_batches, "letters", answer)
@@ -29,10 +29,7 @@ def _answers(outcome: Outcome | None) -> Iterator[None]:
 
 
 def _bench(**fields: object) -> Workbench:
-    bench = Workbench(fields={"backoff_base": 60, "backoff_jitter": "none", **fields})
-    bench.bury("letter")
-    bench.ready()
-    return bench
+    return enqueued("letter", fields={"backoff_base": 60, "backoff_jitter": "none", **fields})
 
 
 @pytest.mark.parametrize(
@@ -40,10 +37,12 @@ def _bench(**fields: object) -> Workbench:
     [
         (Refused("Busy", "not now"), ("refused", "Busy: not now"), 1),
         (Unknown("the reply was lost"), ("unknown", "the reply was lost"), 0),
-        (None, ("unknown", "nothing was reported of it"), 0),
+        (None, ("unknown", "no outcome was recorded"), 0),
     ],
 )
-def test_a_failure_counts_and_the_letter_rests(outcome: Outcome | None, said: tuple[str, str], epoch: int) -> None:
+def test_a_failed_attempt_counts_and_the_letter_waits(
+    outcome: Outcome | None, said: tuple[str, str], epoch: int
+) -> None:
     bench = _bench()
     with _answers(outcome):
         bench.replay()
@@ -56,7 +55,7 @@ def test_a_failure_counts_and_the_letter_rests(outcome: Outcome | None, said: tu
     assert (bench.lane().phase, bench.lane().due_at, bench.left()) == ("ready", letter.due_at, 1)
 
 
-def test_each_failure_doubles_the_rest(clock: Clock) -> None:
+def test_each_failure_doubles_the_backoff(clock: Clock) -> None:
     bench = _bench(max_attempts=9)
     rests = []
     for _ in range(3):
@@ -70,23 +69,7 @@ def test_each_failure_doubles_the_rest(clock: Clock) -> None:
     assert rests == [60, 120, 240]
 
 
-@pytest.mark.parametrize("outcome", [Refused("Busy", "not now"), Unknown("lost")])
-def test_after_the_last_attempt_the_letter_is_parked_and_its_copy_deleted(outcome: Outcome) -> None:
-    bench = _bench(max_attempts=1)
-    with _answers(outcome):
-        bench.replay()
-    assert (bench.letter().state, bench.letter().reason, bench.left()) == ("parked", "attempts_spent", 0)
-    assert bench.lane().phase == "idle"
-
-
-def test_what_no_other_attempt_would_change_is_parked_at_once() -> None:
-    bench = _bench(max_attempts=9)
-    with _answers(Refused("InvalidMessageContents", "no", poison=True)):
-        bench.replay()
-    assert (bench.letter().state, bench.letter().reason, bench.letter().attempts) == ("parked", "refused", 1)
-
-
-def test_what_was_not_sent_does_not_count_and_goes_again_at_once() -> None:
+def test_an_attempt_that_was_not_sent_does_not_count() -> None:
     bench = _bench(max_attempts=1)
     once = iter([False, True])
     with _answers(NotSent("its time had run out")):
@@ -97,7 +80,7 @@ def test_what_was_not_sent_does_not_count_and_goes_again_at_once() -> None:
     assert bench.replay().taken == 1
 
 
-def test_a_letter_that_never_leaves_rests_longer_each_time_and_a_minute_at_most() -> None:
+def test_the_wait_of_a_letter_that_is_not_sent_grows_to_a_minute() -> None:
     bench = _bench(max_attempts=1)
     with _answers(NotSent("nobody listens there")):
         bench.replay()
@@ -105,21 +88,12 @@ def test_a_letter_that_never_leaves_rests_longer_each_time_and_a_minute_at_most(
     assert [settle.rest_unsent(before) for before in (0, 1, 2, 5, 6, 5000)] == [0, 1, 3, 31, 60, 60]
 
 
-def test_numbers_of_attempts_go_on_where_nothing_was_sent() -> None:
-    bench = _bench()
-    once = iter([False, True])
-    with _answers(NotSent("its time had run out")):
-        bench.replay(stop=lambda: next(once))
-    bench.replay()
-    assert bench.history() == [(1, "not_sent", 0), (2, "accepted", 0)]
-
-
-def test_a_parked_head_steps_aside() -> None:
+def test_a_parked_head_lets_the_next_letter_go() -> None:
     bench = _two_of_one_lane()
     assert bench.states() == {"first": "parked", "second": "delivered"}
 
 
-def test_a_parked_head_holds_its_lane_where_the_dlq_says_so_until_a_person_decides() -> None:
+def test_a_parked_head_holds_its_lane_if_the_dlq_says_so() -> None:
     bench = _two_of_one_lane(parked_head="hold")
     assert bench.states() == {"first": "parked", "second": "waiting"}
     assert (bench.lane().phase, bench.lane().due_at) == ("held", None)
@@ -129,21 +103,16 @@ def test_a_parked_head_holds_its_lane_where_the_dlq_says_so_until_a_person_decid
 
 
 def _two_of_one_lane(**fields: object) -> Workbench:
-    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n", **fields})
+    bench = Workbench(fields=KEYED | fields)
     bench.bury("first", key="a", n="1")
-    bench.bury("second", key="a", n="2")
-    bench.ready()
+    bench.enqueue("second", key="a", n="2")
     with bench.refusing("first", poison=True):
         bench.replay()
     return bench
 
 
-def test_a_target_judged_by_absence_leaves_the_attempt_open_and_the_copy_in_the_dlq() -> None:
-    bench = Workbench()
-    bench.judge_by_absence(window=60)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+def test_with_outcome_absence_the_attempt_stays_open() -> None:
+    bench = redriven("letter", absence={"window": 60})
     attempt = Attempt.objects.get()
     assert (attempt.outcome, attempt.closed_at, attempt.holds_lane) == (None, None, True)
     assert attempt.taken_at is not None

@@ -1,37 +1,42 @@
-"""Targets that answer one by one: letters are open side by side, each lane in order, and none waits for a slow one."""
+"""Targets that answer one by one: many requests are open, each lane in order, and none waits for a slow one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 
 from reprocessing.domain.replay.verdicts import Refused, Taken
-from reprocessing.pipeline.replay import late_answers, settle, slow_targets
+from reprocessing.gateways.sqs import Deleted, QueueAddress, delete
+from reprocessing.pipeline.capture import delete_copies
+from reprocessing.pipeline.replay import late_answers, send, settle, slow_targets, take_tokens
+from reprocessing.pipeline.replay.send import Wire
+from reprocessing.pipeline.replay.slow_targets import Stream
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import Intended
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import BRISK, Clock
-from tests.reprocessing.pipeline.slow import Endpoint, bench_with, delivered, due
+from tests.reprocessing.pipeline.slow import Endpoint, bench_with, delivered, due, hanging
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.soak
-def test_all_lanes_are_open_at_once_and_each_goes_in_its_order(endpoint: Endpoint) -> None:
+def test_lanes_are_sent_side_by_side_and_each_in_order(endpoint: Endpoint) -> None:
     bench = bench_with(keys=5, letters=4)
     bench.replay(60)
     assert endpoint.most == 5
     for key in range(5):
-        assert [one for one in endpoint.begun if one.startswith(f"{key}-")] == [f"{key}-{n}" for n in range(4)]
+        assert [body for body in endpoint.begun if body.startswith(f"{key}-")] == [f"{key}-{n}" for n in range(4)]
     assert len(delivered(bench)) == len(endpoint.begun) == 20
 
 
-def test_a_letter_that_hangs_keeps_no_other_lane_waiting_nor_its_turn(endpoint: Endpoint) -> None:
+def test_a_request_that_hangs_delays_no_other_lane(endpoint: Endpoint) -> None:
     bench = bench_with(keys=4, letters=3)
     endpoint.answer = lambda body: None if body == "0-0" else Taken()
     bench.replay(600, stop=lambda: len(delivered(bench)) == 9)
@@ -40,7 +45,7 @@ def test_a_letter_that_hangs_keeps_no_other_lane_waiting_nor_its_turn(endpoint: 
     assert "0-1" not in endpoint.begun
 
 
-def test_a_target_that_hangs_on_every_lane_leaves_room_for_another(endpoint: Endpoint) -> None:
+def test_a_target_that_hangs_leaves_room_for_another(endpoint: Endpoint) -> None:
     conf = replace(BRISK, open_requests=5)
     hanging = bench_with(keys=8, letters=1, name="hangs ", conf=conf)
     well = bench_with(keys=3, letters=2, conf=conf)
@@ -50,20 +55,14 @@ def test_a_target_that_hangs_on_every_lane_leaves_room_for_another(endpoint: End
     assert sum(body.startswith("hangs") for body in endpoint.begun) == 4
 
 
-def test_letters_whose_carrier_fails_are_unknown_and_free_their_lanes(endpoint: Endpoint) -> None:
+def test_requests_that_cannot_be_started_are_unknown(endpoint: Endpoint) -> None:
     bench = bench_with(keys=2, letters=1)
-    patch = pytest.MonkeyPatch()
-
-    def broken(*_: object, **__: object) -> None:
-        patch.undo()
-        raise RuntimeError
-
-    patch.setattr(endpoint, "start", broken)
+    fails_once(endpoint, "start", RuntimeError())
     bench.replay(60)
     assert bench.history() == [(1, "unknown", 0), (1, "unknown", 0), (2, "accepted", 0), (2, "accepted", 0)]
 
 
-def test_a_letter_that_nothing_is_heard_of_is_given_up(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_without_outcome_is_given_up(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_with(keys=1, letters=1)
     monkeypatch.setattr(slow_targets, "OVERDUE", -30.0)
     endpoint.answer = lambda _: None
@@ -72,7 +71,7 @@ def test_a_letter_that_nothing_is_heard_of_is_given_up(endpoint: Endpoint, monke
     assert [outcome for _, outcome, _ in bench.history()][:1] == ["unknown"]
 
 
-def test_what_outlasts_its_turn_is_settled_when_it_ends_and_its_lane_goes_on(endpoint: Endpoint) -> None:
+def test_a_request_that_outlasts_its_turn_is_settled_when_it_ends(endpoint: Endpoint) -> None:
     bench = bench_with(keys=1, letters=2)
     hangs = True
     endpoint.answer = lambda _: None if hangs else Taken()
@@ -86,10 +85,8 @@ def test_what_outlasts_its_turn_is_settled_when_it_ends_and_its_lane_goes_on(end
 
 
 @pytest.mark.soak
-def test_the_lanes_of_open_letters_stay_leased_beyond_the_turn(endpoint: Endpoint, clock: Clock) -> None:
-    bench = bench_with(keys=1, letters=1)
-    endpoint.answer = lambda _: None
-    bench.replay(0.2)
+def test_lanes_of_open_requests_stay_leased_after_the_turn(endpoint: Endpoint, clock: Clock) -> None:
+    bench = hanging(endpoint)
     clock.advance(bench.conf.lease.total_seconds() - 1)
     before = due(bench)
     eventually(lambda: due(bench) > before, within=10)
@@ -97,21 +94,7 @@ def test_the_lanes_of_open_letters_stay_leased_beyond_the_turn(endpoint: Endpoin
     assert endpoint.begun == ["0-0"]
 
 
-def test_a_letter_whose_turn_may_not_begin_it_any_more_is_not_counted(
-    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bench = bench_with(keys=1, letters=1)
-    with monkeypatch.context() as patch:
-        patch.setattr("math.inf", float("-inf"))
-        patch.setattr(endpoint, "answer", lambda _: None)
-        bench.replay(0.3)
-    assert endpoint.begun == []
-    letter = bench.letter()
-    assert (letter.state, letter.attempts) == ("waiting", 0)
-    assert letter.not_sent >= 1
-
-
-def test_a_refusal_that_names_a_time_is_not_tried_before(endpoint: Endpoint) -> None:
+def test_a_retry_after_is_respected(endpoint: Endpoint) -> None:
     bench = bench_with(keys=1, letters=1)
     endpoint.answer = lambda _: Refused("503", "it answered 503", after=timedelta(seconds=90))
     bench.replay(0.5)
@@ -120,7 +103,7 @@ def test_a_refusal_that_names_a_time_is_not_tried_before(endpoint: Endpoint) -> 
     assert timedelta(seconds=80) < due(bench) - lanes.clock() <= timedelta(seconds=90)
 
 
-def test_a_hundred_answers_are_a_few_commits(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hundred_answers_are_recorded_in_few_commits(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_with(keys=100, letters=1)
     commits: list[int] = []
     attempts = settle.attempts
@@ -135,12 +118,10 @@ def test_a_hundred_answers_are_a_few_commits(endpoint: Endpoint, monkeypatch: py
     assert len(commits) <= 10
 
 
-def test_an_outcome_that_could_not_be_recorded_after_its_turn_is_unknown_when_the_lease_ends(
+def test_an_outcome_that_was_not_recorded_is_unknown_after_the_lease(
     endpoint: Endpoint, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = bench_with(keys=1, letters=1)
-    endpoint.answer = lambda _: None
-    bench.replay(0.2)
+    bench = hanging(endpoint)
 
     def broken(*_: object, **__: object) -> None:
         raise OperationalError
@@ -153,3 +134,138 @@ def test_an_outcome_that_could_not_be_recorded_after_its_turn_is_unknown_when_th
     bench.replay(1)
     assert bench.history() == [(1, "unknown", 0), (2, "accepted", 0)]
     assert delivered(bench) == {"0-0"}
+
+
+def fails_once(where: object, name: str, error: Exception) -> None:
+    patch = pytest.MonkeyPatch()
+
+    def broken(*_: object, **__: object) -> None:
+        patch.undo()
+        raise error
+
+    patch.setattr(where, name, broken)
+
+
+def test_leases_are_renewed_over_a_new_connection(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = bench_with(keys=1, letters=1)
+    endpoint.answer = lambda _: None
+    left: list[Stream] = []
+    monkeypatch.setattr(late_answers, "follow", lambda stream, *_, **__: left.append(stream))
+    bench.replay(0.2)
+    before = due(bench)
+    connection.connection.close()
+    left[0].renew(lease=0.0)
+    assert due(bench) < before
+
+
+def test_an_outcome_that_a_turn_could_not_record_is_recorded_after_it(endpoint: Endpoint) -> None:
+    bench = bench_with(keys=1, letters=1)
+    fails_once(settle, "attempts", OperationalError())
+    with pytest.raises(OperationalError):
+        bench.replay(1)
+    eventually(lambda: delivered(bench) == {"0-0"}, within=10)
+    assert (bench.history(), endpoint.begun) == ([(1, "accepted", 0)], ["0-0"])
+
+
+def test_a_late_outcome_is_recorded_over_a_new_connection(endpoint: Endpoint) -> None:
+    bench = hanging(endpoint)
+    fails_once(settle, "attempts", OperationalError())
+    endpoint.answer = lambda _: Taken()
+    assert late_answers.wait(10)
+    assert (bench.history(), endpoint.begun) == ([(1, "accepted", 0)], ["0-0"])
+
+
+def test_late_outcomes_are_recorded_though_deleting_fails(endpoint: Endpoint) -> None:
+    bench = hanging(endpoint, keys=2)
+    fails_once(delete_copies, "everywhere", ValueError())
+    endpoint.answer = lambda body: Taken() if body == "1-0" else None
+    eventually(lambda: delivered(bench) == {"1-0"}, within=10)
+    endpoint.answer = lambda _: Taken()
+    eventually(lambda: delivered(bench) == {"0-0", "1-0"}, within=10)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("outlasting", [False, True])
+def test_leases_are_renewed_while_sqs_deletes_slowly(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, *, outlasting: bool
+) -> None:
+    bench = bench_with(keys=3, letters=1, conf=replace(BRISK, lease=timedelta(seconds=3), intent_size=1))
+    renewed = threading.Event()
+    renew = Stream.renew
+    seen: list[bool] = []
+
+    def noted(self: Stream, *, lease: float) -> None:
+        renewed.set()
+        renew(self, lease=lease)
+
+    def slow(address: QueueAddress, handles: Mapping[str, str], **_: Any) -> Deleted:  # noqa: ANN401
+        if not seen:
+            renewed.clear()
+            seen.append(renewed.wait(2.5))
+        return delete(address, handles)
+
+    monkeypatch.setattr(Stream, "renew", noted)
+    monkeypatch.setattr(send, "delete", slow)
+    answers = not outlasting
+    endpoint.answer = lambda body: Taken() if answers and body != "0-0" else None
+    bench.replay(30, stop=lambda: len(endpoint.begun) == 3)
+    answers = True
+    eventually(lambda: seen, within=10)
+    assert seen[0]
+
+
+def test_a_target_has_its_share_of_open_requests_over_all_turns(endpoint: Endpoint, clock: Clock) -> None:
+    bench = bench_with(keys=10, letters=1, conf=replace(BRISK, open_requests=5, lease=timedelta(minutes=1)))
+    endpoint.answer = lambda _: None
+    for _ in range(2):
+        bench.replay(0.2)
+        clock.advance(5)
+    assert len(endpoint.begun) == 4
+
+
+def test_spare_streams_are_closed(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    some = [slow_targets.borrow(BRISK.outbound_hosts, 5) for _ in range(3)]
+    closed: list[Stream] = []
+
+    def close(stream: Stream) -> None:
+        closed.append(stream)
+
+    monkeypatch.setattr(Stream, "close", close)
+    for stream in some:
+        slow_targets.give_back(stream)
+    assert [id(stream) for stream in closed] == [id(some[2])]
+
+
+def test_no_wait_is_longer_than_the_leases_allow(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    def ended(_: Stream, *, within: float) -> list[object]:
+        waits.append(within)
+        return []
+
+    monkeypatch.setattr(Stream, "ended", ended)
+    Wire(BRISK, lambda: 0.0).hear(60)
+    assert waits == [BRISK.lease.total_seconds() / 3]
+
+
+def test_no_letter_is_sent_on_a_lease_that_ends_before_its_renewal(
+    endpoint: Endpoint, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = bench_with(keys=1, letters=1)
+    heads = take_tokens.heads
+
+    def late(*every: Any, **options: Any) -> take_tokens.Metered:  # noqa: ANN401
+        monkeypatch.setattr(take_tokens, "heads", heads)
+        clock.advance(BRISK.lease.total_seconds() - 2.5)
+        return heads(*every, **options)
+
+    monkeypatch.setattr(take_tokens, "heads", late)
+    left: list[timedelta] = []
+
+    def answer(_: str) -> Taken:
+        left.append(due(bench) - lanes.clock())
+        return Taken()
+
+    endpoint.answer = answer
+    bench.replay(60)
+    assert min(left) > BRISK.lease / 3

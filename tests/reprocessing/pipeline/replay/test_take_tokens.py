@@ -1,4 +1,4 @@
-"""The rates of heads that may go: their classes' and their targets', as far as the ramp allows."""
+"""Tokens of rate limits, of targets and of rate classes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEWSLETTER = 7
 
 @dataclass
 class Rates:
-    """So many tokens of each key; those of `lost` Redis does not tell. Who gets none is to wait for two seconds."""
+    """Tokens by key. Redis does not answer for those in `lost`. Without a token, the wait is two seconds."""
 
     tokens: dict[int | str, int]
     lost: set[int | str] = field(default_factory=set)
@@ -70,14 +70,14 @@ def _metered(some: list[Standing], rates: Rates, *, burst: float | None = None, 
     return take_tokens.heads(some, targets=targets, brakes=brakes, rates=rates)  # type: ignore[arg-type]
 
 
-def test_no_more_heads_go_than_there_are_tokens_and_no_longer_than_these_live() -> None:
+def test_heads_go_with_tokens_and_until_these_expire() -> None:
     rates = Rates({SHOP: 2})
     metered = _metered([_head(1), _head(2), _head(3)], rates)
-    assert [one.lane_id for one in metered.heads] == [1, 2]
+    assert [head.lane_id for head in metered.heads] == [1, 2]
     assert metered.until == {SHOP: 100.25}
 
 
-def test_a_target_s_rate_and_burst_are_cut_to_the_least_ramp_of_what_goes_there() -> None:
+def test_rate_and_burst_are_those_of_the_least_ramp() -> None:
     rates = Rates({SHOP: 9, f"class:{NEWSLETTER}": 9})
     _metered([_head(1), _head(2, CLASSED)], rates, burst=20, plain=0.5, classed=0.1)
     assert rates.asked[-1] == (SHOP, 2, 1.0, 2.0)
@@ -85,28 +85,28 @@ def test_a_target_s_rate_and_burst_are_cut_to_the_least_ramp_of_what_goes_there(
     assert rates.asked[-1] == (SHOP, 1, 1.0, 1.0)  # a letter fits in any burst
 
 
-def test_a_letter_of_a_class_needs_a_token_of_that_too_and_the_first_that_dies_counts() -> None:
+def test_a_letter_of_a_rate_class_needs_two_tokens() -> None:
     rates = Rates({SHOP: 9, f"class:{NEWSLETTER}": 1}, granted_at={f"class:{NEWSLETTER}": 99.0})
     metered = _metered([_head(1, CLASSED), _head(2, CLASSED), _head(3)], rates)
-    assert [one.lane_id for one in metered.heads] == [1, 3]
+    assert [head.lane_id for head in metered.heads] == [1, 3]
     assert metered.until == {SHOP: 99.25}
     assert rates.asked == [(f"class:{NEWSLETTER}", 2, 5.0, None), (SHOP, 2, 10.0, None)]
 
 
-def test_a_class_spends_no_token_on_a_target_that_has_none() -> None:
+def test_a_rate_class_spends_no_token_on_a_target_without_one() -> None:
     rates = Rates({SHOP: 0, BANK: 3, f"class:{NEWSLETTER}": 3})
     metered = _metered([*(_head(lane, CLASSED) for lane in range(1, 9)), _head(9, BANKED)], rates)
-    assert [one.lane_id for one in metered.heads] == [9]
+    assert [head.lane_id for head in metered.heads] == [9]
     assert rates.tokens == {SHOP: 0, BANK: 2, f"class:{NEWSLETTER}": 2}
 
 
 @pytest.mark.parametrize("lost", [SHOP, f"class:{NEWSLETTER}"])
-def test_what_redis_does_not_tell_lets_nothing_go_and_is_asked_again(lost: int | str) -> None:
+def test_nothing_goes_while_redis_does_not_answer(lost: int | str) -> None:
     rates = Rates({SHOP: 9, f"class:{NEWSLETTER}": 9}, lost={lost})
     metered = _metered([_head(1, CLASSED)], rates)
     assert (metered.heads, metered.pause, metered.unknown) == ([], RATE_IS_UNKNOWN_FOR, True)
 
 
-def test_the_pause_is_that_of_the_first_who_may_go_on() -> None:
+def test_the_pause_is_the_shortest_wait() -> None:
     metered = _metered([_head(1), _head(2, BANKED)], Rates({SHOP: 0, f"class:{NEWSLETTER}": 9}, lost={BANK}))
     assert (metered.heads, metered.pause) == ([], RATE_IS_UNKNOWN_FOR)

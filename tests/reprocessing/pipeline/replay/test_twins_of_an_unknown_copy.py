@@ -26,13 +26,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 LEASE, REST, WINDOW = 9, 30, 100
 OF_NO_WINDOW = DEDUPLICATED_FOR
-MAY_BE_THERE = "a copy of another letter with its idempotency key may be in its target"
+MAY_BE_THERE = "a copy of another message with its idempotency key may be in its target"
 
 Leave = Callable[[Workbench, Clock], None]
 
 
 def _bench(*, window: float = WINDOW, **fields: object) -> Workbench:
-    """No lane waits for an outcome here; the letter that is `first` is the one whose end is not known."""
     keyed: dict[str, Any] = {
         "ordering_key": "none", "idempotency_key": "attribute:event", "max_attempts": 5, "backoff_base": REST,
         "backoff_cap": REST, "backoff_jitter": "none",
@@ -44,15 +43,12 @@ def _bench(*, window: float = WINDOW, **fields: object) -> Workbench:
 
 
 def _send(bench: Workbench) -> None:
-    bench.bury("one", event="e", first="yes")
-    bench.ready()
+    bench.enqueue("one", event="e", first="yes")
     bench.replay_unheard()
 
 
 def _twin(bench: Workbench) -> DeadLetter:
-    bench.bury("one", event="e")
-    bench.ready()
-    bench.replay()
+    bench.redrive("one", event="e")
     return _twin_again(bench)
 
 
@@ -71,10 +67,8 @@ def _is_spent(bench: Workbench, _: Clock) -> None:
 
 def _loses_its_worker(bench: Workbench, clock: Clock) -> None:
     type(bench.dlq).objects.update(max_attempts=1)
-    bench.bury("one", event="e", first="yes")
-    bench.ready()
-    bench.replay_and_die(sent=True)
-    clock.advance(LEASE)
+    bench.enqueue("one", event="e", first="yes")
+    bench.lose_worker(clock)
     bench.replay()
 
 
@@ -93,7 +87,6 @@ def _is_quarantined(bench: Workbench, clock: Clock) -> None:
 
 
 def _is_spent_at_the_gate(bench: Workbench, clock: Clock) -> None:
-    """The limit was lowered since."""
     _send(bench)
     clock.advance(REST + 1)
     type(bench.dlq).objects.update(max_attempts=1)
@@ -111,7 +104,7 @@ LEAVES: dict[str, Leave] = {
 
 @pytest.mark.parametrize("window", [WINDOW, OF_NO_WINDOW])
 @pytest.mark.parametrize("leaves", LEAVES)
-def test_its_twin_is_not_sent_until_its_copy_can_be_there_no_more(clock: Clock, leaves: str, window: float) -> None:
+def test_a_twin_is_not_sent_while_a_copy_may_be_in_the_target(clock: Clock, leaves: str, window: float) -> None:
     bench = _bench(window=window)
     LEAVES[leaves](bench, clock)
     assert (_first(bench).state, len(bench.delivered())) == ("parked", 1)
@@ -123,28 +116,18 @@ def test_its_twin_is_not_sent_until_its_copy_can_be_there_no_more(clock: Clock, 
     assert (_twin_again(bench).attempts, len(bench.delivered())) == (1, 1)
 
 
-def test_its_twin_goes_when_the_copy_has_come_back(clock: Clock) -> None:
+def test_a_twin_goes_when_the_copy_is_back(clock: Clock) -> None:
     bench = _bench()
     _is_spent(bench, clock)
     (sent,) = bench.delivered()
     assert _twin(bench).attempts == 0
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     clock.advance(REST)
     bench.replay()
     assert (_first(bench).state, _twin_again(bench).attempts) == ("parked", 1)
 
 
-def test_the_lane_goes_on(clock: Clock) -> None:
-    bench = _bench(ordering_key="attribute:key", sequence="attribute:n", max_attempts=1)
-    for n in ("1", "2"):
-        bench.bury(n, key="k", n=n, event=f"e{n}")
-    bench.ready()
-    bench.replay_unheard()
-    assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
-
-
-def test_a_twin_that_a_person_releases_waits_as_long_as_a_discarded_one_may_be_there(clock: Clock) -> None:
+def test_a_released_twin_waits_for_the_copy_of_a_discarded_letter(clock: Clock) -> None:
     bench = _bench()
     _is_spent(bench, clock)
     act_on_parked.discard([_first(bench).pk], by="ann", reason="old")
@@ -158,7 +141,7 @@ def test_a_twin_that_a_person_releases_waits_as_long_as_a_discarded_one_may_be_t
     assert _twin_again(bench).attempts == 1
 
 
-def test_a_discard_by_a_rule_says_as_long_that_its_copy_may_be_there(clock: Clock) -> None:
+def test_a_released_twin_waits_for_the_copy_of_a_letter_that_a_rule_discarded(clock: Clock) -> None:
     bench = _bench()
     _send(bench)
     clock.advance(REST + 1)
@@ -170,7 +153,7 @@ def test_a_discard_by_a_rule_says_as_long_that_its_copy_may_be_there(clock: Cloc
     assert (_first(bench).state, _twin_again(bench).attempts, len(bench.delivered())) == ("discarded", 0, 1)
 
 
-def test_a_discard_that_is_taken_back_frees_no_key_whose_copy_may_be_there(clock: Clock) -> None:
+def test_a_restored_letter_keeps_its_key(clock: Clock) -> None:
     bench = _bench()
     _is_spent(bench, clock)
     act_on_parked.discard([_first(bench).pk], by="ann", reason="old")
@@ -178,7 +161,7 @@ def test_a_discard_that_is_taken_back_frees_no_key_whose_copy_may_be_there(clock
     assert (_twin(bench).attempts, Claim.objects.get().state) == (0, "held")
 
 
-def test_a_rule_that_sends_it_elsewhere_frees_no_key_where_its_copy_may_be(clock: Clock) -> None:
+def test_a_divert_frees_no_key_while_a_copy_may_be_in_the_target(clock: Clock) -> None:
     bench = _bench()
     _send(bench)
     clock.advance(REST + 1)
@@ -194,7 +177,7 @@ def test_a_rule_that_sends_it_elsewhere_frees_no_key_where_its_copy_may_be(clock
     assert _twin_again(bench).attempts == 1
 
 
-def test_what_is_parked_after_a_restore_frees_no_key_whose_copy_may_be_there(clock: Clock) -> None:
+def test_a_letter_parked_after_a_restore_keeps_its_key(clock: Clock) -> None:
     bench = _bench()
     _send(bench)
     restore_hold.begin(lanes.clock() - timedelta(hours=1), by="ann", reason="a restore")
@@ -202,15 +185,14 @@ def test_what_is_parked_after_a_restore_frees_no_key_whose_copy_may_be_there(clo
     assert (_first(bench).state, Claim.objects.get().state) == ("parked", "held")
 
 
-def test_a_return_of_an_attempt_that_is_forgotten_frees_no_key_of_another_copy(clock: Clock) -> None:
-    """PostgreSQL was restored from a backup that knew the first attempt alone; the copy of the third came back."""
+def test_a_return_of_a_forgotten_attempt_frees_no_key(clock: Clock) -> None:
+    """A backup knew only the first attempt; the copy of the third came back."""
     bench = _bench()
     _send(bench)
     (sent,) = bench.delivered()
     mark = sent["MessageAttributes"]["RedriveId"]
     sent["MessageAttributes"]["RedriveId"] = {**mark, "StringValue": mark["StringValue"].replace(":1", ":3")}
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     assert (_first(bench).attempts, Claim.objects.get().state) == (3, "held")
     assert _twin(bench).attempts == 0
 

@@ -1,4 +1,4 @@
-"""Routing: a rule decides for heads as soon as they are asked, for each as it says, and errs on none in silence."""
+"""Rules decide about heads, and errors of rules are shown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprocessing.store.routing import routing_decisions, rule_changes
 from reprocessing.store.routing import rules as rules_of
 from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Clock, Workbench
-from tests.reprocessing.pipeline.rulings import BY_KEY, LEASE, ask, ask_all, leased, rule
+from tests.reprocessing.pipeline.rulings import BY_KEY, LEASE, ask, ask_all, change_the_rules, disable, leased, rule
 from tests.reprocessing.post import statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,12 +34,11 @@ def _target(name: str, **fields: object) -> Target:
 
 
 def _routes(bench: Workbench) -> dict[str, tuple[str, str | None]]:
-    """Route and rule of each letter, by its body."""
     found = DeadLetter.objects.filter(dlq=bench.dlq).values_list("payload__body", "route", "rule__name")
     return {bytes(body).decode(): (route, name) for body, route, name in found}
 
 
-def test_the_first_rule_that_matches_decides_and_what_none_matches_goes_as_before() -> None:
+def test_the_first_matching_rule_decides() -> None:
     bench = Workbench(fields={"tenant": "attribute:tenant"})
     rule("second", "hold", "body:kind exists", position=2)
     rule("first", "quarantine", "body:kind equals bad", position=1)
@@ -52,65 +51,56 @@ def test_the_first_rule_that_matches_decides_and_what_none_matches_goes_as_befor
     }
     parked = bench.letter(state="parked")
     assert (parked.reason, parked.detail) == ("quarantined", "first")
-    assert [one.message_id for one in turned.deletable] == [parked.message_id]
-    assert sorted(one.phase for one in turned.standings) == ["held", "idle", "leased"]
+    assert [copy.message_id for copy in turned.deletable] == [parked.message_id]
+    assert sorted(lane.phase for lane in turned.standings) == ["held", "idle", "leased"]
 
 
-def test_a_rule_for_one_dlq_says_nothing_of_another_s_letters() -> None:
+def test_a_rule_for_one_dlq_decides_nothing_in_another() -> None:
     one, other = Workbench(), Workbench()
     rule("bad", "quarantine", dlq=one.dlq)
     for bench in (one, other):
-        bench.bury("x")
-        bench.ready()
+        bench.enqueue("x")
     ask(leased())
     assert [bench.states()["x"] for bench in (one, other)] == ["parked", "waiting"]
 
 
-def test_a_discarded_letter_is_finished_and_names_the_rule() -> None:
+def test_a_discarded_letter_is_finished_and_names_its_rule() -> None:
     bench = Workbench()
     rule("noise", "discard", "body:kind equals noise")
     turned = ask_all(bench, '{"kind": "noise"}')
     letter = bench.letter()
     assert (letter.state, letter.detail, letter.reason) == ("discarded", "noise", "")
-    assert [one.message_id for one in turned.deletable] == [letter.message_id]
+    assert [copy.message_id for copy in turned.deletable] == [letter.message_id]
 
 
-def test_behind_a_quarantined_letter_the_next_one_is_the_head_and_is_asked_in_its_turn() -> None:
+def test_behind_a_quarantined_letter_the_next_one_is_asked() -> None:
     bench = Workbench(fields=BY_KEY)
     rule("bad", "quarantine", "attribute:tenant equals acme")
     bench.bury("first", key="k", tenant="acme")
     bench.capture()
     bench.bury("second", key="k", tenant="acme")
     bench.capture()
-    bench.bury("third", key="k", tenant="other")
-    bench.ready()
+    bench.enqueue("third", key="k", tenant="other")
     first = ask(leased())
     second = ask(first.standings)
     third = ask(second.standings)
     assert bench.states() == {"first": "parked", "second": "parked", "third": "waiting"}
-    assert [one.phase for one in third.standings] == ["leased"]
+    assert [lane.phase for lane in third.standings] == ["leased"]
 
 
-def test_a_held_letter_s_lane_is_held_and_says_by_which_rule() -> None:
-    bench = Workbench()
-    rule("wait", "hold")
-    ask_all(bench, "x")
-    lane = bench.lane()
-    assert (lane.phase, lane.due_at, lane.why) == ("held", None, "rule wait holds it")
-
-
-def test_lifting_a_rule_wakes_what_it_held() -> None:
+def test_disabling_a_rule_wakes_the_letters_that_it_held() -> None:
     bench = Workbench()
     held = rule("wait", "hold")
     ask_all(bench, "x", "y")
-    rule_changes.switch(held.pk, enabled=False, by="anna", reason="enough")
+    assert list(Lane.objects.values_list("phase", "due_at", "why")) == [("held", None, "rule wait holds it")] * 2
+    disable(held)
     assert route.wake(Book.load()) == 2
-    assert [(one.phase, one.why) for one in Lane.objects.all()] == [("ready", "")] * 2
+    assert [(lane.phase, lane.why) for lane in Lane.objects.all()] == [("ready", "")] * 2
     assert bench.replay().taken == 2
     assert set(_routes(bench).values()) == {("", None)}
 
 
-def test_who_keeps_up_with_the_rules_wakes_once_a_version() -> None:
+def test_letters_are_woken_once_a_version() -> None:
     bench = Workbench()
     held = rule("wait", "hold")
     ask_all(bench, "x")
@@ -118,44 +108,43 @@ def test_who_keeps_up_with_the_rules_wakes_once_a_version() -> None:
     DeadLetter.objects.update(route_version=0)
     assert route.keep_up(lanes.clock(), book) is book
     assert bench.letter().route_version == 0
-    rule_changes.switch(held.pk, enabled=False, by="anna", reason="enough")
+    disable(held)
     assert route.keep_up(lanes.clock(), book).version == 2
     assert (bench.letter().route_version, bench.lane().phase) == (2, "ready")
 
 
-def test_what_still_is_held_stays_held_when_another_rule_changes() -> None:
+def test_a_held_letter_stays_held_when_another_rule_changes() -> None:
     bench = Workbench()
     rule("wait", "hold")
     ask_all(bench, "x")
-    rule("other", "discard", "body:kind equals never", position=1)
+    change_the_rules()
     assert route.wake(Book.load()) == 1
     assert (bench.lane().phase, bench.letter().route_version) == ("held", rules_of.version())
     assert route.wake(Book.load()) == 0
     assert Rule.objects.get(name="wait").hits == 1
 
 
-def test_a_delayed_letter_goes_when_its_delay_is_over_and_is_not_delayed_twice(clock: Clock) -> None:
+def test_a_delayed_letter_is_delayed_once(clock: Clock) -> None:
     bench = Workbench()
     rule("later", "delay", delay=MINUTE)
     ask_all(bench, "x")
     due = bench.letter().due_at
     lane = bench.lane()
     assert (lane.phase, lane.due_at, lane.why) == ("ready", due, "rule later delays it")
-    rule("other", "discard", "body:kind equals never", position=1)
+    change_the_rules()
     assert route.wake(Book.load()) == 1
     assert bench.letter().due_at == due
     clock.advance(MINUTE)
     rule("other", "discard", "body:kind equals nowhere", position=1)
-    assert [one.phase for one in ask(leased()).standings] == ["leased"]
+    assert [lane.phase for lane in ask(leased()).standings] == ["leased"]
     assert bench.letter().due_at == due
 
 
-def test_a_delay_that_a_rule_no_longer_says_ends_at_once(clock: Clock) -> None:
+def test_a_delay_ends_when_its_rule_is_disabled(clock: Clock) -> None:
     bench = Workbench()
     later = rule("later", "delay", delay=MINUTE)
     ask_all(bench, "x")
-    rule_changes.switch(later.pk, enabled=False, by="anna", reason="enough")
-    route.wake(Book.load())
+    disable(later, wake=True)
     assert (bench.letter().due_at, bench.replay().taken) == (None, 1)
 
 
@@ -169,26 +158,25 @@ def _delayed_and_refused(clock: Clock) -> tuple[Workbench, Rule, datetime | None
     return bench, later, bench.letter().due_at
 
 
-def test_a_letter_that_was_delayed_and_refused_rests_as_its_backoff_says_whatever_becomes_of_the_rules(
+def test_the_backoff_of_a_delayed_letter_does_not_depend_on_rules(
     clock: Clock,
 ) -> None:
     bench, later, due = _delayed_and_refused(clock)
-    rule("other", "discard", "body:kind equals never", position=1)
+    change_the_rules()
     route.wake(Book.load())
     assert bench.letter().due_at == due
-    rule_changes.switch(later.pk, enabled=False, by="anna", reason="enough")
-    route.wake(Book.load())
+    disable(later, wake=True)
     assert (bench.letter().due_at, rules_of.standing()[0].stopped) == (due, 0)
 
 
-def test_a_letter_that_was_delayed_and_refused_is_not_delayed_again_by_the_same_rule(clock: Clock) -> None:
+def test_a_refused_letter_is_not_delayed_again(clock: Clock) -> None:
     bench, _, _ = _delayed_and_refused(clock)
     clock.advance(61 * MINUTE)
-    rule("other", "discard", "body:kind equals never", position=1)
+    change_the_rules()
     assert bench.replay().taken == 1
 
 
-def test_a_letter_that_earlier_tools_alone_have_tried_is_delayed_when_its_rule_says_so_now(clock: Clock) -> None:
+def test_a_letter_that_only_earlier_tools_tried_is_delayed(clock: Clock) -> None:
     bench = Workbench()
     rule("later", "replay")
     ask_all(bench, "x", redrive_attempt="2")
@@ -198,7 +186,7 @@ def test_a_letter_that_earlier_tools_alone_have_tried_is_delayed_when_its_rule_s
     assert (_routes(bench), bench.letter().due_at is None) == ({"x": ("delay", "later")}, False)
 
 
-def test_a_shorter_delay_acts_on_what_waits_already() -> None:
+def test_a_shorter_delay_applies_to_waiting_letters() -> None:
     bench = Workbench()
     rule("later", "delay", delay=60 * MINUTE)
     ask_all(bench, "x")
@@ -209,60 +197,43 @@ def test_a_shorter_delay_acts_on_what_waits_already() -> None:
     assert due <= lanes.clock() + timedelta(seconds=MINUTE)
 
 
-def test_a_letter_goes_to_the_target_that_its_rule_says_and_back_to_its_origin_s_when_none_does() -> None:
+def test_a_letter_is_diverted_and_returns_to_its_own_target() -> None:
     bench = Workbench(fields={"idempotency_key": "attribute:idem"})
     other = _target("other")
     ways = rule("elsewhere", "divert", target=other)
-    bench.bury("x", idem="k")
-    bench.ready()
+    bench.enqueue("x", idem="k")
     letter = bench.letter()
     Claim.objects.create(
         target=bench.target, key_space=str(bench.dlq.pk), key_hash=key_hash("k"), letter=letter, state="held",
         body_hash=letter.body_hash, until=lanes.clock(),
     )  # fmt: skip
     standings = ask(leased()).standings
-    assert [one.target_id for one in standings] == [other.pk]
+    assert [head.target_id for head in standings] == [other.pk]
     assert list(Claim.objects.values_list("state", "until")) == [("free", None)]
-    rule_changes.switch(ways.pk, enabled=False, by="anna", reason="enough")
-    assert [one.target_id for one in ask(standings).standings] == [bench.target.pk]
+    disable(ways)
+    assert [head.target_id for head in ask(standings).standings] == [bench.target.pk]
     letter.refresh_from_db()
     assert (letter.target_id, letter.rule_id, letter.route) == (bench.target.pk, None, "")
 
 
-def test_diverted_letters_arrive_as_they_were_in_the_queue_of_their_own_and_nowhere_else() -> None:
-    bench = Workbench()
-    url = bench.queue(f"{bench.name}-own")
-    own = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
-    rule("elsewhere", "divert", "body:kind equals bad", target=own)
-    for body in ('{"kind": "bad"}', '{"kind": "good"}'):
-        bench.bury(body, colour="red")
-    bench.ready()
-    assert bench.replay().taken == 2
-    ((diverted,), (delivered,)) = bench.delivered(url), bench.delivered()
-    assert (diverted["Body"], delivered["Body"]) == ('{"kind": "bad"}', '{"kind": "good"}')
-    assert diverted["MessageAttributes"]["colour"]["StringValue"] == "red"
-    assert set(bench.states().values()) == {"delivered"}
-
-
-def test_what_a_rule_that_is_gone_would_have_diverted_goes_home_though_no_other_rule_is_left() -> None:
+def test_a_letter_of_a_deleted_divert_rule_goes_to_its_own_target() -> None:
     bench = Workbench()
     ways = rule("elsewhere", "divert", target=_target("other"))
-    lanes.hand_back([HandedBack(one.lane_id, one.fence) for one in ask_all(bench, "x").standings])
+    lanes.hand_back([HandedBack(lane.lane_id, lane.fence) for lane in ask_all(bench, "x").standings])
     rule_changes.remove(ways.pk, by="anna", reason="a mistake")
     route.wake(Book.load())
     rule_changes.erase(ways.pk)
-    assert (bench.replay().taken, [one["Body"] for one in bench.delivered()]) == (1, ["x"])
+    assert (bench.replay().taken, bench.delivered_bodies()) == (1, ["x"])
 
 
-def test_a_rate_class_has_a_breaker_of_its_own_with_its_target_s_policy() -> None:
+def test_a_rate_class_has_its_own_breaker_with_the_target_s_policy() -> None:
     bench = Workbench()
     Breaker.objects.filter(target=bench.target).update(threshold=7, cooldown=11, ramp_from=0.25, state="open",
                                                        retry_at=lanes.clock())  # fmt: skip
     slow = RateClass.objects.create(name="slow", rate=1)
     rule("slowly", "replay", rate_class=slow)
     bench.bury("x")
-    bench.bury("y")
-    bench.ready()
+    bench.enqueue("y")
     Lane.objects.update(breaker=None)
     ask(leased())
     made = Breaker.objects.get(rate_class=slow)
@@ -272,7 +243,7 @@ def test_a_rate_class_has_a_breaker_of_its_own_with_its_target_s_policy() -> Non
     assert set(DeadLetter.objects.values_list("rate_class__name", flat=True)) == {"slow"}
 
 
-def test_a_rule_that_errs_holds_that_letter_alone_and_says_on_what() -> None:
+def test_a_rule_that_fails_holds_only_that_letter() -> None:
     bench = Workbench()
     rule("odd", "discard", "body:length(n) equals 1")
     ask_all(bench, '{"n": 5}', '{"n": "one"}')
@@ -288,21 +259,20 @@ def test_a_rule_that_errs_holds_that_letter_alone_and_says_on_what() -> None:
     assert bench.states()['{"n": 5}'] == "discarded"
 
 
-def test_a_body_that_is_too_large_for_rules_is_held_and_never_loaded() -> None:
+def test_a_body_too_large_for_rules_is_held_and_not_loaded() -> None:
     bench = Workbench()
     rule("odd", "discard", "body:n equals 1")
     large = json.dumps({"n": 1, "rest": "x" * BODY_LIMIT})
-    bench.bury(large)
-    bench.ready()
+    bench.enqueue(large)
     standings = leased()
-    loaded = routing_decisions.load([one.letter_id or 0 for one in standings], bodies=True)
-    assert [(one.size, bytes(one.body)) for one in loaded] == [(len(large), b"")]
+    loaded = routing_decisions.load([head.letter_id or 0 for head in standings], bodies=True)
+    assert [(letter.size, bytes(letter.body)) for letter in loaded] == [(len(large), b"")]
     ask(standings)
     why = f"its body has {len(large)} bytes, and rules read {BODY_LIMIT} at most"
     assert bench.lane().why == f"rule odd could not be asked: body:n: {why}"
 
 
-def test_a_rule_that_cannot_be_read_any_more_lets_nothing_through() -> None:
+def test_a_rule_that_cannot_be_parsed_holds_its_letters() -> None:
     bench = Workbench()
     rule("odd", "discard", "body:n equals 1")
     Rule.objects.update(conditions=["body:n resembles 1"])
@@ -311,19 +281,17 @@ def test_a_rule_that_cannot_be_read_any_more_lets_nothing_through() -> None:
     assert bench.lane().why.startswith('rule odd could not be asked: "body:n resembles 1" is not a condition')
 
 
-def test_a_rule_that_errs_too_often_is_told_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rule_that_fails_often_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     bench = Workbench()
     rule("fine", "replay", "body:n equals one", position=1)
     rule("odd", "discard", "body:length(n) equals 9", position=2)
-    for body in ('{"n": 5}', '{"n": 6}', '{"n": "one"}', '{"n": 7}'):
-        bench.bury(body)
-    bench.ready()
+    bench.enqueue('{"n": 5}', '{"n": 6}', '{"n": "one"}', '{"n": 7}')
     fine = bench.letter(payload__body=b'{"n": "one"}').pk
-    found = sorted(leased(), key=lambda one: one.letter_id == fine)
+    found = sorted(leased(), key=lambda head: head.letter_id == fine)
     with caplog.at_level(logging.ERROR):
         ask(found[:2])
         ask(found[2:], Book.load())
-    said = [one.getMessage() for one in caplog.records]
+    said = [record.getMessage() for record in caplog.records]
     what = "Rule odd could not be asked of 2 of the last 2 letters, which are held."
     assert said == [
         (
@@ -333,16 +301,15 @@ def test_a_rule_that_errs_too_often_is_told_once_a_minute(caplog: pytest.LogCapt
     ]
 
 
-def test_what_another_thread_asks_meanwhile_does_not_keep_a_book_from_telling(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_threads_may_ask_while_errors_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     rule("odd", "discard", "body:length(n) equals 9", position=1)
     rule("even", "discard", "body:length(m) equals 9", position=2)
     bench.bury('{"n": 5}')
-    bench.bury('{"m": 5}')
-    bench.ready()
+    bench.enqueue('{"m": 5}')
     book = Book.load()
     loaded = routing_decisions.load(list(DeadLetter.objects.values_list("pk", flat=True)), bodies=True)
-    even, odd = sorted(loaded, key=lambda one: bytes(one.body))
+    even, odd = sorted(loaded, key=lambda letter: bytes(letter.body))
     book.ask(odd)
 
     class Meanwhile(float):
@@ -351,45 +318,43 @@ def test_what_another_thread_asks_meanwhile_does_not_keep_a_book_from_telling(mo
             return float(self) * other
 
     monkeypatch.setattr(rules_of, "ILL", Meanwhile(rules_of.ILL))
-    assert [(one.name, erred, asked) for one, erred, asked in book.trouble()] == [("odd", 1, 1)]
+    assert [(failing.name, erred, asked) for failing, erred, asked in book.trouble()] == [("odd", 1, 1)]
 
 
-def test_hits_count_letters_however_often_each_is_asked() -> None:
+def test_hits_count_each_letter_once() -> None:
     bench = Workbench()
     rule("fine", "replay")
     standings = ask_all(bench, "x", "y").standings
-    rule("other", "discard", "body:kind equals never", position=1)
+    change_the_rules()
     ask(standings)
     fine = Rule.objects.get(name="fine")
     assert (fine.hits, fine.errs, fine.last_hit_at is not None) == (2, 0, True)
 
 
-def test_what_an_older_book_says_is_not_written() -> None:
+def test_decisions_of_an_old_book_are_not_written() -> None:
     bench = Workbench()
     bad = rule("bad", "quarantine")
-    bench.bury("x")
-    bench.ready()
+    bench.enqueue("x")
     book, standings = Book.load(), leased()
-    rule_changes.switch(bad.pk, enabled=False, by="anna", reason="a mistake")
+    disable(bad)
     turned = ask(standings, book)
     assert (bench.states(), bench.letter().route_version) == ({"x": "waiting"}, 0)
-    assert [one.phase for one in turned.standings] == ["leased"]
+    assert [lane.phase for lane in turned.standings] == ["leased"]
     assert Book.load(book) is not book
     current = Book.load()
     assert Book.load(current) is current
 
 
-def test_a_rule_that_is_lifted_while_what_it_holds_is_being_written_holds_nothing(
+def test_a_rule_disabled_during_routing_holds_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = Workbench()
     wait = rule("wait", "hold")
-    bench.bury("x")
-    bench.ready()
+    bench.enqueue("x")
     standings, note = leased(), routing_decisions.note
 
     def lift() -> int:
-        rule_changes.switch(wait.pk, enabled=False, by="anna", reason="a mistake")
+        disable(wait)
         return route.wake(Book.load())
 
     def late(whys: dict[int, str]) -> None:
@@ -403,38 +368,35 @@ def test_a_rule_that_is_lifted_while_what_it_holds_is_being_written_holds_nothin
     assert (bench.lane().phase, bench.replay().taken) == ("ready", 1)
 
 
-def test_a_lane_that_was_lost_is_left_to_its_new_owner() -> None:
+def test_a_lost_lane_is_left_to_its_new_owner() -> None:
     bench = Workbench()
     rule("bad", "quarantine")
-    bench.bury("x")
-    bench.ready()
+    bench.enqueue("x")
     standings = leased()
     Lane.objects.update(fence=9_000_000)
     assert ask(standings).standings == []
     assert bench.states() == {"x": "waiting"}
 
 
-def test_what_two_ask_about_at_once_is_written_once() -> None:
+def test_two_decisions_at_once_are_written_once() -> None:
     bench = Workbench()
     rule("fine", "replay")
-    bench.bury("x")
-    bench.ready()
+    bench.enqueue("x")
     standings, book = leased(), Book.load()
     loaded = routing_decisions.load([bench.letter().pk], bodies=False)
     ask(standings, book)
-    again = [routing_decisions.Decided(one.letter_id, one.route_version, "hold", rule_id=None) for one in loaded]
-    assert routing_decisions.write(again, [one.lane_id for one in standings], version=book.version, owned=True) == []
+    again = [routing_decisions.Decided(asked.letter_id, asked.route_version, "hold", rule_id=None) for asked in loaded]
+    assert routing_decisions.write(again, [lane.lane_id for lane in standings], version=book.version, owned=True) == []
     assert bench.letter().route == "replay"
 
 
-def test_a_rule_whose_row_is_gone_has_decided_nothing() -> None:
+def test_a_deleted_rule_decides_nothing() -> None:
     bench = Workbench()
     bad = rule("bad", "replay")
-    bench.bury("x")
-    bench.ready()
+    bench.enqueue("x")
     standings, book = leased(), Book.load()
     Rule.objects.filter(pk=bad.pk).delete()
-    assert [one.phase for one in ask(standings, book).standings] == ["leased"]
+    assert [lane.phase for lane in ask(standings, book).standings] == ["leased"]
     assert (bench.letter().route, bench.letter().route_version) == ("", 0)
 
 
@@ -443,62 +405,40 @@ def test_waking_leaves_a_leased_lane_to_its_owner() -> None:
     wait = rule("wait", "replay")
     ask_all(bench, "x")
     DeadLetter.objects.update(route="hold")
-    rule_changes.switch(wait.pk, enabled=False, by="anna", reason="enough")
-    route.wake(Book.load())
+    disable(wait, wake=True)
     assert (bench.lane().phase, bench.letter().route) == ("leased", "hold")
 
 
-def test_a_person_s_release_outweighs_the_rule_that_quarantined_it() -> None:
+def test_a_release_wins_over_the_rule_that_quarantined() -> None:
     bench = Workbench()
     rule("bad", "quarantine")
     ask_all(bench, "x")
     act_on_parked.release([bench.letter().pk], by="anna", reason="it is meant")
-    rule("other", "discard", "body:kind equals never", position=1)
-    assert [one.phase for one in ask(leased()).standings] == ["leased"]
+    change_the_rules()
+    assert [lane.phase for lane in ask(leased()).standings] == ["leased"]
     assert bench.letter().state == "waiting"
 
 
-def test_a_lane_behind_an_open_breaker_is_looked_at_once_more_when_rules_have_changed() -> None:
-    bench = Workbench()
-    bench.bury("x")
-    bench.ready()
-    breaker = Breaker.objects.get(target=bench.target)
-    Breaker.objects.filter(pk=breaker.pk).update(state="open", retry_at=lanes.clock() + timedelta(hours=1))
-    Lane.objects.update(breaker=breaker)
-    assert leased() == []
-    rule("bad", "quarantine")
-    route.wake(Book.load())
-    assert bench.lane().breaker is None
-    DeadLetter.objects.update(route_version=rules_of.version())
-    Lane.objects.update(breaker=breaker)
-    route.wake(Book.load())
-    assert bench.lane().breaker == breaker
-
-
-def test_what_a_rule_sent_to_a_target_that_is_not_well_goes_home_when_the_rule_is_lifted() -> None:
+def test_a_letter_diverted_to_an_unhealthy_target_returns() -> None:
     bench = Workbench()
     ways = rule("elsewhere", "divert", target=(other := _target("other")))
     HealthCheck.objects.create(target=other, kind="http", subject="https://shop.example.com/health")
-    bench.bury("x")
-    bench.ready()
+    bench.enqueue("x")
     assert (bench.replay().taken, bench.lane().breaker) == (0, Breaker.objects.get(target=other))
-    rule_changes.switch(ways.pk, enabled=False, by="anna", reason="it stays ill")
-    route.wake(Book.load())
-    assert (bench.replay().taken, [one["Body"] for one in bench.delivered()]) == (1, ["x"])
+    disable(ways, wake=True)
+    assert (bench.replay().taken, bench.delivered_bodies()) == (1, ["x"])
 
 
-def test_a_lane_whose_target_is_not_well_is_left_alone_once_its_head_was_asked() -> None:
+def test_a_lane_of_an_unhealthy_target_is_asked_once() -> None:
     bench = Workbench()
     HealthCheck.objects.create(target=bench.target, kind="http", subject="https://shop.example.com/health")
     rule("never", "hold", "body:kind equals never")
-    bench.bury("x")
-    bench.ready()
-    bench.replay()
+    bench.redrive("x")
     route.wake(Book.load())
     assert (bench.lane().breaker, leased()) == (Breaker.objects.get(target=bench.target), [])
 
 
-def test_heads_with_many_bytes_are_asked_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_heads_are_asked_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     rule("bad", "quarantine", "body:n exists")
     monkeypatch.setattr(routing_decisions, "CHUNK", 9)
@@ -506,7 +446,7 @@ def test_heads_with_many_bytes_are_asked_in_chunks(monkeypatch: pytest.MonkeyPat
     assert set(bench.states().values()) == {"parked"}
 
 
-def test_attributes_alone_are_loaded_in_chunks_of_bounded_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attributes_are_loaded_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     for _ in range(3):
         bench.bury("x", colour="red")
@@ -518,7 +458,7 @@ def test_attributes_alone_are_loaded_in_chunks_of_bounded_bytes_too(monkeypatch:
     assert len(routing_decisions.captured(since=since, dlq=None, below=None, bodies=False)) == 1
 
 
-def test_heads_are_asked_in_as_many_statements_however_many_there_are() -> None:
+def test_many_heads_take_as_many_statements_as_one() -> None:
     bench = Workbench(fields=BY_KEY)
     rule("acme", "replay", "tenant in acme,globex")
     counts = []
@@ -534,11 +474,10 @@ def test_heads_are_asked_in_as_many_statements_however_many_there_are() -> None:
     assert counts[0] == counts[1]
 
 
-def test_a_rule_acts_on_letters_that_an_open_breaker_keeps_back() -> None:
+def test_a_rule_acts_on_letters_behind_an_open_breaker() -> None:
     bench = Workbench(fields={"tenant": "attribute:tenant"})
     bench.bury("bad", tenant="acme")
-    bench.bury("good", tenant="other")
-    bench.ready()
+    bench.enqueue("good", tenant="other")
     Breaker.objects.update(state="open", retry_at=lanes.clock() + timedelta(hours=1), rest=3600)
     bench.replay()
     assert set(bench.states().values()) == {"waiting"}

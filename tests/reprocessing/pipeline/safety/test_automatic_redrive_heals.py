@@ -1,4 +1,4 @@
-"""Automatic redrive outlasts its target's outage: nothing is parked, no attempt is used up, and nobody is needed."""
+"""Automatic redrive outlasts an outage: nothing is parked, and no person is needed."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ Down = Callable[[Intended], bool]
 
 @contextmanager
 def failing(down: Down) -> Iterator[list[Intended]]:
-    """The target answers 503 to what is `down`, and takes the rest; what it was sent."""
+    """The target answers 503 to letters that are `down`. Yield all letters that it gets."""
     post, sent = send_batches.letters, list[Intended]()
 
     def answer(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  those of deliver
         sent.extend(intended)
-        lost = [one for one in intended if down(one)]
-        taken = [one for one in intended if one not in lost]
-        refused: Outcomes = {one.attempt_id: Refused("503", "Service Unavailable") for one in lost}
+        lost = [letter for letter in intended if down(letter)]
+        taken = [letter for letter in intended if letter not in lost]
+        refused: Outcomes = {letter.attempt_id: Refused("503", "Service Unavailable") for letter in lost}
         return refused | (post(taken, *rest, **options) if taken else {})
 
     with pytest.MonkeyPatch.context() as patch:
@@ -46,7 +46,6 @@ def failing(down: Down) -> Iterator[list[Intended]]:
 
 
 def automatic(letters: int, **fields: object) -> Workbench:
-    """A DLQ in mode automatic, whose messages are on their lanes."""
     bench = Workbench(fields={**AUTOMATIC, **fields})
     for first in range(0, letters, 10):
         entries = [{"Id": f"{n}", "MessageBody": f"{n}"} for n in range(first, min(first + 10, letters))]
@@ -56,7 +55,6 @@ def automatic(letters: int, **fields: object) -> Workbench:
 
 
 def live_through(bench: Workbench, clock: Clock, seconds: float, *, step: float = 30) -> None:
-    """Workers and beat go on for so long."""
     for _ in range(int(seconds / step)):
         bench.replay()
         recover.fleet()
@@ -64,18 +62,18 @@ def live_through(bench: Workbench, clock: Clock, seconds: float, *, step: float 
 
 
 def counted() -> set[int]:
-    """What counts against the limit, of each message that is not finished."""
+    """The numbers of attempts that count, of unfinished messages."""
     found = DeadLetter.objects.exclude(state="delivered").annotate(n=F("attempts") - F("forgiven") - F("spared"))
     return set(found.values_list("n", flat=True))
 
 
 @pytest.mark.parametrize("well_before", [0, 1, 15], ids=["the first wave", "the wave of ten", "the last wave"])
-def test_an_outage_parks_nothing_and_needs_nobody(clock: Clock, well_before: int) -> None:
+def test_an_outage_parks_nothing_and_needs_no_person(clock: Clock, well_before: int) -> None:
     bench = automatic(130)
     fell = list[Intended]()
 
-    def down(one: Intended) -> bool:
-        fell.append(one)
+    def down(letter: Intended) -> bool:
+        fell.append(letter)
         return len(fell) > well_before
 
     with failing(down):
@@ -90,7 +88,7 @@ def test_an_outage_parks_nothing_and_needs_nobody(clock: Clock, well_before: int
     assert (failed.count(), failed.filter(spared=False).count()) == (len(fell) - well_before, 0)
 
 
-def test_while_a_target_is_down_one_canary_goes_for_each_cooldown_and_waves_begin_anew(clock: Clock) -> None:
+def test_while_a_target_is_down_each_cooldown_sends_one_canary(clock: Clock) -> None:
     bench = automatic(30)
     with failing(lambda _: True) as sent:
         bench.replay()
@@ -98,14 +96,14 @@ def test_while_a_target_is_down_one_canary_goes_for_each_cooldown_and_waves_begi
         assert len(sent) == 1
         live_through(bench, clock, 1_200)
     assert len(sent) == 6  # rests of 30, 60, 120, 240, 480 s, and 600 s from then on
-    assert len({one.letter_id for one in sent}) == 6  # each another message
+    assert len({letter.letter_id for letter in sent}) == 6  # each another message
     assert set(Wave.objects.values_list("size", flat=True)) == {1}
     clock.advance(600)
     bench.replay()
     assert list(Wave.objects.filter(size__gt=1).values_list("size", "failed")) == [(10, 0), (100, None)]
 
 
-def test_a_target_that_never_comes_back_pauses_the_run_after_the_configured_time(clock: Clock) -> None:
+def test_a_target_that_stays_down_pauses_the_run(clock: Clock) -> None:
     bench = automatic(20, give_up_after=2 * HOUR)
     with failing(lambda _: True):
         live_through(bench, clock, 2 * HOUR - 60)
@@ -121,7 +119,7 @@ def test_a_target_that_never_comes_back_pauses_the_run_after_the_configured_time
     assert set(bench.states().values()) == {"delivered"}
 
 
-def test_a_run_that_a_person_resumed_gets_the_whole_time_again(clock: Clock) -> None:
+def test_a_resumed_run_gets_the_whole_time_again(clock: Clock) -> None:
     bench = automatic(20, give_up_after=2 * HOUR)
     with failing(lambda _: True):
         live_through(bench, clock, 3 * HOUR, step=60)
@@ -130,32 +128,19 @@ def test_a_run_that_a_person_resumed_gets_the_whole_time_again(clock: Clock) -> 
         assert Run.objects.get().state == "running"
 
 
-def test_the_only_message_is_parked_when_its_target_is_given_up_and_the_run_goes_on(clock: Clock) -> None:
-    bench = automatic(1, give_up_after=2 * HOUR)
-    with failing(lambda _: True):
-        live_through(bench, clock, 3 * HOUR, step=60)
-    letter = bench.letter()
-    assert (letter.state, letter.reason, Run.objects.get().state) == ("parked", "attempts_spent", "running")
-    assert letter.detail.endswith(
-        f"and no other message was there to try {bench.target} with; the last one: 503: Service Unavailable."
-    )
-
-
-def test_a_message_that_fails_while_others_go_well_uses_its_attempts(clock: Clock) -> None:
-    """Its first failure, as the first of the waves, is spared; then it has as many as the DLQ allows."""
+def test_a_message_that_fails_while_others_succeed_uses_its_attempts(clock: Clock) -> None:
     bench = automatic(40)
     poison = DeadLetter.objects.order_by("id").first()
     assert poison is not None
-    with failing(lambda one: one.letter_id == poison.pk) as sent:
+    with failing(lambda letter: letter.letter_id == poison.pk) as sent:
         live_through(bench, clock, 900)
     assert (bench.states()[bytes(poison.payload.body).decode()], Run.objects.get().state) == ("parked", "running")
     assert DeadLetter.objects.filter(state="delivered").count() == 39
-    tried = sum(one.letter_id == poison.pk for one in sent)
+    tried = sum(letter.letter_id == poison.pk for letter in sent)
     assert tried - Attempt.objects.filter(spared=True).count() == AUTOMATIC["max_attempts"]
 
 
-def test_messages_whose_attempts_ran_out_with_nothing_going_well_open_the_breaker(clock: Clock) -> None:
-    """Two messages, no waves: too few failures in a row to open it, and nothing to tell an outage by but time."""
+def test_spent_messages_open_the_breaker_if_nothing_succeeds(clock: Clock) -> None:
     bench = automatic(2, waves=False)
     with failing(lambda _: True):
         live_through(bench, clock, 300)
@@ -164,7 +149,7 @@ def test_messages_whose_attempts_ran_out_with_nothing_going_well_open_the_breake
     assert set(bench.states().values()) == {"delivered"}
 
 
-def test_a_limit_of_one_attempt_outlasts_an_outage_too(clock: Clock) -> None:
+def test_a_limit_of_one_attempt_outlasts_an_outage(clock: Clock) -> None:
     bench = automatic(30, max_attempts=1, waves=False)
     with failing(lambda _: True):
         live_through(bench, clock, 600)
@@ -173,58 +158,47 @@ def test_a_limit_of_one_attempt_outlasts_an_outage_too(clock: Clock) -> None:
     assert set(bench.states().values()) == {"delivered"}
 
 
-def test_what_comes_back_after_the_breaker_opened_does_not_count(clock: Clock) -> None:
+def test_returns_after_the_breaker_opened_do_not_count(clock: Clock) -> None:
     bench = automatic(8, waves=False, max_attempts=1)
     bench.judge_by_absence(window=600)
     bench.replay()
     sent = bench.delivered()
     assert len(sent) == 8
-    for one in sent:  # the first five open it
-        bench.come_back(one)
-        bench.capture()
+    for message in sent:  # the first five open it
+        bench.take_back(message)
     assert Breaker.objects.get().state == "open"
     assert (set(bench.states().values()), counted()) == ({"waiting"}, {0})
 
 
-def test_what_failed_before_another_went_well_counts_when_the_breaker_opens(clock: Clock) -> None:
-    """The first message fails, the second goes well, then five fail in a row."""
+def test_a_failure_before_a_success_counts(clock: Clock) -> None:
     bench = automatic(7, waves=False)
     order = list(DeadLetter.objects.order_by("id").values_list("pk", flat=True))
-    with failing(lambda one: one.letter_id != order[1]):
+    with failing(lambda letter: letter.letter_id != order[1]):
         bench.replay()
     assert Breaker.objects.get().state == "open"
     spared = Attempt.objects.order_by("id").values_list("letter_id", "spared")
     assert list(spared) == [(letter, letter not in order[:2]) for letter in order]
 
 
-def test_what_comes_back_after_its_target_took_it_is_parked_when_its_attempts_are_used_up(clock: Clock) -> None:
+def test_a_message_that_comes_back_again_and_again_is_parked(clock: Clock) -> None:
     bench = automatic(1, waves=False)
     Breaker.objects.update(threshold=1, closes_after=1)
     for _ in range(8):
         live_through(bench, clock, 120, step=60)
-        for one in bench.delivered():
-            bench.come_back(one)
+        for message in bench.delivered():
+            bench.come_back(message)
         bench.capture()
     assert (bench.letter().state, bench.letter().attempts) == ("parked", AUTOMATIC["max_attempts"])
 
 
-def test_a_manual_run_parks_what_used_up_its_attempts(clock: Clock) -> None:
-    bench = Workbench(fields={"max_attempts": 1})
-    bench.bury("letter")
-    bench.ready()
-    with failing(lambda _: True):
-        bench.replay()
-    assert bench.states() == {"letter": "parked"}
-
-
-def test_a_dlq_that_refills_with_what_is_redriven_pauses_its_run(clock: Clock) -> None:
+def test_a_redrive_loop_pauses_the_run(clock: Clock) -> None:
     bench = automatic(12, waves=False)
     rounds = 0
     while Run.objects.get().state == "running" and rounds < 10:
         rounds += 1
         bench.replay()
-        for one in bench.delivered():
-            bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=one["Body"])  # a copy without its marks
+        for message in bench.delivered():
+            bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=message["Body"])  # a copy without its marks
         bench.capture()
         bench.capture()
         counters.fold()

@@ -1,4 +1,4 @@
-"""What a breaker lets through, from the first failure to the last canary, one turn after another."""
+"""An open breaker, turn by turn; slow rate limits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from django.conf import settings
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import Attempt, Breaker, DeadLetter
 from reprocessing.store.ordering import lanes
-from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
+from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench, enqueued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 POLICY: dict[str, Any] = {"threshold": 3, "cooldown": 30, "cooldown_cap": 100, "closes_after": 2}
 
 
-def test_to_a_target_that_refuses_goes_one_group_then_one_canary_a_rest_until_it_takes_letters(clock: Clock) -> None:
+def test_an_open_breaker_sends_one_canary_a_cooldown(clock: Clock) -> None:
     bench = _bench(25, intent_size=10)
     with bench.refusing("letter"):
         bench.replay()
@@ -41,75 +41,6 @@ def test_to_a_target_that_refuses_goes_one_group_then_one_canary_a_rest_until_it
     assert sum(DeadLetter.objects.values_list("attempts", flat=True)) == 25 + 13
 
 
-@pytest.mark.soak
-def test_letters_that_come_back_open_it_and_the_next_canary_goes_when_it_is_known_what_became_of_the_one_before(
-    clock: Clock,
-) -> None:
-    bench = _bench(8, max_unsettled=4)
-    bench.judge_by_absence(window=5, visibility=1)
-    bench.replay()
-    assert _sent() == {0: 4}
-    _fail(bench, bench.delivered())
-    bench.replay()
-    assert (_sent(), Breaker.objects.get().why) == ({0: 4}, "4 messages in a row failed")
-    clock.advance(31)
-    for _ in range(2):
-        bench.replay()
-        assert _sent() == {0: 4, 2: 1}
-    _fail(bench, bench.delivered())
-    clock.advance(50)
-    bench.replay()
-    assert _sent() == {0: 4, 2: 1}
-    clock.advance(11)
-    for number in (1, 2):
-        bench.replay()
-        assert _sent() == {0: 4, 2: 1} | {3 + one: 1 for one in range(1, number + 1)}
-        assert _arrive(bench, clock) == 1
-    assert Breaker.objects.get().state == "closed"
-    while bench.replay().taken:
-        _arrive(bench, clock)
-    assert _states() == {"delivered": 8}
-    assert _sent() == {0: 4, 2: 1, 4: 1, 5: 1, 6: 6}
-
-
-def test_a_canary_is_a_letter_that_has_failed_least(clock: Clock) -> None:
-    bench = _bench(4)
-    with bench.refusing("letter"):
-        bench.replay()
-    assert _sent() == {0: 4}
-    bench.bury("fresh")
-    bench.ready()
-    clock.advance(31)
-    with bench.refusing("letter"):
-        bench.replay()
-    canary = Attempt.objects.get(breaker_epoch=2)
-    assert (bytes(canary.letter.payload.body), canary.no, canary.ill) == (b"fresh", 1, False)
-
-
-def test_a_few_letters_that_fail_again_and_again_do_not_open_it() -> None:
-    bench = _bench(2)
-    for _ in range(5):
-        bench.bury("well")
-    bench.ready()
-    with bench.refusing("letter"):
-        while bench.replay(seconds=1).failed:
-            pass
-    assert (_sent(), _states()) == ({0: 5 + 2 * 9}, {"delivered": 5, "parked": 2})
-    assert Breaker.objects.get().state == "closed"
-
-
-def test_what_is_captured_while_it_is_open_goes_when_it_closes(clock: Clock) -> None:
-    bench = _bench(3)
-    with bench.refusing("letter"):
-        bench.replay()
-    for _ in range(5):
-        bench.bury("late")
-    bench.ready()
-    assert (bench.replay().taken, _states()) == (0, {"waiting": 8})
-    clock.advance(31)
-    assert bench.replay().taken == 8
-
-
 def _bench(letters: int, **conf: Any) -> Workbench:  # noqa: ANN401  # those of Conf
     bench = Workbench(conf=replace(BRISK, **conf), fields={"max_attempts": 9})
     Breaker.objects.update(**POLICY)
@@ -124,31 +55,12 @@ def _states() -> dict[str, int]:
 
 
 def _sent() -> dict[int, int]:
-    """How many attempts of each of the breaker's epochs there are."""
+    """The number of attempts by breaker epoch."""
     return dict(sorted(Counter(Attempt.objects.values_list("breaker_epoch", flat=True)).items()))
 
 
-def _fail(bench: Workbench, sent: list[dict[str, Any]]) -> None:
-    """What the target took comes back, and is captured."""
-    for one in sent:
-        bench.come_back(one)
-    bench.capture()
-
-
-def _arrive(bench: Workbench, clock: Clock) -> int:
-    """What the target took is consumed, and does not come back; how many letters were presumed delivered."""
-    bench.delivered()
-    bench.promote()
-    clock.advance(6)
-    bench.promote()
-    bench.capture()
-    return bench.promote()
-
-
-def test_where_tokens_come_slowly_one_turn_waits_and_the_others_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench(target_fields={"rate": 0.5})
-    bench.bury("0")
-    bench.ready()
+def test_one_turn_waits_for_slow_tokens_and_the_others_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = enqueued("0", target_fields={"rate": 0.5})
     rates = Rates.at(settings.REDIS_URL)
     assert rates.may_wait(bench.target.pk, "another turn", 5)
     monkeypatch.setattr("reprocessing.pipeline.replay.replay_slice.time.sleep", lambda _: pytest.fail("it waits, too"))
@@ -157,12 +69,3 @@ def test_where_tokens_come_slowly_one_turn_waits_and_the_others_make_room(monkey
     lane = bench.lane()
     assert (lane.phase, lane.why) == ("ready", "another turn waits for its target's rate")
     assert lanes.lease("at once", limit=9, lease=8) == []  # due again a little later
-
-
-def test_where_redis_is_gone_the_lanes_say_so() -> None:
-    bench = Workbench(target_fields={"rate": 0.5})
-    bench.bury("0")
-    bench.ready()
-    report = bench.replay(seconds=5, rates=Rates.at("redis://127.0.0.1:1/0"))
-    assert (report.taken, report.left) == (0, [])
-    assert (bench.lane().phase, bench.lane().why) == ("ready", "Redis does not tell its target's rate")

@@ -1,4 +1,4 @@
-"""Every check that is due is looked at, side by side; whoever cannot look says why, and the gate stays shut."""
+"""Due health checks run at the same time; without a finding the gate stays shut."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
-from reprocessing.domain.safety.health_check import Finding, Healthy
+from reprocessing.domain.safety.health_check import Finding, Healthy, Unknown
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
 from reprocessing.gateways import aws, http
 from reprocessing.gateways.aws_services import cloudwatch_alarms
@@ -22,7 +22,7 @@ from reprocessing.pipeline.safety import run_health_checks
 from reprocessing.store.safety import health_checks
 from reprocessing.store.safety.health_checks import Question
 from tests.contract.endpoints import moto_endpoint
-from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.pipeline.bench import BRISK, Workbench, enqueued
 from tests.reprocessing.web_servers import answering, serving, status
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,9 +48,9 @@ def add(target: Target, kind: CheckKind, subject: str = "", **rest: Any) -> None
 
 
 def looked(bench: Workbench, *hosts: str) -> dict[str, tuple[str, str]]:
-    """Verdict and detail by kind, after all of the target's checks were performed."""
+    """Run all checks of the target, and return finding and detail by kind."""
     run_health_checks.targets(conf=conf(*hosts), only=[bench.target.pk])
-    return {one.kind: (one.verdict, one.detail) for one in health_checks.told([bench.target.pk])}
+    return {check.kind: (check.verdict, check.detail) for check in health_checks.told([bench.target.pk])}
 
 
 def alarm(cloudwatch: Any, name: str, state: str) -> None:  # noqa: ANN401
@@ -61,7 +61,7 @@ def alarm(cloudwatch: Any, name: str, state: str) -> None:  # noqa: ANN401
     cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="so")
 
 
-def test_each_kind_is_looked_at_in_its_way(cloudwatch: Any) -> None:  # noqa: ANN401
+def test_each_kind_of_check_has_its_finding(cloudwatch: Any) -> None:  # noqa: ANN401
     bench = Workbench()
     alarm(cloudwatch, "orders", "OK")
     bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
@@ -82,7 +82,7 @@ def test_each_kind_is_looked_at_in_its_way(cloudwatch: Any) -> None:  # noqa: AN
         }
 
 
-def test_a_target_that_holds_too_much_is_not_well() -> None:
+def test_a_queue_above_its_depth_limit_is_unhealthy() -> None:
     bench = Workbench()
     for _ in range(2):
         bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
@@ -91,44 +91,26 @@ def test_a_target_that_holds_too_much_is_not_well() -> None:
     assert looked(bench) == {"depth": ("unhealthy", "its depth is 2 messages, above its ceiling of 1")}
 
 
-def test_a_queue_that_nobody_uses_is_well_as_long_as_it_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("said", "empty", "found"),
+    [
+        (cloudwatch_alarms.NOBODY_USES_IT, True, ("healthy", "nobody uses it, and it is empty")),
+        (cloudwatch_alarms.NOBODY_USES_IT, False, ("unknown", cloudwatch_alarms.NOBODY_USES_IT.why)),
+        (61.0, True, ("unhealthy", "the age of its oldest message is 61 seconds, above its ceiling of 60")),
+    ],
+)
+def test_a_queue_is_healthy_if_it_is_unused_and_empty_or_its_messages_are_young(
+    monkeypatch: pytest.MonkeyPatch, said: Unknown | float, empty: bool, found: tuple[str, str]
+) -> None:
     bench = Workbench()
-    monkeypatch.setattr(
-        "reprocessing.gateways.aws_services.cloudwatch_alarms.ages",
-        lambda _region, names, **_: dict.fromkeys(names, cloudwatch_alarms.NOBODY_USES_IT),
-    )
+    monkeypatch.setattr(cloudwatch_alarms, "ages", lambda _region, names, **_: dict.fromkeys(names, said))
     add(bench.target, CheckKind.AGE, ceiling=60)
-    assert looked(bench) == {"age": ("healthy", "nobody uses it, and it is empty")}
-    bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
-    assert looked(bench) == {"age": ("unknown", cloudwatch_alarms.NOBODY_USES_IT.why)}
+    if not empty:
+        bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
+    assert looked(bench) == {"age": found}
 
 
-def test_a_queue_whose_oldest_message_is_too_old_is_not_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench()
-    monkeypatch.setattr(
-        "reprocessing.gateways.aws_services.cloudwatch_alarms.ages",
-        lambda _region, names, **_: dict.fromkeys(names, 61.0),
-    )
-    add(bench.target, CheckKind.AGE, ceiling=60)
-    why = "the age of its oldest message is 61 seconds, above its ceiling of 60"
-    assert looked(bench) == {"age": ("unhealthy", why)}
-
-
-def test_an_alarm_that_rings_is_not_well(cloudwatch: Any) -> None:  # noqa: ANN401
-    bench = Workbench()
-    alarm(cloudwatch, "rings", "ALARM")
-    add(bench.target, CheckKind.ALARM, "rings")
-    assert looked(bench) == {"alarm": ("unhealthy", "in ALARM: so")}
-
-
-def test_a_url_that_the_settings_do_not_list_is_unknown() -> None:
-    bench = Workbench()
-    add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
-    why = "it may not be asked: 127.0.0.1:1 is not listed in REDRIVE_OUTBOUND_HOSTS"
-    assert looked(bench) == {"http": ("unknown", why)}
-
-
-def test_a_queue_that_is_out_of_reach_is_unknown_and_the_others_have_their_verdicts(cloudwatch: Any) -> None:  # noqa: ANN401
+def test_a_queue_out_of_reach_is_unknown_and_other_checks_have_findings(cloudwatch: Any) -> None:  # noqa: ANN401
     bench = Workbench()
     alarm(cloudwatch, "fine", "OK")
     endpoint = os.environ["AWS_ENDPOINT_URL_SQS"]
@@ -140,7 +122,7 @@ def test_a_queue_that_is_out_of_reach_is_unknown_and_the_others_have_their_verdi
     assert "GetQueueAttributes failed" in found["depth"][1]
 
 
-def test_a_fault_of_one_check_leaves_the_others_their_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_fails_leaves_the_others_their_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     def break_down(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
@@ -154,7 +136,7 @@ def test_a_fault_of_one_check_leaves_the_others_their_verdicts(monkeypatch: pyte
     }
 
 
-def test_checks_wait_for_their_answers_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     together = threading.Barrier(20, timeout=60)
 
     def answered(*_: object, **__: object) -> Finding:
@@ -166,52 +148,46 @@ def test_checks_wait_for_their_answers_at_the_same_time(monkeypatch: pytest.Monk
     for number in range(20):
         add(bench.target, CheckKind.HTTP, f"http://127.0.0.1:1/{number}")
     run_health_checks.targets(conf=conf(), only=[bench.target.pk])
-    assert [one.verdict for one in health_checks.told([bench.target.pk])] == ["healthy"] * 20
+    assert [check.verdict for check in health_checks.told([bench.target.pk])] == ["healthy"] * 20
 
 
-def test_what_is_due_is_looked_at_round_by_round_until_nothing_is(
+def test_due_checks_run_in_rounds_until_none_is_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(run_health_checks, "GROUP", 2)
-    bench = Workbench()
-    bench.bury("a")
-    bench.ready()
+    bench = enqueued("a")
     add(bench.target, CheckKind.DEPTH, ceiling=9)
     for number in range(4):
         add(bench.target, CheckKind.HTTP, f"http://127.0.0.1:1/{number}")
     assert [run_health_checks.targets(conf=conf()), run_health_checks.targets(conf=conf())] == [5, 0]
-    assert [one.checked_at is None for one in health_checks.told([bench.target.pk])] == [False] * 5
+    assert [check.checked_at is None for check in health_checks.told([bench.target.pk])] == [False] * 5
 
 
-def test_where_nothing_is_due_nobody_is_asked() -> None:
+def test_without_due_checks_nothing_is_asked() -> None:
     bench = Workbench()
     add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
     assert run_health_checks.targets(conf=conf()) == 0
     assert run_health_checks.targets(conf=conf(), only=[]) == 0
 
 
-def test_letters_go_to_a_target_that_is_well_and_only_while_it_is() -> None:
-    """The gate: unknown is closed, healthy is open, unhealthy is closed."""
+def test_letters_go_to_a_target_only_while_it_is_healthy() -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key"})
     add(bench.target, CheckKind.DEPTH, ceiling=0)
-    bench.bury("a", key="a")
-    bench.ready()
+    bench.enqueue("a", key="a")
     bench.replay(seconds=0.5)
     assert bench.left(bench.origin_url) == 0
     run_health_checks.targets(conf=bench.conf)
     bench.replay()
     assert bench.left(bench.origin_url) == 1
     run_health_checks.targets(conf=bench.conf, only=[bench.target.pk])
-    bench.bury("b", key="b")
-    bench.ready()
+    bench.enqueue("b", key="b")
     bench.replay(seconds=0.5)
     assert bench.left(bench.origin_url) == 1
 
 
-def test_where_a_person_sends_a_letter_is_looked_at_while_it_waits_though_no_other_letter_does() -> None:
+def test_the_target_of_a_released_letter_is_checked() -> None:
     bench, other = Workbench(), Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench.enqueue("letter")
     with bench.refusing("letter", poison=True):
         bench.replay()
     add(other.target, CheckKind.DEPTH, ceiling=9)
@@ -220,4 +196,4 @@ def test_where_a_person_sends_a_letter_is_looked_at_while_it_waits_though_no_oth
     assert (bench.letter().state, other.delivered(), health_checks.are_due()) == ("waiting", [], True)
     assert run_health_checks.targets(conf=bench.conf) == 1
     bench.replay()
-    assert (bench.letter().state, [one["Body"] for one in other.delivered()]) == ("delivered", ["letter"])
+    assert (bench.letter().state, other.delivered_bodies()) == ("delivered", ["letter"])

@@ -1,4 +1,4 @@
-"""Somebody makes a dlq manual while beat captures it: what the dlq was when that began sends nothing any more."""
+"""A DLQ that becomes manual during a capture enlists nothing more."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ LETTERS = ("a1", "a2", "b1")
 @pytest.fixture
 def bench() -> Workbench:
     bench = Workbench(fields=AUTOMATIC)
-    for one in LETTERS:
-        bench.bury(one, key=one[0], n=one[1:])
+    for name in LETTERS:
+        bench.bury(name, key=name[0], n=name[1:])
     return bench
 
 
@@ -36,7 +36,6 @@ def _switch_off(mode: str = "manual") -> None:
 
 
 def _then(monkeypatch: pytest.MonkeyPatch, place: object, name: str, happens: Callable[[], object]) -> None:
-    """As soon as this was done, something happens."""
     does = getattr(place, name)
 
     def does_and_then(*args: Any, **options: Any) -> Any:  # noqa: ANN401  those of whatever it is
@@ -72,14 +71,14 @@ def _left_by_an_aborted_run(bench: Workbench) -> Run:
 
 
 @pytest.mark.parametrize("mode", ["manual", "observe"])
-def test_what_is_captured_while_somebody_switches_its_dlq_off_waits_for_a_person(
+def test_letters_captured_while_the_dlq_becomes_manual_wait(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     assert _captured_meanwhile(bench, monkeypatch, mode).enlisted == plan.Fed()
     assert _waits_for_a_person(bench)
 
 
-def test_whoever_switches_it_off_before_the_last_transaction_is_obeyed(
+def test_a_dlq_that_becomes_manual_before_the_enlistment_enlists_nothing(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _then(monkeypatch, enlistment_batches, "free", _switch_off)
@@ -87,15 +86,7 @@ def test_whoever_switches_it_off_before_the_last_transaction_is_obeyed(
     assert _waits_for_a_person(bench)
 
 
-def test_a_person_may_drain_what_was_captured_meanwhile(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    _captured_meanwhile(bench, monkeypatch)
-    run = drain.prepare(DeadLetterQueue.objects.get(), Asked("monday", "ann"))
-    run_transitions.start(run, **WHO)
-    bench.replay()
-    assert bench.states() == dict.fromkeys(LETTERS, "delivered")
-
-
-def test_what_an_ended_run_left_stays_where_it_is(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_letters_of_an_aborted_run_stay(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = _left_by_an_aborted_run(bench)
     bench.bury("c1", key="c", n="1")
     _captured_meanwhile(bench, monkeypatch)
@@ -104,7 +95,7 @@ def test_what_an_ended_run_left_stays_where_it_is(bench: Workbench, monkeypatch:
     assert set(DeadLetter.objects.filter(state="waiting").values_list("run", flat=True)) == {ended.pk}
 
 
-def test_whoever_switches_it_off_between_two_batches_that_are_adopted_is_obeyed(
+def test_a_dlq_that_becomes_manual_stops_the_adoption_of_lanes(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leftover_lanes, "BATCH", 1)
@@ -119,7 +110,7 @@ def test_whoever_switches_it_off_between_two_batches_that_are_adopted_is_obeyed(
     assert (DeadLetter.objects.filter(run=run).count(), DeadLetter.objects.filter(run=ended).count()) == (1, 2)
 
 
-def test_a_run_that_is_fed_no_more_begins_no_wave(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_a_manual_dlq_begins_no_wave(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     DeadLetterQueue.objects.update(waves=True)
     bench.capture()
     bench.replay()

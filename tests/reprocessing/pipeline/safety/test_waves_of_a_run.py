@@ -1,28 +1,20 @@
-"""A run goes one letter, ten, a hundred, all; and stops itself after eleven letters at most when the consumer fails."""
+"""Waves of a run: killed workers, silent letters, released and delayed letters."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.db.models import F
 
-from reprocessing.domain.replay.verdicts import NotSent, Refused
-from reprocessing.models import Attempt, Breaker, DeadLetter, Run, Wave
+from reprocessing.models import Attempt, DeadLetter, Run, Wave
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.parking_lot import act_on_parked
-from reprocessing.pipeline.replay import send_batches
 from reprocessing.pipeline.runs import drain
 from reprocessing.store.ordering import lanes
-from reprocessing.store.replay.intent import Intended
-from reprocessing.store.runs import run_transitions
 from reprocessing.store.safety import waves
-from reprocessing.store.safety.send_limits import MAY_GO
-from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
+from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,62 +34,7 @@ def _waves() -> list[tuple[int | None, int | None, int | None]]:
     return list(Wave.objects.order_by("no").values_list("size", "touched", "failed"))
 
 
-@pytest.mark.soak
-def test_a_run_ends_through_all_of_its_waves() -> None:
-    bench = Workbench(fields=WAVES)
-    _bury(bench, LETTERS)
-    bench.capture()
-    drain.begin(bench.dlq, name="monday", asked_by="ann")
-    assert bench.replay(seconds=60).taken == LETTERS
-    assert _waves() == [(1, 1, 0), (10, 10, 0), (100, 100, 0), (None, None, None)]
-
-
-@pytest.mark.soak
-def test_a_consumer_that_is_still_broken_is_sent_eleven_letters_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all that it was sent it took the first one alone."""
-    bench = Workbench(fields=WAVES)
-    _bury(bench, LETTERS)
-    bench.capture()
-    run = drain.begin(bench.dlq, name="monday", asked_by="ann")
-    post, trips = send_batches.letters, list[int]()
-
-    def breaking(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401
-        trips.append(len(intended))
-        if len(trips) == 1:
-            return post(intended, *rest, **options)
-        return {one.attempt_id: Refused("Busy", "not now") for one in intended}
-
-    with monkeypatch.context() as patch:
-        patch.setattr(send_batches, "letters", breaking)
-        bench.replay()
-    run.refresh_from_db()
-    touched = DeadLetter.objects.filter(attempts__gt=0).count()
-    assert trips[0] == 1
-    assert (run.state, run.stopped_by, touched <= 11) == ("paused", "the service", True)
-    assert "messages sent in its wave of 10 failed; 80 % of a wave must succeed" in run.why
-    assert bench.replay().taken == 0
-    run_transitions.resume(run.pk, by="ann", reason="mended")
-    Breaker.objects.update(state="closed", retry_at=None, failing_since=None, epoch=F("epoch") + 1)
-    bench.replay()
-    assert DeadLetter.objects.filter(state="delivered").count() == LETTERS - (touched - 1)
-
-
-def test_a_standing_run_begins_with_one_letter_again_when_it_had_nothing_left() -> None:
-    bench = Workbench(fields={**WAVES, "mode": "automatic"})
-    _bury(bench, 3)
-    bench.capture()
-    assert Run.objects.get().waves
-    bench.replay()
-    assert _waves() == [(1, 1, 0), (10, None, None)]
-    bench.bury("more")
-    bench.capture()
-    bench.capture()
-    assert _waves() == [(1, 1, 0), (10, 2, 0), (1, None, None)]
-    bench.replay()
-    assert _waves()[-2:] == [(1, 1, 0), (10, None, None)]
-
-
-def test_a_dlq_that_goes_without_waves_any_more_has_its_standing_run_do_so() -> None:
+def test_a_dlq_without_waves_ends_the_waves_of_its_run() -> None:
     bench = Workbench(fields={**WAVES, "mode": "automatic"})
     bench.bury("letter")
     bench.capture()
@@ -109,34 +46,17 @@ def test_a_dlq_that_goes_without_waves_any_more_has_its_standing_run_do_so() -> 
 
 
 @pytest.mark.parametrize("sent", [True, False])
-def test_a_wave_whose_worker_is_killed_goes_on_with_the_same_letter(clock: Clock, *, sent: bool) -> None:
+def test_a_wave_of_a_killed_worker_goes_on_with_the_same_letter(clock: Clock, *, sent: bool) -> None:
     bench = Workbench(fields={**WAVES, "backoff_base": 0})
     _bury(bench, 15)
     bench.capture()
     drain.begin(bench.dlq, name="monday", asked_by="ann")
-    bench.replay_and_die(sent=sent)
-    clock.advance(9)  # the dead worker's lease
+    bench.lose_worker(clock, sent=sent)
     bench.replay()
     assert (set(bench.states().values()), _waves()[0]) == ({"delivered"}, (1, 1, 0))
 
 
-def test_a_wave_whose_letter_could_not_be_sent_in_time_goes_on_with_the_same_letter(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bench = Workbench(fields={**WAVES, "backoff_base": 0})
-    _bury(bench, 15)
-    bench.capture()
-    drain.begin(bench.dlq, name="monday", asked_by="ann")
-    with monkeypatch.context() as patch:
-        patch.setattr(send_batches, "letters", lambda some, *_, **__: {one.attempt_id: NotSent("late") for one in some})
-        bench.replay(seconds=0.2)
-    assert {outcome for _, outcome, _ in bench.history()} == {"not_sent"}
-    clock.advance(9)
-    bench.replay()
-    assert (set(bench.states().values()), _waves()[0]) == ({"delivered"}, (1, 1, 0))
-
-
-def test_a_wave_goes_on_when_an_earlier_letter_turns_up_before_the_one_whose_worker_was_killed(clock: Clock) -> None:
+def test_a_wave_goes_on_when_an_earlier_letter_arrives(clock: Clock) -> None:
     keys = {"ordering_key": "attribute:key", "sequence": "attribute:n", "stale": "deliver"}
     bench = Workbench(fields={**WAVES, **keys, "backoff_base": 0, "mode": "automatic"})
     bench.bury("2", key="account", n="2")
@@ -153,7 +73,7 @@ def test_a_wave_goes_on_when_an_earlier_letter_turns_up_before_the_one_whose_wor
 
 
 def _one_of_ten_was_silent(clock: Clock) -> tuple[Workbench, int]:
-    """A wave of ten is out: of this letter nothing was said in time, of nine it may be yet; and "next" waits."""
+    """A wave of ten: nine letters await their outcome, one is silent (its id is returned), and "next" waits."""
     bench = Workbench(
         fields={**WAVES, "backoff_base": 0, "mode": "automatic"},
         target_fields={"proof": "acknowledged", "advance": "settled", "window": WINDOW},
@@ -181,16 +101,16 @@ def _captured(bench: Workbench, *bodies: str) -> None:
 
 
 def _all_went_well(bench: Workbench) -> None:
-    """As the consumer says, of all that it has."""
     ids = Attempt.objects.filter(letter__dlq=bench.dlq, closed_at=None).values_list("sent_message_id", flat=True)
-    record_reports.told([{"message_id": one, "verdict": "delivered"} for one in ids], reporter=None, dice=lambda: 0.0)
+    said = [{"message_id": message_id, "verdict": "delivered"} for message_id in ids]
+    record_reports.told(said, reporter=None, dice=lambda: 0.0)
 
 
 def _is(silent: int) -> str:
     return DeadLetter.objects.get(pk=silent).state
 
 
-def test_a_wave_goes_on_with_a_letter_of_which_nothing_was_said_when_somebody_releases_it(clock: Clock) -> None:
+def test_a_wave_goes_on_with_a_released_silent_letter(clock: Clock) -> None:
     bench, silent = _one_of_ten_was_silent(clock)
     act_on_parked.release([silent], by="ann", reason="mended")
     _all_went_well(bench)
@@ -202,7 +122,7 @@ def test_a_wave_goes_on_with_a_letter_of_which_nothing_was_said_when_somebody_re
     assert (_is(silent), bench.states()["next"]) == ("delivered", "awaiting")
 
 
-def test_a_letter_that_was_released_for_tomorrow_keeps_no_wave_until_then(clock: Clock) -> None:
+def test_a_letter_released_for_tomorrow_delays_no_wave(clock: Clock) -> None:
     bench, silent = _one_of_ten_was_silent(clock)
     act_on_parked.release([silent], by="ann", reason="not today", due=lanes.clock() + timedelta(seconds=DAY))
     _all_went_well(bench)
@@ -214,7 +134,7 @@ def test_a_letter_that_was_released_for_tomorrow_keeps_no_wave_until_then(clock:
     assert (_is(silent), Attempt.objects.filter(wave__size=100).count()) == ("awaiting", 1)
 
 
-def test_a_letter_that_a_rule_delays_keeps_no_wave_until_its_delay_is_over(clock: Clock) -> None:
+def test_a_letter_that_a_rule_delays_delays_no_wave(clock: Clock) -> None:
     bench = Workbench(fields={**WAVES, "backoff_base": 0, "mode": "automatic"})
     bench.bury("slow", tenant="slow")
     bench.capture()
@@ -227,16 +147,3 @@ def test_a_letter_that_a_rule_delays_keeps_no_wave_until_its_delay_is_over(clock
     bench.replay()
     assert bench.states() == {"slow": "waiting", "next": "delivered"}
     assert _waves() == [(1, 1, 0), (1, 1, 0), (10, None, None)]
-
-
-def test_the_letters_of_the_last_wave_are_not_counted_to_see_whether_it_is_full() -> None:
-    bench = Workbench(fields=WAVES)
-    _bury(bench, 12)
-    bench.capture()
-    run = drain.begin(bench.dlq, name="monday", asked_by="ann")
-    Wave.objects.filter(run=run).update(size=None)
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT id FROM redrive_lane WHERE {MAY_GO}")
-        read = [line for (line,) in cursor.fetchall() if " on redrive_attempt" in line]
-    assert read
-    assert [line for line in read if "never executed" not in line] == []

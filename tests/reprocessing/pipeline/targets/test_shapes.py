@@ -169,7 +169,7 @@ def test_what_failed_elsewhere_is_parked_with_its_name_and_goes_nowhere(world: W
     """Even where the dlq has one origin only."""
     bench = made(Function(world), OTHER)
     replayed(bench, letter)
-    assert parked(bench) == ("unknown_origin", f"what failed to take it is {named}")
+    assert parked(bench) == ("unknown_origin", f"it failed in {named}")
     assert paths(world) == []
 
 
