@@ -16,6 +16,5 @@ import reprocessing.admin.parking_lot.failure_group_pages
 import reprocessing.admin.parking_lot.parking_lot
 import reprocessing.admin.rules.rules
 import reprocessing.admin.runs.runs
-import reprocessing.admin.safety.lanes
 import reprocessing.admin.safety.send_limits
 import reprocessing.admin.targets.targets  # noqa: F401  it registers its pages

@@ -80,16 +80,7 @@ class List(Stretch):
 class Letters(History):
     """Lists and pages of letters. Bodies are in no list; a page shows one to those who may see payloads."""
 
-    list_display: tuple[str, ...] = (
-        "message_id",
-        "dlq",
-        "state",
-        "key",
-        "age",
-        "attempts",
-        "time_left",
-        "captured_at",
-    )
+    list_display: tuple[str, ...] = ("message_id", "dlq", "state", "key", "age", "attempts", "time_left", "captured_at")
     list_filter: ClassVar[tuple[str, ...]] = ("dlq", "state")
     also_asked = ("presumed", "group", "run", "rule")
     list_select_related = ("dlq",)

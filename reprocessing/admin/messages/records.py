@@ -8,16 +8,7 @@ from django.http import HttpRequest
 
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.site.readonly_admin import History
-from reprocessing.models import (
-    Attempt,
-    Halt,
-    Notice,
-    Origin,
-    Pulse,
-    Report,
-    Reporter,
-    Sighting,
-)
+from reprocessing.models import Attempt, Halt, Notice, Origin, Pulse, Report, Reporter, Sighting
 
 
 @admin.register(Attempt)

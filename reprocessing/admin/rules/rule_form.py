@@ -135,11 +135,7 @@ def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
         look=partial(_look, sees=may_see_payloads(request.user)),
         write=_write,
         preview="reprocessing/admin/rule_preview.html",
-        extra={
-            "origin": origin,
-            "examples": conditions_field.EXAMPLES,
-            "may_fill": may_see_payloads(request.user),
-        },
+        extra={"origin": origin, "examples": conditions_field.EXAMPLES, "may_fill": may_see_payloads(request.user)},
     )
     if filled:
         begin |= _filled(request, asked.permission, origin)

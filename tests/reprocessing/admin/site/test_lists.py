@@ -97,9 +97,7 @@ def test_a_later_page_reads_no_row_of_an_earlier_one(short: int) -> None:
     for _ in range(5):
         parked(origin)
     ann = person("ann", *LOOKS)
-    with CaptureQueriesContext(
-        connection,
-    ) as asked:
+    with CaptureQueriesContext(connection) as asked:
         ann.get(LETTERS + ann.get(LETTERS).context["cl"].more)
     assert not any("OFFSET" in one["sql"] for one in asked)
 
