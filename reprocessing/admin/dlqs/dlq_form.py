@@ -66,7 +66,8 @@ _PARKED_HEAD: Final = (
     (ParkedHead.HOLD.value, "hold the key until a person decides"),
 )
 _DELETE_WHEN: Final = (
-    (DeleteWhen.TERMINAL.value, "when the message is finished"), (DeleteWhen.CAPTURED.value, "when the message is captured"),
+    (DeleteWhen.TERMINAL.value, "when the message is finished"),
+    (DeleteWhen.CAPTURED.value, "when the message is captured"),
 )  # fmt: skip
 JITTER: Final = (
     (Jitter.FULL.value, "full: a random part of the backoff"), (Jitter.NONE.value, "none: always the whole backoff"),

@@ -1,4 +1,4 @@
-"""Two versions of a letter side by side: body and attributes line by line, and what differs in space alone."""
+"""The difference between two versions of a message: body and attributes, line by line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WAYS: Final = {" ": "same", "+": "put-in", "-": "taken-out", "@": "place"}
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One line of a difference: `way` is its class on the page."""
+    """One line of a difference; `way` is its CSS class."""
 
     way: str
     mark: str
@@ -26,13 +26,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What differs in one part of a letter.
-
-    Attributes:
-        lines: none: nothing does, as far as lines tell.
-        cut: lines beyond those that are shown.
-        note: what the lines do not tell.
-    """
+    """The difference in body or attributes. `cut`: lines that are not shown; `note`: what the lines do not show."""
 
     name: str
     lines: tuple[Shown, ...]
@@ -41,7 +35,7 @@ class Part:
 
 
 def of(before: Version, after: Version) -> list[Part]:
-    """Body and attributes of two versions."""
+    """Return the differences in body and attributes."""
     return [
         _part("Body", _text(before[0]), _text(after[0]), same=before[0] == after[0]),
         _part("Attributes", _lines(before[1]), _lines(after[1]), same=dict(before[1]) == dict(after[1])),
@@ -50,7 +44,7 @@ def of(before: Version, after: Version) -> list[Part]:
 
 def _part(name: str, before: str, after: str, *, same: bool) -> Part:
     found = text_diff.between(before, after)
-    note = "It is the same." if same else "" if found.lines else "It differs in the space between its words alone."
+    note = "No difference." if same else "" if found.lines else "Only white space differs."
     return Part(name, tuple(_shown(found)), found.cut, note)
 
 
@@ -67,9 +61,9 @@ def _text(body: bytes) -> str:
 
 
 def _lines(attributes: Mapping[str, Attribute]) -> str:
-    return "\n".join(_line(name, one) for name, one in sorted(attributes.items()))
+    return "\n".join(_line(name, attribute) for name, attribute in sorted(attributes.items()))
 
 
-def _line(name: str, one: Attribute) -> str:
-    value = one.value if isinstance(one.value, str) else readable(one.value).text
-    return f"{name} ({one.type}): {value}"
+def _line(name: str, attribute: Attribute) -> str:
+    value = attribute.value if isinstance(attribute.value, str) else readable(attribute.value).text
+    return f"{name} ({attribute.type}): {value}"

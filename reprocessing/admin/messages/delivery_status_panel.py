@@ -1,4 +1,4 @@
-"""The panel of a letter's page that answers: did it work, how do we know, since when, and what did consumers say."""
+"""The panel of a message's page with its delivery status, the evidence, and consumer reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprocessing.store.outcomes.delivery_status import Reason
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A person's word: who said what became of the letter, when, and why."""
+    """A person's decision after a restore: who decided what about the message, when, and why."""
 
     by: str
     word: str
@@ -27,22 +27,19 @@ class Said:
 
 
 def panel(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, *, shown: bool) -> dict[str, Any]:
-    """What is known, for all who see the letter; reasons quote what it held: they are shown when its payload is."""
-    reasons = [_readable(one) for one in delivery_status.reasons(letter)] if shown and may_see_payloads(user) else None
+    """Return the panel; consumer reports can quote the payload, so they are shown only with it."""
+    reasons = None
+    if shown and may_see_payloads(user):
+        reasons = [_readable(reason) for reason in delivery_status.reasons(letter)]
     return {"known": delivery_status.of(letter), "word": _word(letter), "reasons": reasons}
 
 
 def _word(letter: DeadLetter) -> Said | None:
-    """What a person said of it after a restore; None: nobody was asked, or has said anything yet."""
+    """Return what a person decided after a restore; None: nothing."""
     found = letter.reviews.filter(after__has_key=AFTER_A_RESTORE).order_by("-pk").first()
     return Said(found.by, Word(found.after[AFTER_A_RESTORE]).label, found.at, found.reason) if found else None
 
 
-def _readable(one: Reason) -> Reason:
-    return replace(
-        one,
-        type=visible(one.type),
-        message=visible(one.message),
-        fingerprint=visible(one.fingerprint),
-        message_id=one.message_id and visible(one.message_id),
-    )
+def _readable(reason: Reason) -> Reason:
+    shown = {name: visible(getattr(reason, name)) for name in ("type", "message", "fingerprint")}
+    return replace(reason, **shown, message_id=reason.message_id and visible(reason.message_id))

@@ -1,9 +1,9 @@
-"""One letter with all that is known of it; its bytes when they are asked for by those who may see them."""
+"""The values on a message's page; its payload only when a person with the permission asks for it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, assert_never
@@ -38,9 +38,9 @@ from reprocessing.store.ordering.lane_neighbours import MOST, Neighbours
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
-_SHOWN = 1_000  # characters of arguments that somebody else wrote out
-_LINES = 200  # of each table; a letter with more of them is told so by its counts
-_OPEN_LENGTH = 200  # characters of a field that everybody may see
+_SHOWN = 1_000  # characters of arguments that the producer wrote out
+_LINES = 200  # rows of each table
+_OPEN_LENGTH = 200  # characters of a public field
 _MOODS: Final = {
     LetterState.PARKED: "bad", LetterState.DELIVERED: "good", LetterState.SENDING: "warm", LetterState.AWAITING: "warm",
 }  # fmt: skip
@@ -57,12 +57,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a letter says as a task message, and why it probably died.
+    """A message as a Celery task, and why it probably failed.
 
     Attributes:
-        told: its fields by their names.
-        payload: its arguments and what follows it; None: it is none, or they are closed.
-        closed: why they are, or why it is no task message; the arguments are in `told` as their producer wrote them.
+        told: its fields by name.
+        payload: its arguments and callbacks; None: it is no task, or they cannot be decoded.
+        closed: why they cannot be decoded, or why it is no task.
     """
 
     told: tuple[tuple[str, str], ...]
@@ -73,12 +73,13 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a payload holds. `task` None: nobody says that it should be a task message, and it is none.
+    """A payload for display.
 
     Attributes:
-        revision: the edit whose bytes these are; 0: they are as they were captured.
-        told: what it is, in a line.
-        inner: what a notification carries.
+        revision: the number of the edit; 0: as captured.
+        told: the format, in one line.
+        inner: the message inside an SNS notification.
+        task: None: it is no task, and its target is not consumed by Celery workers.
     """
 
     revision: int
@@ -92,7 +93,7 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class LanePanel:
-    """A letter's lane in words."""
+    """A message's key queue, in words."""
 
     at: Neighbours
     why: str
@@ -101,12 +102,12 @@ class LanePanel:
 
 
 def may_see_payloads(user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Whether this person may see what customers wrote."""
+    """Return whether this person may see payloads."""
     return isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_payload")
 
 
 def page(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, shown: Bytes | None) -> dict[str, Any]:
-    """What the page of a letter shows; `shown`: its bytes, where this person asked for them just now."""
+    """Return the values of the page; `shown`: the payload, if this person asked for it."""
     tries, edits = timeline.of(letter)
     return {
         "may_see_payload": may_see_payloads(user),
@@ -129,7 +130,7 @@ def page(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, shown: Byte
 
 
 def contents(letter: DeadLetter, held: Bytes) -> Contents:
-    """A payload in a form to be read; what is sent are its bytes."""
+    """Return a payload for display."""
     told = body_format.recognise(held.body)
     return Contents(
         revision=held.revision,
@@ -138,31 +139,33 @@ def contents(letter: DeadLetter, held: Bytes) -> Contents:
         inner=_inner(held.body) if told.dialect is Dialect.SNS else None,
         task=_task(letter, held),
         attributes=tuple(
-            Row(visible(name), visible(one.type), _value(one.value)) for name, one in sorted(held.attributes.items())
+            Row(visible(name), visible(attribute.type), _value(attribute.value))
+            for name, attribute in sorted(held.attributes.items())
         ),
-        system=tuple((visible(name), visible(str(value))) for name, value in _sorted(held.system)),
+        system=tuple((visible(name), visible(str(value))) for name, value in sorted(held.system.items())),
     )
 
 
 def opened(letter: DeadLetter) -> list[tuple[str, str]]:
-    """The fields of a body that its dlq lets everybody see who sees the letter."""
+    """Return the public fields of the body."""
     if not letter.dlq.open_fields:
         return []
     held = letter.revision or Payload.objects.filter(letter=letter).first()
-    document = json_view.read(bytes(held.body)) if held else Unreadable("its bytes are no longer kept")
+    document = json_view.read(bytes(held.body)) if held else Unreadable("the payload was deleted")
     if isinstance(document, Unreadable):
-        return [("its fields", f"cannot be read: {document.why}")]
-    return [(visible(str(one)), _field(jmespath_query.search(str(one), document))) for one in letter.dlq.open_fields]
+        return [("public fields", f"cannot be read: {document.why}")]
+    fields = map(str, letter.dlq.open_fields)
+    return [(visible(field), _field(jmespath_query.search(field, document))) for field in fields]
 
 
 def lane_panel(letter: DeadLetter) -> LanePanel | None:
-    """Its lane and its neighbours there; None: it has no lane yet."""
+    """Return the key queue and the neighbours in it; None: the message is in none yet."""
     at = lane_neighbours.of(letter.pk)
     return LanePanel(at, _why(at, letter), _bounded(at.behind), _bounded(at.parked)) if at else None
 
 
 def group_address(letter: DeadLetter) -> str:
-    """The page of its group; empty: it has none."""
+    """Return the address of its failure group; empty: it has none."""
     try:
         return reverse("admin:reprocessing_lettergroup_change", args=[letter.group_id]) if letter.group_id else ""
     except NoReverseMatch:
@@ -170,17 +173,17 @@ def group_address(letter: DeadLetter) -> str:
 
 
 def _a_person_decided(letter: DeadLetter) -> bool:
-    """Whether the last word on where it goes is a release's: past a quarantine, or to a queue that it names."""
+    """Return whether a release decided the target last: after a quarantine, or by naming a target."""
     if not letter.released_by or letter.reason == ParkedReason.QUARANTINED:
         return False
     return letter.route == Action.QUARANTINE or letter.route_version == BY_HAND
 
 
 def _why(at: Neighbours, letter: DeadLetter) -> str:
-    """Why the lane stands where it stands."""
+    """Return why the key queue is in its state."""
     if at.stopped_at:
         return f'stopped by {at.stopped_by} at {at.stopped_at:%Y-%m-%d %H:%M:%S} UTC: "{at.stop_reason}"'
-    head = "this letter" if at.head_id == letter.pk else "its head"
+    head = "this message" if at.head_id == letter.pk else "its first message"
     phase = LanePhase(at.phase)
     match phase:
         case LanePhase.READY:
@@ -188,11 +191,11 @@ def _why(at: Neighbours, letter: DeadLetter) -> str:
         case LanePhase.HELD:
             return visible(_holds(at, head))
         case LanePhase.AWAITING:
-            return f"{head} was sent; the next one goes when its outcome is known{_evidence(letter)}"
+            return f"{head} was sent; the next one is sent when its outcome is known{_evidence(letter)}"
         case LanePhase.LEASED:
-            return f"a worker is at {head} now"
+            return f"a worker is sending {head}"
         case LanePhase.IDLE:
-            return "nothing of it waits"
+            return "nothing is queued"
         case _:
             assert_never(phase)
 
@@ -200,26 +203,25 @@ def _why(at: Neighbours, letter: DeadLetter) -> str:
 def _waits(at: Neighbours, head: str) -> str:
     until = f"{at.due_at:%Y-%m-%d %H:%M:%S} UTC"
     if at.obstacle:
-        rests = "" if at.is_due else f"; and it rests until {until}"
-        return f"{head} waits: {at.obstacle}{rests}"
-    told = f"; when it was looked at last: {at.why}" if at.why else ""
-    return f"{head} goes as soon as a worker has time{told}" if at.is_due else f"{head} waits until {until}{told}"
+        delay = "" if at.is_due else f"; not before {until}"
+        return f"{head} waits: {at.obstacle}{delay}"
+    last = f"; at the last check: {at.why}" if at.why else ""
+    return f"{head} is sent as soon as a worker is free{last}" if at.is_due else f"{head} waits until {until}{last}"
 
 
 def _evidence(letter: DeadLetter) -> str:
-    """What the outcome of letters that were sent to its target waits for."""
+    """Return what outcomes of its target wait for."""
     lag = conf.current().count_lag.total_seconds()
-    found = (
-        one for one in pending_outcomes.of_targets(letter.dlq_id, count_lag=lag) if one.target_id == letter.target_id
-    )
+    waits = pending_outcomes.of_targets(letter.dlq_id, count_lag=lag)
+    found = (wait for wait in waits if wait.target_id == letter.target_id)
     awaited = next(map(pending_outcomes.in_words, found), "")
-    return f". What is sent there waits for: {visible(awaited)}" if awaited else ""
+    return f". Waiting for outcomes of this target: {visible(awaited)}" if awaited else ""
 
 
 def _holds(at: Neighbours, head: str) -> str:
     if at.head_route in {"hold", "erred"}:
-        return f"the rule {at.head_rule or 'that was there'} holds {head}"
-    return "a parked letter holds it" if at.holds else f"it is held{f' ({at.why})' if at.why else ''}"
+        return f"the rule {at.head_rule or '(removed)'} holds {head}"
+    return "a parked message holds it" if at.holds else f"held{f' ({at.why})' if at.why else ''}"
 
 
 def _bounded(number: int) -> str:
@@ -253,7 +255,7 @@ def _task(letter: DeadLetter, held: Bytes) -> Task | None:
     hidden = timedelta(seconds=queue.visibility) if queue else None
     reported = Report.objects.filter(Q(message_id=letter.message_id) | Q(public_id=letter.public_id))
     failed = reported.exclude(verdict=Verdict.DELIVERED).exists()
-    why = tuple(visible(one) for one in causes(found, held.system, visibility=hidden, reported=failed))
+    why = tuple(visible(cause) for cause in causes(found, held.system, visibility=hidden, reported=failed))
     if not isinstance(found, TaskMessage):
         return Task((), None, found.why, why)
     raw = unpacked(found.envelope)
@@ -269,15 +271,11 @@ def _told(found: TaskMessage) -> Iterator[tuple[str, str]]:
     yield "Not after (expires)", found.expires
     yield "Group", found.group
     if found.opaque:
-        yield "Arguments, as their producer wrote them", found.called_with[:_SHOWN]
+        yield "Arguments, as written by the producer", found.called_with[:_SHOWN]
 
 
 def _value(value: str | bytes) -> Readable:
     return readable(value if isinstance(value, bytes) else value.encode(errors="surrogatepass"))
-
-
-def _sorted(system: Mapping[str, str]) -> list[tuple[str, str]]:
-    return sorted(system.items())
 
 
 def _newest(rows: QuerySet[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Groups as their pages show them: cards with numbers that lead to the letters behind them, and a page's place."""
+"""Failure groups for display: cards whose numbers link to the messages, and positions of pages."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from reprocessing.admin.messages.readable_bytes import duration, visible
+from reprocessing.admin.site import labels
 from reprocessing.domain.parking_lot.failure_fingerprint import CauseKind
 from reprocessing.models.parking_lot import GroupStatus
 from reprocessing.store.parking_lot import failure_group_pages
@@ -26,7 +27,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When something was, and how long ago that is, in words."""
+    """A time, and how long ago it was, in words."""
 
     at: datetime
     ago: str
@@ -34,7 +35,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """How many letters are in some states: in all, and in each, with the address of those."""
+    """The number of messages in some states: the sum, and each state with the address of its messages."""
 
     n: int
     parts: tuple[tuple[str, int, str], ...]
@@ -42,7 +43,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One group. Addresses are those of the letters that a number counts."""
+    """One failure group. Each address is that of the messages that a number counts."""
 
     group: Told
     numbers: Numbers
@@ -66,23 +67,23 @@ class Card:
 
     @property
     def at_rest(self) -> int:
-        """Letters that lie until somebody does something."""
+        """Return how many messages wait for a person."""
         return self.numbers.parked + self.numbers.captured
 
 
 def cards(groups: Sequence[Told], *, now: datetime) -> list[Card]:
-    """The groups with their numbers."""
-    numbers = failure_group_pages.numbers([one.id for one in groups])
-    return [_card(one, numbers[one.id], now) for one in groups]
+    """Return the groups with their numbers."""
+    numbers = failure_group_pages.numbers([group.id for group in groups])
+    return [_card(group, numbers[group.id], now) for group in groups]
 
 
 def packed(last: Told) -> str:
-    """The place of a page's last group, as an address carries it."""
+    """Return the position of a page's last group, as an address carries it."""
     return f"{int(last.status == GroupStatus.OPEN)}.{(last.last_at - _EPOCH) // timedelta(microseconds=1)}.{last.id}"
 
 
 def unpacked(text: str) -> Place | None:
-    """The place that an address carries; None: the beginning."""
+    """Return the position that an address carries; None: the first page."""
     found = _PLACE.fullmatch(text)
     if found is None:
         return None
@@ -90,7 +91,7 @@ def unpacked(text: str) -> Place | None:
 
 
 def number(asked: Mapping[str, str], name: str) -> int | None:
-    """The id that was asked for under a name; None: there is none that could be one."""
+    """Return the id in this parameter; None: it is missing, or no id."""
     text = asked.get(name, "")
     return int(text) if _NUMBER.fullmatch(text) else None
 
@@ -122,12 +123,12 @@ def _card(group: Told, numbers: Numbers, now: datetime) -> Card:
 
 
 def _sum(states: Sequence[tuple[str, int]], group: int) -> Sum:
-    parts = ((state, n, _letters("deadletter", group, state=state)) for state, n in states)
+    parts = ((labels.state(state), n, _letters("deadletter", group, state=state)) for state, n in states)
     return Sum(sum(n for _, n in states), tuple(parts))
 
 
-def _letters(desk: str, group: int, **asked: str) -> str:
-    return f"{reverse(f'admin:reprocessing_{desk}_changelist')}?{urlencode({'group': group, **asked})}"
+def _letters(model: str, group: int, **asked: str) -> str:
+    return f"{reverse(f'admin:reprocessing_{model}_changelist')}?{urlencode({'group': group, **asked})}"
 
 
 def _moment(at: datetime, now: datetime) -> Moment:

@@ -213,14 +213,18 @@ class History(Desk):
     has_delete_permission = has_change_permission
 
 
+def is_id(text: str) -> bool:
+    """Return whether a text can be the id of a row."""
+    return text.isascii() and text.isdecimal() and len(text) < _ID_DIGITS
+
+
 def row_or_404(rows: Manager[Row] | QuerySet[Row], key: int | str) -> Row:
     """Return the row with this id.
 
     Raises:
         Http404: there is none, or the text is no id.
     """
-    is_id = isinstance(key, int) or (key.isascii() and key.isdecimal() and len(key) < _ID_DIGITS)
-    row = rows.filter(pk=key).first() if is_id else None
+    row = rows.filter(pk=key).first() if isinstance(key, int) or is_id(key) else None
     if row is None:
         raise Http404
     return row

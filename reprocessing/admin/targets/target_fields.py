@@ -35,11 +35,13 @@ class Pace(forms.Form):
 
     proof = choice(
         "Outcome", _PROOFS,
-        "When a message counts as delivered. Default: absence if a watched DLQ is behind the target, else accepted.", empty=_AS_IS,
+        "When a message counts as delivered. Default: absence if a watched DLQ is behind the target, else accepted.",
+        empty=_AS_IS,
     )  # fmt: skip
     advance = choice(
         "Next message", _ADVANCES,
-        "When the next message of a key is sent. Default: outcome known, for standard queues with a key; else accepted.", empty=_AS_IS,
+        "When a key's next message is sent. Default: outcome known for standard queues with a key, else accepted.",
+        empty=_AS_IS,
     )  # fmt: skip
     window = number(
         "Return window (s)", "How long a failed message may take to come back, or a consumer to report the outcome.",
