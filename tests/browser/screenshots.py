@@ -86,8 +86,8 @@ def edit(window: Window) -> None:
     """What an edit would change; nothing is done."""
     window.press("Edit…")
     body = str(window.ask("document.querySelector('textarea[name=body]').value"))
-    window.write("What is sent is exactly this", body.replace("49.90", "44.90"))
-    window.press("See what would change")
+    window.write("Exactly this text is sent", body.replace("49.90", "44.90"))
+    window.press("Preview")
     window.sees("Nothing is done yet")
 
 

@@ -102,12 +102,10 @@ def _cards(*, sees_groups: bool) -> list[Card]:
     in_sight = dlq_status.in_sight(visibility=visibility, count_lag=lag)
     cards = [
         _card(
-            watch, [one for one in letters if one.dlq_id == watch.id], expiries.get(watch.id), now,
-            oldest=oldest.get(watch.id), runs=tuple(one for one in runs if one.dlq_id == watch.id),
-            ways=tuple(_ways([one for one in ways if one.dlq_id == watch.id], brakes)),
-            causes=tuple(_causes([one for one in worst if one.dlq_id == watch.id])),
-            more_causes=max(0, sum(one.dlq_id == watch.id for one in worst) - _A_DLQ_S),
-            in_sight=in_sight.get(watch.id, 0),
+            watch, [kind for kind in letters if kind.dlq_id == watch.id], expiries.get(watch.id), now,
+            oldest=oldest.get(watch.id), runs=tuple(run for run in runs if run.dlq_id == watch.id),
+            ways=tuple(_ways([way for way in ways if way.dlq_id == watch.id], brakes)),
+            causes=[group for group in worst if group.dlq_id == watch.id], in_sight=in_sight.get(watch.id, 0),
         )
         for watch in dlq_status.watches(copies=False)
     ]  # fmt: skip
@@ -116,28 +114,19 @@ def _cards(*, sees_groups: bool) -> list[Card]:
 
 def _card(  # noqa: PLR0913  # each by its name
     watch: Watch, found: list[Kind], expiry: datetime | None, now: datetime, *, oldest: datetime | None,
-    runs: tuple[Working, ...], ways: tuple[Way, ...], causes: tuple[Count, ...], more_causes: int, in_sight: int,
+    runs: tuple[Working, ...], ways: tuple[Way, ...], causes: list[Worst], in_sight: int,
 ) -> Card:  # fmt: skip
-    open_ones = [one for one in found if one.state in _UNDER_WAY]
     left = expiry - now if expiry else None
     return Card(
-        watch=watch,
-        address=reverse("admin:reprocessing_deadletterqueue_change", args=[watch.id]),
-        depth=_depth(watch),
-        asked_at=watch.depth_at,
-        oldest=duration(now - oldest) if oldest else "",
-        left=duration(left) if left is not None else "",
-        soon=left is not None and left.total_seconds() < _SOON,
-        under_way=tuple(_counts(watch, open_ones)),
+        watch=watch, address=reverse("admin:reprocessing_deadletterqueue_change", args=[watch.id]),
+        depth=_depth(watch), asked_at=watch.depth_at, oldest=duration(now - oldest) if oldest else "",
+        left=duration(left) if left is not None else "", soon=left is not None and left.total_seconds() < _SOON,
+        under_way=tuple(_counts(watch, [kind for kind in found if kind.state in _UNDER_WAY])),
         parked=tuple(_parked(watch, _of_state(found, LetterState.PARKED))),
-        finished=tuple(_counts(watch, [one for one in found if one.state in _FINISHED])),
-        runs=runs,
-        ways=ways,
-        causes=causes,
-        more_causes=more_causes,
-        in_sight=in_sight,
-        unplanned=_unplanned(watch, found, runs),
-    )
+        finished=tuple(_counts(watch, [kind for kind in found if kind.state in _FINISHED])),
+        runs=runs, ways=ways, causes=tuple(_causes(causes)), more_causes=max(0, len(causes) - _A_DLQ_S),
+        in_sight=in_sight, unplanned=_unplanned(watch, found, runs),
+    )  # fmt: skip
 
 
 def _unplanned(watch: Watch, found: Iterable[Kind], runs: Iterable[Working]) -> int:

@@ -9,22 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from reprocessing import conf
-from reprocessing.admin.site import examined_form
+from reprocessing.admin.site import examined_form, fields
 from reprocessing.admin.site.confirmed_action import Done
 from reprocessing.admin.site.examined_form import Asked, Look, Sheet, signature
-from reprocessing.admin.site.fields import (
-    OFF,
-    CrontabField,
-    ExpressionsField,
-    RoleField,
-    SelectorField,
-    choice,
-    lines,
-    number,
-    slug,
-    text,
-    whole,
-)
+from reprocessing.admin.site.fields import choice, lines, number, text, whole
 from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.admin.targets.target_fields import BRAKES, PACE, Pace, said
 from reprocessing.domain.errors import QueueIsOutOfReach, TargetIsUnclear
@@ -91,7 +79,7 @@ class DlqSheet(Pace, Sheet):
     )
     fixed = ("name", "url")
 
-    name = slug("Your name for the DLQ: letters, digits, - and _.")
+    name = fields.slug("Your name for the DLQ: letters, digits, - and _.")
     url = forms.CharField(max_length=2_048, label="URL", help_text="The URL of the queue. It cannot be changed later.")
     mode = choice("Mode", _MODES)
     origins = lines(
@@ -104,12 +92,14 @@ class DlqSheet(Pace, Sheet):
         "Where messages are redriven: a registered target, or the URL of a queue. It applies to the source queues "
         'above, or to all. "off": back to the source queue. Empty: no change.',
     )
-    role_arn = RoleField(
+    role_arn = fields.RoleField(
         required=False, max_length=2_048, label="IAM role", help_text="The ARN of a role of another AWS account."
     )
-    ordering_key = SelectorField(label="Ordering key", help_text=f"{_SHAPES} Default: none; FIFO: MessageGroupId.")
-    sequence = SelectorField(label="Sequence", help_text="Default: system:SentTimestamp; FIFO: SequenceNumber.")
-    idempotency_key = SelectorField(label="Idempotency key", help_text="Default: message-id.")
+    ordering_key = fields.SelectorField(
+        label="Ordering key", help_text=f"{_SHAPES} Default: none; FIFO: MessageGroupId."
+    )
+    sequence = fields.SelectorField(label="Sequence", help_text="Default: system:SentTimestamp; FIFO: SequenceNumber.")
+    idempotency_key = fields.SelectorField(label="Idempotency key", help_text="Default: message-id.")
     missing_key = choice("Missing key", _MISSING_KEY, "What to do with a message without its ordering key.")
     stale = choice("Late message", _LATE, "What to do with a message older than one already delivered for its key.")
     parked_head = choice("After parking", _PARKED_HEAD, "What to do with the key's next messages.")
@@ -117,7 +107,7 @@ class DlqSheet(Pace, Sheet):
     backoff_base = number("Initial backoff (s)", "After the first failure.", least=0, most=FORTNIGHT)
     backoff_cap = number("Max backoff (s)", least=0, most=FORTNIGHT)
     backoff_jitter = choice("Jitter", JITTER)
-    open_fields = ExpressionsField(
+    open_fields = fields.ExpressionsField(
         required=False, max_length=20_000, label="Public body fields", widget=forms.Textarea(attrs={"rows": 3}),
         help_text="JMESPath, one per line, as in order.id. Everybody who may see messages sees these fields.",
     )  # fmt: skip
@@ -130,7 +120,7 @@ class DlqSheet(Pace, Sheet):
         least=1, most=FORTNIGHT,
     )  # fmt: skip
     interval = whole("Poll interval (s)", "Default: 60.", most=FORTNIGHT)
-    crontab = CrontabField(
+    crontab = fields.CrontabField(
         required=False, max_length=200, label="Poll crontab",
         help_text="Instead of an interval: minute hour day month weekday.",
     )  # fmt: skip
@@ -144,8 +134,8 @@ class DlqSheet(Pace, Sheet):
     )  # fmt: skip
     receive_ceiling = whole("Max receive count", "Messages that were received more often are parked. Empty: no limit.")
     parking_url = text("Parking queue", "The URL of an SQS queue that gets a copy of parked messages. Empty: none.")
-    message_type = SelectorField(shared=True, label="Message type", help_text="A selector. Empty: none.")
-    tenant = SelectorField(shared=True, label="Tenant", help_text="A selector. Empty: none.")
+    message_type = fields.SelectorField(shared=True, label="Message type", help_text="A selector. Empty: none.")
+    tenant = fields.SelectorField(shared=True, label="Tenant", help_text="A selector. Empty: none.")
     kind = choice(
         "Consumers", ((TargetKind.CELERY, "Celery workers"), (TargetKind.SQS, "others")),
         "What consumes the source queues.", empty="no change, or others",
@@ -182,8 +172,8 @@ class DlqSheet(Pace, Sheet):
             name=self.row.name if self.row else given["name"],
             url=None if self.row else given["url"],
             origins=tuple(given["origins"].split()),
-            to=_destination(to) if to not in {"", OFF} else None,
-            takes_back=to == OFF,
+            to=_destination(to) if to not in {"", fields.OFF} else None,
+            takes_back=to == fields.OFF,
             dlq=self._of_dlq(),
             target=said(self, (*PACE, *BRAKES)) | self._of_tasks(),
         )

@@ -10,19 +10,8 @@ from uuid import UUID
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
-from django.db.models import (
-    Case,
-    DateTimeField,
-    DurationField,
-    ExpressionWrapper,
-    F,
-    Func,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    When,
-)
+from django.db import models
+from django.db.models import F, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -41,9 +30,11 @@ from reprocessing.store.maintenance import counters
 
 # A copy that is deleted, or to be deleted, has no time left. With EXISTS, PostgreSQL would read all copies for the few
 # messages of a page; a subquery for the state reads only theirs.
-_COPY = Subquery(Custody.objects.filter(dlq=OuterRef("dlq"), message_id=OuterRef("message_id")).values("state")[:1])
-_NOW = Func(function="redrive_now", output_field=DateTimeField())
-_LEFT = ExpressionWrapper(F("expires_at") - _NOW, output_field=DurationField())
+_COPY = models.Subquery(
+    Custody.objects.filter(dlq=OuterRef("dlq"), message_id=OuterRef("message_id")).values("state")[:1]
+)
+_NOW = models.Func(function="redrive_now", output_field=models.DateTimeField())
+_LEFT = models.ExpressionWrapper(F("expires_at") - _NOW, output_field=models.DurationField())
 _KEY_SHOWN = 60
 _LANES_FOUND = 100
 _LONGEST_NUMBER = 9  # digits
@@ -98,8 +89,8 @@ class Letters(History):
         """Return messages with their age and their time left, by the database's clock."""
         letters: QuerySet[DeadLetter] = super().get_queryset(request)
         return letters.alias(_copy=_COPY).annotate(
-            _age=ExpressionWrapper(_NOW - F("died_at"), output_field=DurationField()),
-            _left=Case(When(Q(_copy="held"), then=_LEFT), output_field=DurationField()),
+            _age=models.ExpressionWrapper(_NOW - F("died_at"), output_field=models.DurationField()),
+            _left=models.Case(models.When(Q(_copy="held"), then=_LEFT), output_field=models.DurationField()),
         )
 
     def get_search_results(

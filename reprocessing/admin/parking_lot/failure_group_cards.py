@@ -50,7 +50,6 @@ class Card:
     title: str
     note: str
     read_from: str
-    status: str
     chip: str
     edge: str
     first: Moment
@@ -59,16 +58,10 @@ class Card:
     under_way: Sum
     finished: Sum
     behind: str
-    behind_address: str
     address: str
     parked_address: str
     captured_address: str
     letters_address: str
-
-    @property
-    def at_rest(self) -> int:
-        """Return how many messages wait for a person."""
-        return self.numbers.parked + self.numbers.captured
 
 
 def cards(groups: Sequence[Told], *, now: datetime) -> list[Card]:
@@ -98,28 +91,19 @@ def number(asked: Mapping[str, str], name: str) -> int | None:
 
 def _card(group: Told, numbers: Numbers, now: datetime) -> Card:
     status = GroupStatus(group.status)
-    address = reverse("admin:reprocessing_lettergroup_change", args=[group.id])
     return Card(
-        group=group,
-        numbers=numbers,
-        title=visible(group.title),
-        note=visible(group.note),
+        group=group, numbers=numbers, title=visible(group.title), note=visible(group.note),
         read_from=CauseKind(group.cause).words if group.cause in set(CauseKind) else visible(group.cause),
-        status=status.value,
-        chip=_CHIPS.get(status, ""),
-        edge=_EDGES.get(status, ""),
-        first=_moment(group.first_at, now),
-        last=_moment(group.last_at, now),
+        chip=_CHIPS.get(status, ""), edge=_EDGES.get(status, ""),
+        first=_moment(group.first_at, now), last=_moment(group.last_at, now),
         replayed=_moment(group.replayed_at, now) if group.replayed_at else None,
-        under_way=_sum(numbers.under_way, group.id),
-        finished=_sum(numbers.finished, group.id),
+        under_way=_sum(numbers.under_way, group.id), finished=_sum(numbers.finished, group.id),
         behind=f"{numbers.behind:,}" if numbers.behind <= BEHIND else f"{BEHIND:,}+",
-        behind_address=f"{address}?behind=1#letters",
-        address=address,
+        address=reverse("admin:reprocessing_lettergroup_change", args=[group.id]),
         parked_address=_letters("parkedletter", group.id),
         captured_address=_letters("deadletter", group.id, state="captured"),
         letters_address=_letters("deadletter", group.id),
-    )
+    )  # fmt: skip
 
 
 def _sum(states: Sequence[tuple[str, int]], group: int) -> Sum:

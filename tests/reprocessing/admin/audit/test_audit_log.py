@@ -85,14 +85,14 @@ def test_what_cannot_be_read_is_said_on_the_page() -> None:
     ann = person("ann", *EXPORTS)
     given = {"csrfmiddlewaretoken": token(ann, "/admin/password_change/")}
     page = ann.post(THERE, given | {"since": "2026-02-02T00:00", "until": "2026-02-01T00:00", "operation": "x"})
-    assert "It ends before it begins." in page.content.decode()
+    assert "The end is before the beginning." in page.content.decode()
     assert "Enter a whole number." in page.content.decode()
     assert not Review.objects.exists()
 
 
 def test_who_may_not_export_is_told_why_and_refused() -> None:
     bob = person("bob", *SEES)
-    assert "takes the right to export letters" in bob.get("/admin/reprocessing/review/").content.decode()
+    assert "takes the permission to export messages" in bob.get("/admin/reprocessing/review/").content.decode()
     assert bob.get(THERE).status_code == 403
     assert person("cid", "export_deadletter").get(THERE).status_code == 403
 

@@ -11,7 +11,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, LetterGroup, Run, Target
+from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, LetterGroup, Origin, Run, Target
 from reprocessing.store.ordering.lanes import clock
 from reprocessing.store.safety import stops
 from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person
@@ -20,6 +20,16 @@ pytestmark = pytest.mark.django_db
 
 SEES = (*LOOKS, "view_deadletterqueue")
 LIVE = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def ann() -> Client:
+    return person("ann", *SEES)
+
+
+@pytest.fixture
+def shop() -> Origin:
+    return dlq("shop")
 
 
 def _board(client: Client) -> str:
@@ -40,8 +50,7 @@ def _count(page: str, what: str) -> tuple[int, str]:
     return int(found[2].replace(",", "")), html.unescape(found[1])
 
 
-def test_every_number_leads_to_the_letters_behind_it() -> None:
-    ann, shop = person("ann", *SEES), dlq("shop")
+def test_every_number_leads_to_the_letters_behind_it(ann: Client, shop: Origin) -> None:
     for number in range(3):
         parked(shop, key=f"k{number}")
     parked(shop, reason="stale")
@@ -54,7 +63,7 @@ def test_every_number_leads_to_the_letters_behind_it() -> None:
         DeadLetter.objects.filter(pk=letter.pk).update(state=state, reason="", finished_at=finished, presumed=presumed)
     page = _board(ann)
     found = {
-        ParkedReason.ATTEMPTS_SPENT.sentence: 3, ParkedReason.STALE.sentence: 1, "captured, not asked for": 1,
+        ParkedReason.ATTEMPTS_SPENT.sentence: 3, ParkedReason.STALE.sentence: 1, "captured": 1,
         "presumed delivered": 1, "delivered": 2,
     }  # fmt: skip
     assert {what: _count(page, what)[0] for what in found} == found
@@ -64,8 +73,7 @@ def test_every_number_leads_to_the_letters_behind_it() -> None:
         assert (listed.status_code, told) == (200, n)
 
 
-def test_it_tells_age_expiry_mode_runs_and_brakes() -> None:
-    ann, shop = person("ann", *SEES), dlq("shop")
+def test_it_tells_age_expiry_mode_runs_and_brakes(ann: Client, shop: Origin) -> None:
     letter = parked(shop)
     DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None)
     Custody.objects.create(
@@ -80,14 +88,15 @@ def test_it_tells_age_expiry_mode_runs_and_brakes() -> None:
     page = _board(ann)
     for told in (
         "1,200 visible, 7 in flight", "1 h 0 min", "2 h 59 min", "automatic", "AccessDenied", "mend-17",
-        "9 of 10 failed", "breaker open, canaries only", "5 letters in a row failed",
+        "9 of 10 failed", "circuit breaker open, canaries only", "5 letters in a row failed",
     ):  # fmt: skip
         assert told in page, told
-    assert '<div class="bad"><dt>First copy expires in</dt>' in page
+    assert '<div class="bad"><dt>SQS deletes the first in</dt>' in page
 
 
-def test_what_nobody_has_captured_is_told_with_how_long_sqs_keeps_it_and_the_page_that_captures() -> None:
-    ann, shop = person("ann", *SEES), dlq("shop")
+def test_what_nobody_has_captured_is_told_with_how_long_sqs_keeps_it_and_the_page_that_captures(
+    ann: Client, shop: Origin
+) -> None:
     DeadLetterQueue.objects.filter(pk=shop.dlq.pk).update(
         depth_visible=12, depth_in_flight=0, depth_at=clock(), retention=4 * 86_400
     )
@@ -95,11 +104,10 @@ def test_what_nobody_has_captured_is_told_with_how_long_sqs_keeps_it_and_the_pag
     assert (
         f'<a href="/admin/reprocessing/run/add/?dlq={shop.dlq.pk}"><b>12</b> in SQS, not captured: plan a run' in page
     )
-    assert "SQS drops each about 4 days after it was sent first, and nobody else has it: planning a run" in page
+    assert "SQS deletes each about 4 days after it was first sent. Planning a run" in page
 
 
-def test_what_is_urgent_stands_first() -> None:
-    ann = person("ann", *SEES)
+def test_what_is_urgent_stands_first(ann: Client) -> None:
     for name in ("calm", "wary", "ill", "busy"):
         dlq(name)
     parked(dlq("busier"))
@@ -112,7 +120,7 @@ def test_who_may_not_see_dlqs_sees_no_board() -> None:
     ben = person("ben", *LOOKS)
     dlq("shop")
     page = ben.get("/admin/").content.decode()
-    assert "You may not see dlqs" in page
+    assert "You may not see DLQs" in page
     assert 'id="board"' not in page
     assert ben.get("/admin/board", headers=LIVE).status_code == 403
 
@@ -127,7 +135,7 @@ def test_the_figures_take_no_message_that_another_page_is_to_show() -> None:
     token = ann.get("/admin/stop").cookies["csrftoken"].value
     ann.post("/admin/stop", {"reason": "an incident", "seen": "none", "csrfmiddlewaretoken": token})
     _board(ann)
-    assert "nothing of it is sent until somebody lets it go on" in ann.get("/admin/").content.decode()
+    assert "nothing is sent until somebody resumes it" in ann.get("/admin/").content.decode()
 
 
 def test_the_banner_goes_with_the_figures_where_the_page_shows_another_and_is_not_read_aloud_again() -> None:
@@ -145,9 +153,8 @@ def test_the_banner_goes_with_the_figures_where_the_page_shows_another_and_is_no
 
 
 def test_it_asks_the_same_number_of_questions_however_many_dlqs_there_are(
-    django_assert_max_num_queries: DjangoAssertNumQueries,
+    django_assert_max_num_queries: DjangoAssertNumQueries, ann: Client
 ) -> None:
-    ann = person("ann", *SEES)
     parked(dlq("first"))
     with django_assert_max_num_queries(14) as few:
         _board(ann)
@@ -159,7 +166,7 @@ def test_it_asks_the_same_number_of_questions_however_many_dlqs_there_are(
 
 
 def test_no_dlq_yet_says_how_to_add_one() -> None:
-    assert '<a href="/admin/rights">your rights</a>): each is examined' in _board(person("ann", *SEES))
+    assert '<a href="/admin/rights">your permissions</a>): each is checked' in _board(person("ann", *SEES))
     assert '<a href="/admin/reprocessing/deadletterqueue/add/">' in _board(person("eva", *SEES, "add_deadletterqueue"))
 
 
@@ -177,11 +184,10 @@ def test_the_worst_causes_of_each_dlq_are_told_and_lead_to_their_groups() -> Non
     assert more in page
     n, address = _count(page, "Timeout")
     assert (n, address) == (4, f"/admin/reprocessing/lettergroup/{LetterGroup.objects.get(title='Timeout').pk}/change/")
-    assert "What they died of" not in _board(person("bob", *SEES))
+    assert "Failure reasons" not in _board(person("bob", *SEES))
 
 
-def test_beat_s_own_run_is_told_while_it_has_something_to_do_or_stands() -> None:
-    ann, shop = person("ann", *SEES), dlq("shop")
+def test_beat_s_own_run_is_told_while_it_has_something_to_do_or_stands(ann: Client, shop: Origin) -> None:
     run = Run.objects.create(name="standing:1", dlq=shop.dlq, kind="standing", state="running")
     assert "standing:1" not in _board(ann)
     letter = parked(shop)
@@ -192,8 +198,7 @@ def test_beat_s_own_run_is_told_while_it_has_something_to_do_or_stands() -> None
     assert "standing:1" in _board(ann)
 
 
-def test_what_lies_in_a_dlq_that_nothing_captures_is_left_for_people() -> None:
-    ann, shop = person("ann", *SEES), dlq("shop")
+def test_what_lies_in_a_dlq_that_nothing_captures_is_left_for_people(ann: Client, shop: Origin) -> None:
     DeadLetterQueue.objects.filter(pk=shop.dlq_id).update(depth_visible=60, depth_in_flight=0, depth_at=clock())
     page = _board(ann)
     assert _count(page, "in SQS, not captured: plan a run…") == (60, f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}")
@@ -202,13 +207,12 @@ def test_what_lies_in_a_dlq_that_nothing_captures_is_left_for_people() -> None:
     assert "not captured" not in _board(ann)
 
 
-def test_letters_that_move_when_a_person_lets_them_are_left_for_people() -> None:
+def test_letters_that_move_when_a_person_lets_them_are_left_for_people(ann: Client, shop: Origin) -> None:
     """Those of no run that goes, and those of a paused one; where a run is at work, it may take them up."""
-    ann, shop = person("ann", *SEES), dlq("shop")
     letter = DeadLetter.objects.filter(pk=parked(shop).pk)
     letter.update(state=LetterState.CAPTURED, lane=None, reason="", finished_at=None)
     page = _board(ann)
-    assert _count(page, "captured, in no run that goes: plan one…") == (
+    assert _count(page, "captured, in no active run: plan a run…") == (
         1,
         f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}",
     )
@@ -218,13 +222,12 @@ def test_letters_that_move_when_a_person_lets_them_are_left_for_people() -> None
     assert re.findall(r"<strong>([\d,]+)</strong>", _board(ann)) == ["0", "1"]
     Run.objects.filter(pk=run.pk).update(state="paused", stopped_by="ben", why="it rained")
     page = _board(ann)
-    assert _count(page, "in mend-17, which is paused") == (1, f"/admin/reprocessing/run/{run.pk}/change/")
+    assert _count(page, "in the paused run mend-17") == (1, f"/admin/reprocessing/run/{run.pk}/change/")
     assert re.findall(r"<strong>([\d,]+)</strong>", page) == ["1", "0"]
 
 
-def test_what_is_captured_is_not_left_in_the_dlq_because_its_copy_came_to_sight() -> None:
+def test_what_is_captured_is_not_left_in_the_dlq_because_its_copy_came_to_sight(ann: Client, shop: Origin) -> None:
     """Nor what was counted before a capture that ran dry."""
-    ann, shop = person("ann", *SEES), dlq("shop")
     watched = DeadLetterQueue.objects.filter(pk=shop.dlq_id)
     watched.update(depth_visible=60, depth_in_flight=0, depth_at=clock())
     letter = parked(shop)
@@ -250,7 +253,7 @@ def test_what_the_oldest_sent_letter_waits_for_is_told() -> None:
         letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=0, fence=1, opened_at=clock(),
         taken_at=clock(), deadline=clock() + timedelta(hours=1), holds_lane=True,
     )  # fmt: skip
-    assert "Its oldest letter waits for: shop-origin has not been seen empty since it took its oldest" in _board(ann)
+    assert "Oldest sent message waits for: shop-origin has not been seen empty since it took its oldest" in _board(ann)
 
 
 def test_causes_of_one_title_are_told_apart() -> None:
@@ -273,7 +276,7 @@ def test_causes_of_one_title_are_told_apart() -> None:
 
 def test_a_parked_letter_is_not_unfinished() -> None:
     ann, letter = person("ann", *SEES), parked(dlq("shop"))
-    oldest = "<dt>Oldest letter, unfinished</dt><dd>{}</dd>"
+    oldest = "<dt>Oldest unfinished message</dt><dd>{}</dd>"
     assert oldest.format("none") in _board(ann)
     DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None)
     assert oldest.format("1 h 0 min") in _board(ann)

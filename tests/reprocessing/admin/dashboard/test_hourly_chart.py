@@ -43,9 +43,9 @@ def test_the_last_hour_counts_what_died_and_what_became_of_it() -> None:
     _release(letters[0])
     told = _told(ann)
     assert {kind: (counts[-1], sum(counts)) for kind, counts in told.items()} == {
-        "died": (4, 4), "delivered": (1, 1), "failed again": (0, 0), "parked": (0, 0), "discarded": (0, 0),
+        "captured": (4, 4), "delivered": (1, 1), "failed again": (0, 0), "parked": (0, 0), "discarded": (0, 0),
     }  # fmt: skip
-    assert sum(_told(ann, f"?dlq={shop.dlq_id}")["died"]) == 3
+    assert sum(_told(ann, f"?dlq={shop.dlq_id}")["captured"]) == 3
 
 
 def test_hours_stand_where_they_were_and_older_ones_are_left_out() -> None:
@@ -59,10 +59,10 @@ def test_hours_stand_where_they_were_and_older_ones_are_left_out() -> None:
 
 def test_the_table_says_what_the_chart_does() -> None:
     ann = person("ann", *SEES)
-    assert "Nothing died, and nothing was settled." in ann.get("/admin/").content.decode()
+    assert "No messages in the last 24 hours." in ann.get("/admin/").content.decode()
     parked(dlq("shop"))
     page = ann.get("/admin/").content.decode()
-    assert "Nothing died" not in page
+    assert "No messages in the last" not in page
     assert page.count('<th scope="row">') >= 24
     hour = clock().strftime("%Y-%m-%d %H:00")
     assert f'<tr><th scope="row">{hour}</th><td>1</td><td>0</td><td>0</td><td>0</td><td>0</td></tr>' in page
@@ -76,7 +76,7 @@ def test_a_dlq_that_is_no_number_is_refused(asked: str) -> None:
 def test_who_may_not_see_dlqs_is_told_no_figures() -> None:
     bob = person("bob", *LOOKS)
     assert bob.get("/admin/hours").status_code == 403
-    assert "The last 24 hours" not in bob.get("/admin/").content.decode()
+    assert "Last 24 hours" not in bob.get("/admin/").content.decode()
 
 
 def test_every_page_leads_to_the_lists_that_this_person_may_see() -> None:
@@ -84,7 +84,7 @@ def test_every_page_leads_to_the_lists_that_this_person_may_see() -> None:
         page = person(name, *rights).get("/admin/rights")
         return [one.words for one in page.context["desk_lists"]]
 
-    assert ways("bob") == ["Board"]
-    assert ways("cid", "view_parkedletter", "view_review") == ["Board", "Parking lot", "Audit"]
+    assert ways("bob") == ["Dashboard"]
+    assert ways("cid", "view_parkedletter", "view_review") == ["Dashboard", "Parking lot", "Audit log"]
     ann = person("ann", *SEES).get("/admin/reprocessing/deadletter/")
-    assert [one.words for one in ann.context["desk_lists"] if one.here] == ["Letters"]
+    assert [one.words for one in ann.context["desk_lists"] if one.here] == ["Messages"]

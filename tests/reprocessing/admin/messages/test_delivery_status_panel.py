@@ -44,7 +44,7 @@ def test_what_a_person_said_after_a_restore_is_told_with_the_answer(word: Word, 
     restore_hold.begin(clock(), by="eva", reason="a disk died")
     found = restore_doubts.page(dlq=None, above=0, limit=1)
     rows.whole(lambda: restore_doubts.decide(found, Word(word), by="ben", reason=f"I asked {SCRIPT}"))
-    said = f"<b>ben</b> said of it: {told} (“I asked {html.escape(SCRIPT)}”, "
+    said = f"<b>ben</b> decided: {told} (“I asked {html.escape(SCRIPT)}”, "
     assert said in page(ann, letter).partition("<details")[0]
 
 
@@ -57,10 +57,10 @@ def test_why_it_died_is_told_to_those_who_may_see_payloads() -> None:
     seen, covered, shown = page(person("ann", *LOOKS), letter), page(ben, letter), revealed(ben, letter)
     canaries = ("KeyError", "c-canary", "f-canary", "Timeout")
     assert [one in text for text in (seen, covered) for one in canaries] == [False] * 8
-    assert "You may not see what consumers said" in seen
+    assert "You may not see consumer reports" in seen
     assert [one in shown for one in canaries] == [True] * 4
     assert [one in shown for one in (SCRIPT, "Other-canary", "\u202e")] == [False] * 3
-    assert [one in html.unescape(shown) for one in ("its first death", ">attempt 1</td>", "Timeout<U+202E>")] == (
+    assert [one in html.unescape(shown) for one in ("first failure", ">attempt 1</td>", "Timeout<U+202E>")] == (
         [True] * 3
     )
 

@@ -22,13 +22,11 @@ JSON = st.recursive(
 @given(JSON)
 def test_indented_json_says_the_same(value: object) -> None:
     shown = readable(json.dumps(value).encode())
-
     assert [shown.form, json.loads(shown.text)] == ["JSON", value]
 
 
 def test_json_is_indented_and_otherwise_left_as_it_was_written() -> None:
     body = b'{"a":1.10,"a":[1E5,{},[ ],{"x":"\\u202e, [b]"}],"n":123456789012345678901234567890}'
-
     assert readable(body).text.split("\n") == [
         "{",
         '  "a": 1.10,',
@@ -53,7 +51,6 @@ def test_what_is_not_json_is_text_and_what_is_not_text_is_hex() -> None:
 @pytest.mark.parametrize("body", PAGES, ids=range(len(PAGES)))
 def test_a_large_body_is_cut_and_its_size_is_told(body: bytes) -> None:
     shown = readable(body)
-
     assert [shown.size, shown.cut == (shown.size > LONGEST), len(shown.text) <= LONGEST * 1.3] == [
         len(body),
         True,

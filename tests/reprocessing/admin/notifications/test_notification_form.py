@@ -55,7 +55,7 @@ def test_what_it_is_told_is_changed_and_removed() -> None:
     page = post(
         ann, f"/admin/reprocessing/notificationroute/{row.pk}/remove", seen="ops", reason="nobody reads it"
     )  # fmt: skip
-    assert "Nothing more is sent to ops." in page
+    assert "ops was removed: no more notifications are sent to it." in page
     assert not NotificationRoute.objects.exists()
     assert Review.objects.latest("pk").reason == "nobody reads it"
 

@@ -114,7 +114,7 @@ def test_it_takes_a_permission_and_a_post() -> None:
     able, unable = person("ann", *MAY), person("ben", *LOOKS)
     given = {"csrfmiddlewaretoken": token(unable, "/admin/password_change/"), "reason": "x", "kind": "csv"}
     assert [able.get(EXPORT).status_code, unable.post(EXPORT, given).status_code] == [405, 403]
-    assert "export (it takes the permission to export letters)" in unable_page(unable)
+    assert "export (it takes the permission to export messages)" in unable_page(unable)
 
 
 def unable_page(client: Client) -> str:
@@ -164,7 +164,8 @@ def test_an_edited_letter_is_handed_out_as_it_would_be_sent_and_what_it_died_wit
 def test_what_letters_died_with_is_not_handed_out_without_bodies_or_to_those_who_may_not_see_payloads() -> None:
     edited(parked(dlq(), body=b"4111-canary"), b"made", "new")
     asked = {"kind": "jsonl", "query": "", "originals": "on", "reason": "because"}
-    assert "tick them as well, or take this back." in post(person("ann", *MAY, "view_payload"), EXPORT, **asked)
+    refused = post(person("ann", *MAY, "view_payload"), EXPORT, **asked)
+    assert "Include bodies and attributes as well, or untick this box." in refused
     text = exported(person("ben", *MAY), **asked, bodies="on")[1]
     assert ("canary" in text, "original" in lines(text)[0], "body" in lines(text)[0]) == (False, False, False)
 
@@ -189,7 +190,7 @@ def test_a_filter_that_names_what_is_gone_is_answered_and_nothing_is_written_dow
     lot = "/admin/reprocessing/parkedletter/"
     refused = post(client, EXPORT, query=query, kind="csv", reason="for the supplier")
     name, _, number = query.partition("=")
-    assert f"There is no {name} {number} any more, and so nothing of it to export." in refused
+    assert f"There is no {name} {number} any more, so there is nothing to export." in refused
     others = [client.get(f"{lot}?{query}").content.decode()]
     others += [post(client, address, query=query, scope="all") for address in (EXPORT, f"{lot}discard")]
     deed = {"token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11", "opened": clock().isoformat(), "reason": "test data"}
@@ -211,5 +212,5 @@ def test_a_group_that_goes_while_its_export_is_written_down_is_answered(monkeypa
 
     monkeypatch.setattr(export, "bound", too_late)
     said = post(person("ann", *MAY), EXPORT, query=f"group={group.pk}", kind="csv", reason="for the supplier")
-    assert "What this filter names is there no more. Choose another dlq or group." in said
+    assert "The DLQ or failure group of this filter was removed. Choose another one." in said
     assert not Review.objects.exists()

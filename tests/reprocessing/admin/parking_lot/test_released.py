@@ -29,11 +29,11 @@ def test_a_run_of_released_letters_says_who_released_how_many_and_why() -> None:
     run = Run.objects.get()
     page = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
     assert (run.reason, run.asked_by) == ("the shop is mended", "ben")
-    assert re.findall(r"<b>(\w+)</b> released (\d+ letters?) .*?<span>(.*?)</span>", page) == [
-        ("zoe", "2 letters", "the bank, too"), ("ben", "1 letter", "the shop is mended"),
+    assert re.findall(r"<b>(\w+)</b> replayed (\d+ messages?) .*?<span>(.*?)</span>", page) == [
+        ("zoe", "2 messages", "the bank, too"), ("ben", "1 message", "the shop is mended"),
     ]  # fmt: skip
     listed = _text(ann.get("/admin/reprocessing/run/").content)
-    assert ("Letters selectedthose that people released" in listed, "not yet" in listed) == (True, False)
+    assert ("Messages selectedreplayed from the parking lot" in listed, "not yet" in listed) == (True, False)
 
 
 def test_an_operation_and_the_runs_that_it_released_letters_into_lead_to_each_other() -> None:
@@ -48,7 +48,7 @@ def test_an_operation_and_the_runs_that_it_released_letters_into_lead_to_each_ot
     page = ann.get(f"/admin/reprocessing/operation/{operation.pk}/change/").content
     links = " and ".join(f'<a href="/admin/reprocessing/run/{run.pk}/change/">{run.name}</a>' for run in runs)
     assert [one in page.decode() for one in links.split(" and ")] == [True, True]
-    assert re.findall(r"2 letters go with (\S+), which", _text(page)) == [run.name for run in runs]
+    assert re.findall(r"2 messages in the run (\S+)\.", _text(page)) == [run.name for run in runs]
     for run in runs:
         told = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
         assert f'<a href="/admin/reprocessing/operation/{operation.pk}/change/">' in told

@@ -26,6 +26,16 @@ MAKES = ("view_rule", "add_rule", "change_rule", "delete_rule", "view_deadletter
 BAD = '["body:kind equals bad"]'
 
 
+@pytest.fixture
+def ann() -> Client:
+    return person("ann", *MAKES)
+
+
+@pytest.fixture
+def row() -> Rule:
+    return _made()
+
+
 def _sheet(client: Client, address: str = ADD) -> dict[str, Any]:
     form = client.get(address).context["form"]
     filled = {name: form[name].value() for name in form.fields}
@@ -57,8 +67,8 @@ def test_what_it_would_do_is_shown_and_nothing_is_written() -> None:
     add_letter(origin, LetterState.CAPTURED, body=b'{"kind": "good"}', planned=True)
     given = {"name": "bad", "conditions": BAD, "action": "quarantine", "position": 100, "do": "look"}
     page = post(ann, ADD, **_sheet(ann) | given)
-    assert "Of 2 letters captured in the last 7 days" in page
-    assert "It would act on <strong>1</strong> letter (1 captured)" in page
+    assert "Of 2 messages captured in the last 7 days" in page
+    assert "It would act on <strong>1</strong> message (1 captured)" in page
     assert not Rule.objects.exists()
 
 
@@ -80,7 +90,7 @@ def test_what_payloads_hold_is_not_asked_by_those_who_may_not_see_them(
     given = {"name": "bad", "conditions": json.dumps([condition]), "action": "quarantine", "do": "look"}
     people = (person("eve", *MAKES), person("ann", *MAKES, "view_payload"))
     pages = [post(one, ADD, **_sheet(one) | given) for one in people]
-    assert tuple("Of 1 letter captured in the last 7 days" in page for page in pages) == is_shown
+    assert tuple("Of 1 message captured in the last 7 days" in page for page in pages) == is_shown
     told = tuple("takes the permission to see payloads (" not in page for page in pages)
     assert told == is_shown
     post(people[0], ADD, **_look(people[0], _sheet(people[0]) | given))
@@ -91,7 +101,7 @@ def test_what_was_shown_is_written_with_who_and_why() -> None:
     origin, ann = dlq(), person("ann", *MAKES)
     given = {"name": "bad", "conditions": BAD, "action": "delay", "delay": "60", "dlq": origin.dlq_id, "enabled": "on"}
     page = post(ann, ADD, **_look(ann, _sheet(ann) | given))
-    assert "bad is made. It decides about every letter whose turn it is." in page
+    assert "bad is added. It decides about every message whose turn it is." in page
     row = Rule.objects.get()
     assert (row.name, row.conditions, row.action, row.delay, row.dlq_id, row.enabled, row.made_by) == (
         "bad", ["body:kind equals bad"], "delay", 60.0, origin.dlq_id, True, "ann",
@@ -103,26 +113,25 @@ def test_what_was_shown_is_written_with_who_and_why() -> None:
     ("given", "why"),
     [
         ({"conditions": '["a"\n "b"]'}, "Line 2, column 2: a comma or the closing ] is missing here: &quot;b&quot;]."),
-        ({"conditions": '["a",]'}, "there is a comma behind the last text."),
-        ({"conditions": "['a']"}, "Line 1, column 2: a text in double quotes is expected here: &#x27;a&#x27;]."),
+        ({"conditions": '["a",]'}, "remove the comma after the last text."),
+        ({"conditions": "['a']"}, "Line 1, column 2: expected a text in double quotes here: &#x27;a&#x27;]."),
         ({"conditions": '["a'}, "Line 1, column 2: a text has no closing quote here: &quot;a."),
-        ({"conditions": '["a\\."]'}, "a backslash in a text is written twice here: \\.&quot;]."),
-        ({"conditions": '["a"] x'}, "something stands behind the closing ] here: x."),
-        ({"conditions": '["a\n"]'}, "a text ends in the line it begins in."),
-        ({"conditions": '["tenant equals acme", 5]'}, "Condition 2 is no text."),
-        ({"conditions": '{"a": 1}'}, "This is no list of texts"),
+        ({"conditions": '["a\\."]'}, "write a backslash in a text twice here: \\.&quot;]."),
+        ({"conditions": '["a"] x'}, "there is more text after the closing ] here: x."),
+        ({"conditions": '["a\n"]'}, "a text must end in the line in which it begins."),
+        ({"conditions": '["tenant equals acme", 5]'}, "Condition 2 is not a text."),
+        ({"conditions": '{"a": 1}'}, "This is not a list of texts"),
         ({"conditions": '["tenant equals acme", "colour is red"]'}, "Condition 2:"),
         ({"action": "delay"}, "is unclear"),
         ({"action": "divert"}, "is unclear"),
         ({"target": "nowhere"}, "No target is named &quot;nowhere&quot;"),
         ({"valid_from": "2026-02-01 00:00", "valid_until": "2026-01-01 00:00"}, "it ends before it begins"),
         ({"backoff_base": "5"}, "Give all three"),
-        ({"name": "no name"}, "A name has letters from a to z, digits, - and _ alone"),
-        ({"valid_from": "2026-02-30"}, "There is no such day, or no such time."),
+        ({"name": "no name"}, "Use only the letters a to z, digits, - and _"),
+        ({"valid_from": "2026-02-30"}, "Not a valid date and time."),
     ],
 )
-def test_what_cannot_be_asked_says_where_and_how_to_write_it(given: dict[str, str], why: str) -> None:
-    ann = person("ann", *MAKES)
+def test_what_cannot_be_asked_says_where_and_how_to_write_it(given: dict[str, str], why: str, ann: Client) -> None:
     usual = {"name": "bad", "conditions": BAD, "action": "hold", "do": "look"}
     assert why in post(ann, ADD, **_sheet(ann) | usual | given)
 
@@ -163,29 +172,26 @@ def test_it_is_changed_as_it_was_seen_and_what_it_held_is_asked_anew() -> None:
     assert (row.conditions, row.enabled, lane.phase) == (["body:kind equals worse"], True, LanePhase.READY)
 
 
-def test_of_two_people_the_second_is_told_and_changes_nothing() -> None:
-    row, ann = _made(), person("ann", *MAKES)
+def test_of_two_people_the_second_is_told_and_changes_nothing(row: Rule, ann: Client) -> None:
     mine = _look(ann, _sheet(ann, _edit(row)) | {"position": 7}, _edit(row))
     rule_changes.put("bad", {"position": 5}, by="bob", reason="first")
     page = post(ann, _edit(row), **mine)
-    assert "Somebody changed the rules since you opened this page: bob (&quot;first&quot;)." in page
+    assert "Somebody changed the rules after you opened this page: bob (&quot;first&quot;)." in page
     row.refresh_from_db()
     assert row.position == 5
 
 
-def test_a_name_that_is_taken_makes_no_other_rule() -> None:
+def test_a_name_that_is_taken_makes_no_other_rule(ann: Client) -> None:
     _made()
-    ann = person("ann", *MAKES)
     page = post(ann, ADD, **_sheet(ann) | {"name": "bad", "conditions": "[]", "action": "discard", "do": "look"})
-    assert "A rule is named &quot;bad&quot; already." in page
+    assert "A rule named &quot;bad&quot; exists already." in page
 
 
-def test_it_is_removed_with_a_reason_and_only_as_the_rules_were_seen() -> None:
-    row, ann = _made(), person("ann", *MAKES)
+def test_it_is_removed_with_a_reason_and_only_as_the_rules_were_seen(row: Rule, ann: Client) -> None:
     there = f"/admin/reprocessing/rule/{row.pk}/remove"
     seen = ann.get(there).context["form"]["seen"].value()
     rule_changes.put("bad", {"position": 5}, by="bob", reason="first")
-    assert "Somebody changed the rules since you looked: bob" in post(ann, there, seen=seen, reason="x")
+    assert "Somebody changed the rules after you opened this page: bob" in post(ann, there, seen=seen, reason="x")
     seen = ann.get(there).context["form"]["seen"].value()
     assert "bad is removed." in post(ann, there, seen=seen, reason="mended")
     assert not Rule.objects.exists()
@@ -266,9 +272,8 @@ def test_a_value_that_no_condition_takes_is_asked_about_as_being_there(text: str
 
 
 @pytest.mark.parametrize("broken", ["[", "{}", "[" * 100_000])
-def test_conditions_that_cannot_be_read_stay_as_they_were_typed(broken: str) -> None:
+def test_conditions_that_cannot_be_read_stay_as_they_were_typed(broken: str, ann: Client) -> None:
     letter = parked(dlq(), attributes={"note": Attribute("String", "x")})
-    ann = person("ann", *MAKES)
     ann.handler.enforce_csrf_checks = False
     page = ann.post(f"{ADD}?letter={letter.pk}", {"do": "fill", "add": "attribute:note", "conditions": broken})
     assert page.context["form"]["conditions"].value() == broken

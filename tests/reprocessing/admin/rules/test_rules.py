@@ -58,7 +58,7 @@ def test_nothing_is_done_when_a_rule_was_changed_meanwhile_or_no_reason_is_given
     assert "This field is required" in post(client, _address(row), **form | {"reason": " "})
     rule_changes.put("bad", {"position": 5}, by="bob", reason="a test")
     page = post(client, _address(row), **form)
-    assert "Somebody changed the rules since you looked: bob (&quot;a test&quot;)." in page
+    assert "Somebody changed the rules after you opened this page: bob (&quot;a test&quot;)." in page
     row.refresh_from_db()
     assert (row.enabled, Review.objects.count()) == (False, 2)
 
@@ -86,7 +86,7 @@ def test_one_whose_queue_is_watched_by_now_is_not_enabled() -> None:
 
 def test_what_is_as_it_should_be_already_says_so() -> None:
     row, client = _rule(), person("ann", *SWITCHES)
-    assert "It is disabled already." in client.get(_address(row, "disable")).content.decode()
+    assert "The rule is disabled already." in client.get(_address(row, "disable")).content.decode()
 
 
 def test_whoever_may_only_look_switches_nothing() -> None:

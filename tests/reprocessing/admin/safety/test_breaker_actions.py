@@ -63,6 +63,6 @@ def test_one_that_moved_since_is_left_alone_and_the_page_says_who_moved_it(break
 def test_who_may_not_sees_why_and_cannot(breaker: Breaker) -> None:
     eve = person("eve", "view_breaker")
     page = eve.get(f"/admin/reprocessing/breaker/{breaker.pk}/change/").content.decode()
-    assert "You may not move breakers" in page
+    assert "You may not change circuit breakers" in page
     assert eve.get(_address(breaker, "open")).status_code == 403
     assert person("ann", *MOVES).get(_address(breaker, "explode")).status_code == 404

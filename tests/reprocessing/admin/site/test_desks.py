@@ -113,7 +113,6 @@ def test_no_search_is_too_strange(root: Client, rows: None) -> None:
 def test_a_list_counts_no_further_than_its_pages_reach(monkeypatch: pytest.MonkeyPatch, rows: None) -> None:
     monkeypatch.setattr("reprocessing.admin.site.readonly_admin.REACH", 2)
     everything = DeadLetter.objects.order_by("pk")
-
     assert [Paginator(everything, 1).count, FirstPages(everything, 1).count] == [3, 2]
 
 

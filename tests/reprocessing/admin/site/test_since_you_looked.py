@@ -100,8 +100,8 @@ def test_a_letter_that_was_edited_since_is_not_what_the_page_showed(deed: str, d
     told = messages(post(client, LOT + deed, letters=before, reason="mended"))
     assert (told[0], states(letter)) == ("Nothing was done.", ["parked"])
     assert re.sub(r"[\d:]{8}", "TIME", told[1]) == (
-        f"Letter {letter.message_id} was left alone: it was edited since you looked; look again. "
-        "Last: edited by bob, TIME UTC (a typo)."
+        f"Message {letter.message_id} was skipped: it was edited after you opened the page; check it again. "
+        "Last action: edited by bob, TIME UTC (a typo)."
     )
     post(client, LOT + deed, letters=seen(), reason="mended")
     assert states(letter) != ["parked"]
@@ -115,4 +115,4 @@ def test_who_is_second_is_told_who_moved_the_letter_not_who_looked_at_it_since()
         Review.objects.create(act=act, letter=letter, dlq=letter.dlq, by="carol", reason="a look")
     for deed in ("release", "discard"):
         told = messages(post(person(f"ben-{deed}", *DECIDES), LOT + deed, letters=seen, reason="mended"))
-        assert re.findall(r"Last: (\w+) by (\w+)", told[1]) == [("discarded", "ann")]
+        assert re.findall(r"Last action: (\w+) by (\w+)", told[1]) == [("discarded", "ann")]

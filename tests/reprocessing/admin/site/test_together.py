@@ -48,5 +48,4 @@ def test_a_letter_is_locked_from_the_look_at_it_until_the_deed(monkeypatch: pyte
     monkeypatch.setattr(decision, "_changed", look)
     asked = decision.unpacked(decision.packed([letter]))
     reviewed = decision.decide(Deed.DISCARD, asked, by="ann", reason="test data")
-
     assert [seen, reviewed.done, reviewed.refused] == [[True], (letter.pk,), {}]

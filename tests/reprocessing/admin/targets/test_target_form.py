@@ -39,7 +39,7 @@ def test_one_is_added_as_it_was_shown_with_who_and_why() -> None:
     ann = person("ann", *CONFIGURES)
     given = _look(ann, _sheet(ann) | {"target": FUNCTION, "rate": "5", "breaker_threshold": "9"})
     assert not Target.objects.exists()
-    assert "orders is added. Nothing goes there yet" in post(ann, ADD, **given)
+    assert "orders is added. Nothing is sent to it until" in post(ann, ADD, **given)
     row = Target.objects.get()
     assert (row.arn, row.kind, row.rate, Breaker.objects.get(target=row).threshold) == (FUNCTION, "lambda", 5.0, 9)
     assert list(Review.objects.values_list("act", "by", "reason")) == [("added", "ann", "a new consumer")]
@@ -60,7 +60,7 @@ def test_what_is_refused_says_how_to_cure_it() -> None:
     ann = person("ann", *CONFIGURES)
     page = post(ann, ADD, **_look(ann, _sheet(ann) | {"target": FUNCTION, "proof": "absence"}))
     assert "nothing comes back from there" in page
-    assert "Cure what is refused below" in page
+    assert "Fix the errors below first." in page
     assert not Target.objects.exists()
 
 
@@ -69,10 +69,10 @@ def test_what_is_refused_says_how_to_cure_it() -> None:
     [
         ({"target": "nowhere"}, "No target is named &quot;nowhere&quot;"),
         ({"target": "http://127.0.0.1:9/gone"}, "Letters may not be sent there"),
-        ({"region": "here"}, "This is no region"),
-        ({"content_type": "json"}, "This is no content type"),
+        ({"region": "here"}, "Not an AWS region"),
+        ({"content_type": "json"}, "Not a content type"),
         ({"answers": "200=fine"}, "200=fine"),
-        ({"burst": "0"}, "A number from 1 to 1,000,000"),
+        ({"burst": "0"}, "Enter a number from 1 to 1,000,000"),
     ],
 )
 def test_what_cannot_be_read_says_what_can(given: dict[str, str], why: str) -> None:
@@ -85,7 +85,7 @@ def test_of_two_people_the_second_is_told_and_changes_nothing() -> None:
     mine = _look(ann, _sheet(ann, _edit(row)) | {"rate": "7"}, _edit(row))
     targets.put(FUNCTION, {"rate": 3.0}, by="bob", reason="first")
     page = post(ann, _edit(row), **mine)
-    assert "Somebody else changed orders since you opened this page: bob (&quot;first&quot;)." in page
+    assert "Somebody else changed orders after you opened this page: bob (&quot;first&quot;)." in page
     row.refresh_from_db()
     assert row.rate == 3.0
 
@@ -94,7 +94,7 @@ def test_one_that_is_known_is_changed_on_its_own_page() -> None:
     _function()
     ann = person("ann", *CONFIGURES)
     page = post(ann, ADD, **_sheet(ann) | {"target": FUNCTION, "do": "look"})
-    assert "is known already. Change it on its own page." in page
+    assert "is registered already. Change it on its own page." in page
 
 
 def test_who_may_not_sees_why_and_cannot() -> None:
