@@ -170,9 +170,7 @@ def _context(at: _Page, title: str) -> dict[str, Any]:
 
 
 def _said(at: _Page) -> str:
-    return (
-        f"Nothing was done: {edit.overtaken(at.letter.pk, at.stand)}. Open the message again to edit it as it is now."
-    )
+    return f"Nothing was done: {edit.overtaken(at.letter.pk, at.stand)}. Open the message again to edit it."
 
 
 def _carried(at: _Page) -> dict[str, Any]:

@@ -15,7 +15,7 @@ _OF_SWITCH: Final = "tests/reprocessing/pipeline/safety/test_switched_off_meanwh
 _OF_THE_SERVER: Final = "tests/redrive_service/test_server.py"
 _GIVES_UP: Final = (
     "tests/reprocessing/admin/dlqs/test_dlq_form.py"
-    "::test_a_run_gives_a_target_up_after_a_day_or_as_long_as_a_person_says_or_never"
+    "::test_give_up_after_has_a_default_and_can_be_set_or_emptied"
 )
 
 BUGS: Final = (

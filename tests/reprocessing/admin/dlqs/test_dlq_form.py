@@ -48,7 +48,7 @@ def _examine(row: DeadLetterQueue) -> str:
     return f"/admin/reprocessing/deadletterqueue/{row.pk}/examine"
 
 
-def test_what_was_found_is_a_list_of_what_is_well_what_is_not_and_how_to_cure_it(watched: Queue, ann: Client) -> None:
+def test_preview_lists_passed_checks_and_problems_with_fixes(watched: Queue, ann: Client) -> None:
     given = _sheet(ann) | {"name": "orders", "url": watched.url, "advance": "accepted", "do": "look"}
     page = post(ann, ADD, **given)
     assert "<b>ok</b>It is the queue that was meant, and nobody else&#x27;s." in page
@@ -57,7 +57,7 @@ def test_what_was_found_is_a_list_of_what_is_well_what_is_not_and_how_to_cure_it
     assert not DeadLetterQueue.objects.exists()
 
 
-def test_what_was_shown_is_written_with_who_and_why(watched: Queue, ann: Client) -> None:
+def test_preview_is_saved_with_user_and_reason(watched: Queue, ann: Client) -> None:
     given = _look(ann, _sheet(ann) | {"name": "orders", "url": watched.url, "max_attempts": 5, "rate": "off"})
     page = post(ann, ADD, **given)
     assert "orders is added. Nothing is redriven yet" in page
@@ -68,7 +68,7 @@ def test_what_was_shown_is_written_with_who_and_why(watched: Queue, ann: Client)
 
 
 @pytest.mark.soak
-def test_what_is_refused_is_not_written_and_says_how_to_cure_it(make_queue: MakeQueue) -> None:
+def test_errors_prevent_saving_and_name_the_fix(make_queue: MakeQueue) -> None:
     ann, lonely = person("ann", *CONFIGURES), make_queue()
     given = _look(ann, _sheet(ann) | {"name": "orders", "url": lonely.url})
     page = post(ann, ADD, **given)
@@ -78,7 +78,7 @@ def test_what_is_refused_is_not_written_and_says_how_to_cure_it(make_queue: Make
     assert not DeadLetterQueue.objects.exists()
 
 
-def test_what_was_not_looked_at_is_shown_first(watched: Queue, ann: Client) -> None:
+def test_values_without_preview_are_not_saved(watched: Queue, ann: Client) -> None:
     given = _look(ann, _sheet(ann) | {"name": "orders", "url": watched.url})
     page = post(ann, ADD, **given | {"max_attempts": 9})
     assert "The effect is no longer what you saw" in page
@@ -102,20 +102,20 @@ def test_what_was_not_looked_at_is_shown_first(watched: Queue, ann: Client) -> N
         ("give_up_after", "a day", "Enter a number"),
     ],
 )
-def test_what_cannot_be_read_is_marked_where_it_is(field: str, value: str, why: str, ann: Client) -> None:
+def test_invalid_values_are_marked_at_their_field(field: str, value: str, why: str, ann: Client) -> None:
     page = post(ann, ADD, **_sheet(ann) | {"name": "orders", "url": "http://127.0.0.1:9/0/x", field: value})
     assert why in page
     assert "Correct the marked fields below" in page
 
 
-def test_a_queue_that_cannot_be_reached_is_a_sentence(ann: Client) -> None:
+def test_unreachable_queue_is_explained(ann: Client) -> None:
     page = post(ann, ADD, **_sheet(ann) | {"name": "orders", "url": "http://127.0.0.1:9/000000000000/nowhere"})
     assert "Nothing was saved." in page
     assert "nowhere" in page
 
 
 @pytest.mark.soak
-def test_everything_is_changed_after_the_same_look_also_to_automatic(watched: Queue, ann: Client) -> None:
+def test_all_settings_can_be_changed_also_to_mode_automatic(watched: Queue, ann: Client) -> None:
     post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url}))
     row = DeadLetterQueue.objects.get()
     changed = {"mode": "automatic", "open_fields": "order.id\ncustomer", "interval": 30, "waves": "no", "window": 7200}
@@ -133,7 +133,7 @@ def test_everything_is_changed_after_the_same_look_also_to_automatic(watched: Qu
     }  # fmt: skip
 
 
-def test_a_run_gives_a_target_up_after_a_day_or_as_long_as_a_person_says_or_never(watched: Queue, ann: Client) -> None:
+def test_give_up_after_has_a_default_and_can_be_set_or_emptied(watched: Queue, ann: Client) -> None:
     fresh = _sheet(ann)
     assert fresh["give_up_after"] == DAY
     post(ann, ADD, **_look(ann, fresh | {"name": "orders", "url": watched.url, "give_up_after": "7200"}))
@@ -147,7 +147,7 @@ def test_a_run_gives_a_target_up_after_a_day_or_as_long_as_a_person_says_or_neve
 
 
 @pytest.mark.soak
-def test_lanes_held_by_the_old_policy_go_on_under_the_new_one(watched: Queue, ann: Client) -> None:
+def test_held_key_queues_continue_under_a_new_policy(watched: Queue, ann: Client) -> None:
     post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url, "parked_head": "hold"}))
     row = DeadLetterQueue.objects.get()
     origin = row.origins.get()
@@ -159,7 +159,7 @@ def test_lanes_held_by_the_old_policy_go_on_under_the_new_one(watched: Queue, an
     assert lane.phase == LanePhase.READY
 
 
-def test_a_sheet_as_it_stands_changes_nothing(watched: Queue, ann: Client) -> None:
+def test_unchanged_form_changes_nothing(watched: Queue, ann: Client) -> None:
     post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url}))
     row = DeadLetterQueue.objects.get()
     page = post(ann, _examine(row), **_sheet(ann, _examine(row)), do="look")
@@ -167,7 +167,7 @@ def test_a_sheet_as_it_stands_changes_nothing(watched: Queue, ann: Client) -> No
 
 
 @pytest.mark.soak
-def test_of_two_people_the_second_is_told_who_was_first_and_changes_nothing(watched: Queue) -> None:
+def test_second_editor_is_told_who_was_first(watched: Queue) -> None:
     ann, ben = person("ann", *CONFIGURES), person("ben", *CONFIGURES)
     post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url}))
     row = DeadLetterQueue.objects.get()
@@ -184,7 +184,7 @@ def test_of_two_people_the_second_is_told_who_was_first_and_changes_nothing(watc
     assert row.max_attempts == 7
 
 
-def test_who_may_not_configure_sees_why_and_cannot() -> None:
+def test_without_permission_buttons_are_closed_and_forms_refused() -> None:
     row, eve = dlq().dlq, person("eve", "view_deadletterqueue")
     page = eve.get(f"/admin/reprocessing/deadletterqueue/{row.pk}/change/").content.decode()
     for words in ("You may not stop DLQs", "You may not change DLQs", "You may not operate runs"):

@@ -28,11 +28,11 @@ pytestmark = pytest.mark.django_db
         ("of <b> --mode", "of &lt;b&gt; “Mode”"),
     ],
 )  # fmt: skip
-def test_an_option_is_a_field_and_a_command_a_link(said: str, told: str) -> None:
+def test_options_become_labels_and_commands_become_links(said: str, told: str) -> None:
     assert in_the_desk(said, DlqSheet.base_fields) == told
 
 
-def test_what_is_there_already_is_changed_on_its_own_sheet() -> None:
+def test_existing_rows_link_to_their_form() -> None:
     row = dlq("shop").dlq
     rule_changes.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
     sheet = f"/admin/reprocessing/deadletterqueue/{row.pk}/examine"

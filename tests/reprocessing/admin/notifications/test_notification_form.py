@@ -30,7 +30,7 @@ def _set(client: Client, **given: Any) -> str:  # noqa: ANN401
     return post(client, ADD, **_look(client, sheet(client, ADD) | given))
 
 
-def test_a_destination_is_told_what_was_shown_with_who_and_why() -> None:
+def test_preview_is_saved_with_user_and_reason() -> None:
     ann, watched = person("ann", *CONFIGURES), dlq().dlq
     page = _set(ann, destination="ops", events=["beat_silent"], dlqs=[watched.name])
     assert "Saved. Test it: manage.py test_notification ops" in page
@@ -44,7 +44,7 @@ def test_a_destination_is_told_what_was_shown_with_who_and_why() -> None:
     assert list(Review.objects.values_list("act", "by", "reason")) == [("added", "ann", "on call")]
 
 
-def test_what_it_is_told_is_changed_and_removed() -> None:
+def test_destination_is_changed_and_removed() -> None:
     ann = person("ann", *CONFIGURES)
     _set(ann, destination="ops")
     row = NotificationRoute.objects.get()
@@ -60,13 +60,13 @@ def test_what_it_is_told_is_changed_and_removed() -> None:
     assert Review.objects.latest("pk").reason == "nobody reads it"
 
 
-def test_a_destination_without_a_url_is_warned_of() -> None:
+def test_destination_without_url_gives_a_warning() -> None:
     ann = person("ann", *CONFIGURES)
     page = post(ann, ADD, **sheet(ann, ADD) | {"destination": "team-a", "do": "look"})
     assert "This process has no URL for team-a" in page
 
 
-def test_without_the_right_nothing_is_set_or_removed() -> None:
+def test_without_permission_nothing_is_changed() -> None:
     row = NotificationRoute.objects.create(destination="ops")
     bob = person("bob", "view_notificationroute")
     for address in (ADD, f"/admin/reprocessing/notificationroute/{row.pk}/edit",

@@ -31,7 +31,7 @@ def _facts(page: str) -> dict[str, str]:
     return dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page))
 
 
-def test_its_page_tells_how_far_it_is_and_asks_anew_until_it_is_done() -> None:
+def test_page_shows_live_progress() -> None:
     origin = dlq()
     for _ in range(3):
         parked(origin)
@@ -49,7 +49,7 @@ def test_its_page_tells_how_far_it_is_and_asks_anew_until_it_is_done() -> None:
     assert ("hx-get" in part, "1 new message that match the filter arrived later" in part) == (False, True)
 
 
-def test_letters_that_went_into_a_paused_run_are_told_of_while_one_looks() -> None:
+def test_paused_run_is_named() -> None:
     origin = dlq()
     letter = parked(origin)
     run = Run.objects.create(name="later", dlq=letter.dlq, state="paused", stopped_by="ann", why="it rains")
@@ -60,7 +60,7 @@ def test_letters_that_went_into_a_paused_run_are_told_of_while_one_looks() -> No
     assert (_facts(part)["Done"], "nothing is sent until somebody resumes it" in part) == ("1", True)
 
 
-def test_it_tells_why_letters_were_left_alone() -> None:
+def test_skipped_messages_are_explained() -> None:
     origin = dlq()
     letters = [parked(origin) for _ in range(3)]
     fifo = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x.fifo", url="http://127.0.0.1:9", region="x", fifo=True)
@@ -71,7 +71,7 @@ def test_it_tells_why_letters_were_left_alone() -> None:
     assert f"for example {letters[0].message_id}" in page
 
 
-def test_letters_that_others_moved_before_their_turn_are_told_of() -> None:
+def test_messages_changed_meanwhile_are_counted() -> None:
     origin = dlq()
     for _ in range(3):
         parked(origin)
@@ -86,7 +86,7 @@ def test_letters_that_others_moved_before_their_turn_are_told_of() -> None:
     assert cells == [("Done", "0"), ("Skipped", "0"), ("Changed meanwhile", "3"), ("Messages", "3")]
 
 
-def test_without_a_worker_it_says_so_once_that_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_worker_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted from when it was asked for: its page may have been open for long before."""
     parked(dlq())
     operation, ben = _asked(), person("ben", *MAY)
@@ -98,7 +98,7 @@ def test_without_a_worker_it_says_so_once_that_lasts(monkeypatch: pytest.MonkeyP
     assert said in ben.get(f"{DESK}{operation.pk}/change/").content.decode()
 
 
-def test_what_was_asked_for_and_who_ended_it_is_in_the_audit_though_no_letter_was_touched() -> None:
+def test_bulk_action_and_abort_are_recorded() -> None:
     parked(dlq())
     token, sieve = uuid4(), Sieve(states=("parked",), text="secret")
     for _ in range(2):
@@ -120,7 +120,7 @@ def test_what_was_asked_for_and_who_ended_it_is_in_the_audit_though_no_letter_wa
     assert page.count(f'bulk action <a href="/admin/reprocessing/operation/{operation.pk}/change/">') == 2
 
 
-def test_it_is_aborted_with_a_reason_and_who_comes_second_is_told() -> None:
+def test_abort_takes_a_reason_and_second_abort_is_told() -> None:
     parked(dlq())
     operation = _asked()
     ann, ben = person("ann", *MAY), person("ben", *MAY)
@@ -136,7 +136,7 @@ def test_it_is_aborted_with_a_reason_and_who_comes_second_is_told() -> None:
     assert (operation.state, operation.ended_by, DeadLetter.objects.get().state) == ("aborted", "ann", "parked")
 
 
-def test_what_was_done_already_is_not_aborted() -> None:
+def test_finished_bulk_action_is_not_aborted() -> None:
     parked(dlq())
     operation = _asked()
     run_bulk_actions.operation(operation.pk, seconds=9)
@@ -144,7 +144,7 @@ def test_what_was_done_already_is_not_aborted() -> None:
     assert messages(page) == ["Nothing was changed: it is done already."]
 
 
-def test_only_who_may_do_the_deed_may_end_it() -> None:
+def test_abort_takes_the_permission_of_the_action() -> None:
     parked(dlq())
     operation = _asked()
     client = person("ben", *LOOKS, "view_operation", "release_parkedletter")
@@ -155,7 +155,7 @@ def test_only_who_may_do_the_deed_may_end_it() -> None:
     assert client.post(f"{DESK}{operation.pk}/abort", given).status_code == 403
 
 
-def test_the_list_goes_on_from_place_to_place_in_few_queries(
+def test_list_pages_have_bounded_queries(
     monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     monkeypatch.setattr(bulk_action_pages, "SHOWN", 2)
@@ -170,12 +170,12 @@ def test_the_list_goes_on_from_place_to_place_in_few_queries(
 
 
 @pytest.mark.parametrize("which", ["0", "9" * 30, "x"])
-def test_one_that_is_not_there_is_not_found(which: str) -> None:
+def test_missing_bulk_action_is_not_found(which: str) -> None:
     client = person("ben", *MAY)
     assert client.get(f"{DESK}{which}/change/").status_code == 404
 
 
-def test_a_text_out_of_bodies_is_told_to_nobody_who_may_not_see_them() -> None:
+def test_body_text_takes_the_permission_to_see_payloads() -> None:
     parked(dlq(), body=b"4111-canary")
     bulk_actions.begin(uuid4(), OperationAct.NOTE, Sieve(text="4111-canary"), {}, by="ann", reason="why")
     address = f"{DESK}{Operation.objects.get().pk}/change/"
@@ -186,7 +186,7 @@ def test_a_text_out_of_bodies_is_told_to_nobody_who_may_not_see_them() -> None:
     )
 
 
-def test_once_it_has_ended_nobody_can_abort_it_on_the_open_page() -> None:
+def test_open_page_loses_its_abort_form() -> None:
     parked(dlq())
     operation = _asked()
     client = person("ben", *MAY)

@@ -76,7 +76,7 @@ def number(page: str, what: str) -> tuple[str, str]:
     return found[2], html.unescape(found[1] or "")
 
 
-def test_open_groups_stand_first_and_each_by_its_last_death(ann: Client, shop: Origin) -> None:
+def test_open_groups_come_first_then_by_last_failure(ann: Client, shop: Origin) -> None:
     now = clock()
     for title, status, minutes in (
         ("settled", "resolved", 1), ("older", "open", 50), ("newer", "open", 20), ("seen", "acknowledged", 5),
@@ -85,7 +85,7 @@ def test_open_groups_stand_first_and_each_by_its_last_death(ann: Client, shop: O
     assert titles(read(ann)) == ["newer", "older", "settled", "seen"]
 
 
-def test_they_are_filtered_by_dlq_and_status_and_what_is_no_filter_filters_nothing() -> None:
+def test_groups_are_filtered_and_invalid_filters_ignored() -> None:
     ann, shop, mail = person("ann", *SEES), dlq("shop"), dlq("mail")
     group(shop, "a")
     group(mail, "b")
@@ -98,7 +98,7 @@ def test_they_are_filtered_by_dlq_and_status_and_what_is_no_filter_filters_nothi
     assert "No group matches this filter." in read(ann, f"?dlq={10**17}")
 
 
-def test_every_group_stands_on_one_page_and_on_no_other(ann: Client, shop: Origin) -> None:
+def test_each_group_is_on_exactly_one_page(ann: Client, shop: Origin) -> None:
     at = clock()
     for n in range(45):
         settled = {"status": "resolved", "settled_at": at, "settled_by": "ann"} if n % 3 else {}
@@ -113,7 +113,7 @@ def test_every_group_stands_on_one_page_and_on_no_other(ann: Client, shop: Origi
     assert [one for one in found if int(one[1:]) % 3 == 0] == found[:15]
 
 
-def test_its_numbers_are_those_of_its_letters_and_lead_to_them(ann: Client, shop: Origin) -> None:
+def test_numbers_link_to_their_messages(ann: Client, shop: Origin) -> None:
     ours, other = group(shop), group(shop, "Timeout")
     for state, finished in (
         ("parked", True), ("parked", True), ("captured", False), ("waiting", False), ("awaiting", False),
@@ -141,7 +141,7 @@ def test_its_numbers_are_those_of_its_letters_and_lead_to_them(ann: Client, shop
     assert ann.get(everything[1]).context["cl"].result_count == 7
 
 
-def test_who_waits_behind_its_letters_is_counted_up_to_a_bound(
+def test_messages_queued_behind_are_counted_to_a_limit(
     monkeypatch: pytest.MonkeyPatch, ann: Client, shop: Origin
 ) -> None:
     ours = group(shop)
@@ -186,7 +186,7 @@ def test_its_newest_letters_are_listed_by_pages(ann: Client, shop: Origin) -> No
     assert 'rel="next"' not in rest
 
 
-def test_a_status_takes_a_reason_and_is_recorded_with_who_and_what_it_was() -> None:
+def test_status_takes_a_reason_and_is_recorded() -> None:
     ann, ours = person("ann", *SETTLES), group(dlq())
     given = seen(ann, ours) | {"status": "acknowledged", "note": "ticket 7\nann is on it"}
     assert "This field is required" in post(ann, address(ours), **given, reason=" ")
@@ -201,20 +201,20 @@ def test_a_status_takes_a_reason_and_is_recorded_with_who_and_what_it_was() -> N
     assert (one.act, one.by, one.reason, one.group, one.dlq) == ("changed", "ann", "I see to it", ours, ours.dlq)
 
 
-def test_line_ends_that_browsers_send_are_nobody_elses_change() -> None:
+def test_browser_line_ends_are_no_change() -> None:
     ann, ours = person("ann", *SETTLES), group(dlq(), note="one\ntwo")
     given = {"status": "ignored", "note": "one\r\ntwo", "seen_status": "open", "seen_note": "one\r\ntwo"}
     post(ann, address(ours), **given, reason="noise")
     assert (LetterGroup.objects.get().status, LetterGroup.objects.get().note) == ("ignored", "one\ntwo")
 
 
-def test_what_is_as_it_was_is_no_decision() -> None:
+def test_unchanged_status_is_refused() -> None:
     ann, ours = person("ann", *SETTLES), group(dlq())
     assert "Nothing was changed" in post(ann, address(ours), **seen(ann, ours), reason="so")
     assert not Review.objects.exists()
 
 
-def test_of_two_who_decide_the_second_is_told_who_was_first_and_may_still_say_so() -> None:
+def test_second_decision_names_the_first_and_can_be_repeated() -> None:
     ann, ben, ours = person("ann", *SETTLES), person("ben", *SETTLES), group(dlq())
     bens = seen(ben, ours)
     post(ann, address(ours), **seen(ann, ours) | {"status": "acknowledged"}, reason="I <see> to it")
@@ -232,7 +232,7 @@ def test_of_two_who_decide_the_second_is_told_who_was_first_and_may_still_say_so
     assert Review.objects.exclude(by="carol").count() == 2
 
 
-def test_who_may_not_settle_sees_why_and_is_refused() -> None:
+def test_status_takes_a_permission() -> None:
     ben, ours = person("ben", *SEES), group(dlq())
     page = ben.get(address(ours)).content.decode()
     assert 'You may not change failure groups: <a href="/admin/rights">your permissions</a>' in page
@@ -243,7 +243,7 @@ def test_who_may_not_settle_sees_why_and_is_refused() -> None:
     assert LetterGroup.objects.get().status == "open"
 
 
-def test_who_may_not_see_groups_or_letters_sees_none() -> None:
+def test_groups_and_messages_take_permissions() -> None:
     shop = dlq()
     ours = group(shop)
     letter = member(ours, shop)
@@ -254,12 +254,12 @@ def test_who_may_not_see_groups_or_letters_sees_none() -> None:
     assert letter.message_id not in page
 
 
-def test_a_group_that_is_not_there_is_no_page() -> None:
+def test_missing_group_is_not_found() -> None:
     ann = person("ann", *SETTLES)
     assert [ann.get(f"{LIST}{one}/change/").status_code for one in ("7", "x", "9" * 30)] == [404, 404, 404]
 
 
-def test_it_asks_the_same_number_of_questions_however_much_there_is(
+def test_pages_have_bounded_queries(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     ann, shop = person("ann", *SETTLES), dlq()

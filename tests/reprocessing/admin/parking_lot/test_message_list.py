@@ -53,7 +53,7 @@ def pages(client: Client, query: str = "") -> Iterator[str]:
         query = unescape(found[1])
 
 
-def test_the_pages_of_a_list_show_each_letter_once_the_last_that_was_parked_first(
+def test_pages_show_each_message_once_newest_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(message_list, "SHOWN", 2)
@@ -86,7 +86,8 @@ def test_every_filter_of_the_page_narrows_the_list() -> None:
     DeadLetter.objects.filter(pk=one.pk).update(group=group, assigned_to="ben", died_at=clock() - timedelta(days=2))
     client = person("ann", *EVERYTHING)
     asked: tuple[dict[str, Any], ...] = (
-        {"dlq": here.dlq_id}, {"dlq__id__exact": here.dlq_id}, {"reason": "stale"}, {"reason__exact": "stale"}, {"q": "a"}, {"q": one.message_id}, {"q": str(one.public_id)},
+        {"dlq": here.dlq_id}, {"dlq__id__exact": here.dlq_id}, {"reason": "stale"}, {"reason__exact": "stale"},
+        {"q": "a"}, {"q": one.message_id}, {"q": str(one.public_id)},
         {"group": group.pk}, {"assigned": "ben"}, {"text": "card"}, {"origin": here.pk}, {"key": "a"},
         {"died_before": (clock() - timedelta(days=1)).isoformat()},
         {"target": one.target_id, "parked_after": "2020-01-01T00:00"},
@@ -98,7 +99,7 @@ def test_every_filter_of_the_page_narrows_the_list() -> None:
     assert "failure group: KeyError" in client.get(LOT, {"group": group.pk}).content.decode()
 
 
-def test_what_cannot_be_read_is_said_and_nothing_is_listed() -> None:
+def test_invalid_filter_lists_nothing() -> None:
     parked(dlq())
     client = person("ann", *LOOKS)
     refused: tuple[tuple[dict[str, Any], str], ...] = (
@@ -110,7 +111,7 @@ def test_what_cannot_be_read_is_said_and_nothing_is_listed() -> None:
         assert (answer.status_code, sentence in answer.content.decode(), listed(client, **query)) == (200, True, [])
 
 
-def test_nobody_looks_into_bodies_without_the_right_by_no_way() -> None:
+def test_body_search_takes_the_permission_everywhere() -> None:
     parked(dlq(), body=b"4111-canary")
     client = person("ann", *DECIDES, "export_deadletter", "assign_parkedletter")
     assert client.get(LOT, {"text": "4111"}).status_code == 403
@@ -123,7 +124,7 @@ def test_nobody_looks_into_bodies_without_the_right_by_no_way() -> None:
 
 
 @pytest.mark.soak
-def test_a_list_of_many_takes_as_many_queries_as_one_of_few(
+def test_list_has_bounded_queries(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     origin = dlq()
@@ -173,7 +174,7 @@ def test_a_queue_that_is_watched_is_no_target_to_be_replayed_to() -> None:
     assert re.findall(r'<option value="\d+">([^<]*)</option>', page) == ["shop-dlq-origin", "watched-origin"]
 
 
-def test_of_two_who_assign_a_letter_the_second_is_told_who_did_what() -> None:
+def test_second_assignment_names_the_first() -> None:
     letter = parked(dlq())
     ann, ben = person("ann", *EVERYTHING), person("ben", *EVERYTHING)
     seen = packed([letter])
@@ -195,7 +196,7 @@ def test_of_two_who_assign_a_letter_the_second_is_told_who_did_what() -> None:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_a_replay_of_what_is_stopped_says_so_before_and_after(whole: bool) -> None:
+def test_replay_warns_of_stops(whole: bool) -> None:
     letter = parked(dlq())
     ann = person("ann", *EVERYTHING)
     stops.stop(letter.dlq_id, by="ben", reason="it burns")
@@ -231,14 +232,14 @@ def test_ticked_letters_are_assigned_and_noted() -> None:
     assert listed(client, assigned="ben") == [letter.message_id]
 
 
-def test_nothing_ticked_is_nothing_done() -> None:
+def test_empty_selection_does_nothing() -> None:
     letter = parked(dlq())
     done = post(person("ann", *DECIDES), LOT + "discard", scope="ticked", query="reason=attempts_spent")
     assert messages(done) == ["Nothing was done: select messages, or choose all that match the filter."]
     assert states(letter) == ["parked"]
 
 
-def test_all_that_match_are_an_operation_that_is_asked_for_once_and_leads_to_its_page() -> None:
+def test_all_that_match_become_one_bulk_action() -> None:
     here, there = dlq("here"), dlq("there")
     meant, other = [parked(here), parked(here, reason="stale")], parked(there)
     client = person("ann", *EVERYTHING)
@@ -258,7 +259,7 @@ def test_all_that_match_are_an_operation_that_is_asked_for_once_and_leads_to_its
     assert states(*meant, other) == ["discarded", "discarded", "parked"]
 
 
-def test_a_filter_means_only_letters_that_the_deed_is_for() -> None:
+def test_filter_of_another_state_is_refused() -> None:
     parked(dlq())
     client = person("ann", *EVERYTHING)
     page = post(client, LOT + "discard", scope="all", query="state=discarded")
@@ -268,7 +269,7 @@ def test_a_filter_means_only_letters_that_the_deed_is_for() -> None:
     assert ("This is only for discarded messages." in page, Operation.objects.count()) == (True, False)
 
 
-def test_a_text_is_looked_for_in_the_newest_letters_and_acted_on_only_where_these_are_all(
+def test_body_search_is_limited_and_acts_only_if_complete(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     origin = dlq()
@@ -284,7 +285,7 @@ def test_a_text_is_looked_for_in_the_newest_letters_and_acted_on_only_where_thes
     assert Operation.objects.count() == 0
 
 
-def test_a_look_that_takes_too_long_is_ended_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_search_is_ended_and_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     parked(dlq())
     monkeypatch.setattr(message_filters, "_PATIENCE", 20)
     monkeypatch.setitem(message_filters._CONDITIONS, "key", "pg_sleep(1) IS NOT NULL")

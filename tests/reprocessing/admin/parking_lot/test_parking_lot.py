@@ -39,7 +39,7 @@ def messages(page: str) -> list[str]:
     return [unescape(one) for one in re.findall(r'<li class="(?:success|warning|info|error)">(.*?)</li>', page)]
 
 
-def test_the_list_tells_dlq_reason_key_age_attempts_and_time_left() -> None:
+def test_list_shows_reason_key_age_attempts_and_time_left() -> None:
     letter = parked(dlq(), key="account-7")
     Custody.objects.create(
         dlq=letter.dlq, message_id=letter.message_id, letter=letter, state="held", handle="h", visible_until=clock()
@@ -58,7 +58,7 @@ def test_the_list_tells_dlq_reason_key_age_attempts_and_time_left() -> None:
     )  # fmt: skip
 
 
-def test_a_copy_that_is_gone_has_no_time_left() -> None:
+def test_deleted_copy_has_no_time_left() -> None:
     letter = parked(dlq())
     Custody.objects.create(
         dlq=letter.dlq, message_id=letter.message_id, letter=letter, state="gone", handle="h", visible_until=clock(),
@@ -75,7 +75,7 @@ def test_only_parked_letters_are_in_it() -> None:
     assert "The parking lot is empty." in person("ben", *LOOKS).get(LOT).content.decode()
 
 
-def test_no_list_shows_a_body_even_to_those_who_may_see_payloads() -> None:
+def test_no_list_shows_a_body() -> None:
     parked(dlq(), body=b'{"card": "4111-canary"}')
     client = person("ann", *DECIDES, "view_payload")
     lists = [client.get(LOT), client.get("/admin/reprocessing/deadletter/")]
@@ -83,9 +83,7 @@ def test_no_list_shows_a_body_even_to_those_who_may_see_payloads() -> None:
 
 
 @pytest.mark.parametrize("query", ["", "?q=account-7", "?reason__exact=attempts_spent"])
-def test_a_list_takes_as_many_queries_for_many_letters_as_for_one(
-    query: str, django_assert_max_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_list_has_bounded_queries(query: str, django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
     origin = dlq()
     for _ in range(30):
         parked(origin, key="account-7")
@@ -97,7 +95,7 @@ def test_a_list_takes_as_many_queries_for_many_letters_as_for_one(
 
 @pytest.mark.parametrize("by", ["message", "redrive id", "key"])
 @pytest.mark.parametrize("desk", ["parkedletter", "deadletter"])
-def test_a_letter_is_found_by_its_message_id_its_redrive_id_and_its_key(desk: str, by: str) -> None:
+def test_message_is_found_by_each_id_and_key(desk: str, by: str) -> None:
     origin = dlq()
     letter, other = parked(origin, key="account-7"), parked(origin, key="account-8")
     text = {"message": letter.message_id, "redrive id": str(letter.public_id), "key": "account-7"}[by]
@@ -109,7 +107,7 @@ def test_a_letter_is_found_by_its_message_id_its_redrive_id_and_its_key(desk: st
     ("deed", "act", "state"),
     [("release", Act.RELEASED, LetterState.WAITING), ("discard", Act.DISCARDED, LetterState.DISCARDED)],
 )
-def test_selected_letters_are_decided_about_with_who_and_why(deed: str, act: Act, state: LetterState) -> None:
+def test_decisions_are_recorded_with_user_and_reason(deed: str, act: Act, state: LetterState) -> None:
     origin = dlq()
     chosen, left = [parked(origin), parked(origin)], parked(origin)
     client = person("ann", *DECIDES)
@@ -122,7 +120,7 @@ def test_selected_letters_are_decided_about_with_who_and_why(deed: str, act: Act
     assert messages(done)[0].startswith("2 ")
 
 
-def test_without_a_reason_nothing_is_done_and_it_is_asked_for_again() -> None:
+def test_decision_takes_a_reason() -> None:
     letter = parked(dlq())
     client = person("ann", *DECIDES)
     page = client.get(f"{LOT}{letter.pk}/change/").content.decode()
@@ -134,7 +132,7 @@ def test_without_a_reason_nothing_is_done_and_it_is_asked_for_again() -> None:
     assert [states(letter), reviews()] == [[LetterState.PARKED], []]
 
 
-def test_a_page_that_two_people_saw_acts_once_and_says_what_had_become_of_the_letter() -> None:
+def test_second_decision_is_skipped_and_explained() -> None:
     letter = parked(dlq())
     ann, ben = person("ann", *DECIDES), person("ben", *DECIDES)
     seen = carried(ann.get(f"{LOT}{letter.pk}/change/").content.decode())
@@ -147,7 +145,7 @@ def test_a_page_that_two_people_saw_acts_once_and_says_what_had_become_of_the_le
     assert [states(letter), [by for _, _, by, _ in reviews()]] == [[LetterState.WAITING], ["ann"]]
 
 
-def test_a_letter_that_was_parked_anew_is_not_what_the_page_showed() -> None:
+def test_message_parked_again_is_skipped() -> None:
     letter = parked(dlq())
     client = person("ben", *DECIDES)
     seen = carried(client.get(f"{LOT}{letter.pk}/change/").content.decode())
@@ -160,7 +158,7 @@ def test_a_letter_that_was_parked_anew_is_not_what_the_page_showed() -> None:
     assert states(letter) == [LetterState.PARKED]
 
 
-def test_the_others_of_a_page_are_decided_about_when_one_has_changed() -> None:
+def test_unchanged_messages_are_acted_on() -> None:
     origin = dlq()
     gone, there = parked(origin), parked(origin)
     client = person("ann", *DECIDES)
@@ -175,7 +173,7 @@ def test_the_others_of_a_page_are_decided_about_when_one_has_changed() -> None:
 
 
 @pytest.mark.parametrize("deed", ["release", "discard"])
-def test_a_deed_takes_its_own_permission_a_post_and_a_token(deed: str) -> None:
+def test_decision_takes_permission_post_and_csrf_token(deed: str) -> None:
     letter = parked(dlq())
     other = {"release": "discard_parkedletter", "discard": "release_parkedletter"}[deed]
     able, unable = person("ann", *DECIDES), person("ben", *LOOKS, other)
@@ -189,7 +187,7 @@ def test_a_deed_takes_its_own_permission_a_post_and_a_token(deed: str) -> None:
     assert states(letter) == [LetterState.PARKED]
 
 
-def test_nobody_is_offered_what_they_may_not_do() -> None:
+def test_closed_buttons_do_not_act() -> None:
     letter = parked(dlq())
     client = person("ann", *LOOKS, "release_parkedletter")
     pages = [client.get(LOT).content.decode(), client.get(f"{LOT}{letter.pk}/change/").content.decode()]
@@ -199,18 +197,18 @@ def test_nobody_is_offered_what_they_may_not_do() -> None:
 
 
 @pytest.mark.parametrize("letters", ["", "x", "1", "1@2", "1@2@", "1@2@0;3@4@0", "1@2@0,", "9" * 30 + "@1@0"])
-def test_letters_that_no_page_of_ours_wrote_are_refused_in_a_sentence(letters: str) -> None:
+def test_invalid_selection_is_refused(letters: str) -> None:
     answer = post(person("ann", *DECIDES), LOT + "discard", letters=letters, reason="because")
     assert "errorlist" in answer
 
 
-def test_more_letters_than_a_page_can_bear_are_refused_with_the_cure() -> None:
+def test_too_large_selection_is_refused() -> None:
     many = ",".join(f"{number}@1@0" for number in range(1, MOST + 2))
     page = post(person("ann", *DECIDES), LOT + "discard", letters=many, reason="because")
     assert "More than 1,000 messages are selected. Select fewer, or all that match the filter." in page
 
 
-def test_the_page_of_a_letter_that_left_the_lot_leads_to_where_it_is_now() -> None:
+def test_page_of_a_moved_message_redirects() -> None:
     letter = parked(dlq())
     act_on_parked.discard([letter.pk], by="ann", reason="test data")
     answer = person("ben", *LOOKS).get(f"{LOT}{letter.pk}/change/", follow=True)
@@ -218,7 +216,7 @@ def test_the_page_of_a_letter_that_left_the_lot_leads_to_where_it_is_now() -> No
     assert messages(answer.content.decode()) == ["This message is no longer parked: it is discarded."]
 
 
-def test_the_page_of_a_discarded_letter_takes_it_back_and_says_when_it_was_restored_already() -> None:
+def test_discarded_message_is_restored_once() -> None:
     letter = parked(dlq())
     act_on_parked.discard([letter.pk], by="ann", reason="test data")
     client = person("ben", *DECIDES)
@@ -249,9 +247,7 @@ def _strays(page: str) -> str:
         (0, 1, ("", "")),
     ],
 )
-def test_who_replays_letters_without_their_key_is_told_how_many_go_alone(
-    strays: int, others: int, words: tuple[str, str]
-) -> None:
+def test_replay_warns_of_missing_ordering_keys(strays: int, others: int, words: tuple[str, str]) -> None:
     origin = dlq()
     letters = [parked(origin, reason="no_ordering_key") for _ in range(strays)]
     DeadLetter.objects.update(lane=None)

@@ -21,7 +21,7 @@ def _text(page: bytes) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", page.decode()))
 
 
-def test_a_run_of_released_letters_says_who_released_how_many_and_why() -> None:
+def test_run_shows_who_replayed_how_many_and_why() -> None:
     origin, ann = dlq(), person("ann", *MAY)
     letters = [parked(origin).pk for _ in range(3)]
     act_on_parked.release(letters[:1], by="ben", reason="the shop is mended")
@@ -36,7 +36,7 @@ def test_a_run_of_released_letters_says_who_released_how_many_and_why() -> None:
     assert ("Messages selectedreplayed from the parking lot" in listed, "not yet" in listed) == (True, False)
 
 
-def test_an_operation_and_the_runs_that_it_released_letters_into_lead_to_each_other() -> None:
+def test_bulk_action_and_its_runs_link_to_each_other() -> None:
     for name in ("shop-dlq", "bank-dlq"):
         origin = dlq(name)
         for _ in range(2):
@@ -54,7 +54,7 @@ def test_an_operation_and_the_runs_that_it_released_letters_into_lead_to_each_ot
         assert f'<a href="/admin/reprocessing/operation/{operation.pk}/change/">' in told
 
 
-def test_a_run_outlives_the_operation_that_released_into_it() -> None:
+def test_run_outlives_its_bulk_action() -> None:
     parked(dlq())
     bulk_actions.begin(uuid4(), OperationAct.RELEASE, Sieve(), {}, by="ben", reason="it is mended")
     run_bulk_actions.operation(Operation.objects.get().pk, seconds=9)

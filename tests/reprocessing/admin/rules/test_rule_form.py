@@ -61,7 +61,7 @@ def _made(**said: object) -> Rule:
     return Rule.objects.get()
 
 
-def test_what_it_would_do_is_shown_and_nothing_is_written() -> None:
+def test_preview_shows_the_effect_and_saves_nothing() -> None:
     origin, ann = dlq(), person("ann", *MAKES, "view_payload")
     add_letter(origin, LetterState.CAPTURED, body=b'{"kind": "bad"}', planned=True)
     add_letter(origin, LetterState.CAPTURED, body=b'{"kind": "good"}', planned=True)
@@ -83,9 +83,7 @@ def test_what_it_would_do_is_shown_and_nothing_is_written() -> None:
         ("dlq prefix shop", (True, True)),
     ],
 )  # fmt: skip
-def test_what_payloads_hold_is_not_asked_by_those_who_may_not_see_them(
-    condition: str, is_shown: tuple[bool, bool]
-) -> None:
+def test_preview_of_payload_values_takes_the_permission(condition: str, is_shown: tuple[bool, bool]) -> None:
     add_letter(dlq(), LetterState.CAPTURED, body=b'{"card": "4111"}', planned=True)
     given = {"name": "bad", "conditions": json.dumps([condition]), "action": "quarantine", "do": "look"}
     people = (person("eve", *MAKES), person("ann", *MAKES, "view_payload"))
@@ -97,7 +95,7 @@ def test_what_payloads_hold_is_not_asked_by_those_who_may_not_see_them(
     assert Rule.objects.get().conditions == [condition]
 
 
-def test_what_was_shown_is_written_with_who_and_why() -> None:
+def test_preview_is_saved_with_user_and_reason() -> None:
     origin, ann = dlq(), person("ann", *MAKES)
     given = {"name": "bad", "conditions": BAD, "action": "delay", "delay": "60", "dlq": origin.dlq_id, "enabled": "on"}
     page = post(ann, ADD, **_look(ann, _sheet(ann) | given))
@@ -131,12 +129,12 @@ def test_what_was_shown_is_written_with_who_and_why() -> None:
         ({"valid_from": "2026-02-30"}, "Not a valid date and time."),
     ],
 )
-def test_what_cannot_be_asked_says_where_and_how_to_write_it(given: dict[str, str], why: str, ann: Client) -> None:
+def test_invalid_values_are_explained(given: dict[str, str], why: str, ann: Client) -> None:
     usual = {"name": "bad", "conditions": BAD, "action": "hold", "do": "look"}
     assert why in post(ann, ADD, **_sheet(ann) | usual | given)
 
 
-def test_every_example_can_be_asked_and_is_taken_over_with_a_click() -> None:
+def test_every_example_is_valid_and_can_be_added() -> None:
     ann, filled = person("ann", *MAKES), ""
     ann.handler.enforce_csrf_checks = False
     for number, (said, _) in enumerate(EXAMPLES):
@@ -151,7 +149,7 @@ def test_every_example_can_be_asked_and_is_taken_over_with_a_click() -> None:
     assert not Rule.objects.exists()
 
 
-def test_an_example_is_taken_over_into_a_rule_that_is_changed_and_by_nobody_else() -> None:
+def test_example_is_added_to_an_existing_rule_with_permission() -> None:
     row, ann, ben = _made(), person("ann", *MAKES), person("ben", "view_rule", "add_rule")
     for one in (ann, ben):
         one.handler.enforce_csrf_checks = False
@@ -161,7 +159,7 @@ def test_an_example_is_taken_over_into_a_rule_that_is_changed_and_by_nobody_else
     assert ben.post(_edit(row), sent).status_code == 403
 
 
-def test_it_is_changed_as_it_was_seen_and_what_it_held_is_asked_anew() -> None:
+def test_changed_rule_evaluates_held_messages_again() -> None:
     row, ann, origin = _made(), person("ann", *MAKES), dlq()
     lane = add_lane(origin, LanePhase.HELD, why="rule bad holds it")
     add_letter(origin, LetterState.WAITING, lane=lane, rule=row, route="hold", route_version=rules.version())
@@ -172,7 +170,7 @@ def test_it_is_changed_as_it_was_seen_and_what_it_held_is_asked_anew() -> None:
     assert (row.conditions, row.enabled, lane.phase) == (["body:kind equals worse"], True, LanePhase.READY)
 
 
-def test_of_two_people_the_second_is_told_and_changes_nothing(row: Rule, ann: Client) -> None:
+def test_second_editor_is_told_who_was_first(row: Rule, ann: Client) -> None:
     mine = _look(ann, _sheet(ann, _edit(row)) | {"position": 7}, _edit(row))
     rule_changes.put("bad", {"position": 5}, by="bob", reason="first")
     page = post(ann, _edit(row), **mine)
@@ -181,13 +179,13 @@ def test_of_two_people_the_second_is_told_and_changes_nothing(row: Rule, ann: Cl
     assert row.position == 5
 
 
-def test_a_name_that_is_taken_makes_no_other_rule(ann: Client) -> None:
+def test_taken_name_is_refused(ann: Client) -> None:
     _made()
     page = post(ann, ADD, **_sheet(ann) | {"name": "bad", "conditions": "[]", "action": "discard", "do": "look"})
     assert "A rule named &quot;bad&quot; exists already." in page
 
 
-def test_it_is_removed_with_a_reason_and_only_as_the_rules_were_seen(row: Rule, ann: Client) -> None:
+def test_removal_takes_a_reason_and_unchanged_rules(row: Rule, ann: Client) -> None:
     there = f"/admin/reprocessing/rule/{row.pk}/remove"
     seen = ann.get(there).context["form"]["seen"].value()
     rule_changes.put("bad", {"position": 5}, by="bob", reason="first")
@@ -219,7 +217,7 @@ def _from_letter(client: Client, letter: DeadLetter, **sent: object) -> tuple[li
         (b'{"kind": "card 4111"}', []), (b'{"kind": "17554ea1f00d0"}', []), (b'{"kind": 7}', []), (b"\xff", []),
     ],
 )  # fmt: skip
-def test_it_begins_with_the_names_of_type_and_task_which_everybody_may_see(body: bytes, more: list[str]) -> None:
+def test_draft_has_message_type_and_task(body: bytes, more: list[str]) -> None:
     letter = parked(dlq(), body=body, attributes={"card": Attribute("String", "4111-canary")})
     DeadLetterQueue.objects.update(message_type="body:kind")
     conditions, page = _from_letter(person("ann", *MAKES), letter)
@@ -229,7 +227,7 @@ def test_it_begins_with_the_names_of_type_and_task_which_everybody_may_see(body:
     assert Review.objects.count() == 0
 
 
-def test_it_begins_with_what_a_person_made_of_the_letter() -> None:
+def test_draft_reads_the_last_edit() -> None:
     letter = parked(dlq(), body=b'{"kind": "old"}')
     DeadLetterQueue.objects.update(message_type="body:kind")
     edit.letter(
@@ -239,7 +237,7 @@ def test_it_begins_with_what_a_person_made_of_the_letter() -> None:
     assert _from_letter(person("ann", *MAKES), letter)[0][1:] == ["type equals new"]
 
 
-def test_fields_are_added_by_name_and_what_stands_in_them_is_for_those_who_may_see_payloads() -> None:
+def test_values_of_fields_take_the_permission_to_see_payloads() -> None:
     attributes = {"source": Attribute("String", "4111-canary"), "raw": Attribute("Binary", b"canary")}
     letter = parked(dlq(), body=b'{"kind": "card 4111-canary"}', attributes=attributes)
     DeadLetterQueue.objects.update(message_type="body:kind")
@@ -263,7 +261,7 @@ def test_fields_are_added_by_name_and_what_stands_in_them_is_for_those_who_may_s
 
 
 @pytest.mark.parametrize("text", ["x" * 2_000, "a\nb", "\u202e", '"'])
-def test_a_value_that_no_condition_takes_is_asked_about_as_being_there(text: str) -> None:
+def test_unusable_value_becomes_an_exists_condition(text: str) -> None:
     letter = parked(dlq(), attributes={"note": Attribute("String", text)})
     ann = person("ann", *MAKES, "view_payload")
     conditions, _ = _from_letter(ann, letter, add="attribute:note", conditions="[]", values="on")
@@ -272,14 +270,14 @@ def test_a_value_that_no_condition_takes_is_asked_about_as_being_there(text: str
 
 
 @pytest.mark.parametrize("broken", ["[", "{}", "[" * 100_000])
-def test_conditions_that_cannot_be_read_stay_as_they_were_typed(broken: str, ann: Client) -> None:
+def test_invalid_conditions_stay_as_typed(broken: str, ann: Client) -> None:
     letter = parked(dlq(), attributes={"note": Attribute("String", "x")})
     ann.handler.enforce_csrf_checks = False
     page = ann.post(f"{ADD}?letter={letter.pk}", {"do": "fill", "add": "attribute:note", "conditions": broken})
     assert page.context["form"]["conditions"].value() == broken
 
 
-def test_who_may_not_sees_why_and_cannot() -> None:
+def test_without_permission_buttons_are_closed_and_forms_refused() -> None:
     row, eve = _made(), person("eve", "view_rule")
     page = eve.get(f"/admin/reprocessing/rule/{row.pk}/change/").content.decode()
     assert "You may not change rules" in page

@@ -74,7 +74,7 @@ def _do(client: Client, run: Run, deed: str, **given: object) -> str:
     return post(client, address, **{"seen": _seen(client, address), "reason": "it is mended", **given})
 
 
-def test_a_plan_says_how_much_goes_where_and_what_cannot_go_and_why(origin: Origin, ann: Client) -> None:
+def test_plan_shows_targets_and_what_cannot_be_sent(origin: Origin, ann: Client) -> None:
     _captured(origin)
     _captured(origin, 2, objection="no_ordering_key")
     page = ann.get(_address(_plan(origin))).content.decode()
@@ -86,9 +86,7 @@ def test_a_plan_says_how_much_goes_where_and_what_cannot_go_and_why(origin: Orig
     assert "Assumes: nothing fails, and nothing else goes to these targets; waves go well" in page
 
 
-def test_a_plan_says_how_long_each_wave_waits_for_which_captures(
-    settings: Settings, origin: Origin, ann: Client
-) -> None:
+def test_plan_shows_how_long_waves_wait(settings: Settings, origin: Origin, ann: Client) -> None:
     settings.REDRIVE = {**settings.REDRIVE, "COUNT_LAG": 34}  # twice that, and 2 s, are no more than a window of 70 s
     Target.objects.update(proof="absence", advance="accepted", window=70, watched_by=origin.dlq)
     _captured(origin, 14)
@@ -101,9 +99,7 @@ def test_a_plan_says_how_long_each_wave_waits_for_which_captures(
     assert "<dt>Min duration</dt><dd>about 3 minutes</dd>" in page  # 70 s, and two minutes
 
 
-def test_a_plan_whose_longest_lane_takes_far_longer_than_the_rate_says_what_would_be_faster(
-    origin: Origin, ann: Client
-) -> None:
+def test_plan_suggests_how_to_speed_up_long_key_queues(origin: Origin, ann: Client) -> None:
     _captured(origin, 14, key_hash=b"one", single=False)
     run = drain.prepare(origin.dlq, Asked("monday", "ann"))
     page = ann.get(_address(run)).content.decode()
@@ -121,7 +117,7 @@ def _renewed(client: Client, page: str) -> int:
     return client.get(html.unescape(re.findall(r'hx-get="([^"]*)"', page)[0])).status_code
 
 
-def test_a_plan_that_stands_as_it_is_shown_is_not_counted_again_for_a_minute(
+def test_open_plan_is_renewed_once_a_minute(
     django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch, origin: Origin, ann: Client
 ) -> None:
     _captured(origin)
@@ -144,7 +140,7 @@ def test_a_plan_that_stands_as_it_is_shown_is_not_counted_again_for_a_minute(
 
 
 @pytest.mark.soak
-def test_a_plan_s_letters_are_found_by_their_run_however_many_others_are_captured(
+def test_plan_queries_use_the_index_of_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     origin = dlq()
@@ -176,7 +172,7 @@ def test_a_plan_s_letters_are_found_by_their_run_however_many_others_are_capture
     assert found == [True] * 3
 
 
-def test_a_plan_says_how_many_letters_came_after_it(origin: Origin, ann: Client) -> None:
+def test_plan_counts_later_arrivals(origin: Origin, ann: Client) -> None:
     _captured(origin)
     run = _plan(origin)
     assert "Arrived since" not in ann.get(_address(run)).content.decode()
@@ -184,7 +180,7 @@ def test_a_plan_says_how_many_letters_came_after_it(origin: Origin, ann: Client)
     assert "<dt>Arrived since</dt><dd>2<small>" in ann.get(_address(run)).content.decode()
 
 
-def test_a_plan_that_finds_nothing_names_the_one_that_has_its_letters() -> None:
+def test_empty_plan_names_the_plan_with_its_messages() -> None:
     origin, ben = dlq(), person("ben", *OPERATES)
     _captured(origin, 3)
     first = _plan(origin, "monday")
@@ -194,17 +190,17 @@ def test_a_plan_that_finds_nothing_names_the_one_that_has_its_letters() -> None:
     assert "in the plan" not in ben.get(_address(first)).content.decode()
 
 
-def test_letters_behind_others_are_named_on_the_plan(origin: Origin, ann: Client) -> None:
+def test_plan_names_messages_behind_others(origin: Origin, ann: Client) -> None:
     first, second = _captured(origin, 2, key_hash=b"k", ordering_key="k", single=False)
     run = drain.prepare(origin.dlq, Asked("monday", "ann", Selection(message_ids=(second.message_id,))))
     page = ann.get(_address(run)).content.decode()
     assert "There is nothing to replay" in page
-    assert f"Such as {second.message_id}" in page
+    assert f"For example {second.message_id}" in page
     assert first.message_id not in page
 
 
 @pytest.mark.soak
-def test_a_run_is_planned_started_paused_resumed_and_aborted_with_who_and_why(origin: Origin, ann: Client) -> None:
+def test_all_actions_are_recorded_with_user_and_reason(origin: Origin, ann: Client) -> None:
     _captured(origin)
     given = {"dlq": origin.dlq_id, "name": "monday", "reason": "the shop is mended", "waves": "yes"}
     page = post(ann, "/admin/reprocessing/run/add/", **given)
@@ -226,7 +222,7 @@ def test_a_run_is_planned_started_paused_resumed_and_aborted_with_who_and_why(or
     assert DeadLetterQueue.objects.get().stopped_at is None
 
 
-def test_a_run_that_is_aborted_stops_its_dlq_when_it_is_asked_to(origin: Origin, ann: Client) -> None:
+def test_abort_can_stop_the_dlq(origin: Origin, ann: Client) -> None:
     _captured(origin)
     run = _plan(origin)
     _do(ann, run, "start")
@@ -234,7 +230,7 @@ def test_a_run_that_is_aborted_stops_its_dlq_when_it_is_asked_to(origin: Origin,
     assert DeadLetterQueue.objects.get().stopped_by == "ann"
 
 
-def test_who_may_not_stop_dlqs_aborts_without() -> None:
+def test_abort_without_stop_permission_leaves_the_dlq() -> None:
     origin, ann = dlq(), person("ann", "view_run", "operate_run")
     _captured(origin)
     run = _plan(origin)
@@ -245,7 +241,7 @@ def test_who_may_not_stop_dlqs_aborts_without() -> None:
     assert (run.state, DeadLetterQueue.objects.get().stopped_at) == ("aborted", None)
 
 
-def test_of_two_people_the_second_is_told_what_the_first_did_and_changes_nothing() -> None:
+def test_second_action_is_refused_and_explained() -> None:
     origin, ann, ben = dlq(), person("ann", *OPERATES), person("ben", *OPERATES)
     _captured(origin)
     run = _plan(origin)
@@ -265,7 +261,7 @@ def test_of_two_people_the_second_is_told_what_the_first_did_and_changes_nothing
     assert not Review.objects.filter(by="ben").exists()
 
 
-def test_a_page_that_was_not_ours_moves_nothing(origin: Origin, ann: Client) -> None:
+def test_invalid_form_changes_nothing(origin: Origin, ann: Client) -> None:
     run = _plan(origin)
     for given in (
         {"reason": "x"},
@@ -278,7 +274,7 @@ def test_a_page_that_was_not_ours_moves_nothing(origin: Origin, ann: Client) -> 
     assert run.state == "planned"
 
 
-def test_the_second_post_of_one_form_finds_the_run_of_the_first(origin: Origin, ann: Client) -> None:
+def test_form_submitted_twice_plans_one_run(origin: Origin, ann: Client) -> None:
     _captured(origin)
     given = {"dlq": origin.dlq_id, "name": "monday", "reason": "mended"}
     for _ in range(2):
@@ -302,7 +298,7 @@ def test_the_second_post_of_one_form_finds_the_run_of_the_first(origin: Origin, 
         ({"message_ids": " ".join(map(str, range(1001)))}, "More than 1,000"),
     ],
 )
-def test_what_cannot_be_planned_says_why(given: dict[str, object], why: str, origin: Origin, ann: Client) -> None:
+def test_invalid_plan_is_explained(given: dict[str, object], why: str, origin: Origin, ann: Client) -> None:
     if mode := given.pop("mode", None):
         DeadLetterQueue.objects.update(mode=mode)
     values = {"dlq": origin.dlq_id, "name": "monday", "reason": "mended", **given}
@@ -311,9 +307,7 @@ def test_what_cannot_be_planned_says_why(given: dict[str, object], why: str, ori
 
 
 @pytest.mark.parametrize("everything", [True, False])
-def test_what_is_stopped_can_be_planned_and_is_started_when_it_goes_on(
-    everything: bool, origin: Origin, ann: Client
-) -> None:
+def test_stopped_dlq_is_planned_and_started_after_the_stop(everything: bool, origin: Origin, ann: Client) -> None:
     _captured(origin)
     which = None if everything else origin.dlq_id
     stops.stop(which, by="ben", reason="it burns")
@@ -330,7 +324,7 @@ def test_what_is_stopped_can_be_planned_and_is_started_when_it_goes_on(
     assert run.state == "running"
 
 
-def test_who_starts_what_was_stopped_a_moment_ago_is_told_who_did(origin: Origin, ann: Client) -> None:
+def test_start_after_a_stop_is_refused(origin: Origin, ann: Client) -> None:
     _captured(origin)
     run = _plan(origin)
     seen = _seen(ann, _address(run, "start/now"))
@@ -339,7 +333,7 @@ def test_who_starts_what_was_stopped_a_moment_ago_is_told_who_did(origin: Origin
     assert "monday was not started. Everything is stopped by ben" in page
 
 
-def test_a_plan_that_is_to_look_first_waits_for_its_letters_and_says_so(origin: Origin, ann: Client) -> None:
+def test_plan_waits_for_its_capture(origin: Origin, ann: Client) -> None:
     DeadLetterQueue.objects.update(trouble="SQS says <no>.")
     given = {"dlq": origin.dlq_id, "name": "monday", "reason": "mended", "looks": "on"}
     page = post(ann, "/admin/reprocessing/run/add/", **given)
@@ -350,7 +344,7 @@ def test_a_plan_that_is_to_look_first_waits_for_its_letters_and_says_so(origin: 
     assert "not selected yet" in ann.get(_address(run, "start/now")).content.decode()
 
 
-def test_the_page_of_a_run_under_way_says_how_far_it_is_and_asks_again_by_itself(origin: Origin, ann: Client) -> None:
+def test_page_shows_live_progress(origin: Origin, ann: Client) -> None:
     letters = _captured(origin, 4)
     run = _plan(origin)
     _do(ann, run, "start")
@@ -364,13 +358,13 @@ def test_the_page_of_a_run_under_way_says_how_far_it_is_and_asks_again_by_itself
     assert "</html>" not in fragment
 
 
-def test_a_run_that_has_ended_asks_no_more(origin: Origin, ann: Client) -> None:
+def test_ended_run_is_not_renewed(origin: Origin, ann: Client) -> None:
     run = _plan(origin)
     _do(ann, run, "abort")
     assert "hx-get" not in ann.get(_address(run, "progress")).content.decode()
 
 
-def test_what_is_not_allowed_says_why_and_is_refused() -> None:
+def test_actions_take_a_permission() -> None:
     origin, eve = dlq(), person("eve", "view_run")
     run = _plan(origin)
     page = eve.get(_address(run)).content.decode()
@@ -381,14 +375,14 @@ def test_what_is_not_allowed_says_why_and_is_refused() -> None:
     assert [*refused, eve.get("/admin/reprocessing/run/add/").status_code] == [403, 403, 403]
 
 
-def test_a_standing_run_can_be_paused_and_not_be_aborted(origin: Origin, ann: Client) -> None:
+def test_standing_run_can_be_paused_only(origin: Origin, ann: Client) -> None:
     run = Run.objects.create(name="standing:1", dlq=origin.dlq, kind="standing", state="running", asked_by="beat")
     page = ann.get(_address(run)).content.decode()
     assert ("pause/now" in page, "abort/now" in page) == (True, False)
     assert "A standing run never ends." in ann.get(_address(run, "abort/now")).content.decode()
 
 
-def test_the_list_has_fifty_runs_a_page_in_as_many_queries_as_for_one(
+def test_list_has_pages_and_bounded_queries(
     django_assert_num_queries: DjangoAssertNumQueries, origin: Origin, ann: Client
 ) -> None:
     for number in range(60):
@@ -417,7 +411,7 @@ def _sent(origin: Origin, run: Run, n: int = 2) -> datetime:
     return now + timedelta(seconds=45)
 
 
-def test_where_nothing_moves_a_run_says_what_it_waits_for_and_when_that_comes(origin: Origin, ann: Client) -> None:
+def test_waiting_run_names_the_pending_outcomes(origin: Origin, ann: Client) -> None:
     run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann")
     turn = _sent(origin, run)
     page = ann.get(_address(run)).content.decode()
@@ -433,7 +427,7 @@ def test_where_nothing_moves_a_run_says_what_it_waits_for_and_when_that_comes(or
     assert "Waiting for outcomes" not in ann.get(_address(run)).content.decode()
 
 
-def test_a_run_whose_last_letters_are_awaited_ends_sooner_the_longer_it_has_waited(origin: Origin, ann: Client) -> None:
+def test_time_left_shrinks_while_waiting(origin: Origin, ann: Client) -> None:
     run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann")
     turn = _sent(origin, run)
     told = []
@@ -445,7 +439,7 @@ def test_a_run_whose_last_letters_are_awaited_ends_sooner_the_longer_it_has_wait
     assert (20 < first <= 45, second <= 20) == (True, True)
 
 
-def test_a_wave_that_is_awaited_says_when_it_is_known(origin: Origin, ann: Client) -> None:
+def test_pending_wave_shows_when_it_is_known(origin: Origin, ann: Client) -> None:
     run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann", waves=True)
     _sent(origin, run)
     add_letter(origin, LetterState.CAPTURED, run=run)
@@ -464,7 +458,7 @@ def test_the_waves_of_a_run_are_told(origin: Origin, ann: Client) -> None:
     assert "wave 1, of 1<span>1 sent, 0 failed</span>" in page
 
 
-def test_every_count_of_a_run_leads_to_just_these_letters() -> None:
+def test_counts_link_to_their_messages() -> None:
     origin, ann = dlq(), person("ann", *OPERATES, "view_deadletter", "view_parkedletter")
     run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann")
     ends = {"delivered": 3, "parked": 1, "duplicate": 1, "discarded": 1, "captured": 1, "waiting": 2, "sending": 1}
@@ -482,7 +476,7 @@ def test_every_count_of_a_run_leads_to_just_these_letters() -> None:
     assert listed == [int(n) for _, n, _ in counts]
 
 
-def test_a_run_that_has_ended_can_be_planned_again_and_nothing_is_started_by_it() -> None:
+def test_ended_run_can_be_planned_again() -> None:
     origin, ann, eve = dlq(), person("ann", *OPERATES), person("eve", "view_run")
     wish = Selection(limit=1, origin="shop-dlq-origin", key="k", message_ids=("a", "b"))
     run = drain.prepare(origin.dlq, Asked("monday", "ann", wish, in_waves=False, reason="the shop was down"))
@@ -501,7 +495,7 @@ def test_a_run_that_has_ended_can_be_planned_again_and_nothing_is_started_by_it(
     assert ann.get("/admin/reprocessing/run/add/?like=x").status_code == 404
 
 
-def test_of_a_run_of_too_many_letters_the_page_says_that_there_are_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_run_is_counted_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "EXACT", 2)
     monkeypatch.setattr(run_progress, "EXACT", 2)
     monkeypatch.setattr(progress, "CAP", 3)
@@ -515,9 +509,7 @@ def test_of_a_run_of_too_many_letters_the_page_says_that_there_are_more(monkeypa
     assert "<strong>at least 30 %</strong> of 10 messages finished" in page
 
 
-def test_a_large_plan_is_started_by_its_page_and_enlisted_by_workers(
-    monkeypatch: pytest.MonkeyPatch, origin: Origin, ann: Client
-) -> None:
+def test_large_plan_is_queued_by_workers(monkeypatch: pytest.MonkeyPatch, origin: Origin, ann: Client) -> None:
     monkeypatch.setattr(enlistment_batches, "SIZE", 2)
     _captured(origin)
     run = _plan(origin)

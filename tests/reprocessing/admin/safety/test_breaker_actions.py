@@ -31,7 +31,7 @@ def _do(client: Client, one: Breaker, deed: str, **given: object) -> str:
     return post(client, address, seen=_seen(client, address), reason="a test", **given)
 
 
-def test_it_is_opened_half_opened_and_closed_with_who_and_why(breaker: Breaker) -> None:
+def test_moves_are_recorded_with_user_and_reason(breaker: Breaker) -> None:
     ann = person("ann", *MOVES)
     for deed, state in (("open", "open"), ("half-open", "half_open"), ("close", "closed")):
         before = breaker.epoch
@@ -42,7 +42,7 @@ def test_it_is_opened_half_opened_and_closed_with_who_and_why(breaker: Breaker) 
     assert acts == [("reset", "ann", breaker.target_id, one) for one in ("open", "half_open", "closed")]
 
 
-def test_an_opened_one_rests_for_as_long_as_is_said(breaker: Breaker) -> None:
+def test_cooldown_can_be_set(breaker: Breaker) -> None:
     ann = person("ann", *MOVES)
     _do(ann, breaker, "open", seconds="3600")
     breaker.refresh_from_db()
@@ -50,7 +50,7 @@ def test_an_opened_one_rests_for_as_long_as_is_said(breaker: Breaker) -> None:
     assert round((breaker.retry_at - breaker.since).total_seconds()) == 3600
 
 
-def test_one_that_moved_since_is_left_alone_and_the_page_says_who_moved_it(breaker: Breaker) -> None:
+def test_changed_breaker_is_not_moved(breaker: Breaker) -> None:
     ann = person("ann", *MOVES)
     seen = _seen(ann, _address(breaker, "open"))
     breaker_resets.reset([breaker.target_id], to="open", by="ben", reason="it burns")
@@ -60,7 +60,7 @@ def test_one_that_moved_since_is_left_alone_and_the_page_says_who_moved_it(break
     assert Review.objects.count() == 1
 
 
-def test_who_may_not_sees_why_and_cannot(breaker: Breaker) -> None:
+def test_without_permission_buttons_are_closed(breaker: Breaker) -> None:
     eve = person("eve", "view_breaker")
     page = eve.get(f"/admin/reprocessing/breaker/{breaker.pk}/change/").content.decode()
     assert "You may not change circuit breakers" in page

@@ -21,7 +21,7 @@ def _seen(client: Client) -> str:
     return str(client.get("/admin/resume").context["form"]["seen"].value())
 
 
-def test_it_takes_a_reason_and_is_recorded_with_who() -> None:
+def test_stop_takes_a_reason_and_is_recorded() -> None:
     ann = person("ann", *STOPS)
     assert "This field is required" in post(ann, "/admin/stop", seen="none", reason=" ")
     assert not Halt.objects.exists()
@@ -31,7 +31,7 @@ def test_it_takes_a_reason_and_is_recorded_with_who() -> None:
     assert list(Review.objects.values_list("act", "by", "reason")) == [("stopped", "ann", "the database is ill")]
 
 
-def test_every_page_says_that_everything_is_stopped() -> None:
+def test_banner_is_on_every_page() -> None:
     ann, ben = person("ann", *STOPS), person("ben", *LOOKS)
     stops.stop(None, by="cron", reason="a <b>test</b>")
     for client, address in ((ann, "/admin/"), (ann, "/admin/reprocessing/deadletter/"), (ben, "/admin/")):
@@ -42,7 +42,7 @@ def test_every_page_says_that_everything_is_stopped() -> None:
     assert "Resume…" not in ben.get("/admin/").content.decode()
 
 
-def test_who_may_not_stop_sees_why_and_cannot() -> None:
+def test_without_permission_the_button_is_closed() -> None:
     ben = person("ben", *LOOKS, "view_deadletterqueue")
     page = ben.get("/admin/").content.decode()
     assert 'You may not stop everything: <a href="/admin/rights">your permissions</a>' in page
@@ -50,7 +50,7 @@ def test_who_may_not_stop_sees_why_and_cannot() -> None:
     assert [ben.get(address).status_code for address in ("/admin/stop", "/admin/resume")] == [403, 403]
 
 
-def test_what_is_held_after_a_restore_goes_on_by_no_button() -> None:
+def test_hold_after_a_restore_is_not_resumed_here() -> None:
     ann = person("ann", *STOPS)
     restore_hold.begin(lanes.clock(), by="cron", reason="the disk burnt")
     page = post(ann, "/admin/resume", reason="it is over", seen=_seen(ann))

@@ -39,7 +39,7 @@ def _do(client: Client, there: str, act: str, reason: str) -> str:
     return post(client, f"{there}/{act}", seen=_seen(client, f"{there}/{act}"), reason=reason)
 
 
-def test_it_is_stopped_and_goes_on_with_who_and_why(there: str) -> None:
+def test_stop_and_resume_are_recorded_with_user_and_reason(there: str) -> None:
     ann = person("ann", *STOPS)
     assert "is stopped: nothing is sent" in _do(ann, there, "stop", "it burns")
     assert _stopped() == ["ann"]
@@ -52,7 +52,7 @@ def test_it_is_stopped_and_goes_on_with_who_and_why(there: str) -> None:
     assert told == [("stopped", "ann", "it burns"), ("resumed", "ann", "it is over")]
 
 
-def test_of_two_who_stop_it_the_second_is_told_of_the_first(there: str) -> None:
+def test_second_stop_names_the_first(there: str) -> None:
     ann, ben = person("ann", *STOPS), person("ben", *STOPS)
     seen = _seen(ben, f"{there}/stop")
     _do(ann, there, "stop", "first")
@@ -62,7 +62,7 @@ def test_of_two_who_stop_it_the_second_is_told_of_the_first(there: str) -> None:
     assert _stopped() == ["ann"]
 
 
-def test_a_stop_that_was_not_seen_is_not_lifted(there: str) -> None:
+def test_only_the_stop_that_was_seen_is_ended(there: str) -> None:
     ann, ben = person("ann", *STOPS), person("ben", *STOPS)
     _do(ann, there, "stop", "first")
     seen = _seen(ann, f"{there}/resume")
@@ -76,14 +76,14 @@ def test_a_stop_that_was_not_seen_is_not_lifted(there: str) -> None:
     assert _stopped() == ["ben"]
 
 
-def test_who_may_not_sees_why_and_cannot(there: str) -> None:
+def test_without_permission_the_button_is_closed(there: str) -> None:
     eve = person("eve", "view_deadletterqueue", "view_lane")
     page = eve.get(f"{there}/" if there == "/admin" else f"{there}/change/").content.decode()
     assert re.search('You may not stop [^<]*: <a href="/admin/rights">your permissions</a>', page)
     assert [eve.get(f"{there}/{act}").status_code for act in ("stop", "resume")] == [403, 403]
 
 
-def test_a_lane_s_review_names_the_lane_and_no_key() -> None:
+def test_audit_entry_of_a_key_queue_has_no_ordering_key() -> None:
     letter = parked(dlq(), key="customer-7")
     assert letter.lane_id
     stops.stop_lane(letter.lane_id, by="ann", reason="it burns")

@@ -47,7 +47,7 @@ def root() -> Client:
     return client
 
 
-def test_what_is_wrong_is_found() -> None:
+def test_wrong_texts_are_found() -> None:
     said = (
         "<b>1</b> parked letters",
         "1 bytes",
@@ -72,7 +72,7 @@ def test_pages_use_the_words_of_the_glossary() -> None:
     assert {name: found for name, found in texts.items() if set(found) - {"DLQ", "DLQs", "dlq"}} == {}
 
 
-def test_a_dlq_s_page_has_the_words_of_its_sheet(root: Client) -> None:
+def test_dlq_page_has_the_labels_of_its_form(root: Client) -> None:
     row = dlq("shop").dlq
     page = root.get(f"/admin/reprocessing/deadletterqueue/{row.pk}/change/").content.decode()
     labels = [" ".join(one.split()).rstrip(":") for one in re.findall(r"<label>(.*?)</label>", page, re.DOTALL)]
@@ -83,13 +83,13 @@ def test_a_dlq_s_page_has_the_words_of_its_sheet(root: Client) -> None:
     assert raw.intersection(labels) == set()
 
 
-def test_lists_are_called_by_what_is_in_them(root: Client) -> None:
+def test_lists_have_correct_texts(root: Client) -> None:
     ours = [one for one in admin.site._registry if one._meta.app_label == "reprocessing"]
     pages = {one: root.get(f"/admin/reprocessing/{one._meta.model_name}/").content.decode() for one in ours}
     assert {one: found for one, page in pages.items() if (found := wrong(page))} == {}
 
 
-def test_pages_about_one_letter_speak_of_one(root: Client) -> None:
+def test_pages_about_one_message_use_the_singular(root: Client) -> None:
     letter = parked(dlq("shop"), body=b"x", reason="no_ordering_key")
     group = LetterGroup.objects.create(
         dlq=letter.dlq, fingerprint=b"f", cause="reported", title="KeyError", first_at=letter.died_at,
@@ -111,7 +111,7 @@ def test_pages_about_one_letter_speak_of_one(root: Client) -> None:
     assert {one: found for one, page in pages.items() if (found := wrong(page))} == {}
 
 
-def test_what_is_closed_names_the_deed_that_it_takes() -> None:
+def test_closed_buttons_name_the_permission() -> None:
     letter = parked(dlq("shop"))
     viewer = person("ann", *LOOKS, "view_operation", "view_lettergroup")
     there = (LOT, f"{LOT}{letter.pk}/change/", f"/admin/reprocessing/operation/{operated().pk}/change/")
