@@ -1,4 +1,4 @@
-"""The board as somebody looks at it in an incident: it is live, it says when it is old, and it stops everything."""
+"""The dashboard in a browser: live figures, old figures, stop of everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every page, whatever its texts say, on a phone, in light and in dark: nothing runs, and nothing scrolls sideways."""
+"""Every page on a phone, light and dark, with hostile texts: nothing runs, nothing scrolls sideways."""
 
 from __future__ import annotations
 

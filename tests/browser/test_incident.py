@@ -1,4 +1,4 @@
-"""An incident, from the first look at the board to an empty parking lot; and an operation ended before its time."""
+"""An incident from the dashboard to an empty parking lot, and a bulk action that is aborted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One letter: covered until somebody asks, edited in two looks, and decided about by two people of whom one wins."""
+"""A message in a browser: payload, edit, and two people who decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parking lot in a browser: ticked letters, all that match, live progress; with scripts and without."""
+"""The parking lot in a browser, with scripts and without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run: planned, started, watched live and aborted; each with a reason, none by a click alone."""
+"""A run in a browser: planned, started, watched and aborted."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -16,16 +15,6 @@ from reprocessing.store.outcomes import delivery_status
 from reprocessing.store.outcomes.delivery_status import Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A person's decision after a restore: who decided what about the message, when, and why."""
-
-    by: str
-    word: str
-    at: datetime
-    reason: str
-
-
 def panel(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, *, shown: bool) -> dict[str, Any]:
     """Return the panel; consumer reports can quote the payload, so they are shown only with it."""
     reasons = None
@@ -34,10 +23,15 @@ def panel(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, *, shown: 
     return {"known": delivery_status.of(letter), "word": _word(letter), "reasons": reasons}
 
 
-def _word(letter: DeadLetter) -> Said | None:
+def _word(letter: DeadLetter) -> dict[str, Any] | None:
     """Return what a person decided after a restore; None: nothing."""
     found = letter.reviews.filter(after__has_key=AFTER_A_RESTORE).order_by("-pk").first()
-    return Said(found.by, Word(found.after[AFTER_A_RESTORE]).label, found.at, found.reason) if found else None
+    return found and {
+        "by": found.by,
+        "word": Word(found.after[AFTER_A_RESTORE]).label,
+        "at": found.at,
+        "reason": found.reason,
+    }
 
 
 def _readable(reason: Reason) -> Reason:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, assert_never
 
@@ -46,61 +45,6 @@ _MOODS: Final = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One attribute of a message."""
-
-    name: str
-    type: str
-    value: Readable
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A message as a Celery task, and why it probably failed.
-
-    Attributes:
-        told: its fields by name.
-        payload: its arguments and callbacks; None: it is no task, or they cannot be decoded.
-        closed: why they cannot be decoded, or why it is no task.
-    """
-
-    told: tuple[tuple[str, str], ...]
-    payload: Readable | None
-    closed: str
-    causes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """A payload for display.
-
-    Attributes:
-        revision: the number of the edit; 0: as captured.
-        told: the format, in one line.
-        inner: the message inside an SNS notification.
-        task: None: it is no task, and its target is not consumed by Celery workers.
-    """
-
-    revision: int
-    told: str
-    body: Readable
-    inner: Readable | None
-    task: Task | None
-    attributes: tuple[Row, ...]
-    system: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LanePanel:
-    """A message's key queue, in words."""
-
-    at: Neighbours
-    why: str
-    behind: str
-    parked: str
-
-
 def may_see_payloads(user: AbstractBaseUser | AnonymousUser) -> bool:
     """Return whether this person may see payloads."""
     return isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_payload")
@@ -129,21 +73,19 @@ def page(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, shown: Byte
     }
 
 
-def contents(letter: DeadLetter, held: Bytes) -> Contents:
-    """Return a payload for display."""
+def contents(letter: DeadLetter, held: Bytes) -> dict[str, Any]:
+    """Return a payload for display; `revision`: the number of the edit, 0 as captured; `told`: the format."""
     told = body_format.recognise(held.body)
-    return Contents(
-        revision=held.revision,
-        told=visible(str(told)),
-        body=readable_bytes.as_spoken(held.body, told.dialect),
-        inner=_inner(held.body) if told.dialect is Dialect.SNS else None,
-        task=_task(letter, held),
-        attributes=tuple(
-            Row(visible(name), visible(attribute.type), _value(attribute.value))
+    return {
+        "revision": held.revision, "told": visible(str(told)),
+        "body": readable_bytes.as_spoken(held.body, told.dialect),
+        "inner": _inner(held.body) if told.dialect is Dialect.SNS else None, "task": _task(letter, held),
+        "attributes": [
+            {"name": visible(name), "type": visible(attribute.type), "value": _value(attribute.value)}
             for name, attribute in sorted(held.attributes.items())
-        ),
-        system=tuple((visible(name), visible(str(value))) for name, value in sorted(held.system.items())),
-    )
+        ],
+        "system": [(visible(name), visible(str(value))) for name, value in sorted(held.system.items())],
+    }  # fmt: skip
 
 
 def opened(letter: DeadLetter) -> list[tuple[str, str]]:
@@ -158,10 +100,12 @@ def opened(letter: DeadLetter) -> list[tuple[str, str]]:
     return [(visible(field), _field(jmespath_query.search(field, document))) for field in fields]
 
 
-def lane_panel(letter: DeadLetter) -> LanePanel | None:
+def lane_panel(letter: DeadLetter) -> dict[str, Any] | None:
     """Return the key queue and the neighbours in it; None: the message is in none yet."""
     at = lane_neighbours.of(letter.pk)
-    return LanePanel(at, _why(at, letter), _bounded(at.behind), _bounded(at.parked)) if at else None
+    if at is None:
+        return None
+    return {"at": at, "why": _why(at, letter), "behind": _bounded(at.behind), "parked": _bounded(at.parked)}
 
 
 def group_address(letter: DeadLetter) -> str:
@@ -247,7 +191,8 @@ def _inner(body: bytes) -> Readable | None:
     return readable(text.encode()) if text else None
 
 
-def _task(letter: DeadLetter, held: Bytes) -> Task | None:
+def _task(letter: DeadLetter, held: Bytes) -> dict[str, Any] | None:
+    """Return the message as a Celery task; None: it is none, and Celery workers do not consume its target."""
     found = celery_task.read(held.body)
     if not isinstance(found, TaskMessage) and (letter.target is None or letter.target.kind != TargetKind.CELERY):
         return None
@@ -255,12 +200,13 @@ def _task(letter: DeadLetter, held: Bytes) -> Task | None:
     hidden = timedelta(seconds=queue.visibility) if queue else None
     reported = Report.objects.filter(Q(message_id=letter.message_id) | Q(public_id=letter.public_id))
     failed = reported.exclude(verdict=Verdict.DELIVERED).exists()
-    why = tuple(visible(cause) for cause in causes(found, held.system, visibility=hidden, reported=failed))
+    why = [visible(cause) for cause in causes(found, held.system, visibility=hidden, reported=failed)]
     if not isinstance(found, TaskMessage):
-        return Task((), None, found.why, why)
+        return {"told": (), "payload": None, "closed": found.why, "causes": why}
     raw = unpacked(found.envelope)
     shown = None if found.opaque or isinstance(raw, Opaque) else readable(raw)
-    return Task(tuple((name, visible(text)) for name, text in _told(found) if text), shown, found.opaque, why)
+    fields = [(name, visible(text)) for name, text in _told(found) if text]
+    return {"told": fields, "payload": shown, "closed": found.opaque, "causes": why}
 
 
 def _told(found: TaskMessage) -> Iterator[tuple[str, str]]:

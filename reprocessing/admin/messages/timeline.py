@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from reprocessing.admin.messages.readable_bytes import duration
 from reprocessing.admin.site import labels
@@ -32,34 +31,7 @@ _WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Try:
-    """One attempt.
-
-    Attributes:
-        mood: "good", "bad" or "" for its chip.
-        lasted: until the target accepted the message, or the attempt was closed.
-        revision: the number of the edit that was sent; 0: the captured message.
-        followed: what happened next.
-    """
-
-    attempt: Attempt
-    lasted: str
-    outcome: str
-    mood: str
-    revision: int
-    followed: str
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """One edit, and the numbers of the attempts that sent it."""
-
-    revision: Revision
-    sent_by: tuple[int, ...]
-
-
-def of(letter: DeadLetter) -> tuple[list[Try], list[Edit]]:
+def of(letter: DeadLetter) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the attempts and the edits, newest first."""
     attempts = list(letter.history.select_related("target", "run", "wave").order_by("-no")[:MOST])
     kept = letter.revisions.defer("body", "attributes", "body_hash", "former_hash")
@@ -77,22 +49,21 @@ def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:
     return revisions[before - 1].no if before else 0
 
 
-def _try(attempt: Attempt, later: Attempt | None, revision: int, letter: DeadLetter) -> Try:
+def _try(attempt: Attempt, later: Attempt | None, revision: int, letter: DeadLetter) -> dict[str, Any]:
+    """Return an attempt. `mood`: of its chip; `revision`: the edit that was sent, 0 the captured message."""
     outcome = AttemptOutcome(attempt.outcome) if attempt.outcome else None
     ended = attempt.taken_at or attempt.closed_at
-    ill = outcome in _BAD or attempt.returned_at is not None or bool(attempt.ill)
-    return Try(
-        attempt=attempt,
-        lasted=_length(ended - attempt.opened_at) if ended else "-",
-        outcome=_WORDS[outcome] if outcome else "open",
-        mood="bad" if ill else "good" if outcome in _GOOD else "",
-        revision=revision,
-        followed=_followed(attempt, later, letter),
-    )
+    bad = outcome in _BAD or attempt.returned_at is not None or bool(attempt.ill)
+    return {
+        "attempt": attempt, "lasted": _length(ended - attempt.opened_at) if ended else "-",
+        "outcome": _WORDS[outcome] if outcome else "open",
+        "mood": "bad" if bad else "good" if outcome in _GOOD else "",
+        "revision": revision, "followed": _followed(attempt, later, letter),
+    }  # fmt: skip
 
 
-def _edit(revision: Revision, attempts: Sequence[Attempt], sent: dict[int, int]) -> Edit:
-    return Edit(revision, tuple(sorted(sender.no for sender in attempts if sent[sender.pk] == revision.no)))
+def _edit(revision: Revision, attempts: Sequence[Attempt], sent: dict[int, int]) -> dict[str, Any]:
+    return {"revision": revision, "sent_by": sorted(sender.no for sender in attempts if sent[sender.pk] == revision.no)}
 
 
 def _followed(attempt: Attempt, later: Attempt | None, letter: DeadLetter) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
@@ -32,29 +31,6 @@ from reprocessing.store.runs import released_into_runs
 SHOWN: Final = 50
 #: After so long without a worker the page says that none took it.
 _UNUSUAL: Final = timedelta(seconds=15)
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The progress of a bulk action.
-
-    Attributes:
-        passed: messages done or skipped; `most`: of how many.
-        to_go: messages left; `gone`: messages that no longer matched when their turn came.
-        refusals: why messages were skipped, how many, and an example.
-        late: messages that match now, but arrived after it was asked for.
-        waits: no worker has taken it for an unusual time.
-    """
-
-    one: Operation
-    passed: int
-    most: int
-    to_go: int
-    gone: int
-    refusals: tuple[tuple[str, int, str], ...]
-    late: str
-    waits: bool
-    runs: bool
 
 
 class Why(forms.Form):
@@ -152,21 +128,14 @@ def gone_of(one: Operation) -> int:
     return max(0, one.asked - one.done - one.left_alone) if one.state == OperationState.DONE else 0
 
 
-def progress_of(one: Operation) -> Progress:
-    """Return the present progress."""
-    passed = one.done + one.left_alone
-    runs = one.state == OperationState.RUNNING
-    return Progress(
-        one=one,
-        passed=passed,
-        most=max(one.asked, passed, 1),
-        to_go=max(0, one.asked - passed) if runs else 0,
-        gone=gone_of(one),
-        refusals=tuple(_refusals(one)),
-        late=_late(one),
-        waits=runs and one.cursor == 0 and _waits(one),
-        runs=runs,
-    )
+def progress_of(one: Operation) -> dict[str, Any]:
+    """Return the progress: messages passed, skipped, left, no longer matching (`gone`), and arrived later (`late`)."""
+    passed, runs = one.done + one.left_alone, one.state == OperationState.RUNNING
+    return {
+        "one": one, "passed": passed, "most": max(one.asked, passed, 1),
+        "to_go": max(0, one.asked - passed) if runs else 0, "gone": gone_of(one), "refusals": _refusals(one),
+        "late": _late(one), "waits": runs and one.cursor == 0 and _waits(one), "runs": runs,
+    }  # fmt: skip
 
 
 def _waits(one: Operation) -> bool:

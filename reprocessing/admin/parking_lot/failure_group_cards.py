@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -25,46 +24,7 @@ _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A time, and how long ago it was, in words."""
-
-    at: datetime
-    ago: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """The number of messages in some states: the sum, and each state with the address of its messages."""
-
-    n: int
-    parts: tuple[tuple[str, int, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """One failure group. Each address is that of the messages that a number counts."""
-
-    group: Told
-    numbers: Numbers
-    title: str
-    note: str
-    read_from: str
-    chip: str
-    edge: str
-    first: Moment
-    last: Moment
-    replayed: Moment | None
-    under_way: Sum
-    finished: Sum
-    behind: str
-    address: str
-    parked_address: str
-    captured_address: str
-    letters_address: str
-
-
-def cards(groups: Sequence[Told], *, now: datetime) -> list[Card]:
+def cards(groups: Sequence[Told], *, now: datetime) -> list[dict[str, Any]]:
     """Return the groups with their numbers."""
     numbers = failure_group_pages.numbers([group.id for group in groups])
     return [_card(group, numbers[group.id], now) for group in groups]
@@ -89,31 +49,33 @@ def number(asked: Mapping[str, str], name: str) -> int | None:
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
-def _card(group: Told, numbers: Numbers, now: datetime) -> Card:
+def _card(group: Told, numbers: Numbers, now: datetime) -> dict[str, Any]:
+    """Return one group; each address is that of the messages that a number counts."""
     status = GroupStatus(group.status)
-    return Card(
-        group=group, numbers=numbers, title=visible(group.title), note=visible(group.note),
-        read_from=CauseKind(group.cause).words if group.cause in set(CauseKind) else visible(group.cause),
-        chip=_CHIPS.get(status, ""), edge=_EDGES.get(status, ""),
-        first=_moment(group.first_at, now), last=_moment(group.last_at, now),
-        replayed=_moment(group.replayed_at, now) if group.replayed_at else None,
-        under_way=_sum(numbers.under_way, group.id), finished=_sum(numbers.finished, group.id),
-        behind=f"{numbers.behind:,}" if numbers.behind <= BEHIND else f"{BEHIND:,}+",
-        address=reverse("admin:reprocessing_lettergroup_change", args=[group.id]),
-        parked_address=_letters("parkedletter", group.id),
-        captured_address=_letters("deadletter", group.id, state="captured"),
-        letters_address=_letters("deadletter", group.id),
-    )  # fmt: skip
+    return {
+        "group": group, "numbers": numbers, "title": visible(group.title), "note": visible(group.note),
+        "read_from": CauseKind(group.cause).words if group.cause in set(CauseKind) else visible(group.cause),
+        "chip": _CHIPS.get(status, ""), "edge": _EDGES.get(status, ""),
+        "first": _moment(group.first_at, now), "last": _moment(group.last_at, now),
+        "replayed": _moment(group.replayed_at, now) if group.replayed_at else None,
+        "under_way": _sum(numbers.under_way, group.id), "finished": _sum(numbers.finished, group.id),
+        "behind": f"{numbers.behind:,}" if numbers.behind <= BEHIND else f"{BEHIND:,}+",
+        "address": reverse("admin:reprocessing_lettergroup_change", args=[group.id]),
+        "parked_address": _letters("parkedletter", group.id),
+        "captured_address": _letters("deadletter", group.id, state="captured"),
+        "letters_address": _letters("deadletter", group.id),
+    }  # fmt: skip
 
 
-def _sum(states: Sequence[tuple[str, int]], group: int) -> Sum:
-    parts = ((labels.state(state), n, _letters("deadletter", group, state=state)) for state, n in states)
-    return Sum(sum(n for _, n in states), tuple(parts))
+def _sum(states: Sequence[tuple[str, int]], group: int) -> dict[str, Any]:
+    """Return the sum, and each state with its number and the address of its messages."""
+    parts = [(labels.state(state), n, _letters("deadletter", group, state=state)) for state, n in states]
+    return {"n": sum(n for _, n in states), "parts": parts}
 
 
 def _letters(model: str, group: int, **asked: str) -> str:
     return f"{reverse(f'admin:reprocessing_{model}_changelist')}?{urlencode({'group': group, **asked})}"
 
 
-def _moment(at: datetime, now: datetime) -> Moment:
-    return Moment(at, f"{duration(now - at)} ago" if at < now else "now")
+def _moment(at: datetime, now: datetime) -> dict[str, Any]:
+    return {"at": at, "ago": f"{duration(now - at)} ago" if at < now else "now"}

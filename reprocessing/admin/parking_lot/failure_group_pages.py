@@ -147,7 +147,7 @@ class Groups(History):
         after, behind = shown.number(request.GET, "after"), "behind" in request.GET
         letters = self._letters(request, group, after, behind=behind)
         reviews = Review.objects.filter(group=group.id).order_by("-id")[:REVIEWS]
-        context = self._context(request, card.title) | {
+        context = self._context(request, card["title"]) | {
             "card": card,
             "form": form,
             "may_settle": self.may_settle(request),

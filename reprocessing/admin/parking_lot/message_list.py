@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -38,33 +37,6 @@ _NO_FILTER: Final = frozenset({"after", "e", "p", "o", "_changelist_filters"})
 _PLACE = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 _KEY_SHOWN, _DLQS_SHOWN = 60, 500
 _STATES: Final = {LetterState.PARKED.value: "Parked", LetterState.DISCARDED.value: "Discarded"}
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A message of the list. `pick`: how the page carries it; `left`: until SQS deletes its copy in the DLQ."""
-
-    address: str
-    pick: str
-    message_id: str
-    dlq: str
-    why: str
-    key: str
-    group: int | None
-    cause: str
-    age: str
-    since: str
-    attempts: int
-    left: str
-    assigned: str
-
-
-@dataclass(frozen=True, slots=True)
-class Narrowing:
-    """A part of the filter without a field of its own, in words, and the address without it."""
-
-    words: str
-    without: str
 
 
 def filter_of(request: HttpRequest) -> Sieve:
@@ -172,23 +144,18 @@ def _asked(request: HttpRequest, sieve: Sieve, count: int) -> dict[str, Any]:
     }
 
 
-def _line(one: Found, now: datetime) -> Line:
-    desk = "parkedletter" if one.state == LetterState.PARKED else "deadletter"
-    return Line(
-        address=reverse(f"admin:reprocessing_{desk}_change", args=[one.id]),
-        pick=carried(one.id, one.finished_at, one.revision_id),
-        message_id=visible(one.message_id),
-        dlq=one.dlq,
-        why=ParkedReason(one.reason).sentence if one.reason else one.state,
-        key=_short(one.key),
-        group=one.group_id,
-        cause=visible(one.cause or ""),
-        age=past(now - one.died_at),
-        since=past(now - one.finished_at) if one.finished_at else "-",
-        attempts=one.attempts,
-        left=duration(one.expires_at - now) if one.expires_at else "no copy",
-        assigned=visible(one.assigned_to),
-    )
+def _line(letter: Found, now: datetime) -> dict[str, Any]:
+    """Return a row of the list. `pick`: how the page carries it; `left`: until SQS deletes its copy in the DLQ."""
+    model = "parkedletter" if letter.state == LetterState.PARKED else "deadletter"
+    return {
+        "address": reverse(f"admin:reprocessing_{model}_change", args=[letter.id]),
+        "pick": carried(letter.id, letter.finished_at, letter.revision_id), "message_id": visible(letter.message_id),
+        "dlq": letter.dlq, "why": ParkedReason(letter.reason).sentence if letter.reason else letter.state,
+        "key": _short(letter.key), "group": letter.group_id, "cause": visible(letter.cause or ""),
+        "age": past(now - letter.died_at), "since": past(now - letter.finished_at) if letter.finished_at else "-",
+        "attempts": letter.attempts, "left": duration(letter.expires_at - now) if letter.expires_at else "no copy",
+        "assigned": visible(letter.assigned_to),
+    }  # fmt: skip
 
 
 def _short(key: str | None) -> str:
@@ -225,12 +192,14 @@ def _kept(sieve: Sieve) -> list[tuple[str, str]]:
     return [(name, value) for name, value in sieve.to_query() if name not in own]
 
 
-def _narrowings(sieve: Sieve, names: dict[str, str]) -> Iterable[Narrowing]:
+def _narrowings(sieve: Sieve, names: dict[str, str]) -> Iterable[dict[str, str]]:
+    """Yield the parts of the filter without a field of their own, in words, each with the address without it."""
     for name in ("group", "origin", "target", "rule", "run", "key"):
         if (value := getattr(sieve, name)) is not None:
             rest = {other: kept for other, kept in sieve.stored().items() if other != name}
             label = labels.column(name).lower()
-            yield Narrowing(f"{label}: {names.get(name) or visible(str(value))}", address_of(Sieve.read(rest)))
+            text = f"{label}: {names.get(name) or visible(str(value))}"
+            yield {"words": text, "without": address_of(Sieve.read(rest))}
 
 
 def _ways(request: HttpRequest, sieve: Sieve) -> Iterable[Button]:

@@ -1,4 +1,4 @@
-"""What people did: seen in one list with what it was about, and handed on as it was written."""
+"""The audit log: its list and its export."""
 
 from __future__ import annotations
 

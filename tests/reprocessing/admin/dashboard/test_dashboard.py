@@ -1,4 +1,4 @@
-"""The board: what is dying, since when, and what is left for people; every number leads to the letters behind it."""
+"""The dashboard: DLQs by urgency, and numbers that link to their messages."""
 
 from __future__ import annotations
 

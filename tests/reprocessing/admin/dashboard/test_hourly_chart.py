@@ -1,4 +1,4 @@
-"""What letters came to, hour by hour: the chart's figures, and the table that says the same."""
+"""The hourly chart and its table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dlq is examined at the desk before it is added or changed; what was found is shown, and what was shown, written."""
+"""The form of a DLQ: checks, preview, saving."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.models import DeadLetterQueue, Review, Target
 from reprocessing.models.target import FORTNIGHT
 from tests.contract.queues import Queue, redrive_policy
-from tests.reprocessing.admin.parking_lot.lot import dlq, person, post
+from tests.reprocessing.admin.parking_lot.lot import person, post
 from tests.reprocessing.admin.parking_lot.test_failure_group_pages import group
 from tests.reprocessing.admin.site.sheets import look, sheet
 from tests.reprocessing.commands.stock import add_lane, add_letter
@@ -182,11 +182,3 @@ def test_second_editor_is_told_who_was_first(watched: Queue) -> None:
     assert "Somebody else changed orders after you opened this page: ann (&quot;an incident&quot;)" in page
     row.refresh_from_db()
     assert row.max_attempts == 7
-
-
-def test_without_permission_buttons_are_closed_and_forms_refused() -> None:
-    row, eve = dlq().dlq, person("eve", "view_deadletterqueue")
-    page = eve.get(f"/admin/reprocessing/deadletterqueue/{row.pk}/change/").content.decode()
-    for words in ("You may not stop DLQs", "You may not change DLQs", "You may not operate runs"):
-        assert words in page
-    assert [eve.get(ADD).status_code, eve.get(_examine(row)).status_code] == [403, 403]

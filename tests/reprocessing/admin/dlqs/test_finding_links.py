@@ -1,4 +1,4 @@
-"""What an examination says to those who type commands, the desk says of its own fields and pages."""
+"""Checks name fields and pages instead of options and commands."""
 
 from __future__ import annotations
 

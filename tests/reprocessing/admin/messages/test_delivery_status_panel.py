@@ -1,4 +1,4 @@
-"""A letter's page answers: did it work, how do we know, since when; and why it died, for those who may see that."""
+"""The delivery status of a message, and consumer reports for people who may see payloads."""
 
 from __future__ import annotations
 

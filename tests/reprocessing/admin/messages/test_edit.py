@@ -1,4 +1,4 @@
-"""Edit one letter at the desk: what is shown, what is asked, what is done, and what somebody else had done first."""
+"""The edit of a message: form, preview, saving, conflicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A letter's page: its bytes for those who may see them, its history for everybody who may see the letter."""
+"""A message's page: payload with the permission, history for everybody who may see the message."""
 
 from __future__ import annotations
 

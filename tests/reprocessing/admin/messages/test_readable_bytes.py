@@ -1,4 +1,4 @@
-"""Bytes become readable without becoming something else."""
+"""Bytes and durations are readable and unchanged in meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A parking lot to look at: parked letters with their bytes and history, and people with permissions."""
+"""Parked messages with payload and history, and people with permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations at the desk: how far they are, live; ended by one, and the other is told."""
+"""Bulk actions: live progress, skipped messages, abort."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The export: what the filter means, no more, as a file that runs nothing; and who has it is written down."""
+"""The export: messages of a filter as a safe file, recorded in the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups at the desk: what stands first, where numbers lead, and that of two who decide one is told of the other."""
+"""Failure groups: order, numbers, status, conflicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of the parking lot: filters, places, and what can be done with what they mean."""
+"""The list of the parking lot: filters, pages, decisions."""
 
 from __future__ import annotations
 

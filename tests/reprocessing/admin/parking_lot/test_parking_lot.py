@@ -1,4 +1,4 @@
-"""The parking lot: what is seen of it, what is done about it, and that no page acts on what has changed."""
+"""The parking lot: list, decisions, and messages that changed meanwhile."""
 
 from __future__ import annotations
 

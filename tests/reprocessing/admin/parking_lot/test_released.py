@@ -1,4 +1,4 @@
-"""Runs of letters that people released: who released them, why, and how many, from the run and from the operation."""
+"""Runs of replayed messages show who replayed how many, and why."""
 
 from __future__ import annotations
 

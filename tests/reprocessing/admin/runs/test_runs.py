@@ -1,4 +1,4 @@
-"""Runs at the desk: planned, started, paused, resumed and aborted by people who say why, and only as they saw them."""
+"""Runs: plan, start, pause, resume and abort with a reason, and only as they were seen."""
 
 from __future__ import annotations
 

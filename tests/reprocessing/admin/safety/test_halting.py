@@ -1,4 +1,4 @@
-"""The stop of everything: with a reason, by who may, seen on every page, and lifted only as it was seen."""
+"""The stop of everything: banner, permission, reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody else's page, somebody else's browser, and somebody who was let go cannot do."""
+"""Cross-site requests, caches, frames and redirects."""
 
 from __future__ import annotations
 

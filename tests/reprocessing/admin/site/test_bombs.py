@@ -1,4 +1,4 @@
-"""What is typed to take long, or to break something, is answered soon, and in a sentence."""
+"""Input that would take long or break something gets a quick answer in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that has a list is in the admin, for those who may look; nobody writes history there."""
+"""Every model has a list and a page, for people with the permission; history is read-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not done is answered by a page that says why and leads back, and by one line in the log."""
+"""Errors have a page with a reason and links back, and one line in the log."""
 
 from __future__ import annotations
 

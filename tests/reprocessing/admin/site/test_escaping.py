@@ -1,4 +1,4 @@
-"""What pages say of other people's words, and of names, is what those said: nothing hidden, turned round or changed."""
+"""Texts of other people are shown with their hidden characters."""
 
 from __future__ import annotations
 

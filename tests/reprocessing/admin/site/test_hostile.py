@@ -1,4 +1,4 @@
-"""Whatever strangers write is read and never runs: a page has the same nodes, whatever its texts say."""
+"""Hostile texts are displayed and never run: they add no nodes to a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A list goes on from the row that its last page ended with: none twice, none left out, none before it read again."""
+"""Lists use keyset pagination: each row once, no row read twice."""
 
 from __future__ import annotations
 

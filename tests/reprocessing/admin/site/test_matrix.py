@@ -1,4 +1,4 @@
-"""Who may open what: every address of the desk by every role. An address that is not listed here fails."""
+"""Each address of the admin by each role. An address that is not listed here fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a lane does not go now: one answer, wherever somebody asks."""
+"""Why a key queue is not sent: one answer on all pages and commands."""
 
 from __future__ import annotations
 

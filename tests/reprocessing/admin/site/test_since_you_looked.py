@@ -1,4 +1,4 @@
-"""What a page showed is what is decided about: what came, or was changed, since it was made is left alone."""
+"""Decisions apply to what the page showed; later and changed messages are skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between the look and the deed nobody else can come."""
+"""Nobody else can act between the check and the action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages say: one letter is no letters, deeds go by their names, and no sentence of Django's own is left."""
+"""Texts of pages: singular and plural, labels, glossary, no leftover text of Django."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db.models import Field
@@ -19,7 +20,7 @@ from reprocessing.models import DeadLetter, DeadLetterQueue, LetterGroup, Rule
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person, post
-from tests.reprocessing.admin.site.stock import operated
+from tests.reprocessing.admin.site.stock import operated, rows_of_everything
 
 pytestmark = pytest.mark.django_db
 
@@ -122,3 +123,20 @@ def test_closed_buttons_name_the_permission() -> None:
         "discard parked messages), assign or note (it takes the permission to assign parked messages), "
         "export (it takes the permission to export messages)."
     ) in pages[LOT]
+
+
+CLOSED = {
+    "deadletterqueue": ("stop DLQs", "change DLQs", "operate runs"), "target": ("change targets",),
+    "rule": ("change rules", "remove rules"), "breaker": ("change circuit breakers",), "lane": ("stop key queues",),
+    "notificationroute": ("change notifications", "remove notifications"),
+}  # fmt: skip
+
+
+def test_buttons_without_permission_are_closed_and_say_so() -> None:
+    rows_of_everything()
+    viewer = person("eve", *(f"view_{model}" for model in CLOSED))
+    for name, actions in CLOSED.items():
+        row = apps.get_model("reprocessing", name).objects.earliest("pk")
+        page = viewer.get(f"/admin/reprocessing/{name}/{row.pk}/change/").content.decode()
+        told = [f'You may not {action}: <a href="/admin/rights">your permissions</a>' in page for action in actions]
+        assert told == [True] * len(actions), name
