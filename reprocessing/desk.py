@@ -52,7 +52,7 @@ class Desk(admin.AdminSite):
         """Return Django's context, the name of the environment, the navigation, and the stop of everything, if any."""
         here = conf.current()
         stop = stops.stopped(None) if self.has_permission(request) else None
-        own = {"place": here.place, "colour": here.colour, "halt": stop, "desk_lists": self.lists(request)}
+        own = {"place": here.place, "colour": here.colour, "halt": stop, "navigation": self.lists(request)}
         return super().each_context(request) | own
 
     def lists(self, request: HttpRequest) -> list[List]:

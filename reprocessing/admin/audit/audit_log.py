@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 from django import forms
@@ -137,7 +137,5 @@ def line(entry: Entry) -> bytes:
 
 
 def _told(span: Span) -> dict[str, Any]:
-    said: Iterator[tuple[str, object]] = iter(
-        (("since", span.since), ("until", span.until), ("by", span.by), ("operation", span.operation))
-    )
-    return {"what": "audit"} | {name: str(value) for name, value in said if value is not None}
+    given = {"since": span.since, "until": span.until, "by": span.by, "operation": span.operation}
+    return {"what": "audit"} | {name: str(value) for name, value in given.items() if value is not None}

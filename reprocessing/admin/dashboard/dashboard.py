@@ -19,6 +19,7 @@ from reprocessing import conf
 from reprocessing.admin.dashboard import hourly_chart
 from reprocessing.admin.dashboard.dlq_card import MOST, Card, Count, Way
 from reprocessing.admin.messages.readable_bytes import duration, visible
+from reprocessing.admin.site import labels
 from reprocessing.domain.lifecycle import OPEN, LetterState, ParkedReason
 from reprocessing.domain.message.arn import name_of
 from reprocessing.models.dlq import Mode
@@ -36,16 +37,6 @@ from reprocessing.store.parking_lot.failure_groups import Worst
 from reprocessing.store.safety import breaker_status
 from reprocessing.store.safety.breaker_status import Bearing
 
-_STATES: Final = {
-    LetterState.CAPTURED.value: "captured",
-    LetterState.WAITING.value: "queued",
-    LetterState.SENDING.value: "sending",
-    LetterState.AWAITING.value: "awaiting outcome",
-    LetterState.PARKED.value: "parked",
-    LetterState.DELIVERED.value: "delivered",
-    LetterState.DISCARDED.value: "discarded",
-    LetterState.DUPLICATE.value: "duplicate",
-}
 _UNDER_WAY: Final = frozenset({LetterState.CAPTURED, *OPEN})
 _BREAKERS: Final = {BreakerState.CLOSED: "closed", BreakerState.OPEN: "open", BreakerState.HALF_OPEN: "half open"}
 _SOON: Final = 86_400.0  # seconds until SQS deletes the first message
@@ -136,7 +127,7 @@ def _unplanned(watch: Watch, found: Iterable[Kind], runs: Iterable[Working]) -> 
     return sum(kind.n for kind in _of_state(found, LetterState.CAPTURED))
 
 
-_FINISHED: Final = frozenset(_STATES) - {state.value for state in _UNDER_WAY} - {LetterState.PARKED.value}
+_FINISHED: Final = frozenset(LetterState) - _UNDER_WAY - {LetterState.PARKED}
 
 
 def _of_state(found: Iterable[Kind], state: LetterState) -> list[Kind]:
@@ -151,13 +142,14 @@ def _depth(watch: Watch) -> str:
 
 def _counts(watch: Watch, found: Iterable[Kind]) -> Iterable[Count]:
     """Yield the counts by state; presumed deliveries are counted separately."""
-    for state, words in _STATES.items():
+    for state in LetterState:
         for presumed in (False, True):
             n = sum(kind.n for kind in found if (kind.state, kind.presumed) == (state, presumed))
             if n:
                 told_apart = presumed or state == LetterState.DELIVERED
                 asked = {"state__exact": state, **({"presumed__exact": int(presumed)} if told_apart else {})}
-                yield Count(n, "presumed delivered" if presumed else words, _letters(watch, "deadletter", asked))
+                name = "presumed delivered" if presumed else labels.state(state)
+                yield Count(n, name, _letters(watch, "deadletter", asked))
 
 
 def _parked(watch: Watch, found: Iterable[Kind]) -> Iterable[Count]:

@@ -24,7 +24,7 @@ ADD, CHANGE = "reprocessing.add_notificationroute", "reprocessing.change_notific
 
 
 class NotificationSheet(Sheet):
-    """Which events a destination gets, and for which dlqs."""
+    """Which events a destination gets, and of which DLQs."""
 
     sections = (("Destination", ("destination",)), ("Notifications", ("events", "dlqs")))
     fixed = ("destination",)

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from django.contrib import admin
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -77,15 +78,13 @@ def address_of(sieve: Sieve) -> str:
 
 def names_of(sieve: Sieve) -> dict[str, str]:
     """Return the names of the ids in a filter; unknown ids are left out."""
-    rows = {
-        "dlq": DeadLetterQueue.objects.filter(pk=sieve.dlq).first() if sieve.dlq else None,
-        "group": LetterGroup.objects.filter(pk=sieve.group).first() if sieve.group else None,
-        "origin": Origin.every.filter(pk=sieve.origin).first() if sieve.origin else None,
-        "target": Target.objects.filter(pk=sieve.target).first() if sieve.target else None,
-        "rule": Rule.objects.filter(pk=sieve.rule).first() if sieve.rule else None,
-        "run": Run.objects.filter(pk=sieve.run).first() if sieve.run else None,
-    }
-    return {name: visible(str(row)) for name, row in rows.items() if row is not None}
+    rows: dict[str, QuerySet[Any]] = {
+        "dlq": DeadLetterQueue.objects.all(), "group": LetterGroup.objects.all(), "origin": Origin.every.all(),
+        "target": Target.objects.all(), "rule": Rule.objects.all(), "run": Run.objects.all(),
+    }  # fmt: skip
+    ids = {name: getattr(sieve, name) for name in rows}
+    found = {name: rows[name].filter(pk=key).first() for name, key in ids.items() if key}
+    return {name: visible(str(row)) for name, row in found.items() if row is not None}
 
 
 @require_safe
@@ -207,12 +206,11 @@ def _ways(request: HttpRequest, sieve: Sieve) -> Iterable[Button]:
     if sieve.states == (LetterState.DISCARDED.value,):
         yield _deed(request, Deed.RESTORE, "Restore…")
     elif sieve.states == (LetterState.PARKED.value,):
-        yield _deed(request, Deed.RELEASE, "Replay…")
-        yield _deed(request, Deed.RELEASE, "Replay at…", how=AT)
-        yield _deed(request, Deed.RELEASE, "Replay to…", how=TO)
-        yield _deed(request, Deed.DISCARD, "Discard…")
-        yield _deed(request, Deed.ASSIGN, "Assign…")
-        yield _deed(request, Deed.NOTE, "Note…")
+        for deed, label, how in (
+            (Deed.RELEASE, "Replay…", ""), (Deed.RELEASE, "Replay at…", AT), (Deed.RELEASE, "Replay to…", TO),
+            (Deed.DISCARD, "Discard…", ""), (Deed.ASSIGN, "Assign…", ""), (Deed.NOTE, "Note…", ""),
+        ):  # fmt: skip
+            yield _deed(request, deed, label, how=how)
 
 
 def _refusals(ways: Iterable[Button]) -> Iterable[tuple[str, str]]:

@@ -178,7 +178,7 @@ def _of_letters(deed: Deed, form: Decision) -> dict[str, Any]:
 
 
 def _seen(letters: str) -> list[int]:
-    """The letters that a page carries; none where it cannot be read."""
+    """Return the ids that a page carries; none if they cannot be read."""
     try:
         return list(unpacked(letters))
     except ValidationError:

@@ -168,7 +168,7 @@ def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
     which = DEEDS[deed]
     question, act = partial(_question, run, which), partial(_act, run, which)
     form = Why if which is DEEDS["abort"] and not _may_stop(request, run) else which.form
-    return confirmed_action.page(request, permission=PERMISSION, question=question, act=act, form=form)
+    return confirmed_action.page(request, permission=PERMISSION, question=question, act=act, form_class=form)
 
 
 def _may_stop(request: HttpRequest, run: int) -> bool:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from reprocessing import conf
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.runs import run_actions, run_progress
-from reprocessing.admin.runs.run_progress import Base, Way, pace
+from reprocessing.admin.runs.run_progress import Base, pace
 from reprocessing.admin.site.buttons import Button
 from reprocessing.domain.aws import pricing
 from reprocessing.domain.lifecycle import ParkedReason
@@ -132,7 +132,7 @@ def _plan(run: Run) -> dict[str, Any]:
         "total": ahead.letters + ahead.objected,
         "chosen": run_progress.letters_of(run, {"state__exact": "captured"}),
         "ways": [_planned_way(share, outlook.forecast(share), outlook.order(share)) for share in outlook.shares],
-        "faster": [way for share in outlook.shares for way in outlook.faster(share)],
+        "faster": [hint for share in outlook.shares for hint in outlook.faster(share)],
         "takes": in_words(outlook.seconds),
         "costs": pricing.in_words(outlook.cost),
         "hindrances": list(_hindrances(outlook)),
@@ -172,14 +172,14 @@ def _expiry(outlook: Outlook) -> str:
     return f"in {in_words(left)}" if left > 0 else "now"
 
 
-def _planned_way(share: Share, forecast: Forecast, given_up: str) -> Way:
+def _planned_way(share: Share, forecast: Forecast, given_up: str) -> dict[str, Any]:
     window = f" within {share.window:g} s" if share.proof == "absence" else ""
     order = f"outcome: {share.proof}{window}; a key's next message is sent when the one before is {share.advance}"
     if given_up:
         order += f"; {given_up}"
     if share.refires is not None:
         order += f"; {share.refires:,} other recipients get each message again"
-    return Way(
-        name_of(share.name), share.letters, pace(share.rate), order,
-        f"{forecast} (longest key queue: {share.longest:,})", alarming=bool(share.late),
-    )  # fmt: skip
+    return {
+        "name": name_of(share.name), "letters": share.letters, "pace": pace(share.rate), "order": order,
+        "takes": f"{forecast} (longest key queue: {share.longest:,})", "alarming": bool(share.late),
+    }  # fmt: skip

@@ -36,34 +36,6 @@ _TRIAL: Final = "unknown: an open circuit breaker only lets canaries through"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of the progress bar; `start` and `length` are thousandths.
-
-    `more`: "+" if there are more than were counted. `address`: of the list of these messages.
-    """
-
-    kind: str
-    what: str
-    n: int
-    more: str
-    address: str
-    start: float
-    length: float
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """What is sent to one target: number, rate, order, and the shortest duration."""
-
-    name: str
-    letters: int
-    pace: str
-    order: str
-    takes: str
-    alarming: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Base:
     """The number of messages sent at a moment, from which the rate is measured."""
 
@@ -113,10 +85,6 @@ def of(run: Run, now: datetime, base: Base | None) -> dict[str, Any]:
     }
 
 
-def _capped(tally: Tally) -> frozenset[str]:
-    return tally.capped if isinstance(tally, Rough) else frozenset()
-
-
 def _stands(found: list[Lanes]) -> list[tuple[int, str]]:
     """Return what key queues wait for, and how many, the most first."""
     counts = Counter[str]()
@@ -159,8 +127,9 @@ def _unknown(run: Run, tally: Tally, stands: list[Lanes], wave: Wave | None, kno
     return f"waiting for outcomes: {endless[0]}" if endless else ""
 
 
-def _pieces(run: Run, tally: Tally) -> Iterator[Piece]:
-    """Yield the parts of the progress bar, finished messages first."""
+def _pieces(run: Run, tally: Tally) -> Iterator[dict[str, Any]]:
+    """Yield the parts of the progress bar, finished messages first; `start` and `length` are thousandths."""
+    capped = tally.capped if isinstance(tally, Rough) else frozenset()
     on_lanes = tally.waiting - tally.captured - tally.sending
     certain = {} if isinstance(tally, Rough) else {"presumed__exact": 0}
     parts = (
@@ -178,8 +147,9 @@ def _pieces(run: Run, tally: Tally) -> Iterator[Piece]:
     start = 0.0
     for kind, what, counted, n, asked in parts:
         length = 1000 * n / tally.letters if tally.letters else 0.0
-        more = "+" if counted in _capped(tally) and n >= progress.CAP else ""
-        yield Piece(kind, what, n, more, letters_of(run, asked), round(start, 2), round(length, 2))
+        more = "+" if counted in capped and n >= progress.CAP else ""
+        place = {"start": round(start, 2), "length": round(length, 2), "address": letters_of(run, asked)}
+        yield {"kind": kind, "what": what, "n": n, "more": more, **place}
         start += length
 
 
@@ -241,8 +211,8 @@ def pace(rate: float | None) -> str:
     return "no rate limit" if rate is None else f"{rate:g} messages/s"
 
 
-def _open_way(share: Left) -> Way:
+def _open_way(share: Left) -> dict[str, Any]:
     shut = share.breaker != BreakerState.CLOSED
     now = pace(share.rate) if share.rate is None else f"{share.rate * share.ramp:g} of {share.rate:g} messages/s now"
     state = f"circuit breaker {share.breaker.replace('_', ' ')}"
-    return Way(name_of(share.name), share.letters, state if shut else now, "", in_words(share.seconds), alarming=shut)
+    return {"name": name_of(share.name), "letters": share.letters, "pace": state if shut else now, "alarming": shut}

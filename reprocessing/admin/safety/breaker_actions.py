@@ -52,7 +52,7 @@ def page(request: HttpRequest, breaker: int, move: str) -> HttpResponse:
     to = DEEDS[move]
     question, act = partial(_question, breaker, to), partial(_act, breaker, to)
     form = Opening if to == "open" else Why
-    return confirmed_action.page(request, permission=PERMISSION, question=question, act=act, form=form)
+    return confirmed_action.page(request, permission=PERMISSION, question=question, act=act, form_class=form)
 
 
 def _found(key: int) -> Bearing:

@@ -12,10 +12,10 @@ from typing import Any, Final
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_http_methods
 
+_METHODS: Final = ("GET", "HEAD", "POST")
 #: Characters of a reason.
 LONGEST: Final = 2_000
 
@@ -89,7 +89,7 @@ def page(
     permission: str,
     question: Callable[[], Question],
     act: Callable[[Mapping[str, Any], str], Answer],
-    form: type[Why] = Why,
+    form_class: type[Why] = Why,
 ) -> HttpResponse:
     """Show the confirmation page; act when it comes back with a reason.
 
@@ -98,22 +98,13 @@ def page(
         permission: the permission that it takes.
         question: returns what the page shows now.
         act: does it, with the form's values and the user name.
-        form: asks for more than the reason.
+        form_class: asks for more than the reason.
     """
     if not request.user.has_perm(permission):
         raise PermissionDenied
-    view = require_http_methods(["GET", "HEAD", "POST"])(_page)
-    return view(request, question=question, act=act, kind=form)
-
-
-def _page(
-    request: HttpRequest,
-    *,
-    question: Callable[[], Question],
-    act: Callable[[Mapping[str, Any], str], Answer],
-    kind: type[Why],
-) -> HttpResponse:
-    refused, form = "", kind(request.POST) if request.method == "POST" else None
+    if request.method not in _METHODS:
+        return HttpResponseNotAllowed(_METHODS)
+    refused, form = "", form_class(request.POST) if request.method == "POST" else None
     if form is not None and form.is_valid():
         answer = act(form.cleaned_data, request.user.get_username())
         if isinstance(answer, Done):
@@ -123,7 +114,7 @@ def _page(
     asked = question()
     if form is None or refused:
         said = form.cleaned_data if form else {}
-        form = kind(initial={**asked.begin, **said, "seen": asked.seen})
+        form = form_class(initial={**asked.begin, **said, "seen": asked.seen})
     context: dict[str, Any] = {
         **admin.site.each_context(request), "title": asked.title, "asked": asked, "form": form, "refused": refused,
     }  # fmt: skip

@@ -19,6 +19,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
 from reprocessing.admin.dlqs.finding_links import in_the_desk
+from reprocessing.admin.site import labels
 from reprocessing.admin.site.confirmed_action import Done, reason_field
 from reprocessing.domain.errors import RedriveError
 from reprocessing.models import Review
@@ -102,7 +103,7 @@ class Look:
     def shown(self) -> list[tuple[str, str, str, str]]:
         """Return the changes for people: object, field, before, after."""
         return [
-            (change.about, change.field.replace("_", " "), _text(change.before), _text(change.after))
+            (change.about, labels.column(change.field), _text(change.before), _text(change.after))
             for change in self.changes
         ]
 

@@ -73,8 +73,8 @@ def plural(options: Options[Any]) -> str:
 
 
 def column(title: str) -> str:
-    """Return the title of a column whose field Django calls so."""
-    return FIELDS.get(title.replace(" ", "_"), capfirst(title))
+    """Return the label of a field, by its name or by Django's title of its column."""
+    return FIELDS.get(title.replace(" ", "_"), capfirst(title.replace("_", " ")))
 
 
 def state(name: str) -> str:

@@ -82,9 +82,9 @@ def test_chart_takes_a_permission() -> None:
 def test_navigation_has_the_lists_of_the_permissions() -> None:
     def ways(name: str, *rights: str) -> list[str]:
         page = person(name, *rights).get("/admin/rights")
-        return [one.words for one in page.context["desk_lists"]]
+        return [one.words for one in page.context["navigation"]]
 
     assert ways("bob") == ["Dashboard"]
     assert ways("cid", "view_parkedletter", "view_review") == ["Dashboard", "Parking lot", "Audit log"]
     ann = person("ann", *SEES).get("/admin/reprocessing/deadletter/")
-    assert [one.words for one in ann.context["desk_lists"] if one.here] == ["Messages"]
+    assert [one.words for one in ann.context["navigation"] if one.here] == ["Messages"]

@@ -203,7 +203,7 @@ def test_replayed_message_is_not_edited(letter: DeadLetter) -> None:
     assert "Open the message again to edit it." in told
 
 
-def test_a_page_of_somebody_else_is_no_page(client: Client) -> None:
+def test_a_page_of_somebody_else_is_no_page() -> None:
     letter, other = parked(dlq("a"), body=BODY), parked(dlq("b"), body=BODY)
     ann, ben = person("ann", *EDITS), person("ben", *EDITS)
     page = looked(ann, letter, body=mended())

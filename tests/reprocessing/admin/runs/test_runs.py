@@ -22,7 +22,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import enlistment_batches, plan_figures, progress
 from reprocessing.store.runs.plans import Asked
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.lot import dlq, person, post
+from tests.reprocessing.admin.parking_lot.lot import confirm, dlq, person, post, seen_state
 from tests.reprocessing.commands.stock import add_letter, add_sent
 
 pytestmark = pytest.mark.django_db
@@ -63,15 +63,6 @@ def _plan(origin: Origin, name: str = "monday") -> Run:
 
 def _address(run: Run, rest: str = "change/") -> str:
     return f"/admin/reprocessing/run/{run.pk}/{rest}"
-
-
-def _seen(client: Client, address: str) -> str:
-    return str(client.get(address).context["form"]["seen"].value())
-
-
-def _do(client: Client, run: Run, deed: str, **given: object) -> str:
-    address = _address(run, f"{deed}/now")
-    return post(client, address, **{"seen": _seen(client, address), "reason": "it is mended", **given})
 
 
 def test_plan_shows_targets_and_what_cannot_be_sent(origin: Origin, ann: Client) -> None:
@@ -210,11 +201,11 @@ def test_all_actions_are_recorded_with_user_and_reason(origin: Origin, ann: Clie
         "planned", 3, "ann", "the shop is mended", True,
     )  # fmt: skip
     for deed, state in (("start", "running"), ("pause", "paused"), ("resume", "running"), ("abort", "aborted")):
-        _do(ann, run, deed)
+        confirm(ann, _address(run, f"{deed}/now"))
         run.refresh_from_db()
         assert run.state == state
     told = list(Review.objects.order_by("pk").values_list("act", "by", "reason"))
-    why = "it is mended"
+    why = "a test"
     assert told == [
         ("planned", "ann", "the shop is mended"), ("started", "ann", why), ("paused", "ann", why),
         ("resumed", "ann", why), ("aborted", "ann", why),
@@ -225,8 +216,8 @@ def test_all_actions_are_recorded_with_user_and_reason(origin: Origin, ann: Clie
 def test_abort_can_stop_the_dlq(origin: Origin, ann: Client) -> None:
     _captured(origin)
     run = _plan(origin)
-    _do(ann, run, "start")
-    _do(ann, run, "abort", stop_dlq="on")
+    confirm(ann, _address(run, "start/now"))
+    confirm(ann, _address(run, "abort/now"), stop_dlq="on")
     assert DeadLetterQueue.objects.get().stopped_by == "ann"
 
 
@@ -234,9 +225,9 @@ def test_abort_without_stop_permission_leaves_the_dlq() -> None:
     origin, ann = dlq(), person("ann", "view_run", "operate_run")
     _captured(origin)
     run = _plan(origin)
-    _do(ann, run, "start")
+    confirm(ann, _address(run, "start/now"))
     assert "stop_dlq" not in ann.get(_address(run, "abort/now")).content.decode()
-    _do(ann, run, "abort", stop_dlq="on")
+    confirm(ann, _address(run, "abort/now"), stop_dlq="on")
     run.refresh_from_db()
     assert (run.state, DeadLetterQueue.objects.get().stopped_at) == ("aborted", None)
 
@@ -245,13 +236,13 @@ def test_second_action_is_refused_and_explained() -> None:
     origin, ann, ben = dlq(), person("ann", *OPERATES), person("ben", *OPERATES)
     _captured(origin)
     run = _plan(origin)
-    _do(ann, run, "start")
-    seen = _seen(ben, _address(run, "pause/now"))
-    _do(ann, run, "pause", reason="it burns")
+    confirm(ann, _address(run, "start/now"))
+    seen = seen_state(ben, _address(run, "pause/now"))
+    confirm(ann, _address(run, "pause/now"), reason="it burns")
     page = post(ben, _address(run, "pause/now"), seen=seen, reason="me too")
     assert "Nothing was done." in page
     assert "It was paused by ann (&quot;it burns&quot;)" in page
-    _do(ann, run, "resume")
+    confirm(ann, _address(run, "resume/now"))
     Review.objects.create(act="released", run=run, dlq=run.dlq, by="carol", reason="mended")
     page = post(ben, _address(run, "pause/now"), seen=seen, reason="me too")
     assert "Nothing was done." in page
@@ -315,11 +306,11 @@ def test_stopped_dlq_is_planned_and_started_after_the_stop(everything: bool, ori
     run = Run.objects.get()
     told = f"{'Everything' if everything else 'shop-dlq'} is stopped by ben (&quot;it burns&quot;)"
     assert (run.selected, told in page, "Until then the run cannot be started." in page) == (3, True, True)
-    assert told in _do(ann, run, "start")
+    assert told in confirm(ann, _address(run, "start/now"))
     run.refresh_from_db()
     assert run.state == "planned"
     stops.resume(which, by="ben", reason="it is over")
-    _do(ann, run, "start")
+    confirm(ann, _address(run, "start/now"))
     run.refresh_from_db()
     assert run.state == "running"
 
@@ -327,7 +318,7 @@ def test_stopped_dlq_is_planned_and_started_after_the_stop(everything: bool, ori
 def test_start_after_a_stop_is_refused(origin: Origin, ann: Client) -> None:
     _captured(origin)
     run = _plan(origin)
-    seen = _seen(ann, _address(run, "start/now"))
+    seen = seen_state(ann, _address(run, "start/now"))
     stops.stop(None, by="ben", reason="it burns")
     page = post(ann, _address(run, "start/now"), seen=seen, reason="mended")
     assert "monday was not started. Everything is stopped by ben" in page
@@ -347,7 +338,7 @@ def test_plan_waits_for_its_capture(origin: Origin, ann: Client) -> None:
 def test_page_shows_live_progress(origin: Origin, ann: Client) -> None:
     letters = _captured(origin, 4)
     run = _plan(origin)
-    _do(ann, run, "start")
+    confirm(ann, _address(run, "start/now"))
     DeadLetter.objects.filter(pk=letters[0].pk).update(state="delivered", finished_at=letters[0].captured_at, lane=None)
     page = ann.get(_address(run)).content.decode()
     assert "<strong>25 %</strong> of 4 messages finished" in page
@@ -360,7 +351,7 @@ def test_page_shows_live_progress(origin: Origin, ann: Client) -> None:
 
 def test_ended_run_is_not_renewed(origin: Origin, ann: Client) -> None:
     run = _plan(origin)
-    _do(ann, run, "abort")
+    confirm(ann, _address(run, "abort/now"))
     assert "hx-get" not in ann.get(_address(run, "progress")).content.decode()
 
 
@@ -452,7 +443,7 @@ def test_pending_wave_shows_when_it_is_known(origin: Origin, ann: Client) -> Non
 def test_the_waves_of_a_run_are_told(origin: Origin, ann: Client) -> None:
     _captured(origin)
     run = drain.prepare(origin.dlq, Asked("monday", "ann", in_waves=True))
-    _do(ann, run, "start")
+    confirm(ann, _address(run, "start/now"))
     Wave.objects.filter(run=run).update(settled_at=origin.dlq.added_at, touched=1, failed=0)
     page = ann.get(_address(run)).content.decode()
     assert "wave 1, of 1<span>1 sent, 0 failed</span>" in page
@@ -481,7 +472,7 @@ def test_ended_run_can_be_planned_again() -> None:
     wish = Selection(limit=1, origin="shop-dlq-origin", key="k", message_ids=("a", "b"))
     run = drain.prepare(origin.dlq, Asked("monday", "ann", wish, in_waves=False, reason="the shop was down"))
     assert "like=" not in ann.get(_address(run)).content.decode()
-    _do(ann, run, "abort")
+    confirm(ann, _address(run, "abort/now"))
     address = f"/admin/reprocessing/run/add/?like={run.pk}"
     assert f'href="{address}">Plan a copy…<' in ann.get(_address(run)).content.decode()
     page = eve.get(_address(run)).content.decode()
@@ -513,7 +504,7 @@ def test_large_plan_is_queued_by_workers(monkeypatch: pytest.MonkeyPatch, origin
     monkeypatch.setattr(enlistment_batches, "SIZE", 2)
     _captured(origin)
     run = _plan(origin)
-    page = _do(ann, run, "start")
+    page = confirm(ann, _address(run, "start/now"))
     assert set(DeadLetter.objects.values_list("state", flat=True)) == {"captured"}
     assert "A worker queues the messages in batches: 3 are left." in page
     plan.go_on(stop=lambda: False)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from django.test import Client
 
 from reprocessing.models import Breaker, Review
 from reprocessing.store.safety import breaker_resets
-from tests.reprocessing.admin.parking_lot.lot import dlq, person, post
+from tests.reprocessing.admin.parking_lot.lot import confirm, dlq, person, post, seen_state
 
 pytestmark = pytest.mark.django_db
 MOVES = ("view_breaker", "reset_breaker")
@@ -22,20 +21,11 @@ def _address(one: Breaker, deed: str) -> str:
     return f"/admin/reprocessing/breaker/{one.pk}/{deed}/now"
 
 
-def _seen(client: Client, address: str) -> str:
-    return str(client.get(address).context["form"]["seen"].value())
-
-
-def _do(client: Client, one: Breaker, deed: str, **given: object) -> str:
-    address = _address(one, deed)
-    return post(client, address, seen=_seen(client, address), reason="a test", **given)
-
-
 def test_moves_are_recorded_with_user_and_reason(breaker: Breaker) -> None:
     ann = person("ann", *MOVES)
     for deed, state in (("open", "open"), ("half-open", "half_open"), ("close", "closed")):
         before = breaker.epoch
-        _do(ann, breaker, deed)
+        confirm(ann, _address(breaker, deed))
         breaker.refresh_from_db()
         assert (breaker.state, breaker.epoch) == (state, before + 1)
     acts = list(Review.objects.order_by("pk").values_list("act", "by", "target", "after__state"))
@@ -44,7 +34,7 @@ def test_moves_are_recorded_with_user_and_reason(breaker: Breaker) -> None:
 
 def test_cooldown_can_be_set(breaker: Breaker) -> None:
     ann = person("ann", *MOVES)
-    _do(ann, breaker, "open", seconds="3600")
+    confirm(ann, _address(breaker, "open"), seconds="3600")
     breaker.refresh_from_db()
     assert breaker.retry_at
     assert round((breaker.retry_at - breaker.since).total_seconds()) == 3600
@@ -52,7 +42,7 @@ def test_cooldown_can_be_set(breaker: Breaker) -> None:
 
 def test_changed_breaker_is_not_moved(breaker: Breaker) -> None:
     ann = person("ann", *MOVES)
-    seen = _seen(ann, _address(breaker, "open"))
+    seen = seen_state(ann, _address(breaker, "open"))
     breaker_resets.reset([breaker.target_id], to="open", by="ben", reason="it burns")
     page = post(ann, _address(breaker, "open"), seen=seen, reason="a test")
     assert "Nothing was done." in page

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from django.test import Client
 
 from reprocessing.models import Halt, Review
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.lot import LOOKS, person, post
+from tests.reprocessing.admin.parking_lot.lot import LOOKS, person, post, seen_state
 
 pytestmark = pytest.mark.django_db
 
 STOPS = (*LOOKS, "view_deadletterqueue", "stop_sends")
-
-
-def _seen(client: Client) -> str:
-    """What the page of the stop's end carries."""
-    return str(client.get("/admin/resume").context["form"]["seen"].value())
 
 
 def test_stop_takes_a_reason_and_is_recorded() -> None:
@@ -53,7 +47,7 @@ def test_without_permission_the_button_is_closed() -> None:
 def test_hold_after_a_restore_is_not_resumed_here() -> None:
     ann = person("ann", *STOPS)
     restore_hold.begin(lanes.clock(), by="cron", reason="the disk burnt")
-    page = post(ann, "/admin/resume", reason="it is over", seen=_seen(ann))
+    page = post(ann, "/admin/resume", reason="it is over", seen=seen_state(ann, "/admin/resume"))
     assert "<strong>Nothing was done.</strong> Everything is held since" in page
     assert "manage.py after_restore report" in page
     assert Halt.objects.get().by == "cron"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.test import Client
 
 from reprocessing.models import DeadLetterQueue, Halt, Lane, Review
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.lot import dlq, parked, person, post
+from tests.reprocessing.admin.parking_lot.lot import confirm, dlq, parked, person, post, seen_state
 
 pytestmark = pytest.mark.django_db
 STOPS = ("view_deadletterqueue", "view_lane", "stop_deadletterqueue", "stop_lane", "stop_sends")
@@ -31,22 +30,14 @@ def _stopped() -> list[str]:
     return [one for (one,) in found if one]
 
 
-def _seen(client: Client, address: str) -> str:
-    return str(client.get(address).context["form"]["seen"].value())
-
-
-def _do(client: Client, there: str, act: str, reason: str) -> str:
-    return post(client, f"{there}/{act}", seen=_seen(client, f"{there}/{act}"), reason=reason)
-
-
 def test_stop_and_resume_are_recorded_with_user_and_reason(there: str) -> None:
     ann = person("ann", *STOPS)
-    assert "is stopped: nothing is sent" in _do(ann, there, "stop", "it burns")
+    assert "is stopped: nothing is sent" in confirm(ann, f"{there}/stop", reason="it burns")
     assert _stopped() == ["ann"]
     page = ann.get(f"{there}/" if there == "/admin" else f"{there}/change/").content.decode()
     assert re.search(r"<strong>(Everything is stopped|Stopped)</strong>", page)
     assert "<i>ann" not in page
-    assert "The stop by ann (&quot;it burns&quot;) has ended." in _do(ann, there, "resume", "it is over")
+    assert "The stop by ann (&quot;it burns&quot;) has ended." in confirm(ann, f"{there}/resume", reason="it is over")
     assert _stopped() == []
     told = list(Review.objects.order_by("pk").values_list("act", "by", "reason"))
     assert told == [("stopped", "ann", "it burns"), ("resumed", "ann", "it is over")]
@@ -54,8 +45,8 @@ def test_stop_and_resume_are_recorded_with_user_and_reason(there: str) -> None:
 
 def test_second_stop_names_the_first(there: str) -> None:
     ann, ben = person("ann", *STOPS), person("ben", *STOPS)
-    seen = _seen(ben, f"{there}/stop")
-    _do(ann, there, "stop", "first")
+    seen = seen_state(ben, f"{there}/stop")
+    confirm(ann, f"{there}/stop", reason="first")
     page = post(ben, f"{there}/stop", seen=seen, reason="second")
     assert "Nothing was done." in page
     assert "ann stopped it before you (&quot;first&quot;). That stop stays." in page
@@ -64,11 +55,11 @@ def test_second_stop_names_the_first(there: str) -> None:
 
 def test_only_the_stop_that_was_seen_is_ended(there: str) -> None:
     ann, ben = person("ann", *STOPS), person("ben", *STOPS)
-    _do(ann, there, "stop", "first")
-    seen = _seen(ann, f"{there}/resume")
-    _do(ben, there, "resume", "it is over")
+    confirm(ann, f"{there}/stop", reason="first")
+    seen = seen_state(ann, f"{there}/resume")
+    confirm(ben, f"{there}/resume", reason="it is over")
     assert "Somebody else resumed it before you." in post(ann, f"{there}/resume", seen=seen, reason="x")
-    _do(ben, there, "stop", "another incident")
+    confirm(ben, f"{there}/stop", reason="another incident")
     page = post(ann, f"{there}/resume", seen=seen, reason="x")
     assert "ben stopped it again after you opened this page (&quot;another incident&quot;)." in page
     for nonsense in ("yesterday", "2026-01-01T00:00:00", "none"):

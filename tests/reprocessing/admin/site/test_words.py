@@ -62,7 +62,7 @@ def test_wrong_texts_are_found() -> None:
 
 
 #: Words of the code that pages do not use: users read message, key queue, dashboard, source queue, DLQ, permissions.
-_OF_CODE = re.compile(r"\b(?:letters?|lanes?|desks?|boards?|dlqs?|rights)\b", re.IGNORECASE)
+_OF_CODE = re.compile(r"(?<![-\w])(?:letters?|lanes?|desks?|boards?|dlqs?|rights)(?![-\w])", re.IGNORECASE)
 _MARKUP = re.compile(r"<(?:script|code)\b.*?</(?:script|code)>|<[^>]*>|{%.*?%}|{{.*?}}|{#.*?#}", re.DOTALL)
 
 
