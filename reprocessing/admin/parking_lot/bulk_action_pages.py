@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST, require_safe
 
 from reprocessing.admin.messages.message_page import may_see_payloads
@@ -43,9 +44,21 @@ class Why(forms.Form):
 class Operations(History):
     """Bulk actions: what was asked for, and how far it is."""
 
+    @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the list, the newest first."""
-        return require_safe(self._list)(request)
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        after, found = request.GET.get("after", ""), Operation.objects.order_by("-pk")
+        if is_id(after):
+            found = found.filter(pk__lt=after)
+        rows = list(found[: SHOWN + 1])
+        context = self.admin_site.each_context(request) | {
+            "title": "Bulk actions",
+            "operations": [(operation, gone_of(operation)) for operation in rows[:SHOWN]],
+            "next": rows[SHOWN - 1].pk if len(rows) > SHOWN else None,
+        }
+        return TemplateResponse(request, "reprocessing/admin/operations.html", context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -62,20 +75,6 @@ class Operations(History):
             path(f"<int:pk>/{name}", self.admin_site.admin_view(view), name=f"operation_{name}") for name, view in own
         ]
         return [*paths, *super().get_urls()]
-
-    def _list(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        after, found = request.GET.get("after", ""), Operation.objects.order_by("-pk")
-        if is_id(after):
-            found = found.filter(pk__lt=after)
-        rows = list(found[: SHOWN + 1])
-        context = self.admin_site.each_context(request) | {
-            "title": "Bulk actions",
-            "operations": [(operation, gone_of(operation)) for operation in rows[:SHOWN]],
-            "next": rows[SHOWN - 1].pk if len(rows) > SHOWN else None,
-        }
-        return TemplateResponse(request, "reprocessing/admin/operations.html", context)
 
     def _page(self, request: HttpRequest, object_id: str, form: Why | None = None) -> HttpResponse:
         if not self.has_view_permission(request):

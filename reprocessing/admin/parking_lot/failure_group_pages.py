@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -71,21 +72,9 @@ class Groups(History):
 
     ordering = ("-last_at", "-id")
 
+    @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show a page of groups."""
-        return require_safe(self._list)(request, extra_context or {})
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Show the group, or set its status."""
-        return require_http_methods(["GET", "HEAD", "POST"])(self._group)(request, object_id, extra_context or {})
-
-    def may_settle(self, request: HttpRequest) -> bool:
-        """Return whether this person may set the status."""
-        return request.user.has_perm("reprocessing.change_lettergroup")
-
-    def _list(self, request: HttpRequest, extra: dict[str, Any]) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
         dlq, status = shown.number(request.GET, "dlq"), request.GET.get("status", "")
@@ -103,9 +92,19 @@ class Groups(History):
             "first": _query(filters),
             "next": _query({**filters, "after": shown.packed(found[CARDS - 1])}) if len(found) > CARDS else "",
         }
-        return TemplateResponse(request, "reprocessing/admin/groups.html", context | extra)
+        return TemplateResponse(request, "reprocessing/admin/groups.html", context)
 
-    def _group(self, request: HttpRequest, object_id: str, extra: dict[str, Any]) -> HttpResponse:
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the group, or set its status."""
+        return require_http_methods(["GET", "HEAD", "POST"])(self._group)(request, object_id)
+
+    def may_settle(self, request: HttpRequest) -> bool:
+        """Return whether this person may set the status."""
+        return request.user.has_perm("reprocessing.change_lettergroup")
+
+    def _group(self, request: HttpRequest, object_id: str) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
         pk = shown.number({"id": object_id}, "id")
@@ -115,16 +114,16 @@ class Groups(History):
         if group is None:
             raise Http404
         if request.method != "POST":
-            return self._page(request, group, Settlement(initial=_as_it_is(group)), extra)
+            return self._page(request, group, Settlement(initial=_as_it_is(group)))
         form = Settlement(request.POST)
         if not form.is_valid():
-            return self._page(request, group, form, extra)
+            return self._page(request, group, form)
         if _settle(group, form.cleaned_data, by=request.user.get_username()):
             messages.success(request, f"Saved: {form.cleaned_data['status']}.")
             return HttpResponseRedirect(reverse("admin:reprocessing_lettergroup_change", args=[group.id]))
-        return self._overtaken(request, group, extra)
+        return self._overtaken(request, group)
 
-    def _overtaken(self, request: HttpRequest, group: Told, extra: dict[str, Any]) -> HttpResponse:
+    def _overtaken(self, request: HttpRequest, group: Told) -> HttpResponse:
         """Show what somebody else did first, and this person's values, to be submitted again."""
         now = failure_group_pages.one(group.id)
         if now is None:
@@ -140,9 +139,9 @@ class Groups(History):
             f"Nothing was changed: after you opened this page, {visible(who)}. Its status is {now.status}. "
             "Your values are kept below; submit them again to replace it.",
         )
-        return self._page(request, now, form, extra)
+        return self._page(request, now, form)
 
-    def _page(self, request: HttpRequest, group: Told, form: Settlement, extra: dict[str, Any]) -> HttpResponse:
+    def _page(self, request: HttpRequest, group: Told, form: Settlement) -> HttpResponse:
         card = shown.cards([group], now=lanes.clock())[0]
         after, behind = shown.number(request.GET, "after"), "behind" in request.GET
         letters = self._letters(request, group, after, behind=behind)
@@ -163,7 +162,7 @@ class Groups(History):
             "reviews": [_readable(review) for review in reviews],
             "original": group.id,
         }
-        return TemplateResponse(request, "reprocessing/admin/group.html", context | extra)
+        return TemplateResponse(request, "reprocessing/admin/group.html", context)
 
     def _letters(self, request: HttpRequest, group: Told, after: int | None, *, behind: bool) -> list[DeadLetter]:
         """Return the newest messages of the group, or those queued behind them, one more than a page shows."""

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_http_methods, require_safe
 
 from reprocessing.admin.runs import plan_run, run_actions, run_page
@@ -39,23 +40,9 @@ class Runs(History):
             ("<int:run>/<slug:deed>/now", _deed, "deed", {}),
         )
 
+    @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the runs, the newest first."""
-        return require_safe(self._list)(request)
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Show the page of a run."""
-        return require_safe(self._page)(request, object_id)
-
-    def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Show the form that plans a run."""
-        return require_http_methods(["GET", "HEAD", "POST"])(self._new)(request)
-
-    def _list(self, request: HttpRequest) -> HttpResponse:
         self._look(request)
         found = Run.objects.select_related("dlq").order_by("-pk")
         asked = {name: request.GET.get(name, "") for name in ("dlq", "state")}
@@ -72,24 +59,24 @@ class Runs(History):
         }  # fmt: skip
         return TemplateResponse(request, "reprocessing/admin/runs.html", context)
 
-    def _page(self, request: HttpRequest, key: str) -> HttpResponse:
+    @method_decorator(require_safe)
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the page of a run."""
         self._look(request)
-        run = _found(key)
+        run = _found(object_id)
         context = {
             **self.admin_site.each_context(request), "title": run.name, "opts": self.opts,
             **run_page.head(run, request.user),
         }  # fmt: skip
         return TemplateResponse(request, "reprocessing/admin/run.html", context)
 
-    def _progress(self, request: HttpRequest, run: int) -> HttpResponse:
-        self._look(request)
-        found = _found(run)
-        if run_page.is_as_shown(found, request.GET.get("plan", "")):
-            return HttpResponse(status=204)
-        context = run_page.live(found, request.user, Base.read(request.GET.get("base", "")))
-        return TemplateResponse(request, "reprocessing/admin/run_live.html", context)
-
-    def _new(self, request: HttpRequest) -> HttpResponse:
+    @method_decorator(require_http_methods(["GET", "HEAD", "POST"]))
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the form that plans a run."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         if request.method == "POST":
@@ -101,6 +88,14 @@ class Runs(History):
             form = NewRun(initial={"name": plan_run.suggested_name(), **self._begins(request)})
         context = {**self.admin_site.each_context(request), "title": "Plan a run", "form": form, "opts": self.opts}
         return TemplateResponse(request, "reprocessing/admin/run_new.html", context)
+
+    def _progress(self, request: HttpRequest, run: int) -> HttpResponse:
+        self._look(request)
+        found = _found(run)
+        if run_page.is_as_shown(found, request.GET.get("plan", "")):
+            return HttpResponse(status=204)
+        context = run_page.live(found, request.user, Base.read(request.GET.get("base", "")))
+        return TemplateResponse(request, "reprocessing/admin/run_live.html", context)
 
     def _begins(self, request: HttpRequest) -> dict[str, Any]:
         """Return the initial values of the form: those of another run, or of the address."""

@@ -91,15 +91,7 @@ def page(
     act: Callable[[Mapping[str, Any], str], Answer],
     form_class: type[Why] = Why,
 ) -> HttpResponse:
-    """Show the confirmation page; act when it comes back with a reason.
-
-    Args:
-        request: the request.
-        permission: the permission that it takes.
-        question: returns what the page shows now.
-        act: does it, with the form's values and the user name.
-        form_class: asks for more than the reason.
-    """
+    """Show the confirmation page; when it comes back with a reason, call `act` with its values and the user name."""
     if not request.user.has_perm(permission):
         raise PermissionDenied
     if request.method not in _METHODS:
