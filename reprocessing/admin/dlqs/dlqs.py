@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from reprocessing.admin.dlqs import dlq_form
@@ -33,7 +33,6 @@ class Queues(History):
     """Watched DLQs."""
 
     change_list_template = "admin/change_list.html"
-    add_page = staticmethod(dlq_form.page)
     add_permission = dlq_form.ADD
     labels = _LABELS
     list_display = ("name", "mode", "stopped_at", "depth_visible", "depth_in_flight", "depth_at", "trouble")
@@ -41,6 +40,10 @@ class Queues(History):
     search_fields = ("name",)
     ordering = ("name",)
     fieldsets = ((None, {"fields": _ADDRESS}), ("Settings", {"fields": _POLICY}), ("Status", {"fields": _STATUS}))
+
+    def add_page(self, request: HttpRequest) -> HttpResponse:
+        """Return the form of a new row."""
+        return dlq_form.page(request)
 
     def pages(self) -> Iterable[Page]:
         """Return the form and the pages that stop and resume a DLQ."""

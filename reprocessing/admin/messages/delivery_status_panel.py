@@ -26,14 +26,13 @@ def panel(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, *, shown: 
 def _word(letter: DeadLetter) -> dict[str, Any] | None:
     """Return what a person decided after a restore; None: nothing."""
     found = letter.reviews.filter(after__has_key=AFTER_A_RESTORE).order_by("-pk").first()
-    return found and {
-        "by": found.by,
-        "word": Word(found.after[AFTER_A_RESTORE]).label,
-        "at": found.at,
-        "reason": found.reason,
-    }
+    if found is None:
+        return None
+    return {"by": found.by, "word": Word(found.after[AFTER_A_RESTORE]).label, "at": found.at, "reason": found.reason}
 
 
 def _readable(reason: Reason) -> Reason:
-    shown = {name: visible(getattr(reason, name)) for name in ("type", "message", "fingerprint")}
-    return replace(reason, **shown, message_id=reason.message_id and visible(reason.message_id))
+    return replace(
+        reason, type=visible(reason.type), message=visible(reason.message), fingerprint=visible(reason.fingerprint),
+        message_id=reason.message_id and visible(reason.message_id),
+    )  # fmt: skip

@@ -25,7 +25,6 @@ REMOVE = "reprocessing.delete_notificationroute"
 class NotificationRoutes(History):
     """Destinations, and the events of each."""
 
-    add_page = staticmethod(notification_form.page)
     add_permission = notification_form.ADD
     list_display = ("destination", "events", "of_dlqs", "sent_at", "failures", "trouble", "next_at")
     ordering = ("destination",)
@@ -40,6 +39,10 @@ class NotificationRoutes(History):
     def of_dlqs(self, row: NotificationRoute) -> str:
         """Return the DLQs of a destination."""
         return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "all DLQs and the service itself"
+
+    def add_page(self, request: HttpRequest) -> HttpResponse:
+        """Return the form of a new row."""
+        return notification_form.page(request)
 
     def pages(self) -> Iterable[Page]:
         """Return the form of a destination, and the page that removes it."""

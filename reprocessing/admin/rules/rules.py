@@ -51,7 +51,6 @@ class Rules(History):
     """Rules decide by a message's content what is done with it."""
 
     change_list_template = "admin/change_list.html"
-    add_page = staticmethod(rule_form.page)
     add_permission = rule_form.ADD
     list_display = ("name", "position", "enabled", "dlq", "action", "target", "hits", "last_hit_at", "errs", "trouble")
     list_filter = ("enabled", "action", "dlq")
@@ -62,6 +61,10 @@ class Rules(History):
         ("Rule", {"fields": _FIELDS}),
         ("Results so far", {"fields": ("hits", "last_hit_at", "errs", "trouble")}),
     )
+
+    def add_page(self, request: HttpRequest) -> HttpResponse:
+        """Return the form of a new row."""
+        return rule_form.page(request)
 
     def pages(self) -> Iterable[Page]:
         """Return the form of a rule, and the pages that enable, disable and remove it."""

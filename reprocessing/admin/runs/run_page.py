@@ -145,8 +145,8 @@ def _plan(run: Run) -> dict[str, Any]:
 
 def _hindrances(outlook: Outlook) -> Iterator[tuple[int, str]]:
     """Yield how many messages cannot be sent (0: not counted), and why."""
-    for share in outlook.objections:
-        yield share.letters, f"{ParkedReason(share.reason).sentence} Parked when the run starts."
+    for objection in outlook.objections:
+        yield objection.letters, f"{ParkedReason(objection.reason).sentence} Parked when the run starts."
     if outlook.run.behind:
         ids = ", ".join(map(visible, outlook.behind))
         yield (

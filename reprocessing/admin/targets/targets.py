@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.text import Truncator
 
@@ -19,12 +19,15 @@ from reprocessing.models import Target
 class Targets(History):
     """Where messages are redriven to."""
 
-    add_page = staticmethod(target_form.page)
     add_permission = target_form.ADD
     list_display = ("__str__", "kind", "region", "fifo", "proof", "advance", "rate", "burst", "watched_by", "refires")
     list_filter = ("kind",)
     list_select_related = ("watched_by",)
     ordering = ("arn",)
+
+    def add_page(self, request: HttpRequest) -> HttpResponse:
+        """Return the form of a new row."""
+        return target_form.page(request)
 
     def pages(self) -> Iterable[Page]:
         """Return the form of a target."""
