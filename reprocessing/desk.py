@@ -1,6 +1,6 @@
-"""The review desk: Django's admin, with the board as its first page, and on every page where it is and what is stopped.
+"""The admin site: Django's admin with the dashboard as its first page, and navigation and stop banner on every page.
 
-Its pages are in `admin/`, whose modules register with this site while they are imported: so they are imported late.
+The modules of `admin/` register with this site while they are imported, so they are imported late.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
+from django.utils.text import capfirst
 
 from reprocessing import conf
 from reprocessing.store.safety import stops
@@ -22,52 +23,44 @@ from reprocessing.store.safety import stops
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """A link of every page; `here`: this page is there, or below."""
+    """A link of the navigation. `here`: the current page is this list or below it."""
 
     words: str
     address: str
     here: bool
 
 
-#: The lists that every page leads to, in the order in which people need them.
+#: The lists in the navigation, in the order in which people need them.
 _LISTS: Final = (
-    ("Groups", "lettergroup"),
-    ("Parking lot", "parkedletter"),
-    ("Letters", "deadletter"),
-    ("Runs", "run"),
-    ("Operations", "operation"),
-    ("Dead-letter queues", "deadletterqueue"),
-    ("Targets", "target"),
-    ("Rules", "rule"),
-    ("Breakers", "breaker"),
-    ("Lanes", "lane"),
-    ("Notifications", "notificationroute"),
-    ("Audit", "review"),
-)
+    ("Failure groups", "lettergroup"), ("Parking lot", "parkedletter"), ("Messages", "deadletter"), ("Runs", "run"),
+    ("Bulk actions", "operation"), ("Dead-letter queues", "deadletterqueue"), ("Targets", "target"), ("Rules", "rule"),
+    ("Circuit breakers", "breaker"), ("Key queues", "lane"), ("Notifications", "notificationroute"),
+    ("Audit log", "review"),
+)  # fmt: skip
 
 
 class Desk(admin.AdminSite):
-    """Where people see, understand and settle dead letters."""
+    """The site where people see dead messages and decide about them."""
 
     site_header = site_title = "Redrive"
-    index_title = "Board"
+    index_title = "Dashboard"
     index_template = "reprocessing/admin/board.html"
     site_url = None
     enable_nav_sidebar = False
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Django's, the place that this service is for, and the stop of everything, if there is one."""
+        """Return Django's context, the name of the environment, the navigation, and the stop of everything, if any."""
         here = conf.current()
         stop = stops.stopped(None) if self.has_permission(request) else None
-        told = {"place": here.place, "colour": here.colour, "halt": stop, "desk_lists": self.lists(request)}
-        return super().each_context(request) | told
+        own = {"place": here.place, "colour": here.colour, "halt": stop, "navigation": self.lists(request)}
+        return super().each_context(request) | own
 
     def lists(self, request: HttpRequest) -> list[List]:
-        """Where this person can go from every page."""
+        """Return the lists that this person may see."""
         if not self.has_permission(request):
             return []
-        board = reverse("admin:index")
-        found = [List("Board", board, request.path == board)]
+        dashboard = reverse("admin:index")
+        found = [List("Dashboard", dashboard, request.path == dashboard)]
         for words, model in _LISTS:
             registered = self.is_registered(apps.get_model("reprocessing", model))
             if registered and request.user.has_perm(f"reprocessing.view_{model}"):
@@ -75,14 +68,23 @@ class Desk(admin.AdminSite):
                 found.append(List(words, address, request.path.startswith(address)))
         return found
 
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Return Django's list of applications, with our names of models."""
+        from reprocessing.admin.site import labels  # noqa: PLC0415  see above
+
+        found = super().get_app_list(request, app_label)
+        for model in (model for app in found for model in app["models"]):
+            model["name"] = capfirst(labels.plural(model["model"]._meta))  # noqa: SLF001  Django's public name for it
+        return found
+
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """The board, for those who may see dlqs; Django's list of what there is, for all."""
+        """Show the dashboard to people who may see DLQs, and the list of all pages to everybody."""
         from reprocessing.admin.dashboard import dashboard  # noqa: PLC0415  see above
 
         return super().index(request, dashboard.whole(request.user) | (extra_context or {}))
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """Django's, the board's figures by themselves, the stop of everything, a letter's edit, a person's rights."""
+        """Return Django's addresses and those of pages that belong to no list."""
         from reprocessing.admin.dashboard import dashboard, hourly_chart  # noqa: PLC0415  see above
         from reprocessing.admin.messages import edit  # noqa: PLC0415  see above
         from reprocessing.admin.safety import stop_pages  # noqa: PLC0415  see above
@@ -102,19 +104,16 @@ class Desk(admin.AdminSite):
         ]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002  Django's own
-        """Django's; but what a page asks for by itself is refused when its person has left, never sent to log in.
-
-        What is sent is never opened, and what is opened never sent to: whoever tries is shown the way back.
-        """
+        """Wrap a view as Django does; in addition answer 401 to htmx after a logout, and explain 405 on a page."""
         from reprocessing.admin.site import error_pages  # noqa: PLC0415  see above
 
         guarded = super().admin_view(view, cacheable)
 
-        def asked(request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:  # noqa: ANN401  the view's own
+        def checked(request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:  # noqa: ANN401  the view's own
             if request.headers.get("HX-Request") and not self.has_permission(request):
                 return HttpResponse(status=HTTPStatus.UNAUTHORIZED)
             answer: HttpResponse = guarded(request, *args, **options)
             is_bare = answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED
             return error_pages.unsuited(request, answer) if is_bare else answer
 
-        return update_wrapper(asked, view)
+        return update_wrapper(checked, view)

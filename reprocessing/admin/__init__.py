@@ -1,6 +1,6 @@
-"""What people see and decide in the Django admin. History is read-only; what is decided is recorded with who and why.
+"""Pages of the admin. What happened is read-only; each decision is recorded with user and reason.
 
-Claims and custody have composite keys, which the admin cannot register: a letter's page shows them.
+Claims and custody have composite keys, which Django's admin cannot register: a message's page shows them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,5 @@ import reprocessing.admin.parking_lot.failure_group_pages
 import reprocessing.admin.parking_lot.parking_lot
 import reprocessing.admin.rules.rules
 import reprocessing.admin.runs.runs
-import reprocessing.admin.safety.lanes
 import reprocessing.admin.safety.send_limits
 import reprocessing.admin.targets.targets  # noqa: F401  it registers its pages

@@ -1,4 +1,4 @@
-"""The browser that people use, as tests drive it: a Chromium of the machine, and a window of one person in it."""
+"""A Chromium that tests drive, and windows in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The desk in a browser: served as in production, opened by people of each role, and no trouble goes unnoticed."""
+"""The admin in a browser, served as in production; no error in a page goes unnoticed."""
 
 from __future__ import annotations
 

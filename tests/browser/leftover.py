@@ -1,4 +1,4 @@
-"""Letters that nobody has seen to yet, for the pictures."""
+"""Parked messages for the screenshots."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Pictures of the desk for the documentation, from a demo: `make screenshots`.
+"""Screenshots of the admin for the documentation: `make screenshots`.
 
-Starts the demo, lets its incident happen, leaves some work for people, opens the desk's pages in Chromium as the demo's
-admin, and writes each picture into docs/screenshots, in light and in dark.
+Starts the demo, lets its incident happen, parks some messages, opens the pages in Chromium as the demo's administrator,
+and writes each screenshot into docs/screenshots, light and dark.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def album(chromium: Chromium, demo: Demo, scheme: str, pages: dict[str, str]) ->
         window.write("Username", ADMIN)
         window.write("Password", demo.stack.secrets.admin)
         window.press("Log in")
-        window.sees("wait")
+        window.sees("to review")
         picture(window, f"board{name}-{scheme}")
         for page, address in pages.items() if not name else ():
             window.open(address)
@@ -78,17 +78,17 @@ def album(chromium: Chromium, demo: Demo, scheme: str, pages: dict[str, str]) ->
 
 def reveal(window: Window) -> None:
     """A letter with its payload."""
-    window.press("Reveal")
-    window.sees("That you looked is recorded")
+    window.press("Show payload")
+    window.sees("This view is recorded")
 
 
 def edit(window: Window) -> None:
     """What an edit would change; nothing is done."""
     window.press("Edit…")
     body = str(window.ask("document.querySelector('textarea[name=body]').value"))
-    window.write("What is sent is exactly this", body.replace("49.90", "44.90"))
-    window.press("See what would change")
-    window.sees("Nothing is done yet")
+    window.write("Exactly this text is sent", body.replace("49.90", "44.90"))
+    window.press("Preview")
+    window.sees("Nothing is saved yet")
 
 
 STEPS: Final[dict[str, Callable[[Window], None]]] = {"letter": reveal, "edit": edit}

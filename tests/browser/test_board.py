@@ -1,4 +1,4 @@
-"""The board as somebody looks at it in an incident: it is live, it says when it is old, and it stops everything."""
+"""The dashboard in a browser: live figures, old figures, stop of everything."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_somebody_logs_in_and_is_shown_the_board(window: Opening) -> None:
     root.write("Username", "root")
     root.write("Password", "a pass phrase")
     root.press("Log in")
-    root.sees("No dlq has been added yet.")
+    root.sees("No DLQ has been added yet.")
     assert root.address == "/admin/"
 
 
@@ -34,11 +34,11 @@ def test_figures_renew_without_a_reload(window: Opening) -> None:
     ann = window("ann", VIEWER)
     ann.set_clock()
     ann.open("/admin/")
-    ann.sees("1 letter waits for a person")
+    ann.sees("1 message to review")
     ann.ask("window.same = true")
     parked(shop)
     ann.pass_time(EVERY)
-    ann.sees("2 letters wait for a person")
+    ann.sees("2 messages to review")
     assert ann.ask("window.same") is True
 
 
@@ -48,11 +48,11 @@ def test_a_board_that_gets_no_answer_says_that_it_is_old(window: Opening) -> Non
     ann.open("/admin/")
     ann.lose_the_net()
     ann.pass_time(EVERY)
-    ann.sees("No answer since: these figures are old.")
+    ann.sees("No answer from the server: these figures are old.")
     assert any("/admin/board" in one for one in ann.troubles())
     ann.lose_the_net(lost=False)
     ann.pass_time(EVERY)
-    ann.sees_no_more("No answer since: these figures are old.")
+    ann.sees_no_more("No answer from the server: these figures are old.")
     ann.troubles()  # what was tried while there was no net
 
 
@@ -79,10 +79,10 @@ def test_everything_is_stopped_from_a_phone_and_goes_on_again(window: Opening) -
     ann.sees("Everything is stopped", where=".halt")
     ben.open("/admin/reprocessing/deadletter/")
     assert "by ann: the database is ill" in ben.reads(".halt")
-    ann.press("Let it go on…")
+    ann.press("Resume…")
     ann.write("Reason", "it is well again")
-    ann.press("Let everything go on")
-    ann.sees("Everything goes on")
+    ann.press("Resume everything")
+    ann.sees("Everything is resumed")
     assert not Halt.objects.exists()
     assert list(Review.objects.order_by("id").values_list("act", "by", "reason")) == [
         ("stopped", "ann", "the database is ill"), ("resumed", "ann", "it is well again"),

@@ -1,4 +1,4 @@
-"""Every page, whatever its texts say, on a phone, in light and in dark: nothing runs, and nothing scrolls sideways."""
+"""Every page on a phone, light and dark, with hostile texts: nothing runs, nothing scrolls sideways."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_on_a_phone_a_list_s_rows_say_what_each_of_their_columns_is(window: Open
     ann = window("ann", ADMINISTRATOR, size=PHONE)
     ann.open("/admin/reprocessing/review/")
     assert ann.ask("[...document.querySelector('#result_list tbody tr').cells].map((one) => one.dataset.what)") == [
-        "At", "Act", "By", "About", "Reason", "Part of",
+        "Time (UTC)", "Action", "User", "Object", "Reason", "Bulk action",
     ]  # fmt: skip
     assert ann.ask("document.querySelector('.results').scrollWidth <= document.querySelector('.results').clientWidth")
     shown = "document.querySelector('.ways-bar [aria-current]').getBoundingClientRect().right"

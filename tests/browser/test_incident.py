@@ -1,4 +1,4 @@
-"""An incident, from the first look at the board to an empty parking lot; and an operation ended before its time."""
+"""An incident from the dashboard to an empty parking lot, and a bulk action that is aborted."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def test_an_incident_from_the_first_look_to_an_empty_parking_lot(incident: None,
     ann = window("ann", OPERATOR)
     ann.set_clock()
     ann.open("/admin/")
-    ann.sees(f"{LETTERS} letters wait for a person")
-    ann.press("Groups")
+    ann.sees(f"{LETTERS} messages to review")
+    ann.press("Failure groups")
     ann.press("JSON with order")
-    ann.press("Act on all its parked letters…")
+    ann.press("Act on parked messages…")
     ann.tick("#scope-all")
     ann.press("Replay…")
     ann.write("Reason", "the shop is mended")
@@ -54,7 +54,7 @@ def test_an_incident_from_the_first_look_to_an_empty_parking_lot(incident: None,
     ann.sees("Done", where="#progress h2")
     assert ann.ask("window.same") is True
     ann.open("/admin/reprocessing/parkedletter/")
-    ann.sees("Nothing waits for a person.")
+    ann.sees("The parking lot is empty.")
     assert set(DeadLetter.objects.values_list("state", "released_by")) == {("waiting", "ann")}
     assert Review.objects.filter(act="released", by="ann", reason="the shop is mended").count() >= LETTERS
 
@@ -67,7 +67,7 @@ def test_an_operation_is_ended_before_its_end(incident: None, window: Opening) -
     ann.write("Reason", "test data")
     ann.press(f"Discard all {LETTERS}")
     worked(1)
-    ann.write("Abort it, because", "it was no test data")
+    ann.write("Reason", "it was no test data")
     ann.press("Abort")
     ann.sees("ann aborted it: it was no test data", where="#progress")
     worked(3)

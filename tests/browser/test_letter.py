@@ -1,4 +1,4 @@
-"""One letter: covered until somebody asks, edited in two looks, and decided about by two people of whom one wins."""
+"""A message in a browser: payload, edit, and two people who decide."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_payload_is_covered_until_somebody_asks_for_it(window: Opening) -> Non
     ann, ben = window("ann", EDITOR, size=PHONE), window("ben", OPERATOR)
     ann.open(lot(letter))
     assert CARD not in ann.reads()
-    ann.press("Reveal")
+    ann.press("Show payload")
     ann.sees(CARD)
     assert list(Review.objects.values_list("act", "by", "letter")) == [(Act.REVEALED, "ann", letter.pk)]
     ann.open(lot(letter))
@@ -52,15 +52,15 @@ def test_an_edit_is_looked_at_before_it_is_made(window: Opening) -> None:
     ann = window("ann", EDITOR)
     ann.open(lot(letter))
     ann.press("Edit…")
-    ann.write("What is sent is exactly this", BODY.decode().replace('"total": 1', '"total": 2'))
-    ann.press("See what would change")
+    ann.write("Exactly this text is sent", BODY.decode().replace('"total": 1', '"total": 2'))
+    ann.press("Preview")
     ann.sees('"total": 2', where=".put-in")
     ann.sees('"total": 1', where=".taken-out")
     assert not Revision.objects.exists()
     ann.write("Reason", "the total was wrong")
     ann.tick("input[name=then][value=replay]")
-    ann.press("Edit the letter")
-    ann.sees("Edit 1 is kept, and goes as soon as it is the letter's turn.")
+    ann.press("Save edit")
+    ann.sees("Edit 1 is saved. The message is queued.")
     revision = Revision.objects.get()
     assert (revision.by, revision.reason) == ("ann", "the total was wrong")
     assert bytes(revision.body) == BODY.replace(b'"total": 1', b'"total": 2')
@@ -76,9 +76,9 @@ def test_of_two_reviewers_one_wins_and_the_other_is_told_in_the_page(window: Ope
         one.press(deed)
         one.write("Reason", f"{deed} it is")
     ann.press("Replay")
-    ann.sees("1 released")
+    ann.sees("1 message queued for replay")
     ben.press("Discard")
-    ben.sees(f"Letter {letter.message_id} was left alone: it is no longer parked: it is waiting.")
+    ben.sees(f"Letter {letter.message_id} was skipped: it is no longer parked: it is waiting.")
     letter.refresh_from_db()
     assert (letter.state, letter.released_by) == ("waiting", "ann")
     assert list(Review.objects.exclude(letter=None).values_list("act", "by")) == [(Act.RELEASED, "ann")]

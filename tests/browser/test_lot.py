@@ -1,4 +1,4 @@
-"""The parking lot in a browser: ticked letters, all that match, live progress; with scripts and without."""
+"""The parking lot in a browser, with scripts and without."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def test_on_a_phone_without_scripts_one_letter_is_replayed_and_the_other_reviewe
         one.press("Replay…")
         one.write("Reason", "the shop is mended")
     ann.press("Replay")
-    ann.sees("1 released")
+    ann.sees("1 message queued for replay")
     ben.press("Replay")
     ben.sees("Nothing was done.")
-    ben.sees("Last: released by ann")
+    ben.sees("Last action: released by ann")
     letter.refresh_from_db()
     assert letter.released_by == "ann"
     assert ben.ask("document.documentElement.scrollWidth <= innerWidth")

@@ -1,4 +1,4 @@
-"""A run: planned, started, watched live and aborted; each with a reason, none by a click alone."""
+"""A run in a browser: planned, started, watched and aborted."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_a_run_is_planned_started_watched_and_aborted(window: Opening) -> None:
     ann.write("Name", "monday")
     ann.write("Reason", "the shop is mended")
     ann.tick("input[name=looks]", off=True)  # what was captured is all there is
-    ann.press("Plan it")
+    ann.press("Plan")
     ann.sees("Nothing is sent")
-    assert "To be replayed\n4" in ann.reads("#run")
+    assert "Messages\n4" in ann.reads("#run")
     ann.set_clock()
     ann.press("Start…")
     ann.write("Reason", "go")

@@ -1,1 +1,1 @@
-"""Admin of pages of the audit log."""
+"""Pages of the audit log."""

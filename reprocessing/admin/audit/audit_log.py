@@ -1,9 +1,9 @@
-"""Who did what, when and why: to be looked at, and to be handed on as it was written."""
+"""The audit log: its list, and its export as JSON lines."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 from django import forms
@@ -12,17 +12,18 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods
 
+from reprocessing.admin.site import labels
 from reprocessing.admin.site.fields import moment
-from reprocessing.admin.site.readonly_admin import History
+from reprocessing.admin.site.readonly_admin import History, Page
 from reprocessing.models import Act, Review
 from reprocessing.store.maintenance import audit_log
 from reprocessing.store.maintenance.audit_log import Entry, Span
 
-#: What an act can be about, the most particular first, and whose pages tell of it.
+#: Columns that an entry can be about, the most specific first, and the models of their pages.
 _ABOUT: Final = {
     "letter": "deadletter", "group": "lettergroup", "run": "run", "rule": "rule", "target": "target",
     "dlq": "deadletterqueue", "operation": "operation",
@@ -32,71 +33,66 @@ _WHEN = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})
 
 
 class Wish(forms.Form):
-    """Which acts are handed on."""
+    """Which entries to export."""
 
-    since = moment("From (UTC)", "Empty: from the first.", widget=_WHEN)
-    until = moment("Before (UTC)", "Empty: to the last.", widget=_WHEN)
-    by = forms.CharField(required=False, max_length=150, label="Done by", help_text="A user name; empty: by anybody.")
+    since = moment("From (UTC)", "Empty: from the first entry.", widget=_WHEN)
+    until = moment("Before (UTC)", "Empty: to the last entry.", widget=_WHEN)
+    by = forms.CharField(required=False, max_length=150, label="User", help_text="Empty: all users.")
     operation = forms.IntegerField(
-        required=False, min_value=1, max_value=2**63 - 1, help_text="The number of an operation; empty: any, and none."
+        required=False,
+        min_value=1,
+        max_value=2**63 - 1,
+        label="Bulk action",
+        help_text="The number of a bulk action. Empty: all entries.",
     )
 
     def clean(self) -> dict[str, Any]:
-        """A span that could hold something."""
+        """Refuse a span that ends before it begins."""
         given = super().clean() or self.cleaned_data
         since, until = given.get("since"), given.get("until")
         if since and until and until <= since:
-            raise forms.ValidationError({"until": "It ends before it begins."})
+            raise forms.ValidationError({"until": "The end is before the beginning."})
         return given
 
     @property
     def span(self) -> Span:
-        """What was asked for."""
+        """Return the filter."""
         given = self.cleaned_data
         return Span(given["since"], given["until"], given["by"] or None, given["operation"])
 
 
 @admin.register(Review)
 class Audit(History):
-    """What people did. Postgres refuses to rewrite it; it goes when what it is about is past its time."""
+    """What people did. PostgreSQL refuses to change entries; an entry is deleted with what it is about."""
 
     change_list_template = "reprocessing/admin/audit.html"
     list_display = ("at", "act", "by", "about", "reason", "part_of")
     list_filter = ("act", "dlq")
     list_select_related = ("letter", "dlq", "run", "target", "rule", "group", "operation")
     search_fields = ("by__exact",)
-    search_help_text = "A whole user name."
+    search_help_text = "Enter a full user name."
     ordering = ("-id",)
     sortable_by = ()
 
-    @admin.display(description="about")
+    @admin.display(description="object")
     def about(self, review: Review) -> str:
-        """What it was done to, as far as one thing can be named; a link to it."""
+        """Return a link to what it was done to."""
         for name, model in _ABOUT.items():
             there = getattr(review, name)
             if there is not None:
                 address = reverse(f"admin:reprocessing_{model}_change", args=[there.pk])
                 shown = there.message_id if name == "letter" else there
-                return format_html('{} <a href="{}">{}</a>', name, address, shown)
-        return "letters, or what people did" if review.act == Act.EXPORTED else "everything"
+                return format_html('{} <a href="{}">{}</a>', labels.singular(type(there)._meta), address, shown)  # noqa: SLF001
+        return "messages, or the audit log" if review.act == Act.EXPORTED else "everything"
 
-    @admin.display(description="part of")
+    @admin.display(description="bulk action")
     def part_of(self, review: Review) -> str:
-        """The operation that it belongs to."""
-        return f"operation {review.operation_id}" if review.operation_id else "-"
+        """Return the number of the bulk action that it belongs to."""
+        return str(review.operation_id or "-")
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """The list, by the word that leads to it."""
-        return super().changelist_view(request, {"title": "Audit", **(extra_context or {})})
-
-    def get_urls(self) -> list[URLPattern]:
-        """Django's, and the export."""
-        name = "reprocessing_review_export"
-        return [path("export", self.admin_site.admin_view(self.export), name=name), *super().get_urls()]
-
-    def export(self, request: HttpRequest) -> HttpResponseBase:
-        """Asked for, the page that asks which acts; sent back, a line of JSON for each."""
-        return require_http_methods(["GET", "HEAD", "POST"])(self._export)(request)
+    def pages(self) -> Iterable[Page]:
+        """Return the export."""
+        return (("export", require_http_methods(["GET", "HEAD", "POST"])(self._export), "export", {}),)
 
     def _export(self, request: HttpRequest) -> HttpResponseBase:
         if not (self.has_view_permission(request) and request.user.has_perm(PERMISSION)):
@@ -106,7 +102,7 @@ class Audit(History):
             return self._page(request, form)
         span = form.span
         Review.objects.create(
-            act=Act.EXPORTED, by=request.user.get_username(), reason="Exported what people did.", after=_told(span)
+            act=Act.EXPORTED, by=request.user.get_username(), reason="Exported the audit log.", after=_told(span)
         )
         return StreamingHttpResponse(
             map(line, audit_log.entries(span)),
@@ -115,14 +111,14 @@ class Audit(History):
         )
 
     def _page(self, request: HttpRequest, form: Wish) -> HttpResponse:
-        context = self.admin_site.each_context(request) | {"title": "Export what people did", "form": form}
+        context = self.admin_site.each_context(request) | {"title": "Export the audit log", "form": form}
         return TemplateResponse(request, "reprocessing/admin/audit_export.html", context)
 
 
 def line(entry: Entry) -> bytes:
-    """One act as a line of JSON in ASCII, in fields of the Elastic Common Schema where it has one.
+    """Return an entry as a line of JSON, in fields of the Elastic Common Schema where it has one.
 
-    Any other character is escaped: some end a line, turn it around, or command the terminal that shows it.
+    All characters outside of ASCII are escaped: some break lines or control terminals.
 
     Source: https://www.elastic.co/guide/en/ecs/current/ecs-field-reference.html
     """
@@ -141,7 +137,5 @@ def line(entry: Entry) -> bytes:
 
 
 def _told(span: Span) -> dict[str, Any]:
-    said: Iterator[tuple[str, object]] = iter(
-        (("since", span.since), ("until", span.until), ("by", span.by), ("operation", span.operation))
-    )
-    return {"what": "audit"} | {name: str(value) for name, value in said if value is not None}
+    given = {"since": span.since, "until": span.until, "by": span.by, "operation": span.operation}
+    return {"what": "audit"} | {name: str(value) for name, value in given.items() if value is not None}

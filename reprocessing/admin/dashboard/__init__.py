@@ -1,1 +1,1 @@
-"""Admin of the first page."""
+"""The dashboard."""

@@ -1,4 +1,4 @@
-"""What the board says of one dlq, and how urgent that is."""
+"""What the dashboard shows of one DLQ, and how urgent it is."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from reprocessing.models.run import RunState
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.dlq_status import Watch, Working
 
-#: Letters of a run that are counted for a page that is asked for every few seconds.
+#: Messages of a run that are counted at most, since the page is renewed every few seconds.
 MOST: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number, what it counts, and where the letters behind it are."""
+    """A number, what it counts, and the address of the messages."""
 
     n: int
     what: str
@@ -26,9 +26,9 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where a dlq's letters go back to, how fast they may, and what holds them; `alarming`: nothing goes.
+    """A target of a DLQ: its rate, its circuit breaker, and what its outcomes wait for.
 
-    `waits_for`: what has to happen before the oldest of those that are sent is settled; empty: there is none.
+    `alarming`: nothing is sent; `waits_for`: for what the oldest sent message waits, empty if none was sent.
     """
 
     name: str
@@ -43,16 +43,15 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One dlq.
+    """One DLQ.
 
     Attributes:
-        depth: what SQS said it holds, in words.
-        left: until SQS drops the first copy of an unfinished letter; empty: it holds none. `soon`: within a day.
-        under_way, parked: letters that are not finished; parked ones by reason.
-        finished: what became of the others.
-        causes: open groups with the most letters at rest; `more_causes`: how many there are beside them.
-        in_sight: copies of captured letters among the messages that SQS shows.
-        unplanned: captured letters that go nowhere until a person starts a run.
+        depth: the number of messages in SQS, in words.
+        left: until SQS deletes the first copy of an unfinished message; empty: it has none. `soon`: within a day.
+        under_way, parked, finished: messages by state; parked messages by reason.
+        causes: open failure groups with the most messages; `more_causes`: how many more there are.
+        in_sight: visible copies of captured messages in SQS.
+        unplanned: captured messages that are not sent until a person starts a run.
     """
 
     watch: Watch
@@ -74,45 +73,45 @@ class Card:
 
     @property
     def paused(self) -> tuple[Working, ...]:
-        """Runs that stand, with letters in them."""
-        return tuple(one for one in self.runs if one.state == RunState.PAUSED and one.unfinished)
+        """Return the paused runs that have messages."""
+        return tuple(run for run in self.runs if run.state == RunState.PAUSED and run.unfinished)
 
     @property
     def at_rest(self) -> int:
-        """Unfinished letters that move when a person lets them; of more than `MOST` in one run, so many."""
-        return self.unplanned + sum(min(one.unfinished, MOST) for one in self.paused)
+        """Return how many messages wait until a person starts or resumes a run, at most `MOST` of each run."""
+        return self.unplanned + sum(min(run.unfinished, MOST) for run in self.paused)
 
     @property
     def waits_for_people(self) -> int:
-        """Letters that are parked, or at rest."""
-        return sum(one.n for one in self.parked) + self.at_rest
+        """Return how many messages need review."""
+        return sum(count.n for count in self.parked) + self.at_rest
 
     @property
     def uncaptured(self) -> int:
-        """Messages that SQS shows to everybody and nobody has captured, in a dlq that nothing captures by itself."""
+        """Return how many messages in SQS are not captured, in a DLQ that is not captured automatically."""
         return dlq_status.uncaptured(self.watch, self.in_sight)
 
     @property
     def kept(self) -> str:
-        """How long SQS keeps a message, in words."""
-        return f"{in_words(self.watch.retention)} after it {'died' if self.watch.fifo else 'was sent first'}"
+        """Return how long SQS keeps a message, in words."""
+        return f"{in_words(self.watch.retention)} after it {'failed' if self.watch.fifo else 'was first sent'}"
 
     @property
     def is_alarming(self) -> bool:
-        """Nothing of it moves, or letters are about to be lost to SQS."""
+        """Return whether it is stopped, has a problem, or SQS deletes messages soon."""
         return bool(self.watch.stopped_at or self.watch.trouble or self.soon)
 
     @property
     def is_held_back(self) -> bool:
-        """A breaker or a run of it does not let letters go."""
-        return any(one.alarming for one in self.ways) or any(run.state == RunState.PAUSED for run in self.runs)
+        """Return whether a circuit breaker or a paused run keeps messages from being sent."""
+        return any(way.alarming for way in self.ways) or any(run.state == RunState.PAUSED for run in self.runs)
 
     @property
     def is_wary(self) -> bool:
-        """Something of it is held back, or waits for people."""
+        """Return whether something is held back, or needs review."""
         return self.is_held_back or self.waits_for_people > 0 or self.uncaptured > 0
 
     @property
     def urgency(self) -> tuple[bool, bool, int, str]:
-        """What people look at first sorts first."""
+        """Return the sort key: the most urgent DLQ first."""
         return (not self.is_alarming, not self.is_held_back, -self.waits_for_people - self.uncaptured, self.watch.name)

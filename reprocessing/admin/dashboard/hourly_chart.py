@@ -1,4 +1,4 @@
-"""What letters came to, hour by hour: for the board's chart, and as a table for who has no chart."""
+"""Messages by outcome and hour, for the dashboard's chart and its table."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from reprocessing.store.maintenance import counters
 from reprocessing.store.maintenance.counters import Hour
 from reprocessing.store.ordering import lanes
 
-#: Hours that are told, the one that is not over yet among them.
+#: Hours shown, including the current one.
 HOURS: Final = 24
-#: What is told of each hour, and in which words; in the order of a letter's life.
+#: What is counted, and its label.
 KINDS: Final = {
-    "captured": "died",
+    "captured": "captured",
     LetterState.DELIVERED.value: "delivered",
     "failed": "failed again",
     LetterState.PARKED.value: "parked",
@@ -30,53 +30,51 @@ KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One hour: when it began, and how many letters came to each kind, in the order of `KINDS`."""
+    """One hour: its beginning, and the counts in the order of `KINDS`."""
 
     hour: datetime
     counts: tuple[int, ...]
 
 
 def lines(now: datetime, dlq: int | None = None) -> list[Line]:
-    """The last hours, the oldest first; those in which nothing happened, too."""
+    """Return the last hours, oldest first, also those without messages."""
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
     found = _counted(counters.hours(HOURS, dlq))
-    hours = [first + timedelta(hours=one) for one in range(HOURS)]
+    hours = [first + timedelta(hours=number) for number in range(HOURS)]
     return [Line(hour, tuple(found.get((hour, kind), 0) for kind in KINDS)) for hour in hours]
 
 
-def page(request: HttpRequest) -> HttpResponse:
-    """The last hours as JSON, for the chart: seconds since 1970, and a row of numbers for each kind."""
-    return require_safe(_page)(request)
-
-
 def of(now: datetime) -> dict[str, Any]:
-    """What the board shows beneath its chart."""
+    """Return the values of the table."""
     told = lines(now)
-    return {"flow": list(reversed(told)), "flow_kinds": list(KINDS.values()), "flow_is_none": not _any(told)}
+    is_empty = not any(any(line.counts) for line in told)
+    return {
+        "flow": list(reversed(told)),
+        "flow_kinds": list(KINDS.values()),
+        "flow_is_none": is_empty,
+    }
 
 
-def _page(request: HttpRequest) -> HttpResponse:
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """Return the hours as JSON for the chart: Unix times in seconds, and a list of counts for each kind."""
     if not request.user.has_perm("reprocessing.view_deadletterqueue"):
         raise PermissionDenied
     asked = request.GET.get("dlq", "")
     if asked and not (asked.isascii() and asked.isdigit() and len(asked) < 19):  # noqa: PLR2004  digits of a bigint
-        return HttpResponseBadRequest("A dlq is named by its number.")
+        return HttpResponseBadRequest("dlq must be the number of a DLQ.")
     told = lines(lanes.clock(), int(asked) if asked else None)
     return JsonResponse(
         {
-            "hours": [int(one.hour.timestamp()) for one in told],
+            "hours": [int(line.hour.timestamp()) for line in told],
             "kinds": list(KINDS.values()),
-            "counts": [list(each) for each in zip(*(one.counts for one in told), strict=True)],
+            "counts": [list(counts) for counts in zip(*(line.counts for line in told), strict=True)],
         }
     )
 
 
 def _counted(found: Iterable[Hour]) -> dict[tuple[datetime, str], int]:
     counted: dict[tuple[datetime, str], int] = {}
-    for one in found:
-        counted[one.hour, one.what] = counted.get((one.hour, one.what), 0) + one.n
+    for hour in found:
+        counted[hour.hour, hour.what] = counted.get((hour.hour, hour.what), 0) + hour.n
     return counted
-
-
-def _any(told: Iterable[Line]) -> bool:
-    return any(any(one.counts) for one in told)

@@ -1,1 +1,1 @@
-"""Admin pages of dead-letter queues: registration, schedule and status."""
+"""Pages of dead-letter queues."""

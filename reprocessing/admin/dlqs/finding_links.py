@@ -1,4 +1,4 @@
-"""What an examination says, in the desk's words: an option is a field of the sheet, a command a link to its page."""
+"""Texts of the checks, for pages: an option becomes the label of a field, and a command a link to its page."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from django.utils.safestring import SafeString, mark_safe
 
 from reprocessing.models import DeadLetterQueue, Rule
 
-#: Options whose field has another name; all others have their own.
+#: Options whose field has another name.
 _FIELDS: Final = {
     "celery": "kind", "new-id": "renews_id", "origin": "origins", "outcome": "proof", "refire": "refires",
     "reset-retries": "resets_retries", "role": "role_arn", "strip-eta": "strips_eta", "strip-expires": "strips_expires",
 }  # fmt: skip
-#: Commands of pages that the desk has: the name of what is added there, and of what is changed.
+#: Commands that have a page: the model, the words of the link, and the pages that add and change.
 _PAGES: Final = {
-    "add_dlq": (DeadLetterQueue, "add a dlq", "admin:reprocessing_deadletterqueue_{}", "examine"),
+    "add_dlq": (DeadLetterQueue, "add a DLQ", "admin:reprocessing_deadletterqueue_{}", "examine"),
     "add_target": (None, "add a target", "admin:reprocessing_target_{}", ""),
-    "add_rule": (Rule, "make a rule", "admin:reprocessing_rule_{}", "edit"),
+    "add_rule": (Rule, "add a rule", "admin:reprocessing_rule_{}", "edit"),
 }
 _SAID: Final = re.compile(
     r"manage\.py (?P<command>add_dlq|add_target|add_rule)(?: (?P<name>(?!--)[^\s,;()]*[^\s,;().…]))?(?: …)?"
@@ -32,7 +32,7 @@ _SAID: Final = re.compile(
 
 
 def in_the_desk(text: str, fields: Mapping[str, Field]) -> SafeString:
-    """The text for a page, escaped: what is said there of options and commands is said of fields and pages instead."""
+    """Return the text as escaped HTML, with labels and links instead of options and commands."""
     told, end = [], 0
     for found in _SAID.finditer(text):
         told += [conditional_escape(text[end : found.start()]), _instead(found, fields)]
@@ -45,7 +45,7 @@ def _instead(found: re.Match[str], fields: Mapping[str, Field]) -> str:
         field = fields.get(_FIELDS.get(option, option.replace("-", "_")))
         return conditional_escape(f"“{field.label}”" if field and field.label else found[0])
     if found["status"]:
-        return format_html('<a href="{}">the board</a>', reverse("admin:index"))
+        return format_html('<a href="{}">the dashboard</a>', reverse("admin:index"))
     model, words, page, change = _PAGES[found["command"]]
     row = model.objects.filter(name=found["name"]).first() if model and found["name"] else None
     if row is None:

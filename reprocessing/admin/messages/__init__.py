@@ -1,1 +1,1 @@
-"""Admin of lists and pages of messages."""
+"""Lists and pages of messages."""

@@ -1,9 +1,8 @@
-"""The panel of a letter's page that answers: did it work, how do we know, since when, and what did consumers say."""
+"""The panel of a message's page with its delivery status, the evidence, and consumer reports."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -16,33 +15,24 @@ from reprocessing.store.outcomes import delivery_status
 from reprocessing.store.outcomes.delivery_status import Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A person's word: who said what became of the letter, when, and why."""
-
-    by: str
-    word: str
-    at: datetime
-    reason: str
-
-
 def panel(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, *, shown: bool) -> dict[str, Any]:
-    """What is known, for all who see the letter; reasons quote what it held: they are shown when its payload is."""
-    reasons = [_readable(one) for one in delivery_status.reasons(letter)] if shown and may_see_payloads(user) else None
+    """Return the panel; consumer reports can quote the payload, so they are shown only with it."""
+    reasons = None
+    if shown and may_see_payloads(user):
+        reasons = [_readable(reason) for reason in delivery_status.reasons(letter)]
     return {"known": delivery_status.of(letter), "word": _word(letter), "reasons": reasons}
 
 
-def _word(letter: DeadLetter) -> Said | None:
-    """What a person said of it after a restore; None: nobody was asked, or has said anything yet."""
+def _word(letter: DeadLetter) -> dict[str, Any] | None:
+    """Return what a person decided after a restore; None: nothing."""
     found = letter.reviews.filter(after__has_key=AFTER_A_RESTORE).order_by("-pk").first()
-    return Said(found.by, Word(found.after[AFTER_A_RESTORE]).label, found.at, found.reason) if found else None
+    if found is None:
+        return None
+    return {"by": found.by, "word": Word(found.after[AFTER_A_RESTORE]).label, "at": found.at, "reason": found.reason}
 
 
-def _readable(one: Reason) -> Reason:
+def _readable(reason: Reason) -> Reason:
     return replace(
-        one,
-        type=visible(one.type),
-        message=visible(one.message),
-        fingerprint=visible(one.fingerprint),
-        message_id=one.message_id and visible(one.message_id),
-    )
+        reason, type=visible(reason.type), message=visible(reason.message), fingerprint=visible(reason.fingerprint),
+        message_id=reason.message_id and visible(reason.message_id),
+    )  # fmt: skip

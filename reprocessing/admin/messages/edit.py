@@ -1,7 +1,7 @@
-"""Edit a parked letter: its form, then what would change, then the deed. What was seen and written travels signed.
+"""The pages that edit a parked message: the form, the preview of changes, then the edit.
 
-Nothing of it is kept in a session. Whoever opens the form sees the payload, which is recorded; without that there is
-no difference to look at.
+The pages carry what was seen and typed, signed; nothing is kept in the session. Opening the form shows the payload,
+which is recorded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, assert_never
 from django.contrib import admin, messages
 from django.core import signing
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST
@@ -23,6 +23,8 @@ from django.views.decorators.http import require_POST
 from reprocessing import conf
 from reprocessing.admin.messages import comparison, show_payload
 from reprocessing.admin.messages.edit_forms import Confirmation, Draft
+from reprocessing.admin.site import labels
+from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import pack, unpack
 from reprocessing.domain.parking_lot.edit_policy import Keys
@@ -35,15 +37,15 @@ from reprocessing.store.parking_lot.editing import Stand
 
 _OPENED: Final = "reprocessing.edit.opened"
 _WRITTEN: Final = "reprocessing.edit.written"
-#: Seconds for which a page can be sent back: a shift.
+#: Seconds for which a page can be submitted.
 _VALID: Final = 12 * 3_600
-_AS_IT_IS: Final = "surrogateescape"  # bytes that are no text, in a page that carries text
-_ANEW: Final = "Nothing was done: this page is too old, or somebody else's. Open the letter again."
+_AS_IT_IS: Final = "surrogateescape"  # for bytes that are not UTF-8
+_ANEW: Final = "Nothing was done: this page is too old, or belongs to somebody else. Open the message again."
 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """One request: who edits which letter, as it stands now and as it was opened."""
+    """One request: the message as it is now, and as it was opened."""
 
     request: HttpRequest
     letter: DeadLetter
@@ -51,30 +53,25 @@ class _Page:
     seen: Seen
 
     @property
-    def goes_by(self) -> Keys:
-        """What the dlq goes by."""
+    def keys(self) -> Keys:
+        """Return which keys the DLQ uses."""
         return edit.keys(self.letter.dlq)
 
     def overtaken(self) -> bool:
-        """Whether it is not any more what was opened."""
+        """Return whether somebody else changed the message meanwhile."""
         now = (self.stand.state, self.stand.finished_at, self.stand.revision)
         return now != (LetterState.PARKED, self.seen.finished_at, self.seen.revision)
 
 
+@require_POST
 def page(request: HttpRequest, letter: int) -> HttpResponse:
-    """Whatever step a page of ours asks for: open, look, back, do."""
-    return require_POST(_page)(request, letter)
-
-
-def _page(request: HttpRequest, letter: int) -> HttpResponse:
+    """Open the form, show the preview, go back to the form, or edit, by the button that was pressed."""
     may = ("reprocessing.view_parkedletter", "reprocessing.edit_parkedletter", "reprocessing.view_payload")
     if not request.user.has_perms(may):
         raise PermissionDenied
-    found, stand = DeadLetter.objects.select_related("dlq").filter(pk=letter).first(), editing.stands(letter)
-    if found is None:
-        raise Http404
+    found, stand = row_or_404(DeadLetter.objects.select_related("dlq"), letter), editing.stands(letter)
     if stand is None:
-        return _elsewhere(request, found, "Its bytes are no longer kept: there is nothing to edit.")
+        return _elsewhere(request, found, "The payload was deleted: there is nothing to edit.")
     if "do" in request.POST or "back" in request.POST:
         return _written(request, found, stand)
     return _look(request, found, stand) if "look" in request.POST else _open(request, found, stand)
@@ -82,40 +79,39 @@ def _page(request: HttpRequest, letter: int) -> HttpResponse:
 
 def _open(request: HttpRequest, letter: DeadLetter, stand: Stand) -> HttpResponse:
     if stand.state != LetterState.PARKED or stand.finished_at is None:
-        return _elsewhere(
-            request, letter, f"This letter is not parked: it is {stand.state}. Only parked ones are edited."
-        )
+        why = f"This message is not parked: it is {labels.state(stand.state)}. Only parked messages can be edited."
+        return _elsewhere(request, letter, why)
     show_payload.sent(letter, by=request.user.get_username(), why=show_payload.OPENED)
     at = _Page(request, letter, stand, Seen(stand.finished_at, stand.revision))
-    return _form(at, Draft(stand, conf.current().marks, at.goes_by))
+    return _form(at, Draft(stand, conf.current().marks, at.keys))
 
 
 def _look(request: HttpRequest, letter: DeadLetter, stand: Stand) -> HttpResponse:
-    """The form was sent: what would change, or what speaks against it."""
+    """Show the preview, or the form with its errors."""
     opened = _signed(request, "opened", _OPENED, letter)
     if opened is None:
         return _elsewhere(request, letter, _ANEW)
     at = _Page(request, letter, stand, _seen(opened))
-    draft = Draft(stand, conf.current().marks, at.goes_by, request.POST)
+    draft = Draft(stand, conf.current().marks, at.keys, request.POST)
     if at.overtaken():
         return _form(at, draft, overtaken=True)
     to = draft.alteration()
     against = edit.problems(stand, to, conf.current().marks) if to else []
     if to is None or against:
         return _form(at, draft, against)
-    return _preview(at, to, Confirmation(may_replay=_may_replay(request), touched=edit.touched(stand, to, at.goes_by)))
+    return _preview(at, to, Confirmation(may_replay=_may_replay(request), touched=edit.touched(stand, to, at.keys)))
 
 
 def _written(request: HttpRequest, letter: DeadLetter, stand: Stand) -> HttpResponse:
-    """What was looked at was confirmed, or is to be written on."""
+    """Edit as previewed, or go back to the form."""
     said = _signed(request, "written", _WRITTEN, letter)
     if said is None:
         return _elsewhere(request, letter, _ANEW)
     at = _Page(request, letter, stand, _seen(said))
     to = Alteration(said["body"].encode(errors=_AS_IT_IS), unpack(said["attributes"].encode()))
     if "back" in request.POST:
-        return _form(at, Draft(stand, conf.current().marks, at.goes_by, written=to), overtaken=at.overtaken())
-    form = Confirmation(request.POST, may_replay=_may_replay(request), touched=edit.touched(stand, to, at.goes_by))
+        return _form(at, Draft(stand, conf.current().marks, at.keys, written=to), overtaken=at.overtaken())
+    form = Confirmation(request.POST, may_replay=_may_replay(request), touched=edit.touched(stand, to, at.keys))
     return _do(at, to, form) if form.is_valid() else _preview(at, to, form)
 
 
@@ -142,11 +138,11 @@ def _do(at: _Page, to: Alteration, form: Confirmation) -> HttpResponse:
 
 def _tell(request: HttpRequest, no: int, left: str, *, replay: bool) -> None:
     if not replay:
-        messages.success(request, f"Edit {no} is kept; the letter stays parked until somebody replays it.")
+        messages.success(request, f"Edit {no} is saved. The message stays parked until somebody replays it.")
     elif left:
-        messages.warning(request, f"Edit {no} is kept, and the letter stays parked: {left.removesuffix('.')}.")
+        messages.warning(request, f"Edit {no} is saved, but the message stays parked: {left.removesuffix('.')}.")
     else:
-        messages.success(request, f"Edit {no} is kept, and goes as soon as it is the letter's turn.")
+        messages.success(request, f"Edit {no} is saved. The message is queued.")
 
 
 def _form(at: _Page, draft: Draft, against: list[str] | None = None, *, overtaken: bool = False) -> HttpResponse:
@@ -160,7 +156,7 @@ def _form(at: _Page, draft: Draft, against: list[str] | None = None, *, overtake
 def _preview(at: _Page, to: Alteration, form: Confirmation, refused: str = "") -> HttpResponse:
     own = unpack(bytes(at.stand.attributes))
     written = _carried(at) | {"body": to.body.decode(errors=_AS_IT_IS), "attributes": pack(to.attributes).decode()}
-    context = _context(at, f"What the edit of {at.letter.message_id} changes") | {
+    context = _context(at, f"Preview of the edit of {at.letter.message_id}") | {
         "changes": comparison.of((bytes(at.stand.body), own), (to.body, to.attributes)), "form": form,
         "written": signing.dumps(written, salt=_WRITTEN, compress=True),
         "refused": refused or (at.overtaken() and _said(at)), "size": to.size, "was": at.stand.size,
@@ -174,7 +170,7 @@ def _context(at: _Page, title: str) -> dict[str, Any]:
 
 
 def _said(at: _Page) -> str:
-    return f"Nothing was done: {edit.overtaken(at.letter.pk, at.stand)}. Open the letter again to edit it as it is now."
+    return f"Nothing was done: {edit.overtaken(at.letter.pk, at.stand)}. Open the message again to edit it."
 
 
 def _carried(at: _Page) -> dict[str, Any]:
@@ -185,7 +181,7 @@ def _carried(at: _Page) -> dict[str, Any]:
 
 
 def _signed(request: HttpRequest, name: str, salt: str, letter: DeadLetter) -> dict[str, Any] | None:
-    """What a page of ours carried for this person and this letter; None: it is none of these."""
+    """Return what a page carried for this person and this message; None: it is not valid."""
     try:
         found: dict[str, Any] = signing.loads(request.POST.get(name, ""), salt=salt, max_age=_VALID)
     except signing.BadSignature:

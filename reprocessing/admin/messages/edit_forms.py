@@ -1,4 +1,4 @@
-"""The forms of an edit: a letter's text and attributes as a browser sends them, and what is asked before the deed."""
+"""The forms of an edit: body and attributes as a browser sends them, and the confirmation."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django import forms
 from django.forms import BaseFormSet, formset_factory
 
 from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.domain.message.envelope import Attribute, unpack
 from reprocessing.domain.message.redrive_attributes import ATTRIBUTES, MarkNames
 from reprocessing.domain.parking_lot import edit_policy
@@ -23,7 +24,7 @@ _LONGEST: Final = 1_048_576  # characters; SQS takes no more bytes
 
 
 class Text(forms.Form):
-    """The body, and the attributes that can only be taken out."""
+    """The body, and the attributes that can only be removed."""
 
     body = forms.CharField(
         required=False, strip=False, max_length=2 * _LONGEST,  # a browser doubles its line ends
@@ -33,7 +34,7 @@ class Text(forms.Form):
 
 
 class One(forms.Form):
-    """One attribute; without a name and a value it is none."""
+    """One attribute; a row without name and value is ignored."""
 
     name = forms.CharField(required=False, max_length=256)
     type = forms.CharField(required=False, max_length=256, initial="String")
@@ -44,24 +45,20 @@ class One(forms.Form):
 
 
 class Confirmation(forms.Form):
-    """Why, and what then; what somebody goes by takes a tick of its own."""
+    """The reason, and what to do next; a change of a key takes a tick of its own."""
 
-    reason = forms.CharField(
-        max_length=2_000, widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Recorded with your name, for whoever asks later.",
-    )  # fmt: skip
+    reason = reason_field()
     then = forms.ChoiceField(
-        label="And then", widget=forms.RadioSelect, initial="keep",
-        choices=[("replay", "replay it now"), ("keep", "keep it parked")],
+        label="After saving", widget=forms.RadioSelect, initial="keep",
+        choices=[("replay", "replay now"), ("keep", "keep parked")],
     )  # fmt: skip
     new_key = forms.BooleanField(
-        label="Give it a new idempotency key", required=False,
-        help_text="Its consumer will take it for another message than the one that it may have seen. Without this it "
-        "keeps the key it has, and a consumer that remembers keys may leave it alone.",
+        label="New idempotency key", required=False,
+        help_text="The consumer treats it as a new message. With the old key, it may skip the message.",
     )  # fmt: skip
     knowing = forms.BooleanField(
-        label="I know that somebody goes by this, and mean it",
-        error_messages={"required": "Tick this as well, or take the change back."},
+        label="I know that keys or rules use this value",
+        error_messages={"required": "Tick this box, or undo the change."},
     )
 
     def __init__(self, *args: Any, may_replay: bool, touched: Sequence[str], **kwargs: Any) -> None:  # noqa: ANN401  Django's own
@@ -72,12 +69,12 @@ class Confirmation(forms.Form):
         if not may_replay:
             then = self.fields["then"]
             assert isinstance(then, forms.ChoiceField)  # noqa: S101  for the type checker
-            then.choices = [("keep", "keep it parked")]
+            then.choices = [("keep", "keep parked")]
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An attribute that is not in the form, and why; `value` as it is shown."""
+    """An attribute that cannot be edited, and why; `value` is for display."""
 
     name: str
     type: str
@@ -86,27 +83,27 @@ class Kept:
 
 
 class Draft:
-    """A letter on its way to be another: the forms, and what they come to.
+    """The forms of an edit.
 
     Attributes:
         text: the form of the body.
-        rows: the forms of its attributes.
-        closed: why its body cannot be edited; empty: it can.
-        locked: attributes that stay as they are.
+        rows: the forms of the attributes.
+        closed: why the body cannot be edited; empty: it can.
+        locked: attributes that cannot be edited.
     """
 
     def __init__(
-        self, stand: Stand, names: MarkNames, goes_by: Keys, data: Mapping[str, Any] | None = None, *,
+        self, stand: Stand, names: MarkNames, keys: Keys, data: Mapping[str, Any] | None = None, *,
         written: Alteration | None = None,
     ) -> None:  # fmt: skip
         self._body, self._own = bytes(stand.body), unpack(bytes(stand.attributes))
-        self._names, self._goes_by = names, goes_by
+        self._names, self._keys = names, keys
         self.closed = edit_policy.closed(self._body, self._own)
         to = written or Alteration(self._body, self._own)
-        told = {name: edit_policy.standing(name, names, goes_by) for name in self._own}
-        self._locked = {name: why.why for name, why in told.items() if isinstance(why, Locked)}
+        found = {name: edit_policy.standing(name, names, keys) for name in self._own}
+        self._locked = {name: why.why for name, why in found.items() if isinstance(why, Locked)}
         self._fixed = {
-            name: why for name, one in self._own.items() if name not in self._locked and (why := _fixed(one))
+            name: why for name, own in self._own.items() if name not in self._locked and (why := _fixed(own))
         }
         self.locked = [_kept(name, self._own[name], why) for name, why in sorted(self._locked.items())]
         self.text = Text(
@@ -115,23 +112,23 @@ class Draft:
         self._fill_choices()
         rows = formset_factory(One, extra=_EMPTY_ROWS, max_num=_MOST_ROWS, absolute_max=_MOST_ROWS)
         self.rows: BaseFormSet[One] = rows(data, initial=list(self._rows(to.attributes)))
-        for one in self.rows:
-            self._mark(one)
+        for row in self.rows:
+            self._mark(row)
 
     def alteration(self) -> Alteration | None:
-        """What was written; None: the forms say what is wrong."""
+        """Return the edited message; None: the forms have errors."""
         if not (self.text.is_valid() and self.rows.is_valid()):
             return None
         body = self._body if self.closed else edit_policy.typed(self.text.cleaned_data["body"], self._body)
         gone = self.text.cleaned_data["gone"]
-        kept = {n: one for n, one in self._own.items() if n in self._locked or (n in self._fixed and n not in gone)}
-        for one in self.rows:
-            given = one.cleaned_data
+        kept = {n: own for n, own in self._own.items() if n in self._locked or (n in self._fixed and n not in gone)}
+        for row in self.rows:
+            given = row.cleaned_data
             name, value = given.get("name", ""), given.get("value", "")
             if given.get("remove") or not (name or value):
                 continue
             if name in kept:
-                one.add_error("name", "There is one of this name already.")
+                row.add_error("name", "An attribute has this name already.")
                 return None
             kept[name] = self._attribute(name, given.get("type", ""), value)
         return Alteration(body, kept)
@@ -142,33 +139,33 @@ class Draft:
         return Attribute(kind, edit_policy.typed(value, like).decode(errors="surrogatepass"))
 
     def _rows(self, attributes: Mapping[str, Attribute]) -> Iterator[dict[str, str]]:
-        for name, one in sorted(attributes.items()):
-            if name not in self._locked and name not in self._fixed and isinstance(one.value, str):
-                yield {"name": name, "type": one.type, "value": one.value}
+        for name, attribute in sorted(attributes.items()):
+            if name not in self._locked and name not in self._fixed and isinstance(attribute.value, str):
+                yield {"name": name, "type": attribute.type, "value": attribute.value}
 
     def _fill_choices(self) -> None:
         gone = self.text.fields["gone"]
         assert isinstance(gone, forms.MultipleChoiceField)  # noqa: S101  for the type checker
         gone.choices = [(name, f"{visible(name)}: {why}") for name, why in sorted(self._fixed.items())]
 
-    def _mark(self, one: One) -> None:
-        """Say of a row that somebody goes by it."""
-        told = edit_policy.standing(str(one.initial.get("name", "")), self._names, self._goes_by)
-        if isinstance(told, Sensitive):
-            one.fields["name"].help_text = f"{told.why[0].upper()}{told.why[1:]}."
+    def _mark(self, row: One) -> None:
+        """Add a note to an attribute that a key uses."""
+        policy = edit_policy.standing(str(row.initial.get("name", "")), self._names, self._keys)
+        if isinstance(policy, Sensitive):
+            row.fields["name"].help_text = f"{policy.why[0].upper()}{policy.why[1:]}."
 
 
-def _fixed(one: Attribute) -> str:
-    """Why an attribute can be taken out, and not be written on; empty: it can."""
-    if isinstance(one.value, bytes):
-        return f"{_bytes(one.value)}, which cannot be typed"
-    why = edit_policy.closed_text(one.value.encode(errors="surrogatepass"))
+def _fixed(attribute: Attribute) -> str:
+    """Return why an attribute can be removed, but not edited; empty: it can be edited."""
+    if isinstance(attribute.value, bytes):
+        return f"{_bytes(attribute.value)}, which cannot be typed"
+    why = edit_policy.closed_text(attribute.value.encode(errors="surrogatepass"))
     return f"its text cannot be typed: {why}" if why else ""
 
 
-def _kept(name: str, one: Attribute, why: str) -> Kept:
-    value = one.value if isinstance(one.value, str) else _bytes(one.value)
-    return Kept(visible(name), visible(one.type), visible(value), why)
+def _kept(name: str, attribute: Attribute, why: str) -> Kept:
+    value = attribute.value if isinstance(attribute.value, str) else _bytes(attribute.value)
+    return Kept(visible(name), visible(attribute.type), visible(value), why)
 
 
 def _bytes(value: bytes) -> str:

@@ -1,10 +1,9 @@
-"""One letter with all that is known of it; its bytes when they are asked for by those who may see them."""
+"""The values on a message's page; its payload only when a person with the permission asks for it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Final, assert_never
 
@@ -38,75 +37,21 @@ from reprocessing.store.ordering.lane_neighbours import MOST, Neighbours
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
-_SHOWN = 1_000  # characters of arguments that somebody else wrote out
-_LINES = 200  # of each table; a letter with more of them is told so by its counts
-_OPEN_LENGTH = 200  # characters of a field that everybody may see
+_SHOWN = 1_000  # characters of arguments that the producer wrote out
+_LINES = 200  # rows of each table
+_OPEN_LENGTH = 200  # characters of a public field
 _MOODS: Final = {
     LetterState.PARKED: "bad", LetterState.DELIVERED: "good", LetterState.SENDING: "warm", LetterState.AWAITING: "warm",
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One attribute of a message."""
-
-    name: str
-    type: str
-    value: Readable
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What a letter says as a task message, and why it probably died.
-
-    Attributes:
-        told: its fields by their names.
-        payload: its arguments and what follows it; None: it is none, or they are closed.
-        closed: why they are, or why it is no task message; the arguments are in `told` as their producer wrote them.
-    """
-
-    told: tuple[tuple[str, str], ...]
-    payload: Readable | None
-    closed: str
-    causes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What a payload holds. `task` None: nobody says that it should be a task message, and it is none.
-
-    Attributes:
-        revision: the edit whose bytes these are; 0: they are as they were captured.
-        told: what it is, in a line.
-        inner: what a notification carries.
-    """
-
-    revision: int
-    told: str
-    body: Readable
-    inner: Readable | None
-    task: Task | None
-    attributes: tuple[Row, ...]
-    system: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LanePanel:
-    """A letter's lane in words."""
-
-    at: Neighbours
-    why: str
-    behind: str
-    parked: str
-
-
 def may_see_payloads(user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Whether this person may see what customers wrote."""
+    """Return whether this person may see payloads."""
     return isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_payload")
 
 
 def page(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, shown: Bytes | None) -> dict[str, Any]:
-    """What the page of a letter shows; `shown`: its bytes, where this person asked for them just now."""
+    """Return the values of the page; `shown`: the payload, if this person asked for it."""
     tries, edits = timeline.of(letter)
     return {
         "may_see_payload": may_see_payloads(user),
@@ -128,41 +73,43 @@ def page(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, shown: Byte
     }
 
 
-def contents(letter: DeadLetter, held: Bytes) -> Contents:
-    """A payload in a form to be read; what is sent are its bytes."""
+def contents(letter: DeadLetter, held: Bytes) -> dict[str, Any]:
+    """Return a payload for display; `revision`: the number of the edit, 0 as captured; `told`: the format."""
     told = body_format.recognise(held.body)
-    return Contents(
-        revision=held.revision,
-        told=visible(str(told)),
-        body=readable_bytes.as_spoken(held.body, told.dialect),
-        inner=_inner(held.body) if told.dialect is Dialect.SNS else None,
-        task=_task(letter, held),
-        attributes=tuple(
-            Row(visible(name), visible(one.type), _value(one.value)) for name, one in sorted(held.attributes.items())
-        ),
-        system=tuple((visible(name), visible(str(value))) for name, value in _sorted(held.system)),
-    )
+    return {
+        "revision": held.revision, "told": visible(str(told)),
+        "body": readable_bytes.as_spoken(held.body, told.dialect),
+        "inner": _inner(held.body) if told.dialect is Dialect.SNS else None, "task": _task(letter, held),
+        "attributes": [
+            {"name": visible(name), "type": visible(attribute.type), "value": _value(attribute.value)}
+            for name, attribute in sorted(held.attributes.items())
+        ],
+        "system": [(visible(name), visible(str(value))) for name, value in sorted(held.system.items())],
+    }  # fmt: skip
 
 
 def opened(letter: DeadLetter) -> list[tuple[str, str]]:
-    """The fields of a body that its dlq lets everybody see who sees the letter."""
+    """Return the public fields of the body."""
     if not letter.dlq.open_fields:
         return []
     held = letter.revision or Payload.objects.filter(letter=letter).first()
-    document = json_view.read(bytes(held.body)) if held else Unreadable("its bytes are no longer kept")
+    document = json_view.read(bytes(held.body)) if held else Unreadable("the payload was deleted")
     if isinstance(document, Unreadable):
-        return [("its fields", f"cannot be read: {document.why}")]
-    return [(visible(str(one)), _field(jmespath_query.search(str(one), document))) for one in letter.dlq.open_fields]
+        return [("public fields", f"cannot be read: {document.why}")]
+    fields = map(str, letter.dlq.open_fields)
+    return [(visible(field), _field(jmespath_query.search(field, document))) for field in fields]
 
 
-def lane_panel(letter: DeadLetter) -> LanePanel | None:
-    """Its lane and its neighbours there; None: it has no lane yet."""
+def lane_panel(letter: DeadLetter) -> dict[str, Any] | None:
+    """Return the key queue and the neighbours in it; None: the message is in none yet."""
     at = lane_neighbours.of(letter.pk)
-    return LanePanel(at, _why(at, letter), _bounded(at.behind), _bounded(at.parked)) if at else None
+    if at is None:
+        return None
+    return {"at": at, "why": _why(at, letter), "behind": _bounded(at.behind), "parked": _bounded(at.parked)}
 
 
 def group_address(letter: DeadLetter) -> str:
-    """The page of its group; empty: it has none."""
+    """Return the address of its failure group; empty: it has none."""
     try:
         return reverse("admin:reprocessing_lettergroup_change", args=[letter.group_id]) if letter.group_id else ""
     except NoReverseMatch:
@@ -170,17 +117,17 @@ def group_address(letter: DeadLetter) -> str:
 
 
 def _a_person_decided(letter: DeadLetter) -> bool:
-    """Whether the last word on where it goes is a release's: past a quarantine, or to a queue that it names."""
+    """Return whether a release decided the target last: after a quarantine, or by naming a target."""
     if not letter.released_by or letter.reason == ParkedReason.QUARANTINED:
         return False
     return letter.route == Action.QUARANTINE or letter.route_version == BY_HAND
 
 
 def _why(at: Neighbours, letter: DeadLetter) -> str:
-    """Why the lane stands where it stands."""
+    """Return why the key queue is in its state."""
     if at.stopped_at:
         return f'stopped by {at.stopped_by} at {at.stopped_at:%Y-%m-%d %H:%M:%S} UTC: "{at.stop_reason}"'
-    head = "this letter" if at.head_id == letter.pk else "its head"
+    head = "this message" if at.head_id == letter.pk else "its first message"
     phase = LanePhase(at.phase)
     match phase:
         case LanePhase.READY:
@@ -188,11 +135,11 @@ def _why(at: Neighbours, letter: DeadLetter) -> str:
         case LanePhase.HELD:
             return visible(_holds(at, head))
         case LanePhase.AWAITING:
-            return f"{head} was sent; the next one goes when its outcome is known{_evidence(letter)}"
+            return f"{head} was sent; the next one is sent when its outcome is known{_evidence(letter)}"
         case LanePhase.LEASED:
-            return f"a worker is at {head} now"
+            return f"a worker is sending {head}"
         case LanePhase.IDLE:
-            return "nothing of it waits"
+            return "nothing is queued"
         case _:
             assert_never(phase)
 
@@ -200,26 +147,25 @@ def _why(at: Neighbours, letter: DeadLetter) -> str:
 def _waits(at: Neighbours, head: str) -> str:
     until = f"{at.due_at:%Y-%m-%d %H:%M:%S} UTC"
     if at.obstacle:
-        rests = "" if at.is_due else f"; and it rests until {until}"
-        return f"{head} waits: {at.obstacle}{rests}"
-    told = f"; when it was looked at last: {at.why}" if at.why else ""
-    return f"{head} goes as soon as a worker has time{told}" if at.is_due else f"{head} waits until {until}{told}"
+        delay = "" if at.is_due else f"; not before {until}"
+        return f"{head} waits: {at.obstacle}{delay}"
+    last = f"; at the last check: {at.why}" if at.why else ""
+    return f"{head} is sent as soon as a worker is free{last}" if at.is_due else f"{head} waits until {until}{last}"
 
 
 def _evidence(letter: DeadLetter) -> str:
-    """What the outcome of letters that were sent to its target waits for."""
+    """Return what outcomes of its target wait for."""
     lag = conf.current().count_lag.total_seconds()
-    found = (
-        one for one in pending_outcomes.of_targets(letter.dlq_id, count_lag=lag) if one.target_id == letter.target_id
-    )
+    waits = pending_outcomes.of_targets(letter.dlq_id, count_lag=lag)
+    found = (wait for wait in waits if wait.target_id == letter.target_id)
     awaited = next(map(pending_outcomes.in_words, found), "")
-    return f". What is sent there waits for: {visible(awaited)}" if awaited else ""
+    return f". Waiting for outcomes of this target: {visible(awaited)}" if awaited else ""
 
 
 def _holds(at: Neighbours, head: str) -> str:
     if at.head_route in {"hold", "erred"}:
-        return f"the rule {at.head_rule or 'that was there'} holds {head}"
-    return "a parked letter holds it" if at.holds else f"it is held{f' ({at.why})' if at.why else ''}"
+        return f"the rule {at.head_rule or '(removed)'} holds {head}"
+    return "a parked message holds it" if at.holds else f"held{f' ({at.why})' if at.why else ''}"
 
 
 def _bounded(number: int) -> str:
@@ -245,7 +191,8 @@ def _inner(body: bytes) -> Readable | None:
     return readable(text.encode()) if text else None
 
 
-def _task(letter: DeadLetter, held: Bytes) -> Task | None:
+def _task(letter: DeadLetter, held: Bytes) -> dict[str, Any] | None:
+    """Return the message as a Celery task; None: it is none, and Celery workers do not consume its target."""
     found = celery_task.read(held.body)
     if not isinstance(found, TaskMessage) and (letter.target is None or letter.target.kind != TargetKind.CELERY):
         return None
@@ -253,12 +200,13 @@ def _task(letter: DeadLetter, held: Bytes) -> Task | None:
     hidden = timedelta(seconds=queue.visibility) if queue else None
     reported = Report.objects.filter(Q(message_id=letter.message_id) | Q(public_id=letter.public_id))
     failed = reported.exclude(verdict=Verdict.DELIVERED).exists()
-    why = tuple(visible(one) for one in causes(found, held.system, visibility=hidden, reported=failed))
+    why = [visible(cause) for cause in causes(found, held.system, visibility=hidden, reported=failed)]
     if not isinstance(found, TaskMessage):
-        return Task((), None, found.why, why)
+        return {"told": (), "payload": None, "closed": found.why, "causes": why}
     raw = unpacked(found.envelope)
     shown = None if found.opaque or isinstance(raw, Opaque) else readable(raw)
-    return Task(tuple((name, visible(text)) for name, text in _told(found) if text), shown, found.opaque, why)
+    fields = [(name, visible(text)) for name, text in _told(found) if text]
+    return {"told": fields, "payload": shown, "closed": found.opaque, "causes": why}
 
 
 def _told(found: TaskMessage) -> Iterator[tuple[str, str]]:
@@ -269,15 +217,11 @@ def _told(found: TaskMessage) -> Iterator[tuple[str, str]]:
     yield "Not after (expires)", found.expires
     yield "Group", found.group
     if found.opaque:
-        yield "Arguments, as their producer wrote them", found.called_with[:_SHOWN]
+        yield "Arguments, as written by the producer", found.called_with[:_SHOWN]
 
 
 def _value(value: str | bytes) -> Readable:
     return readable(value if isinstance(value, bytes) else value.encode(errors="surrogatepass"))
-
-
-def _sorted(system: Mapping[str, str]) -> list[tuple[str, str]]:
-    return sorted(system.items())
 
 
 def _newest(rows: QuerySet[Any]) -> list[Any]:

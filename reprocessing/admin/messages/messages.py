@@ -1,7 +1,8 @@
-"""Every letter, whatever its state: to be looked at."""
+"""Lists and pages of messages in all states."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, ClassVar
 from uuid import UUID
@@ -9,22 +10,11 @@ from uuid import UUID
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
-from django.db.models import (
-    Case,
-    DateTimeField,
-    DurationField,
-    ExpressionWrapper,
-    F,
-    Func,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    When,
-)
+from django.db import models
+from django.db.models import F, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.text import capfirst
 from django.views.decorators.http import require_POST
@@ -33,16 +23,18 @@ from reprocessing.admin.messages import comparison, delivery_status_panel, messa
 from reprocessing.admin.messages.readable_bytes import duration, visible
 from reprocessing.admin.messages.show_payload import Bytes
 from reprocessing.admin.parking_lot.decision import Deed, packed
-from reprocessing.admin.site.readonly_admin import REACH, History, Stretch
+from reprocessing.admin.site.readonly_admin import REACH, History, Page, Stretch, row_or_404
 from reprocessing.domain.lifecycle import FINISHED, LetterState
 from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, Lane
 from reprocessing.store.maintenance import counters
 
-# A copy that is gone, or is to be deleted, has no time left. Asked whether there is one, PostgreSQL would read all
-# copies at once for the few letters of a page; asked for its state, it looks at theirs.
-_COPY = Subquery(Custody.objects.filter(dlq=OuterRef("dlq"), message_id=OuterRef("message_id")).values("state")[:1])
-_NOW = Func(function="redrive_now", output_field=DateTimeField())
-_LEFT = ExpressionWrapper(F("expires_at") - _NOW, output_field=DurationField())
+# A copy that is deleted, or to be deleted, has no time left. With EXISTS, PostgreSQL would read all copies for the few
+# messages of a page; a subquery for the state reads only theirs.
+_COPY = models.Subquery(
+    Custody.objects.filter(dlq=OuterRef("dlq"), message_id=OuterRef("message_id")).values("state")[:1]
+)
+_NOW = models.Func(function="redrive_now", output_field=models.DateTimeField())
+_LEFT = models.ExpressionWrapper(F("expires_at") - _NOW, output_field=models.DurationField())
 _KEY_SHOWN = 60
 _LANES_FOUND = 100
 _LONGEST_NUMBER = 9  # digits
@@ -51,23 +43,23 @@ _RELATED = ("dlq", "origin__target", "target", "lane", "run", "rule", "rate_clas
 
 
 class List(Stretch):
-    """A list of letters. How many of each dlq are in which state is kept, so they are not counted."""
+    """A list of messages. Counters know how many of each DLQ are in which state, so they are not counted."""
 
     @cached_property
     def known(self) -> int | None:
-        """By the kept counts, where the list is narrowed by nothing but dlq, state and whether they are presumed."""
+        """Return the count by the counters, if the only filters are DLQ, state and presumed."""
         asked = {name: values[-1] for name, values in self.filter_params.items()}
         dlq, state, presumed = (asked.pop(name, None) for name in _KEPT)
         if asked or self.query or not (dlq is None or dlq.isdecimal()) or presumed not in {None, "0", "1"}:
             return None
         return sum(
-            one.n
-            for one in counters.kinds(None if dlq is None else int(dlq[:_LONGEST_NUMBER]))
-            if state in {None, one.state} and presumed in {None, str(int(one.presumed))}
+            kind.n
+            for kind in counters.kinds(None if dlq is None else int(dlq[:_LONGEST_NUMBER]))
+            if state in {None, kind.state} and presumed in {None, str(int(kind.presumed))}
         )
 
     def listed(self) -> QuerySet[DeadLetter]:
-        """The newest first; few are fetched and sorted, or the newest of all would be read through for them."""
+        """Return the newest first; few are sorted, since an index scan by id would read all messages to find them."""
         rows = super().listed()
         if self.known is None or self.known > REACH:
             return rows
@@ -78,100 +70,75 @@ class List(Stretch):
 
 
 class Letters(History):
-    """Lists and pages of letters. Bodies are in no list; a page shows one to those who may see payloads."""
+    """Lists and pages of messages. No list shows a body; a page shows it to people who may see payloads."""
 
-    list_display: tuple[str, ...] = (
-        "message_id",
-        "dlq",
-        "state",
-        "key",
-        "age",
-        "attempts",
-        "time_left",
-        "captured_at",
-    )
+    list_display: tuple[str, ...] = ("message_id", "dlq", "state", "key", "age", "attempts", "time_left", "captured_at")
     list_filter: ClassVar[tuple[str, ...]] = ("dlq", "state")
     also_asked = ("presumed", "group", "run", "rule")
     list_select_related = ("dlq",)
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     sortable_by: ClassVar[tuple[str, ...]] = ()
     search_fields = ("message_id",)
-    search_help_text = "A whole message id, redrive id or ordering key."
+    search_help_text = "Enter a full message id, redrive id or ordering key."
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own
-        """Lists of letters, which are counted already."""
+        """Return the list that uses the counters."""
         return List
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeadLetter]:
-        """Letters with their age and the time they have left, by the database's clock."""
+        """Return messages with their age and their time left, by the database's clock."""
         letters: QuerySet[DeadLetter] = super().get_queryset(request)
         return letters.alias(_copy=_COPY).annotate(
-            _age=ExpressionWrapper(_NOW - F("died_at"), output_field=DurationField()),
-            _left=Case(When(Q(_copy="held"), then=_LEFT), output_field=DurationField()),
+            _age=models.ExpressionWrapper(_NOW - F("died_at"), output_field=models.DurationField()),
+            _left=models.Case(models.When(Q(_copy="held"), then=_LEFT), output_field=models.DurationField()),
         )
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[DeadLetter], search_term: str
     ) -> tuple[QuerySet[DeadLetter], bool]:
-        """The letters of exactly that message id, redrive id or ordering key."""
+        """Return the messages with exactly this message id, redrive id or ordering key."""
         text = search_term.strip().replace("\0", "")
         return (queryset.filter(self.named(text)) if text else queryset), False
 
     def named(self, text: str) -> Q:
-        """Those that go by this text. Each part is an index's own question: this table can be a large one."""
+        """Return the condition for this text; each part can use an index."""
         dlqs = list(DeadLetterQueue.objects.values_list("pk", flat=True))
         lanes = list(Lane.objects.filter(dlq__in=dlqs, key=text).values_list("pk", flat=True)[:_LANES_FOUND])
         return Q(dlq__in=dlqs, message_id=text) | Q(lane__in=lanes) | redrive_id(text)
 
     @admin.display(description="ordering key", empty_value="none")
     def key(self, letter: DeadLetter) -> str | None:
-        """The key whose lane it belongs to."""
+        """Return the ordering key."""
         return letter.ordering_key and _short(letter.ordering_key)
 
     @admin.display(description="age", ordering="died_at")
     def age(self, letter: DeadLetter) -> str:
-        """How long ago it was sent to its origin."""
+        """Return how long ago it was sent to its source queue."""
         return duration(_annotated(letter, "_age"))
 
     @admin.display(description="time left in SQS", ordering="expires_at")
     def time_left(self, letter: DeadLetter) -> str:
-        """Until SQS deletes a copy that still lies in the dlq; what is kept here stays."""
+        """Return how long SQS keeps its copy in the DLQ; PostgreSQL keeps the message longer."""
         return duration(_annotated(letter, "_left"))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The letter's page; its payload stays covered until somebody asks for it."""
+        """Show the message, without its payload."""
         if request.method not in {"GET", "HEAD"}:
-            raise PermissionDenied  # what was written is history
+            raise PermissionDenied  # Django's form writes nothing
         return self._shown(request, object_id, extra_context or {})
 
     def page_of(self, request: HttpRequest, letter: DeadLetter) -> dict[str, Any]:
-        """What else this desk's page of a letter needs. `deeds`: name, address or its name, label, why it is closed."""
+        """Return more values for the page. `deeds`: name, address or its name, label, why it is closed."""
         if letter.state != LetterState.DISCARDED:
             return {}
         return {"deeds": [deed_of(request, Deed.RESTORE)], "letters": packed([letter])}
 
-    def get_urls(self) -> list[URLPattern]:
-        """Django's, and what shows a payload: the page with it, a body as a file, an edit beside what was captured."""
-        return [
-            path("<int:letter>/reveal", self.admin_site.admin_view(self.reveal), name=self._name("reveal")),
-            path("<int:letter>/body", self.admin_site.admin_view(self.body), name=self._name("body")),
-            path("<int:letter>/compare", self.admin_site.admin_view(self.compare), name=self._name("compare")),
-            *super().get_urls(),
-        ]
-
-    def reveal(self, request: HttpRequest, letter: int) -> HttpResponse:
-        """The letter's page with its payload, which is recorded; it is in this answer alone, and kept nowhere."""
-        return require_POST(self._reveal)(request, letter)
-
-    def body(self, request: HttpRequest, letter: int) -> HttpResponse:
-        """The bytes of a body as a file: no browser shows or runs them. That they were fetched is recorded."""
-        return require_POST(self._body)(request, letter)
-
-    def compare(self, request: HttpRequest, letter: int) -> HttpResponse:
-        """An edit beside what was captured; recorded likewise."""
-        return require_POST(self._compare)(request, letter)
+    def pages(self) -> Iterable[Page]:
+        """Return the pages that show a payload; each use is recorded."""
+        views = {"reveal": self._reveal, "body": self._body, "compare": self._compare}
+        return ((f"<int:letter>/{name}", require_POST(view), name, {}) for name, view in views.items())
 
     def _shown(
         self, request: HttpRequest, object_id: str, more: dict[str, Any], shown: Bytes | None = None
@@ -182,13 +149,13 @@ class Letters(History):
         if letter is None:
             raise Http404
         context = self.admin_site.each_context(request) | {
-            "title": f"Letter {letter.message_id}", "original": letter, "opts": self.opts,
+            "title": f"Message {letter.message_id}", "original": letter, "opts": self.opts,
             "age": self.age(letter), "time_left": self.time_left(letter), "key": self.key(letter),
             **{f"{page}_url": f"admin:{self._name(page)}" for page in ("reveal", "body", "compare")},
         }  # fmt: skip
         context |= message_page.page(letter, request.user, shown)
         context |= delivery_status_panel.panel(letter, request.user, shown=shown is not None)
-        context |= message_actions.of(letter, request.user) | self.page_of(request, letter) | more
+        context |= message_actions.of(letter, request) | self.page_of(request, letter) | more
         context["deeds"] = message_actions.deeds(context.get("deeds", ()))
         return TemplateResponse(request, "reprocessing/admin/letter.html", context)
 
@@ -198,17 +165,19 @@ class Letters(History):
         return self.get_queryset(request).select_related(*_RELATED).filter(pk=object_id).first()
 
     def _reveal(self, request: HttpRequest, letter: int) -> HttpResponse:
+        """Show the message with its payload; the payload is in no other answer."""
         shown = show_payload.sent(
             self._revealed(request, letter), by=request.user.get_username(), why=show_payload.LOOKED
         )
         return self._shown(request, str(letter), {"nothing_kept": shown is None}, shown)
 
     def _body(self, request: HttpRequest, letter: int) -> HttpResponse:
+        """Return the body as a file, which no browser displays or runs."""
         found = self._revealed(request, letter)
         fetch = show_payload.captured if request.POST.get("of") == "captured" else show_payload.sent
         held = fetch(found, by=request.user.get_username(), why=show_payload.FETCHED)
         if held is None:
-            return self._back(request, found, "Its bytes are no longer kept.")
+            return self._back(request, found, "The payload was deleted.")
         return HttpResponse(
             held.body,
             content_type="application/octet-stream",
@@ -221,10 +190,10 @@ class Letters(History):
         no = int(text) if text.isdecimal() and len(text) <= _LONGEST_NUMBER else 0
         pair = show_payload.both(found, no, by=request.user.get_username(), why=show_payload.COMPARED)
         if pair is None:
-            return self._back(request, found, "There is no such edit of it.")
+            return self._back(request, found, "There is no such edit.")
         context = self.admin_site.each_context(request) | {
-            "title": f"Edit {no} beside what was captured", "original": found, "opts": self.opts, "no": no,
-            "changes": comparison.of(*((one.body, one.attributes) for one in pair)),
+            "title": f"Edit {no} compared with the captured message", "original": found, "opts": self.opts, "no": no,
+            "changes": comparison.of(*((held.body, held.attributes) for held in pair)),
         }  # fmt: skip
         return TemplateResponse(request, "reprocessing/admin/compared.html", context)
 
@@ -233,32 +202,28 @@ class Letters(History):
         return HttpResponseRedirect(reverse(f"admin:{self._name('change')}", args=[letter.pk]))
 
     def _revealed(self, request: HttpRequest, letter: int) -> DeadLetter:
-        """The letter whose payload this person may see.
+        """Return the message, if this person may see its payload.
 
         Raises:
             PermissionDenied: they may not.
-            Http404: there is no such letter at this desk.
+            Http404: this list has no such message.
         """
         if not (self.has_view_permission(request) and message_page.may_see_payloads(request.user)):
             raise PermissionDenied
-        found = self.get_queryset(request).filter(pk=letter).select_related("revision").first()
-        if found is None:
-            raise Http404
-        return found
+        return row_or_404(self.get_queryset(request).select_related("revision"), letter)
 
     def _name(self, page: str) -> str:
-        """The name of an address of this desk's."""
         return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
 
 
 def deed_of(request: HttpRequest, deed: Deed) -> tuple[str, str, str, str]:
-    """A deed as a page offers it to this person."""
+    """Return an action as a page offers it to this person."""
     may = request.user.has_perm(deed.permission) and request.user.has_perm("reprocessing.view_parkedletter")
     return deed.value, f"admin:parkedletter_{deed}", f"{deed.label}…", "" if may else capfirst(deed.takes)
 
 
 def redrive_id(text: str) -> Q:
-    """The letter whose redrive id this text is; of another text, none."""
+    """Return the condition for a redrive id; another text matches nothing."""
     try:
         return Q(public_id=UUID(text))
     except ValueError:

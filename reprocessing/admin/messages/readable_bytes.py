@@ -1,4 +1,4 @@
-"""Bytes, keys and durations in a form that a person can read and that cannot deceive or harm who reads it."""
+"""Bytes and durations in a form that people can read and that cannot deceive them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from reprocessing.domain.message.safe_text import visible
 
 __all__ = ["LONGEST", "Readable", "as_spoken", "duration", "laid_out", "readable", "visible"]
 
-#: Characters of a body, or of an attribute, that a page shows; the whole is there to be downloaded.
+#: Characters of a body, or of an attribute, that a page shows; the whole body can be downloaded.
 LONGEST = 100_000
 _INDENT = "  "
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
-# Each alternative ends somewhere, with the text if need be: no body makes it start over and over.
+# Each alternative can end with the text, so that no body causes backtracking.
 _XML = re.compile(
     r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(?:[^<>"']++|"[^"]*+"?|'[^']*+'?)*>?|[^<]++""", re.DOTALL
 )
@@ -28,7 +28,7 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """Bytes as a page shows them: `form` is JSON, text or hex; `size` bytes there are; `cut`: not all are shown."""
+    """Bytes for display. `form`: JSON, text or hex; `size`: in bytes; `cut`: not all are shown."""
 
     form: str
     text: str
@@ -37,9 +37,9 @@ class Readable:
 
 
 def readable(body: bytes) -> Readable:
-    """A body by what it is: JSON indented, text as it is, anything else in hex; never more than `LONGEST` characters.
+    """Return a body for display: JSON indented, text unchanged, all else in hex; at most `LONGEST` characters.
 
-    JSON keeps every name, number and escape as it was written: only the space between them is another.
+    In JSON only white space is changed.
     """
     try:
         text = body.decode()
@@ -51,24 +51,25 @@ def readable(body: bytes) -> Readable:
     return Readable("JSON", visible(shown), len(body), cut=cut)
 
 
-def as_spoken(body: bytes, tongue: Dialect) -> Readable:
-    """A body in the form of its dialect: a form by its fields, XML indented, all else as `readable` has it."""
-    if tongue not in {Dialect.FORM, Dialect.XML}:
+def as_spoken(body: bytes, dialect: Dialect) -> Readable:
+    """Return a body for display: a form by its fields, XML indented, all else as `readable` does."""
+    if dialect not in {Dialect.FORM, Dialect.XML}:
         return readable(body)
     text = body.decode()
-    pieces = _fields(text) if tongue is Dialect.FORM else _nested(text[:LONGEST])
+    pieces = _fields(text) if dialect is Dialect.FORM else _nested(text[:LONGEST])
     shown, cut = _joined(pieces)
-    return Readable(tongue.value, visible(shown), len(body), cut=cut or (tongue is Dialect.XML and len(text) > LONGEST))
+    cut = cut or (dialect is Dialect.XML and len(text) > LONGEST)
+    return Readable(dialect.value, visible(shown), len(body), cut=cut)
 
 
 def laid_out(body: bytes) -> str:
-    """The whole of a text, as it is compared with another: JSON indented, all else as it is."""
+    """Return a whole text for comparison: JSON indented, all else unchanged."""
     text = body.decode()
     return text if isinstance(json_view.read(body), Unreadable) else "".join(_indented(text))
 
 
 def duration(length: timedelta | None) -> str:
-    """A length of time in its two largest units: "3 d 4 h"; "over" once nothing is left of it, "-" for none."""
+    """Return a duration in its two largest units, as in "3 d 4 h"; "over" if it is not positive, "-" for None."""
     if length is None:
         return "-"
     seconds = int(length.total_seconds())
@@ -83,16 +84,16 @@ def duration(length: timedelta | None) -> str:
 
 
 def past(length: timedelta) -> str:
-    """How long ago something was, in the same units; what was just now was "0 s" ago."""
+    """Return how long ago something was, in the same units; "0 s" for less than a second."""
     return duration(length) if length >= timedelta(seconds=1) else "0 s"
 
 
 def _hex(body: bytes) -> Readable:
-    most = LONGEST // 4  # a byte takes two digits, its share of the spaces, and a character beside them
+    most = LONGEST // 4  # a byte takes four characters: two digits, a space, and the printable character
     lines = []
     for start in range(0, min(len(body), most), 16):
         row = body[start : start + 16]
-        beside = "".join(chr(one) if 32 <= one < 127 else "." for one in row)  # noqa: PLR2004 - printable ASCII
+        beside = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)  # noqa: PLR2004 - printable ASCII
         lines.append(f"{start:06x}  {row.hex(' '):<47}  {beside}")
     return Readable("hex", "\n".join(lines), len(body), cut=len(body) > most)
 
@@ -109,7 +110,7 @@ def _joined(pieces: Iterator[str]) -> tuple[str, bool]:
 
 
 def _indented(text: str) -> Iterator[str]:
-    """The tokens of JSON that is known to be valid, with the space a person reads by."""
+    """Yield the tokens of valid JSON, with line breaks and indentation."""
     depth = 0
     fresh = False  # the last token opened a container, which may turn out to be empty
     for found in _TOKEN.finditer(text):
@@ -133,14 +134,14 @@ def _fields(text: str) -> Iterator[str]:
 
 
 def _nested(text: str) -> Iterator[str]:
-    """XML by its tags, an element of plain text in one line; nothing of it is resolved or fetched."""
+    """Yield XML with a line per tag; an element of plain text stays in one line. Entities are not resolved."""
     depth = 0
     before = ""
     for part in (found.group().strip() for found in _XML.finditer(text)):
         if not part:
             continue
         depth -= part.startswith("</")
-        # What closes a text, and the text behind what opens, stay in the line.
+        # A text after an opening tag, and a closing tag after a text, stay in the line.
         joined = (part.startswith("</") and not before.startswith("<")) or (_opens(before) and not part.startswith("<"))
         yield part if joined or not before else "\n" + _INDENT * min(max(depth, 0), _DEEPEST) + part
         depth += _opens(part)

@@ -1,4 +1,4 @@
-"""What happened and what stands: attempts, reviews and the rest, to be looked at."""
+"""Lists and pages of attempts, source queues, consumer reports and other records."""
 
 from __future__ import annotations
 
@@ -8,21 +8,12 @@ from django.http import HttpRequest
 
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.site.readonly_admin import History
-from reprocessing.models import (
-    Attempt,
-    Halt,
-    Notice,
-    Origin,
-    Pulse,
-    Report,
-    Reporter,
-    Sighting,
-)
+from reprocessing.models import Attempt, Halt, Notice, Origin, Pulse, Report, Reporter, Sighting
 
 
 @admin.register(Attempt)
 class Attempts(History):
-    """Every counted try."""
+    """Counted tries to deliver a message."""
 
     list_display = ("id", "letter", "no", "target", "outcome", "opened_at", "closed_at", "returned_at")
     list_filter = ("outcome",)
@@ -34,7 +25,7 @@ class Attempts(History):
 
 @admin.register(Origin)
 class Origins(History):
-    """What letters of which dlq died in, and where they go."""
+    """The source queues of each DLQ, and where their messages are redriven to."""
 
     list_display = ("__str__", "dlq", "target")
     list_filter = ("dlq",)
@@ -44,7 +35,7 @@ class Origins(History):
 
 @admin.register(Sighting)
 class Sightings(History):
-    """When targets were seen empty."""
+    """When targets were found empty."""
 
     list_display = ("target", "seen_at")
     list_filter = ("target",)
@@ -55,7 +46,7 @@ class Sightings(History):
 
 @admin.register(Notice)
 class Notices(History):
-    """What parking queues were told, or are still owed."""
+    """What was sent to parking queues, or still has to be."""
 
     list_display = ("id", "letter", "news", "made_at", "sent_at", "trouble")
     list_filter = ("news",)
@@ -73,14 +64,14 @@ class Halts(History):
 
 @admin.register(Pulse)
 class Pulses(History):
-    """When tasks were last consumed."""
+    """When workers last took a task from each queue."""
 
     list_display = ("queue", "beaten_at")
 
 
 @admin.register(Reporter)
 class Reporters(History):
-    """Consumers that may report, and on which targets' letters (manage.py add_reporter, revoke_reporter)."""
+    """Consumers that may report, and for which targets (manage.py add_reporter, revoke_reporter)."""
 
     list_display = ("name", "added_at", "added_by", "revoked_at")
     search_fields = ("name__exact",)
@@ -89,7 +80,7 @@ class Reporters(History):
 
 @admin.register(Report)
 class Reports(History):
-    """What consumers said. An exception's text can quote what its message held: it takes the right to see payloads."""
+    """What consumers reported. An error message can quote a payload, so this takes the permission to see payloads."""
 
     list_display = ("id", "verdict", "type", "message_id", "public_id", "attempt_no", "reporter", "received_at")
     list_filter = ("verdict", "reporter")
@@ -99,5 +90,5 @@ class Reports(History):
     sortable_by = ()
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Who may see what customers wrote."""
+        """Return whether this person may see payloads."""
         return super().has_view_permission(request, obj) and may_see_payloads(request.user)

@@ -1,4 +1,4 @@
-"""A payload is shown to those who may see it when they ask for it, and that they did is written down with it."""
+"""Read payloads for people, and record that in the audit log in the same transaction."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from reprocessing.store.parking_lot import editing
 
 logger = logging.getLogger(__name__)
 
-LOOKED: Final = "Looked at its payload."
-FETCHED: Final = "Fetched the bytes of its body."
-OPENED: Final = "Opened it to edit it."
-COMPARED: Final = "Compared a revision with what was captured."
+LOOKED: Final = "Showed the payload."
+FETCHED: Final = "Downloaded the body."
+OPENED: Final = "Opened the message for editing."
+COMPARED: Final = "Compared an edit with the captured message."
 
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """What a letter holds: of revision `revision`, or as it was captured (0)."""
+    """A payload: of edit `revision`, or as captured (0)."""
 
     revision: int
     body: bytes = field(repr=False)
@@ -31,28 +31,17 @@ class Bytes:
 
 
 def sent(letter: DeadLetter, *, by: str, why: str) -> Bytes | None:
-    """What would be sent of a letter; None: its bytes are no longer kept. That it was looked at is recorded with it."""
-    with transaction.atomic():
-        payload = Payload.objects.filter(letter=letter).first()
-        if payload is None:
-            return None
-        revision = letter.revision
-        _record(letter, by, why, revision.no if revision else 0)
-    return _of(payload, revision)
+    """Return the payload that would be sent; None: it was deleted."""
+    return _shown(letter, letter.revision, by, why)
 
 
 def captured(letter: DeadLetter, *, by: str, why: str) -> Bytes | None:
-    """What a letter was captured with; likewise."""
-    with transaction.atomic():
-        payload = Payload.objects.filter(letter=letter).first()
-        if payload is None:
-            return None
-        _record(letter, by, why, 0)
-    return _of(payload, None)
+    """Return the captured payload; None: it was deleted."""
+    return _shown(letter, None, by, why)
 
 
 def both(letter: DeadLetter, no: int, *, by: str, why: str) -> tuple[Bytes, Bytes] | None:
-    """What a letter was captured with, and one revision of it; likewise."""
+    """Return the captured payload, and that of an edit; None: it was deleted, or there is no such edit."""
     with transaction.atomic():
         payload = Payload.objects.filter(letter=letter).first()
         revision = Revision.objects.filter(letter=letter, no=no).first()
@@ -60,6 +49,15 @@ def both(letter: DeadLetter, no: int, *, by: str, why: str) -> tuple[Bytes, Byte
             return None
         _record(letter, by, why, no)
     return _of(payload, None), _of(payload, revision)
+
+
+def _shown(letter: DeadLetter, revision: Revision | None, by: str, why: str) -> Bytes | None:
+    with transaction.atomic():
+        payload = Payload.objects.filter(letter=letter).first()
+        if payload is None:
+            return None
+        _record(letter, by, why, revision.no if revision else 0)
+    return _of(payload, revision)
 
 
 def _of(payload: Payload, revision: Revision | None) -> Bytes:

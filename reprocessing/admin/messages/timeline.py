@@ -1,139 +1,91 @@
-"""A letter's attempts as they followed each other: when, where to, how long, how it ended, and what came of it."""
+"""The attempts and edits of a message, newest first, for its page."""
 
 from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import timedelta
+from typing import Any, Final
 
-from reprocessing.admin.messages.readable_bytes import duration, visible
+from reprocessing.admin.messages.readable_bytes import duration
+from reprocessing.admin.site import labels
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
 from reprocessing.models import Attempt, DeadLetter, Revision
 
-#: Attempts and revisions that a page shows, the newest.
+#: Attempts and edits that a page shows at most.
 MOST: Final = 200
 _SECOND: Final = timedelta(seconds=1)
 
-_WELL: Final = {AttemptOutcome.ACCEPTED, AttemptOutcome.ABSENT, AttemptOutcome.ACKNOWLEDGED}
-_ILL: Final = {AttemptOutcome.RETURNED, AttemptOutcome.REFUSED, AttemptOutcome.FAILED}
+_GOOD: Final = {AttemptOutcome.ACCEPTED, AttemptOutcome.ABSENT, AttemptOutcome.ACKNOWLEDGED}
+_BAD: Final = {AttemptOutcome.RETURNED, AttemptOutcome.REFUSED, AttemptOutcome.FAILED}
 _WORDS: Final = {
-    AttemptOutcome.ACCEPTED: "taken",
+    AttemptOutcome.ACCEPTED: "accepted",
     AttemptOutcome.ABSENT: "presumed delivered",
     AttemptOutcome.RETURNED: "came back",
     AttemptOutcome.REFUSED: "refused",
     AttemptOutcome.NOT_SENT: "not sent",
     AttemptOutcome.UNKNOWN: "outcome unknown",
-    AttemptOutcome.ACKNOWLEDGED: "its consumer says it worked",
-    AttemptOutcome.FAILED: "its consumer says it failed",
-    AttemptOutcome.SILENT: "no word from its consumer",
+    AttemptOutcome.ACKNOWLEDGED: "consumer reported success",
+    AttemptOutcome.FAILED: "consumer reported failure",
+    AttemptOutcome.SILENT: "no consumer report",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Try:
-    """One attempt.
-
-    Attributes:
-        mood: "good", "bad" or "" for its chip.
-        lasted: from its intent until the target took it, or it was closed.
-        revision: what was sent: the number of the edit, 0 for what was captured.
-        followed: what came of it.
-    """
-
-    no: int
-    target_id: int
-    target: str
-    began: datetime
-    lasted: str
-    outcome: str
-    mood: str
-    detail: str
-    run: str
-    wave: int | None
-    revision: int
-    followed: str
-    sent_as: str
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """One revision, and the numbers of the attempts that sent it."""
-
-    no: int
-    at: datetime
-    by: str
-    reason: str
-    size: int
-    new_key: bool
-    sent_by: tuple[int, ...]
-
-
-def of(letter: DeadLetter) -> tuple[list[Try], list[Edit]]:
-    """Its attempts and its edits, newest first."""
+def of(letter: DeadLetter) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the attempts and the edits, newest first."""
     attempts = list(letter.history.select_related("target", "run", "wave").order_by("-no")[:MOST])
     kept = letter.revisions.defer("body", "attributes", "body_hash", "former_hash")
     revisions = list(kept.order_by("-no")[:MOST]) if letter.revision_id else []
     oldest_first = revisions[::-1]
-    sent = {one.pk: _sent(one, oldest_first) for one in attempts}
+    sent = {attempt.pk: _sent(attempt, oldest_first) for attempt in attempts}
     newer = [None, *attempts]
-    tries = [_try(one, later, sent[one.pk], letter) for one, later in zip(attempts, newer, strict=False)]
-    return tries, [_edit(one, attempts, sent) for one in revisions]
+    tries = [_try(attempt, later, sent[attempt.pk], letter) for attempt, later in zip(attempts, newer, strict=False)]
+    return tries, [_edit(revision, attempts, sent) for revision in revisions]
 
 
 def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:
-    """The revision that an attempt sent: letters are edited while they are parked, and parked ones are not sent."""
-    before = bisect(revisions, attempt.opened_at, key=lambda one: one.at)
+    """Return the edit that an attempt sent. Messages are edited only while parked, so it is the last one before."""
+    before = bisect(revisions, attempt.opened_at, key=lambda revision: revision.at)
     return revisions[before - 1].no if before else 0
 
 
-def _try(one: Attempt, later: Attempt | None, revision: int, letter: DeadLetter) -> Try:
-    outcome = AttemptOutcome(one.outcome) if one.outcome else None
-    ended = one.taken_at or one.closed_at
-    ill = outcome in _ILL or one.returned_at is not None or bool(one.ill)
-    return Try(
-        no=one.no,
-        target_id=one.target_id,
-        target=str(one.target),
-        began=one.opened_at,
-        lasted=_length(ended - one.opened_at) if ended else "-",
-        outcome=_WORDS[outcome] if outcome else "open",
-        mood="bad" if ill else "good" if outcome in _WELL else "",
-        detail=visible(one.detail or ""),
-        run=one.run.name if one.run else "",
-        wave=one.wave.no if one.wave else None,
-        revision=revision,
-        followed=_followed(one, later, letter),
-        sent_as=visible(one.sent_message_id or ""),
-    )
+def _try(attempt: Attempt, later: Attempt | None, revision: int, letter: DeadLetter) -> dict[str, Any]:
+    """Return an attempt. `mood`: of its chip; `revision`: the edit that was sent, 0 the captured message."""
+    outcome = AttemptOutcome(attempt.outcome) if attempt.outcome else None
+    ended = attempt.taken_at or attempt.closed_at
+    bad = outcome in _BAD or attempt.returned_at is not None or bool(attempt.ill)
+    return {
+        "attempt": attempt, "lasted": _length(ended - attempt.opened_at) if ended else "-",
+        "outcome": _WORDS[outcome] if outcome else "open",
+        "mood": "bad" if bad else "good" if outcome in _GOOD else "",
+        "revision": revision, "followed": _followed(attempt, later, letter),
+    }  # fmt: skip
 
 
-def _edit(one: Revision, attempts: Sequence[Attempt], sent: dict[int, int]) -> Edit:
-    by = tuple(sorted(each.no for each in attempts if sent[each.pk] == one.no))
-    return Edit(one.no, one.at, one.by, one.reason, one.size, one.idempotency_key is not None, by)
+def _edit(revision: Revision, attempts: Sequence[Attempt], sent: dict[int, int]) -> dict[str, Any]:
+    return {"revision": revision, "sent_by": sorted(sender.no for sender in attempts if sent[sender.pk] == revision.no)}
 
 
-def _followed(one: Attempt, later: Attempt | None, letter: DeadLetter) -> str:
+def _followed(attempt: Attempt, later: Attempt | None, letter: DeadLetter) -> str:
     parts = []
-    if one.returned_at and one.outcome != AttemptOutcome.RETURNED:
-        parts.append(f"it came back at {one.returned_at:%Y-%m-%d %H:%M:%S} UTC")
-    elif one.returned_at:
-        parts.append(f"back after {_length(one.returned_at - one.opened_at)}")
+    if attempt.returned_at and attempt.outcome != AttemptOutcome.RETURNED:
+        parts.append(f"came back at {attempt.returned_at:%Y-%m-%d %H:%M:%S} UTC")
+    elif attempt.returned_at:
+        parts.append(f"came back after {_length(attempt.returned_at - attempt.opened_at)}")
     if later:
-        ended = one.closed_at or one.taken_at or one.opened_at
+        ended = attempt.closed_at or attempt.taken_at or attempt.opened_at
         parts.append(f"tried again {_length(later.opened_at - ended)} later")
-    elif one.closed_at is None:
-        parts.append("its outcome is awaited" if one.taken_at else "under way")
+    elif attempt.closed_at is None:
+        parts.append("awaiting outcome" if attempt.taken_at else "in progress")
     elif letter.state != LetterState.WAITING:
-        parts.append(f"the letter is {letter.state}")
+        parts.append(f"the message is {labels.state(letter.state)}")
     else:
-        parts.append("the letter waits")
+        parts.append("the message is queued")
     return ", ".join(parts)
 
 
 def _length(time: timedelta) -> str:
-    """Tenths and hundredths of a second where they count."""
+    """Return a duration, with milliseconds or tenths of a second if it is short."""
     if time < _SECOND:
         return f"{max(0, time / timedelta(milliseconds=1)):.0f} ms"
     return duration(time) if time > 10 * _SECOND else f"{time / _SECOND:.1f} s"

@@ -1,1 +1,1 @@
-"""Admin of pages of notifications."""
+"""Pages of notifications."""

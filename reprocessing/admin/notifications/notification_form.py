@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
 from reprocessing import conf
 from reprocessing.admin.site import examined_form
 from reprocessing.admin.site.confirmed_action import Done
-from reprocessing.admin.site.examined_form import Asked, Look, Sheet, digest
+from reprocessing.admin.site.examined_form import Asked, Look, Sheet
+from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.models import DeadLetterQueue, NotificationRoute
 from reprocessing.pipeline.dlqs.examine import Finding, Severity
@@ -23,9 +24,10 @@ ADD, CHANGE = "reprocessing.add_notificationroute", "reprocessing.change_notific
 
 
 class NotificationSheet(Sheet):
-    """Which events a destination gets, and for which dlqs."""
+    """Which events a destination gets, and of which DLQs."""
 
     sections = (("Destination", ("destination",)), ("Notifications", ("events", "dlqs")))
+    fixed = ("destination",)
 
     destination = forms.CharField(
         max_length=100, label="Destination",
@@ -36,41 +38,29 @@ class NotificationSheet(Sheet):
         help_text="None selected: all events.",
     )  # fmt: skip
     dlqs = forms.MultipleChoiceField(
-        required=False,
-        label="Dead-letter queues",
-        help_text="None selected: all dlqs, and the service itself.",
+        required=False, label="Dead-letter queues", help_text="None selected: all DLQs, and the service itself."
     )
 
     def __init__(self, data: QueryDict | None, row: NotificationRoute | None) -> None:
-        self.row = row
-        stands = _stands(row)
-        self.stands = digest(stands)
-        super().__init__(data, initial={**stands, "opened": self.stands})
+        super().__init__(data, row, _settings(row))
         names = DeadLetterQueue.objects.order_by("name").values_list("name", flat=True)
         self.fields["dlqs"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
-        if row:
-            del self.fields["destination"]
 
-    def clean(self) -> dict[str, Any]:
-        """Refuse the form if somebody changed the route since the form was opened."""
-        given = super().clean() or self.cleaned_data
-        if self.row and given.get("opened") != self.stands:
-            raise forms.ValidationError(f"Somebody else changed {self.row} since you opened this page. Open it again.")
-        return given
+    def last(self) -> str:
+        """Return where the audit log tells who it was."""
+        return "see the audit log."
 
 
 def page(request: HttpRequest, route: int | None = None) -> HttpResponse:
     """Show the form for a new destination, or for one that has events already."""
-    row = NotificationRoute.objects.filter(pk=route).first() if route else None
-    if route and row is None:
-        raise Http404
+    row = row_or_404(NotificationRoute.objects, route) if route else None
     name = "admin:reprocessing_notificationroute_"
     known = ", ".join(sorted(conf.current().destinations)) or "none"
     asked = Asked(
         permission=CHANGE if row else ADD,
         title=f"Change notifications to {row}" if row else "Add a destination",
         intro=f"Destinations with a URL in this process: {known}. This page sends nothing.",
-        button="Change it" if row else "Add it",
+        button="Save" if row else "Add",
         back=reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist"),
         about=str(row) if row else "Notifications",
         make=lambda data: NotificationSheet(data, row),
@@ -105,7 +95,7 @@ def _write(look: Look, by: str, reason: str) -> Done:
     return Done(there, f"Saved. Test it: manage.py test_notification {row}")
 
 
-def _stands(row: NotificationRoute | None) -> dict[str, Any]:
+def _settings(row: NotificationRoute | None) -> dict[str, Any]:
     if row is None:
         return {"events": [], "dlqs": []}
     return {"events": list(row.kinds), "dlqs": sorted(row.dlqs.values_list("name", flat=True))}

@@ -1,19 +1,19 @@
-"""Admin pages of notification routes, incidents and notifications."""
+"""Lists and pages of notification destinations, incidents and notifications."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Model
-from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 
 from reprocessing.admin.notifications import notification_form
 from reprocessing.admin.site import confirmed_action
+from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Answer, Done, NotDone, Question
-from reprocessing.admin.site.readonly_admin import History
+from reprocessing.admin.site.readonly_admin import History, Page, row_or_404
 from reprocessing.domain.errors import NotificationIsUnclear
 from reprocessing.models import Incident, Notification, NotificationRoute
 from reprocessing.store.notifications import routes
@@ -25,52 +25,36 @@ REMOVE = "reprocessing.delete_notificationroute"
 class NotificationRoutes(History):
     """Destinations, and the events of each."""
 
-    change_form_template = "reprocessing/admin/notification_route.html"
+    add_permission = notification_form.ADD
     list_display = ("destination", "events", "of_dlqs", "sent_at", "failures", "trouble", "next_at")
     ordering = ("destination",)
     sortable_by = ()
 
     @admin.display(description="events")
     def events(self, row: NotificationRoute) -> str:
-        """Return the events of a route."""
+        """Return the events of a destination."""
         return ", ".join(row.kinds) or "all events"
 
     @admin.display(description="dead-letter queues")
     def of_dlqs(self, row: NotificationRoute) -> str:
-        """Return the dlqs of a route."""
-        return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "all dlqs and the service itself"
+        """Return the DLQs of a destination."""
+        return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "all DLQs and the service itself"
 
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Who may add one."""
-        return request.user.has_perm(notification_form.ADD)
-
-    def get_urls(self) -> list[URLPattern]:
-        """Django's, the sheet of one, and the page that removes it."""
-        return [
-            path(
-                "<int:route>/edit",
-                self.admin_site.admin_view(notification_form.page),
-                name="reprocessing_notificationroute_edit",
-            ),
-            path(
-                "<int:route>/remove", self.admin_site.admin_view(_remove), name="reprocessing_notificationroute_remove"
-            ),
-            *super().get_urls(),
-        ]
-
-    def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Show the form for a new destination."""
+    def add_page(self, request: HttpRequest) -> HttpResponse:
+        """Return the form of a new row."""
         return notification_form.page(request)
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Show the page of a route with its buttons."""
-        user = request.user
-        more = {"may_change": user.has_perm(notification_form.CHANGE), "may_remove": user.has_perm(REMOVE)}
-        return super().change_view(request, object_id, form_url, {**more, **(extra_context or {})})
+    def pages(self) -> Iterable[Page]:
+        """Return the form of a destination, and the page that removes it."""
+        return ("<int:route>/edit", notification_form.page, "edit", {}), ("<int:route>/remove", _remove, "remove", {})
+
+    def buttons(self, request: HttpRequest, row: NotificationRoute) -> Iterable[Button]:
+        """Return the buttons of a destination's page."""
+        for name, takes in (("edit", "change"), ("remove", "delete")):
+            label, allows = ("Change…", "change") if name == "edit" else ("Remove…", "remove")
+            address = reverse(f"admin:reprocessing_notificationroute_{name}", args=[row.pk])
+            permission = (f"{takes}_notificationroute", f"{allows} notifications")
+            yield button(request, label, address, permission, grave=name == "remove")
 
 
 @admin.register(Incident)
@@ -96,15 +80,12 @@ class Notifications(History):
 
 
 def _remove(request: HttpRequest, route: int) -> HttpResponse:
-    row = NotificationRoute.objects.filter(pk=route).first()
-    if row is None:
-        raise Http404
-    destination = row.destination
+    destination = row_or_404(NotificationRoute.objects, route).destination
 
     def question() -> Question:
         there = reverse("admin:reprocessing_notificationroute_change", args=[route])
-        says = (f"Nothing more is sent to {destination}.", "Notifications that wait to be sent there are deleted.")
-        return Question(f"Remove {destination}", "Remove it", says, seen=destination, back=there, about=destination)
+        says = (f"No more notifications are sent to {destination}.", "Notifications that wait to be sent are deleted.")
+        return Question(f"Remove {destination}", "Remove", says, seen=destination, back=there, about=destination)
 
     def act(given: Mapping[str, Any], by: str) -> Answer:
         try:
@@ -112,6 +93,6 @@ def _remove(request: HttpRequest, route: int) -> HttpResponse:
         except NotificationIsUnclear as error:
             return NotDone(str(error))
         there = reverse("admin:reprocessing_notificationroute_changelist")
-        return Done(there, f"Nothing more is sent to {destination}.")
+        return Done(there, f"{destination} was removed: no more notifications are sent to it.")
 
     return confirmed_action.page(request, permission=REMOVE, question=question, act=act)

@@ -1,1 +1,1 @@
-"""Admin of parked messages, filters, edits, bulk actions, failure groups, export."""
+"""Pages of the parking lot, bulk actions, failure groups and exports."""

@@ -1,8 +1,8 @@
-"""What a person decides about letters of the parking lot, from the page they saw to the deed.
+"""Decisions about parked messages, from the page that a person saw to the action.
 
-A page can lie: somebody else may have decided meanwhile, and a letter released may be parked again for another reason.
-So a page carries, with each letter, since when it was parked, and what would be sent of it; only a letter of which
-both are still so is touched.
+Somebody else may have decided meanwhile, and a replayed message may be parked again for another reason. So a page
+carries, for each message, when it was parked and which edit would be sent; only messages of which both are unchanged
+are touched.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import decisions
 
-#: Letters that one page decides about; more of them are a matter for a filter.
+#: Messages that one page decides about at most; more take a bulk action.
 MOST: Final = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -32,7 +32,7 @@ _SEEN = re.compile(r"(\d{1,18})@(\d{1,18})@(\d{1,18})")
 
 
 class Deed(StrEnum):
-    """What can be decided."""
+    """The possible decisions."""
 
     RELEASE = "release"
     DISCARD = "discard"
@@ -42,68 +42,66 @@ class Deed(StrEnum):
 
     @property
     def permission(self) -> str:
-        """What it takes; whoever may discard may take that back."""
+        """Return the permission that it takes."""
         what = {Deed.RESTORE: Deed.DISCARD, Deed.NOTE: Deed.ASSIGN}.get(self, self)
         return f"reprocessing.{what.value}_parkedletter"
 
     @property
     def takes(self) -> str:
-        """The same in words."""
-        return f"it takes the permission to {_RIGHTS[self]}"
+        """Return the permission in words."""
+        return f"it takes the permission to {_ALLOWS[self.permission.partition('.')[2]]}"
 
     @property
     def label(self) -> str:
-        """Its button, on a page."""
-        return _LABELS[self]
+        """Return the label of its button."""
+        return "Replay" if self is Deed.RELEASE else self.value.capitalize()
 
     @property
     def state(self) -> LetterState:
-        """Of which letters."""
+        """Return the state of the messages that it is for."""
         return LetterState.DISCARDED if self is Deed.RESTORE else LetterState.PARKED
 
 
-_LABELS: Final = {
-    Deed.RELEASE: "Replay", Deed.DISCARD: "Discard", Deed.RESTORE: "Restore", Deed.ASSIGN: "Assign", Deed.NOTE: "Note",
+_ALLOWS: Final = {
+    "release_parkedletter": "replay parked messages", "discard_parkedletter": "discard parked messages",
+    "assign_parkedletter": "assign parked messages",
 }  # fmt: skip
 
-_RIGHTS: Final = {
-    Deed.RELEASE: "replay parked letters", Deed.DISCARD: "discard parked letters",
-    Deed.RESTORE: "discard parked letters", Deed.ASSIGN: "assign parked letters", Deed.NOTE: "assign parked letters",
-}  # fmt: skip
-
-Seen = Mapping[int, tuple[int, int]]  # when each letter was parked, in microseconds since 1970; its revision's id, or 0
-Arguments = Mapping[str, Any]  # of a deed, as an operation stores them: due, target, to
+Seen = Mapping[
+    int, tuple[int, int]
+]  # when each message was parked, in microseconds since 1970; the id of its edit, or 0
+Arguments = Mapping[str, Any]  # due, target, to
 
 
 def packed(letters: Iterable[DeadLetter]) -> str:
-    """Letters as a page carries them."""
-    seen = (carried(one.pk, one.finished_at, one.revision_id) for one in letters if one.finished_at is not None)
-    return ",".join(seen)
+    """Return messages as a page carries them."""
+    parked = (letter for letter in letters if letter.finished_at is not None)
+    return ",".join(carried(letter.pk, letter.finished_at, letter.revision_id) for letter in parked)
 
 
 def carried(letter: int, since: datetime | None, revision: int | None) -> str:
-    """One letter as a page carries it; `revision`: the id of what would be sent, None: of what was captured."""
+    """Return one message as a page carries it. `revision`: the id of the edit that would be sent, if any."""
     return f"{letter}@{stamp(since)}@{revision or 0}"
 
 
 def unpacked(text: str) -> Seen:
-    """The letters that a page carried.
+    """Return the messages that a page carried.
 
     Raises:
-        ValidationError: no page of ours wrote this, or it names too many.
+        ValidationError: the text has another form, or too many messages.
     """
     found = [_SEEN.fullmatch(part) for part in text.split(",")]
-    seen = {int(one[1]): (int(one[2]), int(one[3])) for one in found if one}
+    seen = {int(part[1]): (int(part[2]), int(part[3])) for part in found if part}
     if not seen or not all(found):
-        raise ValidationError("These letters cannot be read. Go back to the list and select them again.")
+        raise ValidationError("The selection is not valid. Go back to the list and select the messages again.")
     if len(seen) > MOST:
-        raise ValidationError(f"These are more than {MOST:,} letters. Select fewer, or all that match a filter.")
+        raise ValidationError(f"More than {MOST:,} messages are selected. Select fewer, or all that match the filter.")
     return seen
 
 
 @dataclass(frozen=True, slots=True)
 class Stood:
-    """What else a page showed. `assigned`: who saw to each letter; `at`: when it was made. None: it has not said."""
+    """What else a page showed. `assigned`: the person of each message; `at`: when the page was made."""
 
     assigned: Mapping[int, str] | None = None
     at: datetime | None = None
@@ -112,11 +110,11 @@ class Stood:
 def decide(  # noqa: PLR0913  # each by its name
     deed: Deed, seen: Seen, *, by: str, reason: str, arguments: Arguments | None = None, stood: Stood | None = None
 ) -> Reviewed:
-    """Do it to the letters that are as they were seen; why each of the others was left alone."""
+    """Act on the messages that are as they were seen; return why each of the others was skipped."""
     said = arguments or {}
 
     def work() -> tuple[dict[int, str], Reviewed]:
-        # From here until the commit nobody parks, edits or moves them.
+        # Locked until the commit: nobody else parks, edits or moves them.
         decisions.lock(seen.keys(), need_lane=False, state=deed.state)
         left = _changed(seen, deed.state)
         if deed is Deed.ASSIGN and stood and stood.assigned is not None:
@@ -130,40 +128,38 @@ def decide(  # noqa: PLR0913  # each by its name
 
 
 def assignees(letters: Iterable[int]) -> str:
-    """Who sees to each of these letters, as a page carries it."""
+    """Return who each message is assigned to, as a page carries it."""
     return json.dumps(dict(DeadLetter.objects.filter(pk__in=list(letters)).values_list("pk", "assigned_to")))
 
 
 def read_assignees(text: str) -> Mapping[int, str]:
-    """What `assignees` wrote.
+    """Return what `assignees` wrote.
 
     Raises:
-        ValidationError: no page of ours wrote this.
+        ValidationError: the text has another form.
     """
     try:
         return {int(letter): str(who) for letter, who in json.loads(text).items()}
     except (ValueError, AttributeError, RecursionError):
-        raise ValidationError(
-            "This page did not say whose these letters were. Go back to the list and select them again."
-        ) from None
+        raise ValidationError("The page is incomplete. Go back to the list and select the messages again.") from None
 
 
 def _assigned(seen: Seen, was: Mapping[int, str], to: str) -> dict[int, str]:
-    """Those that are somebody else's than the page said, or that person's already."""
+    """Return why messages are skipped: assigned to this person already, or to somebody else than the page showed."""
     parked = DeadLetter.objects.filter(pk__in=seen.keys(), state=LetterState.PARKED.value)
     now = dict(parked.values_list("pk", "assigned_to"))
     left = {pk: f"it is {_whose(who)} already" for pk, who in now.items() if who == to}
-    return left | {pk: f"since you looked it is {_whose(who)}" for pk, who in now.items() if was.get(pk, "") != who}
+    return left | {pk: f"it is now {_whose(who)}" for pk, who in now.items() if was.get(pk, "") != who}
 
 
 def _whose(who: str) -> str:
-    return f"assigned to {who}" if who else "nobody's"
+    return f"assigned to {who}" if who else "assigned to nobody"
 
 
 def _noted(seen: Seen, since: datetime, by: str, reason: str) -> dict[int, str]:
-    """Those that this person said the same of since the page was made: it was sent twice."""
+    """Return the messages that have this note since the page was made: the page was submitted twice."""
     twice = Review.objects.filter(act=Act.NOTED, letter__in=seen.keys(), by=by, reason=reason, at__gte=since)
-    return dict.fromkeys(twice.values_list("letter_id", flat=True), "this note of yours is there already")
+    return dict.fromkeys(twice.values_list("letter_id", flat=True), "it has this note already")
 
 
 def _act(deed: Deed, letters: Collection[int], by: str, reason: str, arguments: Arguments) -> Reviewed:
@@ -185,22 +181,22 @@ def _act(deed: Deed, letters: Collection[int], by: str, reason: str, arguments: 
 
 
 def _changed(seen: Seen, state: LetterState) -> dict[int, str]:
-    """Those that are in this state, but not since the moment that was seen, or that are edited: how so."""
+    """Return why messages are skipped: parked again, or edited, after the page was made."""
     there = DeadLetter.objects.filter(pk__in=seen.keys(), state=state.value)
     left = dict[int, str]()
     for letter, since, revision in there.values_list("pk", "finished_at", "revision_id"):
         if since is not None and stamp(since) != seen[letter][0]:
-            left[letter] = f"it was {state.value} anew since you looked; look again"
+            left[letter] = f"it was {state.value} again after you opened the page; check it again"
         elif (revision or 0) != seen[letter][1]:
-            left[letter] = "it was edited since you looked; look again"
+            left[letter] = "it was edited after you opened the page; check it again"
     return left
 
 
 def stamp(since: datetime | None) -> int:
-    """A moment, in microseconds since 1970."""
+    """Return a time in microseconds since 1970."""
     return 0 if since is None else (since - _EPOCH) // _MICROSECOND
 
 
 def moment(stamped: int) -> datetime:
-    """The moment of a stamp."""
+    """Return the time of a stamp."""
     return _EPOCH + stamped * _MICROSECOND

@@ -1,4 +1,4 @@
-"""What a filter means, as a file: a page that asks why, then lines as they are read, never all of them at once."""
+"""The export of messages: a page that asks for the reason, then a file that is streamed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import export, message_filters
 from reprocessing.store.parking_lot.export import Bound, Withdrawn
 
-#: A cell that begins like this would be taken for a formula.
+#: Beginnings of cells that a spreadsheet takes for a formula.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # also the wide ones
 _FIELDS: Final = (
     "redrive_id", "message_id", "dlq", "origin", "target", "state", "reason", "ordering_key", "idempotency_key",
@@ -41,7 +41,7 @@ _ORIGINAL: Final = "original"
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What a file holds beside the letters' own fields: what would be sent, and what edited ones died with."""
+    """Which payloads are exported: those that would be sent, and the originals of edited messages."""
 
     bodies: bool
     originals: bool
@@ -51,13 +51,10 @@ class _Parts:
         return (*(_PAYLOAD if self.bodies else ()), *((_ORIGINAL,) if self.originals else ()))
 
 
+@require_POST
 def page(request: HttpRequest) -> HttpResponseBase:
-    """Without a reason the page that asks for it, with one the file."""
-    return require_POST(_page)(request)
-
-
-def _page(request: HttpRequest) -> HttpResponseBase:
-    if not (request.user.has_perm("reprocessing.export_deadletter") and _may_look(request)):
+    """Ask for the reason, then return the file."""
+    if not (request.user.has_perms(("reprocessing.export_deadletter", "reprocessing.view_parkedletter"))):
         raise PermissionDenied
     form = (
         Export(request.POST) if "reason" in request.POST else Export(initial={"query": request.POST.get("query", "")})
@@ -65,7 +62,7 @@ def _page(request: HttpRequest) -> HttpResponseBase:
     if not may_see_payloads(request.user):
         for name in ("bodies", "originals"):
             form.fields[name].disabled = True
-            form.fields[name].help_text = "You may not see payloads, so bodies stay here."
+            form.fields[name].help_text = "You may not see payloads, so bodies are not exported."
     if not form.is_bound or not form.is_valid():
         return _asks(request, form)
     sieve: Sieve = form.cleaned_data["query"]
@@ -78,25 +75,21 @@ def _page(request: HttpRequest) -> HttpResponseBase:
         return _asks(request, form)
     try:
         return _file(request, sieve, form.cleaned_data)
-    except IntegrityError:  # the dlq or the group went between the look and the record
-        form.add_error("query", "What this filter names is there no more. Choose another dlq or group.")
+    except IntegrityError:  # the dlq or the group was removed after the check
+        form.add_error("query", "The DLQ or failure group of this filter was removed. Choose another one.")
         return _asks(request, form)
 
 
 def _insist_on_rows(sieve: Sieve) -> None:
-    """See that there is what the record of an export names.
+    """Check that the DLQ and the failure group of the filter exist, since the audit entry names them.
 
     Raises:
-        FilterIsUnclear: there is no such dlq, or no such group.
+        FilterIsUnclear: one does not exist.
     """
     known = message_list.names_of(sieve)
     for name in ("dlq", "group"):
         if (value := getattr(sieve, name)) is not None and name not in known:
-            raise FilterIsUnclear(f"There is no {name} {value} any more, and so nothing of it to export.")
-
-
-def _may_look(request: HttpRequest) -> bool:
-    return request.user.has_perm("reprocessing.view_parkedletter")
+            raise FilterIsUnclear(f"There is no {name} {value} any more, so there is nothing to export.")
 
 
 def _asks(request: HttpRequest, form: Export) -> HttpResponse:
@@ -109,7 +102,7 @@ def _asks(request: HttpRequest, form: Export) -> HttpResponse:
         refusal = str(error)
     context = {
         **admin.site.each_context(request),
-        "title": "Export letters",
+        "title": "Export messages",
         "form": form,
         "refusal": refusal,
         "sentence": sieve.sentence(message_list.names_of(sieve), single=count == 1),
@@ -120,7 +113,7 @@ def _asks(request: HttpRequest, form: Export) -> HttpResponse:
 
 
 def _file(request: HttpRequest, sieve: Sieve, asked: dict[str, Any]) -> HttpResponseBase:
-    """The file, once it is written down who has it and why."""
+    """Record the export in the audit log, then return the file."""
     kind, parts = str(asked["kind"]), _Parts(bodies=asked["bodies"], originals=asked["originals"])
     with transaction.atomic():
         bound = export.bound()
@@ -139,12 +132,12 @@ def _file(request: HttpRequest, sieve: Sieve, asked: dict[str, Any]) -> HttpResp
 
 
 def _jsonl(sieve: Sieve, bound: Bound, parts: _Parts) -> Iterator[str]:
-    for one in export.letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
-        yield json.dumps(_told(one, parts)) + "\n"
+    for letter in export.letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
+        yield json.dumps(_values(letter, parts)) + "\n"
 
 
 class _Echo:
-    """A file that hands back what is written to it."""
+    """A file whose `write` returns the text."""
 
     def write(self, text: str) -> str:
         return text
@@ -153,22 +146,22 @@ class _Echo:
 def _csv(sieve: Sieve, bound: Bound, parts: _Parts) -> Iterator[str]:
     writer = csv.writer(_Echo(), lineterminator="\r\n")
     yield str(writer.writerow([*_FIELDS, *parts.columns]))
-    for one in export.letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
-        yield str(writer.writerow([_cell(value) for value in _told(one, parts).values()]))
+    for letter in export.letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
+        yield str(writer.writerow([_cell(value) for value in _values(letter, parts).values()]))
 
 
-def _told(one: Withdrawn, parts: _Parts) -> dict[str, Any]:
-    """A letter by the names of its fields, in their order."""
-    told = {name: _plain(getattr(one, name)) for name in _FIELDS}
+def _values(letter: Withdrawn, parts: _Parts) -> dict[str, Any]:
+    """Return the exported values of a message by column, in the order of the columns."""
+    values = {name: _plain(getattr(letter, name)) for name in _FIELDS}
     if parts.bodies:
-        told |= _held(one.body, one.attributes)
+        values |= _payload(letter.body, letter.attributes)
     if parts.originals:
-        kept = one.original_body is not None
-        told |= {_ORIGINAL: _held(one.original_body, one.original_attributes) if kept else None}
-    return told
+        is_edited = letter.original_body is not None
+        values |= {_ORIGINAL: _payload(letter.original_body, letter.original_attributes) if is_edited else None}
+    return values
 
 
-def _held(content: bytes | None, packed: bytes | None) -> dict[str, Any]:
+def _payload(content: bytes | None, packed: bytes | None) -> dict[str, Any]:
     encoding, body = _text(content or b"")
     attributes = {
         name: {"type": attribute.type, "value": _value(attribute.value)}
@@ -195,6 +188,6 @@ def _plain(value: object) -> object:
 
 
 def _cell(value: object) -> str:
-    """A cell that no spreadsheet takes for a formula."""
+    """Return a cell that no spreadsheet takes for a formula."""
     text = json.dumps(value) if isinstance(value, dict) else "" if value is None else str(value)
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text

@@ -1,17 +1,17 @@
-"""Groups as their pages show them: cards with numbers that lead to the letters behind them, and a page's place."""
+"""Failure groups for display: cards whose numbers link to the messages, and positions of pages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
 from reprocessing.admin.messages.readable_bytes import duration, visible
+from reprocessing.admin.site import labels
 from reprocessing.domain.parking_lot.failure_fingerprint import CauseKind
 from reprocessing.models.parking_lot import GroupStatus
 from reprocessing.store.parking_lot import failure_group_pages
@@ -24,65 +24,19 @@ _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """When something was, and how long ago that is, in words."""
-
-    at: datetime
-    ago: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """How many letters are in some states: in all, and in each, with the address of those."""
-
-    n: int
-    parts: tuple[tuple[str, int, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """One group. Addresses are those of the letters that a number counts."""
-
-    group: Told
-    numbers: Numbers
-    title: str
-    note: str
-    read_from: str
-    status: str
-    chip: str
-    edge: str
-    first: Moment
-    last: Moment
-    replayed: Moment | None
-    under_way: Sum
-    finished: Sum
-    behind: str
-    behind_address: str
-    address: str
-    parked_address: str
-    captured_address: str
-    letters_address: str
-
-    @property
-    def at_rest(self) -> int:
-        """Letters that lie until somebody does something."""
-        return self.numbers.parked + self.numbers.captured
-
-
-def cards(groups: Sequence[Told], *, now: datetime) -> list[Card]:
-    """The groups with their numbers."""
-    numbers = failure_group_pages.numbers([one.id for one in groups])
-    return [_card(one, numbers[one.id], now) for one in groups]
+def cards(groups: Sequence[Told], *, now: datetime) -> list[dict[str, Any]]:
+    """Return the groups with their numbers."""
+    numbers = failure_group_pages.numbers([group.id for group in groups])
+    return [_card(group, numbers[group.id], now) for group in groups]
 
 
 def packed(last: Told) -> str:
-    """The place of a page's last group, as an address carries it."""
+    """Return the position of a page's last group, as an address carries it."""
     return f"{int(last.status == GroupStatus.OPEN)}.{(last.last_at - _EPOCH) // timedelta(microseconds=1)}.{last.id}"
 
 
 def unpacked(text: str) -> Place | None:
-    """The place that an address carries; None: the beginning."""
+    """Return the position that an address carries; None: the first page."""
     found = _PLACE.fullmatch(text)
     if found is None:
         return None
@@ -90,45 +44,38 @@ def unpacked(text: str) -> Place | None:
 
 
 def number(asked: Mapping[str, str], name: str) -> int | None:
-    """The id that was asked for under a name; None: there is none that could be one."""
+    """Return the id in this parameter; None: it is missing, or no id."""
     text = asked.get(name, "")
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
-def _card(group: Told, numbers: Numbers, now: datetime) -> Card:
+def _card(group: Told, numbers: Numbers, now: datetime) -> dict[str, Any]:
+    """Return one group; each address is that of the messages that a number counts."""
     status = GroupStatus(group.status)
-    address = reverse("admin:reprocessing_lettergroup_change", args=[group.id])
-    return Card(
-        group=group,
-        numbers=numbers,
-        title=visible(group.title),
-        note=visible(group.note),
-        read_from=CauseKind(group.cause).words if group.cause in set(CauseKind) else visible(group.cause),
-        status=status.value,
-        chip=_CHIPS.get(status, ""),
-        edge=_EDGES.get(status, ""),
-        first=_moment(group.first_at, now),
-        last=_moment(group.last_at, now),
-        replayed=_moment(group.replayed_at, now) if group.replayed_at else None,
-        under_way=_sum(numbers.under_way, group.id),
-        finished=_sum(numbers.finished, group.id),
-        behind=f"{numbers.behind:,}" if numbers.behind <= BEHIND else f"{BEHIND:,}+",
-        behind_address=f"{address}?behind=1#letters",
-        address=address,
-        parked_address=_letters("parkedletter", group.id),
-        captured_address=_letters("deadletter", group.id, state="captured"),
-        letters_address=_letters("deadletter", group.id),
-    )
+    return {
+        "group": group, "numbers": numbers, "title": visible(group.title), "note": visible(group.note),
+        "read_from": CauseKind(group.cause).words if group.cause in set(CauseKind) else visible(group.cause),
+        "chip": _CHIPS.get(status, ""), "edge": _EDGES.get(status, ""),
+        "first": _moment(group.first_at, now), "last": _moment(group.last_at, now),
+        "replayed": _moment(group.replayed_at, now) if group.replayed_at else None,
+        "under_way": _sum(numbers.under_way, group.id), "finished": _sum(numbers.finished, group.id),
+        "behind": f"{numbers.behind:,}" if numbers.behind <= BEHIND else f"{BEHIND:,}+",
+        "address": reverse("admin:reprocessing_lettergroup_change", args=[group.id]),
+        "parked_address": _letters("parkedletter", group.id),
+        "captured_address": _letters("deadletter", group.id, state="captured"),
+        "letters_address": _letters("deadletter", group.id),
+    }  # fmt: skip
 
 
-def _sum(states: Sequence[tuple[str, int]], group: int) -> Sum:
-    parts = ((state, n, _letters("deadletter", group, state=state)) for state, n in states)
-    return Sum(sum(n for _, n in states), tuple(parts))
+def _sum(states: Sequence[tuple[str, int]], group: int) -> dict[str, Any]:
+    """Return the sum, and each state with its number and the address of its messages."""
+    parts = [(labels.state(state), n, _letters("deadletter", group, state=state)) for state, n in states]
+    return {"n": sum(n for _, n in states), "parts": parts}
 
 
-def _letters(desk: str, group: int, **asked: str) -> str:
-    return f"{reverse(f'admin:reprocessing_{desk}_changelist')}?{urlencode({'group': group, **asked})}"
+def _letters(model: str, group: int, **asked: str) -> str:
+    return f"{reverse(f'admin:reprocessing_{model}_changelist')}?{urlencode({'group': group, **asked})}"
 
 
-def _moment(at: datetime, now: datetime) -> Moment:
-    return Moment(at, f"{duration(now - at)} ago" if at < now else "now")
+def _moment(at: datetime, now: datetime) -> dict[str, Any]:
+    return {"at": at, "ago": f"{duration(now - at)} ago" if at < now else "now"}

@@ -1,10 +1,9 @@
-"""The list of the parking lot: which letters wait for a person, by a filter that every deed of the page means, too."""
+"""The list of the parking lot, with a filter that also selects the messages of bulk actions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -12,6 +11,7 @@ from urllib.parse import urlencode
 from django.contrib import admin
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -21,6 +21,8 @@ from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import duration, past, visible
 from reprocessing.admin.parking_lot.confirm_forms import AT, TO
 from reprocessing.admin.parking_lot.decision import Deed, carried, moment, stamp
+from reprocessing.admin.site import labels
+from reprocessing.admin.site.buttons import Button
 from reprocessing.domain.errors import FilterIsUnclear
 from reprocessing.domain.lifecycle import FINISHED, LetterState, ParkedReason
 from reprocessing.domain.parking_lot.message_filter import LOOKED_THROUGH, Sieve
@@ -29,63 +31,21 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.parking_lot.message_filters import Found, Place
 
-#: Letters of one page.
+#: Messages of one page.
 SHOWN: Final = 50
-#: Said by an address beside its filter: where the list goes on, and what Django's own lists say.
+#: Parameters of an address that are no filters: the position of the page, and those of Django's own lists.
 _NO_FILTER: Final = frozenset({"after", "e", "p", "o", "_changelist_filters"})
 _PLACE = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 _KEY_SHOWN, _DLQS_SHOWN = 60, 500
 _STATES: Final = {LetterState.PARKED.value: "Parked", LetterState.DISCARDED.value: "Discarded"}
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A letter of the list, in words. `pick`: how the page carries it; `left`: until SQS drops a copy in the dlq."""
-
-    address: str
-    pick: str
-    message_id: str
-    dlq: str
-    why: str
-    key: str
-    group: int | None
-    cause: str
-    age: str
-    since: str
-    attempts: int
-    left: str
-    assigned: str
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A button of the list. `closed`: why it is not open to this person; empty: it is. `how`: what it asks beside."""
-
-    label: str
-    address: str
-    closed: str
-    how: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Narrowing:
-    """A part of the filter that has no field of its own, in words, and the address without it."""
-
-    words: str
-    without: str
-
-
-def page(request: HttpRequest) -> HttpResponse:
-    """The list, by the filter that the address says."""
-    return require_safe(_page)(request)
-
-
 def filter_of(request: HttpRequest) -> Sieve:
-    """The filter of an address, as far as its person may use it.
+    """Return the filter of an address.
 
     Raises:
-        FilterIsUnclear: it says something else.
-        PermissionDenied: it asks what payloads hold, and this person may not see them.
+        FilterIsUnclear: the query is no filter.
+        PermissionDenied: it searches payloads, and this person may not see them.
     """
     sieve = Sieve.from_query({name: values for name, values in request.GET.lists() if name not in _NO_FILTER})
     allow(sieve, request.user)
@@ -93,43 +53,43 @@ def filter_of(request: HttpRequest) -> Sieve:
 
 
 def allow(sieve: Sieve, user: AbstractBaseUser | AnonymousUser) -> None:
-    """See that somebody may ask this.
+    """Check that this person may use a filter.
 
     Raises:
-        PermissionDenied: the filter asks what payloads hold, and this person may not see them.
-        FilterIsUnclear: the letters are not finished, and are found among all letters.
+        PermissionDenied: it searches payloads, and this person may not see them.
+        FilterIsUnclear: the messages are in progress, so they are not in this list.
     """
     if sieve.text is not None and not may_see_payloads(user):
         raise PermissionDenied
     if not set(sieve.states) <= set(FINISHED):
-        raise FilterIsUnclear("These letters are under way: look for them among all letters, by their state.")
+        raise FilterIsUnclear("These messages are in progress. Find them in the list of all messages, by state.")
 
 
 def query_of(sieve: Sieve) -> str:
-    """The filter as an address says it."""
+    """Return the filter as a query."""
     return urlencode(sieve.to_query())
 
 
 def address_of(sieve: Sieve) -> str:
-    """The address of the list of what a filter means."""
+    """Return the address of the list with a filter."""
     query = query_of(sieve)
     return reverse("admin:reprocessing_parkedletter_changelist") + (f"?{query}" if query else "")
 
 
 def names_of(sieve: Sieve) -> dict[str, str]:
-    """What the ids of a filter are called; one that nobody knows keeps its number."""
-    rows = {
-        "dlq": DeadLetterQueue.objects.filter(pk=sieve.dlq).first() if sieve.dlq else None,
-        "group": LetterGroup.objects.filter(pk=sieve.group).first() if sieve.group else None,
-        "origin": Origin.every.filter(pk=sieve.origin).first() if sieve.origin else None,
-        "target": Target.objects.filter(pk=sieve.target).first() if sieve.target else None,
-        "rule": Rule.objects.filter(pk=sieve.rule).first() if sieve.rule else None,
-        "run": Run.objects.filter(pk=sieve.run).first() if sieve.run else None,
-    }
-    return {name: visible(str(row)) for name, row in rows.items() if row is not None}
+    """Return the names of the ids in a filter; unknown ids are left out."""
+    rows: dict[str, QuerySet[Any]] = {
+        "dlq": DeadLetterQueue.objects.all(), "group": LetterGroup.objects.all(), "origin": Origin.every.all(),
+        "target": Target.objects.all(), "rule": Rule.objects.all(), "run": Run.objects.all(),
+    }  # fmt: skip
+    ids = {name: getattr(sieve, name) for name in rows}
+    found = {name: rows[name].filter(pk=key).first() for name, key in ids.items() if key}
+    return {name: visible(str(row)) for name, row in found.items() if row is not None}
 
 
-def _page(request: HttpRequest) -> HttpResponse:
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """Show the list with the filter of the address."""
     if not request.user.has_perm("reprocessing.view_parkedletter"):
         raise PermissionDenied
     sieve, below, refusal, found, count = Sieve(), None, "", list[Found](), 0
@@ -143,7 +103,7 @@ def _page(request: HttpRequest) -> HttpResponse:
         **admin.site.each_context(request),
         "title": "Parking lot",
         "refusal": refusal,
-        "lines": _lines(found[:SHOWN]),
+        "lines": [_line(letter, lanes.clock()) for letter in found[:SHOWN]],
         "count": count,
         "counted": f"{min(count, message_filters.COUNTED):,}{'+' if count > message_filters.COUNTED else ''}",
         "next": _next(request, found),
@@ -154,15 +114,16 @@ def _page(request: HttpRequest) -> HttpResponse:
 
 
 def _asked(request: HttpRequest, sieve: Sieve, count: int) -> dict[str, Any]:
-    """The filter as the page shows it, and what can be done with what it means, so many letters."""
+    """Return the filter for display, and the buttons."""
     names = names_of(sieve)
     states = [
-        (word, query_of(Sieve(dlq=sieve.dlq, states=(one,))), sieve.states == (one,)) for one, word in _STATES.items()
+        (label, query_of(Sieve(dlq=sieve.dlq, states=(state,))), sieve.states == (state,))
+        for state, label in _STATES.items()
     ]
     ways = list(_ways(request, sieve))
     may_export = request.user.has_perm("reprocessing.export_deadletter")
-    takes = "" if may_export else "it takes the permission to export letters"
-    export = Way("Export…", reverse("admin:parkedletter_export"), takes)
+    takes = "" if may_export else "it takes the permission to export messages"
+    export = Button("Export…", reverse("admin:parkedletter_export"), takes)
     return {
         "sieve": sieve,
         "sentence": sieve.sentence(names, single=count == 1),
@@ -171,39 +132,29 @@ def _asked(request: HttpRequest, sieve: Sieve, count: int) -> dict[str, Any]:
         "kept": _kept(sieve),
         "narrowings": list(_narrowings(sieve, names)),
         "dlqs": list(DeadLetterQueue.objects.order_by("name").values_list("pk", "name")[:_DLQS_SHOWN]),
-        "reasons": [(one.value, one.sentence) for one in ParkedReason],
+        "reasons": [(reason.value, reason.sentence) for reason in ParkedReason],
         "is_parked": sieve.states == (LetterState.PARKED.value,),
         "may_look_into_bodies": may_see_payloads(request.user),
         "looked_through": LOOKED_THROUGH if sieve.text is not None else 0,
         "ways": ways,
         "export": export,
-        "may_act": any(not one.closed for one in ways),
+        "may_act": any(not button.closed for button in ways),
         "refusals": list(_refusals([*ways, export])),
     }
 
 
-def _lines(found: Iterable[Found]) -> list[Line]:
-    now = lanes.clock()
-    return [_line(one, now) for one in found]
-
-
-def _line(one: Found, now: datetime) -> Line:
-    desk = "parkedletter" if one.state == LetterState.PARKED else "deadletter"
-    return Line(
-        address=reverse(f"admin:reprocessing_{desk}_change", args=[one.id]),
-        pick=carried(one.id, one.finished_at, one.revision_id),
-        message_id=visible(one.message_id),
-        dlq=one.dlq,
-        why=ParkedReason(one.reason).sentence if one.reason else one.state,
-        key=_short(one.key),
-        group=one.group_id,
-        cause=visible(one.cause or ""),
-        age=past(now - one.died_at),
-        since=past(now - one.finished_at) if one.finished_at else "-",
-        attempts=one.attempts,
-        left=duration(one.expires_at - now) if one.expires_at else "no copy",
-        assigned=visible(one.assigned_to),
-    )
+def _line(letter: Found, now: datetime) -> dict[str, Any]:
+    """Return a row of the list. `pick`: how the page carries it; `left`: until SQS deletes its copy in the DLQ."""
+    model = "parkedletter" if letter.state == LetterState.PARKED else "deadletter"
+    return {
+        "address": reverse(f"admin:reprocessing_{model}_change", args=[letter.id]),
+        "pick": carried(letter.id, letter.finished_at, letter.revision_id), "message_id": visible(letter.message_id),
+        "dlq": letter.dlq, "why": ParkedReason(letter.reason).sentence if letter.reason else letter.state,
+        "key": _short(letter.key), "group": letter.group_id, "cause": visible(letter.cause or ""),
+        "age": past(now - letter.died_at), "since": past(now - letter.finished_at) if letter.finished_at else "-",
+        "attempts": letter.attempts, "left": duration(letter.expires_at - now) if letter.expires_at else "no copy",
+        "assigned": visible(letter.assigned_to),
+    }  # fmt: skip
 
 
 def _short(key: str | None) -> str:
@@ -212,20 +163,20 @@ def _short(key: str | None) -> str:
 
 
 def _place(request: HttpRequest) -> Place | None:
-    """Where the list goes on.
+    """Return the position of the page.
 
     Raises:
-        FilterIsUnclear: no page of ours wrote this.
+        FilterIsUnclear: the parameter has another form.
     """
     text = request.GET.get("after", "")
     found = _PLACE.fullmatch(text)
     if text and not found:
-        raise FilterIsUnclear("It cannot be read where the list is to go on. Begin at its first page.")
+        raise FilterIsUnclear("The address of this page is not valid. Go to the first page.")
     return (moment(int(found[1])), int(found[2])) if found else None
 
 
 def _next(request: HttpRequest, found: list[Found]) -> str:
-    """The address of the page after this one; empty: there is none."""
+    """Return the address of the next page; empty: there is none."""
     if len(found) <= SHOWN:
         return ""
     last = found[SHOWN - 1]
@@ -235,40 +186,42 @@ def _next(request: HttpRequest, found: list[Found]) -> str:
 
 
 def _kept(sieve: Sieve) -> list[tuple[str, str]]:
-    """What the form of the filter carries on beside its own fields."""
+    """Return the parts of the filter without a field in its form."""
     own = {"dlq", "reason", "q", "assigned", "text", "died_after", "died_before", "parked_after", "parked_before"}
     return [(name, value) for name, value in sieve.to_query() if name not in own]
 
 
-def _narrowings(sieve: Sieve, names: dict[str, str]) -> Iterable[Narrowing]:
+def _narrowings(sieve: Sieve, names: dict[str, str]) -> Iterable[dict[str, str]]:
+    """Yield the parts of the filter without a field of their own, in words, each with the address without it."""
     for name in ("group", "origin", "target", "rule", "run", "key"):
         if (value := getattr(sieve, name)) is not None:
-            rest = {one: said for one, said in sieve.stored().items() if one != name}
-            yield Narrowing(f"{name}: {names.get(name) or visible(str(value))}", address_of(Sieve.read(rest)))
+            rest = {other: kept for other, kept in sieve.stored().items() if other != name}
+            label = labels.column(name).lower()
+            text = f"{label}: {names.get(name) or visible(str(value))}"
+            yield {"words": text, "without": address_of(Sieve.read(rest))}
 
 
-def _ways(request: HttpRequest, sieve: Sieve) -> Iterable[Way]:
-    """What can be done with letters of these states."""
+def _ways(request: HttpRequest, sieve: Sieve) -> Iterable[Button]:
+    """Yield the buttons for messages in these states."""
     if sieve.states == (LetterState.DISCARDED.value,):
         yield _deed(request, Deed.RESTORE, "Restore…")
     elif sieve.states == (LetterState.PARKED.value,):
-        yield _deed(request, Deed.RELEASE, "Replay…")
-        yield _deed(request, Deed.RELEASE, "Replay at…", how=AT)
-        yield _deed(request, Deed.RELEASE, "Replay to…", how=TO)
-        yield _deed(request, Deed.DISCARD, "Discard…")
-        yield _deed(request, Deed.ASSIGN, "Assign…")
-        yield _deed(request, Deed.NOTE, "Note…")
+        for deed, label, how in (
+            (Deed.RELEASE, "Replay…", ""), (Deed.RELEASE, "Replay at…", AT), (Deed.RELEASE, "Replay to…", TO),
+            (Deed.DISCARD, "Discard…", ""), (Deed.ASSIGN, "Assign…", ""), (Deed.NOTE, "Note…", ""),
+        ):  # fmt: skip
+            yield _deed(request, deed, label, how=how)
 
 
-def _refusals(ways: Iterable[Way]) -> Iterable[tuple[str, str]]:
-    """What is closed to this person, and why, each reason once."""
+def _refusals(ways: Iterable[Button]) -> Iterable[tuple[str, str]]:
+    """Yield the actions that this person may not use, by missing permission."""
     closed: dict[str, list[str]] = {}
-    for one in ways:
-        if one.closed:
-            closed.setdefault(one.closed, []).append(one.label.strip("…").lower().partition(" ")[0])
+    for button in ways:
+        if button.closed:
+            closed.setdefault(button.closed, []).append(button.label.strip("…").lower().partition(" ")[0])
     return [(" or ".join(dict.fromkeys(labels)), why) for why, labels in closed.items()]
 
 
-def _deed(request: HttpRequest, deed: Deed, label: str, *, how: str = "") -> Way:
+def _deed(request: HttpRequest, deed: Deed, label: str, *, how: str = "") -> Button:
     closed = "" if request.user.has_perm(deed.permission) else deed.takes
-    return Way(label, reverse(f"admin:parkedletter_{deed}"), closed, how)
+    return Button(label, reverse(f"admin:parkedletter_{deed}"), closed, how=how)

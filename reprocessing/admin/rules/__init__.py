@@ -1,1 +1,1 @@
-"""Admin of pages of rules."""
+"""Pages of rules."""

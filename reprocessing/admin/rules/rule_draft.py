@@ -1,7 +1,7 @@
-"""What a rule that is made from a letter begins with, and what can be added by the names of the letter's fields.
+"""A rule that is made from a message: its first conditions, and conditions on the message's fields.
 
-Type and task are what rules and groups know letters by: their names are filled in. Of all else that a letter holds the
-page has the fields; what stands in them is for those who may see payloads, and recorded as looked at.
+Message type and task are filled in with their values. Of other fields everybody sees the names; their values take the
+permission to see payloads, and using them is recorded.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from reprocessing.domain.routing.message_fields import Facts
 from reprocessing.models import Act, DeadLetter, Payload, Review
 
 _NAMED: Final = (Kind.TYPE, Kind.TASK)
-_HALF: Final = re.compile("[\ud800-\udfff]")  # of a pair: no page can show it
+_HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates: no page can show them
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The letter that a rule is made from, and what rules read of it now; None: its bytes are no longer kept."""
+    """The message that a rule is made from, and what rules read of it; None: its bytes were deleted."""
 
     letter: DeadLetter
     facts: Facts | None = field(repr=False)
 
     @property
     def fields(self) -> list[str]:
-        """The fields in which it has something, as conditions write them."""
+        """Return the fields that the message has, as conditions write them."""
         if self.facts is None:
             return []
-        asked = [Field(one) for one in (Kind.TYPE, Kind.TENANT, Kind.TASK)]
+        asked = [Field(kind) for kind in (Kind.TYPE, Kind.TENANT, Kind.TASK)]
         asked += [
             Field(Kind.ATTRIBUTE, name) for name in sorted(self.facts.letter.attributes) if text_pattern.name(name)
         ]
-        return [one.text for one in asked if isinstance(self.facts.read(one), str | Present)]
+        return [known.text for known in asked if isinstance(self.facts.read(known), str | Present)]
 
     def begin(self) -> dict[str, Any]:
-        """What the sheet begins with."""
+        """Return the initial values of the form."""
         conditions = [f"origin equals {name_of(self.letter.origin.arn)}"] if self.letter.origin else []
         for kind in _NAMED if self.facts else ():
             found = self.facts.read(Field(kind)) if self.facts else None
@@ -57,7 +57,7 @@ class Origin:
         return {"dlq": self.letter.dlq_id, "conditions": written(conditions), "action": Action.QUARANTINE.value}
 
     def conditions(self, fields: Collection[str], *, values: bool) -> Iterator[str]:
-        """Conditions that hold for it, one for each of its fields that is named; `values`: on what stands there."""
+        """Yield a condition for each of these fields; `values`: on its value, not only that it exists."""
         for name in self.fields if self.facts else ():
             if name in fields:
                 kind, _, of = name.partition(":")
@@ -66,7 +66,7 @@ class Origin:
 
 
 def origin(request: HttpRequest) -> Origin | None:
-    """The letter that the address says the rule is to be made from."""
+    """Return the message that the address names."""
     key = request.GET.get("letter", "")
     if not (key.isascii() and key.isdecimal()) or not request.user.has_perm("reprocessing.view_deadletter"):
         return None
@@ -76,7 +76,7 @@ def origin(request: HttpRequest) -> Origin | None:
 
 
 def added(of: Origin, text: str, fields: Collection[str], *, values: bool, by: str) -> str:
-    """Conditions as they are edited, with those on these fields; a text that is no list stays as it is."""
+    """Return the conditions with those on these fields added; a text that is no list stays as it is."""
     try:
         said = json.loads(text or "[]")
     except (ValueError, RecursionError):
@@ -86,30 +86,30 @@ def added(of: Origin, text: str, fields: Collection[str], *, values: bool, by: s
     with transaction.atomic():
         if values:
             Review.objects.create(
-                act=Act.REVEALED, letter=of.letter, dlq=of.letter.dlq, by=by, reason="Made a rule from what it holds."
+                act=Act.REVEALED, letter=of.letter, dlq=of.letter.dlq, by=by, reason="Used its values for a rule."
             )
-        return written([*said, *(one for one in of.conditions(fields, values=values) if one not in said)])
+        return written([*said, *(added for added in of.conditions(fields, values=values) if added not in said)])
 
 
 def written(conditions: list[Any]) -> str:
-    """Conditions as they are edited."""
+    """Return conditions as indented JSON."""
     text = json.dumps(conditions, indent=2, ensure_ascii=False)
     return json.dumps(conditions, indent=2) if _HALF.search(text) else text
 
 
 def _facts(of: DeadLetter) -> Facts | None:
-    """What rules read: what a person made of it, else what was captured."""
+    """Return what rules read: the last edit, else what was captured."""
     payload = Payload.objects.filter(letter=of).first()
     if payload is None:
         return None
     held = of.revision or payload
     known = LetterFacts(of.message_id, bytes(held.body), unpack(bytes(held.attributes)), payload.system)
-    kind, tenant = (Selector.parse(one) if one else None for one in (of.dlq.message_type, of.dlq.tenant))
+    kind, tenant = (Selector.parse(text) if text else None for text in (of.dlq.message_type, of.dlq.tenant))
     return Facts(known, of.dlq.name, of.origin.arn if of.origin else "", kind, tenant)
 
 
 def _equal(name: str, value: str) -> str:
-    """The condition that a field says this; where that cannot be written, that it says anything."""
+    """Return the condition that a field has this value; where that cannot be written, that it exists."""
     text = f"{name} {Operator.EQUALS} {json.dumps(value[: VALUE_LENGTH + 1], ensure_ascii=False)}"
     try:
         Condition.parse(text)

@@ -1,81 +1,89 @@
-"""Rules and rate classes: what they say and what they have come to; what can be done to a rule is a page of its own."""
+"""Lists and pages of rules and rate classes, and the pages that enable, disable and remove a rule."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Model
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 
-from reprocessing.admin.rules import rule_form, rule_switch
-from reprocessing.admin.site.readonly_admin import History
+from reprocessing.admin.rules import rule_form
+from reprocessing.admin.site import confirmed_action
+from reprocessing.admin.site.buttons import Button, button
+from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
+from reprocessing.admin.site.readonly_admin import History, Page, row_or_404
+from reprocessing.domain.errors import RuleIsUnclear
 from reprocessing.models import RateClass, Rule, Rulebook
+from reprocessing.pipeline.routing import route
+from reprocessing.store.routing import rule_changes, rules
 
-_SAID = (
+_FIELDS = (
     "name", "position", "enabled", "dlq", "conditions", "action", "delay", "target", "rate_class", "backoff_base",
     "backoff_cap", "backoff_jitter", "valid_from", "valid_until", "made_by", "made_at",
 )  # fmt: skip
+_DOES = {
+    "enable": "The rule decides about every message whose turn it is, unless an earlier rule matches.",
+    "disable": "The rule decides about no more messages. Messages that it held or delayed are evaluated again; "
+    "messages that it quarantined stay parked.",
+}
+
+
+class Switch(StrEnum):
+    """What can be done to a rule; also the last part of the page's address."""
+
+    ENABLE = "enable"
+    DISABLE = "disable"
+    REMOVE = "remove"
+
+    @property
+    def permission(self) -> str:
+        """The permission that it takes."""
+        return rule_form.DELETE if self is Switch.REMOVE else rule_form.CHANGE
 
 
 @admin.register(Rule)
 class Rules(History):
-    """What decides about letters from their content."""
+    """Rules decide by a message's content what is done with it."""
 
     change_list_template = "admin/change_list.html"
-    change_form_template = "reprocessing/admin/rule.html"
+    add_permission = rule_form.ADD
     list_display = ("name", "position", "enabled", "dlq", "action", "target", "hits", "last_hit_at", "errs", "trouble")
     list_filter = ("enabled", "action", "dlq")
     list_select_related = ("dlq", "target")
     search_fields = ("name__exact",)
     ordering = ("position", "pk")
     fieldsets = (
-        ("What it says", {"fields": _SAID}),
-        ("What it has come to", {"fields": ("hits", "last_hit_at", "errs", "trouble")}),
+        ("Rule", {"fields": _FIELDS}),
+        ("Results so far", {"fields": ("hits", "last_hit_at", "errs", "trouble")}),
     )
 
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Who may make rules."""
-        return request.user.has_perm(rule_form.ADD)
-
-    def get_urls(self) -> list[URLPattern]:
-        """Django's, the sheet of a rule, its switch, and its removal."""
-        wrap, name = self.admin_site.admin_view, "reprocessing_rule"
-        return [
-            path("<int:rule>/edit", wrap(rule_form.page), name=f"{name}_edit"),
-            path("<int:rule>/remove", wrap(rule_form.removal), name=f"{name}_remove"),
-            *(
-                path(f"<int:rule>/{to}", wrap(rule_switch.page), {"to": to}, f"{name}_{to}")
-                for to in rule_switch.Switch
-            ),
-            *super().get_urls(),
-        ]
-
-    def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Where one is made."""
+    def add_page(self, request: HttpRequest) -> HttpResponse:
+        """Return the form of a new row."""
         return rule_form.page(request)
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Its page, and what can be done to it."""
-        row, user = self.get_object(request, object_id), request.user
-        to = rule_switch.Switch.DISABLE if row is not None and row.enabled else rule_switch.Switch.ENABLE
-        more = {
-            "may_change": user.has_perm(rule_form.CHANGE),
-            "may_remove": user.has_perm(rule_form.DELETE),
-            "switch_words": f"{to.value.capitalize()} it…",
-            "switch_address": row and reverse(f"admin:reprocessing_rule_{to}", args=[row.pk]),
-        }
-        return super().change_view(request, object_id, form_url, {**more, **(extra_context or {})})
+    def pages(self) -> Iterable[Page]:
+        """Return the form of a rule, and the pages that enable, disable and remove it."""
+        switches = ((f"<int:rule>/{to}", _page, to.value, {"to": to}) for to in Switch)
+        return ("<int:rule>/edit", rule_form.page, "edit", {}), *switches
+
+    def buttons(self, request: HttpRequest, row: Rule) -> Iterable[Button]:
+        """Return the buttons of a rule's page."""
+        switch = "disable" if row.enabled else "enable"
+        changes, removes = ("change_rule", "change rules"), ("delete_rule", "remove rules")
+        pages = (("change", "edit", changes), (switch, switch, changes), ("remove", "remove", removes))
+        for label, page, takes in pages:
+            address = reverse(f"admin:reprocessing_rule_{page}", args=[row.pk])
+            yield button(request, f"{label.capitalize()}…", address, takes, grave=page == "remove")
 
 
 @admin.register(RateClass)
 class RateClasses(History):
-    """Letters that rules put together; see manage.py add_rate_class."""
+    """Messages to which rules give one rate limit; see manage.py add_rate_class."""
 
     list_display = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backoff_jitter")
     ordering = ("name",)
@@ -83,7 +91,47 @@ class RateClasses(History):
 
 @admin.register(Rulebook)
 class Rulebooks(History):
-    """The version of all rules, and when one begins or ends next."""
+    """The version of all rules, and when a rule begins or ends next."""
 
     list_display = ("__str__", "changes_at")
     ordering = ("pk",)
+
+
+def _page(request: HttpRequest, rule: int, to: Switch) -> HttpResponse:
+    return confirmed_action.page(
+        request, permission=to.permission, question=partial(_question, rule, to), act=partial(_act, rule, to)
+    )
+
+
+def _question(key: int, to: Switch) -> Question:
+    row = row_or_404(Rule.objects, key)
+    is_so = to is not Switch.REMOVE and row.enabled == (to is Switch.ENABLE)
+    return Question(
+        title=f"{to.capitalize()} {row.name}",
+        button=to.capitalize(),
+        says=(_DOES.get(to.value, _DOES["disable"]),),
+        seen=str(rules.version()),
+        back=reverse("admin:reprocessing_rule_change", args=[key]),
+        about=row.name,
+        facts=(("Messages matched", f"{row.hits:,}"), ("Action", row.action)),
+        idle=f"The rule is {to.value}d already." if is_so else "",
+    )
+
+
+def _act(key: int, to: Switch, given: Mapping[str, Any], by: str) -> Done | NotDone:
+    row, reason = row_or_404(Rule.objects, key), given["reason"]
+    try:
+        with transaction.atomic():
+            if str(rules.lock().version) != given["seen"]:
+                return NotDone(f"Somebody changed the rules after you opened this page: {rule_form.last()}")
+            if to is Switch.REMOVE:
+                rule_changes.remove(key, by=by, reason=reason)
+            else:
+                rule_changes.switch(key, enabled=to is Switch.ENABLE, by=by, reason=reason)
+    except RuleIsUnclear as error:
+        return NotDone(str(error))
+    route.wake(route.Book.load())
+    if to is not Switch.REMOVE:
+        return Done(reverse("admin:reprocessing_rule_change", args=[key]), f"{row.name} is {to.value}d.")
+    rule_changes.erase(key)
+    return Done(reverse("admin:reprocessing_rule_changelist"), f"{row.name} is removed.")

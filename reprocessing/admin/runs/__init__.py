@@ -1,1 +1,1 @@
-"""Admin of selection, plans, forecast, progress of runs."""
+"""Pages of runs."""

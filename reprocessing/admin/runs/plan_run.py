@@ -1,4 +1,4 @@
-"""A new run: which letters of which dlq are to be replayed, under which name, and why. Planning one sends nothing."""
+"""The form that plans a run. Planning a run sends nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django import forms
 
-from reprocessing.admin.site.confirmed_action import LONGEST
+from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.fields import moment, slug
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.message.arn import name_of
@@ -31,48 +31,44 @@ _WAVES: Final = {"": None, "yes": True, "no": False}
 
 
 class NewRun(forms.Form):
-    """Which letters, how, and why."""
+    """Which messages, how, and why."""
 
     dlq = forms.ModelChoiceField(
-        DeadLetterQueue.objects.order_by("name"), label="Dead-letter queue", empty_label="Choose a dlq",
-        help_text="One in mode automatic is drained by beat; from one in mode observe nothing is received.",
+        DeadLetterQueue.objects.order_by("name"), label="Dead-letter queue", empty_label="Choose a DLQ",
+        help_text="It must be in mode manual.",
     )  # fmt: skip
     limit = forms.IntegerField(
-        required=False, min_value=1, max_value=2**31 - 1, label="At most so many letters",
-        help_text="Empty: all. The oldest lanes go first.",
+        required=False, min_value=1, max_value=2**31 - 1, label="Max messages",
+        help_text="Empty: all. Keys with the oldest messages are taken first.",
     )  # fmt: skip
     origin = forms.CharField(
-        required=False, max_length=_LONGEST_TEXT, label="Only those that died in",
-        help_text="The name of a queue, or the ARN of what failed.",
+        required=False, max_length=_LONGEST_TEXT, label="Source queue",
+        help_text="The name of a queue, or the ARN of the function, subscription or rule that failed.",
     )  # fmt: skip
-    died_after = moment("Only those that died then or later (UTC)")
-    died_before = moment("Only those that died before (UTC)")
-    key = forms.CharField(
-        required=False, strip=False, max_length=_LONGEST_TEXT, label="Only those of this ordering key"
-    )
+    died_after = moment("Sent at or after (UTC)")
+    died_before = moment("Sent before (UTC)")
+    key = forms.CharField(required=False, strip=False, max_length=_LONGEST_TEXT, label="Ordering key")
     message_ids = forms.CharField(
-        required=False, label="Only these message ids", widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=f"One a line, at most {IDS:,}. One goes only when all captured ones before it in its lane go, too.",
+        required=False, label="Message ids", widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=f"One per line, at most {IDS:,}. Captured messages before it in its key must be included.",
     )  # fmt: skip
     waves = forms.ChoiceField(
-        required=False, label="In waves",
+        required=False, label="Waves",
         choices=[
-            ("", "as the dlq says"), ("yes", "yes: one letter first, then 10, then 100, then all"),
+            ("", "as set for the DLQ"), ("yes", "yes: 1 message first, then 10, then 100, then all"),
             ("no", "no: all at once"),
         ],
     )  # fmt: skip
     looks = forms.BooleanField(
-        required=False, initial=True, label="Look into the dlq first",
-        help_text="Messages that are not captured yet are received, which takes a moment and hides them from other "
-        "readers. Without it the plan has what was captured before.",
+        required=False, initial=True, label="Capture first",
+        help_text="Receive messages that are not captured yet. That takes a moment and hides them from other consumers "
+        "of the DLQ. Otherwise the plan has only messages that are captured already.",
     )  # fmt: skip
-    name = slug("Letters, digits, - and _. It names the run for good.")
-    reason = forms.CharField(
-        max_length=LONGEST, widget=forms.Textarea(attrs={"rows": 3}), help_text="Recorded with your name."
-    )
+    name = slug("Letters, digits, - and _. It cannot be changed later.")
+    reason = reason_field()
 
     def clean(self) -> dict[str, Any]:
-        """Refused when no letter could be meant, or none of this dlq may be chosen by hand."""
+        """Refuse a selection that can hold no message, and a DLQ whose messages cannot be selected."""
         given = super().clean() or self.cleaned_data
         dlq = given.get("dlq")
         if dlq is None or self.errors:
@@ -81,18 +77,18 @@ class NewRun(forms.Form):
             self.add_error("dlq", why)
         wish = self.wish
         if wish.died_after and wish.died_before and wish.died_after >= wish.died_before:
-            self.add_error("died_before", "No letter died after the one and before the other: turn them round.")
+            self.add_error("died_before", "This is before the other date. Exchange the two dates.")
         known = list(dlq.origins.order_by("arn").values_list("arn", flat=True))
         if wish.origin and not any(wish.origin in {arn, name_of(arn)} for arn in known):
             names = ", ".join(map(name_of, known)) or "none"
-            self.add_error("origin", f"No letter of {dlq.name} can have died there. Its origins: {names}.")
+            self.add_error("origin", f"{dlq.name} has no such source queue. Its source queues: {names}.")
         if len(wish.message_ids) > IDS:
-            self.add_error("message_ids", f"These are more than {IDS:,}. Name fewer, or choose by dates.")
+            self.add_error("message_ids", f"More than {IDS:,} ids. Enter fewer, or select by dates.")
         return given
 
     @property
     def wish(self) -> Selection:
-        """The letters that are asked for."""
+        """Return the selection."""
         given = self.cleaned_data
         ids = given["message_ids"].split()
         return Selection(
@@ -106,12 +102,12 @@ class NewRun(forms.Form):
 
 
 def suggested_name() -> str:
-    """A name that nobody has used, for whoever thinks of none."""
+    """Return an unused name."""
     return f"run-{lanes.clock():%Y%m%d-%H%M}-{secrets.token_hex(2)}"
 
 
 def like(run: Run) -> dict[str, Any]:
-    """What a form begins with that asks for what a run was asked for."""
+    """Return the initial values of a form that repeats a run."""
     wish = Selection.read(run.selection)
     return {
         "dlq": run.dlq_id, "limit": wish.limit, "origin": wish.origin, "died_after": wish.died_after,
@@ -121,20 +117,20 @@ def like(run: Run) -> dict[str, Any]:
 
 
 def refusal(dlq: DeadLetterQueue) -> str:
-    """Why nothing can be planned of a dlq, and the cure; empty when it can."""
+    """Return why no run can be planned for a DLQ, and what to do; empty: one can be planned."""
     if dlq.mode == Mode.OBSERVE:
         return f"{dlq.name} is in mode observe: nothing is received from it. Change its mode to manual first."
     if dlq.mode == Mode.AUTOMATIC:
         return (
-            f"{dlq.name} is in mode automatic: beat drains it by itself, in its standing run. To choose letters by "
-            "hand, change its mode to manual first."
+            f"{dlq.name} is in mode automatic: its standing run redrives all messages. To select messages, change its "
+            "mode to manual first."
         )
     held = stops.stopped(None)
     return stops.in_words(dlq) if held and held.restored else ""
 
 
 def moved_by_aws(dlq: DeadLetterQueue) -> str:
-    """Why AWS's own redrive is in the way of a plan; empty when it is not, or when SQS does not say."""
+    """Return that AWS redrives the DLQ now, so that no run can be planned; empty: it does not, or SQS does not say."""
     with suppress(QueueIsOutOfReach):
         native_redrive.look(dlq)
     found = aws_redrives.of(dlq.pk)
@@ -142,10 +138,10 @@ def moved_by_aws(dlq: DeadLetterQueue) -> str:
 
 
 def make(form: NewRun, *, by: str) -> Run:
-    """Plan the run: its letters are selected at once, or as soon as the dlq has been looked into.
+    """Plan the run; its messages are selected at once, or after the next capture.
 
     Raises:
-        RunIsAnother: the name is taken by a run with another selection.
+        RunIsAnother: a run with another selection has this name.
     """
     given = form.cleaned_data
     dlq, wish = given["dlq"], form.wish

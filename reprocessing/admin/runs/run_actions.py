@@ -1,4 +1,4 @@
-"""What people do to a run: start, pause, resume and abort it, each with a reason, and only as it was seen."""
+"""The pages that start, pause, resume and abort a run, with a reason, and only as it was seen."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from functools import partial
 from typing import Any, Final
 
 from django import forms
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from reprocessing import conf
 from reprocessing.admin.site import confirmed_action
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question, Why
+from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.models import Act, Run
 from reprocessing.models.run import RunKind, RunState
@@ -30,24 +31,24 @@ _GONE_NAMED: Final = 10
 
 
 class Ending(Why):
-    """Whether the dlq is stopped with its run."""
+    """A reason, and whether to stop the DLQ as well."""
 
     stop_dlq = forms.BooleanField(
         required=False,
-        label="Stop the dlq, too",
-        help_text="Its next letters would probably fail likewise. Nothing of it is sent until somebody lets it go on.",
+        label="Stop the DLQ",
+        help_text="Its next messages would probably fail too. Nothing is sent until somebody resumes the DLQ.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """One of them.
+    """One action.
 
     Attributes:
-        out_of: where the run may stand before; to nothing else it is done.
-        did: what the run is then.
-        does: what it would do, in sentences.
-        act: does it, with the run, the form's values, and who; whether it was done.
+        out_of: the states in which it is possible.
+        did: its past participle.
+        does: returns what it would do, in sentences.
+        act: does it, with the form's values and the user name; returns whether it was done.
     """
 
     name: str
@@ -60,53 +61,44 @@ class Deed:
 
 
 def _starts(run: Run) -> tuple[str, ...]:
-    first = "One letter goes first, then ten, then a hundred, then all, each when the ones before went well. "
+    first = "1 message is sent first, then 10, then 100, then all; each wave waits for the success of the one before. "
     ahead = forecast_plan.plan(run, count_lag=conf.current().count_lag.total_seconds(), by_beat=True, asks_s3=False)
-    ready, left = sum(one.letters for one in ahead.shares), sum(one.letters for one in ahead.objections)
+    ready, left = sum(share.letters for share in ahead.shares), sum(share.letters for share in ahead.objections)
     said = []
     if ready:
-        letters = f"{ready:,} letter{'' if ready == 1 else 's'}"
+        messages = f"{ready:,} message{'' if ready == 1 else 's'}"
         said.append(
-            f"{first if run.waves else ''}Workers replay {letters}, in order per key, as fast as rates and breakers "
-            "allow."
+            f"{first if run.waves else ''}Workers send {messages}, in order per key, as fast as rate limits and "
+            "circuit breakers allow."
         )
     if left:
-        said.append(f"{left:,} cannot go, and {'is' if left == 1 else 'are'} parked at once, with the reason.")
+        said.append(f"{left:,} cannot be sent, and {'is' if left == 1 else 'are'} parked at once, with the reason.")
     if gone := check_s3_pointers.pointers(run).gone:
         ids = ", ".join(gone[:_GONE_NAMED])
-        lie = "body of 1 of them lies" if len(gone) == 1 else f"bodies of {len(gone):,} of them lie"
-        said.append(f"The {lie} in S3 no more, so {'its' if len(gone) == 1 else 'their'} consumer will fail: {ids}")
+        said.append(f"S3 objects with the body are deleted for {len(gone):,}, so the consumer will fail: {ids}")
     if ahead.late:
         said.append(
-            f"{_drops(sum(one.late for one in ahead.late))}, since lanes are too long for their window. "
-            "PostgreSQL keeps them; the dlq's page can shorten the wait."
+            f"SQS will delete its copies of {sum(share.late for share in ahead.late):,} before they are sent: too many "
+            "messages per key for the return window. PostgreSQL keeps them; a shorter return window helps."
         )
     return tuple(said)
 
 
-def _drops(n: int) -> str:
-    return f"{n:,} of them {'is' if n == 1 else 'are'} dropped by SQS before {'its' if n == 1 else 'their'} turn comes"
-
-
 def _pauses(_: Run) -> tuple[str, ...]:
-    return (
-        "Nothing of it is sent any more, by any worker, until somebody resumes it. What is on the wire is settled.",
-    )
+    return ("No worker sends its messages until somebody resumes the run. Messages that are being sent are settled.",)
 
 
 def _resumes(run: Run) -> tuple[str, ...]:
-    begins = ", with one letter first" if run.waves else ""
-    return (f'It was paused by {run.stopped_by}: "{run.why}"', f"It goes on{begins}.")
+    begins = ", with 1 message first" if run.waves else ""
+    return (f'Paused by {run.stopped_by}: "{run.why}"', f"Workers send again{begins}.")
 
 
 def _aborts(run: Run) -> tuple[str, ...]:
     if run.state == RunState.PLANNED:
-        return ("The plan is given up. Nothing of it was sent; its letters are free for another run.",)
+        return ("The plan is aborted. None of its messages was sent; another run can take them.",)
     return (
-        (
-            "It ends for good. Nothing of it is sent any more, what is on the wire is settled, and what waits goes "
-            "along with the dlq's next run."
-        ),
+        "The run ends and cannot be resumed. Messages that are being sent are settled.",
+        "The next run of the DLQ takes the queued messages.",
     )
 
 
@@ -128,63 +120,59 @@ def _abort(run: Run, given: Mapping[str, Any], by: str) -> bool:
 
 
 DEEDS: Final = {
-    one.name: one
-    for one in (
-        Deed("start", "Start it", (RunState.PLANNED,), "started", _starts, _start),
-        Deed("pause", "Pause it", (RunState.RUNNING,), "paused", _pauses, _pause),
-        Deed("resume", "Resume it", (RunState.PAUSED,), "resumed", _resumes, _resume),
+    deed.name: deed
+    for deed in (
+        Deed("start", "Start", (RunState.PLANNED,), "started", _starts, _start),
+        Deed("pause", "Pause", (RunState.RUNNING,), "paused", _pauses, _pause),
+        Deed("resume", "Resume", (RunState.PAUSED,), "resumed", _resumes, _resume),
         Deed(
-            "abort", "Abort it", (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED), "aborted", _aborts, _abort,
+            "abort", "Abort", (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED), "aborted", _aborts, _abort,
             Ending,
         ),
     )
 }  # fmt: skip
 
-#: What puts a run where it stands; letters that are released into it, say, do not.
+#: Actions that change the state of a run.
 _PUTS: Final = (Act.PLANNED, Act.STARTED, Act.PAUSED, Act.RESUMED, Act.ABORTED)
 
 
 def possible(run: Run) -> list[Deed]:
-    """What can be done to a run where it stands, whoever asks."""
-    return [one for one in DEEDS.values() if not impossible(run, one)]
+    """Return what can be done to a run in its state, whatever the permissions."""
+    return [deed for deed in DEEDS.values() if not impossible(run, deed)]
 
 
 def impossible(run: Run, deed: Deed) -> str:
-    """Why this cannot be done to a run where it stands; empty when it can."""
+    """Return why this cannot be done to a run in its state; empty: it can."""
     if run.state not in deed.out_of:
         return standing(run)
     if deed.name == "abort" and run.kind == RunKind.STANDING:
-        return "Beat feeds it, so it never ends. Pause it to have it send nothing."
+        return "A standing run never ends. Pause it instead: then it sends nothing."
     if deed.name in {"start", "resume"} and (moved := aws_redrives.of(run.dlq_id)):
         return aws_redrives.in_words(moved)
     if deed.name == "start" and run.selected is None:
-        return "Its letters are not selected yet: the dlq is being looked into."
+        return "Its messages are not selected yet: the DLQ is being captured."
     return stops.in_words(run.dlq) if deed.name == "start" else ""
 
 
 def standing(run: Run) -> str:
-    """Where a run stands, and who put it there."""
+    """Return the state of a run, and who changed it last."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return f'It was {run.state} by {run.stopped_by} ("{run.why}").'
     last = run.reviews.filter(act__in=_PUTS).order_by("-pk").first()
-    by = f", by {last.by}" if last else ""
+    by = f" (last change by {last.by})" if last else ""
     return f"It is {run.state}{by}."
 
 
 def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
-    """The page of one deed."""
+    """Ask for the reason, then do it."""
     which = DEEDS[deed]
-    return confirmed_action.page(
-        request,
-        permission=PERMISSION,
-        question=partial(_question, run, which),
-        act=partial(_act, run, which),
-        form=Why if which is DEEDS["abort"] and not _may_stop(request, run) else which.form,
-    )
+    question, act = partial(_question, run, which), partial(_act, run, which)
+    form = Why if which is DEEDS["abort"] and not _may_stop(request, run) else which.form
+    return confirmed_action.page(request, permission=PERMISSION, question=question, act=act, form_class=form)
 
 
 def _may_stop(request: HttpRequest, run: int) -> bool:
-    """Whether stopping the dlq is offered: a plan never sent anything."""
+    """Return whether stopping the DLQ is offered: a plan has sent nothing."""
     return (
         request.user.has_perm("reprocessing.stop_deadletterqueue")
         and not Run.objects.filter(pk=run, state=RunState.PLANNED).exists()
@@ -192,10 +180,7 @@ def _may_stop(request: HttpRequest, run: int) -> bool:
 
 
 def _found(run: int) -> Run:
-    found = Run.objects.select_related("dlq").filter(pk=run).first()
-    if found is None:
-        raise Http404
-    return found
+    return row_or_404(Run.objects.select_related("dlq"), run)
 
 
 def _question(key: int, deed: Deed) -> Question:
@@ -208,7 +193,7 @@ def _question(key: int, deed: Deed) -> Question:
         seen=run_transitions.stamp(run),
         back=reverse("admin:reprocessing_run_change", args=[run.pk]),
         about=run.name,
-        facts=(("Dead-letter queue", run.dlq.name), ("Now", run.state), ("Letters selected", _selected(run))),
+        facts=(("Dead-letter queue", run.dlq.name), ("State", run.state), ("Messages selected", _selected(run))),
         idle=idle,
         begin={"stop_dlq": True},
     )
@@ -216,8 +201,8 @@ def _question(key: int, deed: Deed) -> Question:
 
 def _selected(run: Run) -> str:
     if run.kind == RunKind.STANDING:
-        return "whatever there is"
-    return "those that people released" if run.is_of_released else f"{run.selected or 0:,}"
+        return "all messages of the DLQ"
+    return "messages released from the parking lot" if run.is_of_released else f"{run.selected or 0:,}"
 
 
 def _act(key: int, deed: Deed, given: Mapping[str, Any], by: str) -> Done | NotDone:
@@ -233,11 +218,11 @@ def _act(key: int, deed: Deed, given: Mapping[str, Any], by: str) -> Done | NotD
         )
     if run.state in deed.out_of and (idle := impossible(run, deed)):
         return NotDone(f"{run.name} was not {deed.did}. {idle}")
-    return NotDone(f"{run.name} is another than you saw. {standing(run)}")
+    return NotDone(f"{run.name} changed after you opened this page. {standing(run)}")
 
 
 def _prepare(run: Run, deed: Deed) -> None:
-    """What comes before the one transaction of the deed: what AWS has moved meanwhile is not sent, but parked."""
+    """Look whether AWS has moved messages meanwhile: those are parked, not sent."""
     if deed.act is _start:
         with suppress(QueueIsOutOfReach):
             native_redrive.look(run.dlq)
@@ -251,7 +236,7 @@ def _do(deed: Deed, given: Mapping[str, Any], by: str, run: Run) -> bool | None:
 
 
 def _then(run: Run, deed: Deed) -> str:
-    """What else has to be known."""
+    """Return what else keeps a resumed run from sending."""
     if deed.name != "resume":
         return ""
     moved = aws_redrives.of(run.dlq_id)

@@ -1,9 +1,8 @@
-"""A run as its page shows it: what was asked for, what a plan has before it, how far it is and when it will end."""
+"""The values on a run's page: selection, plan, progress and expected end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -13,7 +12,8 @@ from django.urls import reverse
 from reprocessing import conf
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.runs import run_actions, run_progress
-from reprocessing.admin.runs.run_progress import Base, Way, pace
+from reprocessing.admin.runs.run_progress import Base, pace
+from reprocessing.admin.site.buttons import Button
 from reprocessing.domain.aws import pricing
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.arn import name_of
@@ -29,9 +29,9 @@ from reprocessing.store.runs.plan_figures import Share
 from reprocessing.store.runs.progress import EXACT
 from reprocessing.store.safety import stops
 
-#: How old a plan's figures get on a page that is open; those of a plan of more letters than `EXACT` stay as they are.
+#: Maximum age of a plan's figures on an open page; with more messages than `EXACT` they are not renewed.
 _FRESH: Final = timedelta(seconds=60)
-#: Reviews that are shown.
+#: Audit entries that are shown.
 _REVIEWS: Final = 20
 _MOVES: Final = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
 _ENDED: Final = (RunState.FINISHED, RunState.ABORTED)
@@ -41,17 +41,8 @@ _MARKS: Final = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Button:
-    """What can be done, where; `why` not: empty, it may be."""
-
-    name: str
-    address: str
-    why: str
-
-
 def head(run: Run, user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
-    """What does not change while one looks at it."""
+    """Return what does not change while the page is open."""
     return {
         "asked": visible(_asked(run)),
         "reviews": list(run.reviews.exclude(act=Act.RELEASED).order_by("-pk")[:_REVIEWS]),
@@ -61,7 +52,7 @@ def head(run: Run, user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
 
 
 def live(run: Run, user: AbstractBaseUser | AnonymousUser, base: Base | None) -> dict[str, Any]:
-    """What changes by itself."""
+    """Return what is renewed while the page is open."""
     now = lanes.clock()
     context: dict[str, Any] = {
         "run": run,
@@ -79,7 +70,7 @@ def live(run: Run, user: AbstractBaseUser | AnonymousUser, base: Base | None) ->
 
 
 def is_as_shown(run: Run, shown: str) -> bool:
-    """Whether a page that shows a plan need not be made anew: it stands as it stood, and its figures are fresh."""
+    """Return whether an open page of a plan is up to date: same state, and figures that are fresh enough."""
     stood, _, at = shown.rpartition("@")
     try:
         moment = datetime.fromisoformat(at)
@@ -100,18 +91,18 @@ def _stands(run: Run) -> str:
 
 
 def _standing(run: Run) -> str:
-    """Why it stands still; empty where it does not."""
+    """Return why nothing is sent; empty: something is, or may be."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return run_actions.standing(run)
     stopped = stops.in_words(run.dlq) if run.state == RunState.PLANNED else ""
-    return f"{stopped} Until then it cannot be started." if stopped else ""
+    return f"{stopped} Until then the run cannot be started." if stopped else ""
 
 
 def _asked(run: Run) -> str:
     if run.kind == RunKind.STANDING:
-        return f"whatever {run.dlq.name} holds, fed by beat"
+        return f"all messages of {run.dlq.name}, all the time"
     if run.is_of_released:
-        return "letters that people released from the parking lot"
+        return "messages released from the parking lot"
     return str(Selection.read(run.selection))
 
 
@@ -119,14 +110,14 @@ def _buttons(run: Run, user: AbstractBaseUser | AnonymousUser) -> Iterator[Butto
     may = isinstance(user, PermissionsMixin) and user.has_perm(run_actions.PERMISSION)
     if run.state in _ENDED and run.kind == RunKind.DRAIN and not run.is_of_released:
         address = f"{reverse('admin:reprocessing_run_add')}?like={run.pk}"
-        yield Button("plan another like it", address, "" if may else "You may not operate runs")
-    for one in run_actions.possible(run):
-        address = reverse("admin:reprocessing_run_deed", args=[run.pk, one.name])
-        yield Button(one.name, address, "" if may else "You may not operate runs")
+        yield Button("plan a copy", address, "" if may else "You may not operate runs")
+    for deed in run_actions.possible(run):
+        address = reverse("admin:reprocessing_run_deed", args=[run.pk, deed.name])
+        yield Button(deed.name, address, "" if may else "You may not operate runs")
 
 
 def _looking(dlq: DeadLetterQueue, now: datetime) -> dict[str, Any]:
-    """Why a plan still waits for its letters."""
+    """Return why a plan has no messages yet."""
     until = dlq.unclean_until if dlq.unclean_until and dlq.unclean_until > now and dlq.leased_until is None else None
     return {"trouble": visible(dlq.trouble), "until": until, "busy": bool(dlq.leased_until and dlq.leased_until > now)}
 
@@ -140,8 +131,8 @@ def _plan(run: Run) -> dict[str, Any]:
         "outlook": outlook,
         "total": ahead.letters + ahead.objected,
         "chosen": run_progress.letters_of(run, {"state__exact": "captured"}),
-        "ways": [_planned_way(one, outlook.forecast(one), outlook.order(one)) for one in outlook.shares],
-        "faster": [way for one in outlook.shares for way in outlook.faster(one)],
+        "ways": [_planned_way(share, outlook.forecast(share), outlook.order(share)) for share in outlook.shares],
+        "faster": [hint for share in outlook.shares for hint in outlook.faster(share)],
         "takes": in_words(outlook.seconds),
         "costs": pricing.in_words(outlook.cost),
         "hindrances": list(_hindrances(outlook)),
@@ -153,21 +144,24 @@ def _plan(run: Run) -> dict[str, Any]:
 
 
 def _hindrances(outlook: Outlook) -> Iterator[tuple[int, str]]:
-    """How many letters cannot go (0: nobody counted them), and why."""
-    for one in outlook.objections:
-        yield one.letters, f"{ParkedReason(one.reason).sentence} It is parked at once when the run starts."
+    """Yield how many messages cannot be sent (0: not counted), and why."""
+    for objection in outlook.objections:
+        yield objection.letters, f"{ParkedReason(objection.reason).sentence} Parked when the run starts."
     if outlook.run.behind:
         ids = ", ".join(map(visible, outlook.behind))
         yield (
             outlook.run.behind,
-            f"Earlier letters of their lanes are not part of this run, so they wait. Such as {ids}",
+            f"Earlier messages of their keys are not in this run, so they stay queued. For example {ids}",
         )
     for share in outlook.late:
-        yield share.late, f"SQS drops them before it is their turn at {name_of(share.name)}. PostgreSQL keeps them."
+        yield (
+            share.late,
+            f"SQS deletes its copies before they are sent to {name_of(share.name)}. PostgreSQL keeps them.",
+        )
     for plan in outlook.plans:
         yield plan.selected or 0, f"more: {forecast_plan.held_by(plan)}."
     for run in outlook.paused:
-        yield 0, f"The run {run.name} is paused, and letters behind its own wait for it."
+        yield 0, f"The run {run.name} is paused; messages behind its own stay queued."
 
 
 def _expiry(outlook: Outlook) -> str:
@@ -175,17 +169,17 @@ def _expiry(outlook: Outlook) -> str:
     if ahead.expires_at is None or outlook.dlq.delete_when == "captured":
         return ""
     left = (ahead.expires_at - ahead.now).total_seconds()
-    return f"in {in_words(left)}" if left > 0 else "now: its time is over"
+    return f"in {in_words(left)}" if left > 0 else "now"
 
 
-def _planned_way(one: Share, forecast: Forecast, given_up: str) -> Way:
-    window = f" within {one.window:g} s" if one.proof == "absence" else ""
-    order = f"outcome {one.proof}{window}; a lane's next letter goes when the one before is {one.advance}"
+def _planned_way(share: Share, forecast: Forecast, given_up: str) -> dict[str, Any]:
+    window = f" within {share.window:g} s" if share.proof == "absence" else ""
+    order = f"outcome: {share.proof}{window}; a key's next message is sent when the one before is {share.advance}"
     if given_up:
         order += f"; {given_up}"
-    if one.refires is not None:
-        order += f"; each letter goes to {one.refires:,} others again that had it already"
-    return Way(
-        name_of(one.name), one.letters, pace(one.rate), order,
-        f"{forecast} (longest lane: {one.longest:,})", alarming=bool(one.late),
-    )  # fmt: skip
+    if share.refires is not None:
+        order += f"; {share.refires:,} other recipients get each message again"
+    return {
+        "name": name_of(share.name), "letters": share.letters, "pace": pace(share.rate), "order": order,
+        "takes": f"{forecast} (longest key queue: {share.longest:,})", "alarming": bool(share.late),
+    }  # fmt: skip

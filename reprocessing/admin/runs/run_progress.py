@@ -1,4 +1,4 @@
-"""How far a run is: what its letters came to, where its lanes stand, and when it ends, at the least."""
+"""The progress of a run: states of its messages and key queues, and the earliest end."""
 
 from __future__ import annotations
 
@@ -26,53 +26,25 @@ from reprocessing.store.runs import progress
 from reprocessing.store.runs.progress import EXACT, Left, Rough, Tally
 from reprocessing.store.safety import breaker_status
 
-#: Lanes that are looked at.
+#: Key queues that are read at most.
 _LANES: Final = 20_000
-#: Waves that are shown: a standing run has many.
+#: Waves that are shown; a standing run has many.
 _WAVES: Final = 12
-#: Seconds over which a rate is measured, at the most.
+#: Seconds over which a rate is measured at most.
 _MEASURED: Final = 20.0
-_TRIAL: Final = "not known: a breaker lets nothing but single letters go"
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of the bar: how many letters, what they are, and where it begins and how long it is in thousandths.
-
-    `more`: "+" where there are more than are counted. `address`: of the list of just these letters.
-    """
-
-    kind: str
-    what: str
-    n: int
-    more: str
-    address: str
-    start: float
-    length: float
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """What goes to one target: how much, how fast, in which order, and how long that takes at the least."""
-
-    name: str
-    letters: int
-    pace: str
-    order: str
-    takes: str
-    alarming: bool = False
+_TRIAL: Final = "unknown: an open circuit breaker only lets canaries through"
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """How many letters had been sent at a moment, from which the rate is measured."""
+    """The number of messages sent at a moment, from which the rate is measured."""
 
     sent: int
     at: datetime
 
     @classmethod
     def read(cls, text: str) -> Base | None:
-        """What a page carried; None: nothing that a page of ours wrote."""
+        """Return the base that a page sent; None: the text is something else."""
         sent, _, at = text.partition("@")
         try:
             moment = datetime.fromisoformat(at)
@@ -85,7 +57,7 @@ class Base:
 
 
 def of(run: Run, now: datetime, base: Base | None) -> dict[str, Any]:
-    """What changes of a run that was started."""
+    """Return what changes on the page of a started run."""
     tally = progress.at_a_glance(run.pk, selected=run.selected)
     count_lag = conf.current().count_lag.total_seconds()
     awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag) if tally.awaiting else []
@@ -105,115 +77,113 @@ def of(run: Run, now: datetime, base: Base | None) -> dict[str, Any]:
         "ends": _ends(
             run, tally, left, unknown=_unknown(run, tally, stands, open_wave, known), known=_latest(known), now=now
         ),
-        "ways": [_open_way(one) for one in left if one.letters],
+        "ways": [_open_way(share) for share in left if share.letters],
         "stands": _stands(stands),
         "awaited": [] if tally.sending or _moves(stands) else _awaited(awaited),
-        "not_all": sum(one.n for one in stands) == _LANES,
+        "not_all": sum(lanes.n for lanes in stands) == _LANES,
         "waves": list(Wave.objects.filter(run=run).order_by("-no")[:_WAVES]),
     }
 
 
-def _capped(tally: Tally) -> frozenset[str]:
-    return tally.capped if isinstance(tally, Rough) else frozenset()
-
-
 def _stands(found: list[Lanes]) -> list[tuple[int, str]]:
-    """How many lanes wait for what, the most first."""
+    """Return what key queues wait for, and how many, the most first."""
     counts = Counter[str]()
-    for one in found:
-        counts[visible(dlq_status.in_words(one))] += one.n
+    for lanes in found:
+        counts[visible(dlq_status.in_words(lanes))] += lanes.n
     return [(n, why) for why, n in counts.most_common()]
 
 
 def _moves(found: list[Lanes]) -> bool:
-    """Whether some lane's head is on its way, or may go right now."""
-    return any(one.phase == LanePhase.LEASED or (one.due and not one.is_barred) for one in found)
+    """Return whether a message is being sent, or may be sent now."""
+    return any(lanes.phase == LanePhase.LEASED or (lanes.due and not lanes.is_barred) for lanes in found)
 
 
 def _awaited(found: list[Expectation]) -> list[tuple[int, str]]:
-    """What a run waits for that has letters under way and moves none: how many sent ones, to which target, for what."""
-    told = ((one.unsettled, name_of(one.target), pending_outcomes.in_words(one)) for one in found)
-    return [(n, visible(f"sent to {name} and waiting for {why}")) for n, name, why in told]
+    """Return for which outcomes a run waits that sends nothing now, and for how many messages."""
+    texts = ((wait.unsettled, name_of(wait.target), pending_outcomes.in_words(wait)) for wait in found)
+    return [(n, visible(f"sent to {name} and waiting for {why}")) for n, name, why in texts]
 
 
 def _latest(known: Mapping[int, float | None]) -> float | None:
-    """Seconds until all that is sent is known, at the earliest; None: nobody can say, or nothing is awaited."""
-    found = [one for one in known.values() if one is not None]
+    """Return the seconds until all outcomes are known at the earliest; None: unknown, or none is pending."""
+    found = [seconds for seconds in known.values() if seconds is not None]
     return max(found) if found and len(found) == len(known) else None
 
 
 def _unknown(run: Run, tally: Tally, stands: list[Lanes], wave: Wave | None, known: Mapping[int, float | None]) -> str:
-    """Why nobody can say when it ends: something lets no letter go, until somebody or something changes that."""
-    barred = [one for one in stands if one.is_barred and one.phase == LanePhase.READY]
+    """Return why the end of the run is unknown; empty: it is not."""
+    barred = [lanes for lanes in stands if lanes.is_barred and lanes.phase == LanePhase.READY]
     if barred and tally.under_way:
-        return max(barred, key=lambda one: one.n).why
+        return max(barred, key=lambda lanes: lanes.n).why
     if wave and tally.waiting:
         seconds = _latest(known)
-        when = "" if seconds is None else f", and that is known in {in_words(seconds)} at the earliest"
-        return f"how much goes next depends on how the wave of {wave.size:,} goes{when}"
+        when = "" if seconds is None else f", known in {in_words(seconds)} at the earliest"
+        return f"the next wave depends on the outcome of the wave of {wave.size:,}{when}"
     if not tally.awaiting:
         return ""
     lag = conf.current().count_lag.total_seconds()
     waits = filter(pending_outcomes.is_endless, pending_outcomes.of_targets(run.dlq_id, count_lag=lag))
-    endless = [f"{name_of(one.target)}: {pending_outcomes.in_words(one)}" for one in waits]
-    return f"outcomes wait for {endless[0]}" if endless else ""
+    endless = [f"{name_of(wait.target)}: {pending_outcomes.in_words(wait)}" for wait in waits]
+    return f"waiting for outcomes: {endless[0]}" if endless else ""
 
 
-def _pieces(run: Run, tally: Tally) -> Iterator[Piece]:
-    """The bar, from what is done to what is left."""
+def _pieces(run: Run, tally: Tally) -> Iterator[dict[str, Any]]:
+    """Yield the parts of the progress bar, finished messages first; `start` and `length` are thousandths."""
+    capped = tally.capped if isinstance(tally, Rough) else frozenset()
     on_lanes = tally.waiting - tally.captured - tally.sending
     certain = {} if isinstance(tally, Rough) else {"presumed__exact": 0}
     parts = (
         ("done", "delivered", "delivered", tally.delivered, {"state__exact": "delivered", **certain}),
         ("presumed", "presumed delivered", "", tally.presumed, {"state__exact": "delivered", "presumed__exact": 1}),
-        ("closed", "closed as duplicates", "closed_as_duplicate", tally.closed_as_duplicate,
+        ("closed", "duplicate", "closed_as_duplicate", tally.closed_as_duplicate,
          {"state__exact": "duplicate"}),
         ("closed", "discarded", "discarded", tally.discarded, {"state__exact": "discarded"}),
-        ("parked", "parked, for people", "parked", tally.parked, {"state__exact": "parked"}),
-        ("sent", "sent, outcome not known yet", "awaiting", tally.awaiting, {"state__exact": "awaiting"}),
-        ("sent", "on the wire", "", tally.sending, {"state__exact": "sending"}),
-        ("left", "still to be sent", "waiting", on_lanes, {"state__exact": "waiting"}),
-        ("left", "not on their lanes yet", "waiting", tally.captured, {"state__exact": "captured"}),
+        ("parked", "parked", "parked", tally.parked, {"state__exact": "parked"}),
+        ("sent", "awaiting outcome", "awaiting", tally.awaiting, {"state__exact": "awaiting"}),
+        ("sent", "sending", "", tally.sending, {"state__exact": "sending"}),
+        ("left", "queued", "waiting", on_lanes, {"state__exact": "waiting"}),
+        ("left", "captured, not queued yet", "waiting", tally.captured, {"state__exact": "captured"}),
     )  # fmt: skip
     start = 0.0
     for kind, what, counted, n, asked in parts:
         length = 1000 * n / tally.letters if tally.letters else 0.0
-        more = "+" if counted in _capped(tally) and n >= progress.CAP else ""
-        yield Piece(kind, what, n, more, letters_of(run, asked), round(start, 2), round(length, 2))
+        more = "+" if counted in capped and n >= progress.CAP else ""
+        place = {"start": round(start, 2), "length": round(length, 2), "address": letters_of(run, asked)}
+        yield {"kind": kind, "what": what, "n": n, "more": more, **place}
         start += length
 
 
 def letters_of(run: Run, asked: Mapping[str, object]) -> str:
-    """The list of those letters of a run that are asked for; parked ones where they are decided about."""
-    desk = "parkedletter" if asked.get("state__exact") == LetterState.PARKED else "deadletter"
+    """Return the address of the list of these messages of a run; parked messages are in the parking lot."""
+    model = "parkedletter" if asked.get("state__exact") == LetterState.PARKED else "deadletter"
     query = urlencode({"run__id__exact": run.pk, **asked})
-    return f"{reverse(f'admin:reprocessing_{desk}_changelist')}?{query}"
+    return f"{reverse(f'admin:reprocessing_{model}_changelist')}?{query}"
 
 
 def _rate(sent: int, now: datetime, base: Base | None) -> str:
-    """Letters a second since the page began to measure; empty where it has not yet."""
+    """Return messages per second since the base; empty: not measured yet."""
     passed = (now - base.at).total_seconds() if base else 0.0
     if base is None or passed < 1 or passed > 3 * _MEASURED:
         return ""
     return f"{max(sent - base.sent, 0) / passed:,.1f}"
 
 
-def _ends(  # noqa: PLR0913  # what is known of it
+def _ends(  # noqa: PLR0913  # all by name
     run: Run, tally: Tally, left: list[Left], *, unknown: str, known: float | None, now: datetime
 ) -> str:
-    """When it ends, at the least; or why nobody knows."""
+    """Return the earliest end of the run, or why it is unknown."""
     if run.state in {RunState.FINISHED, RunState.ABORTED} or not tally.open:
         return ""
     if run.state == RunState.PAUSED:
-        return "ends not before somebody resumes it"
+        return "paused: ends after somebody resumes it"
     if not tally.under_way:
-        return "ends not before a person decides about what holds its lanes"
+        return "ends after a person decides about the messages that hold their keys"
     if unknown:
-        return f"ends not known: {visible(unknown)}"
+        return f"end unknown: {visible(unknown)}"
     if not tally.waiting and known is not None:
-        return f"all are sent, and what became of the last is known at {_at(now, known)} at the earliest"
+        return f"all sent; the last outcome is known at {_at(now, known)} at the earliest"
     found = _ends_by_rate(run, tally) if tally.open > EXACT else _ends_by_lanes(left)
-    return f"ends {found}" if found.startswith("not") else f"left, if nothing fails: {found}"
+    return f"end {found}" if found.startswith("unknown") else f"time left, if nothing fails: {found}"
 
 
 def _at(now: datetime, seconds: float) -> str:
@@ -221,31 +191,28 @@ def _at(now: datetime, seconds: float) -> str:
 
 
 def _ends_by_lanes(left: list[Left]) -> str:
-    if any(one.breaker != BreakerState.CLOSED for one in left):
+    if any(share.breaker != BreakerState.CLOSED for share in left):
         return _TRIAL
-    return in_words(max((one.seconds for one in left), default=0.0))
+    return in_words(max((share.seconds for share in left), default=0.0))
 
 
 def _ends_by_rate(run: Run, tally: Tally) -> str:
     found = breaker_status.bearings(list(run.dlq.origins.values_list("target_id", flat=True)))
-    if any(one.state != BreakerState.CLOSED for one in found):
+    if any(breaker.state != BreakerState.CLOSED for breaker in found):
         return _TRIAL
-    allowed = [one.allowed for one in found if one.rate_class is None]
+    allowed = [breaker.allowed for breaker in found if breaker.rate_class is None]
     if not allowed or None in allowed:
-        return "not known: nothing limits the rate of its targets"
+        return "unknown: its targets have no rate limit"
     return in_words(tally.waiting / max(sum(filter(None, allowed)), 0.001))
 
 
 def pace(rate: float | None) -> str:
-    """A rate in words."""
-    return "no limit of rate" if rate is None else f"{rate:g} letters/s"
+    """Return a rate in words."""
+    return "no rate limit" if rate is None else f"{rate:g} messages/s"
 
 
-def _open_way(one: Left) -> Way:
-    shut = one.breaker != BreakerState.CLOSED
-    now = pace(one.rate) if one.rate is None else f"{one.rate * one.ramp:g} of {one.rate:g} letters/s now"
-    state = one.breaker.replace("_", " ")
-    return Way(
-        name_of(one.name), one.letters, f"its breaker is {state}" if shut else now, "",
-        in_words(one.seconds), alarming=shut,
-    )  # fmt: skip
+def _open_way(share: Left) -> dict[str, Any]:
+    shut = share.breaker != BreakerState.CLOSED
+    now = pace(share.rate) if share.rate is None else f"{share.rate * share.ramp:g} of {share.rate:g} messages/s now"
+    state = f"circuit breaker {share.breaker.replace('_', ' ')}"
+    return {"name": name_of(share.name), "letters": share.letters, "pace": state if shut else now, "alarming": shut}

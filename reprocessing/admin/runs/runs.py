@@ -1,22 +1,24 @@
-"""Runs: what was replayed and who asked for it, what is under way, and how a new one is planned and begun."""
+"""List and pages of runs, and the page that plans one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
+from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_http_methods, require_safe
 
 from reprocessing.admin.runs import plan_run, run_actions, run_page
 from reprocessing.admin.runs.plan_run import NewRun
 from reprocessing.admin.runs.run_progress import Base
-from reprocessing.admin.site.readonly_admin import History
+from reprocessing.admin.site.readonly_admin import History, Page, is_id, row_or_404
 from reprocessing.domain.errors import RunIsAnother
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.run import RunState
@@ -27,48 +29,20 @@ _PAGE: Final = 50
 
 @admin.register(Run)
 class Runs(History):
-    """What was replayed, and who asked for it."""
+    """Runs: what was selected, by whom, and how far they are."""
 
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Who may plan runs."""
-        return request.user.has_perm(run_actions.PERMISSION)
+    add_permission = run_actions.PERMISSION
 
-    def get_urls(self) -> list[URLPattern]:
-        """Django's, what of a run's page changes by itself, and the deeds."""
-        wrap = self.admin_site.admin_view
-        return [
-            path("<int:run>/progress", wrap(self.progress), name="reprocessing_run_progress"),
-            path("<int:run>/<slug:deed>/now", wrap(self.deed), name="reprocessing_run_deed"),
-            *super().get_urls(),
-        ]
+    def pages(self) -> Iterable[Page]:
+        """Return the part of a run's page that is renewed, and the actions."""
+        return (
+            ("<int:run>/progress", require_safe(self._progress), "progress", {}),
+            ("<int:run>/<slug:deed>/now", _deed, "deed", {}),
+        )
 
+    @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """The runs, the newest first."""
-        return require_safe(self._list)(request)
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """A run's page."""
-        return require_safe(self._page)(request, object_id)
-
-    def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Where a new one is planned."""
-        return require_http_methods(["GET", "HEAD", "POST"])(self._new)(request)
-
-    def progress(self, request: HttpRequest, run: int) -> HttpResponse:
-        """What of a run's page changes by itself, alone."""
-        return require_safe(self._progress)(request, run)
-
-    def deed(self, request: HttpRequest, run: int, deed: str) -> HttpResponse:
-        """Start, pause, resume or abort."""
-        if deed not in run_actions.DEEDS:
-            raise Http404
-        return run_actions.page(request, run, deed)
-
-    def _list(self, request: HttpRequest) -> HttpResponse:
+        """Show the runs, the newest first."""
         self._look(request)
         found = Run.objects.select_related("dlq").order_by("-pk")
         asked = {name: request.GET.get(name, "") for name in ("dlq", "state")}
@@ -85,38 +59,46 @@ class Runs(History):
         }  # fmt: skip
         return TemplateResponse(request, "reprocessing/admin/runs.html", context)
 
-    def _page(self, request: HttpRequest, key: str) -> HttpResponse:
+    @method_decorator(require_safe)
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the page of a run."""
         self._look(request)
-        run = _found(key)
+        run = _found(object_id)
         context = {
             **self.admin_site.each_context(request), "title": run.name, "opts": self.opts,
             **run_page.head(run, request.user),
         }  # fmt: skip
         return TemplateResponse(request, "reprocessing/admin/run.html", context)
 
-    def _progress(self, request: HttpRequest, run: int) -> HttpResponse:
-        self._look(request)
-        found = _found(str(run))
-        if run_page.is_as_shown(found, request.GET.get("plan", "")):
-            return HttpResponse(status=204)
-        context = run_page.live(found, request.user, Base.read(request.GET.get("base", "")))
-        return TemplateResponse(request, "reprocessing/admin/run_live.html", context)
-
-    def _new(self, request: HttpRequest) -> HttpResponse:
+    @method_decorator(require_http_methods(["GET", "HEAD", "POST"]))
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the form that plans a run."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         if request.method == "POST":
             form = NewRun(request.POST)
             if form.is_valid() and (run := _planned(form, request.user.get_username())):
-                messages.success(request, f"{run.name} is planned. Nothing is sent before it is started.")
+                messages.success(request, f"{run.name} is planned. Nothing is sent until somebody starts it.")
                 return HttpResponseRedirect(reverse("admin:reprocessing_run_change", args=[run.pk]))
         else:
             form = NewRun(initial={"name": plan_run.suggested_name(), **self._begins(request)})
         context = {**self.admin_site.each_context(request), "title": "Plan a run", "form": form, "opts": self.opts}
         return TemplateResponse(request, "reprocessing/admin/run_new.html", context)
 
+    def _progress(self, request: HttpRequest, run: int) -> HttpResponse:
+        self._look(request)
+        found = _found(run)
+        if run_page.is_as_shown(found, request.GET.get("plan", "")):
+            return HttpResponse(status=204)
+        context = run_page.live(found, request.user, Base.read(request.GET.get("base", "")))
+        return TemplateResponse(request, "reprocessing/admin/run_live.html", context)
+
     def _begins(self, request: HttpRequest) -> dict[str, Any]:
-        """What the form of a new run begins with: what another was asked for, or what the address says."""
+        """Return the initial values of the form: those of another run, or of the address."""
         if "like" in request.GET:
             self._look(request)
             return plan_run.like(_found(request.GET["like"]))
@@ -130,7 +112,7 @@ class Runs(History):
 
 
 def _planned(form: NewRun, by: str) -> Run | None:
-    """The run that is asked for; None where it cannot be planned, which the form then says."""
+    """Return the planned run; None: it cannot be planned, and the form says why."""
     if why := plan_run.moved_by_aws(form.cleaned_data["dlq"]):
         form.add_error("dlq", why)
         return None
@@ -142,15 +124,18 @@ def _planned(form: NewRun, by: str) -> Run | None:
 
 
 def _keyset(found: QuerySet[Run], after: str) -> tuple[list[Run], int | None]:
-    """One page of runs, and behind which id the next begins; None: there is none."""
-    if after.isdecimal():
-        found = found.filter(pk__lt=int(after[:18]))
+    """Return one page of runs, and after which id the next page begins; None: there is none."""
+    if is_id(after):
+        found = found.filter(pk__lt=after)
     page = list(found[: _PAGE + 1])
     return page[:_PAGE], page[_PAGE - 1].pk if len(page) > _PAGE else None
 
 
-def _found(key: str) -> Run:
-    run = Run.objects.select_related("dlq").filter(pk=key).first() if key.isdecimal() and len(key) < 18 else None  # noqa: PLR2004
-    if run is None:
+def _found(key: str | int) -> Run:
+    return row_or_404(Run.objects.select_related("dlq"), key)
+
+
+def _deed(request: HttpRequest, run: int, deed: str) -> HttpResponse:
+    if deed not in run_actions.DEEDS:
         raise Http404
-    return run
+    return run_actions.page(request, run, deed)

@@ -1,1 +1,1 @@
-"""Admin of rate, ramp-up, circuit breaker, waves, health checks, stops."""
+"""Pages of stops, circuit breakers, waves and health checks."""

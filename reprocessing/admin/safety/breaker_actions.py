@@ -1,4 +1,4 @@
-"""Breakers by hand: closed, opened or half opened, with a reason, and only as they were seen."""
+"""The pages that close, open and half-open a circuit breaker, with a reason, and only as it was seen."""
 
 from __future__ import annotations
 
@@ -24,78 +24,76 @@ PERMISSION: Final = "reprocessing.reset_breaker"
 DEEDS: Final[Mapping[str, State]] = {"close": "closed", "open": "open", "half-open": "half_open"}
 _WORDS: Final = {"closed": "closed", "open": "open", "half_open": "half open"}
 _DOES: Final = {
-    "closed": "Letters go there again, slowly at first, by the ramp; what was seen before no longer counts.",
-    "open": "Nothing goes there for a while. Then one letter tries, as it would by itself.",
-    "half_open": "One letter tries, at once. When it goes well, the next does; when it fails, the breaker opens again.",
+    "closed": "Messages are sent again, slowly at first (ramp-up). Failures so far no longer count.",
+    "open": "Nothing is sent during the cooldown. Then one message is sent as a canary.",
+    "half_open": "One message is sent at once as a canary. If it succeeds, the next one is sent; if it fails, the "
+    "circuit breaker opens again.",
 }
 
 
 class Opening(Why):
-    """For how long."""
+    """A reason, and for how long."""
 
     seconds = forms.FloatField(
-        required=False, min_value=0.1, max_value=FORTNIGHT, label="For so many seconds",
-        help_text="Empty: for its usual rest. It is at most a fortnight.",
+        required=False, min_value=0.1, max_value=FORTNIGHT, label="Cooldown (s)",
+        help_text="Empty: the usual cooldown. At most 14 days (1209600).",
     )  # fmt: skip
 
 
 def possible(breaker: Breaker) -> list[str]:
-    """What can be done to a breaker where it stands; one that is open can be opened anew, for another while."""
+    """Return what can be done in the present state; an open breaker can be opened again with another cooldown."""
     return [deed for deed, state in DEEDS.items() if state != breaker.state or state == "open"]
 
 
 def page(request: HttpRequest, breaker: int, move: str) -> HttpResponse:
-    """The page of one deed."""
+    """Ask for the reason, then do it."""
     if move not in DEEDS:
         raise Http404
     to = DEEDS[move]
-    return confirmed_action.page(
-        request,
-        permission=PERMISSION,
-        question=partial(_question, breaker, to),
-        act=partial(_act, breaker, to),
-        form=Opening if to == "open" else Why,
-    )
+    question, act = partial(_question, breaker, to), partial(_act, breaker, to)
+    form = Opening if to == "open" else Why
+    return confirmed_action.page(request, permission=PERMISSION, question=question, act=act, form_class=form)
 
 
 def _found(key: int) -> Bearing:
     row = Breaker.objects.filter(pk=key).first()
-    found = breaker_status.bearings([row.target_id]) if row else []
-    for one in found:
-        if one.breaker_id == key:
-            return one
+    for bearing in breaker_status.bearings([row.target_id]) if row else ():
+        if bearing.breaker_id == key:
+            return bearing
     raise Http404
 
 
-def _seen(one: Bearing) -> str:
-    return f"{one.state}@{one.epoch}"
+def _seen(bearing: Bearing) -> str:
+    return f"{bearing.state}@{bearing.epoch}"
 
 
 def _question(key: int, to: State) -> Question:
-    one = _found(key)
-    now = one.why or one.ramp_why
+    bearing = _found(key)
+    name = f"Circuit breaker of {bearing.name}"
     return Question(
-        title=f"Breaker of {one.name}: {_WORDS[to]}",
-        button={"closed": "Close it", "open": "Open it", "half_open": "Half open it"}[to],
-        says=(_DOES[to], "Letters of every dlq that go there are meant."),
-        seen=_seen(one),
+        title=f"{name}: {_WORDS[to]}",
+        button={"closed": "Close", "open": "Open", "half_open": "Half-open"}[to],
+        says=(_DOES[to], "This applies to messages of every DLQ that are sent to this target."),
+        seen=_seen(bearing),
         back=reverse("admin:reprocessing_breaker_change", args=[key]),
-        about=f"Breaker of {one.name}",
+        about=name,
         facts=(
-            ("Now", _WORDS[one.state]), ("Since", f"{one.since:%Y-%m-%d %H:%M:%S} UTC"), ("Why", now or "nobody said"),
+            ("State", _WORDS[bearing.state]), ("Since", f"{bearing.since:%Y-%m-%d %H:%M:%S} UTC"),
+            ("Reason", bearing.why or bearing.ramp_why or "none"),
         ),
-        idle="It is closed already." if to == "closed" and one.state == BreakerState.CLOSED else "",
+        idle="The circuit breaker is closed already." if to == bearing.state == BreakerState.CLOSED else "",
     )  # fmt: skip
 
 
 def _act(key: int, to: State, given: Mapping[str, Any], by: str) -> Done | NotDone:
-    one = _found(key)
+    bearing = _found(key)
     moved = None
-    if given["seen"] == _seen(one):
-        moved = breaker_resets.reset_one(one, to=to, by=by, reason=given["reason"], seconds=given.get("seconds"))
+    if given["seen"] == _seen(bearing):
+        moved = breaker_resets.reset_one(bearing, to=to, by=by, reason=given["reason"], seconds=given.get("seconds"))
     if moved is None:
         now = _found(key)
         why = f": {now.why}" if now.why else ""
-        return NotDone(f"It is another than you saw: it is {_WORDS[now.state]} since {now.since:%H:%M:%S} UTC{why}.")
+        state = f"It is {_WORDS[now.state]} since {now.since:%H:%M:%S} UTC{why}."
+        return NotDone(f"The circuit breaker changed after you opened this page. {state}")
     there = reverse("admin:reprocessing_breaker_change", args=[key])
-    return Done(there, f"The breaker of {one.name} is {_WORDS[to]}.")
+    return Done(there, f"The circuit breaker of {bearing.name} is {_WORDS[to]}.")

@@ -1,48 +1,64 @@
-"""What holds letters back, to be looked at: breakers, waves, and the checks of targets' health."""
+"""Lists and pages of key queues, circuit breakers, waves and health checks."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest
+from django.urls import reverse
 
-from reprocessing.admin.safety import breaker_actions
-from reprocessing.admin.site.readonly_admin import History
-from reprocessing.models import Breaker, HealthCheck, Wave
+from reprocessing.admin.safety import breaker_actions, stop_pages
+from reprocessing.admin.site.buttons import Button, button
+from reprocessing.admin.site.readonly_admin import History, Page
+from reprocessing.models import Breaker, HealthCheck, Lane, Wave
+
+
+@admin.register(Lane)
+class Lanes(History):
+    """The state of each ordering key's queue; it is stopped and resumed on its page."""
+
+    list_display = ("id", "key", "dlq", "origin", "phase", "due_at", "why", "stopped_by")
+    list_filter = ("dlq", "phase")
+    list_select_related = ("dlq", "origin")
+    search_fields = ("key__exact",)
+    ordering = ("-id",)
+    sortable_by = ()
+
+    def pages(self) -> Iterable[Page]:
+        """Return the pages that stop and resume a key queue."""
+        return stop_pages.pages("lane", "lane")
+
+    def buttons(self, request: HttpRequest, row: Lane) -> Iterable[Button]:
+        """Return the stop button."""
+        yield stop_pages.stop_button(request, row, ("stop_lane", "stop key queues"))
 
 
 @admin.register(Breaker)
 class Breakers(History):
-    """Whether letters may go, and how many a second; moved by hand on its page, or by manage.py reset_breaker."""
+    """Whether messages are sent to a target, and how many a second; also changed by manage.py reset_breaker."""
 
-    change_form_template = "reprocessing/admin/breaker.html"
     list_display = ("id", "target", "rate_class", "state", "since", "why", "retry_at", "ramp", "ramp_why")
     list_filter = ("state",)
     list_select_related = ("target", "rate_class")
     ordering = ("id",)
     sortable_by = ()
 
-    def get_urls(self) -> list[URLPattern]:
-        """Django's, and the deeds."""
-        view = self.admin_site.admin_view(breaker_actions.page)
-        return [path("<int:breaker>/<slug:move>/now", view, name="reprocessing_breaker_deed"), *super().get_urls()]
+    def pages(self) -> Iterable[Page]:
+        """Return the page that closes, opens or half-opens a circuit breaker."""
+        return (("<int:breaker>/<slug:move>/now", breaker_actions.page, "deed", {}),)
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Its page, and what can be done to it."""
-        row = self.get_object(request, object_id)
-        address = "admin:reprocessing_breaker_deed"
-        able = [(one, reverse(address, args=[row.pk, one])) for one in breaker_actions.possible(row)] if row else []
-        more = {"able": able, "may_reset": request.user.has_perm(breaker_actions.PERMISSION)}
-        return super().change_view(request, object_id, form_url, {**more, **(extra_context or {})})
+    def buttons(self, request: HttpRequest, row: Breaker) -> Iterable[Button]:
+        """Return a button for each possible move."""
+        for deed in breaker_actions.possible(row):
+            address = reverse("admin:reprocessing_breaker_deed", args=[row.pk, deed])
+            takes = ("reset_breaker", "change circuit breakers")
+            yield button(request, f"{deed.capitalize()}…", address, takes, grave=deed == "open")
 
 
 @admin.register(Wave)
 class Waves(History):
-    """How many letters of a run went before it was known how those went."""
+    """How many messages of a run were sent before their outcome was known."""
 
     list_display = ("id", "run", "no", "size", "opened_at", "settled_at", "touched", "failed")
     list_select_related = ("run",)
@@ -53,7 +69,7 @@ class Waves(History):
 
 @admin.register(HealthCheck)
 class HealthChecks(History):
-    """What a target must answer before letters go there. `manage.py check_health` adds and removes."""
+    """What must hold before messages are sent to a target; added and removed by manage.py check_health."""
 
     list_display = ("id", "target", "kind", "subject", "ceiling", "verdict", "detail", "checked_at")
     list_filter = ("kind", "verdict")

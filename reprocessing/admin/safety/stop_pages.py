@@ -1,8 +1,8 @@
-"""Stopping one dlq, one lane, or everything, and letting it go on: with a reason, and only as it was seen."""
+"""Pages that stop and resume one DLQ, one key queue, or everything, with a reason, and only as it was seen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,7 +14,9 @@ from django.urls import reverse
 
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.site import confirmed_action
+from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
+from reprocessing.admin.site.readonly_admin import Page
 from reprocessing.domain.errors import BackupIsUnreconciled
 from reprocessing.models import DeadLetterQueue, Lane
 from reprocessing.pipeline.aws import native_redrive
@@ -23,11 +25,11 @@ from reprocessing.store.safety.stops import Stop
 
 _LONGEST: Final = 60
 _ALL: Final = "everything"
-_GO_ON: Final = "Workers send again, as fast as breakers and rates allow."
+_RESUMES: Final = "Workers send again, as fast as circuit breakers and rate limits allow."
 
 
 class Act(StrEnum):
-    """What can be done, by the last part of its address."""
+    """What can be done; also the last part of the page's address."""
 
     STOP = "stop"
     RESUME = "resume"
@@ -35,15 +37,15 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What can be stopped by itself.
+    """What can be stopped on its own.
 
     Attributes:
-        name: what its rows are called.
-        of: its name, by its id.
-        stopped, stop, resume: what `stops` says and does.
-        goes_on: what the end of a stop means.
-        it: what a button calls it.
-        dlq: whose letters go on, by its id; None: those of all.
+        name: the model's name.
+        says: what a stop does.
+        of: returns its name, by its id.
+        stopped, stop, resume: functions of `stops`.
+        resumes: what its end does.
+        dlq: returns the DLQ whose messages are sent again, by its id; None: those of all DLQs.
     """
 
     name: str
@@ -53,74 +55,79 @@ class Kind:
     stopped: Callable[[int], Stop | None]
     stop: Callable[..., Stop]
     resume: Callable[..., Stop | None]
-    goes_on: str = _GO_ON
-    it: str = "it"
+    resumes: str = _RESUMES
     dlq: Callable[[int], int | None] = int
 
     def back(self, key: int) -> str:
-        """The page that it belongs to."""
-        if self.name == _ALL:
-            return reverse("admin:index")
-        return reverse(f"admin:reprocessing_{self.name}_change", args=[key])
+        """Return the address of the page that it belongs to."""
+        return (
+            reverse("admin:index")
+            if self.name == _ALL
+            else reverse(f"admin:reprocessing_{self.name}_change", args=[key])
+        )
 
 
 def _dlq(key: int) -> str | None:
     return DeadLetterQueue.objects.filter(pk=key).values_list("name", flat=True).first()
 
 
-def lane_name(lane: Lane) -> str:
-    """What people know a lane by: its key, or its number where it has none."""
-    shown = visible(lane.key or f"lane {lane.pk}")
-    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
-
-
 def _lane(key: int) -> str | None:
-    found = Lane.objects.filter(pk=key).first()
-    return f"{lane_name(found)} of {found.dlq.name}" if found else None
+    lane = Lane.objects.filter(pk=key).first()
+    if lane is None:
+        return None
+    shown = visible(lane.key or f"key queue {lane.pk}")
+    return f"{shown if len(shown) <= _LONGEST else f'{shown[:_LONGEST]}…'} of {lane.dlq.name}"
 
 
 def _of_all(does: Callable[..., Any], _: int, **said: Any) -> Any:  # noqa: ANN401  what `stops` takes and gives
     return does(None, **said)
 
 
-KINDS: Final = {
-    one.name: one
-    for one in (
+_KINDS: Final = {
+    kind.name: kind
+    for kind in (
         Kind(
             "deadletterqueue", "reprocessing.stop_deadletterqueue",
-            "Nothing of it is sent any more, by any worker, within two seconds, and nothing is received from it. What "
-            "is on the wire at that moment is settled; letters stay where they are.",
+            "Within two seconds, no worker sends messages of this DLQ or receives from it. Messages that are being "
+            "sent are settled; all others keep their state.",
             _dlq, stops.stopped, stops.stop, stops.resume,
         ),
         Kind(
             "lane", "reprocessing.stop_lane",
-            "No letter of this ordering key is sent any more, by any worker; what is on the wire at that moment is "
-            "settled. All other lanes go on.",
+            "No worker sends messages of this ordering key. Messages that are being sent are settled. All other key "
+            "queues go on.",
             _lane, stops.stopped_lane, stops.stop_lane, stops.resume_lane,
             dlq=lambda key: Lane.objects.get(pk=key).dlq_id,
         ),
         Kind(
             _ALL, "reprocessing.stop_sends",
-            "Nothing is sent any more, of any dlq, by any worker, within two seconds. What is on the wire at that "
-            "moment is settled; letters stay where they are; captures go on.",
+            "Within two seconds, no worker sends messages of any DLQ. Messages that are being sent are settled; all "
+            "others keep their state. Messages are still captured.",
             lambda _: _ALL, lambda _: stops.stopped(None), partial(_of_all, stops.stop),
-            partial(_of_all, stops.resume), f"{_GO_ON} A dlq that was stopped by itself stays stopped.", _ALL,
+            partial(_of_all, stops.resume), f"{_RESUMES} A DLQ that was stopped on its own stays stopped.",
             lambda _: None,
         ),
     )
 }  # fmt: skip
 
 
+def pages(kind: str, parameter: str) -> Iterable[Page]:
+    """Return the pages that stop and resume rows of one kind."""
+    return ((f"<int:{parameter}>/{act}", page, act.value, {"kind": kind, "act": act}) for act in Act)
+
+
+def stop_button(request: HttpRequest, row: DeadLetterQueue | Lane, takes: tuple[str, str]) -> Button:
+    """Return the button that stops a row, or resumes it where it is stopped."""
+    act = Act.RESUME if row.stopped_at else Act.STOP
+    address = reverse(f"admin:reprocessing_{row._meta.model_name}_{act}", args=[row.pk])  # noqa: SLF001  Django's name
+    return button(request, f"{act.capitalize()}…", address, takes, grave=act is Act.STOP)
+
+
 def page(request: HttpRequest, kind: str, act: Act, **named: int) -> HttpResponse:
-    """Asked for, the page that asks why; sent back with a reason, the deed. `named`: which, by its id; of all, none."""
-    key = next(iter(named.values()), 0)
-    which = KINDS[kind]
-    return confirmed_action.page(
-        request,
-        permission=which.permission,
-        question=partial(_question, key, which, act),
-        act=partial(_act, key, which, act),
-    )
+    """Ask for the reason, then do it. `named`: the id of what is stopped; none for everything."""
+    key, which = next(iter(named.values()), 0), _KINDS[kind]
+    question, does = partial(_question, key, which, act), partial(_act, key, which, act)
+    return confirmed_action.page(request, permission=which.permission, question=question, act=does)
 
 
 def _named(key: int, kind: Kind) -> str:
@@ -132,16 +139,16 @@ def _named(key: int, kind: Kind) -> str:
 
 def _question(key: int, kind: Kind, act: Act) -> Question:
     name, stop = _named(key, kind), kind.stopped(key)
-    stands = f'It is stopped since {stop.since:%Y-%m-%d %H:%M:%S} UTC by {stop.by} ("{stop.reason}").' if stop else ""
-    stopping = act is Act.STOP
+    status = f'Stopped since {stop.since:%Y-%m-%d %H:%M:%S} UTC by {stop.by} ("{stop.reason}").' if stop else ""
+    stopping, verb = act is Act.STOP, act.capitalize()
     return Question(
-        title=f"Stop {name}" if stopping else f"Let {name} go on",
-        button=f"Stop {kind.it}" if stopping else f"Let {kind.it} go on",
-        says=(kind.says, "It holds until somebody lets it go on.") if stopping else (stands, kind.goes_on),
+        title=f"{verb} {name}",
+        button=f"{verb} everything" if kind.name == _ALL else verb,
+        says=(kind.says, "The stop lasts until somebody resumes it.") if stopping else (status, kind.resumes),
         seen=stop.since.isoformat() if stop else "none",
         back=kind.back(key),
-        about="Board" if kind.name == _ALL else name,
-        idle=stands if stopping else ("" if stop else "It is not stopped."),
+        about="Dashboard" if kind.name == _ALL else name,
+        idle=status if stopping else ("" if stop else "It is not stopped."),
     )
 
 
@@ -152,22 +159,22 @@ def _act(key: int, kind: Kind, act: Act, given: Mapping[str, Any], by: str) -> D
     if act is Act.STOP:
         stop = kind.stop(key, by=by, reason=reason)
         if stop.new:
-            return Done(there, f"{name} is stopped: nothing of it is sent until somebody lets it go on.")
-        return NotDone(f'{stop.by} has stopped it already ("{stop.reason}"). That stop holds.')
+            return Done(there, f"{name} is stopped: nothing is sent until somebody resumes it.")
+        return NotDone(f'{stop.by} stopped it before you ("{stop.reason}"). That stop stays.')
     native_redrive.look_first(kind.dlq(key))
     try:
         gone = kind.resume(key, by=by, reason=reason, seen=_moment(given["seen"]))
     except BackupIsUnreconciled as error:
         return NotDone(str(error))
     if gone:
-        return Done(there, f'{name} goes on: the stop by {gone.by} ("{gone.reason}") is lifted.')
+        return Done(there, f'{name} is resumed. The stop by {gone.by} ("{gone.reason}") has ended.')
     if now := kind.stopped(key):
-        return NotDone(f'Since you looked, {now.by} stopped it anew ("{now.reason}").')
-    return NotDone("Somebody else has let it go on.")
+        return NotDone(f'{now.by} stopped it again after you opened this page ("{now.reason}").')
+    return NotDone("Somebody else resumed it before you.")
 
 
 def _moment(text: str) -> datetime:
-    """Since when the stop holds that was seen; what no page of ours wrote means none."""
+    """Return when the stop that was seen began; a text that is no such moment matches no stop."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -1,1 +1,1 @@
-"""Admin of what every page of the admin uses."""
+"""Parts that every page of the admin uses."""

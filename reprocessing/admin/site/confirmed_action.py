@@ -1,6 +1,6 @@
-"""One deed of the desk: a page that says what it would do, asks why, and touches only what stands as it was seen.
+"""Confirmation page of an action: it says what would be done, asks for the reason, and acts only on what was seen.
 
-Whoever comes second is told so on the same page: that nothing was done, what stands now, and who saw to that.
+If somebody else was first, the same page says that nothing was done, and who did what.
 """
 
 from __future__ import annotations
@@ -12,43 +12,46 @@ from typing import Any, Final
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_http_methods
 
+_METHODS: Final = ("GET", "HEAD", "POST")
 #: Characters of a reason.
 LONGEST: Final = 2_000
 
 
+def reason_field(*, required: bool = True, rows: int = 3, autofocus: bool = False) -> forms.CharField:
+    """Return the field of a reason."""
+    widget = forms.Textarea(attrs={"rows": rows, **({"autofocus": True} if autofocus else {})})
+    help_text = "Recorded with your name in the audit log."
+    return forms.CharField(required=required, max_length=LONGEST, widget=widget, help_text=help_text)
+
+
 class Why(forms.Form):
-    """Why, and what was seen."""
+    """A reason, and what the page showed."""
 
     seen = forms.CharField(
         widget=forms.HiddenInput,
-        error_messages={"required": "Nothing was changed: this page did not say what you saw. Send it again."},
+        error_messages={"required": "Nothing was changed: the form was incomplete. Submit it again."},
     )
-    reason = forms.CharField(
-        max_length=LONGEST,
-        widget=forms.Textarea(attrs={"rows": 3, "autofocus": True}),
-        help_text="Recorded with your name, for whoever asks later.",
-    )
+    reason = reason_field(autofocus=True)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  Django's own
         super().__init__(*args, **kwargs)
-        self.fields["reason"] = self.fields.pop("reason")  # what a deed asks beside comes first
+        self.fields["reason"] = self.fields.pop("reason")  # after the fields of a subclass
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, as things stand now.
+    """What a confirmation page shows.
 
     Attributes:
         says: what would be done, in sentences.
-        seen: what stands, as the page carries it.
-        back: the address of what it is about, and `about`, its name.
-        facts: what stands, to be read.
-        idle: why there is nothing to do; empty: there is.
-        begin: what a form begins with.
+        seen: the present state, as a hidden field.
+        back: the address of what it is about; `about` is its name.
+        facts: the present state, for people.
+        idle: why there is nothing to do; empty: there is something.
+        begin: initial values of the form.
     """
 
     title: str
@@ -64,7 +67,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It was done: what is told, on the page at this address."""
+    """It was done; `told` is shown on the page at `address`."""
 
     address: str
     told: str
@@ -72,7 +75,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class NotDone:
-    """Nothing was done: why, and who was quicker."""
+    """Nothing was done: why, and who was first."""
 
     why: str
 
@@ -86,31 +89,14 @@ def page(
     permission: str,
     question: Callable[[], Question],
     act: Callable[[Mapping[str, Any], str], Answer],
-    form: type[Why] = Why,
+    form_class: type[Why] = Why,
 ) -> HttpResponse:
-    """Asked for, the page that asks why; sent back with a reason, the deed.
-
-    Args:
-        request: whose.
-        permission: what it takes.
-        question: what is asked, asked anew for every page.
-        act: does it, with what the form holds and the person's name.
-        form: what is asked beside the reason.
-    """
+    """Show the confirmation page; when it comes back with a reason, call `act` with its values and the user name."""
     if not request.user.has_perm(permission):
         raise PermissionDenied
-    view = require_http_methods(["GET", "HEAD", "POST"])(_page)
-    return view(request, question=question, act=act, kind=form)
-
-
-def _page(
-    request: HttpRequest,
-    *,
-    question: Callable[[], Question],
-    act: Callable[[Mapping[str, Any], str], Answer],
-    kind: type[Why],
-) -> HttpResponse:
-    refused, form = "", kind(request.POST) if request.method == "POST" else None
+    if request.method not in _METHODS:
+        return HttpResponseNotAllowed(_METHODS)
+    refused, form = "", form_class(request.POST) if request.method == "POST" else None
     if form is not None and form.is_valid():
         answer = act(form.cleaned_data, request.user.get_username())
         if isinstance(answer, Done):
@@ -120,7 +106,7 @@ def _page(
     asked = question()
     if form is None or refused:
         said = form.cleaned_data if form else {}
-        form = kind(initial={**asked.begin, **said, "seen": asked.seen})
+        form = form_class(initial={**asked.begin, **said, "seen": asked.seen})
     context: dict[str, Any] = {
         **admin.site.each_context(request), "title": asked.title, "asked": asked, "form": form, "refused": refused,
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the desk answers when it does not do what was asked: a page in its dress that says why, and the way back."""
+"""Error pages of the admin: why nothing was done, and links back."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.cache import add_never_cache_headers
 from django.views.defaults import bad_request
 
-from reprocessing.admin.messages.message_actions import Way
+from reprocessing.admin.site.buttons import Button
 
 _LARGE: Final = (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)
-#: Whose page an address belongs to, and to which row of theirs.
+#: The application, the model and the row of an address.
 _PLACE: Final = re.compile(r"/admin/(\w+)/(\w+)(?:/(\d+))?(?:/|\Z)", re.ASCII)
 
 
@@ -30,40 +30,40 @@ class Refusal:
     says: str
 
 
-_DENIED: Final = Refusal("You may not do this", "It takes a permission that you do not have.")
+_DENIED: Final = Refusal("Permission denied", "You do not have the permission for this action.")
 _MISSING: Final = Refusal(
-    "There is nothing here",
-    "This address leads nowhere: it is mistyped, or what it was about is past its time and gone.",
+    "Not found", "There is no such page: the address is wrong, or the record was deleted after its retention."
 )
 _UNSURE: Final = Refusal(
-    "This page is too old to be sent",
-    "You logged in, or out, since you opened it, or no page of ours sent it. Go back, load it anew, and send it again.",
+    "This page has expired",
+    "You logged in or out after you opened the form, or it came from another site. Go back, reload the page, and "
+    "submit the form again.",
 )
 _SENT_ONLY: Final = Refusal(
-    "This is done by a button", "This address takes what a page sends: open that page, and press its button there."
+    "Use the button", "This address only accepts a form. Open the page of the form, and press its button."
 )
-_SHOWN_ONLY: Final = Refusal("This page is only looked at", "It takes nothing that is sent to it.")
+_SHOWN_ONLY: Final = Refusal("This page is read-only", "It accepts no form.")
 _TOO_LARGE: Final = Refusal(
-    "This is too large",
-    "Send less: a body that is to be edited may have 1 MiB, and at most 1,000 letters can be ticked; all that match a "
-    "filter can be more.",
+    "Too much data",
+    "An edited body may have at most 1 MiB, and at most 1,000 messages can be selected. To act on more messages, "
+    "choose all that match the filter.",
 )
-_NO_FILTER: Final = Refusal("This list has no such filter", "What it can be narrowed down to is on its page.")
-_UNREADABLE: Final = Refusal("This could not be read", "What was sent is no form of these pages.")
+_NO_FILTER: Final = Refusal("Unknown filter", "This list has no such filter. Use the filters on its page.")
+_UNREADABLE: Final = Refusal("Invalid request", "The submitted data is not a form of this site.")
 
 
 def denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's own
-    """403: it takes a permission."""
+    """Answer 403: a permission is missing."""
     return _page(request, _DENIED, 403)
 
 
 def missing(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's own
-    """404: no such address, or no such row."""
+    """Answer 404: no such address, or no such row."""
     return _page(request, _MISSING, 404, row=False)
 
 
 def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """400; where not even a host or a session could be read, Django's plain page, which asks nothing."""
+    """Answer 400; with Django's plain page where not even the host or the session could be read."""
     if not hasattr(request, "user"):
         return bad_request(request, exception)
     found = _UNREADABLE
@@ -75,12 +75,12 @@ def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def unsure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001  Django's own
-    """403: the form does not carry the mark of this person's session."""
+    """Answer 403: the CSRF token is not of this session."""
     return _page(request, _UNSURE, 403)
 
 
 def unsuited(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
-    """405, with the methods that are allowed: what is sent was opened, or the other way round."""
+    """Answer 405, with the methods that are allowed."""
     found = _SENT_ONLY if request.method in {"GET", "HEAD"} else _SHOWN_ONLY
     page = _page(request, found, 405)
     page.headers["Allow"] = answer.headers["Allow"]
@@ -97,19 +97,18 @@ def _page(request: HttpRequest, refusal: Refusal, status: int, *, row: bool = Tr
     return page
 
 
-def _back(request: HttpRequest, *, row: bool) -> list[Way]:
-    """The nearest pages that there are: of the row, of its list, and the board."""
+def _back(request: HttpRequest, *, row: bool) -> list[Button]:
     place = _PLACE.match(request.path)
     found = []
     if place and row and place[3]:
-        found.append(_way("Back to what it is about", f"admin:{place[1]}_{place[2]}_change", place[3]))
+        found.append(_link("Back to the record", f"admin:{place[1]}_{place[2]}_change", place[3]))
     if place:
-        found.append(_way("Back to the list", f"admin:{place[1]}_{place[2]}_changelist"))
-    return [*filter(None, found), Way("Back to the board", reverse("admin:index"))]
+        found.append(_link("Back to the list", f"admin:{place[1]}_{place[2]}_changelist"))
+    return [*filter(None, found), Button("Back to the dashboard", reverse("admin:index"))]
 
 
-def _way(label: str, name: str, *given: str) -> Way | None:
+def _link(label: str, name: str, *given: str) -> Button | None:
     try:
-        return Way(label, reverse(name, args=given))
+        return Button(label, reverse(name, args=given))
     except NoReverseMatch:
         return None

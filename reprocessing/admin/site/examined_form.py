@@ -1,6 +1,6 @@
-"""A sheet: what a person fills in is examined, and shown with what it would change, before anything is written.
+"""Form with a preview: the values are checked, and their effect is shown, before anything is saved.
 
-What is written is what was shown: the page carries a digest of it, and another one is shown first.
+The page carries a digest of the preview. If the effect is another by then, the new preview is shown first.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
 from reprocessing.admin.dlqs.finding_links import in_the_desk
-from reprocessing.admin.site.confirmed_action import LONGEST, Done
+from reprocessing.admin.site import labels
+from reprocessing.admin.site.confirmed_action import Done, reason_field
 from reprocessing.domain.errors import RedriveError
+from reprocessing.models import Review
 from reprocessing.pipeline.dlqs.examine import Finding, Severity
 from reprocessing.store.differences import Difference
 
@@ -28,38 +30,59 @@ _WRITE: Final = "write"
 
 
 class Sheet(forms.Form):
-    """What is filled in. `sections`: the fields under their headings; those of a heading in brackets are folded."""
+    """Fields, and the state of the row when the form was opened.
+
+    Attributes:
+        sections: headings and their fields; those of a heading in brackets are folded.
+        fixed: fields that a new row alone has.
+    """
 
     sections: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
+    fixed: ClassVar[tuple[str, ...]] = ()
 
     opened = forms.CharField(required=False, widget=forms.HiddenInput)
-    reason = forms.CharField(
-        required=False, max_length=LONGEST, widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Recorded with your name. It is needed when this is written.",
-    )  # fmt: skip
+    reason = reason_field(required=False)
+
+    def __init__(self, data: QueryDict | None, row: Any, now: Mapping[str, Any]) -> None:  # noqa: ANN401  of any model
+        self.row, self.now = row, digest(now)
+        super().__init__(data, initial={"opened": self.now, **now})
+        for name in self.fixed if row else ():
+            del self.fields[name]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse the form if somebody changed the row after it was opened."""
+        given = super().clean() or self.cleaned_data
+        if self.row and given.get("opened") != self.now:
+            raise forms.ValidationError(
+                f"Somebody else changed {self.row} after you opened this page: {self.last()} Open the page again."
+            )
+        return given
+
+    def last(self) -> str:
+        """Return who changed the row last."""
+        return signature(self.row.reviews.order_by("-pk").first())
 
     @property
     def parts(self) -> list[tuple[str, bool, list[forms.BoundField]]]:
-        """The headings, whether they are folded, and their fields."""
+        """Return the headings, whether they are folded, and their fields."""
         found = []
         for heading, names in self.sections:
             fields = [self[name] for name in names if name in self.fields]
-            folded = heading.startswith("(") and not any(one.errors for one in fields)
+            folded = heading.startswith("(") and not any(field.errors for field in fields)
             found.append((heading.strip("()"), folded, fields))
-        return [one for one in found if one[2]]
+        return [part for part in found if part[2]]
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What would be written, and what is to be said of it.
+    """A preview: what would be saved, and what was found.
 
     Attributes:
         payload: what `write` needs.
-        passed: what was looked at and found well.
-        new: there was nothing of this name; all of it is new.
-        version: of what else decides about it.
-        facts: what was seen.
-        preview: what it would do, for the sheet's own template.
+        passed: checks that passed.
+        new: the row does not exist yet.
+        version: of what else decides the effect.
+        preview: the effect, for the form's own template.
     """
 
     payload: Any
@@ -73,28 +96,32 @@ class Look:
 
     @property
     def is_refused(self) -> bool:
-        """Something must be cured first."""
-        return any(one.severity is Severity.REFUSE for one in self.findings)
+        """Return whether a finding forbids saving."""
+        return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
     @property
     def shown(self) -> list[tuple[str, str, str, str]]:
-        """What would change, to be read: of what, which, from, to."""
-        return [(one.about, one.field.replace("_", " "), _told(one.before), _told(one.after)) for one in self.changes]
+        """Return the changes for people: object, field, before, after."""
+        return [
+            (change.about, labels.column(change.field), _text(change.before), _text(change.after))
+            for change in self.changes
+        ]
 
     @property
     def seen(self) -> str:
-        """The digest of what would change."""
-        return digest([self.version, [[one.of, one.field, one.before, one.after] for one in self.changes]])
+        """Return the digest of the changes."""
+        changes = [[change.of, change.field, change.before, change.after] for change in self.changes]
+        return digest([self.version, changes])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A sheet that is asked for.
+    """What a form page shows and does.
 
     Attributes:
-        make: the form, of what was sent or with what stands.
-        look: examines it.
-        write: writes what was looked at, by whom and why.
+        make: returns the form, with the sent or the present values.
+        look: returns the preview.
+        write: saves what was previewed, with the user name and the reason.
     """
 
     permission: str
@@ -111,19 +138,23 @@ class Asked:
 
 
 def page(request: HttpRequest, asked: Asked) -> HttpResponse:
-    """Asked for, the sheet as things stand; sent, what it would change; sent once more as it was shown, it is done."""
+    """Show the form; then its preview; save it when the preview comes back unchanged."""
     if not request.user.has_perm(asked.permission):
         raise PermissionDenied
     return require_http_methods(["GET", "HEAD", "POST"])(_page)(request, asked)
 
 
+def signature(review: Review | None) -> str:
+    """Return who made a change, and why."""
+    return f'{review.by} ("{review.reason}").' if review else "user unknown."
+
+
 def digest(what: object) -> str:
-    """Equal values have equal ones."""
+    """Return a digest; equal values have equal digests."""
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _told(value: object) -> str:
-    """A value in words; of nothing, none."""
+def _text(value: object) -> str:
     match value:
         case None | "":
             return ""
@@ -154,7 +185,7 @@ def _page(request: HttpRequest, asked: Asked) -> HttpResponse:
 
 
 def show(request: HttpRequest, asked: Asked) -> HttpResponse:
-    """The sheet as it begins, whatever was sent."""
+    """Show the form with its initial values, whatever was sent."""
     return _shown(request, asked, asked.make(None), None, "")
 
 
@@ -167,24 +198,24 @@ def _shown(request: HttpRequest, asked: Asked, form: Sheet, look: Look | None, r
 
 
 def _found(look: Look | None, form: Sheet) -> list[tuple[Severity, str, str]]:
-    """What was found, as the sheet says it: how grave it is, what it is, and its cure."""
+    """Return the findings in the words of the form: severity, problem, fix."""
     return [
-        (one.severity, in_the_desk(one.what, form.fields), in_the_desk(one.cure, form.fields))
-        for one in (look.findings if look else ())
+        (finding.severity, in_the_desk(finding.what, form.fields), in_the_desk(finding.cure, form.fields))
+        for finding in (look.findings if look else ())
     ]
 
 
 def _why_not(request: HttpRequest, form: Sheet, look: Look) -> str:
-    """Why it is not written yet, when that was asked for."""
+    """Return why it is not saved yet, although that was asked for."""
     if request.POST.get("do") != _WRITE:
         return ""
     if look.is_refused:
-        return "Cure what is refused below, and send it again."
+        return "Fix the errors below first."
     if not look.changes:
-        return "There is nothing to change."
+        return "Nothing would change."
     if look.seen != request.POST.get("seen"):
-        return "What would be written is not what you saw: it is shown below. Look at it, and send it again."
+        return "The effect is no longer what you saw. Check the new preview below, then save again."
     if not form.cleaned_data["reason"]:
-        form.add_error("reason", "Say why.")
-        return "It takes a reason."
+        form.add_error("reason", "Give a reason.")
+        return "Give a reason."
     return ""

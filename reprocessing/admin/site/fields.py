@@ -1,4 +1,4 @@
-"""Fields of the desk's sheets: what they take, and what they say when they do not."""
+"""Form fields of the admin, and their error messages."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from reprocessing.domain.message.identity import Selector, Source
 from reprocessing.domain.routing import jmespath_query
 from reprocessing.store.dlqs import registration
 
-_NO_MOMENT: Final = "There is no such day, or no such time. Write year, month and day, then the time: 2026-03-01 08:00."
-#: What takes a limit away.
+_NO_MOMENT: Final = "Not a valid date and time. Write it like 2026-03-01 08:00."
+#: The text that removes a limit.
 OFF: Final = "off"
 LONGEST: Final = 2_048
 _ALIKE: Final = (Source.NONE, Source.CONTENT_HASH, Source.MESSAGE_ID)
 
 
 def text(label: str, help_text: str = "", **more: Any) -> forms.CharField:  # noqa: ANN401  Django's own
-    """A line that may be empty."""
+    """Return an optional line."""
     return forms.CharField(required=False, max_length=LONGEST, label=label, help_text=help_text, **more)
 
 
 def lines(label: str, help_text: str = "") -> forms.CharField:
-    """Several lines."""
+    """Return optional lines."""
     return forms.CharField(
         required=False, max_length=20_000, label=label, help_text=help_text, widget=forms.Textarea(attrs={"rows": 3})
     )
 
 
 def slug(help_text: str) -> forms.SlugField:
-    """A name."""
-    why = "A name has letters from a to z, digits, - and _ alone: no space, no dot. Such as orders-2026."
+    """Return the field of a name."""
+    why = "Use only the letters a to z, digits, - and _: no spaces, no dots. Example: orders-2026."
     return forms.SlugField(max_length=100, label="Name", help_text=help_text, error_messages={"invalid": why})
 
 
 def moment(
     label: str, help_text: str = "", *, required: bool = False, widget: forms.DateTimeInput | None = None
 ) -> Moment:
-    """A moment, in UTC."""
+    """Return the field of a date and time in UTC."""
     return Moment(
         required=required, label=label, help_text=help_text, error_messages={"invalid": _NO_MOMENT},
         widget=widget or forms.DateTimeInput(attrs={"placeholder": "2026-03-01 08:00"}),
@@ -51,28 +51,28 @@ def moment(
 
 
 def number(label: str, help_text: str = "", *, least: float, most: float) -> forms.FloatField:
-    """A number between these two, or nothing."""
+    """Return an optional number in this range."""
     return forms.FloatField(required=False, min_value=least, max_value=most, label=label, help_text=help_text)
 
 
 def whole(label: str, help_text: str = "", *, least: int = 1, most: int = 2**31 - 1) -> forms.IntegerField:
-    """A whole number between these two, or nothing."""
+    """Return an optional whole number in this range."""
     return forms.IntegerField(required=False, min_value=least, max_value=most, label=label, help_text=help_text)
 
 
 def choice(
     label: str, choices: Iterable[tuple[str, str]], help_text: str = "", *, empty: str = ""
 ) -> forms.ChoiceField:
-    """One of these; with `empty` also nothing, in these words."""
+    """Return an optional choice; `empty` is the label of no choice."""
     every = [*([("", empty)] if empty else []), *choices]
     return forms.ChoiceField(required=False, choices=every, label=label, help_text=help_text)
 
 
 class Moment(forms.DateTimeField):
-    """A moment, whatever its offset; one that UTC has no day for is none."""
+    """A date and time with any offset; outside of the years 1 to 9999 in UTC it is refused."""
 
     def to_python(self, value: Any) -> datetime | None:  # noqa: ANN401  Django's own
-        """The moment in UTC, or nothing."""
+        """Return it in UTC."""
         try:
             found = super().to_python(value)
             return found and found.astimezone(UTC)
@@ -81,14 +81,14 @@ class Moment(forms.DateTimeField):
 
 
 class NumberOrOff(forms.CharField):
-    """A number between two others, `off`, or nothing."""
+    """A number in a range, `off`, or nothing."""
 
     def __init__(self, *, least: float, most: float, **more: Any) -> None:  # noqa: ANN401  Django's own
         self.least, self.most = least, most
         super().__init__(required=False, max_length=40, **more)
 
     def clean(self, value: Any) -> Any:  # noqa: ANN401  Django's own
-        """The number, `off`, or nothing."""
+        """Return the number, `off`, or nothing."""
         given = super().clean(value)
         if given in {"", OFF}:
             return given
@@ -97,19 +97,19 @@ class NumberOrOff(forms.CharField):
         except ValueError:
             found = float("nan")
         if not self.least <= found <= self.most:
-            raise ValidationError(f'A number from {self.least:g} to {self.most:,.15g}, or "off".')
+            raise ValidationError(f'Enter a number from {self.least:g} to {self.most:,.15g}, or "off".')
         return found
 
 
 class SelectorField(forms.CharField):
-    """What is read from a letter. `shared`: of what letters have in common alone."""
+    """A selector. `shared`: refuse those whose value no two messages share."""
 
     def __init__(self, *, shared: bool = False, **more: Any) -> None:  # noqa: ANN401  Django's own
         self.shared = shared
         super().__init__(required=False, max_length=LONGEST, **more)
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
-        """Its plainest form; nothing stays nothing."""
+        """Return its normal form, or nothing."""
         given = super().clean(value)
         if not given:
             return ""
@@ -118,18 +118,18 @@ class SelectorField(forms.CharField):
         except SelectorIsUnclear as error:
             raise ValidationError(str(error)) from error
         if self.shared and found.source in _ALIKE:
-            raise ValidationError("This is nothing that letters have in common. Leave it empty if they carry nothing.")
+            raise ValidationError("No two messages share this value. Use another selector, or leave the field empty.")
         return str(found)
 
 
 class RoleField(forms.CharField):
-    """The ARN of a role of another account."""
+    """The ARN of an IAM role."""
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
-        """The ARN, or nothing."""
+        """Return the ARN, or nothing."""
         given = str(super().clean(value))
         if given and not arn.is_role(given):
-            raise ValidationError("This is no role's ARN; arn:aws:iam::111122223333:role/redrive is one.")
+            raise ValidationError("Not the ARN of an IAM role. Example: arn:aws:iam::111122223333:role/redrive")
         return given
 
 
@@ -137,27 +137,31 @@ class CrontabField(forms.CharField):
     """The five fields of a crontab."""
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
-        """The five fields with one space between them, or nothing."""
+        """Return the five fields separated by single spaces, or nothing."""
         given = " ".join(str(super().clean(value)).split())
         try:
             if given:
                 registration.crontab(given).clean_fields()
         except (ValidationError, ValueError) as error:
-            raise ValidationError("This is no schedule; */5 * * * * is one.") from error
+            raise ValidationError("Not a valid schedule. Example: */5 * * * *") from error
         return given
 
 
 class ExpressionsField(forms.CharField):
-    """JMESPath expressions, one a line."""
+    """JMESPath expressions, one per line."""
 
     def clean(self, value: Any) -> list[str]:  # noqa: ANN401  Django's own
-        """The expressions; each is one that may be evaluated."""
-        found = list(dict.fromkeys(one.strip() for one in str(super().clean(value)).splitlines() if one.strip()))
-        for number, one in enumerate(found, 1):
-            if problem := jmespath_query.problem(one, as_in="order.id"):
+        """Return the expressions; refuse those that may not be evaluated."""
+        found = list(dict.fromkeys(_lines(super().clean(value))))
+        for number, expression in enumerate(found, 1):
+            if problem := jmespath_query.problem(expression, as_in="order.id"):
                 raise ValidationError(f"Line {number}: {problem}")
         return found
 
     def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401  Django's own
-        """Whether other expressions are named, in whatever lines."""
-        return [one.strip() for one in str(data or "").splitlines() if one.strip()] != str(initial or "").splitlines()
+        """Return whether the expressions are others; blank lines do not count."""
+        return _lines(data or "") != str(initial or "").splitlines()
+
+
+def _lines(text: object) -> list[str]:
+    return [line.strip() for line in str(text).splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""What the person who asks may do at the desk, and what each deed takes."""
+"""The page that lists what this person may do, and the permission of each action."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from django.views.decorators.http import require_safe
 
 from reprocessing.store.maintenance import roles
 
-#: Each deed of the desk, and the permission that it takes.
+#: Each action of the admin, and the permission that it takes.
 DEEDS: Final = {
-    "See dlqs and the board": "reprocessing.view_deadletterqueue",
-    "See letters": "reprocessing.view_deadletter",
+    "See DLQs and the dashboard": "reprocessing.view_deadletterqueue",
+    "See messages": "reprocessing.view_deadletter",
     "See the parking lot": "reprocessing.view_parkedletter",
-    "See payloads, and what consumers said": "reprocessing.view_payload",
-    "Replay parked letters": "reprocessing.release_parkedletter",
-    "Discard parked letters, and restore discarded ones": "reprocessing.discard_parkedletter",
-    "Edit parked letters": "reprocessing.edit_parkedletter",
-    "Assign parked letters, and note something on them": "reprocessing.assign_parkedletter",
-    "Export letters": "reprocessing.export_deadletter",
-    "Say what becomes of groups": "reprocessing.change_lettergroup",
+    "See payloads and consumer reports": "reprocessing.view_payload",
+    "Replay parked messages": "reprocessing.release_parkedletter",
+    "Discard parked messages, and restore them": "reprocessing.discard_parkedletter",
+    "Edit parked messages": "reprocessing.edit_parkedletter",
+    "Assign parked messages, and add notes": "reprocessing.assign_parkedletter",
+    "Export messages and the audit log": "reprocessing.export_deadletter",
+    "Change the status of failure groups": "reprocessing.change_lettergroup",
     "Plan, start, pause, resume and abort runs": "reprocessing.operate_run",
-    "Move breakers by hand": "reprocessing.reset_breaker",
-    "Stop lanes, and let them go on": "reprocessing.stop_lane",
-    "Stop dlqs, and let them go on": "reprocessing.stop_deadletterqueue",
-    "Stop everything, and let it go on": "reprocessing.stop_sends",
-    "Add dlqs": "reprocessing.add_deadletterqueue",
-    "Change the policy of dlqs": "reprocessing.change_deadletterqueue",
+    "Open and close circuit breakers": "reprocessing.reset_breaker",
+    "Stop and resume key queues": "reprocessing.stop_lane",
+    "Stop and resume DLQs": "reprocessing.stop_deadletterqueue",
+    "Stop and resume everything": "reprocessing.stop_sends",
+    "Add DLQs": "reprocessing.add_deadletterqueue",
+    "Change DLQs": "reprocessing.change_deadletterqueue",
     "Add targets": "reprocessing.add_target",
     "Change targets": "reprocessing.change_target",
     "Add rules": "reprocessing.add_rule",
@@ -41,16 +41,13 @@ DEEDS: Final = {
 }
 
 
+@require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """The page of this person's rights."""
-    return require_safe(_page)(request)
-
-
-def _page(request: HttpRequest) -> HttpResponse:
+    """Show the permissions of this person."""
     user = request.user
     context = {
         **admin.site.each_context(request),
-        "title": "Your rights",
+        "title": "Your permissions",
         "deeds": [(deed, permission, user.has_perm(permission)) for deed, permission in DEEDS.items()],
         "groups": list(user.groups.order_by("name").values_list("name", flat=True)),
         "roles": roles.ROLES,

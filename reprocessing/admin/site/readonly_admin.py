@@ -1,13 +1,14 @@
-"""What every list and page of ours has in common: nobody writes here, and no list reads everything there is.
+"""Base of all lists and pages: Django's forms write nothing, and no list reads a whole table.
 
-A list goes on from the row that its last page ended with, by what it is ordered by; no row before that is read again.
+The next page of a list begins after the last row of the page before (keyset pagination).
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from django.contrib import admin
 from django.contrib.admin.exceptions import DisallowedModelAdminLookup
@@ -15,12 +16,18 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Field, Model, Q, QuerySet
+from django.db.models import Field, Manager, Model, Q, QuerySet
 from django.db.models.options import Options
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path
 from django.utils.functional import cached_property
 from django.utils.text import capfirst
 
+from reprocessing.admin.site import labels
+from reprocessing.admin.site.buttons import Button
+
+Row = TypeVar("Row", bound=Model)
 if TYPE_CHECKING:
     Desk = admin.ModelAdmin[Any]  # generic for the type checker alone
     Pages = Paginator[Any]
@@ -28,9 +35,9 @@ else:
     Desk = admin.ModelAdmin
     Pages = Paginator
 
-#: Rows that a list is counted to; of more it says that there are more.
+#: Rows that a list counts at most; beyond, it says "at least".
 REACH = 1_000
-#: Where a page begins: the values of its order in the last row of the page before it, as JSON.
+#: The parameter that says after which row a page begins: that row's values of the ordering columns, as JSON.
 AFTER: Final = "after"
 
 
@@ -42,58 +49,59 @@ class Key:
     falls: bool
 
 
+_ID_DIGITS: Final = 19  # of a bigint
 #: How a column is compared in an address.
 _COMPARED: Final = frozenset({"", "exact", "id", "id__exact", "pk", "pk__exact", "isnull"})
 
 
 class FirstPages(Pages):
-    """Pages over the first `REACH` rows: the table is neither counted to its end nor skipped through."""
+    """Pages over the first `REACH` rows, so that the whole table is never counted."""
 
     @cached_property
     def count(self) -> int:
-        """Rows, as far as they are counted."""
+        """The number of rows, at most `REACH`."""
         listed = self.object_list
         return listed.order_by()[:REACH].count() if isinstance(listed, QuerySet) else min(len(listed), REACH)
 
 
 class Stretch(ChangeList):
-    """One page of a list. `more`: the query of the next one, empty after the last; `goes_on`: it is not the first.
+    """One page of a list. `more`: the query of the next page, empty on the last one.
 
-    A list whose order has no keys that can be gone on from, since one may be missing, has Django's pages.
+    A list that is ordered by a column that may be null has Django's numbered pages instead.
     """
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
         self.more, self.is_keyed = "", False
         self._after = request.GET.get(AFTER)
-        if self._after is not None:  # a filter, or a search, begins at the beginning
+        if self._after is not None:  # a filter or a search begins at the first page
             left = request.GET.copy()
             del left[AFTER]
             request.GET = left  # type: ignore[assignment]  # as Django's own views do
         super().__init__(request, *args, **options)
-        self.title = capfirst(str(self.opts.verbose_name_plural))
+        self.title = capfirst(labels.plural(self.opts))
 
     @property
     def goes_on(self) -> bool:
-        """Whether there are rows before its own."""
+        """Whether this is not the first page."""
         return self.is_keyed and self._after is not None
 
     @property
     def counts_all(self) -> bool:
-        """Whether there are no more rows than it says."""
+        """Whether `result_count` is exact."""
         return self.result_count < REACH or self.known is not None
 
     @cached_property
     def known(self) -> int | None:
-        """How many rows there are, where that is known without counting them."""
+        """The number of rows, where it is known without counting."""
         return None
 
     def listed(self) -> QuerySet[Any]:
-        """The rows, in their order."""
+        """Return the rows, in their order."""
         rows: QuerySet[Any] = self.queryset
         return rows
 
     def get_results(self, request: HttpRequest) -> None:
-        """The rows of this page, and how many there are on all."""
+        """Read the rows of this page, and the count."""
         keys = _keys(self.queryset, self.opts)
         if keys is None:
             super().get_results(request)
@@ -106,15 +114,19 @@ class Stretch(ChangeList):
         self.result_list = rows[: self.list_per_page]
         self.paginator = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
         self.result_count = self.paginator.count if self.known is None else self.known
-        self.full_result_count = None if self.query else self.result_count  # what a search left out leads back
+        self.full_result_count = None if self.query else self.result_count  # the link back to all rows, after a search
         self.show_full_result_count = self.can_show_all = self.multi_page = False
         self.show_admin_actions = True
         if len(rows) > self.list_per_page:
             self.more = self.get_query_string({AFTER: _written(keys, self.result_list[-1])})
 
 
+#: A page of a model beside Django's: its route, its view, the end of its name, and fixed arguments of the view.
+Page = tuple[str, Callable[..., HttpResponseBase], str, dict[str, Any]]
+
+
 class History(Desk):
-    """Rows that people look at. Whatever a person's permissions say, this desk adds, changes and deletes nothing."""
+    """Rows that people look at. Django's own forms add, change and delete nothing, whatever the permissions say."""
 
     paginator = FirstPages
     show_full_result_count = False
@@ -123,21 +135,59 @@ class History(Desk):
     list_max_show_all = 0
     change_list_template = "reprocessing/admin/list.html"
     also_asked: ClassVar[tuple[str, ...]] = ()
+    labels: ClassVar[Mapping[str, str]] = {}
+    add_permission: ClassVar[str] = ""
+
+    def pages(self) -> Iterable[Page]:
+        """Return the pages of this model beside Django's."""
+        return ()
+
+    def buttons(self, request: HttpRequest, row: Any) -> Iterable[Button]:  # noqa: ANN401  a row of the model
+        """Return the buttons on the page of a row."""
+        return ()
+
+    def get_urls(self) -> list[URLPattern]:
+        """Return the addresses of our pages, then Django's."""
+        prefix, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
+        own = [path(route, wrap(view), fixed, name=f"{prefix}_{name}") for route, view, name, fixed in self.pages()]
+        return [*own, *super().get_urls()]
+
+    def get_form(self, request: HttpRequest, obj: Model | None = None, *args: Any, **options: Any) -> Any:  # noqa: ANN401  Django's own
+        """Return Django's form, with our labels."""
+        return super().get_form(request, obj, *args, labels={**labels.FIELDS, **self.labels}, **options)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own
-        """Lists that go on from a row."""
+        """Return a list that goes on from a row."""
         return Stretch
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """The list; of a filter that cannot be read it would show all that there is, so it shows nothing."""
+        """Return the list; refuse a filter that cannot be read, instead of showing all rows."""
         try:
             return super().get_changelist_instance(request)
         except IncorrectLookupParameters as error:
             raise DisallowedModelAdminLookup("A filter cannot be read") from error
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, *about: object) -> HttpResponse:
-        """A row that is not there has no page: Django's own goes to the board instead."""
+        """Answer 404 for a missing row: Django's own redirects to the dashboard."""
         raise Http404
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the form of a new row."""
+        return self.add_page(request)
+
+    def add_page(self, request: HttpRequest) -> HttpResponse:
+        """Return the form of a new row; Django's own refuses everybody."""
+        return super().add_view(request)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the page of a row, with its buttons."""
+        row = self.get_object(request, object_id)
+        more = {"buttons": list(self.buttons(request, row))} if row else {}
+        return super().change_view(request, object_id, form_url, {**more, **(extra_context or {})})
 
     def render_change_form(
         self,
@@ -146,30 +196,45 @@ class History(Desk):
         *args: Any,  # noqa: ANN401  Django's own
         **options: Any,  # noqa: ANN401  likewise
     ) -> HttpResponse:
-        """A page, by what it is about: Django's titles say what is done there."""
-        context["title"] = capfirst(self.opts.verbose_name)
+        """Title a page by its model: Django's titles say "View …" or "Change …"."""
+        context["title"] = capfirst(labels.singular(self.opts))
         return super().render_change_form(request, context, *args, **options)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """What the list's own filters ask, and its links: no other column or comparison, and nothing but a text."""
+        """Allow only what the list's own filters and links use."""
         name, _, how = lookup.partition("__")
         return name in {*self.list_filter, *self.also_asked} and how in _COMPARED and "\0" not in value
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody."""
-        return False
+        """Return whether this person may open the form of a new row."""
+        return bool(self.add_permission) and request.user.has_perm(self.add_permission)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody."""
+        """Return that nobody may use Django's form."""
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody."""
-        return False
+    has_delete_permission = has_change_permission
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text can be the id of a row."""
+    return text.isascii() and text.isdecimal() and len(text) < _ID_DIGITS
+
+
+def row_or_404(rows: Manager[Row] | QuerySet[Row], key: int | str) -> Row:
+    """Return the row with this id.
+
+    Raises:
+        Http404: there is none, or the text is no id.
+    """
+    row = rows.filter(pk=key).first() if isinstance(key, int) or is_id(key) else None
+    if row is None:
+        raise Http404
+    return row
 
 
 def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[Key] | None:
-    """What rows are ordered by, up to what no two of them share; None: a value may be missing, or is none of theirs."""
+    """Return the ordering columns, up to a unique one; None: one may be null, or is no column of the model."""
     found: list[Key] = []
     for name in rows.query.order_by:
         if not isinstance(name, str):
@@ -192,19 +257,19 @@ def _written(keys: list[Key], row: Model) -> str:
 
 
 def _read(keys: list[Key], text: str) -> list[Any] | None:
-    """The values that `_written` wrote of a row; None: no page of ours did."""
+    """Return the values that `_written` wrote; None: the text is something else."""
     try:
         said = json.loads(text)
         if not isinstance(said, list) or len(said) != len(keys) or "\0" in "".join(said):
             return None
-        "".join(said).encode()  # half a pair is no text
-        return [key.field.to_python(one) for key, one in zip(keys, said, strict=True)]
+        "".join(said).encode()  # raises for a lone surrogate
+        return [key.field.to_python(value) for key, value in zip(keys, said, strict=True)]
     except (TypeError, ValueError, RecursionError, ValidationError):
         return None
 
 
 def _beyond(rows: QuerySet[Any], keys: list[Key], values: list[Any] | None) -> QuerySet[Any]:
-    """The rows behind the one with these values; the first condition alone is one that an index can begin at."""
+    """Return the rows after the one with these values; an index can start at the first condition."""
     if values is None:
         return rows
     first, equal, behind = keys[0], Q(), Q(pk__in=[])

@@ -1,1 +1,1 @@
-"""Admin of where messages are redriven to: kinds, registration, signatures."""
+"""Pages of targets."""

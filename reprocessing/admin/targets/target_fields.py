@@ -1,4 +1,4 @@
-"""What a sheet asks of targets: what it takes to call letters delivered, how fast they go, and what stops them."""
+"""Form fields about targets: outcome, rate, circuit breaker and ramp-up."""
 
 from __future__ import annotations
 
@@ -11,56 +11,69 @@ from reprocessing.admin.site.fields import OFF, NumberOrOff, choice, number, who
 from reprocessing.models.target import FASTEST, FORTNIGHT, SLOWEST, Advance, Proof
 from reprocessing.store.targets import targets
 
-#: What "off", or an emptied field, stands for, where that is not nothing.
+#: The value of "off", or of an emptied field, where it is not None.
 WITHOUT: Final = {
     "parking_url": "", "ramp_from": 1.0, "message_type": "", "tenant": "", "answers": "", "content_type": "",
     "secret": "", "role_arn": "",
 }  # fmt: skip
 PACE: Final = ("proof", "advance", "window", "rate", "burst")
 BRAKES: Final = tuple(targets.BRAKES)
-_AS_IS: Final = "as it is, or by default"
+_AS_IS: Final = "no change, or default"
+_PROOFS: Final = (
+    (Proof.ACCEPTED.value, "accepted: the target accepted the message"),
+    (Proof.ABSENCE.value, "absence: the message did not come back to a DLQ (presumed)"),
+    (Proof.ACKNOWLEDGED.value, "acknowledged: the consumer reported success"),
+)
+_ADVANCES: Final = (
+    (Advance.ACCEPTED.value, "when the target accepted the one before"),
+    (Advance.SETTLED.value, "when the outcome of the one before is known"),
+)
 
 
 class Pace(forms.Form):
-    """Fields of pace, outcome and brakes; empty ones say nothing."""
+    """The fields; an empty one sets nothing."""
 
     proof = choice(
-        "Outcome: a letter counts as delivered", Proof.choices,
-        "By default absence where a watched dlq lies behind the target, else accepted.", empty=_AS_IS,
+        "Outcome", _PROOFS,
+        "When a message counts as delivered. Default: absence if a watched DLQ is behind the target, else accepted.",
+        empty=_AS_IS,
     )  # fmt: skip
     advance = choice(
-        "A lane's next letter may go", Advance.choices,
-        "By default settled for keyed standard queues, else accepted.", empty=_AS_IS,
+        "Next message", _ADVANCES,
+        "When a key's next message is sent. Default: outcome known for standard queues with a key, else accepted.",
+        empty=_AS_IS,
     )  # fmt: skip
     window = number(
-        "Window, seconds", "How long a failed letter may take to come back, or a consumer to say what became of one.",
+        "Return window (s)", "How long a failed message may take to come back, or a consumer to report the outcome.",
         least=0.001, most=FORTNIGHT,
     )  # fmt: skip
     rate = NumberOrOff(
         least=SLOWEST,
         most=FASTEST,
-        label="Rate, letters a second",
-        help_text='By all workers together. "off": no limit.',
+        label="Rate (messages/s)",
+        help_text='All workers together. "off": no limit.',
     )
-    burst = NumberOrOff(least=1, most=FASTEST, label="Burst, letters at once", help_text='"off": one second of rate.')
-    breaker_threshold = whole("Breaker: failures in a row that open it", "By default 5.", most=1_000)
+    burst = NumberOrOff(least=1, most=FASTEST, label="Burst (messages)", help_text='"off": the messages of one second.')
+    breaker_threshold = whole("Failures to open", "Circuit breaker: failures in a row. Default: 5.", most=1_000)
     breaker_ratio = number(
-        "Breaker: share of failures that opens it", "Of the last 20 or more; by default 0.5.", least=0.001, most=1
+        "Failure ratio to open", "Circuit breaker: of the last 20 attempts or more. Default: 0.5.", least=0.001, most=1
     )
     breaker_cooldown = number(
-        "Breaker: rest, seconds", "By default 30; twice as long after each try that fails.", least=0.1, most=FORTNIGHT
+        "Cooldown (s)", "Circuit breaker. Default: 30; doubled after each canary that fails.", least=0.1, most=FORTNIGHT
     )
-    breaker_closes_after = whole("Breaker: tries that close it", "By default 3 in a row.", most=1_000)
+    breaker_closes_after = whole("Successes to close", "Circuit breaker: canaries in a row. Default: 3.", most=1_000)
     ramp_from = NumberOrOff(
         least=0.001,
         most=1,
-        label="Ramp: share of the rate to begin with",
-        help_text='By default 0.1. "off": all of it.',
+        label="Ramp-up start (share of rate)",
+        help_text='Default: 0.1. "off": the full rate at once.',
     )
-    ramp_every = number("Ramp: seconds on a step", "By default 10, at the least.", least=0.1, most=FORTNIGHT)
+    ramp_every = number(
+        "Ramp-up step (s)", "Minimum time before the rate doubles. Default: 10.", least=0.1, most=FORTNIGHT
+    )
 
 
 def said(form: forms.Form, names: Iterable[str]) -> dict[str, Any]:
-    """What was changed or filled in, by the names of the row's fields; emptied, or "off", is what that means."""
-    given = {one: form.cleaned_data[one] for one in names if one in form.changed_data}
-    return {one: WITHOUT.get(one) if value in (OFF, "", None) else value for one, value in given.items()}
+    """Return the values that were changed, by field name, with the value of "off" and of emptied fields."""
+    given = {name: form.cleaned_data[name] for name in names if name in form.changed_data}
+    return {name: WITHOUT.get(name) if value in (OFF, "", None) else value for name, value in given.items()}

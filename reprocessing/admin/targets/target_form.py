@@ -1,18 +1,19 @@
-"""Adding a target, or changing what is remembered of one, through the examination that add_target makes."""
+"""The form that adds or changes a target, with the checks of the command add_target."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from django import forms
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from reprocessing import conf
 from reprocessing.admin.site import examined_form
 from reprocessing.admin.site.confirmed_action import Done
-from reprocessing.admin.site.examined_form import Asked, Look, Sheet, digest
+from reprocessing.admin.site.examined_form import Asked, Look, Sheet
 from reprocessing.admin.site.fields import OFF, RoleField, number, text, whole
+from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.admin.targets.target_fields import BRAKES, PACE, Pace, said
 from reprocessing.domain.errors import AnswersAreUnclear, TargetIsUnclear
 from reprocessing.domain.message import arn
@@ -28,86 +29,72 @@ _REACH: Final = ("timeout", "answers", "content_type", "secret", "role_arn", "re
 
 
 class TargetSheet(Pace, Sheet):
-    """Everything that can be said of a target; what is left as it stands, or empty on a new one, was not said."""
+    """All settings of a target; fields that were not changed, or are empty on a new target, are not set."""
 
     sections = (
-        ("What it is", ("target",)),
-        ("How letters get there", _REACH),
-        ("Outcome and pace", PACE),
-        ("(Breaker and ramp)", BRAKES),
+        ("Target", ("target",)),
+        ("Connection", _REACH),
+        ("Outcome and rate", PACE),
+        ("(Circuit breaker and ramp-up)", BRAKES),
     )
+    fixed = ("target",)
 
     target = forms.CharField(
         max_length=2_048, label="Target",
         help_text="The URL of an HTTP endpoint, or the ARN of a function, a queue, an SNS topic or an EventBridge bus.",
     )  # fmt: skip
-    timeout = number("Seconds it may take to answer", "Of endpoints and functions.", least=0.1, most=LONGEST_ANSWER)
-    answers = text(
-        "What status codes mean", 'Of endpoints, as in "409=success 4xx=retry": success, retry, wait or poison.'
+    timeout = number("Timeout (s)", "HTTP endpoints and functions.", least=0.1, most=LONGEST_ANSWER)
+    answers = text("Status codes", 'HTTP endpoints, as in "409=success 4xx=retry": success, retry, wait or poison.')
+    content_type = text("Content type", "HTTP endpoints. Empty: by the message.")
+    secret = text("Signing secret", "HTTP endpoints: a name in REDRIVE_SECRETS.")
+    role_arn = RoleField(
+        required=False, max_length=2_048, label="IAM role", help_text="The ARN of a role of another AWS account."
     )
-    content_type = text("Content type", "Of what an endpoint is sent; empty: by the letter.")
-    secret = text("Secret that signs", "The name of one of REDRIVE_SECRETS; of endpoints.")
-    role_arn = RoleField(required=False, max_length=2_048, label="Role of another account", help_text="Its ARN.")
-    region = text("Region", "Empty: by its ARN.")
-    refires = whole("Others who get each letter again", "Of topics and buses: so many are agreed to.", least=0)
-
-    def __init__(self, data: QueryDict | None, row: Target | None, begin: dict[str, Any]) -> None:
-        self.row = row
-        stands = _stands(row) if row else begin
-        self.stands = digest(stands)
-        super().__init__(data, initial={**stands, "opened": self.stands})
-        if row:
-            del self.fields["target"]
+    region = text("Region", "Empty: from the ARN.")
+    refires = whole("Extra recipients", "Topics and buses: how many others may get each message again.", least=0)
 
     def clean_answers(self) -> str:
-        """In their plainest form."""
+        """Return the status codes in their normal form."""
         try:
             return str(http_responses.parse(given)) if (given := str(self.cleaned_data["answers"])) else ""
         except AnswersAreUnclear as error:
             raise forms.ValidationError(str(error)) from error
 
     def clean_content_type(self) -> str:
-        """One that is one."""
+        """Refuse what has another form."""
         given = str(self.cleaned_data["content_type"])
         if given and not is_media_type(given):
-            raise forms.ValidationError("This is no content type; application/json is one.")
+            raise forms.ValidationError("Not a content type. Example: application/json")
         return given
 
     def clean_region(self) -> str:
-        """One that is one."""
+        """Refuse what has another form."""
         given = str(self.cleaned_data["region"])
         if given and not arn.is_region(given):
-            raise forms.ValidationError("This is no region; eu-west-1 is one.")
+            raise forms.ValidationError("Not an AWS region. Example: eu-west-1")
         return given
 
     def clean(self) -> dict[str, Any]:
-        """Refused when somebody changed it since its sheet was opened, or a field cannot be empty."""
-        given = super().clean() or self.cleaned_data
-        if self.row and given.get("opened") != self.stands:
-            raise forms.ValidationError(
-                f"Somebody else changed {self.row} since you opened this page: {_last(self.row)} Open it again."
-            )
+        """Refuse an empty field that must have a value."""
+        given = super().clean()
         for name in ("proof", "advance", "window", "timeout", "region", *BRAKES):
             if self.row and name in self.changed_data and given.get(name) in ("", None):
-                self.add_error(name, "It cannot be empty.")
+                self.add_error(name, "This field cannot be empty.")
         return given
 
 
 def page(request: HttpRequest, target: int | None = None) -> HttpResponse:
-    """The sheet of a new target, or of one that is known."""
-    row = Target.objects.filter(pk=target).first() if target else None
-    if target and row is None:
-        raise Http404
+    """Show the form of a new target, or of a registered one."""
+    row = row_or_404(Target.objects, target) if target else None
     name = "admin:reprocessing_target_"
     asked = Asked(
         permission=CHANGE if row else ADD,
         title=f"Change {row}" if row else "Add a target",
-        intro="It is looked at first; nothing is sent there or written by that. Letters go there when a dlq or a rule "
-        "says so.",
-        button="Change it" if row else "Add it",
+        intro="The preview sends and saves nothing. Messages are sent to a target when a DLQ or a rule names it.",
+        button="Save" if row else "Add",
         back=reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist"),
         about=str(row) if row else "Targets",
-        make=lambda data: TargetSheet(data, row, {}),
+        make=lambda data: TargetSheet(data, row, _settings(row) if row else {}),
         look=_look,
         write=_write,
     )
@@ -119,7 +106,7 @@ def _look(form: TargetSheet) -> Look:
     given = said(form, (*_REACH, *PACE, *BRAKES))
     found = examine.target(named, given, conf.current())
     if form.row is None and found.row is not None:
-        raise TargetIsUnclear(f"{found.arn} is known already. Change it on its own page.")
+        raise TargetIsUnclear(f"{found.arn} is registered already. Change it on its own page.")
     return Look(
         payload=found,
         changes=targets.differences(found.arn, found.fields, found.row),
@@ -134,21 +121,15 @@ def _write(look: Look, by: str, reason: str) -> Done:
     targets.put(found.arn, found.fields, by=by, reason=reason, seen=look.changes)
     row = Target.objects.get(arn=found.arn)
     told = (
-        f"{row} is added. Nothing goes there yet: a dlq or a rule has to say so." if look.new else f"{row} is changed."
+        f"{row} is added. Nothing is sent to it until a DLQ or a rule names it." if look.new else f"{row} is changed."
     )
     return Done(reverse("admin:reprocessing_target_change", args=[row.pk]), told)
 
 
-def _stands(row: Target) -> dict[str, Any]:
-    """How a target stands, by the names of the sheet's fields."""
+def _settings(row: Target) -> dict[str, Any]:
+    """Return the settings by the names of the form's fields."""
     breaker = row.breakers.get(rate_class=None)
-    brakes = {one: getattr(breaker, its) for one, its in targets.BRAKES.items()}
-    plain = {one: getattr(row, one) for one in (*_REACH, "proof", "advance")}
-    rates = {one: OFF if (value := getattr(row, one)) is None else f"{value:g}" for one in ("rate", "burst")}
+    brakes = {name: getattr(breaker, column) for name, column in targets.BRAKES.items()}
+    plain = {name: getattr(row, name) for name in (*_REACH, "proof", "advance")}
+    rates = {name: OFF if (value := getattr(row, name)) is None else f"{value:g}" for name in ("rate", "burst")}
     return {**plain, **brakes, **rates, "window": row.window or None, "ramp_from": f"{breaker.ramp_from:g}"}
-
-
-def _last(row: Target) -> str:
-    """Who did something to it last."""
-    last = row.reviews.order_by("-pk").first()
-    return f'{last.by} ("{last.reason}").' if last else "nobody knows who."

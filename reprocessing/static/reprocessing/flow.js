@@ -1,4 +1,4 @@
-// Draws what letters came to, hour by hour. Without it the table beneath says the same.
+// Draws the hourly chart. The table below it has the same values.
 "use strict";
 
 (() => {
@@ -42,7 +42,7 @@
         ],
         series: [{ label: "from (UTC)", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...series],
       },
-      // The hour that is not over is drawn to its end.
+      // The current hour is drawn to its end.
       [[...told.hours, told.hours.at(-1) + 3600], ...told.counts.map((row) => [...row, row.at(-1)])],
       box,
     );
@@ -56,7 +56,7 @@
       box.hidden = !told.counts.some((row) => row.some(Boolean));
       if (!box.hidden) draw();
     } catch {
-      // The board's own figures say that nobody answers.
+      // The dashboard's figures say that the server does not answer.
     }
   }
 

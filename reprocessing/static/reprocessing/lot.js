@@ -1,4 +1,4 @@
-// Ticking all letters of a page, and counting the ticked ones. Everything works without it, too.
+// Selects all messages of a page, and counts the selected ones. The page also works without this script.
 "use strict";
 
 const lot = document.getElementById("lot");

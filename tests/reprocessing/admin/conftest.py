@@ -1,4 +1,4 @@
-"""A local SQS of these tests' own, for the pages that examine queues."""
+"""A local SQS for the pages that examine queues."""
 
 from __future__ import annotations
 

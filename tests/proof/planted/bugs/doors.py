@@ -15,7 +15,7 @@ _OF_SWITCH: Final = "tests/reprocessing/pipeline/safety/test_switched_off_meanwh
 _OF_THE_SERVER: Final = "tests/redrive_service/test_server.py"
 _GIVES_UP: Final = (
     "tests/reprocessing/admin/dlqs/test_dlq_form.py"
-    "::test_a_run_gives_a_target_up_after_a_day_or_as_long_as_a_person_says_or_never"
+    "::test_give_up_after_has_a_default_and_can_be_set_or_emptied"
 )
 
 BUGS: Final = (
@@ -226,15 +226,15 @@ BUGS: Final = (
     ),
     Bug(
         name="a-target-cannot-be-tried-for-ever",
-        breaks="A person decides: emptied at the desk, the time after which a run gives up stays what it was.",
+        breaks="A person decides: emptied in the admin, the time after which a run gives up stays what it was.",
         file="reprocessing/admin/dlqs/dlq_form.py",
-        old='_MAY_BE_EMPTY: Final = (\n    "give_up_after",\n',
-        new="_MAY_BE_EMPTY: Final = (\n",
+        old='{"give_up_after", "quiet_for",',
+        new='{"quiet_for",',
         caught_by=_GIVES_UP,
     ),
     Bug(
-        name="the-desk-forgets-when-a-target-is-given-up",
-        breaks="A person decides: the desk takes the time after which a run gives up, and does not write it.",
+        name="the-admin-forgets-when-a-target-is-given-up",
+        breaks="A person decides: the admin takes the time after which a run gives up, and does not write it.",
         file="reprocessing/admin/dlqs/dlq_form.py",
         old='"waves", "wave_success", "give_up_after", "role_arn", "custody_limit",',
         new='"waves", "wave_success", "role_arn", "custody_limit",',

@@ -1,4 +1,4 @@
-"""What people did: seen in one list with what it was about, and handed on as it was written."""
+"""The audit log: its list and its export."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _export(client: Client, **asked: object) -> list[dict[str, Any]]:
     return [json.loads(one) for one in body.splitlines()]
 
 
-def test_every_act_is_handed_on_with_who_when_why_before_and_after() -> None:
+def test_export_has_user_time_reason_and_values() -> None:
     ann, letter = person("ann", *EXPORTS), parked(dlq("shop"))
     stops.stop(None, by="bob", reason='he said "stop"\n=1+1')
     Review.objects.create(
@@ -50,7 +50,7 @@ def test_every_act_is_handed_on_with_who_when_why_before_and_after() -> None:
     }  # fmt: skip
 
 
-def test_an_act_is_one_line_whatever_was_said_and_says_nothing_to_a_terminal() -> None:
+def test_export_line_is_ascii_without_line_breaks() -> None:
     said = "one\u2028two\x85three\nfour\x9b31m\u202egnp.exe"
     entry = Entry(1, clock(), "noted", "ann\u2029", said, None, None, None, None, None, None, None, None, {}, {})
     told = line(entry)
@@ -58,14 +58,14 @@ def test_an_act_is_one_line_whatever_was_said_and_says_nothing_to_a_terminal() -
     assert json.loads(told)["event"]["reason"] == said
 
 
-def test_an_export_is_an_act_itself_and_says_what_was_asked_for() -> None:
+def test_export_is_recorded_with_its_filter() -> None:
     ann = person("ann", *EXPORTS)
     assert [one["event"]["action"] for one in _export(ann, by="ann")] == ["exported"]
     review = Review.objects.get()
     assert (review.act, review.by, review.after) == (Act.EXPORTED, "ann", {"what": "audit", "by": "ann"})
 
 
-def test_a_span_an_operation_and_a_person_narrow_it() -> None:
+def test_export_is_filtered_by_time_bulk_action_and_user() -> None:
     ann, now = person("ann", *EXPORTS), clock()
     operation = Operation.objects.create(act="release", filter={}, by="bob", reason="why", upto=1, asked=1)
     for hours, by, part in ((3, "bob", None), (2, "bob", operation), (1, "cid", operation)):
@@ -81,23 +81,23 @@ def test_a_span_an_operation_and_a_person_narrow_it() -> None:
     assert (told(since=half_past), told(until=half_past)) == (["1"], ["3", "2"])
 
 
-def test_what_cannot_be_read_is_said_on_the_page() -> None:
+def test_invalid_filter_is_explained() -> None:
     ann = person("ann", *EXPORTS)
     given = {"csrfmiddlewaretoken": token(ann, "/admin/password_change/")}
     page = ann.post(THERE, given | {"since": "2026-02-02T00:00", "until": "2026-02-01T00:00", "operation": "x"})
-    assert "It ends before it begins." in page.content.decode()
+    assert "The end is before the beginning." in page.content.decode()
     assert "Enter a whole number." in page.content.decode()
     assert not Review.objects.exists()
 
 
-def test_who_may_not_export_is_told_why_and_refused() -> None:
+def test_export_takes_a_permission() -> None:
     bob = person("bob", *SEES)
-    assert "takes the right to export letters" in bob.get("/admin/reprocessing/review/").content.decode()
+    assert "takes the permission to export messages" in bob.get("/admin/reprocessing/review/").content.decode()
     assert bob.get(THERE).status_code == 403
     assert person("cid", "export_deadletter").get(THERE).status_code == 403
 
 
-def test_the_list_says_what_each_act_was_about_in_as_many_questions_as_ever(
+def test_list_shows_objects_with_bounded_queries(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     ann, letter = person("ann", *SEES), parked(dlq("shop"))
@@ -112,7 +112,7 @@ def test_the_list_says_what_each_act_was_about_in_as_many_questions_as_ever(
         assert told in page, told
 
 
-def test_a_long_history_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_log_is_read_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_log, "_CHUNK", 2)
     for number in range(5):
         Review.objects.create(act=Act.NOTED, by="bob", reason=f"{number}")

@@ -1,4 +1,4 @@
-"""The board: what is dying, since when, and what is left for people; every number leads to the letters behind it."""
+"""The dashboard: DLQs by urgency, and numbers that link to their messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, LetterGroup, Run, Target
+from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, LetterGroup, Origin, Run, Target
 from reprocessing.store.ordering.lanes import clock
 from reprocessing.store.safety import stops
 from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person
@@ -20,6 +20,16 @@ pytestmark = pytest.mark.django_db
 
 SEES = (*LOOKS, "view_deadletterqueue")
 LIVE = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def ann() -> Client:
+    return person("ann", *SEES)
+
+
+@pytest.fixture
+def shop() -> Origin:
+    return dlq("shop")
 
 
 def _board(client: Client) -> str:
@@ -40,8 +50,7 @@ def _count(page: str, what: str) -> tuple[int, str]:
     return int(found[2].replace(",", "")), html.unescape(found[1])
 
 
-def test_every_number_leads_to_the_letters_behind_it() -> None:
-    ann, shop = person("ann", *SEES), dlq("shop")
+def test_numbers_link_to_their_messages(ann: Client, shop: Origin) -> None:
     for number in range(3):
         parked(shop, key=f"k{number}")
     parked(shop, reason="stale")
@@ -54,7 +63,7 @@ def test_every_number_leads_to_the_letters_behind_it() -> None:
         DeadLetter.objects.filter(pk=letter.pk).update(state=state, reason="", finished_at=finished, presumed=presumed)
     page = _board(ann)
     found = {
-        ParkedReason.ATTEMPTS_SPENT.sentence: 3, ParkedReason.STALE.sentence: 1, "captured, not asked for": 1,
+        ParkedReason.ATTEMPTS_SPENT.sentence: 3, ParkedReason.STALE.sentence: 1, "captured": 1,
         "presumed delivered": 1, "delivered": 2,
     }  # fmt: skip
     assert {what: _count(page, what)[0] for what in found} == found
@@ -64,8 +73,7 @@ def test_every_number_leads_to_the_letters_behind_it() -> None:
         assert (listed.status_code, told) == (200, n)
 
 
-def test_it_tells_age_expiry_mode_runs_and_brakes() -> None:
-    ann, shop = person("ann", *SEES), dlq("shop")
+def test_card_shows_age_expiry_mode_runs_and_breakers(ann: Client, shop: Origin) -> None:
     letter = parked(shop)
     DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None)
     Custody.objects.create(
@@ -80,14 +88,13 @@ def test_it_tells_age_expiry_mode_runs_and_brakes() -> None:
     page = _board(ann)
     for told in (
         "1,200 visible, 7 in flight", "1 h 0 min", "2 h 59 min", "automatic", "AccessDenied", "mend-17",
-        "9 of 10 failed", "breaker open, canaries only", "5 messages in a row failed",
+        "9 of 10 failed", "circuit breaker open, canaries only", "5 messages in a row failed",
     ):  # fmt: skip
         assert told in page, told
-    assert '<div class="bad"><dt>First copy expires in</dt>' in page
+    assert '<div class="bad"><dt>SQS deletes the first in</dt>' in page
 
 
-def test_what_nobody_has_captured_is_told_with_how_long_sqs_keeps_it_and_the_page_that_captures() -> None:
-    ann, shop = person("ann", *SEES), dlq("shop")
+def test_uncaptured_messages_link_to_a_plan(ann: Client, shop: Origin) -> None:
     DeadLetterQueue.objects.filter(pk=shop.dlq.pk).update(
         depth_visible=12, depth_in_flight=0, depth_at=clock(), retention=4 * 86_400
     )
@@ -95,11 +102,10 @@ def test_what_nobody_has_captured_is_told_with_how_long_sqs_keeps_it_and_the_pag
     assert (
         f'<a href="/admin/reprocessing/run/add/?dlq={shop.dlq.pk}"><b>12</b> in SQS, not captured: plan a run' in page
     )
-    assert "SQS drops each about 4 days after it was sent first, and nobody else has it: planning a run" in page
+    assert "SQS deletes each about 4 days after it was first sent. Planning a run" in page
 
 
-def test_what_is_urgent_stands_first() -> None:
-    ann = person("ann", *SEES)
+def test_urgent_dlqs_come_first(ann: Client) -> None:
     for name in ("calm", "wary", "ill", "busy"):
         dlq(name)
     parked(dlq("busier"))
@@ -108,29 +114,29 @@ def test_what_is_urgent_stands_first() -> None:
     assert re.findall(r"/change/\">([a-z]+)</a></h2>", _board(ann)) == ["ill", "wary", "busier", "busy", "calm"]
 
 
-def test_who_may_not_see_dlqs_sees_no_board() -> None:
+def test_dashboard_takes_a_permission() -> None:
     ben = person("ben", *LOOKS)
     dlq("shop")
     page = ben.get("/admin/").content.decode()
-    assert "You may not see dlqs" in page
+    assert "You may not see DLQs" in page
     assert 'id="board"' not in page
     assert ben.get("/admin/board", headers=LIVE).status_code == 403
 
 
-def test_a_page_whose_person_has_left_is_refused_and_not_sent_to_log_in() -> None:
+def test_figures_after_logout_answer_401() -> None:
     assert Client().get("/admin/board", headers=LIVE).status_code == 401
     assert Client().get("/admin/").status_code == 302
 
 
-def test_the_figures_take_no_message_that_another_page_is_to_show() -> None:
+def test_figures_leave_messages_for_the_next_page() -> None:
     ann = person("ann", *SEES, "stop_sends")
     token = ann.get("/admin/stop").cookies["csrftoken"].value
     ann.post("/admin/stop", {"reason": "an incident", "seen": "none", "csrfmiddlewaretoken": token})
     _board(ann)
-    assert "nothing of it is sent until somebody lets it go on" in ann.get("/admin/").content.decode()
+    assert "nothing is sent until somebody resumes it" in ann.get("/admin/").content.decode()
 
 
-def test_the_banner_goes_with_the_figures_where_the_page_shows_another_and_is_not_read_aloud_again() -> None:
+def test_banner_is_sent_only_when_it_changed() -> None:
     ann, said = person("ann", *SEES), []
     look = _looked_at(ann.get("/admin/").content.decode())
     for does in (None, stops.stop, None, stops.resume, None):
@@ -144,10 +150,7 @@ def test_the_banner_goes_with_the_figures_where_the_page_shows_another_and_is_no
     assert '<div id="halt" hx-swap-oob="true">' in _board(ann)  # of a page from before there was a banner of its own
 
 
-def test_it_asks_the_same_number_of_questions_however_many_dlqs_there_are(
-    django_assert_max_num_queries: DjangoAssertNumQueries,
-) -> None:
-    ann = person("ann", *SEES)
+def test_queries_do_not_grow_with_dlqs(django_assert_max_num_queries: DjangoAssertNumQueries, ann: Client) -> None:
     parked(dlq("first"))
     with django_assert_max_num_queries(14) as few:
         _board(ann)
@@ -158,12 +161,12 @@ def test_it_asks_the_same_number_of_questions_however_many_dlqs_there_are(
     assert len(many) == len(few)
 
 
-def test_no_dlq_yet_says_how_to_add_one() -> None:
-    assert '<a href="/admin/rights">your rights</a>): each is examined' in _board(person("ann", *SEES))
+def test_empty_dashboard_links_to_add_a_dlq() -> None:
+    assert '<a href="/admin/rights">your permissions</a>): each is checked' in _board(person("ann", *SEES))
     assert '<a href="/admin/reprocessing/deadletterqueue/add/">' in _board(person("eva", *SEES, "add_deadletterqueue"))
 
 
-def test_the_worst_causes_of_each_dlq_are_told_and_lead_to_their_groups() -> None:
+def test_largest_failure_groups_are_linked() -> None:
     shop = dlq("shop")
     for title, letters in (("KeyError", 2), ("Timeout", 4), ("JSON with id", 3), ("rare", 1)):
         group = LetterGroup.objects.create(
@@ -177,11 +180,10 @@ def test_the_worst_causes_of_each_dlq_are_told_and_lead_to_their_groups() -> Non
     assert more in page
     n, address = _count(page, "Timeout")
     assert (n, address) == (4, f"/admin/reprocessing/lettergroup/{LetterGroup.objects.get(title='Timeout').pk}/change/")
-    assert "What they died of" not in _board(person("bob", *SEES))
+    assert "Failure reasons" not in _board(person("bob", *SEES))
 
 
-def test_beat_s_own_run_is_told_while_it_has_something_to_do_or_stands() -> None:
-    ann, shop = person("ann", *SEES), dlq("shop")
+def test_standing_run_is_shown_when_busy_or_paused(ann: Client, shop: Origin) -> None:
     run = Run.objects.create(name="standing:1", dlq=shop.dlq, kind="standing", state="running")
     assert "standing:1" not in _board(ann)
     letter = parked(shop)
@@ -192,8 +194,7 @@ def test_beat_s_own_run_is_told_while_it_has_something_to_do_or_stands() -> None
     assert "standing:1" in _board(ann)
 
 
-def test_what_lies_in_a_dlq_that_nothing_captures_is_left_for_people() -> None:
-    ann, shop = person("ann", *SEES), dlq("shop")
+def test_uncaptured_messages_need_review_in_mode_manual(ann: Client, shop: Origin) -> None:
     DeadLetterQueue.objects.filter(pk=shop.dlq_id).update(depth_visible=60, depth_in_flight=0, depth_at=clock())
     page = _board(ann)
     assert _count(page, "in SQS, not captured: plan a run…") == (60, f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}")
@@ -202,13 +203,12 @@ def test_what_lies_in_a_dlq_that_nothing_captures_is_left_for_people() -> None:
     assert "not captured" not in _board(ann)
 
 
-def test_letters_that_move_when_a_person_lets_them_are_left_for_people() -> None:
+def test_messages_without_an_active_run_need_review(ann: Client, shop: Origin) -> None:
     """Those of no run that goes, and those of a paused one; where a run is at work, it may take them up."""
-    ann, shop = person("ann", *SEES), dlq("shop")
     letter = DeadLetter.objects.filter(pk=parked(shop).pk)
     letter.update(state=LetterState.CAPTURED, lane=None, reason="", finished_at=None)
     page = _board(ann)
-    assert _count(page, "captured, in no run that goes: plan one…") == (
+    assert _count(page, "captured, in no active run: plan a run…") == (
         1,
         f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}",
     )
@@ -218,13 +218,12 @@ def test_letters_that_move_when_a_person_lets_them_are_left_for_people() -> None
     assert re.findall(r"<strong>([\d,]+)</strong>", _board(ann)) == ["0", "1"]
     Run.objects.filter(pk=run.pk).update(state="paused", stopped_by="ben", why="it rained")
     page = _board(ann)
-    assert _count(page, "in mend-17, which is paused") == (1, f"/admin/reprocessing/run/{run.pk}/change/")
+    assert _count(page, "in the paused run mend-17") == (1, f"/admin/reprocessing/run/{run.pk}/change/")
     assert re.findall(r"<strong>([\d,]+)</strong>", page) == ["1", "0"]
 
 
-def test_what_is_captured_is_not_left_in_the_dlq_because_its_copy_came_to_sight() -> None:
+def test_visible_copies_of_captured_messages_do_not_count(ann: Client, shop: Origin) -> None:
     """Nor what was counted before a capture that ran dry."""
-    ann, shop = person("ann", *SEES), dlq("shop")
     watched = DeadLetterQueue.objects.filter(pk=shop.dlq_id)
     watched.update(depth_visible=60, depth_in_flight=0, depth_at=clock())
     letter = parked(shop)
@@ -241,7 +240,7 @@ def test_what_is_captured_is_not_left_in_the_dlq_because_its_copy_came_to_sight(
     assert "not captured" not in _board(ann)
 
 
-def test_what_the_oldest_sent_letter_waits_for_is_told() -> None:
+def test_pending_outcome_is_explained() -> None:
     ann, letter = person("ann", *SEES), parked(dlq("shop"))
     assert letter.target
     assert letter.lane
@@ -250,10 +249,10 @@ def test_what_the_oldest_sent_letter_waits_for_is_told() -> None:
         letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=0, fence=1, opened_at=clock(),
         taken_at=clock(), deadline=clock() + timedelta(hours=1), holds_lane=True,
     )  # fmt: skip
-    assert "Its oldest letter waits for: shop-origin has not been empty since it received the oldest" in _board(ann)
+    assert "Oldest sent message waits for: shop-origin has not been empty since it received the oldest" in _board(ann)
 
 
-def test_causes_of_one_title_are_told_apart() -> None:
+def test_groups_with_one_title_are_distinguished() -> None:
     shop = dlq("shop")
     since = clock().replace(year=2026, month=3, day=1, hour=9, minute=30)
     groups = [
@@ -271,16 +270,16 @@ def test_causes_of_one_title_are_told_apart() -> None:
     assert "more</a>" not in page
 
 
-def test_a_parked_letter_is_not_unfinished() -> None:
+def test_parked_message_is_not_unfinished() -> None:
     ann, letter = person("ann", *SEES), parked(dlq("shop"))
-    oldest = "<dt>Oldest letter, unfinished</dt><dd>{}</dd>"
+    oldest = "<dt>Oldest unfinished message</dt><dd>{}</dd>"
     assert oldest.format("none") in _board(ann)
     DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None)
     assert oldest.format("1 h 0 min") in _board(ann)
 
 
 @pytest.mark.parametrize(("minutes", "meant"), [(1, ""), (2, ": its consumer may be stopped")])
-def test_a_queue_that_nobody_empties_is_named(minutes: int, meant: str) -> None:
+def test_queue_without_consumer_is_named(minutes: int, meant: str) -> None:
     ann, letter = person("ann", *SEES), parked(dlq("shop"))
     assert letter.target
     assert letter.lane

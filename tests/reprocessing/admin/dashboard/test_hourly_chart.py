@@ -1,4 +1,4 @@
-"""What letters came to, hour by hour: the chart's figures, and the table that says the same."""
+"""The hourly chart and its table."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def _release(letter: DeadLetter) -> None:
     DeadLetter.objects.filter(pk=letter.pk).update(state="delivered", reason="", finished_at=clock())
 
 
-def test_the_last_hour_counts_what_died_and_what_became_of_it() -> None:
+def test_last_hour_counts_captured_and_delivered() -> None:
     ann, shop = person("ann", *SEES), dlq("shop")
     letters = [parked(shop) for _ in range(3)]
     parked(dlq("other"))
     _release(letters[0])
     told = _told(ann)
     assert {kind: (counts[-1], sum(counts)) for kind, counts in told.items()} == {
-        "died": (4, 4), "delivered": (1, 1), "failed again": (0, 0), "parked": (0, 0), "discarded": (0, 0),
+        "captured": (4, 4), "delivered": (1, 1), "failed again": (0, 0), "parked": (0, 0), "discarded": (0, 0),
     }  # fmt: skip
-    assert sum(_told(ann, f"?dlq={shop.dlq_id}")["died"]) == 3
+    assert sum(_told(ann, f"?dlq={shop.dlq_id}")["captured"]) == 3
 
 
-def test_hours_stand_where_they_were_and_older_ones_are_left_out() -> None:
+def test_older_hours_are_left_out() -> None:
     ann, now = person("ann", *SEES), clock().replace(minute=0, second=0, microsecond=0)
     for hours, n in ((1, 7), (23, 5), (24, 100)):
         Flow.objects.create(dlq_id=1, hour=now - timedelta(hours=hours), what="parked", n=n)
@@ -57,34 +57,34 @@ def test_hours_stand_where_they_were_and_older_ones_are_left_out() -> None:
     assert (counts[-2], counts[0], sum(counts)) == (9, 5, 14)
 
 
-def test_the_table_says_what_the_chart_does() -> None:
+def test_table_has_the_values_of_the_chart() -> None:
     ann = person("ann", *SEES)
-    assert "Nothing died, and nothing was settled." in ann.get("/admin/").content.decode()
+    assert "No messages in the last 24 hours." in ann.get("/admin/").content.decode()
     parked(dlq("shop"))
     page = ann.get("/admin/").content.decode()
-    assert "Nothing died" not in page
+    assert "No messages in the last" not in page
     assert page.count('<th scope="row">') >= 24
     hour = clock().strftime("%Y-%m-%d %H:00")
     assert f'<tr><th scope="row">{hour}</th><td>1</td><td>0</td><td>0</td><td>0</td><td>0</td></tr>' in page
 
 
 @pytest.mark.parametrize("asked", ["x", "-1", "1e3", "9" * 19, "\u0661"])
-def test_a_dlq_that_is_no_number_is_refused(asked: str) -> None:
+def test_invalid_dlq_is_refused(asked: str) -> None:
     assert person("ann", *SEES).get("/admin/hours", {"dlq": asked}).status_code == 400
 
 
-def test_who_may_not_see_dlqs_is_told_no_figures() -> None:
+def test_chart_takes_a_permission() -> None:
     bob = person("bob", *LOOKS)
     assert bob.get("/admin/hours").status_code == 403
-    assert "The last 24 hours" not in bob.get("/admin/").content.decode()
+    assert "Last 24 hours" not in bob.get("/admin/").content.decode()
 
 
-def test_every_page_leads_to_the_lists_that_this_person_may_see() -> None:
+def test_navigation_has_the_lists_of_the_permissions() -> None:
     def ways(name: str, *rights: str) -> list[str]:
         page = person(name, *rights).get("/admin/rights")
-        return [one.words for one in page.context["desk_lists"]]
+        return [one.words for one in page.context["navigation"]]
 
-    assert ways("bob") == ["Board"]
-    assert ways("cid", "view_parkedletter", "view_review") == ["Board", "Parking lot", "Audit"]
+    assert ways("bob") == ["Dashboard"]
+    assert ways("cid", "view_parkedletter", "view_review") == ["Dashboard", "Parking lot", "Audit log"]
     ann = person("ann", *SEES).get("/admin/reprocessing/deadletter/")
-    assert [one.words for one in ann.context["desk_lists"] if one.here] == ["Letters"]
+    assert [one.words for one in ann.context["navigation"] if one.here] == ["Messages"]

@@ -1,4 +1,4 @@
-"""What an examination says to those who type commands, the desk says of its own fields and pages."""
+"""Checks name fields and pages instead of options and commands."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("Say --window SECONDS.", "Say “Window, seconds” SECONDS."),
-        ("Say --outcome accepted.", "Say “Outcome: a letter counts as delivered” accepted."),
-        ("Name another --origin.", "Name another “Origins that SQS does not name”."),
-        ("Leave out --celery.", "Leave out “Its origins are consumed by”."),
+        ("Say --window SECONDS.", "Say “Return window (s)” SECONDS."),
+        ("Say --outcome accepted.", "Say “Outcome” accepted."),
+        ("Name another --origin.", "Name another “Source queues”."),
+        ("Leave out --celery.", "Leave out “Consumers”."),
         ("one worker with --concurrency 1", "one worker with --concurrency 1"),
         ("First: manage.py add_target arn:x", 'First: <a href="/admin/reprocessing/target/add/">add a target</a>'),
         ("manage.py add_reporter CONSUMER --target x", "manage.py add_reporter CONSUMER --target x"),
-        ("Wait (redrive_status), then", 'Wait (<a href="/admin/">the board</a>), then'),
+        ("Wait (redrive_status), then", 'Wait (<a href="/admin/">the dashboard</a>), then'),
         ("on redrive_status --json.", "on redrive_status --json."),
         ("of <b> --mode", "of &lt;b&gt; “Mode”"),
     ],
 )  # fmt: skip
-def test_an_option_is_a_field_and_a_command_a_link(said: str, told: str) -> None:
+def test_options_become_labels_and_commands_become_links(said: str, told: str) -> None:
     assert in_the_desk(said, DlqSheet.base_fields) == told
 
 
-def test_what_is_there_already_is_changed_on_its_own_sheet() -> None:
+def test_existing_rows_link_to_their_form() -> None:
     row = dlq("shop").dlq
     rule_changes.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
     sheet = f"/admin/reprocessing/deadletterqueue/{row.pk}/examine"
@@ -40,7 +40,7 @@ def test_what_is_there_already_is_changed_on_its_own_sheet() -> None:
         f'Change that one: <a href="{sheet}">change shop</a>'
     )
     assert in_the_desk("It: manage.py add_dlq shop --to TARGET.", DlqSheet.base_fields) == (
-        f'It: <a href="{sheet}">change shop</a> “Letters go to, instead of back” TARGET.'
+        f'It: <a href="{sheet}">change shop</a> “Target” TARGET.'
     )
     assert in_the_desk("(manage.py add_rule bad --to QUEUE), or", {}) == (
         f'(<a href="/admin/reprocessing/rule/{Rule.objects.get().pk}/edit">change bad</a> --to QUEUE), or'

@@ -1,4 +1,4 @@
-"""A letter's page answers: did it work, how do we know, since when; and why it died, for those who may see that."""
+"""The delivery status of a message, and consumer reports for people who may see payloads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def reported(digest: bytes, **said: object) -> None:
     Report.objects.create(**{**values, **said})
 
 
-def test_the_page_says_what_is_known_and_since_when() -> None:
+def test_delivery_status_and_its_time_are_shown() -> None:
     letter = parked(dlq())
     Attempt.objects.filter(letter=letter).update(returned_at=clock())
     text = page(person("ann", *LOOKS), letter)
@@ -36,7 +36,7 @@ def test_the_page_says_what_is_known_and_since_when() -> None:
 
 
 @pytest.mark.parametrize(("word", "told"), [("delivered", "delivered since"), ("replay", "to be replayed")])
-def test_what_a_person_said_after_a_restore_is_told_with_the_answer(word: Word, told: str) -> None:
+def test_decision_after_a_restore_is_shown(word: Word, told: str) -> None:
     letter = parked(dlq())
     ann = person("ann", *LOOKS)
     assert "restored from a backup" not in page(ann, letter)
@@ -44,11 +44,11 @@ def test_what_a_person_said_after_a_restore_is_told_with_the_answer(word: Word, 
     restore_hold.begin(clock(), by="eva", reason="a disk died")
     found = restore_doubts.page(dlq=None, above=0, limit=1)
     rows.whole(lambda: restore_doubts.decide(found, Word(word), by="ben", reason=f"I asked {SCRIPT}"))
-    said = f"<b>ben</b> said of it: {told} (“I asked {html.escape(SCRIPT)}”, "
+    said = f"<b>ben</b> decided: {told} (“I asked {html.escape(SCRIPT)}”, "
     assert said in page(ann, letter).partition("<details")[0]
 
 
-def test_why_it_died_is_told_to_those_who_may_see_payloads() -> None:
+def test_consumer_reports_take_the_permission_to_see_payloads() -> None:
     letter = parked(dlq())
     reported(b"1", message_id=letter.message_id, type="KeyError", message=f"c-canary{SCRIPT}", fingerprint="f-canary")
     reported(b"2", public_id=letter.public_id, attempt_no=1, type="Timeout\u202e")
@@ -57,15 +57,15 @@ def test_why_it_died_is_told_to_those_who_may_see_payloads() -> None:
     seen, covered, shown = page(person("ann", *LOOKS), letter), page(ben, letter), revealed(ben, letter)
     canaries = ("KeyError", "c-canary", "f-canary", "Timeout")
     assert [one in text for text in (seen, covered) for one in canaries] == [False] * 8
-    assert "You may not see what consumers said" in seen
+    assert "You may not see consumer reports" in seen
     assert [one in shown for one in canaries] == [True] * 4
     assert [one in shown for one in (SCRIPT, "Other-canary", "\u202e")] == [False] * 3
-    assert [one in html.unescape(shown) for one in ("its first death", ">attempt 1</td>", "Timeout<U+202E>")] == (
+    assert [one in html.unescape(shown) for one in ("first failure", ">attempt 1</td>", "Timeout<U+202E>")] == (
         [True] * 3
     )
 
 
-def test_what_a_stranger_said_is_on_no_page() -> None:
+def test_reports_of_other_consumers_are_not_shown() -> None:
     letter = parked(dlq())
     stranger = Reporter.objects.create(name="stranger", token_hash=b"1", added_by="ann")
     stranger.targets.set([Target.objects.create(arn="arn:else", url="u", region="r")])

@@ -1,4 +1,4 @@
-"""Edit one letter at the desk: what is shown, what is asked, what is done, and what somebody else had done first."""
+"""The edit of a message: form, preview, saving, conflicts."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ EDITS = (*LOOKS, "view_payload", "edit_parkedletter")
 REPLAYS = (*EDITS, "release_parkedletter")
 SCRIPT = "<script>alert(1)</script>"
 BODY = b'{\n  "card": "4111-canary",\n  "total": 1\n}'
+
+
+@pytest.fixture
+def client() -> Client:
+    """A person who may edit, but not replay."""
+    return person("ann", *EDITS)
+
+
+@pytest.fixture
+def letter() -> DeadLetter:
+    return parked(dlq(), body=BODY)
 
 
 def address(letter: DeadLetter) -> str:
@@ -67,16 +78,15 @@ def changes(page: str) -> list[tuple[str, str]]:
     return [(way, unescape(text)) for way, text in found]
 
 
-def test_a_letter_is_edited_in_two_steps_and_what_it_was_stays() -> None:
+def test_edit_has_a_preview_and_keeps_the_original(client: Client) -> None:
     letter = parked(dlq(), body=BODY, attributes={"note": Attribute("String", "first")})
-    client = person("ann", *EDITS)
     page = looked(client, letter, body=mended(), **{"form-0-value": "second"})
     assert changes(page) == [
         ("taken-out", '  "total": 1'), ("put-in", '  "total": 2'),
         ("taken-out", "note (String): first"), ("put-in", "note (String): second"),
     ]  # fmt: skip
     assert Revision.objects.count() == 0
-    assert "Edit 1 is kept; the letter stays parked" in done(client, letter, page)
+    assert "Edit 1 is saved. The message stays parked" in done(client, letter, page)
     revision = Revision.objects.get()
     assert (bytes(revision.body), revision.by, revision.reason) == (BODY.replace(b"1\n", b"2\n"), "ann", "a typo")
     assert unpack(bytes(revision.attributes)) == {"note": Attribute("String", "second")}
@@ -85,24 +95,20 @@ def test_a_letter_is_edited_in_two_steps_and_what_it_was_stays() -> None:
     assert "canary" not in str(Review.objects.values_list("before", "after"))
 
 
-def test_an_edited_letter_is_replayed_by_those_who_may() -> None:
-    letter = parked(dlq(), body=BODY)
+def test_edited_message_is_replayed(letter: DeadLetter) -> None:
     client = person("ann", *REPLAYS)
     told = done(client, letter, looked(client, letter, body=mended()), then="replay")
-    assert "Edit 1 is kept, and goes as soon as" in told
+    assert "Edit 1 is saved. The message is queued." in told
     assert DeadLetter.objects.get(pk=letter.pk).state == "waiting"
 
 
-def test_a_letter_that_stays_parked_after_its_edit_can_be_decided_about_at_once() -> None:
-    letter = parked(dlq(), body=BODY)
+def test_edited_parked_message_has_its_buttons(letter: DeadLetter) -> None:
     client = person("ann", *REPLAYS)
     told = done(client, letter, looked(client, letter, body=mended()))
     assert re.findall(r'value="\S+"><button type="submit" class="button">(Replay[^<]*)<', told) == ["Replay…"]
 
 
-def test_who_may_not_replay_keeps_it_parked() -> None:
-    letter = parked(dlq(), body=BODY)
-    client = person("ann", *EDITS)
+def test_without_replay_permission_it_stays_parked(client: Client, letter: DeadLetter) -> None:
     page = looked(client, letter, body=mended())
     assert 'value="replay"' not in page
     assert "Select a valid choice" in done(client, letter, page, then="replay")
@@ -110,9 +116,8 @@ def test_who_may_not_replay_keeps_it_parked() -> None:
 
 
 @pytest.mark.parametrize("body", [b"a\r\nb\r\n", b"\n\na\nb", b"  a  ", "\u00e9\U0001f600".encode(), b"a\tb"])
-def test_what_is_not_touched_comes_back_byte_for_byte(body: bytes) -> None:
+def test_unchanged_text_is_unchanged_byte_for_byte(body: bytes, client: Client) -> None:
     letter = parked(dlq(), body=body, attributes={"note": Attribute("String", "\n x\r\n ".replace("\r\n", "\n"))})
-    client = person("ann", *EDITS)
     assert "<li>Nothing is changed.</li>" in looked(client, letter)
 
 
@@ -124,29 +129,25 @@ def test_what_is_not_touched_comes_back_byte_for_byte(body: bytes) -> None:
         (b"a\x0bb", "it has characters that a page cannot show and send back"),
     ],
 )
-def test_a_body_that_no_browser_gives_back_says_so_and_its_attributes_can_be_edited(body: bytes, why: str) -> None:
+def test_body_that_a_browser_would_change_is_locked(body: bytes, why: str, client: Client) -> None:
     letter = parked(dlq(), body=body, attributes={"note": Attribute("String", "first")})
-    client = person("ann", *EDITS)
-    assert f"It cannot be edited here: {why}." in opened(client, letter)
+    assert f"The body cannot be edited here: {why}." in opened(client, letter)
     page = looked(client, letter, body="something else", **{"form-0-value": "second"})
     assert changes(page) == [("taken-out", "note (String): first"), ("put-in", "note (String): second")]
 
 
-def test_what_was_json_stays_json_and_the_place_is_told() -> None:
-    letter = parked(dlq(), body=BODY)
+def test_broken_json_is_refused_with_its_position(letter: DeadLetter) -> None:
     page = looked(person("ann", *EDITS), letter, body='{\r\n  "card": }')
     assert "The body was JSON and no longer is: Expecting value, line 2, column 11." in unescape(page)
     assert field(page, "body") == '{\r\n  "card": }'
 
 
-def test_space_alone_is_told_as_such() -> None:
+def test_white_space_difference_is_noted() -> None:
     letter = parked(dlq(), body=b'{"total":1}')
-    assert "It differs in the space between its words alone." in looked(
-        person("ann", *EDITS), letter, body='{"total": 1}'
-    )
+    assert "Only white space differs." in looked(person("ann", *EDITS), letter, body='{"total": 1}')
 
 
-def test_attributes_come_in_three_classes() -> None:
+def test_attributes_are_editable_removable_or_locked() -> None:
     attributes = {
         "traceparent": Attribute("String", "00-canary"), "customer": Attribute("String", "c-7"),
         "note": Attribute("String", "first"), "raw": Attribute("Binary", b"\x00"),
@@ -166,26 +167,24 @@ def test_attributes_come_in_three_classes() -> None:
     ]
 
 
-def test_what_somebody_goes_by_takes_a_tick_of_its_own() -> None:
+def test_change_of_a_key_takes_a_tick(client: Client) -> None:
     letter = parked(dlq(), body=BODY, attributes={"customer": Attribute("String", "c-7")})
     DeadLetterQueue.objects.update(ordering_key="attribute:customer")
-    client = person("ann", *EDITS)
     page = looked(client, letter, **{"form-0-value": "c-8"})
     assert "This changes attribute:customer, which says which messages are redriven in order." in page
-    assert "Tick this as well, or take the change back." in done(client, letter, page)
+    assert "Tick this box, or undo the change." in done(client, letter, page)
     assert Revision.objects.count() == 0
     done(client, letter, page, knowing="on")
     assert Revision.objects.count() == 1
 
 
-def test_of_two_names_that_are_the_same_one_is_refused() -> None:
+def test_duplicate_attribute_name_is_refused() -> None:
     letter = parked(dlq(), body=BODY, attributes={"note": Attribute("String", "first")})
     values = {"form-1-name": "note", "form-1-type": "String", "form-1-value": "x"}
-    assert "There is one of this name already." in looked(person("ann", *EDITS), letter, **values)
+    assert "An attribute has this name already." in looked(person("ann", *EDITS), letter, **values)
 
 
-def test_of_two_who_edit_one_letter_the_second_is_told_in_the_page() -> None:
-    letter = parked(dlq(), body=BODY)
+def test_second_editor_is_told_who_was_first(letter: DeadLetter) -> None:
     ann, ben = person("ann", *EDITS), person("ben", *EDITS)
     first, second = looked(ann, letter, body=mended(2)), looked(ben, letter, body=mended(3))
     done(ann, letter, first)
@@ -196,45 +195,40 @@ def test_of_two_who_edit_one_letter_the_second_is_told_in_the_page() -> None:
     assert [one.by for one in Revision.objects.all()] == ["ann"]
 
 
-def test_what_was_replayed_meanwhile_is_not_edited() -> None:
-    letter = parked(dlq(), body=BODY)
+def test_replayed_message_is_not_edited(letter: DeadLetter) -> None:
     ann, ben = person("ann", *REPLAYS), person("ben", *EDITS)
     page = opened(ben, letter)
     done(ann, letter, looked(ann, letter, body=mended()), then="replay")
     told = post(ben, address(letter), **filled(page, body=mended(3)))
-    assert "it is waiting. Open the letter again to edit it as it is now." in told
+    assert "Open the message again to edit it." in told
 
 
-def test_a_page_of_somebody_else_is_no_page(client: Client) -> None:
+def test_a_page_of_somebody_else_is_no_page() -> None:
     letter, other = parked(dlq("a"), body=BODY), parked(dlq("b"), body=BODY)
     ann, ben = person("ann", *EDITS), person("ben", *EDITS)
     page = looked(ann, letter, body=mended())
     for told in (done(ben, letter, page), done(ann, other, page), done(ann, letter, page, written="x")):
-        assert "this page is too old, or somebody else" in told
+        assert "this page is too old, or belongs to somebody else" in told
     assert Revision.objects.count() == 0
 
 
-def test_nothing_is_compared_for_those_who_did_not_open_the_letter() -> None:
-    letter = parked(dlq(), body=BODY)
+def test_preview_needs_an_opened_form(letter: DeadLetter) -> None:
     told = post(person("ann", *EDITS), address(letter), look="1", body="{}")
     assert ("too old" in told, "4111-canary" in told) == (True, False)
 
 
 @pytest.mark.parametrize("lacking", ["view_payload", "edit_parkedletter", "view_parkedletter"])
-def test_editing_takes_both_permissions_and_is_shown_closed_to_others(lacking: str) -> None:
-    letter = parked(dlq(), body=BODY)
+def test_editing_takes_all_its_permissions(lacking: str, letter: DeadLetter) -> None:
     client = person("ann", *(one for one in EDITS if one != lacking))
     values = {"csrfmiddlewaretoken": "", "open": "1"}
     assert client.post(address(letter), values).status_code == 403
     if lacking != "view_parkedletter":
         page = client.get(f"/admin/reprocessing/parkedletter/{letter.pk}/change/").content.decode()
-        why = "takes the permissions to edit letters and to see payloads"
+        why = "takes the permissions to edit messages and to see payloads"
         assert (address(letter) in page, why in page) == (False, True)
 
 
-def test_the_page_tells_its_edits_and_which_attempt_sent_them() -> None:
-    letter = parked(dlq(), body=BODY)
-    client = person("ann", *EDITS)
+def test_page_lists_edits_and_their_attempts(client: Client, letter: DeadLetter) -> None:
     done(client, letter, looked(client, letter, body=mended()))
     assert letter.lane
     assert letter.target
@@ -249,9 +243,7 @@ def test_the_page_tells_its_edits_and_which_attempt_sent_them() -> None:
     assert '<span class="chip chip-warm">edited</span>' in page
 
 
-def test_an_edit_is_compared_with_what_was_captured_and_that_is_recorded() -> None:
-    letter = parked(dlq(), body=BODY)
-    client = person("ann", *EDITS)
+def test_comparison_with_the_captured_message_is_recorded(client: Client, letter: DeadLetter) -> None:
     done(client, letter, looked(client, letter, body=mended()))
     page = post(client, f"/admin/reprocessing/deadletter/{letter.pk}/compare", no="1")
     assert changes(page) == [("taken-out", '  "total": 1'), ("put-in", '  "total": 2')]
@@ -260,12 +252,10 @@ def test_an_edit_is_compared_with_what_was_captured_and_that_is_recorded() -> No
     assert (last.act, last.by, last.after) == ("revealed", "ann", {"revision": 1})
     for no in ("2", "", "9" * 30, "x"):
         told = post(client, f"/admin/reprocessing/deadletter/{letter.pk}/compare", no=no)
-        assert "There is no such edit of it." in told
+        assert "There is no such edit." in told
 
 
-def test_what_is_revealed_is_what_is_sent_and_what_was_captured_can_be_fetched() -> None:
-    letter = parked(dlq(), body=BODY)
-    client = person("ann", *EDITS)
+def test_shown_payload_is_the_edited_one(client: Client, letter: DeadLetter) -> None:
     done(client, letter, looked(client, letter, body=mended()))
     there = f"/admin/reprocessing/deadletter/{letter.pk}"
     assert "&quot;total&quot;: 2" in post(client, f"{there}/reveal")
@@ -274,7 +264,7 @@ def test_what_is_revealed_is_what_is_sent_and_what_was_captured_can_be_fetched()
     assert got == [BODY.replace(b"1\n", b"2\n"), BODY]
 
 
-def test_no_script_of_a_letter_runs_on_any_of_its_pages() -> None:
+def test_no_script_runs_on_edit_pages() -> None:
     hostile = json.dumps({SCRIPT: SCRIPT}).encode()
     letter = parked(dlq(), key=SCRIPT, body=hostile, attributes={"a": Attribute(f"String.{SCRIPT}", SCRIPT)})
     DeadLetterQueue.objects.update(open_fields=["*"])

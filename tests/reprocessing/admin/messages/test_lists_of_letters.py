@@ -1,4 +1,4 @@
-"""A list of letters costs what it shows, however many others there are."""
+"""A list of messages uses an index, however many messages there are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes become readable without becoming something else."""
+"""Bytes and durations are readable and unchanged in meaning."""
 
 from __future__ import annotations
 
@@ -22,13 +22,11 @@ JSON = st.recursive(
 @given(JSON)
 def test_indented_json_says_the_same(value: object) -> None:
     shown = readable(json.dumps(value).encode())
-
     assert [shown.form, json.loads(shown.text)] == ["JSON", value]
 
 
 def test_json_is_indented_and_otherwise_left_as_it_was_written() -> None:
     body = b'{"a":1.10,"a":[1E5,{},[ ],{"x":"\\u202e, [b]"}],"n":123456789012345678901234567890}'
-
     assert readable(body).text.split("\n") == [
         "{",
         '  "a": 1.10,',
@@ -45,15 +43,14 @@ def test_json_is_indented_and_otherwise_left_as_it_was_written() -> None:
     ]
 
 
-def test_what_is_not_json_is_text_and_what_is_not_text_is_hex() -> None:
+def test_other_bodies_are_text_or_hex() -> None:
     assert [readable(b"hello, [you").form, readable(b"").text] == ["text", ""]
     assert readable(b"\xff\x00AB").text == "000000  ff 00 41 42                                      ..AB"
 
 
 @pytest.mark.parametrize("body", PAGES, ids=range(len(PAGES)))
-def test_a_large_body_is_cut_and_its_size_is_told(body: bytes) -> None:
+def test_large_body_is_truncated(body: bytes) -> None:
     shown = readable(body)
-
     assert [shown.size, shown.cut == (shown.size > LONGEST), len(shown.text) <= LONGEST * 1.3] == [
         len(body),
         True,
@@ -61,7 +58,7 @@ def test_a_large_body_is_cut_and_its_size_is_told(body: bytes) -> None:
     ]
 
 
-def test_characters_that_hide_or_turn_others_around_are_written_as_numbers() -> None:
+def test_hidden_characters_are_shown_as_numbers() -> None:
     assert visible("a\u202eb\x00c\ud800\n\té😀") == "a<U+202E>b<U+0000>c<U+D800>\n\té😀"
 
 
@@ -69,7 +66,7 @@ def test_characters_that_hide_or_turn_others_around_are_written_as_numbers() -> 
     ("seconds", "text"),
     [(0, "over"), (-1, "over"), (59, "59 s"), (60, "1 min 0 s"), (90_000, "1 d 1 h"), (345_600, "4 d 0 h")],
 )
-def test_a_duration_is_told_in_its_two_largest_units(seconds: int, text: str) -> None:
+def test_duration_has_two_units(seconds: int, text: str) -> None:
     assert duration(timedelta(seconds=seconds)) == text
 
 

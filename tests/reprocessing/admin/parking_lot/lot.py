@@ -1,4 +1,4 @@
-"""A parking lot to look at: parked letters with their bytes and history, and people with permissions."""
+"""Parked messages with payload and history, and people with permissions."""
 
 from __future__ import annotations
 
@@ -107,3 +107,13 @@ def post(client: Client, address: str, **values: object) -> str:
     answer = client.post(address, given, follow=True)
     assert answer.status_code == 200
     return answer.content.decode()
+
+
+def seen_state(client: Client, address: str) -> str:
+    """What a confirmation page carries of the state that it shows."""
+    return str(client.get(address).context["form"]["seen"].value())
+
+
+def confirm(client: Client, address: str, **given: object) -> str:
+    """Open a confirmation page and submit it; the page that follows."""
+    return post(client, address, **{"seen": seen_state(client, address), "reason": "a test", **given})

@@ -1,4 +1,4 @@
-"""Operations at the desk: how far they are, live; ended by one, and the other is told."""
+"""Bulk actions: live progress, skipped messages, abort."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _facts(page: str) -> dict[str, str]:
     return dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page))
 
 
-def test_its_page_tells_how_far_it_is_and_asks_anew_until_it_is_done() -> None:
+def test_page_shows_live_progress() -> None:
     origin = dlq()
     for _ in range(3):
         parked(origin)
@@ -39,17 +39,17 @@ def test_its_page_tells_how_far_it_is_and_asks_anew_until_it_is_done() -> None:
     client = person("ben", *MAY)
     page = client.get(f"{DESK}{operation.pk}/change/").content.decode()
     assert (_facts(page), f'hx-get="{DESK}{operation.pk}/progress"' in page) == (
-        {"Done": "0", "Left alone": "0", "To go": "3"}, True,
+        {"Done": "0", "Skipped": "0", "Remaining": "3"}, True,
     )  # fmt: skip
     assert ("&lt;b&gt;test data" in page, "<b>test data" in page) == (True, False)
     parked(origin)
     run_bulk_actions.operation(operation.pk, seconds=9)
     part = client.get(f"{DESK}{operation.pk}/progress").content.decode()
-    assert {name: _facts(part)[name] for name in ("Done", "Left alone")} == {"Done": "3", "Left alone": "0"}
-    assert ("hx-get" in part, "1 new letter that the filter means arrived meanwhile" in part) == (False, True)
+    assert {name: _facts(part)[name] for name in ("Done", "Skipped")} == {"Done": "3", "Skipped": "0"}
+    assert ("hx-get" in part, "1 message matching the filter arrived later" in part) == (False, True)
 
 
-def test_letters_that_went_into_a_paused_run_are_told_of_while_one_looks() -> None:
+def test_paused_run_is_named() -> None:
     origin = dlq()
     letter = parked(origin)
     run = Run.objects.create(name="later", dlq=letter.dlq, state="paused", stopped_by="ann", why="it rains")
@@ -57,21 +57,21 @@ def test_letters_that_went_into_a_paused_run_are_told_of_while_one_looks() -> No
     operation = _asked(OperationAct.RELEASE)
     run_bulk_actions.operation(operation.pk, seconds=9)
     part = person("ben", *MAY).get(f"{DESK}{operation.pk}/progress").content.decode()
-    assert (_facts(part)["Done"], "which is paused: nothing of it is sent" in part) == ("1", True)
+    assert (_facts(part)["Done"], "nothing is sent until somebody resumes it" in part) == ("1", True)
 
 
-def test_it_tells_why_letters_were_left_alone() -> None:
+def test_skipped_messages_are_explained() -> None:
     origin = dlq()
     letters = [parked(origin) for _ in range(3)]
     fifo = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x.fifo", url="http://127.0.0.1:9", region="x", fifo=True)
     operation = _asked(OperationAct.RELEASE, target=fifo.pk)
     run_bulk_actions.operation(operation.pk, seconds=9)
     page = person("ben", *MAY).get(f"{DESK}{operation.pk}/change/").content.decode()
-    assert (_facts(page)["Left alone"], _facts(page)["To"]) == ("3", "x.fifo")
-    assert f"such as {letters[0].message_id}" in page
+    assert (_facts(page)["Skipped"], _facts(page)["Target"]) == ("3", "x.fifo")
+    assert f"for example {letters[0].message_id}" in page
 
 
-def test_letters_that_others_moved_before_their_turn_are_told_of() -> None:
+def test_messages_changed_meanwhile_are_counted() -> None:
     origin = dlq()
     for _ in range(3):
         parked(origin)
@@ -79,26 +79,26 @@ def test_letters_that_others_moved_before_their_turn_are_told_of() -> None:
     DeadLetter.objects.update(finished_at=clock() + HOUR)
     run_bulk_actions.operation(operation.pk, seconds=9)
     assert _facts(person("ben", *MAY).get(f"{DESK}{operation.pk}/change/").content.decode())[
-        "Moved by others before their turn"
+        "Changed meanwhile"
     ] == "3"  # fmt: skip
     listed = person("zoe", *MAY).get(DESK).content.decode()
-    cells = re.findall(r'<td data-label="(Done|Left alone|Moved by others before|Of)">([^<]*)<', listed)
-    assert cells == [("Done", "0"), ("Left alone", "0"), ("Moved by others before", "3"), ("Of", "3")]
+    cells = re.findall(r'<td data-label="(Done|Skipped|Changed meanwhile|Messages)">([^<]*)<', listed)
+    assert cells == [("Done", "0"), ("Skipped", "0"), ("Changed meanwhile", "3"), ("Messages", "3")]
 
 
-def test_without_a_worker_it_says_so_once_that_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_worker_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted from when it was asked for: its page may have been open for long before."""
     parked(dlq())
     operation, ben = _asked(), person("ben", *MAY)
     Operation.objects.update(asked_at=clock() - HOUR)
-    said = "No worker has taken it up yet."
+    said = "No worker has started it yet."
     monkeypatch.setattr(bulk_action_pages, "_UNUSUAL", HOUR / 2)
     assert said not in ben.get(f"{DESK}{operation.pk}/change/").content.decode()
     monkeypatch.setattr(bulk_action_pages, "_UNUSUAL", -HOUR)
     assert said in ben.get(f"{DESK}{operation.pk}/change/").content.decode()
 
 
-def test_what_was_asked_for_and_who_ended_it_is_in_the_audit_though_no_letter_was_touched() -> None:
+def test_bulk_action_and_abort_are_recorded() -> None:
     parked(dlq())
     token, sieve = uuid4(), Sieve(states=("parked",), text="secret")
     for _ in range(2):
@@ -117,45 +117,45 @@ def test_what_was_asked_for_and_who_ended_it_is_in_the_audit_though_no_letter_wa
         ("aborted", operation.pk, "ben", "not hers", ended),
     ]
     page = person("cleo", *MAY, "view_review").get("/admin/reprocessing/review/").content.decode()
-    assert page.count(f'operation <a href="/admin/reprocessing/operation/{operation.pk}/change/">') == 2
+    assert page.count(f'bulk action <a href="/admin/reprocessing/operation/{operation.pk}/change/">') == 2
 
 
-def test_it_is_aborted_with_a_reason_and_who_comes_second_is_told() -> None:
+def test_abort_takes_a_reason_and_second_abort_is_told() -> None:
     parked(dlq())
     operation = _asked()
     ann, ben = person("ann", *MAY), person("ben", *MAY)
     abort = f"{DESK}{operation.pk}/abort"
     assert "This field is required." in post(ann, abort, reason=" ")
     assert messages(post(ann, abort, reason="wrong dlq")) == [
-        "It is aborted: what was done stays done, the rest is left alone."
+        "Aborted. What was done stays done; the other messages are not touched."
     ]
     page = post(ben, abort, reason="me, too")
-    assert messages(page) == ["Nothing was changed: before you, ann aborted it (wrong dlq)."]
+    assert messages(page) == ["Nothing was changed: ann aborted it before you (wrong dlq)."]
     assert "ann aborted it: wrong dlq" in page
     operation.refresh_from_db()
     assert (operation.state, operation.ended_by, DeadLetter.objects.get().state) == ("aborted", "ann", "parked")
 
 
-def test_what_was_done_already_is_not_aborted() -> None:
+def test_finished_bulk_action_is_not_aborted() -> None:
     parked(dlq())
     operation = _asked()
     run_bulk_actions.operation(operation.pk, seconds=9)
     page = post(person("ben", *MAY), f"{DESK}{operation.pk}/abort", reason="too late")
-    assert messages(page) == ["Nothing was changed: before you, it was done."]
+    assert messages(page) == ["Nothing was changed: it is done already."]
 
 
-def test_only_who_may_do_the_deed_may_end_it() -> None:
+def test_abort_takes_the_permission_of_the_action() -> None:
     parked(dlq())
     operation = _asked()
     client = person("ben", *LOOKS, "view_operation", "release_parkedletter")
     page = client.get(f"{DESK}{operation.pk}/change/").content.decode()
-    assert "You may not abort it: it takes the permission to discard parked letters." in page
+    assert "You may not abort it: it takes the permission to discard parked messages." in page
     client.get("/admin/password_change/")
     given = {"csrfmiddlewaretoken": client.cookies["csrftoken"].value, "reason": "no"}
     assert client.post(f"{DESK}{operation.pk}/abort", given).status_code == 403
 
 
-def test_the_list_goes_on_from_place_to_place_in_few_queries(
+def test_list_pages_have_bounded_queries(
     monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     monkeypatch.setattr(bulk_action_pages, "SHOWN", 2)
@@ -170,12 +170,12 @@ def test_the_list_goes_on_from_place_to_place_in_few_queries(
 
 
 @pytest.mark.parametrize("which", ["0", "9" * 30, "x"])
-def test_one_that_is_not_there_is_not_found(which: str) -> None:
+def test_missing_bulk_action_is_not_found(which: str) -> None:
     client = person("ben", *MAY)
     assert client.get(f"{DESK}{which}/change/").status_code == 404
 
 
-def test_a_text_out_of_bodies_is_told_to_nobody_who_may_not_see_them() -> None:
+def test_body_text_takes_the_permission_to_see_payloads() -> None:
     parked(dlq(), body=b"4111-canary")
     bulk_actions.begin(uuid4(), OperationAct.NOTE, Sieve(text="4111-canary"), {}, by="ann", reason="why")
     address = f"{DESK}{Operation.objects.get().pk}/change/"
@@ -186,7 +186,7 @@ def test_a_text_out_of_bodies_is_told_to_nobody_who_may_not_see_them() -> None:
     )
 
 
-def test_once_it_has_ended_nobody_can_abort_it_on_the_open_page() -> None:
+def test_open_page_loses_its_abort_form() -> None:
     parked(dlq())
     operation = _asked()
     client = person("ben", *MAY)

@@ -1,4 +1,4 @@
-"""The export: what the filter means, no more, as a file that runs nothing; and who has it is written down."""
+"""The export: messages of a filter as a safe file, recorded in the audit log."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_it_asks_why_and_then_holds_what_the_filter_means() -> None:
+def test_export_has_the_messages_of_the_filter() -> None:
     here, there = dlq("here"), dlq("there")
     meant = [parked(here, key="a"), parked(here)]
     parked(there)
@@ -53,7 +53,7 @@ def test_it_asks_why_and_then_holds_what_the_filter_means() -> None:
     assert headers["Cache-Control"].startswith("no-store")
 
 
-def test_who_has_it_of_which_letters_and_why_is_written_down() -> None:
+def test_export_is_recorded_with_filter_and_reason() -> None:
     origin = dlq()
     parked(origin)
     client = person("ann", *MAY)
@@ -73,7 +73,7 @@ def test_who_has_it_of_which_letters_and_why_is_written_down() -> None:
     }  # fmt: skip
 
 
-def test_bodies_are_for_those_who_may_see_payloads() -> None:
+def test_bodies_take_the_permission_to_see_payloads() -> None:
     binary = b"\xff\x00canary"
     parked(dlq(), body=b'{"card": "4111-canary"}', attributes={"n": Attribute("Binary", b"canary-value")})
     parked(dlq("two"), body=binary)
@@ -98,7 +98,7 @@ def test_no_cell_is_a_formula(begin: str) -> None:
     assert row["body"] == f"'{begin}cmd|' /C calc'!A0"
 
 
-def test_it_is_read_piece_by_piece_and_holds_every_letter_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_is_streamed_with_each_message_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "PIECE", 2)
     monkeypatch.setattr(export, "WEIGHT", 15)
     origin = dlq()
@@ -110,11 +110,11 @@ def test_it_is_read_piece_by_piece_and_holds_every_letter_once(monkeypatch: pyte
         assert [one["message_id"] for one in lines(text)] == ids
 
 
-def test_it_takes_a_permission_and_a_post() -> None:
+def test_export_takes_a_permission_and_a_post() -> None:
     able, unable = person("ann", *MAY), person("ben", *LOOKS)
     given = {"csrfmiddlewaretoken": token(unable, "/admin/password_change/"), "reason": "x", "kind": "csv"}
     assert [able.get(EXPORT).status_code, unable.post(EXPORT, given).status_code] == [405, 403]
-    assert "export (it takes the permission to export letters)" in unable_page(unable)
+    assert "export (it takes the permission to export messages)" in unable_page(unable)
 
 
 def unable_page(client: Client) -> str:
@@ -122,7 +122,7 @@ def unable_page(client: Client) -> str:
     return client.get("/admin/reprocessing/parkedletter/").content.decode()
 
 
-def test_a_text_out_of_bodies_is_not_written_down() -> None:
+def test_body_text_of_a_filter_is_not_recorded() -> None:
     parked(dlq(), body=b"4111-canary")
     client = person("ann", *MAY, "view_payload")
     assert len(lines(exported(client, kind="jsonl", query="text=4111-canary")[1])) == 1
@@ -138,7 +138,7 @@ def edited(letter: DeadLetter, body: bytes, note: str) -> None:
     assert done == Edited(1)
 
 
-def test_an_edited_letter_is_handed_out_as_it_would_be_sent_and_what_it_died_with_on_request() -> None:
+def test_edited_message_is_exported_with_its_original_on_request() -> None:
     origin = dlq()
     first = parked(origin, body=b"=captured", attributes={"note": Attribute("String", "old")})
     parked(origin, body=b"untouched")
@@ -161,16 +161,17 @@ def test_an_edited_letter_is_handed_out_as_it_would_be_sent_and_what_it_died_wit
     ]  # fmt: skip
 
 
-def test_what_letters_died_with_is_not_handed_out_without_bodies_or_to_those_who_may_not_see_payloads() -> None:
+def test_originals_need_bodies_and_the_permission() -> None:
     edited(parked(dlq(), body=b"4111-canary"), b"made", "new")
     asked = {"kind": "jsonl", "query": "", "originals": "on", "reason": "because"}
-    assert "tick them as well, or take this back." in post(person("ann", *MAY, "view_payload"), EXPORT, **asked)
+    refused = post(person("ann", *MAY, "view_payload"), EXPORT, **asked)
+    assert "Include bodies and attributes as well, or untick this box." in refused
     text = exported(person("ben", *MAY), **asked, bodies="on")[1]
     assert ("canary" in text, "original" in lines(text)[0], "body" in lines(text)[0]) == (False, False, False)
 
 
 @pytest.mark.parametrize("text", ["captured", "made"])
-def test_a_text_is_found_in_what_was_captured_and_in_what_a_person_made_of_it(text: str) -> None:
+def test_body_text_is_found_in_captured_and_edited_bodies(text: str) -> None:
     origin = dlq()
     letter = parked(origin, body=b"captured")
     edited(letter, b"made", "new")
@@ -183,13 +184,13 @@ def test_a_text_is_found_in_what_was_captured_and_in_what_a_person_made_of_it(te
 
 
 @pytest.mark.parametrize("query", ["dlq=999999", "group=999999", "dlq=9223372036854775807"])
-def test_a_filter_that_names_what_is_gone_is_answered_and_nothing_is_written_down(query: str) -> None:
+def test_filter_of_a_removed_row_is_explained(query: str) -> None:
     parked(dlq())
     client = person("ann", *MAY, "discard_parkedletter", "view_operation")
     lot = "/admin/reprocessing/parkedletter/"
     refused = post(client, EXPORT, query=query, kind="csv", reason="for the supplier")
     name, _, number = query.partition("=")
-    assert f"There is no {name} {number} any more, and so nothing of it to export." in refused
+    assert f"There is no {name} {number} any more, so there is nothing to export." in refused
     others = [client.get(f"{lot}?{query}").content.decode()]
     others += [post(client, address, query=query, scope="all") for address in (EXPORT, f"{lot}discard")]
     deed = {"token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11", "opened": clock().isoformat(), "reason": "test data"}
@@ -198,7 +199,7 @@ def test_a_filter_that_names_what_is_gone_is_answered_and_nothing_is_written_dow
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_group_that_goes_while_its_export_is_written_down_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_group_removed_during_export_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     origin = dlq()
     group = LetterGroup.objects.create(
         dlq=origin.dlq, fingerprint=b"f", cause="body", title="JSON with a", first_at=clock(), last_at=clock()
@@ -211,5 +212,5 @@ def test_a_group_that_goes_while_its_export_is_written_down_is_answered(monkeypa
 
     monkeypatch.setattr(export, "bound", too_late)
     said = post(person("ann", *MAY), EXPORT, query=f"group={group.pk}", kind="csv", reason="for the supplier")
-    assert "What this filter names is there no more. Choose another dlq or group." in said
+    assert "The DLQ or failure group of this filter was removed. Choose another one." in said
     assert not Review.objects.exists()

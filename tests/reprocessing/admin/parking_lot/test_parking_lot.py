@@ -1,4 +1,4 @@
-"""The parking lot: what is seen of it, what is done about it, and that no page acts on what has changed."""
+"""The parking lot: list, decisions, and messages that changed meanwhile."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def messages(page: str) -> list[str]:
     return [unescape(one) for one in re.findall(r'<li class="(?:success|warning|info|error)">(.*?)</li>', page)]
 
 
-def test_the_list_tells_dlq_reason_key_age_attempts_and_time_left() -> None:
+def test_list_shows_reason_key_age_attempts_and_time_left() -> None:
     letter = parked(dlq(), key="account-7")
     Custody.objects.create(
         dlq=letter.dlq, message_id=letter.message_id, letter=letter, state="held", handle="h", visible_until=clock()
@@ -47,53 +47,47 @@ def test_the_list_tells_dlq_reason_key_age_attempts_and_time_left() -> None:
     page = person("ann", *LOOKS).get(LOT).content.decode()
     cells = dict(re.findall(r'<td data-label="([^"]+)">([^<]*)</td>', page))
     why = re.search(r'class="lot-why">([^<]*)<', page)
-
     assert why
-    named = ("Dead-letter queue", "Ordering key", "Age", "Attempts", "Left in SQS")
+    named = ("Dead-letter queue", "Ordering key", "Age", "Attempts", "Time left in SQS")
     assert (why[1], {name: cells[name] for name in named}) == (
         "All attempts that the DLQ allows have failed.",
         {
             "Dead-letter queue": "shop-dlq", "Ordering key": "account-7", "Age": "1 h 0 min", "Attempts": "1",
-            "Left in SQS": "2 h 59 min",
+            "Time left in SQS": "2 h 59 min",
         },
     )  # fmt: skip
 
 
-def test_a_copy_that_is_gone_has_no_time_left() -> None:
+def test_deleted_copy_has_no_time_left() -> None:
     letter = parked(dlq())
     Custody.objects.create(
         dlq=letter.dlq, message_id=letter.message_id, letter=letter, state="gone", handle="h", visible_until=clock(),
         gone_at=clock(),
     )  # fmt: skip
     ann = person("ann", *LOOKS)
-    assert '<td data-label="Left in SQS">no copy</td>' in ann.get(LOT).content.decode()
+    assert '<td data-label="Time left in SQS">no copy</td>' in ann.get(LOT).content.decode()
     assert "2 h 59 min" not in ann.get(f"{LOT}{letter.pk}/change/").content.decode()
 
 
 def test_only_parked_letters_are_in_it() -> None:
     letter = parked(dlq())
     act_on_parked.discard([letter.pk], by="ann", reason="test data")
+    assert "The parking lot is empty." in person("ben", *LOOKS).get(LOT).content.decode()
 
-    assert "Nothing waits for a person." in person("ben", *LOOKS).get(LOT).content.decode()
 
-
-def test_no_list_shows_a_body_even_to_those_who_may_see_payloads() -> None:
+def test_no_list_shows_a_body() -> None:
     parked(dlq(), body=b'{"card": "4111-canary"}')
     client = person("ann", *DECIDES, "view_payload")
-
     lists = [client.get(LOT), client.get("/admin/reprocessing/deadletter/")]
     assert [b"4111-canary" in page.content for page in lists] == [False, False]
 
 
 @pytest.mark.parametrize("query", ["", "?q=account-7", "?reason__exact=attempts_spent"])
-def test_a_list_takes_as_many_queries_for_many_letters_as_for_one(
-    query: str, django_assert_max_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_list_has_bounded_queries(query: str, django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
     origin = dlq()
     for _ in range(30):
         parked(origin, key="account-7")
     client = person("ann", *DECIDES)
-
     with django_assert_max_num_queries(16):
         page = client.get(LOT + query).content.decode()
     assert page.count('name="pick"') == 30
@@ -101,44 +95,32 @@ def test_a_list_takes_as_many_queries_for_many_letters_as_for_one(
 
 @pytest.mark.parametrize("by", ["message", "redrive id", "key"])
 @pytest.mark.parametrize("desk", ["parkedletter", "deadletter"])
-def test_a_letter_is_found_by_its_message_id_its_redrive_id_and_its_key(desk: str, by: str) -> None:
+def test_message_is_found_by_each_id_and_key(desk: str, by: str) -> None:
     origin = dlq()
     letter, other = parked(origin, key="account-7"), parked(origin, key="account-8")
     text = {"message": letter.message_id, "redrive id": str(letter.public_id), "key": "account-7"}[by]
     page = person("ann", *LOOKS).get(f"/admin/reprocessing/{desk}/", {"q": text}).content.decode()
-
     assert [letter.message_id in page, other.message_id in page] == [True, False]
-
-
-def test_filters_are_the_dlq_and_the_reason() -> None:
-    here, there = dlq("here"), dlq("there")
-    letter, other = parked(here, reason="stale"), parked(there, reason="refused")
-    client = person("ann", *LOOKS)
-
-    for query in ({"dlq__id__exact": here.dlq_id}, {"reason__exact": "stale"}):
-        page = client.get(LOT, query).content.decode()
-        assert [letter.message_id in page, other.message_id in page] == [True, False]
 
 
 @pytest.mark.parametrize(
     ("deed", "act", "state"),
     [("release", Act.RELEASED, LetterState.WAITING), ("discard", Act.DISCARDED, LetterState.DISCARDED)],
 )
-def test_selected_letters_are_decided_about_with_who_and_why(deed: str, act: Act, state: LetterState) -> None:
+def test_decisions_are_recorded_with_user_and_reason(deed: str, act: Act, state: LetterState) -> None:
     origin = dlq()
     chosen, left = [parked(origin), parked(origin)], parked(origin)
     client = person("ann", *DECIDES)
     page = post(client, LOT + deed, scope="ticked", pick=[packed([one]) for one in chosen])
     before = states(*chosen)
     done = post(client, LOT + deed, letters=carried(page), reason="the consumer is mended")
-
     assert before == [LetterState.PARKED, LetterState.PARKED]
     assert states(*chosen, left) == [state, state, LetterState.PARKED]
     assert reviews() == [(act, one.pk, "ann", "the consumer is mended") for one in chosen]
     assert messages(done)[0].startswith("2 ")
 
 
-def test_without_a_reason_nothing_is_done_and_it_is_asked_for_again() -> None:
+def test_decision_takes_a_reason() -> None:
     letter = parked(dlq())
     client = person("ann", *DECIDES)
     page = client.get(f"{LOT}{letter.pk}/change/").content.decode()
@@ -150,56 +132,52 @@ def test_without_a_reason_nothing_is_done_and_it_is_asked_for_again() -> None:
     assert [states(letter), reviews()] == [[LetterState.PARKED], []]
 
 
-def test_a_page_that_two_people_saw_acts_once_and_says_what_had_become_of_the_letter() -> None:
+def test_second_decision_is_skipped_and_explained() -> None:
     letter = parked(dlq())
     ann, ben = person("ann", *DECIDES), person("ben", *DECIDES)
     seen = carried(ann.get(f"{LOT}{letter.pk}/change/").content.decode())
     post(ann, LOT + "release", letters=seen, reason="mended")
     answer = post(ben, LOT + "discard", letters=seen, reason="test data")
-
     nothing, left = messages(answer)
     assert nothing == "Nothing was done."
-    assert left.startswith(f"Letter {letter.message_id} was left alone: it is no longer parked: it is waiting.")
-    assert re.search(r" Last: released by ann, [\d:]{8} UTC \(.+\)\.$", left)
+    assert left.startswith(f"Message {letter.message_id} was skipped: it is no longer parked: it is waiting.")
+    assert re.search(r" Last action: released by ann, [\d:]{8} UTC \(.+\)\.$", left)
     assert [states(letter), [by for _, _, by, _ in reviews()]] == [[LetterState.WAITING], ["ann"]]
 
 
-def test_a_letter_that_was_parked_anew_is_not_what_the_page_showed() -> None:
+def test_message_parked_again_is_skipped() -> None:
     letter = parked(dlq())
     client = person("ben", *DECIDES)
     seen = carried(client.get(f"{LOT}{letter.pk}/change/").content.decode())
     act_on_parked.release([letter.pk], by="ann", reason="mended")
     DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.PARKED, reason="refused", finished_at=clock())
     answer = post(client, LOT + "discard", letters=seen, reason="test data")
-
     assert messages(answer)[1].startswith(
-        f"Letter {letter.message_id} was left alone: it was parked anew since you looked; look again."
+        f"Message {letter.message_id} was skipped: it was parked again after you opened the page; check it again."
     )
     assert states(letter) == [LetterState.PARKED]
 
 
-def test_the_others_of_a_page_are_decided_about_when_one_has_changed() -> None:
+def test_unchanged_messages_are_acted_on() -> None:
     origin = dlq()
     gone, there = parked(origin), parked(origin)
     client = person("ann", *DECIDES)
     page = post(client, LOT + "discard", scope="ticked", pick=[packed([gone]), packed([there])])
     act_on_parked.release([gone.pk], by="ben", reason="mended")
     answer = post(client, LOT + "discard", letters=carried(page), reason="test data")
-
     assert states(gone, there) == [LetterState.WAITING, LetterState.DISCARDED]
     assert [one.split(":")[0] for one in messages(answer)] == [
-        "1 discarded",
-        f"Letter {gone.message_id} was left alone",
+        "1 message discarded.",
+        f"Message {gone.message_id} was skipped",
     ]
 
 
 @pytest.mark.parametrize("deed", ["release", "discard"])
-def test_a_deed_takes_its_own_permission_a_post_and_a_token(deed: str) -> None:
+def test_decision_takes_permission_post_and_csrf_token(deed: str) -> None:
     letter = parked(dlq())
     other = {"release": "discard_parkedletter", "discard": "release_parkedletter"}[deed]
     able, unable = person("ann", *DECIDES), person("ben", *LOOKS, other)
     values = {"letters": carried(able.get(f"{LOT}{letter.pk}/change/").content.decode()), "reason": "because"}
-
     answers = [
         able.get(LOT + deed, values),
         able.post(LOT + deed, values),
@@ -209,40 +187,36 @@ def test_a_deed_takes_its_own_permission_a_post_and_a_token(deed: str) -> None:
     assert states(letter) == [LetterState.PARKED]
 
 
-def test_nobody_is_offered_what_they_may_not_do() -> None:
+def test_closed_buttons_do_not_act() -> None:
     letter = parked(dlq())
     client = person("ann", *LOOKS, "release_parkedletter")
     pages = [client.get(LOT).content.decode(), client.get(f"{LOT}{letter.pk}/change/").content.decode()]
-
     assert [f'formaction="{LOT}{deed}"' in pages[0] for deed in ("release", "discard")] == [True, False]
-    assert "discard (it takes the permission to discard parked letters)" in pages[0]
+    assert "discard (it takes the permission to discard parked messages)" in pages[0]
     assert [LOT + "release" in pages[1], LOT + "discard" in pages[1]] == [True, False]
 
 
 @pytest.mark.parametrize("letters", ["", "x", "1", "1@2", "1@2@", "1@2@0;3@4@0", "1@2@0,", "9" * 30 + "@1@0"])
-def test_letters_that_no_page_of_ours_wrote_are_refused_in_a_sentence(letters: str) -> None:
+def test_invalid_selection_is_refused(letters: str) -> None:
     answer = post(person("ann", *DECIDES), LOT + "discard", letters=letters, reason="because")
-
     assert "errorlist" in answer
 
 
-def test_more_letters_than_a_page_can_bear_are_refused_with_the_cure() -> None:
+def test_too_large_selection_is_refused() -> None:
     many = ",".join(f"{number}@1@0" for number in range(1, MOST + 2))
     page = post(person("ann", *DECIDES), LOT + "discard", letters=many, reason="because")
+    assert "More than 1,000 messages are selected. Select fewer, or all that match the filter." in page
 
-    assert "These are more than 1,000 letters. Select fewer, or all that match a filter." in page
 
-
-def test_the_page_of_a_letter_that_left_the_lot_leads_to_where_it_is_now() -> None:
+def test_page_of_a_moved_message_redirects() -> None:
     letter = parked(dlq())
     act_on_parked.discard([letter.pk], by="ann", reason="test data")
     answer = person("ben", *LOOKS).get(f"{LOT}{letter.pk}/change/", follow=True)
-
     assert answer.redirect_chain == [(f"/admin/reprocessing/deadletter/{letter.pk}/change/", 302)]
-    assert messages(answer.content.decode()) == ["This letter is no longer parked: it is discarded."]
+    assert messages(answer.content.decode()) == ["This message is no longer parked: it is discarded."]
 
 
-def test_the_page_of_a_discarded_letter_takes_it_back_and_says_when_it_was_restored_already() -> None:
+def test_discarded_message_is_restored_once() -> None:
     letter = parked(dlq())
     act_on_parked.discard([letter.pk], by="ann", reason="test data")
     client = person("ben", *DECIDES)
@@ -250,32 +224,30 @@ def test_the_page_of_a_discarded_letter_takes_it_back_and_says_when_it_was_resto
     assert f'action="{LOT}restore"' in page
     act_on_parked.restore([letter.pk], by="ann", reason="a mistake")
     answer = post(client, LOT + "restore", letters=carried(page), reason="it is needed")
-    assert "Last: restored by ann" in messages(answer)[1]
+    assert "Last action: restored by ann" in messages(answer)[1]
     assert [act for act, _, _, _ in reviews()] == [Act.DISCARDED, Act.RESTORED]
     viewer = person("cleo", *LOOKS)
     act_on_parked.discard([letter.pk], by="ann", reason="test data")
     closed = viewer.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
-    assert [f"{LOT}restore" in closed, "It takes the permission to discard parked letters" in closed] == [False, True]
+    assert [f"{LOT}restore" in closed, "It takes the permission to discard parked messages" in closed] == [False, True]
 
 
 def _strays(page: str) -> str:
-    found = re.search(r'<p class="card card-wary">(.*? no place in a lane: .*?)</p>', page)
+    found = re.search(r'<p class="card card-wary">(.*? no ordering key: .*?)</p>', page)
     return re.sub(r"</?strong>", "", found[1]) if found else ""
 
 
 @pytest.mark.parametrize(
     ("strays", "others", "words"),
     [
-        (1, 0, ("It has no place in a lane", "it goes alone, in no order with other letters.")),
-        (2, 0, ("All of them have no place in a lane", "each goes alone, in no order with other letters.")),
-        (1, 1, ("1 of them has no place in a lane", "it goes alone, in no order with other letters.")),
-        (2, 1, ("2 of them have no place in a lane", "each goes alone, in no order with other letters.")),
+        (1, 0, ("The message has no ordering key", "it is sent on its own, in no order with other messages.")),
+        (2, 0, ("All messages have no ordering key", "each is sent on its own, in no order with other messages.")),
+        (1, 1, ("1 of the messages has no ordering key", "it is sent on its own, in no order with other messages.")),
+        (2, 1, ("2 of the messages have no ordering key", "each is sent on its own, in no order with other messages.")),
         (0, 1, ("", "")),
     ],
 )
-def test_who_replays_letters_without_their_key_is_told_how_many_go_alone(
-    strays: int, others: int, words: tuple[str, str]
-) -> None:
+def test_replay_warns_of_missing_ordering_keys(strays: int, others: int, words: tuple[str, str]) -> None:
     origin = dlq()
     letters = [parked(origin, reason="no_ordering_key") for _ in range(strays)]
     DeadLetter.objects.update(lane=None)

@@ -1,4 +1,4 @@
-"""Runs of letters that people released: who released them, why, and how many, from the run and from the operation."""
+"""Runs of replayed messages show who replayed how many, and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _text(page: bytes) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", page.decode()))
 
 
-def test_a_run_of_released_letters_says_who_released_how_many_and_why() -> None:
+def test_run_shows_who_replayed_how_many_and_why() -> None:
     origin, ann = dlq(), person("ann", *MAY)
     letters = [parked(origin).pk for _ in range(3)]
     act_on_parked.release(letters[:1], by="ben", reason="the shop is mended")
@@ -29,14 +29,14 @@ def test_a_run_of_released_letters_says_who_released_how_many_and_why() -> None:
     run = Run.objects.get()
     page = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
     assert (run.reason, run.asked_by) == ("the shop is mended", "ben")
-    assert re.findall(r"<b>(\w+)</b> released (\d+ letters?) .*?<span>(.*?)</span>", page) == [
-        ("zoe", "2 letters", "the bank, too"), ("ben", "1 letter", "the shop is mended"),
+    assert re.findall(r"<b>(\w+)</b> replayed (\d+ messages?) .*?<span>(.*?)</span>", page) == [
+        ("zoe", "2 messages", "the bank, too"), ("ben", "1 message", "the shop is mended"),
     ]  # fmt: skip
     listed = _text(ann.get("/admin/reprocessing/run/").content)
-    assert ("Letters selectedthose that people released" in listed, "not yet" in listed) == (True, False)
+    assert ("Messages selectedreplayed from the parking lot" in listed, "not yet" in listed) == (True, False)
 
 
-def test_an_operation_and_the_runs_that_it_released_letters_into_lead_to_each_other() -> None:
+def test_bulk_action_and_its_runs_link_to_each_other() -> None:
     for name in ("shop-dlq", "bank-dlq"):
         origin = dlq(name)
         for _ in range(2):
@@ -48,13 +48,13 @@ def test_an_operation_and_the_runs_that_it_released_letters_into_lead_to_each_ot
     page = ann.get(f"/admin/reprocessing/operation/{operation.pk}/change/").content
     links = " and ".join(f'<a href="/admin/reprocessing/run/{run.pk}/change/">{run.name}</a>' for run in runs)
     assert [one in page.decode() for one in links.split(" and ")] == [True, True]
-    assert re.findall(r"2 letters go with (\S+), which", _text(page)) == [run.name for run in runs]
+    assert re.findall(r"2 messages in the run (\S+)\.", _text(page)) == [run.name for run in runs]
     for run in runs:
         told = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
         assert f'<a href="/admin/reprocessing/operation/{operation.pk}/change/">' in told
 
 
-def test_a_run_outlives_the_operation_that_released_into_it() -> None:
+def test_run_outlives_its_bulk_action() -> None:
     parked(dlq())
     bulk_actions.begin(uuid4(), OperationAct.RELEASE, Sieve(), {}, by="ben", reason="it is mended")
     run_bulk_actions.operation(Operation.objects.get().pk, seconds=9)

@@ -1,4 +1,4 @@
-"""Runs at the desk: planned, started, paused, resumed and aborted by people who say why, and only as they saw them."""
+"""Runs: plan, start, pause, resume and abort with a reason, and only as they were seen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import enlistment_batches, plan_figures, progress
 from reprocessing.store.runs.plans import Asked
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.lot import dlq, person, post
+from tests.reprocessing.admin.parking_lot.lot import confirm, dlq, person, post, seen_state
 from tests.reprocessing.commands.stock import add_letter, add_sent
 
 pytestmark = pytest.mark.django_db
@@ -32,6 +32,16 @@ OPERATES = ("view_run", "view_deadletterqueue", "operate_run", "stop_deadletterq
 @pytest.fixture(autouse=True)
 def _brisk(settings: Settings) -> None:
     settings.REDRIVE = {"COUNT_LAG": 0}
+
+
+@pytest.fixture
+def origin() -> Origin:
+    return dlq()
+
+
+@pytest.fixture
+def ann() -> Client:
+    return person("ann", *OPERATES)
 
 
 def _captured(origin: Origin, n: int = 3, **values: object) -> list[DeadLetter]:
@@ -55,31 +65,20 @@ def _address(run: Run, rest: str = "change/") -> str:
     return f"/admin/reprocessing/run/{run.pk}/{rest}"
 
 
-def _seen(client: Client, address: str) -> str:
-    return str(client.get(address).context["form"]["seen"].value())
-
-
-def _do(client: Client, run: Run, deed: str, **given: object) -> str:
-    address = _address(run, f"{deed}/now")
-    return post(client, address, **{"seen": _seen(client, address), "reason": "it is mended", **given})
-
-
-def test_a_plan_says_how_much_goes_where_and_what_cannot_go_and_why() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_plan_shows_targets_and_what_cannot_be_sent(origin: Origin, ann: Client) -> None:
     _captured(origin)
     _captured(origin, 2, objection="no_ordering_key")
     page = ann.get(_address(_plan(origin))).content.decode()
     chosen = f"/admin/reprocessing/deadletter/?run__id__exact={Run.objects.get().pk}&amp;state__exact=captured"
-    assert f'<dt>To be replayed</dt><dd><a href="{chosen}">3</a></dd>' in page
+    assert f'<dt>Messages</dt><dd><a href="{chosen}">3</a></dd>' in page
     assert "<b>3</b> to shop-dlq-origin" in page
     assert "<b>2</b> It has no ordering key" in page
     assert "all letters" in page
-    assert "Reckoned with: no failures, and nothing else is sent to these targets; every wave succeeds" in page
+    assert "Assumes: no failures, and nothing else is sent to these targets; every wave succeeds" in page
 
 
-def test_a_plan_says_how_long_each_wave_waits_for_which_captures(settings: Settings) -> None:
+def test_plan_shows_how_long_waves_wait(settings: Settings, origin: Origin, ann: Client) -> None:
     settings.REDRIVE = {**settings.REDRIVE, "COUNT_LAG": 34}  # twice that, and 2 s, are no more than a window of 70 s
-    origin, ann = dlq(), person("ann", *OPERATES)
     Target.objects.update(proof="absence", advance="accepted", window=70, watched_by=origin.dlq)
     _captured(origin, 14)
     run = drain.prepare(origin.dlq, Asked("monday", "ann", in_waves=True))
@@ -88,19 +87,18 @@ def test_a_plan_says_how_long_each_wave_waits_for_which_captures(settings: Setti
         "then all; each waits about 2 minutes, until a capture of shop-dlq, one every 60 s, shows that nothing" in page
     )
     assert "shop-dlq is captured every 60 s, as its schedule says" in page
-    assert "<dt>Takes, at the least</dt><dd>about 3 minutes</dd>" in page  # 70 s, and two minutes
+    assert "<dt>Min duration</dt><dd>about 3 minutes</dd>" in page  # 70 s, and two minutes
 
 
-def test_a_plan_whose_longest_lane_takes_far_longer_than_the_rate_says_what_would_be_faster() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_plan_suggests_how_to_speed_up_long_key_queues(origin: Origin, ann: Client) -> None:
     _captured(origin, 14, key_hash=b"one", single=False)
     run = drain.prepare(origin.dlq, Asked("monday", "ann"))
     page = ann.get(_address(run)).content.decode()
-    assert "What would be faster" not in page
+    assert "How to speed it up" not in page
     assert "sent anew after up to 13 later messages of its key" in page
     Target.objects.update(proof="absence", advance="settled", window=70, watched_by=origin.dlq)
     page = ann.get(_address(run)).content.decode()
-    assert "What would be faster" in page
+    assert "How to speed it up" in page
     assert "sent anew after" not in page
     assert "--advance accepted: " in page
 
@@ -110,10 +108,9 @@ def _renewed(client: Client, page: str) -> int:
     return client.get(html.unescape(re.findall(r'hx-get="([^"]*)"', page)[0])).status_code
 
 
-def test_a_plan_that_stands_as_it_is_shown_is_not_counted_again_for_a_minute(
-    django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch
+def test_open_plan_is_renewed_once_a_minute(
+    django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch, origin: Origin, ann: Client
 ) -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
     _captured(origin)
     run = _plan(origin)
     page, now = ann.get(_address(run)).content.decode(), lanes.clock()
@@ -134,7 +131,7 @@ def test_a_plan_that_stands_as_it_is_shown_is_not_counted_again_for_a_minute(
 
 
 @pytest.mark.soak
-def test_a_plan_s_letters_are_found_by_their_run_however_many_others_are_captured(
+def test_plan_queries_use_the_index_of_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     origin = dlq()
@@ -166,8 +163,7 @@ def test_a_plan_s_letters_are_found_by_their_run_however_many_others_are_capture
     assert found == [True] * 3
 
 
-def test_a_plan_says_how_many_letters_came_after_it() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_plan_counts_later_arrivals(origin: Origin, ann: Client) -> None:
     _captured(origin)
     run = _plan(origin)
     assert "Arrived since" not in ann.get(_address(run)).content.decode()
@@ -175,7 +171,7 @@ def test_a_plan_says_how_many_letters_came_after_it() -> None:
     assert "<dt>Arrived since</dt><dd>2<small>" in ann.get(_address(run)).content.decode()
 
 
-def test_a_plan_that_finds_nothing_names_the_one_that_has_its_letters() -> None:
+def test_empty_plan_names_the_plan_with_its_messages() -> None:
     origin, ben = dlq(), person("ben", *OPERATES)
     _captured(origin, 3)
     first = _plan(origin, "monday")
@@ -185,19 +181,17 @@ def test_a_plan_that_finds_nothing_names_the_one_that_has_its_letters() -> None:
     assert "in the plan" not in ben.get(_address(first)).content.decode()
 
 
-def test_letters_behind_others_are_named_on_the_plan() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_plan_names_messages_behind_others(origin: Origin, ann: Client) -> None:
     first, second = _captured(origin, 2, key_hash=b"k", ordering_key="k", single=False)
     run = drain.prepare(origin.dlq, Asked("monday", "ann", Selection(message_ids=(second.message_id,))))
     page = ann.get(_address(run)).content.decode()
     assert "There is nothing to replay" in page
-    assert f"Such as {second.message_id}" in page
+    assert f"For example {second.message_id}" in page
     assert first.message_id not in page
 
 
 @pytest.mark.soak
-def test_a_run_is_planned_started_paused_resumed_and_aborted_with_who_and_why() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_all_actions_are_recorded_with_user_and_reason(origin: Origin, ann: Client) -> None:
     _captured(origin)
     given = {"dlq": origin.dlq_id, "name": "monday", "reason": "the shop is mended", "waves": "yes"}
     page = post(ann, "/admin/reprocessing/run/add/", **given)
@@ -207,11 +201,11 @@ def test_a_run_is_planned_started_paused_resumed_and_aborted_with_who_and_why() 
         "planned", 3, "ann", "the shop is mended", True,
     )  # fmt: skip
     for deed, state in (("start", "running"), ("pause", "paused"), ("resume", "running"), ("abort", "aborted")):
-        _do(ann, run, deed)
+        confirm(ann, _address(run, f"{deed}/now"))
         run.refresh_from_db()
         assert run.state == state
     told = list(Review.objects.order_by("pk").values_list("act", "by", "reason"))
-    why = "it is mended"
+    why = "a test"
     assert told == [
         ("planned", "ann", "the shop is mended"), ("started", "ann", why), ("paused", "ann", why),
         ("resumed", "ann", why), ("aborted", "ann", why),
@@ -219,48 +213,46 @@ def test_a_run_is_planned_started_paused_resumed_and_aborted_with_who_and_why() 
     assert DeadLetterQueue.objects.get().stopped_at is None
 
 
-def test_a_run_that_is_aborted_stops_its_dlq_when_it_is_asked_to() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_abort_can_stop_the_dlq(origin: Origin, ann: Client) -> None:
     _captured(origin)
     run = _plan(origin)
-    _do(ann, run, "start")
-    _do(ann, run, "abort", stop_dlq="on")
+    confirm(ann, _address(run, "start/now"))
+    confirm(ann, _address(run, "abort/now"), stop_dlq="on")
     assert DeadLetterQueue.objects.get().stopped_by == "ann"
 
 
-def test_who_may_not_stop_dlqs_aborts_without() -> None:
+def test_abort_without_stop_permission_leaves_the_dlq() -> None:
     origin, ann = dlq(), person("ann", "view_run", "operate_run")
     _captured(origin)
     run = _plan(origin)
-    _do(ann, run, "start")
+    confirm(ann, _address(run, "start/now"))
     assert "stop_dlq" not in ann.get(_address(run, "abort/now")).content.decode()
-    _do(ann, run, "abort", stop_dlq="on")
+    confirm(ann, _address(run, "abort/now"), stop_dlq="on")
     run.refresh_from_db()
     assert (run.state, DeadLetterQueue.objects.get().stopped_at) == ("aborted", None)
 
 
-def test_of_two_people_the_second_is_told_what_the_first_did_and_changes_nothing() -> None:
+def test_second_action_is_refused_and_explained() -> None:
     origin, ann, ben = dlq(), person("ann", *OPERATES), person("ben", *OPERATES)
     _captured(origin)
     run = _plan(origin)
-    _do(ann, run, "start")
-    seen = _seen(ben, _address(run, "pause/now"))
-    _do(ann, run, "pause", reason="it burns")
+    confirm(ann, _address(run, "start/now"))
+    seen = seen_state(ben, _address(run, "pause/now"))
+    confirm(ann, _address(run, "pause/now"), reason="it burns")
     page = post(ben, _address(run, "pause/now"), seen=seen, reason="me too")
     assert "Nothing was done." in page
     assert "It was paused by ann (&quot;it burns&quot;)" in page
-    _do(ann, run, "resume")
+    confirm(ann, _address(run, "resume/now"))
     Review.objects.create(act="released", run=run, dlq=run.dlq, by="carol", reason="mended")
     page = post(ben, _address(run, "pause/now"), seen=seen, reason="me too")
     assert "Nothing was done." in page
-    assert "It is running, by ann." in page
+    assert "It is running (last change by ann)." in page
     run.refresh_from_db()
     assert run.state == "running"
     assert not Review.objects.filter(by="ben").exists()
 
 
-def test_a_page_that_was_not_ours_moves_nothing() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_invalid_form_changes_nothing(origin: Origin, ann: Client) -> None:
     run = _plan(origin)
     for given in (
         {"reason": "x"},
@@ -273,8 +265,7 @@ def test_a_page_that_was_not_ours_moves_nothing() -> None:
     assert run.state == "planned"
 
 
-def test_the_second_post_of_one_form_finds_the_run_of_the_first() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_form_submitted_twice_plans_one_run(origin: Origin, ann: Client) -> None:
     _captured(origin)
     given = {"dlq": origin.dlq_id, "name": "monday", "reason": "mended"}
     for _ in range(2):
@@ -289,17 +280,16 @@ def test_the_second_post_of_one_form_finds_the_run_of_the_first() -> None:
     ("given", "why"),
     [
         ({"mode": "observe"}, "is in mode observe"),
-        ({"mode": "automatic"}, "beat drains it by itself"),
-        ({"origin": "elsewhere"}, "No letter of shop-dlq can have died there"),
-        ({"died_after": "2026-02-01 00:00", "died_before": "2026-01-01 00:00"}, "Swap them"),
+        ({"mode": "automatic"}, "its standing run redrives all messages"),
+        ({"origin": "elsewhere"}, "shop-dlq has no such source queue"),
+        ({"died_after": "2026-02-01 00:00", "died_before": "2026-01-01 00:00"}, "Exchange the two dates."),
         ({"reason": " "}, "This field is required"),
-        ({"name": "no name"}, "A name has letters from a to z"),
-        ({"died_after": "yesterday"}, "There is no such day, or no such time."),
-        ({"message_ids": " ".join(map(str, range(1001)))}, "more than 1,000"),
+        ({"name": "no name"}, "Use only the letters a to z"),
+        ({"died_after": "yesterday"}, "Not a valid date and time."),
+        ({"message_ids": " ".join(map(str, range(1001)))}, "More than 1,000"),
     ],
 )
-def test_what_cannot_be_planned_says_why(given: dict[str, object], why: str) -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_invalid_plan_is_explained(given: dict[str, object], why: str, origin: Origin, ann: Client) -> None:
     if mode := given.pop("mode", None):
         DeadLetterQueue.objects.update(mode=mode)
     values = {"dlq": origin.dlq_id, "name": "monday", "reason": "mended", **given}
@@ -308,69 +298,64 @@ def test_what_cannot_be_planned_says_why(given: dict[str, object], why: str) -> 
 
 
 @pytest.mark.parametrize("everything", [True, False])
-def test_what_is_stopped_can_be_planned_and_is_started_when_it_goes_on(everything: bool) -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_stopped_dlq_is_planned_and_started_after_the_stop(everything: bool, origin: Origin, ann: Client) -> None:
     _captured(origin)
     which = None if everything else origin.dlq_id
     stops.stop(which, by="ben", reason="it burns")
     page = post(ann, "/admin/reprocessing/run/add/", dlq=origin.dlq_id, name="monday", reason="mended")
     run = Run.objects.get()
     told = f"{'Everything' if everything else 'shop-dlq'} is stopped by ben (&quot;it burns&quot;)"
-    assert (run.selected, told in page, "Until then it cannot be started." in page) == (3, True, True)
-    assert told in _do(ann, run, "start")
+    assert (run.selected, told in page, "Until then the run cannot be started." in page) == (3, True, True)
+    assert told in confirm(ann, _address(run, "start/now"))
     run.refresh_from_db()
     assert run.state == "planned"
     stops.resume(which, by="ben", reason="it is over")
-    _do(ann, run, "start")
+    confirm(ann, _address(run, "start/now"))
     run.refresh_from_db()
     assert run.state == "running"
 
 
-def test_who_starts_what_was_stopped_a_moment_ago_is_told_who_did() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_start_after_a_stop_is_refused(origin: Origin, ann: Client) -> None:
     _captured(origin)
     run = _plan(origin)
-    seen = _seen(ann, _address(run, "start/now"))
+    seen = seen_state(ann, _address(run, "start/now"))
     stops.stop(None, by="ben", reason="it burns")
     page = post(ann, _address(run, "start/now"), seen=seen, reason="mended")
     assert "monday was not started. Everything is stopped by ben" in page
 
 
-def test_a_plan_that_is_to_look_first_waits_for_its_letters_and_says_so() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_plan_waits_for_its_capture(origin: Origin, ann: Client) -> None:
     DeadLetterQueue.objects.update(trouble="SQS says <no>.")
     given = {"dlq": origin.dlq_id, "name": "monday", "reason": "mended", "looks": "on"}
     page = post(ann, "/admin/reprocessing/run/add/", **given)
     run = Run.objects.get()
-    assert (run.selected, "Its letters are not selected yet." in page) == (None, True)
+    assert (run.selected, "The messages are not selected yet." in page) == (None, True)
     assert "SQS says &lt;no&gt;." in page
     assert 'hx-trigger="every 3s"' in page
     assert "not selected yet" in ann.get(_address(run, "start/now")).content.decode()
 
 
-def test_the_page_of_a_run_under_way_says_how_far_it_is_and_asks_again_by_itself() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_page_shows_live_progress(origin: Origin, ann: Client) -> None:
     letters = _captured(origin, 4)
     run = _plan(origin)
-    _do(ann, run, "start")
+    confirm(ann, _address(run, "start/now"))
     DeadLetter.objects.filter(pk=letters[0].pk).update(state="delivered", finished_at=letters[0].captured_at, lane=None)
     page = ann.get(_address(run)).content.decode()
-    assert "<strong>25 %</strong> of 4 letters at an end" in page
-    assert "<b>3</b> still to be sent" in page
+    assert "<strong>25 %</strong> of 4 messages finished" in page
+    assert "<b>3</b> queued" in page
     fragment = ann.get(_address(run, "progress")).content.decode()
     assert fragment.lstrip().startswith('<section id="run"')
     assert f'hx-get="{_address(run, "progress")}?base=1%40' in fragment
     assert "</html>" not in fragment
 
 
-def test_a_run_that_has_ended_asks_no_more() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_ended_run_is_not_renewed(origin: Origin, ann: Client) -> None:
     run = _plan(origin)
-    _do(ann, run, "abort")
+    confirm(ann, _address(run, "abort/now"))
     assert "hx-get" not in ann.get(_address(run, "progress")).content.decode()
 
 
-def test_what_is_not_allowed_says_why_and_is_refused() -> None:
+def test_actions_take_a_permission() -> None:
     origin, eve = dlq(), person("eve", "view_run")
     run = _plan(origin)
     page = eve.get(_address(run)).content.decode()
@@ -381,18 +366,16 @@ def test_what_is_not_allowed_says_why_and_is_refused() -> None:
     assert [*refused, eve.get("/admin/reprocessing/run/add/").status_code] == [403, 403, 403]
 
 
-def test_a_standing_run_can_be_paused_and_not_be_aborted() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_standing_run_can_be_paused_only(origin: Origin, ann: Client) -> None:
     run = Run.objects.create(name="standing:1", dlq=origin.dlq, kind="standing", state="running", asked_by="beat")
     page = ann.get(_address(run)).content.decode()
     assert ("pause/now" in page, "abort/now" in page) == (True, False)
-    assert "it never ends" in ann.get(_address(run, "abort/now")).content.decode()
+    assert "A standing run never ends." in ann.get(_address(run, "abort/now")).content.decode()
 
 
-def test_the_list_has_fifty_runs_a_page_in_as_many_queries_as_for_one(
-    django_assert_num_queries: DjangoAssertNumQueries,
+def test_list_has_pages_and_bounded_queries(
+    django_assert_num_queries: DjangoAssertNumQueries, origin: Origin, ann: Client
 ) -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
     for number in range(60):
         Run.objects.create(name=f"run-{number}", dlq=origin.dlq)
     address = "/admin/reprocessing/run/"
@@ -404,7 +387,7 @@ def test_the_list_has_fifty_runs_a_page_in_as_many_queries_as_for_one(
     Run.objects.exclude(name="run-0").delete()
     with django_assert_num_queries(6):
         ann.get(address)
-    assert "No run of these" in ann.get(f"{address}?state=paused&dlq=x&after=y").content.decode()
+    assert "No run matches this filter." in ann.get(f"{address}?state=paused&dlq=x&after=y").content.decode()
 
 
 def _sent(origin: Origin, run: Run, n: int = 2) -> datetime:
@@ -419,27 +402,23 @@ def _sent(origin: Origin, run: Run, n: int = 2) -> datetime:
     return now + timedelta(seconds=45)
 
 
-def test_where_nothing_moves_a_run_says_what_it_waits_for_and_when_that_comes() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_waiting_run_names_the_pending_outcomes(origin: Origin, ann: Client) -> None:
     run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann")
     turn = _sent(origin, run)
     page = ann.get(_address(run)).content.decode()
-    seen = re.findall(r'What it waits for</h3><ul class="ways"><li><b>2</b> (.*?)</li>', page)
+    seen = re.findall(r'Waiting for outcomes</h3><ul class="ways"><li><b>2</b> (.*?)</li>', page)
     assert re.sub(r"\d\d:\d\d:\d\d|\d+", "N", seen[0]) == (
         "sent to shop-dlq-origin and waiting for a capture of shop-dlq that begins after N UTC and finds no returned "
         "message; the next is due in about N seconds"
     )
-    last = re.findall(
-        r"all are sent, and what became of the last is known at ([\d:]+) UTC, in about (\d+) seconds", page
-    )
+    last = re.findall(r"all sent; the last outcome is known at ([\d:]+) UTC, in about (\d+) seconds", page)
     near = {f"{turn + timedelta(seconds=off):%H:%M:%S}" for off in (-1, 0, 1)}  # a page's clock is a little later
     assert [(at in near, 0 < int(seconds) <= 45) for at, seconds in last] == [(True, True)]
     Lane.objects.update(phase="leased", due_at=turn)
-    assert "What it waits for" not in ann.get(_address(run)).content.decode()
+    assert "Waiting for outcomes" not in ann.get(_address(run)).content.decode()
 
 
-def test_a_run_whose_last_letters_are_awaited_ends_sooner_the_longer_it_has_waited() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_time_left_shrinks_while_waiting(origin: Origin, ann: Client) -> None:
     run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann")
     turn = _sent(origin, run)
     told = []
@@ -451,28 +430,26 @@ def test_a_run_whose_last_letters_are_awaited_ends_sooner_the_longer_it_has_wait
     assert (20 < first <= 45, second <= 20) == (True, True)
 
 
-def test_a_wave_that_is_awaited_says_when_it_is_known() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_pending_wave_shows_when_it_is_known(origin: Origin, ann: Client) -> None:
     run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann", waves=True)
     _sent(origin, run)
     add_letter(origin, LetterState.CAPTURED, run=run)
     Wave.objects.create(run=run, no=1, size=10)
     ends = ann.get(_address(run)).context["ends"]
-    depends = "ends not known: how much goes next depends on how the wave of 10 goes, "
-    assert re.sub(r"\d+ s", "N s", ends) == f"{depends}and that is known in about N seconds at the earliest"
+    depends = "end unknown: the next wave depends on the outcome of the wave of 10, "
+    assert re.sub(r"\d+ s", "N s", ends) == f"{depends}known in about N seconds at the earliest"
 
 
-def test_the_waves_of_a_run_are_told() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES)
+def test_the_waves_of_a_run_are_told(origin: Origin, ann: Client) -> None:
     _captured(origin)
     run = drain.prepare(origin.dlq, Asked("monday", "ann", in_waves=True))
-    _do(ann, run, "start")
+    confirm(ann, _address(run, "start/now"))
     Wave.objects.filter(run=run).update(settled_at=origin.dlq.added_at, touched=1, failed=0)
     page = ann.get(_address(run)).content.decode()
     assert "wave 1, of 1<span>1 sent, 0 failed</span>" in page
 
 
-def test_every_count_of_a_run_leads_to_just_these_letters() -> None:
+def test_counts_link_to_their_messages() -> None:
     origin, ann = dlq(), person("ann", *OPERATES, "view_deadletter", "view_parkedletter")
     run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann")
     ends = {"delivered": 3, "parked": 1, "duplicate": 1, "discarded": 1, "captured": 1, "waiting": 2, "sending": 1}
@@ -482,24 +459,24 @@ def test_every_count_of_a_run_leads_to_just_these_letters() -> None:
     page = html.unescape(ann.get(_address(run)).content.decode())
     counts = re.findall(r'<a href="(/admin/reprocessing/[^"]*)"><b>(\d+)</b> ([^<]*)</a>', page)
     assert [(int(n), what) for _, n, what in counts] == [
-        (1, "delivered"), (2, "presumed delivered"), (1, "closed as duplicates"), (1, "discarded"),
-        (1, "parked, for people"), (1, "sent, outcome not known yet"), (1, "on the wire"), (2, "still to be sent"),
-        (1, "not on their lanes yet"),
+        (1, "delivered"), (2, "presumed delivered"), (1, "duplicate"), (1, "discarded"),
+        (1, "parked"), (1, "awaiting outcome"), (1, "sending"), (2, "queued"),
+        (1, "captured, not queued yet"),
     ]  # fmt: skip
     listed = [len(re.findall(r'/change/[^"]*"[^>]*>m-', ann.get(address).content.decode())) for address, _, _ in counts]
     assert listed == [int(n) for _, n, _ in counts]
 
 
-def test_a_run_that_has_ended_can_be_planned_again_and_nothing_is_started_by_it() -> None:
+def test_ended_run_can_be_planned_again() -> None:
     origin, ann, eve = dlq(), person("ann", *OPERATES), person("eve", "view_run")
     wish = Selection(limit=1, origin="shop-dlq-origin", key="k", message_ids=("a", "b"))
     run = drain.prepare(origin.dlq, Asked("monday", "ann", wish, in_waves=False, reason="the shop was down"))
     assert "like=" not in ann.get(_address(run)).content.decode()
-    _do(ann, run, "abort")
+    confirm(ann, _address(run, "abort/now"))
     address = f"/admin/reprocessing/run/add/?like={run.pk}"
-    assert f'href="{address}">Plan another like it…<' in ann.get(_address(run)).content.decode()
+    assert f'href="{address}">Plan a copy…<' in ann.get(_address(run)).content.decode()
     page = eve.get(_address(run)).content.decode()
-    assert ("Plan another like it…</span>" in page, eve.get(address).status_code) == (True, 403)
+    assert ("Plan a copy…</span>" in page, eve.get(address).status_code) == (True, 403)
     begins = ann.get(address).context["form"].initial
     assert {name: value for name, value in begins.items() if value is not None and name != "name"} == {
         "dlq": origin.dlq_id, "limit": 1, "origin": "shop-dlq-origin", "key": "k", "message_ids": "a\nb", "waves": "no",
@@ -509,7 +486,7 @@ def test_a_run_that_has_ended_can_be_planned_again_and_nothing_is_started_by_it(
     assert ann.get("/admin/reprocessing/run/add/?like=x").status_code == 404
 
 
-def test_of_a_run_of_too_many_letters_the_page_says_that_there_are_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_run_is_counted_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "EXACT", 2)
     monkeypatch.setattr(run_progress, "EXACT", 2)
     monkeypatch.setattr(progress, "CAP", 3)
@@ -519,18 +496,17 @@ def test_of_a_run_of_too_many_letters_the_page_says_that_there_are_more(monkeypa
         for _ in range(4):
             add_letter(origin, state, run=run)
     page = ann.get(_address(run)).content.decode()
-    assert re.findall(r"<b>(\d+\+)</b> ([^<]*)</a>", page) == [("3+", "delivered"), ("3+", "still to be sent")]
-    assert "<strong>at least 30 %</strong> of 10 letters at an end" in page
+    assert re.findall(r"<b>(\d+\+)</b> ([^<]*)</a>", page) == [("3+", "delivered"), ("3+", "queued")]
+    assert "<strong>at least 30 %</strong> of 10 messages finished" in page
 
 
-def test_a_large_plan_is_started_by_its_page_and_enlisted_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_plan_is_queued_by_workers(monkeypatch: pytest.MonkeyPatch, origin: Origin, ann: Client) -> None:
     monkeypatch.setattr(enlistment_batches, "SIZE", 2)
-    origin, ann = dlq(), person("ann", *OPERATES)
     _captured(origin)
     run = _plan(origin)
-    page = _do(ann, run, "start")
+    page = confirm(ann, _address(run, "start/now"))
     assert set(DeadLetter.objects.values_list("state", flat=True)) == {"captured"}
-    assert "A worker puts its letters onto their lanes, some thousands at a time and in order: 3 are left." in page
+    assert "A worker queues the messages in batches: 3 are left." in page
     plan.go_on(stop=lambda: False)
     page = ann.get(_address(run)).content.decode()
-    assert ("<b>3</b> still to be sent" in page, "A worker puts" in page) == (True, False)
+    assert ("<b>3</b> queued" in page, "A worker queues" in page) == (True, False)

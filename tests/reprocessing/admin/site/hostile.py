@@ -1,4 +1,4 @@
-"""Texts that would run, frame, leave or mislead, if a page took them for its own; and every place that holds a text.
+"""Texts that would run, frame, redirect or mislead if a page took them for markup, and every column that has a text.
 
 Each that runs says so in `window.__pwned`. None holds a NUL, a lone surrogate or a line break: what Postgres keeps and
 what a page folds is tested elsewhere.

@@ -1,4 +1,4 @@
-"""Every page that somebody can open, found by its address, not by a list of ours."""
+"""Every page that can be opened, found by its address."""
 
 from __future__ import annotations
 

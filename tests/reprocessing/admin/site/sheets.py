@@ -1,4 +1,4 @@
-"""A sheet of the desk as a browser fills it in: read from its page, looked at, and sent to be written."""
+"""A form with preview, as a browser fills it in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of everything that the desk shows."""
+"""Rows of everything that the admin shows."""
 
 from __future__ import annotations
 

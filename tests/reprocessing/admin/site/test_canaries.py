@@ -1,4 +1,4 @@
-"""What customers wrote is for those who may see payloads: fifty canaries in payloads, none of which sings."""
+"""Payloads are for people who may see them: fifty canaries in payloads show where one leaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that has a list is in the admin, for those who may look; nobody writes history there."""
+"""Every model has a list and a page, for people with the permission; history is read-only."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def address(model_name: str, page: str, *arguments: object) -> str:
     return reverse(f"admin:reprocessing_{model_name}_{page}", args=arguments)
 
 
-def test_everything_that_the_admin_can_register_is_registered() -> None:
+def test_all_models_are_registered() -> None:
     absent = {one for one in apps.get_app_config("reprocessing").get_models() if one not in admin.site._registry}
     composite = {one for one in absent if isinstance(one._meta.pk, CompositePrimaryKey)}
     assert {one.__name__ for one in absent - composite} <= BESIDE
@@ -62,7 +62,7 @@ def first(model_name: str) -> object:
 
 
 @pytest.mark.soak
-def test_each_list_and_page_opens_in_few_queries(
+def test_lists_and_pages_have_bounded_queries(
     root: Client, rows: None, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     seen = {}
@@ -75,7 +75,7 @@ def test_each_list_and_page_opens_in_few_queries(
 
 
 @pytest.mark.soak
-def test_nobody_adds_changes_or_deletes_history(root: Client, rows: None) -> None:
+def test_history_is_read_only(root: Client, rows: None) -> None:
     names = [name for name in NAMES if name not in DECIDED]
     refused = {
         name: [
@@ -89,7 +89,7 @@ def test_nobody_adds_changes_or_deletes_history(root: Client, rows: None) -> Non
 
 
 @pytest.mark.soak
-def test_who_has_no_permission_sees_nothing(client: Client, rows: None) -> None:
+def test_without_permission_nothing_is_shown(client: Client, rows: None) -> None:
     client.force_login(User.objects.create_user("nobody", is_staff=True))
     seen = {
         name: [
@@ -102,7 +102,7 @@ def test_who_has_no_permission_sees_nothing(client: Client, rows: None) -> None:
 
 
 @pytest.mark.soak
-def test_no_search_is_too_strange(root: Client, rows: None) -> None:
+def test_strange_searches_are_answered(root: Client, rows: None) -> None:
     queries = [urlencode({"q": text}) for text in ("shop\0", "x" * 5_000, "' OR 1=1")]
     seen = {
         name: [root.get(f"{address(name, 'changelist')}?{query}").status_code for query in queries] for name in NAMES
@@ -110,19 +110,18 @@ def test_no_search_is_too_strange(root: Client, rows: None) -> None:
     assert seen == {name: [200, 200, 200] for name in NAMES}
 
 
-def test_a_list_counts_no_further_than_its_pages_reach(monkeypatch: pytest.MonkeyPatch, rows: None) -> None:
+def test_count_has_a_limit(monkeypatch: pytest.MonkeyPatch, rows: None) -> None:
     monkeypatch.setattr("reprocessing.admin.site.readonly_admin.REACH", 2)
     everything = DeadLetter.objects.order_by("pk")
-
     assert [Paginator(everything, 1).count, FirstPages(everything, 1).count] == [3, 2]
 
 
-def test_the_parking_lot_has_permissions_of_its_own() -> None:
+def test_parking_lot_has_its_own_permissions() -> None:
     assert ParkedLetter._meta.default_permissions == ("view", "release", "discard", "edit", "assign")
 
 
 @pytest.mark.parametrize(("permissions", "status"), [((), 403), (("view_payload",), 200)])
-def test_what_consumers_said_is_for_those_who_may_see_payloads(
+def test_consumer_reports_take_the_permission_to_see_payloads(
     permissions: tuple[str, ...], status: int, rows: None
 ) -> None:
     report = Report.objects.first()
@@ -132,7 +131,7 @@ def test_what_consumers_said_is_for_those_who_may_see_payloads(
     assert [page.status_code for page in pages] == [status, status]
 
 
-def test_no_page_shows_the_digest_of_a_token(root: Client, rows: None) -> None:
+def test_token_hash_is_not_shown(root: Client, rows: None) -> None:
     reporter = Reporter.objects.get(name="shop-1")
     reporter.token_hash = bytes(range(65, 97))
     reporter.save()

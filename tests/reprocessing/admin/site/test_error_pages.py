@@ -1,4 +1,4 @@
-"""What is not done is answered by a page that says why and leads back, and by one line in the log."""
+"""Errors have a page with a reason and links back, and one line in the log."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ways_back(page: str) -> list[str]:
 
 
 @pytest.mark.soak
-def test_every_address_that_is_sent_to_leads_to_the_page_that_sends(root: Client) -> None:
+def test_post_only_addresses_link_back(root: Client) -> None:
     furnished()
     sent_only = {
         name: address for name, address in test_matrix._addresses()
@@ -59,7 +59,7 @@ def test_every_address_that_is_sent_to_leads_to_the_page_that_sends(root: Client
             continue
         answer = root.get(address)
         assert (answer.status_code, answer.headers["Allow"]) == (405, "POST"), name
-        assert "This is done by a button" in answer.content.decode()
+        assert "Use the button" in answer.content.decode()
         back = ways_back(answer.content.decode())
         assert [root.get(one).status_code for one in back] == [200] * len(back), name
         assert len(back) == (3 if re.search(r"/\d+/", address) else 2), name
@@ -67,10 +67,10 @@ def test_every_address_that_is_sent_to_leads_to_the_page_that_sends(root: Client
     assert ways_back(root.get(reverse("admin:logout")).content.decode()) == ["/admin/"]
 
 
-def test_what_is_only_looked_at_takes_nothing(root: Client) -> None:
+def test_read_only_page_refuses_a_form(root: Client) -> None:
     answer = root.post("/admin/rights")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
-    assert "This page is only looked at" in answer.content.decode()
+    assert "This page is read-only" in answer.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -81,57 +81,57 @@ def test_what_is_only_looked_at_takes_nothing(root: Client) -> None:
      "/admin/reprocessing/deadletterqueue/999/change/", "/admin/reprocessing/rule/999/change/",
      "/admin/reprocessing/target/999/change/", "/admin/reprocessing/review/999/history/"],
 )  # fmt: skip
-def test_what_is_not_there_is_said_to_be_gone_and_leads_to_its_list(root: Client, address: str) -> None:
+def test_missing_row_links_to_its_list(root: Client, address: str) -> None:
     answer = root.post(address) if address.endswith("edit") else root.get(address)
     assert answer.status_code == 404
     page = answer.content.decode()
-    assert "There is nothing here" in page
+    assert "Not found" in page
     assert ways_back(page) == [re.sub(r"(reprocessing/\w+/).*", r"\1", address), "/admin/"]
 
 
 @pytest.mark.parametrize(
     "address", ["/admin/nowhere", "/nowhere", "/admin/reprocessing/nothing/", "/admin/%00", "/%0a"]
 )
-def test_an_address_that_leads_nowhere_leads_to_the_board(root: Client, address: str) -> None:
+def test_unknown_address_links_to_the_dashboard(root: Client, address: str) -> None:
     answer = root.get(address)
     assert (answer.status_code, ways_back(answer.content.decode())) == (404, ["/admin/"])
 
 
-def test_somebody_who_is_not_logged_in_is_told_no_more_than_that(client: Client) -> None:
+def test_error_page_tells_strangers_nothing(client: Client) -> None:
     page = client.get("/nowhere").content.decode()
     assert ways_back(page) == ["/admin/"]
     assert 'class="place' not in page
-    assert "Your rights" not in page
+    assert "Your permissions" not in page
 
 
 @pytest.mark.parametrize("query", ["state__regex=x", "dlq__id__exact=x", "bogus=1", "group=x", "state__exact=%00"])
-def test_a_filter_that_cannot_be_read_shows_nothing_instead_of_everything(root: Client, query: str) -> None:
+def test_invalid_filter_is_refused(root: Client, query: str) -> None:
     parked(dlq("one"))
     parked(dlq("other"))
     answer = root.get(f"/admin/reprocessing/deadletter/?{query}")
     page = answer.content.decode()
     assert (answer.status_code, ways_back(page)) == (400, ["/admin/reprocessing/deadletter/", "/admin/"])
-    assert "This list has no such filter" in page
+    assert "Unknown filter" in page
 
 
-def test_a_permission_that_is_lacking_leads_to_the_rights() -> None:
+def test_missing_permission_links_to_permissions() -> None:
     page = person("ann", "view_deadletterqueue").get("/admin/stop")
     assert page.status_code == 403
-    assert "It takes a permission that you do not have." in page.content.decode()
-    assert "Your rights</a> lists" in page.content.decode()
+    assert "You do not have the permission for this action." in page.content.decode()
+    assert "Your permissions</a> lists" in page.content.decode()
 
 
-def test_a_page_that_is_too_old_says_so() -> None:
+def test_invalid_csrf_token_is_explained() -> None:
     ann = person("ann", "stop_sends")
     answer = ann.post("/admin/stop", {"reason": "why"})
     assert answer.status_code == 403
-    assert "This page is too old to be sent" in answer.content.decode()
+    assert "This page has expired" in answer.content.decode()
 
 
-def test_what_is_too_large_says_what_is_the_most(root: Client) -> None:
+def test_too_large_form_is_explained(root: Client) -> None:
     answer = root.post(f"{LOT}note", {f"a{one}": "1" for one in range(1_001)})
     assert answer.status_code == 400
-    assert "at most 1,000 letters can be ticked" in answer.content.decode()
+    assert "at most 1,000 messages can be selected" in answer.content.decode()
     assert ways_back(answer.content.decode()) == [LOT, "/admin/"]
 
 
@@ -143,7 +143,7 @@ def lines(log: io.StringIO) -> list[str]:
     return [re.sub(r"^\S+ \S+ ", "", one) for one in log.getvalue().splitlines()]
 
 
-def test_a_refusal_is_one_line_without_a_traceback(log: io.StringIO) -> None:
+def test_refusal_is_logged_in_one_line(log: io.StringIO) -> None:
     ann = person("ann", "view_deadletter")
     ann.get("/admin/stop")
     ann.post("/admin/rights", {"reason": SECRET})
@@ -172,11 +172,11 @@ def test_a_refusal_is_one_line_without_a_traceback(log: io.StringIO) -> None:
     ]
 
 
-def test_that_is_how_the_service_writes_its_lines(settings: Settings) -> None:
+def test_service_uses_the_line_formatter(settings: Settings) -> None:
     assert {one["class"] for one in settings.LOGGING["formatters"].values()} == {f"{Lines.__module__}.Lines"}
 
 
-def test_what_broke_keeps_its_traceback(log: io.StringIO) -> None:
+def test_errors_keep_their_traceback(log: io.StringIO) -> None:
     told = {"status_code": 500}
     logging.getLogger("django.request").error("Internal Server Error: /", extra=told, exc_info=RuntimeError("it broke"))
     assert log.getvalue().endswith("Internal Server Error: /\nRuntimeError: it broke\n")

@@ -1,4 +1,4 @@
-"""Whatever strangers write is read and never runs: a page has the same nodes, whatever its texts say."""
+"""Hostile texts are displayed and never run: they add no nodes to a page."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_there_are_many_texts_and_many_places() -> None:
     assert all("\n" not in one and "\0" not in one for one in TEXTS.values())
 
 
-def test_a_text_that_ran_would_be_noticed() -> None:
+def test_hostile_texts_would_be_noticed() -> None:
     """Each of them, set into a page as it is, makes other nodes of it; but for those that are for other readers."""
     frames = ("<p>{}</p>", '<a title="{}">x</a>', "<a title='{}'>x</a>", '<a href="{}">x</a>',
               "<title>{}</title>", "<textarea>{}</textarea>")  # fmt: skip
@@ -128,9 +128,7 @@ def test_a_text_that_ran_would_be_noticed() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_page_has_other_nodes_because_of_what_its_texts_say(
-    kind: str, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hostile_texts_add_no_nodes(kind: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_action_pages, "_UNUSUAL", timedelta(hours=1))  # a page says so of what nobody takes up
     furnished()
     client.force_login(User.objects.create_superuser("root"))
@@ -145,7 +143,7 @@ def test_no_page_has_other_nodes_because_of_what_its_texts_say(
     assert [(name, words[0][-300:]) for name, words in found.items() if words] == []
 
 
-def test_what_a_letter_holds_is_only_shown(client: Client) -> None:
+def test_payloads_are_only_displayed(client: Client) -> None:
     furnished()
     client.force_login(User.objects.create_superuser("root"))
     letter = ParkedLetter.objects.earliest("pk")
@@ -162,7 +160,7 @@ def test_what_a_letter_holds_is_only_shown(client: Client) -> None:
     assert shown[0] == shown[1]
 
 
-def test_what_is_searched_for_or_asked_of_is_only_repeated(client: Client) -> None:
+def test_searches_are_only_displayed(client: Client) -> None:
     furnished()
     client.force_login(User.objects.create_superuser("root"))
     for address in ("/admin/login/?next={}", "/admin/reprocessing/{}/", "/admin/{}", "/{}"):

@@ -1,4 +1,4 @@
-"""Who may open what: every address of the desk by every role. An address that is not listed here fails."""
+"""Each address of the admin by each role. An address that is not listed here fails."""
 
 from __future__ import annotations
 
@@ -211,6 +211,6 @@ def test_every_deed_takes_a_permission_that_there_is() -> None:
 
 def test_a_person_sees_what_they_may_and_what_the_rest_takes(people: dict[str, Client]) -> None:
     page = people[OPERATOR].get("/admin/rights").content.decode()
-    assert f"You are in: {OPERATOR}." in page
-    assert page.count('<span class="may-not">may not</span>') == 12
+    assert f"Your groups: {OPERATOR}." in page
+    assert page.count('<span class="may-not">no</span>') == 12
     assert "You are in no group." in people[STAFF].get("/admin/rights").content.decode()

@@ -1,4 +1,4 @@
-"""Why a lane does not go now: one answer, wherever somebody asks."""
+"""Why a key queue is not sent: one answer on all pages and commands."""
 
 from __future__ import annotations
 
@@ -77,9 +77,7 @@ OBSTACLES: list[tuple[Callable[[Run], None], str]] = [
 
 
 @pytest.mark.parametrize(("put", "why"), OBSTACLES)
-def test_what_holds_a_lane_is_said_alike_by_the_status_its_letter_and_its_run(
-    put: Callable[[Run], None], why: str
-) -> None:
+def test_obstacle_is_the_same_in_status_message_and_run(put: Callable[[Run], None], why: str) -> None:
     run = _running(waves=put is _its_wave)
     put(run)
     ann = person("ann", *LOOKS, "view_run")
@@ -87,12 +85,12 @@ def test_what_holds_a_lane_is_said_alike_by_the_status_its_letter_and_its_run(
     of_letter = html.unescape(ann.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode())
     of_run = html.unescape(ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode())
     assert [(one.n, dlq_status.in_words(one)) for one in dlq_status.lanes(run.dlq_id)] == [(2, why)]
-    assert (f"this letter waits: {why}<" in of_letter, "as soon as" in of_letter) == (True, False)
-    assert (f"<b>2</b> lanes: {why}<" in of_run, f"ends not known: {why}" in of_run) == (True, True)
-    assert "left, if nothing fails" not in of_run
+    assert (f"this message waits: {why}<" in of_letter, "as soon as" in of_letter) == (True, False)
+    assert (f"<b>2</b> key queues: {why}<" in of_run, f"end unknown: {why}" in of_run) == (True, True)
+    assert "time left, if nothing fails" not in of_run
 
 
-def test_a_letter_that_its_target_put_off_is_what_its_wave_waits_for() -> None:
+def test_wave_waits_for_a_message_that_was_not_accepted() -> None:
     run = _running(waves=True)
     first = Attempt.objects.earliest("pk")
     Attempt.objects.create(
@@ -105,28 +103,31 @@ def test_a_letter_that_its_target_put_off_is_what_its_wave_waits_for() -> None:
     ]
 
 
-def test_what_nothing_holds_goes_as_soon_as_a_worker_has_time_and_its_run_has_an_end() -> None:
+def test_due_message_is_sent_and_its_run_has_an_end() -> None:
     run = _running()
     ann = person("ann", *LOOKS, "view_run")
     letter = DeadLetter.objects.earliest("pk")
     of_letter = ann.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
     of_run = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
-    assert "this letter goes as soon as a worker has time<" in of_letter
-    assert ("<b>2</b> lanes: due: waiting for a worker<" in of_run, "left, if nothing fails" in of_run) == (
+    assert "this message is sent as soon as a worker is free<" in of_letter
+    assert (
+        "<b>2</b> key queues: due: waiting for a worker<" in of_run,
+        "time left, if nothing fails" in of_run,
+    ) == (
         True,
         True,
     )
 
 
-def test_of_a_run_that_is_paused_its_letters_say_so() -> None:
+def test_paused_run_is_named_by_its_messages() -> None:
     run = _running()
     run_transitions.pause(run.pk, by="ben", reason="it burns")
     letter = DeadLetter.objects.earliest("pk")
     page = person("ann", *LOOKS).get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
-    assert "this letter waits: the run monday is paused<" in page
+    assert "this message waits: the run monday is paused<" in page
 
 
-def test_a_wave_that_is_under_way_has_no_estimate_behind_it() -> None:
+def test_pending_wave_has_no_estimate() -> None:
     run = _running(waves=True)
     page = person("ann", "view_run").get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
-    assert "ends not known: how much goes next depends on how the wave of 1 goes" in page
+    assert "end unknown: the next wave depends on the outcome of the wave of 1" in page

@@ -1,4 +1,4 @@
-"""What a page showed is what is decided about: what came, or was changed, since it was made is left alone."""
+"""Decisions apply to what the page showed; later and changed messages are skipped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def begun() -> Operation:
 
 
 @pytest.mark.parametrize("deed", ["release", "discard"])
-def test_what_was_parked_after_the_page_was_shown_is_none_of_all_that_match(deed: str) -> None:
+def test_later_messages_are_not_in_a_bulk_action(deed: str) -> None:
     origin = dlq()
     shown, anew = parked(origin), parked(origin)
     client = person("ann", *EVERYTHING)
@@ -52,7 +52,7 @@ def test_what_was_parked_after_the_page_was_shown_is_none_of_all_that_match(deed
     assert states(shown) != ["parked"]
 
 
-def test_a_page_that_is_shown_again_means_what_it_shows_then() -> None:
+def test_redisplayed_page_counts_again() -> None:
     origin = dlq()
     letters = [parked(origin)]
     client = person("ann", *EVERYTHING)
@@ -65,7 +65,7 @@ def test_a_page_that_is_shown_again_means_what_it_shows_then() -> None:
 
 
 @pytest.mark.parametrize("opened", [None, "", "yesterday", "2026-03-01T08:00", "0001-01-01T00:00+14:00", "\0"])
-def test_a_decision_about_a_filter_that_does_not_say_when_it_was_looked_at_is_shown_again(opened: str | None) -> None:
+def test_bulk_action_without_time_is_shown_again(opened: str | None) -> None:
     letter = parked(dlq())
     client = person("ann", *DECIDES)
     said = {} if opened is None else {"opened": opened}
@@ -74,7 +74,7 @@ def test_a_decision_about_a_filter_that_does_not_say_when_it_was_looked_at_is_sh
     assert hidden(page, "opened") > (clock() - timedelta(minutes=5)).isoformat()
 
 
-def test_a_page_from_a_time_to_come_means_what_is_so_now() -> None:
+def test_future_time_means_now() -> None:
     origin = dlq()
     parked(origin)
     client = person("ann", *EVERYTHING)
@@ -86,7 +86,7 @@ def test_a_page_from_a_time_to_come_means_what_is_so_now() -> None:
 
 @pytest.mark.parametrize("deed", ["release", "discard"])
 @pytest.mark.parametrize("desk", ["list", "letter"])
-def test_a_letter_that_was_edited_since_is_not_what_the_page_showed(deed: str, desk: str) -> None:
+def test_edited_message_is_skipped(deed: str, desk: str) -> None:
     letter = parked(dlq(), body=b"captured")
     client = person("ben", *DECIDES)
 
@@ -100,14 +100,14 @@ def test_a_letter_that_was_edited_since_is_not_what_the_page_showed(deed: str, d
     told = messages(post(client, LOT + deed, letters=before, reason="mended"))
     assert (told[0], states(letter)) == ("Nothing was done.", ["parked"])
     assert re.sub(r"[\d:]{8}", "TIME", told[1]) == (
-        f"Letter {letter.message_id} was left alone: it was edited since you looked; look again. "
-        "Last: edited by bob, TIME UTC (a typo)."
+        f"Message {letter.message_id} was skipped: it was edited after you opened the page; check it again. "
+        "Last action: edited by bob, TIME UTC (a typo)."
     )
     post(client, LOT + deed, letters=seen(), reason="mended")
     assert states(letter) != ["parked"]
 
 
-def test_who_is_second_is_told_who_moved_the_letter_not_who_looked_at_it_since() -> None:
+def test_skip_reason_names_who_moved_the_message() -> None:
     letter = parked(dlq())
     seen = packed([letter])
     act_on_parked.discard([letter.pk], by="ann", reason="test data")
@@ -115,4 +115,4 @@ def test_who_is_second_is_told_who_moved_the_letter_not_who_looked_at_it_since()
         Review.objects.create(act=act, letter=letter, dlq=letter.dlq, by="carol", reason="a look")
     for deed in ("release", "discard"):
         told = messages(post(person(f"ben-{deed}", *DECIDES), LOT + deed, letters=seen, reason="mended"))
-        assert re.findall(r"Last: (\w+) by (\w+)", told[1]) == [("discarded", "ann")]
+        assert re.findall(r"Last action: (\w+) by (\w+)", told[1]) == [("discarded", "ann")]

@@ -1,4 +1,4 @@
-"""Between the look and the deed nobody else can come."""
+"""Nobody else can act between the check and the action."""
 
 from __future__ import annotations
 
@@ -48,5 +48,4 @@ def test_a_letter_is_locked_from_the_look_at_it_until_the_deed(monkeypatch: pyte
     monkeypatch.setattr(decision, "_changed", look)
     asked = decision.unpacked(decision.packed([letter]))
     reviewed = decision.decide(Deed.DISCARD, asked, by="ann", reason="test data")
-
     assert [seen, reviewed.done, reviewed.refused] == [[True], (letter.pk,), {}]

@@ -1,4 +1,4 @@
-"""What pages say: one letter is no letters, deeds go by their names, and no sentence of Django's own is left."""
+"""Texts of pages: singular and plural, labels, glossary, no leftover text of Django."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db.models import Field
@@ -19,7 +20,7 @@ from reprocessing.models import DeadLetter, DeadLetterQueue, LetterGroup, Rule
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person, post
-from tests.reprocessing.admin.site.stock import operated
+from tests.reprocessing.admin.site.stock import operated, rows_of_everything
 
 pytestmark = pytest.mark.django_db
 
@@ -47,7 +48,7 @@ def root() -> Client:
     return client
 
 
-def test_what_is_wrong_is_found() -> None:
+def test_wrong_texts_are_found() -> None:
     said = (
         "<b>1</b> parked letters",
         "1 bytes",
@@ -60,33 +61,36 @@ def test_what_is_wrong_is_found() -> None:
     assert wrong("11 letters, 1 letter, 2.1 s; dlq-1 letters… and 1 is left ...") == []
 
 
-def test_a_dead_letter_queue_has_one_name_in_sentences_and_one_on_labels() -> None:
-    """It is a dlq; where a word begins with a capital, a dead-letter queue."""
-    desk = Path(desk_module.__file__).parent
-    pages = [*desk.glob("templates/**/*.html"), *desk.glob("admin/**/*.py"), desk / "desk.py"]
-    assert len(pages) > 80
-    named = re.compile(r"\b(?:Dlqs?|DLQs?)\b")
-    assert {one.name: found for one in pages if (found := named.findall(one.read_text()))} == {}
+#: Words of the code that pages do not use: users read message, key queue, dashboard, source queue, DLQ, permissions.
+_OF_CODE = re.compile(r"(?<![-\w])(?:letters?|lanes?|desks?|boards?|dlqs?|rights)(?![-\w])", re.IGNORECASE)
+_MARKUP = re.compile(r"<(?:script|code)\b.*?</(?:script|code)>|<[^>]*>|{%.*?%}|{{.*?}}|{#.*?#}", re.DOTALL)
 
 
-def test_a_dlq_s_page_has_the_words_of_its_sheet(root: Client) -> None:
+def test_pages_use_the_words_of_the_glossary() -> None:
+    templates = [*Path(desk_module.__file__).parent.glob("templates/**/*.html")]
+    assert len(templates) > 40
+    texts = {one.name: _OF_CODE.findall(_MARKUP.sub(" ", _MARKUP.sub(" ", one.read_text()))) for one in templates}
+    assert {name: found for name, found in texts.items() if set(found) - {"DLQ", "DLQs", "dlq"}} == {}
+
+
+def test_dlq_page_has_the_labels_of_its_form(root: Client) -> None:
     row = dlq("shop").dlq
     page = root.get(f"/admin/reprocessing/deadletterqueue/{row.pk}/change/").content.decode()
     labels = [" ".join(one.split()).rstrip(":") for one in re.findall(r"<label>(.*?)</label>", page, re.DOTALL)]
     words = {str(one.label) for one in DlqSheet.base_fields.values()}
     named = (one for one in DeadLetterQueue._meta.get_fields() if isinstance(one, Field))
-    raw = {str(one.verbose_name).capitalize() for one in named} - words - {"Region", "Added at"}
-    assert {"Longest rest, seconds", "A letter that turns up too late"} <= set(labels)
+    raw = {str(one.verbose_name).capitalize() for one in named} - words - {"Region", "Added at", "Retention"}
+    assert {"Max backoff (s)", "Late message"} <= set(labels)
     assert raw.intersection(labels) == set()
 
 
-def test_lists_are_called_by_what_is_in_them(root: Client) -> None:
+def test_lists_have_correct_texts(root: Client) -> None:
     ours = [one for one in admin.site._registry if one._meta.app_label == "reprocessing"]
     pages = {one: root.get(f"/admin/reprocessing/{one._meta.model_name}/").content.decode() for one in ours}
     assert {one: found for one, page in pages.items() if (found := wrong(page))} == {}
 
 
-def test_pages_about_one_letter_speak_of_one(root: Client) -> None:
+def test_pages_about_one_message_use_the_singular(root: Client) -> None:
     letter = parked(dlq("shop"), body=b"x", reason="no_ordering_key")
     group = LetterGroup.objects.create(
         dlq=letter.dlq, fingerprint=b"f", cause="reported", title="KeyError", first_at=letter.died_at,
@@ -108,14 +112,31 @@ def test_pages_about_one_letter_speak_of_one(root: Client) -> None:
     assert {one: found for one, page in pages.items() if (found := wrong(page))} == {}
 
 
-def test_what_is_closed_names_the_deed_that_it_takes() -> None:
+def test_closed_buttons_name_the_permission() -> None:
     letter = parked(dlq("shop"))
     viewer = person("ann", *LOOKS, "view_operation", "view_lettergroup")
     there = (LOT, f"{LOT}{letter.pk}/change/", f"/admin/reprocessing/operation/{operated().pk}/change/")
     pages = {one: viewer.get(one).content.decode() for one in there}
     assert {one: found for one, page in pages.items() if (found := wrong(page))} == {}
     assert (
-        "You may not replay (it takes the permission to replay parked letters), discard (it takes the permission to "
-        "discard parked letters), assign or note (it takes the permission to assign parked letters), export (it takes "
-        "the permission to export letters)."
+        "You may not replay (it takes the permission to replay parked messages), discard (it takes the permission to "
+        "discard parked messages), assign or note (it takes the permission to assign parked messages), "
+        "export (it takes the permission to export messages)."
     ) in pages[LOT]
+
+
+CLOSED = {
+    "deadletterqueue": ("stop DLQs", "change DLQs", "operate runs"), "target": ("change targets",),
+    "rule": ("change rules", "remove rules"), "breaker": ("change circuit breakers",), "lane": ("stop key queues",),
+    "notificationroute": ("change notifications", "remove notifications"),
+}  # fmt: skip
+
+
+def test_buttons_without_permission_are_closed_and_say_so() -> None:
+    rows_of_everything()
+    viewer = person("eve", *(f"view_{model}" for model in CLOSED))
+    for name, actions in CLOSED.items():
+        row = apps.get_model("reprocessing", name).objects.earliest("pk")
+        page = viewer.get(f"/admin/reprocessing/{name}/{row.pk}/change/").content.decode()
+        told = [f'You may not {action}: <a href="/admin/rights">your permissions</a>' in page for action in actions]
+        assert told == [True] * len(actions), name

@@ -27,6 +27,7 @@ OPEN_ROAD = Brake(
     epoch=0, breaker_id=1, target_id=1, rate_class_id=None, state="closed", unwell=None, unsettled=0, ramp=1, rest=0,
     step_due=False, class_rate=None, class_burst=None, rules=0,
 )  # fmt: skip
+UNDER_WAY = Wait(gate.TWIN_UNDER_WAY, "another message with its idempotency key is being sent")
 ANOTHER_CANARY = Wait(gate.AS_SOON_AS_IT_OPENS, "the circuit breaker is half open, and its canary has no outcome yet")
 
 

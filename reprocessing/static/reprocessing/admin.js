@@ -1,5 +1,5 @@
-// Where one is among the lists is seen on a phone, too; and there a list's rows say what each of their columns is.
-// A page that gets no answer says so, instead of showing old figures as if they were new.
+// On a phone: scroll the navigation to the current list, and label each cell of a list with its column title.
+// On every page: say when the server does not answer and the figures are old.
 "use strict";
 
 document.querySelector(".ways-bar [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

@@ -1,0 +1,25 @@
+"""Buttons that lead to another page, or say which permission is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A button. `closed`: why this person may not use it, empty if they may; `how`: what a release asks in addition."""
+
+    label: str
+    address: str
+    closed: str = ""
+    grave: bool = False
+    how: str = ""
+
+
+def button(request: HttpRequest, label: str, address: str, takes: tuple[str, str], *, grave: bool = False) -> Button:
+    """Return a button for this person. `takes`: the permission, and what it allows, as in "stop DLQs"."""
+    permission, allows = takes
+    closed = "" if request.user.has_perm(f"reprocessing.{permission}") else f"You may not {allows}"
+    return Button(label, address, closed, grave)

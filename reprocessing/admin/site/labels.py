@@ -1,0 +1,82 @@
+"""Names of models, labels of fields and names of states, as every page of the admin shows them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.db.models.options import Options
+from django.utils.text import capfirst
+
+#: Singular and plural by model name, where Django's own would not be a word of the glossary.
+_NAMES: Final = {
+    "deadletter": ("message", "messages"), "parkedletter": ("parked message", "parked messages"),
+    "lettergroup": ("failure group", "failure groups"), "operation": ("bulk action", "bulk actions"),
+    "review": ("audit entry", "audit log"), "breaker": ("circuit breaker", "circuit breakers"),
+    "lane": ("key queue", "key queues"), "origin": ("source queue", "source queues"),
+    "notificationroute": ("notification destination", "notification destinations"),
+    "notification": ("notification", "notifications sent"), "halt": ("global stop", "global stop"),
+    "pulse": ("worker heartbeat", "worker heartbeats"), "sighting": ("empty target check", "empty target checks"),
+    "notice": ("parking queue notice", "parking queue notices"), "rulebook": ("rules version", "rules version"),
+    "report": ("consumer report", "consumer reports"), "reporter": ("reporting consumer", "reporting consumers"),
+}  # fmt: skip
+
+#: Labels of fields on pages and in column titles; a field that is not here has Django's own.
+FIELDS: Final = {
+    "act": "Action", "added_by": "Added by", "advance": "Next message", "answers": "Status codes", "arn": "ARN",
+    "asked_by": "Requested by", "at": "Time (UTC)", "at_least": "Min attempts for ratio", "at_once": "Poll again",
+    "attempt_no": "Attempt", "attempts": "Attempts", "backoff_base": "Initial backoff (s)",
+    "backoff_cap": "Max backoff (s)", "backoff_jitter": "Jitter", "beaten_at": "Last heartbeat",
+    "breaker": "Circuit breaker", "breaker_epoch": "Circuit breaker epoch", "burst": "Burst (messages)", "by": "User",
+    "canary_until": "Canary until", "ceiling": "Upper limit", "changes_at": "Next change", "closed_at": "Closed at",
+    "closes_after": "Successes to close", "conditions": "Conditions", "cooldown": "Cooldown (s)",
+    "cooldown_cap": "Max cooldown (s)", "created_at": "Planned at", "default_origin": "Default source queue",
+    "delay": "Delay (s)", "depth_at": "Depth read at", "depth_in_flight": "In flight", "depth_visible": "Visible",
+    "died_at": "Sent at (SQS)", "dlq": "Dead-letter queue", "dlqs": "Dead-letter queues",
+    "drained_through": "Captured up to", "due_at": "Due at", "enabled": "Enabled", "errs": "Errors",
+    "every": "Interval (s)", "expected_status": "Expected status code", "expires_at": "Deleted by SQS at",
+    "failing_since": "Failing since", "failures": "Failures in a row", "fifo": "FIFO", "filed_at": "Created at",
+    "give_up_after": "Give up after (s)", "given_up_at": "Given up at", "group": "Failure group",
+    "happened_at": "Happened at", "hits": "Messages matched", "holds_lane": "Holds its key queue",
+    "ill": "Counted as failure", "key": "Ordering key", "kinds": "Events", "lane": "Key queue",
+    "last_hit_at": "Last match", "letter": "Message", "made_at": "Created at", "made_by": "Created by",
+    "max_age": "Max age (s)", "max_attempts": "Max attempts", "message": "Error message",
+    "native_at": "AWS redrive since", "news": "Event", "next_at": "Next attempt", "next_poll_at": "Next poll",
+    "no": "No.", "opened_at": "Started at", "operation": "Bulk action", "origin": "Source queue",
+    "outcome": "Outcome", "passed_sequence": "Delivered up to", "phase": "State", "position": "Position",
+    "proof": "Outcome", "public_id": "Redrive id", "quiet_since": "Empty since", "ramp": "Ramp-up (share of rate)",
+    "ramp_at": "Next ramp-up step", "ramp_every": "Ramp-up step (s)", "ramp_from": "Ramp-up start (share of rate)",
+    "ramp_ill": "Failures in this step", "ramp_why": "Ramp-up reason", "rate": "Rate (messages/s)",
+    "rate_class": "Rate class", "ratio": "Failure ratio", "received_at": "Received at", "refires": "Extra recipients",
+    "region": "Region", "rest": "Current cooldown (s)", "retention": "Retention (s)", "retry_at": "Next canary",
+    "returned_at": "Came back at", "reviews": "Audit log", "role_arn": "IAM role", "route": "Destination",
+    "run": "Run", "secret": "Signing secret", "seen_at": "Empty at", "selected": "Messages selected",
+    "sent_at": "Sent at", "sent_message_id": "Sent message id", "settled_at": "Finished at", "since": "Since",
+    "size": "Size (messages)", "stop_reason": "Stop reason", "stopped_at": "Stopped at", "stopped_by": "Stopped by",
+    "subject": "Subject", "successes": "Successes in a row", "taken_at": "Accepted at",
+    "threshold": "Failures to open", "timeout": "Timeout (s)", "times": "Times", "took": "Messages sent before",
+    "touched": "Messages sent", "trouble": "Problem", "url": "URL", "valid_from": "Valid from (UTC)",
+    "valid_until": "Valid until (UTC)", "verdict": "Result", "visibility": "Visibility timeout (s)",
+    "watched_by": "DLQ behind it", "why": "Reason", "window": "Return window (s)",
+}  # fmt: skip
+
+_STATES: Final = {"waiting": "queued", "awaiting": "awaiting outcome"}
+
+
+def singular(options: Options[Any]) -> str:
+    """Return what one row of a model is called."""
+    return _NAMES.get(str(options.model_name), (str(options.verbose_name),))[0]
+
+
+def plural(options: Options[Any]) -> str:
+    """Return what the rows of a model are called."""
+    return _NAMES.get(str(options.model_name), ("", str(options.verbose_name_plural)))[1]
+
+
+def column(title: str) -> str:
+    """Return the label of a field, by its name or by Django's title of its column."""
+    return FIELDS.get(title.replace(" ", "_"), capfirst(title.replace("_", " ")))
+
+
+def state(name: str) -> str:
+    """Return the name of a message's state, as the glossary has it."""
+    return _STATES.get(name, name)
