@@ -14,8 +14,7 @@ _OF_COMMAND: Final = "tests/reprocessing/commands/runs/test_drain_dlq.py"
 _OF_SWITCH: Final = "tests/reprocessing/pipeline/safety/test_switched_off_meanwhile.py"
 _OF_THE_SERVER: Final = "tests/redrive_service/test_server.py"
 _GIVES_UP: Final = (
-    "tests/reprocessing/admin/dlqs/test_dlq_form.py"
-    "::test_give_up_after_has_a_default_and_can_be_set_or_emptied"
+    "tests/reprocessing/admin/dlqs/test_dlq_form.py::test_give_up_after_has_a_default_and_can_be_set_or_emptied"
 )
 
 BUGS: Final = (
