@@ -44,7 +44,7 @@ def _through(bench: Workbench, body: str, attributes: dict[str, Any], **system: 
 @pytest.mark.parametrize("fifo", [False, True])
 def test_body_and_attributes_of_every_type_arrive_unchanged(fifo: bool) -> None:
     bench = Workbench(fifo=fifo)
-    body = '{"n": 1.0,\r\n "t": "\t ä \U0001f600\u2028"}  '
+    body = '{"n":\t1.0,\r\n "t": " ä \U0001f600\u2028"}  '
     sent = _through(bench, body, OF_EVERY_TYPE)
     assert sent["Body"] == body
     assert {name: value for name, value in sent["MessageAttributes"].items() if name not in ADDED} == OF_EVERY_TYPE
