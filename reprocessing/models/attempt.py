@@ -86,10 +86,10 @@ class Attempt(models.Model):
 class ClaimState(models.TextChoices):
     """State of a claim."""
 
-    HELD = "held", "held: a letter under this key is under way"
-    FREE = "free", "free: the letter under this key failed, another may try"
+    HELD = "held", "held: a message with this key is being sent"
+    FREE = "free", "free: the message failed, another may be sent"
     DELIVERED = "delivered", "delivered: a letter under this key was delivered"
-    DISCARDED = "discarded", "discarded: a person gave up the letter under this key"
+    DISCARDED = "discarded", "discarded: a person discarded the message"
 
 
 class Claim(models.Model):

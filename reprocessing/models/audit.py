@@ -17,8 +17,8 @@ from reprocessing.models.target import Target
 class Act(models.TextChoices):
     """What was done."""
 
-    RELEASED = "released", "released: back to its lane"
-    DISCARDED = "discarded", "discarded: given up"
+    RELEASED = "released", "released"
+    DISCARDED = "discarded", "discarded"
     STOPPED = "stopped", "stopped"
     RESUMED = "resumed", "resumed"
     ADDED = "added", "added"
@@ -28,9 +28,9 @@ class Act(models.TextChoices):
     PAUSED = "paused", "paused"
     ABORTED = "aborted", "aborted"
     RESET = "reset", "reset"
-    RESTORED = "restored", "restored: back to the parking lot"
+    RESTORED = "restored", "restored to the parking lot"
     EDITED = "edited", "edited"
-    REVEALED = "revealed", "looked at its payload"
+    REVEALED = "revealed", "viewed the payload"
     EXPORTED = "exported", "exported"
     ASSIGNED = "assigned", "assigned"
     NOTED = "noted", "noted"
@@ -98,7 +98,7 @@ class Halt(models.Model):
             models.CheckConstraint(condition=PERSON_AND_REASON, name="a_halt_says_who_and_why"),
         ]
         default_permissions = ("view",)
-        permissions = [("stop_sends", "Can stop all sends, and let them go on")]
+        permissions = [("stop_sends", "Can stop and resume all sends")]
 
     def __str__(self) -> str:
         return f"halted by {self.by}"

@@ -13,9 +13,9 @@ from reprocessing.models.letter import DeadLetter
 class CustodyState(models.TextChoices):
     """State of a copy."""
 
-    HELD = "held", "held: invisible in the dlq until its letter is finished"
+    HELD = "held", "held: invisible in the DLQ until the message is finished"
     DELETE = "delete", "to be deleted"
-    GONE = "gone", "deleted; remembered, because identity outlives history"
+    GONE = "gone", "deleted"
 
 
 class Custody(models.Model):

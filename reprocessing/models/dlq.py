@@ -18,44 +18,44 @@ from reprocessing.models.target import FORTNIGHT, Target
 class Mode(models.TextChoices):
     """What may happen without a person."""
 
-    OBSERVE = "observe", "observe: its attributes are read, nothing is received"
-    MANUAL = "manual", "manual: captured and replayed when a person says so"
-    AUTOMATIC = "automatic", "automatic: beat captures and replays it"
+    OBSERVE = "observe", "observe: read queue attributes only"
+    MANUAL = "manual", "manual: redrive when a person starts a run"
+    AUTOMATIC = "automatic", "automatic: capture and redrive on a schedule"
 
 
 class DeleteWhen(models.TextChoices):
     """When the copy in the DLQ is deleted."""
 
-    TERMINAL = "terminal", "when its letter is finished"
-    CAPTURED = "captured", "as soon as its snapshot is committed"
+    TERMINAL = "terminal", "when the message is finished"
+    CAPTURED = "captured", "as soon as the message is captured"
 
 
 class MissingKey(models.TextChoices):
     """What happens to a letter without the configured ordering key."""
 
-    PARK = "park", "it is parked"
-    LANE = "lane", "it gets a lane of its own"
+    PARK = "park", "park the message"
+    LANE = "lane", "send it without ordering"
 
 
 class Jitter(models.TextChoices):
     """How a backoff is spread."""
 
-    FULL = "full", "anywhere between nothing and the whole delay"
-    NONE = "none", "the whole delay, always"
+    FULL = "full", "full: between 0 and the whole delay"
+    NONE = "none", "none: the whole delay"
 
 
 class ParkedHead(models.TextChoices):
     """What happens to a lane whose head is parked."""
 
-    ASIDE = "aside", "it steps aside, the lane goes on"
-    HOLD = "hold", "its lane waits for a person"
+    ASIDE = "aside", "continue with the key's next message"
+    HOLD = "hold", "hold the key until a person decides"
 
 
 class StalePolicy(models.TextChoices):
     """What happens to a letter that is captured after a later one of its lane was delivered."""
 
-    PARK = "park", "it is parked"
-    DELIVER = "deliver", "it is delivered late"
+    PARK = "park", "park it"
+    DELIVER = "deliver", "deliver it late"
 
 
 class OwnBackoff(Protocol):
@@ -162,7 +162,7 @@ class DeadLetterQueue(models.Model):
     class Meta:
         db_table = "redrive_dlq"
         verbose_name = "dead-letter queue"
-        permissions = [("stop_deadletterqueue", "Can stop a dlq's sends, and let them go on")]
+        permissions = [("stop_deadletterqueue", "Can stop and resume a DLQ's sends")]
         constraints = [
             models.CheckConstraint(condition=Q(max_attempts__gte=1), name="a_dlq_allows_one_attempt"),
             models.CheckConstraint(

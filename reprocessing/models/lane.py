@@ -53,7 +53,7 @@ class Lane(models.Model):
             ),
             models.CheckConstraint(condition=STOP_IS_COMPLETE, name="a_stopped_lane_says_by_whom_and_why"),
         ]
-        permissions = [("stop_lane", "Can stop lanes, and let them go on")]
+        permissions = [("stop_lane", "Can stop and resume key queues")]
         indexes = [
             models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_that_come_due"),
             # The breaker comes first: with statistics from before a flood, the planner would read all lanes of a run

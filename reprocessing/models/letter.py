@@ -20,7 +20,7 @@ from reprocessing.models.target import Target
 
 STATES = [(state.value, state.value) for state in LetterState]
 REASONS = [(reason.value, reason.sentence) for reason in ParkedReason]
-ROUTES = [*ACTIONS, ("erred", "erred: the rule could not be asked of it")]
+ROUTES = [*ACTIONS, ("erred", "erred: the rule could not be evaluated")]
 _IN_LANE = [state.value for state in OPEN]
 _FINISHED = [state.value for state in FINISHED]
 _PARKED = LetterState.PARKED.value
@@ -98,7 +98,7 @@ class DeadLetter(models.Model):
 
     class Meta:
         db_table = "redrive_letter"
-        permissions = [("export_deadletter", "Can export letters")]
+        permissions = [("export_deadletter", "Can export messages")]
         constraints = [
             models.UniqueConstraint(fields=["dlq", "message_id"], name="a_message_is_one_letter"),
             models.CheckConstraint(
@@ -193,7 +193,7 @@ class Payload(models.Model):
     class Meta:
         db_table = "redrive_payload"
         default_permissions = ()  # bytes are neither added, changed nor deleted by people; a letter's page shows them
-        permissions = [("view_payload", "Can see payloads")]
+        permissions = [("view_payload", "Can view payloads")]
 
     def __str__(self) -> str:
         return f"payload of {self.letter_id}"

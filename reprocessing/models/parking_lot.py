@@ -14,9 +14,9 @@ from reprocessing.models.dlq import DeadLetterQueue
 class GroupStatus(models.TextChoices):
     """Status of a failure group."""
 
-    OPEN = "open", "open: nobody has seen to it"
-    ACKNOWLEDGED = "acknowledged", "acknowledged: somebody sees to it"
-    RESOLVED = "resolved", "resolved: it opens again when it recurs"
+    OPEN = "open", "open"
+    ACKNOWLEDGED = "acknowledged", "acknowledged: somebody works on it"
+    RESOLVED = "resolved", "resolved: reopens when it recurs"
     IGNORED = "ignored", "ignored: also when it recurs"
 
 

@@ -12,8 +12,8 @@ from reprocessing.models.dlq import DeadLetterQueue
 class RunKind(models.TextChoices):
     """Where a run gets its letters from."""
 
-    STANDING = "standing", "standing: beat feeds it whatever the dlq holds"
-    DRAIN = "drain", "drain: a person selected its letters"
+    STANDING = "standing", "standing: redrives whatever the DLQ holds"
+    DRAIN = "drain", "drain: redrives a selection"
 
 
 class RunState(models.TextChoices):
@@ -21,8 +21,8 @@ class RunState(models.TextChoices):
 
     PLANNED = "planned", "planned"
     RUNNING = "running", "running"
-    PAUSED = "paused", "paused: it goes on when somebody says so"
-    ABORTED = "aborted", "aborted: what it left waits for another run"
+    PAUSED = "paused", "paused"
+    ABORTED = "aborted", "aborted: queued messages are left to another run"
     FINISHED = "finished", "finished"
 
 

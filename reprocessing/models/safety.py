@@ -13,8 +13,8 @@ from reprocessing.models.target import FASTEST, FORTNIGHT, SLOWEST, Target
 class BreakerState(models.TextChoices):
     """State of a circuit breaker."""
 
-    CLOSED = "closed", "closed: letters go"
-    OPEN = "open", "open: nothing goes until its cooldown is over"
+    CLOSED = "closed", "closed: messages are sent"
+    OPEN = "open", "open: nothing is sent until the cooldown ends"
     HALF_OPEN = "half_open", "half open: one canary at a time"
 
 
@@ -97,7 +97,7 @@ class Breaker(models.Model):
 
     class Meta:
         db_table = "redrive_breaker"
-        permissions = [("reset_breaker", "Can open, close and half-open breakers by hand")]
+        permissions = [("reset_breaker", "Can reset circuit breakers")]
         constraints = [
             models.UniqueConstraint(
                 fields=["target", "rate_class"], nulls_distinct=False, name="a_class_has_one_breaker_a_target"
@@ -143,8 +143,8 @@ class Breaker(models.Model):
 class CheckKind(models.TextChoices):
     """What is checked."""
 
-    HTTP = "http", "http: an address answers as expected"
-    ALARM = "alarm", "alarm: a CloudWatch alarm is in OK"
+    HTTP = "http", "http: a URL returns the expected status"
+    ALARM = "alarm", "alarm: a CloudWatch alarm is OK"
     DEPTH = "depth", "depth: the target queue holds at most so many messages"
     AGE = "age", "age: the target queue's oldest message is at most so many seconds old"
     POLICY = "policy", "policy: the target queue has a redrive policy"

@@ -87,9 +87,9 @@ AFTER_A_RESTORE: Final[LiteralString] = "after_a_restore"
 class Word(models.TextChoices):
     """What a person decided about a letter."""
 
-    DELIVERED = "delivered", "delivered since"
+    DELIVERED = "delivered", "delivered"
     PARKED = "parked", "parked for a person"
-    REPLAY = "replay", "to be replayed"
+    REPLAY = "replay", "redrive"
 
 
 class Doubt(models.Model):
@@ -130,8 +130,8 @@ UNSEEN: Final[LiteralString] = (
 class News(models.TextChoices):
     """What happened to a parked letter."""
 
-    PARKED = "parked", "parked: the copy goes into the parking queue"
-    LEFT = "left", "released, discarded or come to another end: a mark follows its copy there"
+    PARKED = "parked", "parked: send a copy to the parking queue"
+    LEFT = "left", "left: mark the copy in the parking queue as settled"
 
 
 class Notice(models.Model):

@@ -22,8 +22,8 @@ class TargetKind(models.TextChoices):
     CELERY = "celery", "SQS queue of Celery workers"
     HTTP = "http", "HTTP endpoint"
     LAMBDA = "lambda", "Lambda function"
-    TOPIC = "topic", "SNS topic: every subscriber gets it again"
-    BUS = "bus", "EventBridge bus: every rule sees it again"
+    TOPIC = "topic", "SNS topic: all subscribers get it again"
+    BUS = "bus", "EventBridge bus: all rules get it again"
 
 
 #: Kinds that are SQS queues.
@@ -37,16 +37,16 @@ LONGEST_ANSWER = 900
 class Proof(models.TextChoices):
     """What proves that a letter was delivered."""
 
-    ACCEPTED = "accepted", "accepted: the target took it"
-    ABSENCE = "absence", "absence: it has not come back, with evidence (presumed)"
-    ACKNOWLEDGED = "acknowledged", "acknowledged: its consumer says so"
+    ACCEPTED = "accepted", "accepted: the target accepted it"
+    ABSENCE = "absence", "absence: it did not come back (presumed)"
+    ACKNOWLEDGED = "acknowledged", "acknowledged: its consumer reported it"
 
 
 class Advance(models.TextChoices):
     """When the next letter of a lane may be sent."""
 
-    ACCEPTED = "accepted", "as soon as the target took the one before"
-    SETTLED = "settled", "when the outcome of the one before is known"
+    ACCEPTED = "accepted", "when the target accepted the previous message"
+    SETTLED = "settled", "when the previous message's outcome is known"
 
 
 class Target(models.Model):

@@ -26,7 +26,7 @@ _PROOFS: Final = (
 )
 _ADVANCES: Final = (
     (Advance.ACCEPTED.value, "when the target accepted the one before"),
-    (Advance.SETTLED.value, "when the outcome of the one before is known"),
+    (Advance.SETTLED.value, "when the previous message's outcome is known"),
 )
 
 
