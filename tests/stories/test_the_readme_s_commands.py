@@ -91,7 +91,7 @@ def test_an_empty_account_becomes_a_redriven_dlq_and_the_doctor_finds_nothing(cl
         under_way.enter_context(sandbox(clone / ".sandbox"))
         status, told = shell(clone, *made, *three)
         assert status == 0, told
-        assert re.findall(r"^orders-\w+: (1 letter.*)$", told, re.MULTILINE) == ["1 message: 1 delivered."]
+        assert re.findall(r"^orders-\w+: (1 message.*)$", told, re.MULTILINE) == ["1 message: 1 delivered."]
         for program in programs:
             under_way.enter_context(running(clone, program))
         eventually(lambda: shell(clone, ". .sandbox/environment", PULSE)[0] == 0, within=60, every=1)

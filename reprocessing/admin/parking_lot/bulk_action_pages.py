@@ -72,7 +72,7 @@ class Operations(History):
         """Return Django's addresses, that of the figures alone, and that which aborts."""
         own = (("progress", require_safe(self._progress)), ("abort", require_POST(self._abort)))
         paths = [
-            path(f"<int:pk>/{name}", self.admin_site.admin_view(view), name=f"operation_{name}") for name, view in own
+            path(f"<int:operation>/{name}", self.admin_site.admin_view(view), name=f"operation_{name}") for name, view in own
         ]
         return [*paths, *super().get_urls()]
 
@@ -98,21 +98,21 @@ class Operations(History):
         }
         return TemplateResponse(request, "reprocessing/admin/operation.html", context)
 
-    def _progress(self, request: HttpRequest, pk: int) -> HttpResponse:
+    def _progress(self, request: HttpRequest, operation: int) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        one = row_or_404(Operation.objects, pk)
+        one = row_or_404(Operation.objects, operation)
         ours = {"progress": progress_of(one), "into": _into(one), "is_part": True}
         context = self.admin_site.each_context(request) | ours
         return TemplateResponse(request, "reprocessing/admin/progress.html", context)
 
-    def _abort(self, request: HttpRequest, pk: int) -> HttpResponse:
-        one = row_or_404(Operation.objects, pk)
+    def _abort(self, request: HttpRequest, operation: int) -> HttpResponse:
+        one = row_or_404(Operation.objects, operation)
         if not (self.has_view_permission(request) and request.user.has_perm(Deed(one.act).permission)):
             raise PermissionDenied
         form = Why(request.POST)
         if not form.is_valid():
-            return self._page(request, str(pk), form)
+            return self._page(request, str(operation), form)
         if bulk_actions.abort(one.pk, by=request.user.get_username(), why=form.cleaned_data["reason"]):
             messages.success(request, "Aborted. What was done stays done; the other messages are not touched.")
         else:

@@ -42,7 +42,7 @@ class ConditionsField(forms.CharField):
         found = _list(str(super().clean(value)))
         if len(found) > CONDITIONS:
             raise forms.ValidationError(
-                f"{len(found):,} conditions are too many: a rule has {CONDITIONS} at most. Split it into several rules."
+                f"The rule has {len(found):,} conditions, and {CONDITIONS} are allowed. Split it into several rules."
             )
         for number, condition in enumerate(found, 1):
             if not isinstance(condition, str):

@@ -51,7 +51,7 @@ def _examine(row: DeadLetterQueue) -> str:
 def test_preview_lists_passed_checks_and_problems_with_fixes(watched: Queue, ann: Client) -> None:
     given = _sheet(ann) | {"name": "orders", "url": watched.url, "advance": "accepted", "do": "look"}
     page = post(ann, ADD, **given)
-    assert "<b>ok</b>It is the queue that was meant, and nobody else&#x27;s." in page
+    assert "<b>ok</b>The URL is that of the expected queue, and no other DLQ has it." in page
     assert "<b>note</b>Capturing hides messages" in page
     assert "<h2>Preview</h2>" in page
     assert not DeadLetterQueue.objects.exists()

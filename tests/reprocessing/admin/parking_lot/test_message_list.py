@@ -103,7 +103,7 @@ def test_invalid_filter_lists_nothing() -> None:
     parked(dlq())
     client = person("ann", *LOOKS)
     refused: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"dlq": "x"}, "takes a number"), ({"colour": "red"}, "There is no filter"),
+        ({"dlq": "x"}, "takes the number of an id"), ({"colour": "red"}, "There is no filter"),
         ({"state": "waiting"}, "in progress"), ({"after": "x"}, "Go to the first page."),
     )  # fmt: skip
     for query, sentence in refused:
@@ -290,4 +290,4 @@ def test_slow_search_is_ended_and_explained(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(message_filters, "_PATIENCE", 20)
     monkeypatch.setitem(message_filters._CONDITIONS, "key", "pg_sleep(1) IS NOT NULL")
     answer = person("ann", *LOOKS).get(LOT, {"key": "a"})
-    assert (answer.status_code, "Narrow the filter by dlq, group or dates." in answer.content.decode()) == (200, True)
+    assert (answer.status_code, "Narrow the filter by DLQ, group or dates." in answer.content.decode()) == (200, True)

@@ -44,8 +44,8 @@ def test_it_is_started_listed_and_cancelled(ask: Ask, ask_json: AskJson) -> None
     for number in range(30):  # at one a second: it is under way for as long
         bench.bury(f"{number}")
     to = ("--to", bench.target.arn, "--per-second", "1")
-    assert "AWS moves its messages" in ask("native_redrive", "start", bench.name, *WHY, *to, "--confirm")
-    assert 'as anna asked ("a bulk")' in ask("native_redrive", "list", bench.name)
+    assert "AWS moves the messages" in ask("native_redrive", "start", bench.name, *WHY, *to, "--confirm")
+    assert 'by anna ("a bulk")' in ask("native_redrive", "list", bench.name)
     assert "NOT CANCELLED" in ask("native_redrive", "cancel", bench.name, *WHY)
     assert tasks(bench) == ["RUNNING"]
     assert "AWS stops." in ask("native_redrive", "cancel", bench.name, *WHY, "--confirm")

@@ -133,8 +133,8 @@ def test_what_is_better_stays_and_is_told(ask: Ask, shelf: Shelf, name: str) -> 
     shelf.set(name, MessageRetentionPeriod="864000", VisibilityTimeout="77", KmsMasterKeyId="alias/shop")
     before = shelf.settings(name)
     said = ask("provision_queues", name, "--confirm")
-    assert "retention: stays 10 days, not 4 days: an existing queue keeps its value" in said
-    assert "visibility timeout: stays 77 s, not 30 s" in said
+    assert "retention: stays 10 days, instead of 4 days: an existing queue keeps its value" in said
+    assert "visibility timeout: stays 77 s, instead of 30 s" in said
     assert "KMS key: stays alias/shop" in said
     assert shelf.settings(name) == before
 

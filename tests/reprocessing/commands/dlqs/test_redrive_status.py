@@ -216,7 +216,7 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
         "no right",
         "about 7 visible, 2 in flight",
         "1 queued, 1 parked",
-        "1: Every attempt the dlq allows has failed.",
+        "1: All attempts that the DLQ allows have failed.",
         "monday (drain for cy) is running: 1 message unfinished",
         "target    shop: outcome absence",
     ):
@@ -269,7 +269,7 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
     assert "cost so far 1 AWS request, less than $0.01, for sends and deletes" in ask("redrive_status")
     (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["runs"]
     assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "touched": 1}, "Paused automatically: rain.")
-    assert f"monday (drain) is paused: 0 letters unfinished{said}\n            Paused automatically: rain." in ask(
+    assert f"monday (drain) is paused: 0 messages unfinished{said}\n            Paused automatically: rain." in ask(
         "redrive_status"
     )
 

@@ -130,7 +130,7 @@ def test_a_redis_that_does_not_answer_is_given_up(server: Server, rates: Rates) 
 
 @pytest.mark.parametrize(("rate", "burst"), [(0, None), (-1, None), (math.nan, None), (math.inf, None), (1, -1)])
 def test_a_rate_that_is_none_is_refused(rates: Rates, rate: float, burst: float | None) -> None:
-    with pytest.raises(ValueError, match="is none"):
+    with pytest.raises(ValueError, match="is invalid"):
         rates.take(1, 1, rate, burst)
 
 

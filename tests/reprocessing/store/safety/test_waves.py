@@ -141,7 +141,7 @@ def test_a_failed_wave_of_ten_stops_as_soon_as_it_cannot_succeed(stock: Waves) -
     assert stock.look() == []
     stock.go(["unknown"], ill=True)
     (paused,) = stock.look()
-    assert "3 of the 4 messages touched in its wave of 10 failed; 80 % of a wave has to go well" in paused.why
+    assert "3 of the 4 messages sent in its wave of 10 failed; 80 % of a wave must succeed" in paused.why
     assert stock.history() == [(1, 1, 0), (10, 4, 3)]
 
 
@@ -194,7 +194,7 @@ def test_the_last_wave_stops_when_too_many_of_the_last_hundred_failed(last: Wave
     assert last.look() == []
     last.go([None, "refused"])
     (paused,) = last.look()
-    assert "21 of its last 100 letters failed" in paused.why
+    assert "21 of its last 100 messages failed" in paused.why
     assert last.history() == [(None, 102, 21)]
 
 
