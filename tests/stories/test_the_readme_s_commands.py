@@ -23,7 +23,7 @@ PULSE = ".venv/bin/python manage.py check_pulse"
 #: What a local SQS cannot tell, what is said of every dlq that is captured, and that nobody set up notifications.
 SOUND = [
     "unknown SQS's clock against this machine's: SQS did not tell the time.",
-    "warn No destination gets notifications.",
+    "warning No destination gets notifications.",
     "note Capturing hides messages: an alarm on the DLQ's visible count falls silent.",
     "unknown orders: How their consumers do is not known: the queues are at another endpoint than AWS's, which",
 ]
@@ -73,7 +73,7 @@ def shell(clone: Path, *lines: str) -> tuple[int, str]:
 
 def found(answer: tuple[int, str]) -> tuple[int, list[str]]:
     """The doctor's exit status, and every line that does not say that something is well."""
-    lines = [line for line in answer[1].splitlines() if line.startswith(("  ill", "  warn", "  note", "  unknown"))]
+    lines = [line for line in answer[1].splitlines() if line.startswith(("  error", "  warning", "  note", "  unknown"))]
     return answer[0], [" ".join(line.split()) for line in lines]
 
 

@@ -64,7 +64,7 @@ def differences(proposal: Proposal) -> list[Difference]:
         if goes_to.get(arn, arn) != target:
             found.append(Difference(proposal.name, f"{TO} {name_of(arn)}", goes_to.get(arn), target))
     for arn, values in proposal.targets.items():
-        kind = SOURCE if arn in proposal.ways else TARGET
+        kind = SOURCE_QUEUE if arn in proposal.ways else TARGET
         of_targets += [replace(change, kind=kind) for change in targets.differences(arn, values, known.get(arn))]
     default = dlq.default_origin.arn if dlq and dlq.default_origin else None
     if proposal.default_origin not in {None, default}:
@@ -73,7 +73,7 @@ def differences(proposal: Proposal) -> list[Difference]:
 
 
 #: What a difference is of: a DLQ and its source queue often have the same name.
-DLQ, SOURCE, TARGET = "DLQ", "source queue", "target"
+DLQ, SOURCE_QUEUE, TARGET = "DLQ", "source queue", "target"
 #: Fields of a difference; TO is followed by the name of a source queue.
 ORIGIN, DEFAULT, TO = "origin", "default_origin", "target of"
 #: A change of one of these has captured letters placed again.

@@ -48,11 +48,11 @@ def test_it_is_started_listed_and_cancelled(ask: Ask, ask_json: AskJson) -> None
     assert 'by anna ("a bulk")' in ask("native_redrive", "list", bench.name)
     assert "NOT CANCELLED" in ask("native_redrive", "cancel", bench.name, *WHY)
     assert tasks(bench) == ["RUNNING"]
-    assert "AWS stops." in ask("native_redrive", "cancel", bench.name, *WHY, "--confirm")
+    assert "Cancelled." in ask("native_redrive", "cancel", bench.name, *WHY, "--confirm")
     let_it_end(bench)
     found = ask_json("native_redrive", "list", bench.name)
     assert (found["native"], [one["status"] for one in found["tasks"]]) == (None, ["CANCELLED"])
-    assert f"{bench.name} is ours" in ask("native_redrive", "list", bench.name)
+    assert f"{bench.name}: no native redrive is running." in ask("native_redrive", "list", bench.name)
 
 
 def test_it_is_refused_with_what_is_in_the_way_and_the_cure() -> None:
