@@ -85,7 +85,7 @@ def test_an_endpoint(ask: Ask, make_queue: MakeQueue) -> None:
     target = Target.objects.get(arn=HOOK)
     assert ways("orders") == {queue.arn: HOOK}
     assert (target.secret, target.answers, target.rate, target.burst) == ("shop", "409=success", 200, 50)
-    run(ask, "Did it work?")
+    run(ask, "Outcome")
     target.refresh_from_db()
     assert (target.proof, target.window) == ("acknowledged", 3600)
 
@@ -98,9 +98,9 @@ def test_another_queue(ask: Ask, make_queue: MakeQueue) -> None:
     assert Target.objects.filter(arn=other.arn).exists()
 
 
-def test_everybody_again(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:  # noqa: F811
+def test_a_topic(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:  # noqa: F811
     topic, [subscription, *_] = listeners.topic(*(("lambda", function(name)) for name in ("a", "b", "c")))
-    section = "Everybody again: a topic or a bus"
+    section = "A topic or an event bus"
     said = run(ask, section, URL=make_queue().url, TOPIC=topic, SUBSCRIPTION=subscription)
     assert ways("news") == {subscription: topic}
     assert "each message is published again to 2 other subscribers" in said
