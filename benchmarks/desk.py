@@ -146,10 +146,10 @@ def compare(letters: int, times: int) -> bool:
     for name, address in chain(pages(), later(client), gathered()):
         cost = measure(client, name, address, times)
         before = few[name].statements if name in few else cost.statements
-        ill = cost.p95 > LONGEST or cost.statements != before
-        well = well and not ill
+        is_slow = cost.p95 > LONGEST or cost.statements != before
+        well = well and not is_slow
         print(
-            f"{name:<34}{cost.median:>9.1f}{cost.p95:>9.1f}{'  !!' if ill else '    '}{cost.statements:>12}{before:>12}"
+            f"{name:<34}{cost.median:>9.1f}{cost.p95:>9.1f}{'  !!' if is_slow else '    '}{cost.statements:>12}{before:>12}"
             f"{cost.size / 1024:>7.0f}",
             flush=True,
         )

@@ -15,7 +15,7 @@ _ILL: Final = timedelta(seconds=30)
 class Grade(StrEnum):
     """How severe a finding is. Only `ILL` makes redrive_doctor fail."""
 
-    ILL = "ill"  #: something does not work, or messages are in danger, until a person acts
+    ERROR = "error"  #: something does not work, or messages are in danger, until a person acts
     WARN = "warn"  #: a warning
     UNKNOWN = "unknown"  #: it could not be checked
     NOTE = "note"  #: information
@@ -42,7 +42,7 @@ class Remark:
 
 def ill(where: str, what: str, why: str, cure: str) -> Remark:
     """Return an error."""
-    return Remark(Grade.ILL, where, what, why, cure)
+    return Remark(Grade.ERROR, where, what, why, cure)
 
 
 def warn(where: str, what: str, why: str = "", cure: str = "") -> Remark:

@@ -19,12 +19,12 @@ class Ramp:
     Attributes:
         start: the first share of the rate, above 0 and at most 1.
         share: the allowed share.
-        ill: the share of failed sends at the last step.
+        failure_ratio: the share of failed sends at the last step.
     """
 
     start: float
     share: float
-    ill: float
+    failure_ratio: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Pace:
     """The allowed share of the rate, the share of failed sends, and why."""
 
     share: float
-    ill: float
+    failure_ratio: float
     why: str
 
 
@@ -46,14 +46,15 @@ def step(ramp: Ramp, sends: Sends) -> Pace | None:
         return None
     counted = sends[: newest + 1][-WINDOW:]
     failures = sum(1 for failed in counted if failed)
-    ill = failures / len(counted)
+    failure_ratio = failures / len(counted)
     seen = f"{failures} of {len(counted)} messages failed"
-    if ill <= ramp.ill + FLAT:
+    if failure_ratio <= ramp.failure_ratio + FLAT:
         share = min(1.0, max(ramp.start, 2 * ramp.share))
-        return Pace(share, ill, f"the whole rate: {seen}" if share == 1 else f"the rate rises: {seen}")
+        return Pace(share, failure_ratio, f"the whole rate: {seen}" if share == 1 else f"the rate rises: {seen}")
     if failures == 1:
-        return Pace(min(1.0, max(ramp.start, ramp.share)), ramp.ill, f"as before: {seen}")
-    return Pace(max(ramp.start, min(1.0, ramp.share / 2)), ill, f"the rate falls: {seen}, {ramp.ill:.0%} before")
+        return Pace(min(1.0, max(ramp.start, ramp.share)), ramp.failure_ratio, f"as before: {seen}")
+    falls = f"the rate falls: {seen}, {ramp.failure_ratio:.0%} before"
+    return Pace(max(ramp.start, min(1.0, ramp.share / 2)), failure_ratio, falls)
 
 
 def anew(ramp: Ramp, why: str) -> Pace:

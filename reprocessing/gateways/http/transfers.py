@@ -111,9 +111,9 @@ class Wires:
         ended: list[tuple[pycurl.Curl, int | None]] = []
         left = 1
         while left:
-            left, well, ill = self._multi.info_read()
+            left, well, broken = self._multi.info_read()
             ended += [(handle, None) for handle in well]
-            ended += [(handle, error) for handle, error, _ in ill]
+            ended += [(handle, error) for handle, error, _ in broken]
         return ended
 
     def _silence(self) -> None:

@@ -44,7 +44,7 @@ class Command(Console):
         if options["json"]:
             self.report(words.in_json(looks))
         counts = words.counted(looks)
-        if counts["ill"]:
+        if counts["error"]:
             raise CommandError(f"{words.last_line(counts)} Fix the errors as the arrows (->) say.")
         if not options["json"]:
             self.say(words.last_line(counts))

@@ -12,7 +12,7 @@ from reprocessing.pipeline.maintenance.doctor import Look
 
 _WIDTH: Final = 116
 _MARKS: Final = {
-    Grade.ILL: "ERROR",
+    Grade.ERROR: "ERROR",
     Grade.WARN: "warning",
     Grade.UNKNOWN: "unknown",
     Grade.NOTE: "note",
@@ -51,9 +51,9 @@ def counted(looks: Iterable[Look]) -> dict[str, int]:
 
 def last_line(counts: dict[str, int]) -> str:
     """Return the counts as a sentence."""
-    if not counts["ill"] and not counts["warn"] and not counts["unknown"]:
+    if not counts["error"] and not counts["warn"] and not counts["unknown"]:
         return "No problems found."
-    words = {"ill": "error", "warn": "warning"}
+    words = {"error": "error", "warn": "warning"}
     found = [f"{counts[grade]} {word}{'' if counts[grade] == 1 else 's'}" for grade, word in words.items()]
     return f"{', '.join(found)}, {counts['unknown']} unknown."
 
@@ -62,7 +62,7 @@ def in_json(looks: Sequence[Look]) -> dict[str, Any]:
     """Return the results as JSON."""
     counts = counted(looks)
     return {
-        "well": not counts["ill"],
+        "well": not counts["error"],
         "counts": counts,
         "remarks": [
             {

@@ -37,7 +37,7 @@ def checkup(of: Patient) -> None:
             over.append((EventKind.DOCTOR_WORSE, subject))
     for look, dlq in looks:
         grades = [remark.grade for remark in look.remarks]
-        if Grade.ILL in grades:
+        if Grade.ERROR in grades:
             found.append(_event(look, dlq))
         elif Grade.UNKNOWN not in grades:
             over.append((EventKind.DOCTOR_WORSE, of_finding(look.title)))
@@ -62,7 +62,7 @@ def _looks(of: Patient) -> Iterator[tuple[Look, int | None]]:
 def _event(look: Look, dlq: int | None) -> Event:
     """Return an event with the part and the number of errors. Findings are left out: they may quote AWS's answers."""
     facts: dict[str, str | int | float] = {
-        "errors": sum(remark.grade is Grade.ILL for remark in look.remarks),
+        "errors": sum(remark.grade is Grade.ERROR for remark in look.remarks),
         "warnings": sum(remark.grade is Grade.WARN for remark in look.remarks),
         "finding": f"There is an error at {look.title}.",
     }

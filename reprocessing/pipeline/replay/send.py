@@ -162,10 +162,10 @@ class Wire:
 
         A last wave has no size, and only failures can end it.
         """
-        ill = [attempt for attempt in intended if not isinstance(outcomes.get(attempt.attempt_id), Taken)]
-        failed, sent = {attempt.breaker_id for attempt in ill}, {attempt.breaker_id for attempt in intended}
+        unaccepted = [attempt for attempt in intended if not isinstance(outcomes.get(attempt.attempt_id), Taken)]
+        failed, sent = {attempt.breaker_id for attempt in unaccepted}, {attempt.breaker_id for attempt in intended}
         on_trial = {brake.breaker_id for brake in self.brakes.values() if brake.on_trial}
-        telling = intended if any(attempt.wave_size for attempt in intended) else ill
+        telling = intended if any(attempt.wave_size for attempt in intended) else unaccepted
         of_waves = [attempt.run_id for attempt in telling if attempt.wave_id or attempt.no > 1]
         after_settlement.outcomes(of_breakers=failed | (on_trial & sent), of_runs=of_waves)
         due = {brake.breaker_id for brake in self.brakes.values() if brake.step_due}

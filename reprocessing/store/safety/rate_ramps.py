@@ -24,9 +24,9 @@ SELECT b.id, b.epoch, b.ramp_from, b.ramp, b.ramp_ill, b.ramp_at,
 
 _CLIMB = """
 UPDATE redrive_breaker b
-   SET ramp = greatest(m.ramp, b.ramp_from), ramp_ill = m.ill, ramp_why = m.why, ramp_at = redrive_now()
+   SET ramp = greatest(m.ramp, b.ramp_from), ramp_ill = m.failure_ratio, ramp_why = m.why, ramp_at = redrive_now()
   FROM unnest(%(id)b::bigint[], %(epoch)b::bigint[], %(ramp_at)b::timestamptz[], %(shares)b::float8[],
-              %(ills)b::float8[], %(whys)b::text[]) AS m(id, epoch, at, ramp, ill, why)
+              %(failure_ratios)b::float8[], %(whys)b::text[]) AS m(id, epoch, at, ramp, failure_ratio, why)
  WHERE b.id = m.id AND b.epoch = m.epoch AND b.state = 'closed' AND b.ramp_at = m.at
 """
 
@@ -65,14 +65,14 @@ def climb(ids: Collection[int]) -> int:
     values = {
         **rows.arrays(_Due, [row for row, _ in steps]),
         "shares": [pace.share for _, pace in steps],
-        "ills": [pace.ill for _, pace in steps],
+        "failure_ratios": [pace.failure_ratio for _, pace in steps],
         "whys": [pace.why for _, pace in steps],
     }
     return rows.execute(_CLIMB, values)
 
 
 def _pace(row: _Due, seen: Window) -> Pace | None:
-    now = Ramp(start=row.ramp_from, share=row.ramp, ill=row.ramp_ill)
+    now = Ramp(start=row.ramp_from, share=row.ramp, failure_ratio=row.ramp_ill)
     if row.idle:
         return rate_ramp.anew(now, _IDLE_WHY)
     if seen.settled_at is None or seen.settled_at <= row.ramp_at:

@@ -67,7 +67,7 @@ def test_a_database_without_some_replaced_migrations_is_not_migrated(
 
 def test_the_doctor_does_not_advise_a_migrate_that_is_refused(recorder: MigrationRecorder) -> None:
     recorder.record_unapplied(OURS, LAST)
-    assert [(remark.grade, remark.cure) for remark in database.remarks()] == [(Grade.ILL, CURE)]
+    assert [(remark.grade, remark.cure) for remark in database.remarks()] == [(Grade.ERROR, CURE)]
 
 
 def test_missing_migrations_are_counted_and_the_first_are_named(recorder: MigrationRecorder) -> None:

@@ -30,7 +30,7 @@ def remarks(control: str, *, hint_life: float) -> Iterator[Remark]:
     ahead = _ahead(found)
     if ahead.grade is not Grade.WELL:
         yield ahead
-    if ahead.grade is Grade.ILL:
+    if ahead.grade is Grade.ERROR:
         yield unknown(_BEAT, "Whether it lives is not known: it dates its ticks far ahead.")
         yield unknown(_WORKERS, "Whether they consume is not known while beat's clock is wrong.")
         return

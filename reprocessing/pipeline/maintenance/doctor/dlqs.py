@@ -24,7 +24,7 @@ from reprocessing.store.dlqs import registration
 from reprocessing.store.routing import rules
 from reprocessing.store.targets import targets
 
-_GRADES: Final = {Severity.REFUSE: Grade.ILL, Severity.WARN: Grade.WARN, Severity.NOTE: Grade.NOTE}
+_GRADES: Final = {Severity.REFUSE: Grade.ERROR, Severity.WARN: Grade.WARN, Severity.NOTE: Grade.NOTE}
 #: Consequences of an outdated field; others are harmless.
 _WHY: Final = {
     "window": "A message that fails again may come back later than that: by then it is presumed delivered, wrongly.",

@@ -106,12 +106,12 @@ def test_uncaptured_messages_link_to_a_plan(ann: Client, shop: Origin) -> None:
 
 
 def test_urgent_dlqs_come_first(ann: Client) -> None:
-    for name in ("calm", "wary", "ill", "busy"):
+    for name in ("calm", "wary", "broken", "busy"):
         dlq(name)
     parked(dlq("busier"))
-    DeadLetterQueue.objects.filter(name="ill").update(trouble="AccessDenied")
+    DeadLetterQueue.objects.filter(name="broken").update(trouble="AccessDenied")
     Breaker.objects.filter(target__arn__endswith="wary-origin").update(state="open", retry_at=clock())
-    assert re.findall(r"/change/\">([a-z]+)</a></h2>", _board(ann)) == ["ill", "wary", "busier", "busy", "calm"]
+    assert re.findall(r"/change/\">([a-z]+)</a></h2>", _board(ann)) == ["broken", "wary", "busier", "busy", "calm"]
 
 
 def test_dashboard_takes_a_permission() -> None:

@@ -55,7 +55,7 @@ def found(grade: str, *names: str) -> list[tuple[str, str]]:
 def the(grade: str, part: str) -> Told:
     """The one remark of this grade that says so; every one of them has a cure."""
     remarks, failed = doctor()
-    assert failed == any(one["grade"] == "ill" for one in remarks)
+    assert failed == any(one["grade"] == "error" for one in remarks)
     (one,) = [one for one in remarks if one["grade"] == grade and part in one["what"]]
     assert one["cure"]
     return dict(one)
@@ -111,7 +111,7 @@ def test_a_sound_set_up_is_well_and_nothing_of_it_is_touched(shop: Shop, sandbox
     before = (DeadLetterQueue.objects.values().get(), Target.objects.values().get())
     control(sandbox.url, "DELETE", "calls")
     remarks, failed = doctor()
-    warned = [one["what"] for one in remarks if one["grade"] in {"ill", "warn"}]
+    warned = [one["what"] for one in remarks if one["grade"] in {"error", "warn"}]
     assert (warned, failed) == (["No destination gets notifications."], False)
     calls = control(sandbox.url, "GET", "calls?since=0")["calls"]
     assert [one for one in calls if one["sent"] or one["received"] or one["deleted"]] == []
@@ -133,14 +133,14 @@ def test_a_person_reads_what_is_well_and_what_is_ill(shop: Shop, ask: Ask) -> No
 def test_a_missing_right_on_the_dlq_is_found(shop: Shop, sandbox: Sandbox, action: str) -> None:
     sandbox.plan(refusing(action, shop.dlq))
     right = f"sqs:{action.removesuffix('Batch')}"
-    said = the("ill", f"SQS refuses {right}: AccessDenied.")
+    said = the("error", f"SQS refuses {right}: AccessDenied.")
     arn = shop.dlq.arn
     assert (said["where"], said["cure"]) == (shop.dlq.name, f"Allow {right} on {arn} to the role of this process.")
 
 
 def test_a_missing_right_to_send_letters_back_is_found(shop: Shop, sandbox: Sandbox) -> None:
     sandbox.plan(refusing("SendMessageBatch", shop.origin))
-    assert the("ill", "SQS refuses sqs:SendMessage")["where"] == shop.origin.name
+    assert the("error", "SQS refuses sqs:SendMessage")["where"] == shop.origin.name
 
 
 GONE, DENIED = "GetQueueAttributes failed: NonExistentQueue", "SQS refuses sqs:SendMessage: AccessDenied."
@@ -161,7 +161,7 @@ def told_of(queue: Queue) -> list[tuple[str, str]]:
     """What is said of the queue: the grade, and what is the matter as far as SQS names it."""
     remarks, failed = doctor()
     its = [one for one in remarks if one["where"] == queue.name]
-    assert failed == any(one["grade"] == "ill" for one in its)
+    assert failed == any(one["grade"] == "error" for one in its)
     said = ((one["grade"], next((part for part in (GONE, DENIED) if part in one["what"]), one["what"])) for one in its)
     return list(said)
 
@@ -171,8 +171,8 @@ def test_a_parking_queue_that_is_gone_is_found(shop: Shop, make_queue: MakeQueue
     parked_in(shop, lot)
     assert told_of(lot) == []
     lot.client.delete_queue(QueueUrl=lot.url)
-    assert told_of(lot) == [("ill", GONE)]
-    said = the("ill", lot.name)
+    assert told_of(lot) == [("error", GONE)]
+    said = the("error", lot.name)
     assert (said["why"].startswith("What is parked"), said["cure"]) == (
         True, 'Name another one, or "off": manage.py add_dlq orders --parking-url URL --confirm',
     )  # fmt: skip
@@ -184,7 +184,7 @@ def test_a_missing_right_to_send_to_the_parking_queue_is_found(
     lot = make_queue()
     parked_in(shop, lot)
     sandbox.plan(refusing("SendMessageBatch", lot))
-    assert told_of(lot) == [("ill", DENIED)]
+    assert told_of(lot) == [("error", DENIED)]
 
 
 @pytest.mark.soak
@@ -196,8 +196,8 @@ def test_a_queue_that_a_rule_sends_letters_to_and_that_is_gone_is_found(
     rule = ruled_to(shop, bulk, of=None if of_all else shop.row)
     assert told_of(bulk) == []
     bulk.client.delete_queue(QueueUrl=bulk.url)
-    assert told_of(bulk) == [("ill", GONE)]
-    said = the("ill", bulk.name)
+    assert told_of(bulk) == [("error", GONE)]
+    said = the("error", bulk.name)
     assert (said["why"], "manage.py add_rule large --to QUEUE" in said["cure"]) == (
         "The rule large sends messages there, and they cannot go.", True,
     )  # fmt: skip
@@ -211,7 +211,7 @@ def test_a_missing_right_to_send_where_a_rule_leads_is_found(
     bulk = make_queue()
     ruled_to(shop, bulk)
     sandbox.plan(refusing("SendMessageBatch", bulk))
-    assert told_of(bulk) == [("ill", DENIED)]
+    assert told_of(bulk) == [("error", DENIED)]
 
 
 def test_rules_of_other_dlqs_and_rules_that_have_ended_lead_nowhere(shop: Shop, make_queue: MakeQueue) -> None:
@@ -236,7 +236,7 @@ def test_a_parking_queue_that_nobody_may_look_at_is_not_known_to_be_there(
 
 def test_a_missing_right_to_look_is_found_and_the_other_looks_go_on(shop: Shop, sandbox: Sandbox) -> None:
     sandbox.plan(refusing("GetQueueAttributes", shop.dlq))
-    said = the("ill", "GetQueueAttributes failed: AccessDenied")
+    said = the("error", "GetQueueAttributes failed: AccessDenied")
     assert (said["where"], "Allow sqs:GetQueueAttributes" in said["what"]) == ("orders", True)
     assert ("beat", "well") in {(one["where"], one["grade"]) for one in doctor()[0]}
 
@@ -244,7 +244,7 @@ def test_a_missing_right_to_look_is_found_and_the_other_looks_go_on(shop: Shop, 
 def test_an_origin_whose_policy_names_another_dlq_is_found(shop: Shop, make_queue: MakeQueue) -> None:
     another = make_queue()
     shop.origin.set(RedrivePolicy=redrive_policy(another, 3))
-    assert the("ill", f"The outcome absence cannot be seen: no watched DLQ lies behind {shop.origin.name}.")
+    assert the("error", f"The outcome absence cannot be seen: no watched DLQ lies behind {shop.origin.name}.")
     assert the("warn", f"Messages that fail again in {shop.origin.name} die into {another.arn}, which nobody watches.")
 
 
@@ -261,35 +261,35 @@ def test_an_origin_that_keeps_messages_as_long_as_a_dlq_can_is_to_be_shortened(s
 
 
 def test_of_an_origin_that_is_not_known_yet_one_thing_alone_is_said(shop: Shop, make_queue: MakeQueue) -> None:
-    before = {(one["where"], one["what"]) for one in doctor()[0] if one["grade"] in {"ill", "warn"}}
+    before = {(one["where"], one["what"]) for one in doctor()[0] if one["grade"] in {"error", "warn"}}
     other = make_queue(RedrivePolicy=redrive_policy(shop.dlq, 3))
     remarks, failed = doctor()
-    after = {(one["where"], one["what"]) for one in remarks if one["grade"] in {"ill", "warn"}}
+    after = {(one["where"], one["what"]) for one in remarks if one["grade"] in {"error", "warn"}}
     assert after - before == {("orders", f"Messages of {other.arn} die into it, and it is no origin that is known.")}
     assert not failed
 
 
 def test_a_window_that_is_shorter_than_the_way_back_is_found(shop: Shop) -> None:
     shop.origin.set(VisibilityTimeout="600")
-    said = the("ill", f"The window (in seconds) of {shop.origin.name} is remembered as 120, and is 2400 by now.")
+    said = the("error", f"The window (in seconds) of {shop.origin.name} is remembered as 120, and is 2400 by now.")
     assert "presumed delivered, wrongly" in said["why"]
     assert "manage.py add_dlq orders" in said["cure"]
 
 
 def test_a_dlq_that_has_got_a_redrive_policy_of_its_own_is_found(shop: Shop, make_queue: MakeQueue) -> None:
     shop.dlq.set(RedrivePolicy=redrive_policy(make_queue(), 4))
-    assert the("ill", "Copies cannot stay in the DLQ: it has a redrive policy of its own")["where"] == "orders"
+    assert the("error", "Copies cannot stay in the DLQ: it has a redrive policy of its own")["where"] == "orders"
 
 
 def test_a_dlq_in_another_region_than_is_remembered_is_found(shop: Shop) -> None:
     DeadLetterQueue.objects.update(region="eu-west-1")
-    said = the("ill", "It is in us-east-1, and is remembered in eu-west-1.")
+    said = the("error", "It is in us-east-1, and is remembered in eu-west-1.")
     assert (said["where"], "manage.py add_dlq orders --confirm" in said["cure"]) == (shop.dlq.name, True)
 
 
 def test_a_dead_beat_is_found_and_of_workers_nothing_is_said_to_be_well(shop: Shop) -> None:
     PeriodicTask.objects.update(last_run_at=ago(minutes=10))
-    said = the("ill", "It sent its last tick about 10 minutes ago: it is dead, or none leads.")
+    said = the("error", "It sent its last tick about 10 minutes ago: it is dead, or none leads.")
     assert (said["where"], "celery -A redrive_service beat" in said["cure"]) == ("beat", True)
     assert found("unknown")[-2:-1] == [("workers", "Whether they consume is not known while beat sends nothing.")]
 
@@ -312,71 +312,71 @@ def test_a_tick_of_the_far_future_proves_no_beat(shop: Shop) -> None:
     PeriodicTask.objects.update(last_run_at=ago(hours=-1))
     told = [(one["grade"], one["where"]) for one in doctor()[0] if one["look"] == "beat and workers"]
     assert told == [
-        ("ill", "the clock of beat's host against PostgreSQL's"), ("unknown", "beat"), ("unknown", "workers"),
+        ("error", "the clock of beat's host against PostgreSQL's"), ("unknown", "beat"), ("unknown", "workers"),
     ]  # fmt: skip
 
 
 def test_a_worker_that_lives_and_consumes_nothing_is_found(shop: Shop) -> None:
     Pulse.objects.update(beaten_at=ago(minutes=3))
-    said = the("ill", "None has taken a task for about 3 minutes of redrive-control.")
+    said = the("error", "None has taken a task for about 3 minutes of redrive-control.")
     assert (said["where"], "Restart the workers" in said["cure"]) == ("workers", True)
 
 
 def test_hints_that_outlive_their_time_are_found(shop: Shop) -> None:
     shop.lane(LanePhase.READY, hinted_until=ago(seconds=1))
     Dispatch.objects.create(width=1, lifetime=40)
-    assert the("ill", "hints at them outlived their time, and nobody has taken any: 1.")["where"] == "workers of lanes"
+    assert the("error", "hints at them outlived their time, and nobody has taken any: 1.")["where"] == "workers of lanes"
 
 
 def test_turns_that_nobody_takes_are_found(shop: Shop) -> None:
     DeadLetterQueue.objects.update(next_poll_at=ago(seconds=1), depth_at=ago(minutes=30))
-    said = the("ill", "It is given a turn every about 60 seconds, and took none for about 30 minutes.")
+    said = the("error", "It is given a turn every about 60 seconds, and took none for about 30 minutes.")
     assert "redrive-capture" in said["cure"]
 
 
 def test_a_turn_that_is_long_past_is_found(shop: Shop) -> None:
     DeadLetterQueue.objects.update(next_poll_at=ago(hours=3))
-    assert the("ill", "Its turn was due about 3 hours ago, and nobody took it.")["where"] == "orders"
+    assert the("error", "Its turn was due about 3 hours ago, and nobody took it.")["where"] == "orders"
 
 
 def test_a_lane_that_is_due_for_long_is_found_and_one_that_is_held_back_is_not(shop: Shop) -> None:
     shop.lane(LanePhase.READY, due_at=ago(hours=2))
-    said = the("ill", "and nothing was sent meanwhile. At least: 1.")
+    said = the("error", "and nothing was sent meanwhile. At least: 1.")
     assert (said["where"], "manage.py redrive_status orders" in said["cure"]) == ("orders", True)
     DeadLetterQueue.objects.update(stopped_at=ago(hours=1), stopped_by="ann", stop_reason="an incident")
-    assert found("ill") == []
+    assert found("error") == []
     assert the("warn", 'It is stopped by ann: "an incident".')
 
 
 def test_a_lane_whose_worker_died_and_that_nobody_took_over_is_found(shop: Shop) -> None:
     shop.lane(LanePhase.LEASED, due_at=ago(minutes=5))
-    assert the("ill", "and nobody took over: 1.")["where"] == "orders"
+    assert the("error", "and nobody took over: 1.")["where"] == "orders"
 
 
 def test_a_lane_that_is_held_by_no_letter_is_found(shop: Shop) -> None:
     shop.lane(LanePhase.HELD)
-    found = the("ill", "Key queues are held, and no message of theirs is parked, or held by a rule: 1.")
+    found = the("error", "Key queues are held, and no message of theirs is parked, or held by a rule: 1.")
     assert found["where"] == "orders"
 
 
 def test_a_clock_that_moved_is_found(shop: Shop, clock: Clock) -> None:
     clock.advance(600)
-    assert the("ill", "redrive_now() is +600.0 s from the server's clock.")["where"] == "PostgreSQL"
-    assert the("ill", " s ahead.")["where"] == "PostgreSQL's clock against this machine's"
+    assert the("error", "redrive_now() is +600.0 s from the server's clock.")["where"] == "PostgreSQL"
+    assert the("error", " s ahead.")["where"] == "PostgreSQL's clock against this machine's"
 
 
 def test_own_queues_that_are_not_as_they_have_to_be_are_found(shop: Shop, settings: Settings) -> None:
     shop.own.set(VisibilityTimeout="30", RedrivePolicy="")
     settings.REDRIVE = {**settings.REDRIVE, "OWN_QUEUES": (shop.own.url, f"{shop.own.url}-gone")}
-    assert "provision_queues --own" in the("ill", "It hides a task for 30 s, not for 900 s.")["cure"]
-    assert the("ill", "It has no redrive policy.")["where"] == shop.own.name
-    assert "provision_queues --own" in the("ill", "NonExistentQueue")["cure"]
+    assert "provision_queues --own" in the("error", "It hides a task for 30 s, not for 900 s.")["cure"]
+    assert the("error", "It has no redrive policy.")["where"] == shop.own.name
+    assert "provision_queues --own" in the("error", "NonExistentQueue")["cure"]
 
 
 def test_how_many_tasks_died_is_unknown_where_nobody_may_ask(shop: Shop, sandbox: Sandbox) -> None:
     sandbox.plan(refusing("GetQueueAttributes", shop.spent))
     assert the("unknown", f"{shop.spent.name}: GetQueueAttributes failed: AccessDenied")["where"] == shop.spent.name
-    assert found("ill") == []
+    assert found("error") == []
 
 
 def test_tasks_that_died_are_found(shop: Shop) -> None:
@@ -386,7 +386,7 @@ def test_tasks_that_died_are_found(shop: Shop) -> None:
 
 def test_the_trouble_of_the_last_capture_is_told(shop: Shop) -> None:
     DeadLetterQueue.objects.update(trouble="its queue is gone")
-    assert the("ill", "Its last capture failed: its queue is gone")["where"] == "orders"
+    assert the("error", "Its last capture failed: its queue is gone")["where"] == "orders"
 
 
 def test_stops_and_holds_are_told_with_what_ends_them(shop: Shop) -> None:
@@ -396,7 +396,7 @@ def test_stops_and_holds_are_told_with_what_ends_them(shop: Shop) -> None:
     assert "after_restore report" in the("warn", 'Everything is held by bob since a restore: "a disk died".')["cure"]
 
 
-@pytest.mark.parametrize(("left", "grade"), [(timedelta(minutes=30), "ill"), (timedelta(hours=5), "warn")])
+@pytest.mark.parametrize(("left", "grade"), [(timedelta(minutes=30), "error"), (timedelta(hours=5), "warn")])
 def test_a_letter_that_sqs_is_about_to_drop_is_told(shop: Shop, left: timedelta, grade: str) -> None:
     (origin,) = shop.row.origins.all()
     at = clock_of_postgres() + left + timedelta(seconds=5)
@@ -412,7 +412,7 @@ def test_aws_s_own_move_that_is_under_way_is_told(shop: Shop) -> None:
     for _ in range(30):  # at one a second: it is under way for as long
         shop.dlq.send()
     shop.dlq.client.start_message_move_task(SourceArn=shop.dlq.arn, MaxNumberOfMessagesPerSecond=1)
-    assert the("ill", "AWS's own redrive is moving messages out of the DLQ")["where"] == "orders"
+    assert the("error", "AWS's own redrive is moving messages out of the DLQ")["where"] == "orders"
 
 
 def test_aws_s_own_move_that_we_began_is_told_once_with_whole_commands(shop: Shop) -> None:
@@ -422,7 +422,7 @@ def test_aws_s_own_move_that_we_began_is_told_once_with_whole_commands(shop: Sho
     call_command(
         "native_redrive", "start", "orders", "--per-second", "1", "--reason", "a bulk", "--confirm", stdout=StringIO()
     )
-    (said,) = [one for one in doctor()[0] if "AWS" in one["what"] and one["grade"] in {"ill", "warn"}]
+    (said,) = [one for one in doctor()[0] if "AWS" in one["what"] and one["grade"] in {"error", "warn"}]
     assert said["what"].startswith("A redrive by AWS has run since ")
     assert said["cure"].endswith("manage.py native_redrive cancel orders --reason WHY --confirm")
 
@@ -465,7 +465,7 @@ def test_consumers_that_fail_are_found_by_what_cloudwatch_has(shop: Shop) -> Non
                 for name, value in metrics
             ],
         )
-        said = the("ill", "Within the hour 10 were sent, 10 received, 2 deleted.")
+        said = the("error", "Within the hour 10 were sent, 10 received, 2 deleted.")
     aws.forget()
     assert (said["where"], said["why"]) == (shop.origin.name, "Its consumers fail: what is redriven now dies again.")
 
@@ -488,7 +488,7 @@ def test_without_postgresql_the_others_are_looked_at(shop: Shop, no_postgres: Ca
     no_postgres()
     remarks, failed = doctor("orders")
     grades = {one["where"]: one["grade"] for one in remarks}
-    assert (failed, grades["PostgreSQL"], grades["Redis"], grades[shop.own.name]) == (True, "ill", "well", "well")
+    assert (failed, grades["PostgreSQL"], grades["Redis"], grades[shop.own.name]) == (True, "error", "well", "well")
     assert {grades["beat and workers"], grades["lanes"]} == {"unknown"}
 
 
@@ -502,7 +502,7 @@ def test_without_redis_the_others_are_looked_at(shop: Shop, settings: Settings) 
     finally:
         tasks.rates.cache_clear()
     grades = {one["where"]: one["grade"] for one in remarks}
-    assert (failed, grades["Redis"], grades["beat"], grades["orders"]) == (True, "ill", "well", "well")
+    assert (failed, grades["Redis"], grades["beat"], grades["orders"]) == (True, "error", "well", "well")
 
 
 def test_a_name_that_no_dlq_has_is_refused_in_a_sentence(shop: Shop) -> None:
@@ -524,7 +524,7 @@ def test_an_aws_configuration_that_cannot_be_used_is_an_illness_with_its_cure(
     finally:
         monkeypatch.undo()
         aws.forget()
-    told = {one["look"] for one in remarks if one["grade"] == "ill" and "No client of AWS can be made: " in one["what"]}
+    told = {one["look"] for one in remarks if one["grade"] == "error" and "No client of AWS can be made: " in one["what"]}
     assert (failed, told) == (True, {"the service's own queues", "orders"})
     assert [one["what"] for one in remarks if "The look itself failed" in one["what"]] == []
 
@@ -534,4 +534,4 @@ def test_a_look_that_fails_by_itself_is_an_illness(shop: Shop, monkeypatch: pyte
         raise LookupError
 
     monkeypatch.setattr("reprocessing.pipeline.maintenance.doctor.stalled_lanes.remarks", failing)
-    assert the("ill", "The look itself failed: LookupError.")["where"] == "lanes"
+    assert the("error", "The look itself failed: LookupError.")["where"] == "lanes"

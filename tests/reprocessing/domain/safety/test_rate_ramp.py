@@ -21,20 +21,20 @@ def walked(ramp: Ramp, *sends: Sends) -> list[Pace]:
     for settled in sends:
         pace = step(ramp, settled)
         assert pace is not None
-        ramp = Ramp(start=ramp.start, share=pace.share, ill=pace.ill)
+        ramp = Ramp(start=ramp.start, share=pace.share, failure_ratio=pace.failure_ratio)
         paces.append(pace)
     return paces
 
 
 def test_the_rate_rises_from_a_tenth_to_the_whole_in_four_steps() -> None:
-    paces = walked(Ramp(start=0.1, share=0.1, ill=0.0), *[[False] * 20] * 5)
+    paces = walked(Ramp(start=0.1, share=0.1, failure_ratio=0.0), *[[False] * 20] * 5)
     assert [pace.share for pace in paces] == [0.2, 0.4, 0.8, 1.0, 1.0]
     rises, whole = "the rate rises: 0 of 20 messages failed", "the whole rate: 0 of 20 messages failed"
     assert [pace.why for pace in paces] == [rises, rises, rises, whole, whole]
 
 
 def test_more_failures_than_before_halve_the_rate() -> None:
-    ramp = Ramp(start=0.1, share=0.8, ill=0.1)
+    ramp = Ramp(start=0.1, share=0.8, failure_ratio=0.1)
     assert step(ramp, [True] * 4 + [False] * 16) == Pace(
         0.4, 0.2, "the rate falls: 4 of 20 messages failed, 10% before"
     )
@@ -52,22 +52,22 @@ def test_more_failures_than_before_halve_the_rate() -> None:
     ],
 )
 def test_the_last_hundred_sends_up_to_the_newest_settled_one_count(sends: list[bool | None], pace: Pace | None) -> None:
-    assert step(Ramp(start=0.1, share=0.4, ill=0.0), sends) == pace
+    assert step(Ramp(start=0.1, share=0.4, failure_ratio=0.0), sends) == pace
 
 
 @given(SHARES, st.floats(0, 1), st.floats(0, 1), SENDS)
 def test_the_share_stays_within_its_bounds_rises_while_flat_and_falls_otherwise(
-    start: float, above: float, ill: float, sends: list[bool | None]
+    start: float, above: float, failure_ratio: float, sends: list[bool | None]
 ) -> None:
     share = start + (1 - start) * above
-    pace = step(Ramp(start=start, share=share, ill=ill), sends)
+    pace = step(Ramp(start=start, share=share, failure_ratio=failure_ratio), sends)
     if pace is None:
         assert set(sends) == {None}
         return
     assert start <= pace.share <= 1
     if pace.why.startswith("as before"):
-        assert (pace.share, pace.ill) == (share, ill)
-    elif pace.ill <= ill + FLAT:
+        assert (pace.share, pace.failure_ratio) == (share, failure_ratio)
+    elif pace.failure_ratio <= failure_ratio + FLAT:
         assert pace.share > share or pace.share == share == 1
     else:
         assert pace.share < share or pace.share == share == start
@@ -76,17 +76,17 @@ def test_the_share_stays_within_its_bounds_rises_while_flat_and_falls_otherwise(
 @given(SHARES, SHARES)
 def test_a_changed_start_is_applied_with_the_next_step(start: float, share: float) -> None:
     for sends in ([False], [True]):
-        (pace,) = walked(Ramp(start=start, share=share, ill=0.0), sends)
+        (pace,) = walked(Ramp(start=start, share=share, failure_ratio=0.0), sends)
         assert start <= pace.share <= 1
 
 
 @given(SHARES)
 def test_every_start_reaches_the_whole_rate_in_ten_steps(start: float) -> None:
-    paces = walked(Ramp(start=start, share=start, ill=0.0), *[[False]] * 10)
+    paces = walked(Ramp(start=start, share=start, failure_ratio=0.0), *[[False]] * 10)
     shares = [start, *(pace.share for pace in paces)]
     assert all(one < other or other == 1 for one, other in pairwise(shares))
     assert shares[-1] == 1
 
 
 def test_a_new_ramp_knows_nothing_of_before() -> None:
-    assert anew(Ramp(start=0.2, share=1.0, ill=0.4), "why") == Pace(0.2, 0.0, "why")
+    assert anew(Ramp(start=0.2, share=1.0, failure_ratio=0.4), "why") == Pace(0.2, 0.0, "why")

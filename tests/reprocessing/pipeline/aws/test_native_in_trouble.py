@@ -48,7 +48,7 @@ def in_trouble(bench: Workbench) -> float:
 
 def ills(bench: Workbench) -> list[str]:
     row = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
-    return [remark.what for remark in poll_history.remarks(row, bench.conf) if remark.grade is Grade.ILL]
+    return [remark.what for remark in poll_history.remarks(row, bench.conf) if remark.grade is Grade.ERROR]
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, *moves: Move) -> None:
