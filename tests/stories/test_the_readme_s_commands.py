@@ -74,7 +74,9 @@ def shell(clone: Path, *lines: str) -> tuple[int, str]:
 
 def found(answer: tuple[int, str]) -> tuple[int, list[str]]:
     """The doctor's exit status, and every line that does not say that something is well."""
-    lines = [line for line in answer[1].splitlines() if line.startswith(("  error", "  warning", "  note", "  unknown"))]
+    lines = [
+        line for line in answer[1].splitlines() if line.startswith(("  error", "  warning", "  note", "  unknown"))
+    ]
     return answer[0], [" ".join(line.split()) for line in lines]
 
 
