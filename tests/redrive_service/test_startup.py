@@ -133,9 +133,7 @@ def test_a_database_without_tables_is_told_in_a_sentence() -> None:
     assert done.returncode == 1
     invoked = shlex.join([sys.executable, "manage.py"])
     why = 'relation "reprocessing_pulse" does not exist'
-    assert done.stderr == (
-        f"CommandError: The database does not match this version: {why}. Run: {invoked} migrate\n"
-    )
+    assert done.stderr == (f"CommandError: The database does not match this version: {why}. Run: {invoked} migrate\n")
 
 
 @pytest.mark.parametrize("made", ["TABLE django_content_type (id int)", "TYPE django_content_type AS (id int)"])

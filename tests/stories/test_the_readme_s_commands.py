@@ -18,6 +18,7 @@ from tests.sandbox.launching import MANAGE, sandbox
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
 
 README = (MANAGE.parent / "README.md").read_text(encoding="utf-8")
+GETTING_STARTED = (MANAGE.parent / "docs" / "getting-started.md").read_text(encoding="utf-8")
 PRODUCTION = (MANAGE.parent / "docs" / "production.md").read_text(encoding="utf-8")
 PULSE = ".venv/bin/python manage.py check_pulse"
 #: What a local SQS cannot tell, what is said of every dlq that is captured, and that nobody set up notifications.
@@ -73,7 +74,9 @@ def shell(clone: Path, *lines: str) -> tuple[int, str]:
 
 def found(answer: tuple[int, str]) -> tuple[int, list[str]]:
     """The doctor's exit status, and every line that does not say that something is well."""
-    lines = [line for line in answer[1].splitlines() if line.startswith(("  error", "  warning", "  note", "  unknown"))]
+    lines = [
+        line for line in answer[1].splitlines() if line.startswith(("  error", "  warning", "  note", "  unknown"))
+    ]
     return answer[0], [" ".join(line.split()) for line in lines]
 
 
@@ -84,7 +87,7 @@ def outside() -> dict[str, str]:
 
 
 def test_an_empty_account_becomes_a_redriven_dlq_and_the_doctor_finds_nothing(clone: Path) -> None:
-    made, three = block(README, "provision_queues orders"), block(README, "add_dlq orders --url")
+    made, three = block(GETTING_STARTED, "provision_queues orders"), block(README, "add_dlq orders --url")
     three = [line.replace("add_dlq orders", "add_dlq orders --outcome accepted") for line in three]
     programs = [line for line in block(PRODUCTION, "celery -A redrive_service beat") if line.startswith("celery")]
     with ExitStack() as under_way:

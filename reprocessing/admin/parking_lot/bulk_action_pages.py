@@ -72,7 +72,8 @@ class Operations(History):
         """Return Django's addresses, that of the figures alone, and that which aborts."""
         own = (("progress", require_safe(self._progress)), ("abort", require_POST(self._abort)))
         paths = [
-            path(f"<int:operation>/{name}", self.admin_site.admin_view(view), name=f"operation_{name}") for name, view in own
+            path(f"<int:operation>/{name}", self.admin_site.admin_view(view), name=f"operation_{name}")
+            for name, view in own
         ]
         return [*paths, *super().get_urls()]
 

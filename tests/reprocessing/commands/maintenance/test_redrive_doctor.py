@@ -325,7 +325,9 @@ def test_a_worker_that_lives_and_consumes_nothing_is_found(shop: Shop) -> None:
 def test_hints_that_outlive_their_time_are_found(shop: Shop) -> None:
     shop.lane(LanePhase.READY, hinted_until=ago(seconds=1))
     Dispatch.objects.create(width=1, lifetime=40)
-    assert the("error", "hints at them outlived their time, and nobody has taken any: 1.")["where"] == "workers of lanes"
+    assert (
+        the("error", "hints at them outlived their time, and nobody has taken any: 1.")["where"] == "workers of lanes"
+    )
 
 
 def test_turns_that_nobody_takes_are_found(shop: Shop) -> None:
@@ -524,7 +526,9 @@ def test_an_aws_configuration_that_cannot_be_used_is_an_illness_with_its_cure(
     finally:
         monkeypatch.undo()
         aws.forget()
-    told = {one["look"] for one in remarks if one["grade"] == "error" and "No client of AWS can be made: " in one["what"]}
+    told = {
+        one["look"] for one in remarks if one["grade"] == "error" and "No client of AWS can be made: " in one["what"]
+    }
     assert (failed, told) == (True, {"the service's own queues", "orders"})
     assert [one["what"] for one in remarks if "The look itself failed" in one["what"]] == []
 
