@@ -36,9 +36,9 @@ def main() -> None:
         os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.sandbox.settings"
         from redrive_service.sandbox import stopping  # noqa: PLC0415  # for the sandbox only, and first
 
-        stopping.listen()  # also while Django is imported
+        stopping.remember_signals()  # also while Django is imported
     elif asks_for_help(sys.argv[1:]):
-        os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.handbook"
+        os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.help_settings"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "redrive_service.settings")
 
     from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415  # after the choice of settings

@@ -8,10 +8,10 @@ DLQS, GROUPS, CHUNK = 20, 200, 100_000
 
 #: Letters a to b, by the place of their number among a hundred: its dlq, its state, its lane and its cause.
 _LETTERS: Final = """
-INSERT INTO redrive_letter (id, public_id, message_id, dlq_id, origin_id, target_id, lane_id, run_id, state, attempts,
+INSERT INTO redrive_letter (id, public_id, message_id, dlq_id, source_id, target_id, lane_id, run_id, state, attempts,
        planned, ordering_key, key_hash, single, sequence, idempotency_key, body_hash, size, reason, detail, presumed,
-       died_at, expires_at, captured_at, finished_at, duplicate_of_id, group_id, sorted_at, due_at, assigned_to)
-SELECT n, gen_random_uuid(), gen_random_uuid()::text, d.dlq, d.origin, d.target, CASE WHEN p.state <> 'captured' THEN
+       first_sent_at, expires_at, captured_at, finished_at, duplicate_of_id, group_id, grouped_at, due_at, assigned_to)
+SELECT n, gen_random_uuid(), gen_random_uuid()::text, d.dlq, d.source, d.target, CASE WHEN p.state <> 'captured' THEN
        1 + n %% 100000 END, CASE WHEN p.state <> 'captured' THEN 1 + n %% 2000 END, p.state,
        CASE p.state WHEN 'parked' THEN 3 WHEN 'captured' THEN 0 WHEN 'waiting' THEN 0 ELSE 1 END, true,
        'account-' || n %% 100000, int8send(n %% 100000), false, lpad(n::text, 20, '0'), NULL, int8send(n), 300,
@@ -23,8 +23,8 @@ SELECT n, gen_random_uuid(), gen_random_uuid()::text, d.dlq, d.origin, d.target,
        CASE WHEN p.state <> 'delivered' THEN 1 + n %% %(groups)s END, t.at + interval '3 hours', NULL,
        CASE WHEN n %% 500 = 85 THEN 'ann' ELSE '' END
   FROM generate_series(%(a)s::bigint, %(b)s) n
-  JOIN (SELECT row_number() OVER (ORDER BY o.id) - 1 AS no, o.dlq_id AS dlq, o.id AS origin, o.target_id AS target
-          FROM redrive_origin o) d ON d.no = n %% %(dlqs)s
+  JOIN (SELECT row_number() OVER (ORDER BY o.id) - 1 AS no, o.dlq_id AS dlq, o.id AS source, o.target_id AS target
+          FROM redrive_source o) d ON d.no = n %% %(dlqs)s
  CROSS JOIN LATERAL (
        SELECT CASE WHEN n %% 100 BETWEEN 85 AND 94 THEN 'parked' WHEN n %% 100 < 60 THEN 'delivered'
                    WHEN n %% 100 < 72 THEN 'captured' WHEN n %% 100 < 85 THEN 'waiting'
@@ -35,12 +35,12 @@ SELECT n, gen_random_uuid(), gen_random_uuid()::text, d.dlq, d.origin, d.target,
 """
 
 _LANES: Final = """
-INSERT INTO redrive_lane (id, key, key_hash, dlq_id, origin_id, single, phase, due_at, run_id)
-SELECT n + 1, 'account-' || n, int8send(n), d.dlq, d.origin, false,
+INSERT INTO redrive_lane (id, key, key_hash, dlq_id, source_id, single, phase, due_at, run_id)
+SELECT n + 1, 'account-' || n, int8send(n), d.dlq, d.source, false,
        CASE WHEN n %% 100 BETWEEN 72 AND 84 THEN 'ready' ELSE 'idle' END,
        CASE WHEN n %% 100 BETWEEN 72 AND 84 THEN redrive_now() + interval '1 hour' END, 1 + n %% 2000
   FROM generate_series(0, 99999) n
-  JOIN (SELECT row_number() OVER (ORDER BY o.id) - 1 AS no, o.dlq_id AS dlq, o.id AS origin FROM redrive_origin o) d
+  JOIN (SELECT row_number() OVER (ORDER BY o.id) - 1 AS no, o.dlq_id AS dlq, o.id AS source FROM redrive_source o) d
     ON d.no = n %% %(dlqs)s
 """
 
@@ -55,7 +55,7 @@ SELECT n, 'run-' || n, 'drain', CASE WHEN n > 1995 THEN 'running' ELSE 'finished
 """
 
 _GROUPS: Final = """
-INSERT INTO redrive_group (id, fingerprint, cause, title, first_at, last_at, dlq_id)
+INSERT INTO redrive_failure_group (id, fingerprint, cause, title, first_at, last_at, dlq_id)
 SELECT n, int8send(n), 'reported', 'KeyError in handler ' || n, redrive_now() - interval '10 days',
        redrive_now() - n * interval '1 minute', d.id
   FROM generate_series(1, %(groups)s) n
@@ -81,35 +81,35 @@ SELECT l.id, k, 0, l.id, l.captured_at, false, l.lane_id, l.target_id, l.run_id,
  WHERE l.id BETWEEN %(a)s AND %(b)s AND (l.state = 'parked' OR l.id %% 4 = 0)
 """,
     """
-INSERT INTO redrive_custody (message_id, state, handle, visible_until, letter_id, dlq_id)
+INSERT INTO redrive_dlq_copy (message_id, state, handle, visible_until, letter_id, dlq_id)
 SELECT message_id, 'held', 'h', redrive_now() + interval '1 hour', id, dlq_id FROM redrive_letter
  WHERE id BETWEEN %(a)s AND %(b)s AND state IN ('captured', 'waiting') AND id %% 5 = 0
 """,
     """
-INSERT INTO redrive_review (act, by, reason, before, after, letter_id, dlq_id, at)
+INSERT INTO redrive_audit_entry (act, by, reason, before, after, letter_id, dlq_id, at)
 SELECT 'discarded', 'ann', 'of no use', '{"state": "parked"}', '{"state": "discarded"}', id, dlq_id, finished_at
   FROM redrive_letter WHERE id BETWEEN %(a)s AND %(b)s AND state = 'discarded'
 """,
     """
 INSERT INTO redrive_report (verdict, type, message, fingerprint, happened_at, received_at, digest, message_id)
-SELECT 'failed', 'KeyError', 'a message', 'f' || id %% 200, died_at, captured_at, int8send(id), message_id
+SELECT 'failed', 'KeyError', 'a message', 'f' || id %% 200, first_sent_at, captured_at, int8send(id), message_id
   FROM redrive_letter WHERE id BETWEEN %(a)s AND %(b)s AND state = 'parked'
 """,
     """
-INSERT INTO redrive_notice (news, letter_id, sent_at)
+INSERT INTO redrive_parking_queue_message (parking_event, letter_id, sent_at)
 SELECT 'parked', id, finished_at FROM redrive_letter WHERE id BETWEEN %(a)s AND %(b)s AND state = 'parked'
 """,
 )
 
 #: What triggers count while letters are written one statement at a time.
 _COUNTS: Final = (
-    "TRUNCATE redrive_tally, redrive_tally_delta, redrive_flow, redrive_flow_delta",
+    "TRUNCATE redrive_letter_count, redrive_letter_count_delta, redrive_hourly_count, redrive_hourly_count_delta",
     """
-INSERT INTO redrive_tally (dlq_id, group_id, state, reason, presumed, n)
+INSERT INTO redrive_letter_count (dlq_id, group_id, state, reason, presumed, n)
 SELECT dlq_id, coalesce(group_id, 0), state, reason, presumed, count(*) FROM redrive_letter GROUP BY 1, 2, 3, 4, 5
 """,
     """
-INSERT INTO redrive_flow (dlq_id, hour, what, n)
+INSERT INTO redrive_hourly_count (dlq_id, hour, what, n)
 SELECT dlq_id, date_trunc('hour', captured_at), 'captured', count(*) FROM redrive_letter GROUP BY 1, 2
 UNION ALL SELECT dlq_id, date_trunc('hour', finished_at), state, count(*) FROM redrive_letter
  WHERE finished_at IS NOT NULL GROUP BY 1, 2, 3
@@ -118,10 +118,10 @@ UNION ALL SELECT dlq_id, date_trunc('hour', finished_at), state, count(*) FROM r
 
 
 def found() -> None:
-    """Twenty dlqs with their targets and origins, and what stands whatever letters there are."""
+    """Twenty dlqs with their targets and sources, and what stands whatever letters there are."""
     from django.db import connection  # noqa: PLC0415  its settings are known by now
 
-    from reprocessing.models import DeadLetterQueue, Origin, Target  # noqa: PLC0415  as above
+    from reprocessing.models import DeadLetterQueue, Source, Target  # noqa: PLC0415  as above
 
     for number in range(DLQS):
         arn, url = f"arn:aws:sqs:us-east-1:0:shop-{number:02}", f"http://127.0.0.1:9/0/shop-{number:02}"
@@ -129,7 +129,7 @@ def found() -> None:
             name=f"shop-{number:02}-dlq", url=f"{url}-dlq", arn=f"{arn}-dlq", region="r"
         )
         target = Target.objects.create(arn=arn, url=url, region="us-east-1")
-        Origin.objects.create(dlq=dlq, arn=arn, target=target)
+        Source.objects.create(dlq=dlq, arn=arn, target=target)
     with connection.cursor() as cursor:
         for statement in (_RUNS, _LANES, _GROUPS):
             cursor.execute(statement, {"dlqs": DLQS, "groups": GROUPS})

@@ -50,33 +50,33 @@ def pages() -> Iterator[tuple[str, str]]:
     from django.apps import apps  # noqa: PLC0415  its settings are known by now
     from django.contrib import admin  # noqa: PLC0415  as above
 
-    from reprocessing.models import DeadLetter, DeadLetterQueue, LetterGroup, Run  # noqa: PLC0415  as above
+    from reprocessing.models import DeadLetterQueue, FailureGroup, Letter, Run  # noqa: PLC0415  as above
 
     home = "/admin/reprocessing"
     dlq, run = DeadLetterQueue.objects.earliest("id").pk, Run.objects.latest("id").pk
-    group = LetterGroup.objects.earliest("id").pk
+    group = FailureGroup.objects.earliest("id").pk
     yield "board", "/admin/"
     yield "board's figures", "/admin/board"
-    yield "letters", f"{home}/deadletter/"
-    yield "letters of a dlq", f"{home}/deadletter/?dlq__id__exact={dlq}"
+    yield "letters", f"{home}/letter/"
+    yield "letters of a dlq", f"{home}/letter/?dlq__id__exact={dlq}"
     for state in ("captured", "waiting", "sending", "awaiting", "delivered", "parked", "discarded", "duplicate"):
-        yield f"letters that are {state}", f"{home}/deadletter/?state__exact={state}"
-        yield f"letters of a dlq, {state}", f"{home}/deadletter/?state__exact={state}&dlq__id__exact={dlq}"
-    yield "letters of a key", f"{home}/deadletter/?q=account-85"
-    yield "letters of no key", f"{home}/deadletter/?q=nothing"
-    for model in ("parkedletter", "lettergroup", "run", "lane", "attempt", "review", "report", "notice", "operation"):
+        yield f"letters that are {state}", f"{home}/letter/?state__exact={state}"
+        yield f"letters of a dlq, {state}", f"{home}/letter/?state__exact={state}&dlq__id__exact={dlq}"
+    yield "letters of a key", f"{home}/letter/?q=account-85"
+    yield "letters of no key", f"{home}/letter/?q=nothing"
+    for model in ("parkedletter", "failuregroup", "run", "lane", "attempt", "review", "report", "notice", "operation"):
         if admin.site.is_registered(apps.get_model("reprocessing", model)):
             yield f"{model}s", f"{home}/{model}/"
-    yield "a group", f"{home}/lettergroup/{group}/change/"
+    yield "a group", f"{home}/failuregroup/{group}/change/"
     yield "a run", f"{home}/run/{run}/change/"
-    letter = DeadLetter.objects.filter(state="parked").earliest("id").pk
+    letter = Letter.objects.filter(state="parked").earliest("id").pk
     yield "a parked letter", f"{home}/parkedletter/{letter}/change/"
-    yield "a letter", f"{home}/deadletter/{letter}/change/"
+    yield "a letter", f"{home}/letter/{letter}/change/"
 
 
 def later(client: Client) -> Iterator[tuple[str, str]]:
     """The page of a list that is reached after fifty others."""
-    for model in ("deadletter", "parkedletter", "attempt"):
+    for model in ("letter", "parkedletter", "attempt"):
         address = query = f"/admin/reprocessing/{model}/"
         for _ in range(50):
             answer = client.get(query)

@@ -90,11 +90,11 @@ class Bench:
     def queues(self, name: str) -> tuple[str, str]:
         """A fresh dlq, filled, and the queue its letters go back to."""
         dlq = self.sqs.create_queue(QueueName=f"{name}-dlq", Attributes={"VisibilityTimeout": "120"})["QueueUrl"]
-        origin = self.sqs.create_queue(QueueName=name)["QueueUrl"]
+        source = self.sqs.create_queue(QueueName=name)["QueueUrl"]
         for first in range(0, self.plan.letters, BATCH):
             entries = [self._letter(number) for number in range(first, min(first + BATCH, self.plan.letters))]
             self.sqs.send_message_batch(QueueUrl=dlq, Entries=entries)
-        return dlq, origin
+        return dlq, source
 
     def _letter(self, number: int) -> Any:  # noqa: ANN401 - boto3's own shape
         told = {"account": f"a-{number % self.plan.keys}", "sequence": str(number // self.plan.keys)}
@@ -140,7 +140,7 @@ class Bench:
 
     def finished(self) -> int:
         """How many letters are delivered, and their copies gone from the dlq."""
-        found = self.database.execute("SELECT count(*) AS benchmark FROM redrive_custody WHERE state = 'gone'")
+        found = self.database.execute("SELECT count(*) AS benchmark FROM redrive_dlq_copy WHERE state = 'gone'")
         return int((found.fetchone() or [0])[0])
 
     def phases(self) -> dict[str, float]:
@@ -156,7 +156,7 @@ class Bench:
 
 def bare(bench: Bench) -> float:
     """Letters a second of the loop that everybody writes first: no memory, no order, no limit."""
-    dlq, origin = bench.queues("bare")
+    dlq, source = bench.queues("bare")
     sqs, carried, began = bench.sqs, 0, time.monotonic()
     while carried < bench.plan.letters:
         found = sqs.receive_message(
@@ -166,26 +166,26 @@ def bare(bench: Bench) -> float:
             {"Id": str(n), "MessageBody": one["Body"], "MessageAttributes": one["MessageAttributes"]}
             for n, one in enumerate(found)
         ]
-        sqs.send_message_batch(QueueUrl=origin, Entries=copies)
+        sqs.send_message_batch(QueueUrl=source, Entries=copies)
         receipts: list[Any] = [{"Id": str(n), "ReceiptHandle": one["ReceiptHandle"]} for n, one in enumerate(found)]
         sqs.delete_message_batch(QueueUrl=dlq, Entries=receipts)
         carried += len(found)
     return carried / (time.monotonic() - began)
 
 
-def watch(dlq: str, origin: str) -> None:
+def watch(dlq: str, source: str) -> None:
     """Have the service watch the dlq: automatic, lanes by account, no rate."""
     from reprocessing.gateways.sqs import QueueAddress, describe  # noqa: PLC0415
-    from reprocessing.models import DeadLetterQueue, Origin, Target  # noqa: PLC0415  # Django is set up by now
+    from reprocessing.models import DeadLetterQueue, Source, Target  # noqa: PLC0415  # Django is set up by now
 
-    there, here = QueueAddress.of(origin), QueueAddress.of(dlq)
+    there, here = QueueAddress.of(source), QueueAddress.of(dlq)
     home = describe(there).arn
-    target = Target.objects.create(arn=home, url=origin, region=there.region, rate=None)
+    target = Target.objects.create(arn=home, url=source, region=there.region, rate=None)
     watched = DeadLetterQueue.objects.create(
-        name="drain", url=dlq, arn=describe(here).arn, region=here.region, mode="automatic", quiet_for=0,
-        ordering_key="attribute:account", sequence="attribute:sequence", custody_limit=100_000,
+        name="drain", url=dlq, arn=describe(here).arn, region=here.region, mode="automatic", new_key_delay=0,
+        ordering_key="attribute:account", sequence="attribute:sequence", held_copies_limit=100_000,
     )  # fmt: skip
-    Origin.objects.create(dlq=watched, arn=home, target=target)
+    Source.objects.create(dlq=watched, arn=home, target=target)
 
 
 def drain(bench: Bench, worker: RunningServer) -> float:

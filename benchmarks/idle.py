@@ -39,7 +39,7 @@ def add(dlqs: int) -> None:
     from reprocessing.store.ordering import lanes  # noqa: PLC0415  # its settings are known by now
 
     sqs: Any = boto3.client("sqs")
-    now, rows = lanes.clock(), list[DeadLetterQueue]()
+    now, rows = lanes.database_now(), list[DeadLetterQueue]()
     for number in range(dlqs):
         url = sqs.create_queue(QueueName=f"idle-{number}")["QueueUrl"]
         turn = now + timedelta(seconds=60 * number / dlqs)

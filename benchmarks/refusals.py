@@ -24,13 +24,13 @@ sys.path.insert(0, str(ROOT))
 
 from jmespath.parser import Parser  # noqa: E402 - the project's folder first
 
-from reprocessing.domain.errors import RuleIsUnclear  # noqa: E402
+from reprocessing.domain.errors import InvalidRule  # noqa: E402
 from reprocessing.domain.message import json_view  # noqa: E402
 from reprocessing.domain.message.identity import LetterFacts, Selector  # noqa: E402
 from reprocessing.domain.message.json_view import Unreadable  # noqa: E402
 from reprocessing.domain.routing import jmespath_query, linear_regex  # noqa: E402
-from reprocessing.domain.routing.conditions import Condition, Field, Kind, Operator  # noqa: E402
-from reprocessing.domain.routing.message_fields import Facts  # noqa: E402
+from reprocessing.domain.routing.conditions import Condition, Field, FieldKind, Operator  # noqa: E402
+from reprocessing.domain.routing.message_fields import MessageFields  # noqa: E402
 from reprocessing.domain.safety.url_policy import AllowList, allow_list  # noqa: E402
 from reprocessing.gateways import http  # noqa: E402
 from tests.reprocessing.domain.corpora.hostile import (  # noqa: E402
@@ -65,10 +65,10 @@ class Corpus:
 def corpora() -> Iterator[Corpus]:
     """All of them, in the order in which a letter meets them."""
     yield Corpus("conditions beyond their limits", [(text, partial(parsed, text)) for text, _ in CONDITIONS])
-    yield Corpus("regexes, read", [(one, partial(asked, Kind.TENANT, "", Operator.REGEX, one)) for one in REGEXES])
+    yield Corpus("regexes, read", [(one, partial(asked, FieldKind.TENANT, "", Operator.REGEX, one)) for one in REGEXES])
     yield Corpus("regexes, each on every text", list(searches()))
     yield Corpus(
-        "expressions, read", [(text, partial(asked, Kind.BODY, text, Operator.EXISTS)) for text in EXPRESSIONS]
+        "expressions, read", [(text, partial(asked, FieldKind.BODY, text, Operator.EXISTS)) for text in EXPRESSIONS]
     )
     yield Corpus("expressions, each on every body", list(evaluations()))
     yield Corpus("bodies, read", [(name, partial(read, body, f)) for name, body in BODIES.items() for f in FIELDS])
@@ -77,19 +77,19 @@ def corpora() -> Iterator[Corpus]:
     yield Corpus("pages", [(f"body {n}", partial(readable, body)) for n, body in enumerate(PAGES)], HIGHEST_OF_A_PAGE)
 
 
-FIELDS = (Field(Kind.BODY, "[*].a"), Field(Kind.TASK))
+FIELDS = (Field(FieldKind.BODY, "[*].a"), Field(FieldKind.TASK))
 
 
 def parsed(text: str) -> Condition | None:
     """The condition of a text, if it is one."""
-    with contextlib.suppress(RuleIsUnclear):
+    with contextlib.suppress(InvalidRule):
         return Condition.parse(text)
     return None
 
 
-def asked(kind: Kind, name: str, operator: Operator, *values: str) -> Condition | None:
+def asked(kind: FieldKind, name: str, operator: Operator, *values: str) -> Condition | None:
     """The condition of its parts, if they make one."""
-    with contextlib.suppress(RuleIsUnclear):
+    with contextlib.suppress(InvalidRule):
         return Condition(Field(kind, name), operator, values)
     return None
 
@@ -97,7 +97,7 @@ def asked(kind: Kind, name: str, operator: Operator, *values: str) -> Condition 
 def searches() -> Iterator[tuple[str, Act]]:
     """Every regex that is one, on every text."""
     for regex in REGEXES:
-        if condition := asked(Kind.TENANT, "", Operator.REGEX, regex):
+        if condition := asked(FieldKind.TENANT, "", Operator.REGEX, regex):
             yield from ((f"{regex} on {text}", partial(condition.holds, text)) for text in TEXTS)
 
 
@@ -114,14 +114,14 @@ def evaluations() -> Iterator[tuple[str, Act]]:
 
 def read(body: bytes, field: Field) -> object:
     """What a rule finds in a field of a letter that nobody has read before."""
-    return Facts(LetterFacts("m-1", body, {}, {}), "orders-dlq", "", Selector.parse("none"), None).read(field)
+    return MessageFields(LetterFacts("m-1", body, {}, {}), "orders-dlq", "", Selector.parse("none"), None).read(field)
 
 
 def refused(url: str, addresses: Sequence[str]) -> object:
     """Why the URL may not be asked; a connection is never made."""
     allowed = allow_list(["good.example"])
     assert isinstance(allowed, AllowList)
-    return http.check(url, allowed=allowed, net=http.Net(resolve=lambda _host, _port: addresses))
+    return http.check(url, allowed=allowed, net=http.Network(resolve=lambda _host, _port: addresses))
 
 
 def best(act: Act, rounds: int) -> float:

@@ -20,12 +20,12 @@ sys.path.insert(0, str(ROOT))
 from reprocessing.domain.message.envelope import Attribute  # noqa: E402
 from reprocessing.domain.message.identity import LetterFacts, Selector  # noqa: E402
 from reprocessing.domain.routing.conditions import Condition  # noqa: E402 - the project's folder first
-from reprocessing.domain.routing.first_match import Action, Rule, compiled  # noqa: E402
-from reprocessing.domain.routing.message_fields import Facts  # noqa: E402
+from reprocessing.domain.routing.first_match import Action, Rule, index_rules  # noqa: E402
+from reprocessing.domain.routing.message_fields import MessageFields  # noqa: E402
 
 HIGHEST_COST = 50.0  # microseconds a letter, of equality rules that need no body
 MATCHED = 50
-ORIGIN = "arn:aws:sqs:eu-west-1:000000000000:orders"
+SOURCE = "arn:aws:sqs:eu-west-1:000000000000:orders"
 TYPE, TENANT = Selector.parse("attribute:type"), Selector.parse("attribute:tenant")
 
 #: The text of rule n, by what is measured.
@@ -34,7 +34,7 @@ KINDS: dict[str, Callable[[int], str]] = {
     "equals, mixed fields": lambda n: [
         f"attribute:region equals r-{n}",
         f"dlq equals d-{n}",
-        f"origin equals o-{n}",
+        f"source equals o-{n}",
         f"type equals y-{n}",
         f"tenant equals t-{n}",
     ][n % 5],
@@ -51,7 +51,7 @@ NO_BODY = ("equals, attribute", "equals, mixed fields", "equals, matched")
 SLOW = ("equals, 100 expressions", "a filter, 100 expressions")
 
 
-def letters(number: int) -> Iterator[Facts]:
+def letters(number: int) -> Iterator[MessageFields]:
     """Letters with five attributes and a body of about 500 bytes, none of them read before."""
     order = {
         "id": "o-1",
@@ -63,13 +63,13 @@ def letters(number: int) -> Iterator[Facts]:
     values = {"region": "eu", "type": "order.paid", "tenant": "acme", "trace": "5f0c9f2e7b1d4c6a", "version": "3"}
     attributes = {name: Attribute("String", value) for name, value in values.items()}
     for place in range(number):
-        yield Facts(LetterFacts(f"m-{place}", body, attributes, {}), "orders-dlq", ORIGIN, TYPE, TENANT)
+        yield MessageFields(LetterFacts(f"m-{place}", body, attributes, {}), "orders-dlq", SOURCE, TYPE, TENANT)
 
 
 def measure(kind: str, rules: int, number: int) -> float:
     """Microseconds a letter."""
     text = KINDS[kind]
-    routes = compiled([Rule(n, f"rule-{n}", n, Action.HOLD, (Condition.parse(text(n)),)) for n in range(rules)])
+    routes = index_rules([Rule(n, f"rule-{n}", n, Action.HOLD, (Condition.parse(text(n)),)) for n in range(rules)])
     begun = time.process_time()
     for facts in letters(number):
         routes.route(facts)

@@ -64,6 +64,6 @@ def employ(stack: Stack, options: Sequence[str], *, profile: Path | None = None)
     worker = RunningServer(Server(name="worker", command=command, log=log, environment=dict(os.environ)))
     app.send_task("reprocessing.tick", queue="redrive-control")
     with psycopg.connect(stack.postgres.url, autocommit=True) as database:
-        beats = "SELECT count(*) FROM reprocessing_pulse"
+        beats = "SELECT count(*) FROM redrive_heartbeat"
         worker.await_ready(lambda: (database.execute(beats).fetchone() or (0,))[0] > 0)
     return worker

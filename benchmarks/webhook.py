@@ -75,16 +75,17 @@ def _letter(key: str, n: int) -> dict[str, Any]:
 def watch(dlq: str, port: int) -> None:
     """Have the service watch the dlq: automatic, lanes by key, no rate, no ramp, no waves."""
     from reprocessing.gateways.sqs import QueueAddress, describe  # noqa: PLC0415
-    from reprocessing.models import Breaker, DeadLetterQueue, Origin, Target  # noqa: PLC0415  # Django is set up by now
+    from reprocessing.models import Breaker, DeadLetterQueue, Source, Target  # noqa: PLC0415  # Django is set up by now
 
     here, url = QueueAddress.of(dlq), f"http://127.0.0.1:{port}/letters"
     target = Target.objects.create(kind="http", arn=url, url=url, region=here.region, rate=None)
     Breaker.objects.filter(target=target).update(ramp_from=1, ramp=1)
     watched = DeadLetterQueue.objects.create(
-        name="hooks", url=dlq, arn=describe(here).arn, region=here.region, mode="automatic", quiet_for=0, waves=False,
-        ordering_key="attribute:key", sequence="attribute:n", custody_limit=100_000,
+        name="hooks", url=dlq, arn=describe(here).arn, region=here.region, mode="automatic", new_key_delay=0,
+        waves=False,
+        ordering_key="attribute:key", sequence="attribute:n", held_copies_limit=100_000,
     )  # fmt: skip
-    Origin.objects.create(dlq=watched, arn=url, target=target)
+    Source.objects.create(dlq=watched, arn=url, target=target)
 
 
 def drain(plan: Plan, port: int, worker: RunningServer) -> list[list[Any]]:

@@ -40,7 +40,7 @@ class CommandsConfig(AppConfig):
 class DeskConfig(AdminConfig):
     """Django's admin, as the review desk."""
 
-    default_site = "reprocessing.desk.Desk"
+    default_site = "reprocessing.admin_site.RedriveAdminSite"
 
     def ready(self) -> None:
         super().ready()

@@ -42,7 +42,7 @@ class _Samples(Collector):
 
 
 @require_safe
-def metrics(request: HttpRequest) -> HttpResponse:
+def metrics_page(request: HttpRequest) -> HttpResponse:
     """The metrics as text; 404 where no token is set, 401 for another one, 503 while Postgres does not answer."""
     token = settings.METRICS_TOKEN
     if not token:

@@ -21,11 +21,11 @@ from psycopg.conninfo import make_conninfo
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from redrive_service.exposition import metrics
-from reprocessing.models import Pulse
+from redrive_service.exposition import metrics_page
+from reprocessing.models import Heartbeat
 from reprocessing.tasks import CONTROL
 
-PATIENCE = 2.0  # seconds a dependency may take
+TIMEOUT = 2.0  # seconds a dependency may take
 LONGEST_SILENCE = timedelta(minutes=1)
 _NOT_LIBPQ = {"context", "cursor_factory", "prepare_threshold"}  # Django's parameters for psycopg itself
 
@@ -41,7 +41,7 @@ class HealthMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """The answer, or what comes of asking the rest of the service."""
-        answer = QUESTIONS.get(request.path_info)
+        answer = HEALTH_PAGES.get(request.path_info)
         if answer is None:
             return self._get_response(request)
         told = answer(request)
@@ -60,20 +60,20 @@ def live(_request: HttpRequest) -> JsonResponse:
 @require_safe
 def ready(_request: HttpRequest) -> JsonResponse:
     """200 when everything a request needs answers, else 503. Says only names and yes or no."""
-    parts = {name: answers() for name, answers in PARTS.items()}
+    parts = {name: answers() for name, answers in DEPENDENCIES.items()}
     return JsonResponse(parts, status=200 if all(parts.values()) else 503)
 
 
 @require_safe
 def work(_request: HttpRequest) -> JsonResponse:
     """200 while a worker consumed a task within the last minute, else 503; with the age of the last one, if known."""
-    question, parameters = Pulse.ages(CONTROL).query.sql_with_params()
+    question, parameters = Heartbeat.ages(CONTROL).query.sql_with_params()
     try:
         row = _ask_postgres(question, parameters)
     except psycopg.Error:
         row = None
     age = None if row is None else row[0]
-    consuming = Pulse.is_recent(age, within=LONGEST_SILENCE)
+    consuming = Heartbeat.is_recent(age, within=LONGEST_SILENCE)
     seconds = None if age is None else round(age.total_seconds(), 1)
     return JsonResponse({"consuming": consuming, "age_seconds": seconds}, status=200 if consuming else 503)
 
@@ -91,7 +91,7 @@ def redis_answers() -> bool:
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         # Not above: what the URL itself says of time would win.
         client.connection_pool.connection_kwargs.update(
-            socket_connect_timeout=PATIENCE / 2, socket_timeout=PATIENCE / 2, retry=Retry(NoBackoff(), 0)
+            socket_connect_timeout=TIMEOUT / 2, socket_timeout=TIMEOUT / 2, retry=Retry(NoBackoff(), 0)
         )
         try:
             return bool(client.ping())
@@ -116,8 +116,8 @@ def _ask_postgres(question: str, parameters: Sequence[object] = ()) -> tuple[Any
     Raises:
         psycopg.Error: no answer came in time, or an error.
     """
-    until = time.monotonic() + PATIENCE
-    connection = _Hasty(waiting.wait_conn(generators.connect(_address()), interval=0.1, timeout=PATIENCE))
+    until = time.monotonic() + TIMEOUT
+    connection = _Hasty(waiting.wait_conn(generators.connect(_address()), interval=0.1, timeout=TIMEOUT))
     with closing(connection):
         connection.until = until
         connection.autocommit = True
@@ -129,12 +129,12 @@ def _address() -> str:
     return make_conninfo(**{name: value for name, value in parameters.items() if name not in _NOT_LIBPQ})
 
 
-PARTS: dict[str, Callable[[], bool]] = {"postgres": postgres_answers, "redis": redis_answers}
-QUESTIONS: dict[str, Callable[[HttpRequest], HttpResponse]] = {
+DEPENDENCIES: dict[str, Callable[[], bool]] = {"postgres": postgres_answers, "redis": redis_answers}
+HEALTH_PAGES: dict[str, Callable[[HttpRequest], HttpResponse]] = {
     "/health/live": live,
     "/healthz": live,
     "/health/ready": ready,
     "/readyz": ready,
     "/health/work": work,
-    "/metrics": metrics,
+    "/metrics": metrics_page,
 }

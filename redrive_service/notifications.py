@@ -25,7 +25,7 @@ class Destinations:
 
 def read_destinations(variables: Mapping[str, str], secrets: Mapping[str, str], inside: AllowList) -> Destinations:
     """Return the destinations in the environment. An empty variable is ignored."""
-    keys = {name: key for name, text in secrets.items() if (key := signing_secret.key(text))}
+    keys = {name: key for name, text in secrets.items() if (key := signing_secret.secret_bytes(text))}
     read = Destinations()
     for variable, value in sorted(variables.items()):
         url = value.strip()

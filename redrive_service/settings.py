@@ -144,7 +144,10 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {"class": "redrive_service.weblog.Lines", "format": "%(asctime)s %(levelname)s %(name)s %(message)s"}
+        "line": {
+            "class": "redrive_service.log_format.LogFormatter",
+            "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+        }
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},

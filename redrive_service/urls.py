@@ -8,7 +8,7 @@ from django.urls import path
 from django.utils.functional import lazy
 from django.views.generic import RedirectView
 
-from reprocessing.reports import reports
+from reprocessing.report_endpoint import reports
 
 # What the desk says when it does not do what was asked.
 handler400 = "reprocessing.admin.site.error_pages.unreadable"

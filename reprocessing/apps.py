@@ -24,5 +24,5 @@ def _stopped_halfway(*, databases: Collection[str] | None = None, **_: Any) -> l
     """Report a database that an interrupted migration left incomplete."""
     from reprocessing.pipeline.maintenance.doctor import database  # noqa: PLC0415  # no models before the applications are ready
 
-    found = database.halfway() if DEFAULT_DB_ALIAS in (databases or ()) else None
+    found = database.unfinished_migrations() if DEFAULT_DB_ALIAS in (databases or ()) else None
     return [] if found is None else [checks.Error(f"{found.what} {found.why}", hint=found.cure, id="redrive.E001")]

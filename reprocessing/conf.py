@@ -16,14 +16,14 @@ from typing import Any
 from django.conf import settings
 
 from reprocessing.domain.aws.pricing import FIFO, STANDARD, Prices
-from reprocessing.domain.errors import SettingsAreUnclear
+from reprocessing.domain.errors import InvalidSettings
 from reprocessing.domain.message.redrive_attributes import MarkNames, is_name
 from reprocessing.domain.notifications.destination import Destination, Unusable, read_destination
 from reprocessing.domain.notifications.destination import is_name as is_destination
 from reprocessing.domain.notifications.thresholds import Thresholds
-from reprocessing.domain.safety.url_policy import AllowList, Denied, allow_list
-from reprocessing.domain.targets.signing_secret import key as key_of_secret
-from reprocessing.domain.targets.signing_secret import problem as problem_of_secret
+from reprocessing.domain.safety.url_policy import AllowList, UrlDenied, allow_list
+from reprocessing.domain.targets.signing_secret import secret_bytes as key_of_secret
+from reprocessing.domain.targets.signing_secret import secret_problem as problem_of_secret
 
 _ALERTS = Thresholds()
 
@@ -67,7 +67,7 @@ class Conf:
     lanes_per_task: int = 50
     intent_size: int = 50
     open_requests: int = 500
-    custody_limit: int = 20_000
+    held_copies_limit: int = 20_000
     max_unsettled: int = 1_000
     count_lag: timedelta = timedelta(seconds=60)
     receive_visibility: int = 120
@@ -137,7 +137,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "lanes_per_task": (1, 1_000),
     "intent_size": (1, 1_000),
     "open_requests": (1, 2_000),
-    "custody_limit": (0, 120_000),  # AWS: at most 120,000 messages of a queue in flight
+    "held_copies_limit": (0, 120_000),  # AWS: at most 120,000 messages of a queue in flight
     "max_unsettled": (1, 1_000_000),
     "count_lag": (0, 3_600),
     "receive_visibility": (10, 21_600),  # half of AWS's maximum of 12 hours, so that it can be extended
@@ -161,13 +161,13 @@ def current() -> Conf:
     Raises:
         SettingsAreUnclear: the error lists everything that is wrong.
     """
-    return of(getattr(settings, "REDRIVE", {}))
+    return read_settings(getattr(settings, "REDRIVE", {}))
 
 
-def of(given: Mapping[str, Any]) -> Conf:
+def read_settings(given: Mapping[str, Any]) -> Conf:
     """Return the settings of a mapping; see `current`."""
     if not isinstance(given, Mapping):
-        raise SettingsAreUnclear("settings.REDRIVE is not a mapping of names to values. Write REDRIVE = {...}.")
+        raise InvalidSettings("settings.REDRIVE is not a mapping of names to values. Write REDRIVE = {...}.")
     problems = list(_problems(given))
     if not problems:
         conf = Conf(**{name.lower(): _value(name, value) for name, value in given.items() if name != _DESTINATIONS})
@@ -177,7 +177,7 @@ def of(given: Mapping[str, Any]) -> Conf:
         if not problems:
             usable = {name: one for name, one in found.items() if not isinstance(one, Unusable)}
             return replace(conf, destinations=usable)
-    raise SettingsAreUnclear("settings.REDRIVE cannot be used:\n" + "\n".join(f"- {one}" for one in problems))
+    raise InvalidSettings("settings.REDRIVE cannot be used:\n" + "\n".join(f"- {one}" for one in problems))
 
 
 def _problems(given: Mapping[str, Any]) -> Iterator[str]:
@@ -235,7 +235,7 @@ def _problems_of_marks(name: str, value: object) -> Iterator[str]:
 def _problems_of_hosts(name: str, value: object) -> Iterator[str]:
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
         yield f"{name} is {value!r}; it must be a list of hosts and networks: status.example.com, 10.1.0.0/16."
-    elif isinstance(found := allow_list(value), Denied):
+    elif isinstance(found := allow_list(value), UrlDenied):
         yield f"{name}: {found.why}. Correct it, or remove it."
 
 

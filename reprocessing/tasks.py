@@ -16,17 +16,17 @@ from django.conf import settings
 from django.db import connection
 
 from reprocessing import conf
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.redis.send_rate import Rates
-from reprocessing.gateways.redis.tick_watermark import HighWater
-from reprocessing.models import DeadLetterQueue, Pulse
+from reprocessing.gateways.redis.tick_watermark import TickWatermark
+from reprocessing.models import DeadLetterQueue, Heartbeat
 from reprocessing.pipeline import notifications
 from reprocessing.pipeline.aws import publish_metrics as publishing
 from reprocessing.pipeline.maintenance import detect_restore
 from reprocessing.pipeline.maintenance import purge as purging
 from reprocessing.pipeline.maintenance import recover as recovery
-from reprocessing.pipeline.maintenance.doctor import Patient
+from reprocessing.pipeline.maintenance.doctor import CheckContext
 from reprocessing.pipeline.notifications import checkup, conditions
 from reprocessing.pipeline.outcomes import resolve_outcomes as promotion
 from reprocessing.pipeline.parking_lot import group_failures, run_bulk_actions
@@ -55,13 +55,13 @@ REPLAY = "redrive-replay"
 #: Seconds of one capture task: two long polls of 20 s with three retries; shorter than the tasks' time limit.
 CAPTURE_SLICE = 150.0
 #: Batches of messages that one capture assigns to failure groups; `recover` assigns the rest.
-SORTED_A_CAPTURE = 20
+GROUPING_BATCHES = 20
 #: Seconds between two runs of `recover`, and between two runs of `purge`.
-SWEEP_EVERY, PURGE_EVERY = 10.0, 3600.0
+RECOVER_EVERY, PURGE_EVERY = 10.0, 3600.0
 #: Seconds that a stopping worker waits for answers of slow targets.
-PATIENCE = 10.0
+SHUTDOWN_WAIT = 10.0
 #: Seconds of one turn at a bulk action; bulk actions that one tick starts.
-OPERATING_SLICE, OPERATIONS_A_TICK = 10.0, 5
+BULK_ACTION_SLICE, BULK_ACTIONS_A_TICK = 10.0, 5
 #: DLQs that one tick polls; worker slots that hints are meant for.
 DLQS_A_TICK, SLOTS = 20, 8
 
@@ -72,35 +72,35 @@ watch_processes(CONTROL)
 @shared_task(name="reprocessing.tick")
 def tick(**_future: object) -> None:
     """Enqueue everything that is due. Beat sends this every 2 s. First, detect a restore of PostgreSQL."""
-    detect_restore.tick(marks())
-    Pulse.beat(CONTROL)
-    now = lanes.clock()
-    if turns := schedule.due(now=now, limit=DLQS_A_TICK):
-        look.apply_async((turns,), queue=CAPTURE)
-    if rules.turn_over(now):
-        wake.apply_async(queue=CONTROL)
+    detect_restore.count_tick(restore_watermark())
+    Heartbeat.record(CONTROL)
+    now = lanes.database_now()
+    if turns := schedule.claim_due(now=now, limit=DLQS_A_TICK):
+        poll_dlqs.apply_async((turns,), queue=CAPTURE)
+    if rules.raise_version_if_due(now):
+        reroute_letters.apply_async(queue=CONTROL)
     _hint()
-    for action in bulk_actions.due(limit=OPERATIONS_A_TICK):
-        operate.apply_async((action,), queue=CONTROL, expires=bulk_actions.LEASE)
+    for action in bulk_actions.lease_due(limit=BULK_ACTIONS_A_TICK):
+        run_bulk_action.apply_async((action,), queue=CONTROL, expires=bulk_actions.LEASE_SECONDS)
     if health_checks.are_due():
-        check_health.apply_async(queue=CONTROL, expires=10)
+        check_targets.apply_async(queue=CONTROL, expires=10)
     _promote()
     if notifications.is_due(conf.current()):
-        notify.apply_async(queue=CONTROL, expires=10)
-    if task_hints.is_due("sweep", every=SWEEP_EVERY):
-        recover.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
-        look_for_conditions.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
-        if enlistment_batches.owing(limit=1):
-            enlist.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
+        send_notifications.apply_async(queue=CONTROL, expires=10)
+    if task_hints.is_due("sweep", every=RECOVER_EVERY):
+        recover.apply_async(queue=CONTROL, expires=RECOVER_EVERY)
+        check_conditions.apply_async(queue=CONTROL, expires=RECOVER_EVERY)
+        if enlistment_batches.unenlisted_runs(limit=1):
+            enlist_letters.apply_async(queue=CONTROL, expires=RECOVER_EVERY)
         if task_hints.is_due("purge", every=PURGE_EVERY):
-            purge.apply_async(queue=CONTROL, expires=PURGE_EVERY)
-    if conf.current().cloudwatch and metrics.is_due("publish", every=publishing.EVERY):
-        publish.apply_async(queue=CONTROL, expires=publishing.EVERY)
+            delete_expired.apply_async(queue=CONTROL, expires=PURGE_EVERY)
+    if conf.current().cloudwatch and metrics.is_due("publish", every=publishing.PUBLISH_EVERY):
+        publish_to_cloudwatch.apply_async(queue=CONTROL, expires=publishing.PUBLISH_EVERY)
 
 
 def _promote() -> None:
-    if acknowledgements.is_awaited():
-        promote.apply_async(queue=CONTROL, expires=10)
+    if acknowledgements.has_open_outcomes():
+        resolve_outcomes.apply_async(queue=CONTROL, expires=10)
 
 
 def _hint() -> None:
@@ -108,21 +108,21 @@ def _hint() -> None:
     view = conf.current()
     most = view.hints_per_slot * SLOTS * view.lanes_per_task
     life = view.hint_life.total_seconds()
-    turn = task_hints.next_round(most=most, least_life=life, most_life=view.hint_life_cap.total_seconds())
+    turn = task_hints.next_hint_round(most=most, least_life=life, most_life=view.hint_life_cap.total_seconds())
     if turn.width:
         due = lanes.hint(limit=turn.width, lifetime=turn.lifetime)
         for first in range(0, len(due), view.lanes_per_task):
             replay_lanes.apply_async((due[first : first + view.lanes_per_task],), queue=REPLAY)
 
 
-@shared_task(name="reprocessing.look")
-def look(dlq_ids: list[int], **_future: object) -> None:
+@shared_task(name="reprocessing.poll_dlqs")
+def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
     """Poll these DLQs for their number of messages, and enqueue captures. If SQS is slow, enqueue the rest again."""
     until = time.monotonic() + CAPTURE_SLICE / 2
     ids = sorted(dlq_ids)
     for number, dlq_id in enumerate(ids):
         if number and time.monotonic() > until:
-            look.apply_async((ids[number:],), queue=CAPTURE)
+            poll_dlqs.apply_async((ids[number:],), queue=CAPTURE)
             return
         if dlq := _dlq(dlq_id):  # read just before its poll: another task may have polled it meanwhile
             _poll(dlq)
@@ -131,13 +131,13 @@ def look(dlq_ids: list[int], **_future: object) -> None:
 def _poll(dlq: DeadLetterQueue) -> None:
     """Poll one DLQ. A failure does not keep the others from their poll."""
     try:
-        if (turn := schedule.take(dlq, now=lanes.clock())) is None:
+        if (turn := schedule.begin_turn(dlq, now=lanes.database_now())) is None:
             return
-        if feed_run.look(dlq):
+        if feed_run.record_depth(dlq):
             capture.apply_async((dlq.pk,), queue=CAPTURE)
         else:
-            schedule.had(turn)
-    except QueueIsOutOfReach as error:
+            schedule.end_turn(turn)
+    except QueueUnreachable as error:
         capture_lease.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error)
     except Exception:
@@ -150,51 +150,51 @@ def _poll(dlq: DeadLetterQueue) -> None:
 def capture(dlq_id: int, **_future: object) -> None:
     """Capture one DLQ for a while, and enqueue another capture if it is not empty. In mode observe, only poll it."""
     dlq = _dlq(dlq_id)
-    if dlq is None or (turn := schedule.take(dlq, now=lanes.clock())) is None:
+    if dlq is None or (turn := schedule.begin_turn(dlq, now=lanes.database_now())) is None:
         return
     try:
         if not feed_run.is_wanted(dlq):
-            feed_run.look(dlq)
-            schedule.had(turn)
+            feed_run.record_depth(dlq)
+            schedule.end_turn(turn)
             return
-        turn = schedule.keep(turn, until=lanes.clock() + timedelta(seconds=CAPTURE_SLICE))
-        gathered = feed_run.letters(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
-    except QueueIsOutOfReach as error:
+        turn = schedule.extend_turn(turn, until=lanes.database_now() + timedelta(seconds=CAPTURE_SLICE))
+        gathered = feed_run.take_turn(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
+    except QueueUnreachable as error:
         capture_lease.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error)
         return
     if gathered.captured.drained:
         _promote()  # the absence of returns is evidence
-    group_failures.letters(batches=SORTED_A_CAPTURE)
+    group_failures.assign_groups(batches=GROUPING_BATCHES)
     _continue(dlq, turn, gathered)
 
 
-def _continue(dlq: DeadLetterQueue, turn: schedule.Turn, gathered: feed_run.Gathered) -> None:
+def _continue(dlq: DeadLetterQueue, turn: schedule.PollTurn, gathered: feed_run.TurnResult) -> None:
     """End the turn if the DLQ is empty and its run has all messages; else enqueue another capture."""
     captured = gathered.captured
     more = captured.received and not captured.drained and not captured.trouble and not captured.busy
     if more or (gathered.enlisted and gathered.enlisted.left):
-        schedule.keep(turn, until=lanes.clock())
+        schedule.extend_turn(turn, until=lanes.database_now())
         capture.apply_async((dlq.pk,), queue=CAPTURE)
     elif captured.letters and dlq.at_once:
-        schedule.at_once(dlq)
+        schedule.poll_now(dlq)
     elif captured.drained or gathered.skipped:
-        schedule.had(turn)
+        schedule.end_turn(turn)
 
 
 def _dlq(dlq_id: int) -> DeadLetterQueue | None:
-    return DeadLetterQueue.objects.select_related("default_origin", "interval", "crontab").filter(pk=dlq_id).first()
+    return DeadLetterQueue.objects.select_related("default_source", "interval", "crontab").filter(pk=dlq_id).first()
 
 
 @shared_task(name="reprocessing.replay_lanes")
 def replay_lanes(lane_ids: list[int], **_future: object) -> None:
     """Send the messages of these lanes, each lane in order; then, until the slice ends, of any due lane."""
-    if not detect_restore.look(marks()):
+    if not detect_restore.is_database_current(restore_watermark()):
         return  # the hint is older than the restore
     view = conf.current()
     strictly = view.lanes_per_task == 1
     owner = f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
-    turn = replay_slice.Slice(owner=owner, conf=view, rates=rates(), dice=dice, only=lane_ids, strictly=strictly)
+    turn = replay_slice.Turn(owner=owner, conf=view, rates=send_rates(), dice=dice, only=lane_ids, strictly=strictly)
     left = turn.run(seconds=view.slice.total_seconds()).left
     if left:
         replay_lanes.apply_async((left,), queue=REPLAY)
@@ -204,95 +204,95 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
 
 @worker_process_shutdown.connect
 @worker_shutdown.connect
-def hear_the_last(**_: object) -> None:
+def wait_for_late_answers(**_: object) -> None:
     """Wait for late answers of targets and of notification destinations before the worker ends."""
-    late_answers.wait(PATIENCE)
-    notifications.wait_for_delivery(PATIENCE)
+    late_answers.wait_for_all(SHUTDOWN_WAIT)
+    notifications.wait_for_delivery(SHUTDOWN_WAIT)
 
 
-@shared_task(name="reprocessing.check_health")
-def check_health(**_future: object) -> None:
+@shared_task(name="reprocessing.check_targets")
+def check_targets(**_future: object) -> None:
     """Run the health checks of targets that messages wait for."""
-    run_health_checks.targets(conf=conf.current())
+    run_health_checks.run_due(conf=conf.current())
 
 
-@shared_task(name="reprocessing.notify")
-def notify(**_future: object) -> None:
+@shared_task(name="reprocessing.send_notifications")
+def send_notifications(**_future: object) -> None:
     """Start a thread that sends notifications, so that a slow destination blocks no task."""
     notifications.start_delivery(conf.current())
 
 
-@shared_task(name="reprocessing.wake")
-def wake(**_future: object) -> None:
+@shared_task(name="reprocessing.reroute_letters")
+def reroute_letters(**_future: object) -> None:
     """Route messages again that rules held which are no longer in force."""
-    route.keep_up(lanes.clock())
+    route.refresh_rules(lanes.database_now())
 
 
-@shared_task(name="reprocessing.operate")
-def operate(operation_id: int, **_future: object) -> None:
+@shared_task(name="reprocessing.run_bulk_action")
+def run_bulk_action(operation_id: int, **_future: object) -> None:
     """Work on a bulk action for a while, and enqueue the rest."""
-    if run_bulk_actions.operation(operation_id, seconds=OPERATING_SLICE):
-        operate.apply_async((operation_id,), queue=CONTROL)
+    if run_bulk_actions.run_bulk_action(operation_id, seconds=BULK_ACTION_SLICE):
+        run_bulk_action.apply_async((operation_id,), queue=CONTROL)
 
 
-@shared_task(name="reprocessing.enlist")
-def enlist(**_future: object) -> None:
+@shared_task(name="reprocessing.enlist_letters")
+def enlist_letters(**_future: object) -> None:
     """Enlist messages of large plans that were started, until the next sweep enqueues another task."""
-    ends = time.monotonic() + SWEEP_EVERY
-    plan.go_on(stop=lambda: time.monotonic() >= ends)
+    ends = time.monotonic() + RECOVER_EVERY
+    plan.enlist_started_plans(stop=lambda: time.monotonic() >= ends)
 
 
-@shared_task(name="reprocessing.promote")
-def promote(**_future: object) -> None:
+@shared_task(name="reprocessing.resolve_outcomes")
+def resolve_outcomes(**_future: object) -> None:
     """Resolve outcomes of sent messages, and enqueue hints for their lanes."""
-    if promotion.letters(conf=conf.current(), dice=dice):
+    if promotion.resolve_letters(conf=conf.current(), dice=dice):
         _hint()
 
 
 @shared_task(name="reprocessing.recover")
 def recover(**_future: object) -> None:
     """Recover the work of dead workers and failed calls."""
-    recovery.dlqs(conf=conf.current())
+    recovery.sweep_all(conf=conf.current())
 
 
-@shared_task(name="reprocessing.look_for_conditions")
-def look_for_conditions(**_future: object) -> None:
+@shared_task(name="reprocessing.check_conditions")
+def check_conditions(**_future: object) -> None:
     """Open and close incidents for conditions such as old parked messages; enqueue the doctor if it is due."""
     view = conf.current()
-    conditions.look(view)
+    conditions.check_conditions(view)
     every = view.doctor_every.total_seconds()
     if every and metrics.is_due("doctor", every=every):
-        check_up.apply_async(queue=CONTROL, expires=every)
+        run_doctor.apply_async(queue=CONTROL, expires=every)
 
 
-@shared_task(name="reprocessing.check_up")
-def check_up(**_future: object) -> None:
+@shared_task(name="reprocessing.run_doctor")
+def run_doctor(**_future: object) -> None:
     """Run the doctor for the service and for the next DLQs."""
     now = lambda: datetime.now(UTC)  # noqa: E731, TID251  # a door; compared with other clocks only
-    checkup.checkup(Patient(names=(), control=CONTROL, conf=conf.current(), rates=rates(), now=now))
+    checkup.checkup(CheckContext(names=(), control=CONTROL, conf=conf.current(), rates=send_rates(), now=now))
 
 
-@shared_task(name="reprocessing.publish")
-def publish(**_future: object) -> None:
+@shared_task(name="reprocessing.publish_to_cloudwatch")
+def publish_to_cloudwatch(**_future: object) -> None:
     """Publish the metrics to CloudWatch."""
     view = conf.current()
     lag = view.count_lag.total_seconds()
-    publishing.everything(configured_region() or "", view.cloudwatch, now=lanes.clock(), count_lag=lag)
+    publishing.publish_all(configured_region() or "", view.cloudwatch, now=lanes.database_now(), count_lag=lag)
 
 
-@shared_task(name="reprocessing.purge")
-def purge(**_future: object) -> None:
+@shared_task(name="reprocessing.delete_expired")
+def delete_expired(**_future: object) -> None:
     """Delete finished messages past their retention."""
-    purging.letters(conf=conf.current())
+    purging.purge_expired(conf=conf.current())
 
 
 @cache
-def marks() -> HighWater:
+def restore_watermark() -> TickWatermark:
     """Return the mark of the last tick in Redis; safe over a fork."""
-    return HighWater.at(settings.REDIS_URL)
+    return TickWatermark.at(settings.REDIS_URL)
 
 
 @cache
-def rates() -> Rates:
+def send_rates() -> Rates:
     """Return the rate limits of targets in Redis; safe over a fork."""
     return Rates.at(settings.REDIS_URL)

@@ -58,11 +58,11 @@ class Watchdog(threading.Thread):
     def _look(self, every: float, now: float) -> None:
         view = conf.current()
         silent_for = view.thresholds.silent_for.total_seconds()
-        signs = heartbeats.signs(self._control)
+        signs = heartbeats.read_signs(self._control)
         self._known = watch(self._known, signs, elapsed=now - self._looked, longest=2 * every)
         self._looked = now
         found = silence(self._known, silent_for=silent_for)
-        silences.note(found, control=self._control, silent_for=silent_for)
+        silences.record_silence(found, control=self._control, silent_for=silent_for)
         if (found.beat or found.workers) and is_due(view):
             start_delivery(view)
 

@@ -11,7 +11,7 @@ from vine import promise
 
 from redrive_service.broker.failure import NO_ANSWER, ReceiveFailure
 from redrive_service.broker.settlement import SettlingChannel
-from redrive_service.broker.version import Kombus
+from redrive_service.broker.version import KombuValue
 
 logger = logging.getLogger("redrive.broker")
 
@@ -25,10 +25,10 @@ class Channel(SettlingChannel):
 
     clock = staticmethod(time.monotonic)
 
-    def __init__(self, *args: Kombus, **kwargs: Kombus) -> None:
+    def __init__(self, *args: KombuValue, **kwargs: KombuValue) -> None:
         self._polls: dict[str, int] = {}  # the receive under way, by queue: its number
         self._polls_begun = 0
-        self._overdue: dict[str, Kombus] = {}  # the timer that notices when its answer never comes, by queue
+        self._overdue: dict[str, KombuValue] = {}  # the timer that notices when its answer never comes, by queue
         self._resting_until: dict[str, float] = {}  # the pauses of the blocking path, by queue, on `clock`
         super().__init__(*args, **kwargs)
 
@@ -70,18 +70,18 @@ class Channel(SettlingChannel):
 
     # The blocking poll (gevent, eventlet, a plain `drain_events`).
 
-    def _get_bulk(self, queue: str, *_callback: Kombus) -> None:
+    def _get_bulk(self, queue: str, *_callback: KombuValue) -> None:
         answer = self._receive_or_rest(queue, self._get_message_estimate())
         if not self._on_messages_ready(self._resolve_queue_url(queue), queue, answer):
             raise Empty
 
-    def _get(self, queue: str, timeout: float | None = None) -> Kombus:  # noqa: ARG002  # kombu's signature
+    def _get(self, queue: str, timeout: float | None = None) -> KombuValue:  # noqa: ARG002  # kombu's signature
         messages = self._receive_or_rest(queue, 1).get("Messages")
         if not messages:
             raise Empty
         return self._message_to_python(messages[0], queue, self._resolve_queue_url(queue))
 
-    def _receive_or_rest(self, queue: str, count: int) -> dict[str, Kombus]:
+    def _receive_or_rest(self, queue: str, count: int) -> dict[str, KombuValue]:
         # A queue that failed rests without holding up the others: they are polled one after the other.
         if self.clock() < self._resting_until.get(queue, 0.0):
             raise Empty
@@ -96,9 +96,9 @@ class Channel(SettlingChannel):
 
     def _receive_message(
         self, queue: str, max_number_of_messages: int = 1, wait_time_seconds: int | None = None
-    ) -> dict[str, Kombus]:
+    ) -> dict[str, KombuValue]:
         wanted = self.get_message_attributes
-        answer: dict[str, Kombus] = self._receiving_client(queue).receive_message(
+        answer: dict[str, KombuValue] = self._receiving_client(queue).receive_message(
             QueueUrl=self._resolve_queue_url(queue),
             MaxNumberOfMessages=max_number_of_messages,
             WaitTimeSeconds=self.wait_time_seconds if wait_time_seconds is None else wait_time_seconds,
@@ -109,7 +109,7 @@ class Channel(SettlingChannel):
 
     # What both do with an answer, and without one.
 
-    def _on_messages_ready(self, queue_url: str, queue: str, answer: Kombus) -> int | ReceiveFailure:
+    def _on_messages_ready(self, queue_url: str, queue: str, answer: KombuValue) -> int | ReceiveFailure:
         if isinstance(answer, ReceiveFailure):
             return answer
         messages = answer.get("Messages") or []
@@ -121,7 +121,7 @@ class Channel(SettlingChannel):
             self._hand_over(queue_url, queue, message)
         return len(messages)
 
-    def _hand_over(self, queue_url: str, queue: str, message: dict[str, Kombus]) -> None:
+    def _hand_over(self, queue_url: str, queue: str, message: dict[str, KombuValue]) -> None:
         try:
             self.connection._callbacks[queue](self._message_to_python(message, queue, queue_url))  # noqa: SLF001
         except Exception as error:  # noqa: BLE001  # one message that cannot be read must not take its mates along

@@ -9,7 +9,7 @@ from botocore.config import Config
 from kombu.transport import SQS
 
 from redrive_service.broker.patience import Patience
-from redrive_service.broker.version import Kombus
+from redrive_service.broker.version import KombuValue
 from redrive_service.broker.wire import ContainedSqsConnection
 
 
@@ -20,14 +20,14 @@ class ClientsChannel(SQS.Channel):
     """
 
     # What kombu's stubs leave out.
-    hub: Kombus
-    connection: Kombus
+    hub: KombuValue
+    connection: KombuValue
     _get_bulk_async: Callable[..., object]
     _get_message_estimate: Callable[[], int]
     _resolve_queue_url: Callable[[str], str]
 
-    def __init__(self, *args: Kombus, **kwargs: Kombus) -> None:
-        self._receiving_clients: dict[str, Kombus] = {}
+    def __init__(self, *args: KombuValue, **kwargs: KombuValue) -> None:
+        self._receiving_clients: dict[str, KombuValue] = {}
         super().__init__(*args, **kwargs)
 
     @cached_property
@@ -50,7 +50,7 @@ class ClientsChannel(SQS.Channel):
             )
         return connections[name]
 
-    def _receiving_client(self, queue: str) -> Kombus:
+    def _receiving_client(self, queue: str) -> KombuValue:
         # A receive may take as long as the long poll, no other call may; and the next poll is its retry.
         name = self.canonical_queue_name(queue)
         if name not in self._receiving_clients:
@@ -67,7 +67,7 @@ class ClientsChannel(SQS.Channel):
             )
         return self._receiving_clients[name]
 
-    def _new_boto_client(self, *args: Kombus, config: Config | None = None, **kwargs: Kombus) -> Kombus:
+    def _new_boto_client(self, *args: KombuValue, config: Config | None = None, **kwargs: KombuValue) -> KombuValue:
         # botocore waits a minute by itself, and how often it tries again changes from release to release.
         bounds = Config(
             connect_timeout=self.patience.connect,

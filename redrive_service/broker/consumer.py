@@ -7,7 +7,7 @@ import logging
 from celery.worker.consumer import Consumer as CeleryConsumer
 
 from redrive_service.broker import envelope
-from redrive_service.broker.version import Kombus
+from redrive_service.broker.version import KombuValue
 
 logger = logging.getLogger("redrive.broker")
 
@@ -19,11 +19,11 @@ class Consumer(CeleryConsumer):
     moved to the wrong queue would be lost, and its content in a log.
     """
 
-    def create_task_handler(self, *args: Kombus, **kwargs: Kombus) -> Kombus:
+    def create_task_handler(self, *args: KombuValue, **kwargs: KombuValue) -> KombuValue:
         """Celery's own handler, for what looks like a task of ours."""
         handle = super().create_task_handler(*args, **kwargs)
 
-        def on_message(message: Kombus) -> None:
+        def on_message(message: KombuValue) -> None:
             try:
                 envelope.check(message)
             except envelope.EnvelopeIsUnusable as error:
@@ -33,23 +33,23 @@ class Consumer(CeleryConsumer):
 
         return on_message
 
-    def on_decode_error(self, message: Kombus, exc: Exception) -> None:
+    def on_decode_error(self, message: KombuValue, exc: Exception) -> None:
         """A body that is not what its headers say."""
         self._leave(message, exc)
 
-    def on_unknown_message(self, _body: object, message: Kombus) -> None:
+    def on_unknown_message(self, _body: object, message: KombuValue) -> None:
         """Something that is not a task at all."""
         self._leave(message)
 
-    def on_unknown_task(self, _body: object, message: Kombus, exc: Exception) -> None:
+    def on_unknown_task(self, _body: object, message: KombuValue, exc: Exception) -> None:
         """A task of another application, or of another version of this one."""
         self._leave(message, exc)
 
-    def on_invalid_task(self, _body: object, message: Kombus, exc: Exception) -> None:
+    def on_invalid_task(self, _body: object, message: KombuValue, exc: Exception) -> None:
         """A task whose envelope is damaged."""
         self._leave(message, exc)
 
-    def _leave(self, message: Kombus, exc: Exception | None = None) -> None:
+    def _leave(self, message: KombuValue, exc: Exception | None = None) -> None:
         logger.error(
             "redrive.broker.message_refused queue=%s message=%s error=%s: left to reappear and to dead-letter",
             message.delivery_info.get("routing_key"),

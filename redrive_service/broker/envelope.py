@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
-from redrive_service.broker.version import Kombus
+from redrive_service.broker.version import KombuValue
 
 _LONGEST_NAME = 255
 
@@ -19,7 +19,7 @@ class EnvelopeIsUnusable(ValueError):
     """A message is no task of ours. Which part is wrong is told, never what it holds."""
 
 
-def check(message: Kombus) -> None:
+def check(message: KombuValue) -> None:
     """Accept a kombu message as our own publishers write it.
 
     Raises:

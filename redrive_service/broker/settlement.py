@@ -6,7 +6,7 @@ import logging
 
 from redrive_service.broker.clients import ClientsChannel
 from redrive_service.broker.failure import ReceiveFailure
-from redrive_service.broker.version import Kombus
+from redrive_service.broker.version import KombuValue
 
 logger = logging.getLogger("redrive.broker")
 
@@ -41,24 +41,24 @@ class SettlingChannel(ClientsChannel):
         finally:
             self._forget(delivery_tag)
 
-    def _restore(self, message: Kombus, unwanted_delivery_info: Kombus = ()) -> None:  # noqa: ARG002  # kombu's signature
+    def _restore(self, message: KombuValue, unwanted_delivery_info: KombuValue = ()) -> None:  # noqa: ARG002  # kombu's signature
         # At shutdown: what was received and never begun is given back at once, for somebody else.
         self._show_again(message, after=0)
 
-    def _show_again(self, message: Kombus, *, after: int) -> None:
+    def _show_again(self, message: KombuValue, *, after: int) -> None:
         try:
             client, address = self._address(message)
             client.change_message_visibility(**address, VisibilityTimeout=after)
         except Exception as error:  # noqa: BLE001  # raised, it would end the worker
             _note_unsettled("show again", error)
 
-    def _address(self, message: Kombus) -> tuple[Kombus, dict[str, str]]:
+    def _address(self, message: KombuValue) -> tuple[KombuValue, dict[str, str]]:
         """Return the client, and the arguments by which SQS knows the message."""
         info = message.delivery_info
         client = self.sqs(queue=self.canonical_queue_name(info["routing_key"]))
         return client, {"QueueUrl": info["sqs_queue"], "ReceiptHandle": info["sqs_message"]["ReceiptHandle"]}
 
-    def _message_to_python(self, message: Kombus, queue: str, queue_url: str) -> Kombus:
+    def _message_to_python(self, message: KombuValue, queue: str, queue_url: str) -> KombuValue:
         # The sender wrote the routing key, and settling goes by it. A message copied from elsewhere names a queue that
         # nobody here knows (research: celery_sqs.md 0.6).
         payload = super()._message_to_python(message, queue, queue_url)  # type: ignore[misc]  # not in kombu's stubs

@@ -11,7 +11,7 @@ from kombu.transport import SQS
 
 from redrive_service.broker.channel import Channel
 from redrive_service.broker.patience import FASTEST_POLL
-from redrive_service.broker.version import Kombus, require_proved_kombu
+from redrive_service.broker.version import KombuValue, require_proved_kombu
 
 require_proved_kombu(version("kombu"))
 
@@ -27,6 +27,6 @@ class Transport(SQS.Transport):
     Channel = Channel
     polling_interval: float  # type: ignore[assignment]  # kombu's default is whole, its option need not be
 
-    def __init__(self, client: Kombus, **kwargs: Kombus) -> None:
+    def __init__(self, client: KombuValue, **kwargs: KombuValue) -> None:
         super().__init__(client, **kwargs)
         self.polling_interval = max(self.polling_interval, FASTEST_POLL)

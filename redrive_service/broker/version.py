@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 PROVED = "5.7.0"
-Kombus: TypeAlias = Any
+KombuValue: TypeAlias = Any
 """A value of kombu's or botocore's that their stubs leave open."""
 
 

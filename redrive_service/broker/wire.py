@@ -9,7 +9,7 @@ from kombu.asynchronous.http import Request
 
 from redrive_service.broker.failure import ReceiveFailure
 from redrive_service.broker.patience import Patience
-from redrive_service.broker.version import Kombus
+from redrive_service.broker.version import KombuValue
 
 _HTTP_OK = 200
 _KEEPALIVE_IDLE = 15  # seconds; below the 30 s a receive may last, so that a dead peer is known before its deadline
@@ -23,7 +23,7 @@ class BoundedHttpConnection(AsyncHTTPSConnection):
     default for a silent peer is for ever. `on_prepare` is its documented place for options of one's own.
     """
 
-    def __init__(self, *, http_client: Kombus, connect: float, total: float) -> None:
+    def __init__(self, *, http_client: KombuValue, connect: float, total: float) -> None:
         super().__init__(http_client=http_client)
         self._connect = connect
         self._total = total
@@ -51,7 +51,7 @@ class ContainedSqsConnection(AsyncSQSConnection):
     worker or, from a timer, its polling (research: celery_sqs.md 0.1, 0.2).
     """
 
-    def __init__(self, *, patience: Patience, long_poll: float, **kwargs: Kombus) -> None:
+    def __init__(self, *, patience: Patience, long_poll: float, **kwargs: KombuValue) -> None:
         super().__init__(**kwargs)
         self._patience = patience
         self._long_poll = long_poll
@@ -64,7 +64,9 @@ class ContainedSqsConnection(AsyncSQSConnection):
             total=self._patience.receive(long_poll=self._long_poll),
         )
 
-    def _on_list_ready(self, parent: Kombus, markers: Kombus, operation: str, response: Kombus) -> Kombus:
+    def _on_list_ready(
+        self, parent: KombuValue, markers: KombuValue, operation: str, response: KombuValue
+    ) -> KombuValue:
         try:
             if response.status != _HTTP_OK:
                 curl_error = getattr(response.response.error, "errno", None)

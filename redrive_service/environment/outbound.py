@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from redrive_service.environment.variables import Variables
 from redrive_service.notifications import read_alerts, read_destinations
-from reprocessing.domain.safety.url_policy import AllowList, Denied, allow_list
+from reprocessing.domain.safety.url_policy import AllowList, UrlDenied, allow_list
 from reprocessing.domain.targets import signing_secret
 
 _HOSTS = "REDRIVE_OUTBOUND_HOSTS"
@@ -18,11 +18,11 @@ def hosts(variables: Variables) -> tuple[str, ...]:
     """Return the hosts that requests may go to."""
     listed = variables.words(_HOSTS)
     if old := variables.words(_OLD_NAME):  # shown only if it is a list of hosts
-        value = "HOST,HOST:PORT" if isinstance(allow_list(old), Denied) else ",".join(old)
+        value = "HOST,HOST:PORT" if isinstance(allow_list(old), UrlDenied) else ",".join(old)
         because = "because targets use it too"
         variables.problems.append(f"{_OLD_NAME} is now called {_HOSTS}, {because}. Set instead: {_HOSTS}={value}")
     found = allow_list(listed)
-    if isinstance(found, Denied):
+    if isinstance(found, UrlDenied):
         cure = "List host names, addresses or networks: status.example.com, 10.1.2.3:8080"
         variables.problems.append(f"{_HOSTS} cannot be used: {found.why}. {cure}")
     return listed
@@ -33,7 +33,7 @@ def secrets(variables: Variables) -> dict[str, str]:
     found: dict[str, str] = {}
     for entry in filter(None, map(str.strip, re.split(r"[,\r\n]+", variables.value("REDRIVE_SECRETS")))):
         name, _, text = (part.strip() for part in (entry if "=" in entry else f"={entry}").partition("="))
-        problem = f"{name} is there twice" if name in found else signing_secret.problem(name, text)
+        problem = f"{name} is there twice" if name in found else signing_secret.secret_problem(name, text)
         if problem:
             cure = "Write NAME=whsec_… with commas between them; make one: openssl rand -base64 32"
             variables.problems.append(f"REDRIVE_SECRETS cannot be used: {problem}. {cure}")
@@ -44,7 +44,7 @@ def secrets(variables: Variables) -> dict[str, str]:
 def destinations(variables: Variables, secrets: Mapping[str, str]) -> dict[str, str]:
     """Return the URL of each notification destination. A problem shows nothing of its URL, which holds a secret."""
     listed = allow_list(variables.words(_HOSTS))
-    found = read_destinations(variables.all, secrets, AllowList() if isinstance(listed, Denied) else listed)
+    found = read_destinations(variables.all, secrets, AllowList() if isinstance(listed, UrlDenied) else listed)
     variables.problems += found.problems
     return found.urls
 

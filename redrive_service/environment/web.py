@@ -51,14 +51,14 @@ def allowed_hosts(variables: Variables) -> tuple[str, ...]:
 
 
 def trusted_origins(variables: Variables) -> tuple[str, ...]:
-    """Return the origins from which forms may be sent."""
-    origins = variables.words("CSRF_TRUSTED_ORIGINS")
+    """Return the sources from which forms may be sent."""
+    sources = variables.words("CSRF_TRUSTED_ORIGINS")
     cure = "Begin each with https:// and separate them with commas alone."
-    if not all(map(is_visible, origins)):
+    if not all(map(is_visible, sources)):
         variables.problems.append(f"CSRF_TRUSTED_ORIGINS holds {INVISIBLE}. {cure}")
-    elif not all((found := parts(origin, ("https", "http"))) and found.netloc for origin in origins):
+    elif not all((found := parts(source, ("https", "http"))) and found.netloc for source in sources):
         variables.problems.append(f"CSRF_TRUSTED_ORIGINS holds something else than https://HOST. {cure}")
-    return origins
+    return sources
 
 
 def proxy_count(variables: Variables, *, required: bool) -> int:

@@ -17,10 +17,10 @@ from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.incident.incident import Incident, Service, Summary
 from redrive_service.sandbox.servers.process import PROJECT, RunningServer, Server
 from redrive_service.sandbox.stack import Stack
-from redrive_service.sandbox.stopping import heed
+from redrive_service.sandbox.stopping import raise_if_stopped
 
 ADMIN = "admin"
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class Demo:
@@ -30,7 +30,7 @@ class Demo:
         SandboxError: a step failed; the message names it and its log.
     """
 
-    def __init__(self, stack: Stack, *, say: Say) -> None:
+    def __init__(self, stack: Stack, *, say: Report) -> None:
         self.stack = stack
         self.say = say
         ours = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
@@ -140,5 +140,5 @@ class Demo:
         command = [sys.executable, str(PROJECT / "manage.py"), *arguments]
         environment = {**self._environment, **more}
         done = subprocess.run(command, check=False, capture_output=True, env=environment, start_new_session=True)
-        heed()
+        raise_if_stopped()
         return done

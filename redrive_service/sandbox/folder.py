@@ -56,7 +56,7 @@ class Secrets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class SavedSettings:
     """What a folder remembers between starts: an environment exported once stays right."""
 
     ports: Ports
@@ -100,7 +100,7 @@ class Kept:
         return kept
 
 
-def take(folder: Path) -> int:
+def lock_folder(folder: Path) -> int:
     """Lock the folder and return the lock's descriptor.
 
     The guards hold it too: a sandbox that was killed keeps its folder for the second its servers need to end.

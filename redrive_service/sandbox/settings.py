@@ -6,7 +6,7 @@ a while, and a signal in the midst of them would end in a traceback.
 
 from redrive_service.sandbox import stopping
 
-stopping.listen()
+stopping.remember_signals()
 
 INSTALLED_APPS = ["redrive_service.sandbox"]
 USE_TZ = True

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from redrive_service.sandbox.errors import SandboxError
-from redrive_service.sandbox.folder import Kept, Ports, take
+from redrive_service.sandbox.folder import Ports, SavedSettings, lock_folder
 from redrive_service.sandbox.servers import binaries, privilege
 from redrive_service.sandbox.servers.local_sqs import LocalQueues
 from redrive_service.sandbox.servers.postgres import Postgres
@@ -66,7 +66,7 @@ class Stack:
 
     def _start(self) -> None:
         with ExitStack() as unwinding:
-            lock = take(self.folder)
+            lock = lock_folder(self.folder)
             unwinding.callback(os.close, lock)
             for name, part in self._furnish().items():
                 if self._fresh:
@@ -102,7 +102,7 @@ class Stack:
 
     def _furnish(self) -> dict[str, Part]:
         """Return the parts, in the order of their start."""
-        kept = Kept.load(self.folder, self._ports)
+        kept = SavedSettings.load(self.folder, self._ports)
         ports, self.secrets, self.web_port = kept.ports, kept.secrets, kept.ports.web
         self.queues = LocalQueues(folder=self.folder, port=ports.sqs, host=self._sqs_host)
         if self._queues_only:

@@ -16,13 +16,13 @@ class Stopped(Exception):
     """A signal asked the sandbox to stop."""
 
 
-def listen() -> None:
+def remember_signals() -> None:
     """From now on signals are remembered instead of ending the process."""
     for number in SIGNALS:
         signal.signal(number, lambda sent, _frame: _asked.append(sent))
 
 
-def heed() -> None:
+def raise_if_stopped() -> None:
     """Go on, unless somebody has asked to stop.
 
     Raises:

@@ -16,5 +16,5 @@ import reprocessing.admin.parking_lot.failure_group_pages
 import reprocessing.admin.parking_lot.parking_lot
 import reprocessing.admin.rules.rules
 import reprocessing.admin.runs.runs
-import reprocessing.admin.safety.send_limits
+import reprocessing.admin.safety.safety_lists
 import reprocessing.admin.targets.targets  # noqa: F401  it registers its pages

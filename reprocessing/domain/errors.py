@@ -7,77 +7,77 @@ class RedriveError(Exception):
     """Base of the app's exceptions."""
 
 
-class QueueIsOutOfReach(RedriveError):
+class QueueUnreachable(RedriveError):
     """A queue could not be used: wrong address, missing permission, or SQS did not answer."""
 
 
-class QueueRefuses(QueueIsOutOfReach):
+class QueueRequestRefused(QueueUnreachable):
     """SQS answered and refused. A retry does not help until somebody changes the queue or a permission."""
 
 
-class CloudWatchIsOutOfReach(RedriveError):
+class CloudWatchUnreachable(RedriveError):
     """CloudWatch could not be used: wrong region, missing permission, or no answer."""
 
 
-class SelectorIsUnclear(RedriveError):
+class InvalidSelector(RedriveError):
     """A selector, or a set of selectors, does not say what to read from a letter."""
 
 
-class RuleIsUnclear(RedriveError):
+class InvalidRule(RedriveError):
     """A rule or a condition does not say which letters it matches or what to do with them."""
 
 
-class TargetIsUnclear(RedriveError):
+class InvalidTarget(RedriveError):
     """A target is not known, ambiguous, or nothing that letters can be sent to."""
 
 
-class AnswersAreUnclear(RedriveError):
+class InvalidAnswers(RedriveError):
     """The meanings given to an endpoint's status codes cannot be parsed."""
 
 
-class SettingsAreUnclear(RedriveError):
+class InvalidSettings(RedriveError):
     """settings.REDRIVE has an unknown name or an invalid value."""
 
 
-class RateIsUnknown(RedriveError):
+class RateLimitUnavailable(RedriveError):
     """Redis did not answer, so the rate limit cannot be checked and nothing is sent."""
 
 
-class RunIsAnother(RedriveError):
+class RunIdInUse(RedriveError):
     """A run's id was used for another selection."""
 
 
-class RunStandsOtherwise(RedriveError):
+class InvalidRunState(RedriveError):
     """A run's state does not allow the operation: it is paused, or it has ended."""
 
 
-class AwsMovesTheMessages(RedriveError):
+class NativeRedriveConflict(RedriveError):
     """AWS's native redrive and this service cannot work on one DLQ at the same time."""
 
 
-class BackupIsUnreconciled(RedriveError):
+class RestoreUnresolved(RedriveError):
     """PostgreSQL was restored from a backup, and the letters in doubt are not decided yet."""
 
 
-class DlqIsTaken(RedriveError):
+class DlqAlreadyRegistered(RedriveError):
     """Somebody else has added a DLQ with this name or queue meanwhile."""
 
 
-class OriginIsNeeded(RedriveError):
-    """An origin cannot be removed from a DLQ: it is not known, or letters depend on it."""
+class SourceInUse(RedriveError):
+    """A source cannot be removed from a DLQ: it is not known, or letters depend on it."""
 
 
-class DlqIsNotToBeRead(RedriveError):
+class DlqNotReadable(RedriveError):
     """Messages of a DLQ may not be received now."""
 
 
-class ReporterIsUnclear(RedriveError):
+class InvalidReporter(RedriveError):
     """A reporter's name or its targets are not valid."""
 
 
-class NotificationIsUnclear(RedriveError):
+class InvalidNotificationRoute(RedriveError):
     """A notification route is not valid: an unknown event, DLQ or destination."""
 
 
-class FilterIsUnclear(RedriveError):
+class InvalidFilter(RedriveError):
     """A filter is not valid, or the search took too long."""

@@ -19,9 +19,9 @@ class LetterState(StrEnum):
 
 
 #: States in which a lane's next letter can be.
-OPEN = (LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
+OPEN_STATES = (LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
 #: States that change only if the message returns or a person releases the letter.
-FINISHED = (LetterState.DELIVERED, LetterState.PARKED, LetterState.DUPLICATE, LetterState.DISCARDED)
+FINISHED_STATES = (LetterState.DELIVERED, LetterState.PARKED, LetterState.DUPLICATE, LetterState.DISCARDED)
 
 
 class LanePhase(StrEnum):
@@ -59,7 +59,7 @@ class ParkedReason(StrEnum):
     NO_SEQUENCE = "no_sequence"
     NO_IDEMPOTENCY_KEY = "no_idempotency_key"
     UNREADABLE_BODY = "unreadable_body"
-    UNKNOWN_ORIGIN = "unknown_origin"
+    UNKNOWN_SOURCE = "unknown_source"
     STALE = "stale"
     KEY_CONFLICT = "key_conflict"
     TWIN_DISCARDED = "twin_discarded"
@@ -80,7 +80,7 @@ class ParkedReason(StrEnum):
         return _SENTENCES[self]
 
     @property
-    def kills(self) -> bool:
+    def is_message_fault(self) -> bool:
         """Return whether the message itself is at fault, so that this is also why it failed before."""
         return self in {ParkedReason.UNSENDABLE, ParkedReason.UNREADABLE_TASK}
 
@@ -94,7 +94,7 @@ _SENTENCES = {
     ParkedReason.NO_SEQUENCE: "It has no sequence, which the DLQ's settings require.",
     ParkedReason.NO_IDEMPOTENCY_KEY: "It has no idempotency key, which the DLQ's settings require.",
     ParkedReason.UNREADABLE_BODY: "A key is read from its body, and the body is not readable JSON.",
-    ParkedReason.UNKNOWN_ORIGIN: "Its source queue is not known, and the DLQ names no other target.",
+    ParkedReason.UNKNOWN_SOURCE: "Its source queue is not known, and the DLQ names no other target.",
     ParkedReason.STALE: "A later message of its ordering key was delivered before this one arrived.",
     ParkedReason.KEY_CONFLICT: "Another body was delivered under the same idempotency key.",
     ParkedReason.TWIN_DISCARDED: "A person discarded another message with the same idempotency key.",

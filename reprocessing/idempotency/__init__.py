@@ -6,23 +6,35 @@ this project. The service installs it too, so that one `migrate` and one `check`
 
 from __future__ import annotations
 
-from reprocessing.idempotency.claiming import Claim, Found, once
+from reprocessing.idempotency.claiming import Claim, EarlierResult, once
 from reprocessing.idempotency.decorator import idempotent
 from reprocessing.idempotency.errors import (
-    ClaimIsUnclear,
-    ClaimWasLost,
-    ClaimWouldNotBeSeen,
+    ClaimInsideTransaction,
+    ClaimLost,
     IdempotencyError,
     InProgress,
+    InvalidClaim,
+    InvalidIdempotencySettings,
     PayloadConflict,
     ResultIsNotJson,
-    SettingsAreUnclear,
 )
 from reprocessing.idempotency.naming import message_key, task_key
 from reprocessing.idempotency.purging import purge
 
 __all__ = [
-    "Claim", "ClaimIsUnclear", "ClaimWasLost", "ClaimWouldNotBeSeen", "Found", "IdempotencyError", "InProgress",
-    "PayloadConflict", "ResultIsNotJson", "SettingsAreUnclear", "idempotent", "message_key", "once", "purge",
+    "Claim",
+    "ClaimInsideTransaction",
+    "ClaimLost",
+    "EarlierResult",
+    "IdempotencyError",
+    "InProgress",
+    "InvalidClaim",
+    "InvalidIdempotencySettings",
+    "PayloadConflict",
+    "ResultIsNotJson",
+    "idempotent",
+    "message_key",
+    "once",
+    "purge",
     "task_key",
 ]  # fmt: skip

@@ -11,20 +11,20 @@ from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A
 from django.db import connections
 
 from reprocessing.idempotency import conf
-from reprocessing.idempotency.decorator import declared
-from reprocessing.idempotency.errors import SettingsAreUnclear
+from reprocessing.idempotency.decorator import keep_by_space
+from reprocessing.idempotency.errors import InvalidIdempotencySettings
 
 
 @register
 def settings_are_clear(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:  # noqa: ANN401, ARG001  # Django's signature
     """Return what is wrong with settings.REDRIVE_IDEMPOTENCY and with decorated functions."""
     try:
-        view = conf.current()
+        view = conf.current_settings()
         kept = {"REDRIVE_IDEMPOTENCY": view.keep} | {
-            f'The space "{space}"': conf.span(keep, f'keep of the space "{space}"', most=conf.LONGEST_KEEP)
-            for space, keep in declared.items()
+            f'The space "{space}"': conf.read_duration(keep, f'keep of the space "{space}"', most=conf.LONGEST_KEEP)
+            for space, keep in keep_by_space.items()
         }
-    except SettingsAreUnclear as error:
+    except InvalidIdempotencySettings as error:
         return [Error(str(error), id="redrive_idempotency.E001")]
     return [*_databases(view.database), *_memories(kept)]
 

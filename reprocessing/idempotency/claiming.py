@@ -15,15 +15,15 @@ from django.db import Error, InterfaceError, OperationalError, connections, tran
 
 from reprocessing.idempotency import conf, table
 from reprocessing.idempotency.errors import (
-    ClaimIsUnclear,
-    ClaimWasLost,
-    ClaimWouldNotBeSeen,
+    ClaimInsideTransaction,
+    ClaimLost,
     InProgress,
+    InvalidClaim,
     PayloadConflict,
     ResultIsNotJson,
 )
-from reprocessing.idempotency.naming import digest, evidence, named
-from reprocessing.idempotency.table import Place
+from reprocessing.idempotency.naming import error_text, key_text, payload_digest
+from reprocessing.idempotency.table import ClaimKey
 
 #: Most bytes of a result's JSON.
 LARGEST_RESULT: Final = 1 << 20
@@ -32,7 +32,7 @@ _SOON: Final = 1.0  # seconds: when to retry if the end of a claim is not known
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EarlierResult:
     """The work was done before. `result`: what was kept, through JSON; None: nothing."""
 
     result: Any
@@ -41,7 +41,9 @@ class Found:
 class Claim:
     """The right to do the work of a key, or in `found` the result of work that was done before."""
 
-    def __init__(self, place: Place, lease: timedelta, token: UUID | None, found: Found | None = None) -> None:
+    def __init__(
+        self, place: ClaimKey, lease: timedelta, token: UUID | None, found: EarlierResult | None = None
+    ) -> None:
         self.found = found
         self._place, self._lease, self._token = place, lease, token
         self._result: str | None = None
@@ -60,7 +62,7 @@ class Claim:
 
     def renew(self) -> None:
         """Extend the lease, because the work is not done yet. ClaimWasLost: another worker has it, so stop."""
-        if self._token and not table.renew(self._place, self._token, lease=self._lease):
+        if self._token and not table.renew_lease(self._place, self._token, lease=self._lease):
             raise _lost(self._place)
 
     def finish(self) -> None:
@@ -73,7 +75,7 @@ class Claim:
         token = self._token
         if token is None:
             return
-        if not _surely(self._place, lambda: table.done(self._place, token, result=self._result)):
+        if not _surely(self._place, lambda: table.record_done(self._place, token, result=self._result)):
             raise _lost(self._place)
         if self._unkept:
             raise ResultIsNotJson(
@@ -86,9 +88,9 @@ class Claim:
         token = self._token
         if token is None:
             return
-        why = evidence(error, messages=conf.current().error_messages)
+        why = error_text(error, messages=conf.current_settings().error_messages)
         try:
-            if not _surely(self._place, lambda: table.failed(self._place, token, error=why)):
+            if not _surely(self._place, lambda: table.record_failed(self._place, token, error=why)):
                 error.add_note(str(_lost(self._place)))
         except Error:
             error.add_note("Its claim could not be released, because the database is away. It ends with its lease.")
@@ -130,22 +132,22 @@ def once(  # noqa: PLR0913  # keyword arguments
         ClaimIsUnclear, ResultIsNotJson, SettingsAreUnclear: an argument or the result is not valid.
     """
     if transactional and lease is not None:
-        raise ClaimIsUnclear("A transactional claim ends with its transaction. Leave lease out.")
-    view = conf.current()
-    place = Place(
+        raise InvalidClaim("A transactional claim ends with its transaction. Leave lease out.")
+    view = conf.current_settings()
+    place = ClaimKey(
         using=using or ("default" if transactional else view.database),
-        space=named(space, "space"),
-        key=named(key, "key"),
-        payload_hash=digest(payload),
-        keep=view.keep if keep is None else conf.span(keep, "keep", most=conf.LONGEST_KEEP),
+        space=key_text(space, "space"),
+        key=key_text(key, "key"),
+        payload_hash=payload_digest(payload),
+        keep=view.keep if keep is None else conf.read_duration(keep, "keep", most=conf.LONGEST_KEEP),
     )
-    period = view.lease if lease is None else conf.span(lease, "lease", most=conf.LONGEST_LEASE)
+    period = view.lease if lease is None else conf.read_duration(lease, "lease", most=conf.LONGEST_LEASE)
     with (_with_the_effect if transactional else _committed)(place, period, wait) as claim:
         yield claim
 
 
 @contextmanager
-def _committed(place: Place, lease: timedelta, wait: float) -> Iterator[Claim]:
+def _committed(place: ClaimKey, lease: timedelta, wait: float) -> Iterator[Claim]:
     _refuse_a_transaction(place.using)
     claim = _take(place, lease, wait, may_take=lambda: True)
     try:
@@ -157,11 +159,11 @@ def _committed(place: Place, lease: timedelta, wait: float) -> Iterator[Claim]:
 
 
 @contextmanager
-def _with_the_effect(place: Place, lease: timedelta, wait: float) -> Iterator[Claim]:
+def _with_the_effect(place: ClaimKey, lease: timedelta, wait: float) -> Iterator[Claim]:
     claim: Claim | None = None
     try:
         with transaction.atomic(using=place.using):
-            claim = _take(place, lease, wait, may_take=lambda: table.lock(place))
+            claim = _take(place, lease, wait, may_take=lambda: table.lock_key(place))
             yield claim
             claim.finish()
     except BaseException as error:
@@ -170,29 +172,29 @@ def _with_the_effect(place: Place, lease: timedelta, wait: float) -> Iterator[Cl
         raise
 
 
-def _note_what_was_rolled_back(place: Place, error: BaseException) -> None:
-    why = evidence(error, messages=conf.current().error_messages)
+def _note_what_was_rolled_back(place: ClaimKey, error: BaseException) -> None:
+    why = error_text(error, messages=conf.current_settings().error_messages)
     try:
         with transaction.atomic(using=place.using):
-            if table.lock(place):  # else another worker has begun, and records its own result
-                table.failed_anew(place, error=why)
+            if table.lock_key(place):  # else another worker has begun, and records its own result
+                table.record_rolled_back_failure(place, error=why)
     except Error:
         error.add_note("The failure could not be recorded, because the database is away.")
 
 
-def _take(place: Place, lease: timedelta, wait: float, *, may_take: Callable[[], bool]) -> Claim:
+def _take(place: ClaimKey, lease: timedelta, wait: float, *, may_take: Callable[[], bool]) -> Claim:
     deadline, pause = time.monotonic() + wait, _FIRST_PAUSE
     while True:
         may = may_take()
-        if may and (token := table.take(place, lease=lease)):
+        if may and (token := table.take_claim(place, lease=lease)):
             return Claim(place, lease, token)
-        seen = table.look(place)
+        seen = table.read_claim(place)
         if seen and seen.other_payload:
             raise PayloadConflict(
                 f'This key of the space "{place.space}" was used for another payload. Use another key for other work.'
             )
         if seen and seen.done:
-            return Claim(place, lease, None, Found(None if seen.result is None else json.loads(seen.result)))
+            return Claim(place, lease, None, EarlierResult(None if seen.result is None else json.loads(seen.result)))
         rest = max(seen.rest, 0.0) if seen and seen.rest is not None else 0.0
         if may and not rest:
             continue  # it ended between the two statements
@@ -209,14 +211,14 @@ def _refuse_a_transaction(using: str) -> None:
     # Blocks of a TestCase surround every test, and are no transactions of the caller.
     ours = [block for block in blocks if not getattr(block, "_from_testcase", False)]
     if ours or (not blocks and not connection.get_autocommit()):
-        raise ClaimWouldNotBeSeen(
+        raise ClaimInsideTransaction(
             f'A claim inside a transaction of "{using}" is invisible until the commit. Claim outside of atomic() '
             "(views: non_atomic_requests), or pass transactional=True to commit claim and work together, or set "
             'REDRIVE_IDEMPOTENCY["DATABASE"] to an alias with its own connection.'
         )
 
 
-def _surely(place: Place, say: Callable[[], bool]) -> bool:
+def _surely(place: ClaimKey, say: Callable[[], bool]) -> bool:
     """Run a statement, and once more on a new connection if this one broke during long work."""
     try:
         return say()
@@ -228,8 +230,8 @@ def _surely(place: Place, say: Callable[[], bool]) -> bool:
         return say()
 
 
-def _lost(place: Place) -> ClaimWasLost:
-    return ClaimWasLost(
+def _lost(place: ClaimKey) -> ClaimLost:
+    return ClaimLost(
         f'The work outlived its lease, and another worker took its claim (space "{place.space}"): the work may have '
         "been done twice. Make the lease longer than the work, or renew it."
     )

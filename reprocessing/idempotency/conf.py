@@ -9,7 +9,7 @@ from typing import Final
 
 from django.conf import settings
 
-from reprocessing.idempotency.errors import SettingsAreUnclear
+from reprocessing.idempotency.errors import InvalidIdempotencySettings
 
 #: The longest retention of SQS.
 RETENTION_LIMIT: Final = timedelta(days=14)
@@ -39,41 +39,43 @@ class Conf:
     error_messages: bool = True
 
 
-def current() -> Conf:
+def current_settings() -> Conf:
     """Return the current settings, or raise SettingsAreUnclear."""
-    return read(getattr(settings, "REDRIVE_IDEMPOTENCY", {}))
+    return read_settings(getattr(settings, "REDRIVE_IDEMPOTENCY", {}))
 
 
-def read(given: object) -> Conf:
+def read_settings(given: object) -> Conf:
     """Return the settings of one value, or raise SettingsAreUnclear."""
     if not isinstance(given, Mapping):
-        raise SettingsAreUnclear(f"REDRIVE_IDEMPOTENCY is a {type(given).__name__}; make it a dict.")
+        raise InvalidIdempotencySettings(f"REDRIVE_IDEMPOTENCY is a {type(given).__name__}; make it a dict.")
     if unknown := {str(name) for name in given} - _NAMES:
-        raise SettingsAreUnclear(
+        raise InvalidIdempotencySettings(
             f"REDRIVE_IDEMPOTENCY has no {', '.join(sorted(unknown))}. It has: {', '.join(sorted(_NAMES))}."
         )
     usual = Conf()
     database = given.get("DATABASE", usual.database)
     messages = given.get("ERROR_MESSAGES", usual.error_messages)
     if not isinstance(database, str) or not database:
-        raise SettingsAreUnclear(f'REDRIVE_IDEMPOTENCY["DATABASE"] is {database!r}; name an alias of DATABASES.')
+        raise InvalidIdempotencySettings(
+            f'REDRIVE_IDEMPOTENCY["DATABASE"] is {database!r}; name an alias of DATABASES.'
+        )
     if not isinstance(messages, bool):
-        raise SettingsAreUnclear(f'REDRIVE_IDEMPOTENCY["ERROR_MESSAGES"] is {messages!r}; set True or False.')
+        raise InvalidIdempotencySettings(f'REDRIVE_IDEMPOTENCY["ERROR_MESSAGES"] is {messages!r}; set True or False.')
     return Conf(
-        keep=span(given.get("KEEP", usual.keep), 'REDRIVE_IDEMPOTENCY["KEEP"]', most=LONGEST_KEEP),
-        lease=span(given.get("LEASE", usual.lease), 'REDRIVE_IDEMPOTENCY["LEASE"]', most=LONGEST_LEASE),
+        keep=read_duration(given.get("KEEP", usual.keep), 'REDRIVE_IDEMPOTENCY["KEEP"]', most=LONGEST_KEEP),
+        lease=read_duration(given.get("LEASE", usual.lease), 'REDRIVE_IDEMPOTENCY["LEASE"]', most=LONGEST_LEASE),
         database=database,
         error_messages=messages,
     )
 
 
-def span(value: object, name: str, *, most: timedelta) -> timedelta:
+def read_duration(value: object, name: str, *, most: timedelta) -> timedelta:
     """Return a timedelta, or a number of seconds, above zero and at most `most`, or raise SettingsAreUnclear."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= most.total_seconds():
         return timedelta(seconds=value)
     if isinstance(value, timedelta) and timedelta() < value <= most:
         return value
-    raise SettingsAreUnclear(
+    raise InvalidIdempotencySettings(
         f"{name} is {value!r}; it takes a timedelta or a number of seconds, above 0 and at most {most.days} days and "
         f"{most.seconds // 3600} hours."
     )

@@ -9,24 +9,24 @@ from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
 from reprocessing.idempotency.claiming import once
-from reprocessing.idempotency.errors import ClaimIsUnclear
+from reprocessing.idempotency.errors import InvalidClaim
 
 Given = ParamSpec("Given")
 Done = TypeVar("Done")
 #: The name of an argument, or a function of all arguments.
-From = str | Callable[..., Any]
+Argument = str | Callable[..., Any]
 
 #: The `keep` of each decorated function by its space, for the system check.
-declared: Final[dict[str, timedelta | float]] = {}
+keep_by_space: Final[dict[str, timedelta | float]] = {}
 
 
 def idempotent(  # noqa: PLR0913  # those of `once`
     *,
-    key: From,
+    key: Argument,
     space: str,
     lease: timedelta | float | None = None,
     keep: timedelta | float | None = None,
-    payload: From | None = None,
+    payload: Argument | None = None,
     wait: float = 0.0,
     transactional: bool = False,
     using: str | None = None,
@@ -43,7 +43,7 @@ def idempotent(  # noqa: PLR0913  # those of `once`
         _refuse_what_is_not_called(function)
         key_of, payload_of = _reader(function, key), _reader(function, payload)
         if keep is not None:
-            declared[space] = keep
+            keep_by_space[space] = keep
 
         @wraps(function)
         def asked(*args: Given.args, **kwargs: Given.kwargs) -> Done:
@@ -66,20 +66,20 @@ def idempotent(  # noqa: PLR0913  # those of `once`
 def _refuse_what_is_not_called(function: Callable[..., Any]) -> None:
     later = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
     if any(is_one(function) for is_one in later):
-        raise ClaimIsUnclear(
+        raise InvalidClaim(
             f"{function.__qualname__} is a coroutine or a generator, whose work is not done when the call returns. "
             "Decorate the function that does the work, and call it with sync_to_async."
         )
 
 
-def _reader(function: Callable[..., Any], wanted: From | None) -> Callable[..., Any]:
+def _reader(function: Callable[..., Any], wanted: Argument | None) -> Callable[..., Any]:
     if wanted is None:
         return lambda *_args, **_kwargs: None
     if callable(wanted):
         return wanted
     signature = inspect.signature(function)
     if wanted not in signature.parameters:
-        raise ClaimIsUnclear(f'{function.__qualname__} has no argument "{wanted}". Name one of {signature}.')
+        raise InvalidClaim(f'{function.__qualname__} has no argument "{wanted}". Name one of {signature}.')
 
     def read(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # the function's own arguments
         bound = signature.bind(*args, **kwargs)

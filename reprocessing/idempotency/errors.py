@@ -22,15 +22,15 @@ class PayloadConflict(IdempotencyError):
     """A key was used before for another payload."""
 
 
-class ClaimWasLost(IdempotencyError):
+class ClaimLost(IdempotencyError):
     """The lease ended before the work did, and another worker took the claim."""
 
 
-class ClaimWouldNotBeSeen(IdempotencyError):
+class ClaimInsideTransaction(IdempotencyError):
     """A claim inside a transaction is invisible to others until the commit."""
 
 
-class ClaimIsUnclear(IdempotencyError):
+class InvalidClaim(IdempotencyError):
     """A key, a payload or a lease is not valid."""
 
 
@@ -38,5 +38,5 @@ class ResultIsNotJson(IdempotencyError):
     """A result is not JSON, so it cannot be kept."""
 
 
-class SettingsAreUnclear(IdempotencyError):
+class InvalidIdempotencySettings(IdempotencyError):
     """settings.REDRIVE_IDEMPOTENCY has an unknown name or an invalid value."""

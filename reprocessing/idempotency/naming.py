@@ -9,27 +9,27 @@ from typing import Any, Final
 from uuid import UUID
 
 from reprocessing.idempotency.conf import LONGEST_KEY, LONGEST_SPACE
-from reprocessing.idempotency.errors import ClaimIsUnclear
+from reprocessing.idempotency.errors import InvalidClaim
 
 LONGEST_MESSAGE: Final = 2_000
 _LONGEST: Final = {"space": LONGEST_SPACE, "key": LONGEST_KEY}
 
 
-def named(value: object, what: str) -> str:
+def key_text(value: object, what: str) -> str:
     """Return the text of a key or a space, or raise ClaimIsUnclear, which does not quote it."""
     if isinstance(value, bool) or not isinstance(value, str | int | UUID):
-        raise ClaimIsUnclear(f"The {what} is a {type(value).__name__}. Give a text, a number or a UUID.")
+        raise InvalidClaim(f"The {what} is a {type(value).__name__}. Give a text, a number or a UUID.")
     text = str(value)
     if not text.strip():
-        raise ClaimIsUnclear(f"The {what} is empty. Give a value that identifies the work.")
+        raise InvalidClaim(f"The {what} is empty. Give a value that identifies the work.")
     if text != _kept(text):
-        raise ClaimIsUnclear(f"The {what} has a zero byte, or is not Unicode. Remove it, or use a digest.")
+        raise InvalidClaim(f"The {what} has a zero byte, or is not Unicode. Remove it, or use a digest.")
     if len(text) > _LONGEST[what]:
-        raise ClaimIsUnclear(f"The {what} has {len(text):,} characters, more than {_LONGEST[what]}. Use a digest.")
+        raise InvalidClaim(f"The {what} has {len(text):,} characters, more than {_LONGEST[what]}. Use a digest.")
     return text
 
 
-def digest(payload: object) -> bytes | None:
+def payload_digest(payload: object) -> bytes | None:
     """Return the SHA-256 of a payload: of bytes and texts, else of its JSON with sorted keys; None for None.
 
     Raises:
@@ -46,13 +46,13 @@ def digest(payload: object) -> bytes | None:
             try:
                 raw = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
             except (TypeError, ValueError, RecursionError):
-                raise ClaimIsUnclear(
+                raise InvalidClaim(
                     f"The payload, a {type(payload).__name__}, is not JSON. Give bytes, a text, or what JSON knows."
                 ) from None
     return hashlib.sha256(raw).digest()
 
 
-def evidence(error: BaseException, *, messages: bool) -> tuple[str, str]:
+def error_text(error: BaseException, *, messages: bool) -> tuple[str, str]:
     """Return an exception's type, and its text if `messages` may be kept."""
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
@@ -85,7 +85,7 @@ def task_key(request: Any, *, attribute: str = "IdempotencyKey") -> str:  # noqa
     delivery = (getattr(request, "properties", None) or {}).get("delivery_info") or {}
     message = delivery.get("sqs_message")
     if not message:
-        raise ClaimIsUnclear("The task did not come in an SQS message. Use the task's id as key.")
+        raise InvalidClaim("The task did not come in an SQS message. Use the task's id as key.")
     return message_key(message, attribute=attribute)
 
 

@@ -12,14 +12,14 @@ def purge(*, using: str | None = None, batch: int = BATCH) -> int:
 
     Claims that are in use, or being deleted by another process, are skipped.
     """
-    alias, purged = using or conf.current().database, 0
+    alias, purged = using or conf.current_settings().database, 0
     found = batch
     while found == batch:
-        found = table.forget(alias, limit=batch)
+        found = table.delete_old_claims(alias, limit=batch)
         purged += found
     return purged
 
 
 def purgeable(*, using: str | None = None) -> int:
     """Return how many claims `purge` would delete now."""
-    return table.forgettable(using or conf.current().database)
+    return table.count_old_claims(using or conf.current_settings().database)

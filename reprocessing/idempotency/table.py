@@ -87,7 +87,7 @@ _COUNT: Final = f"SELECT count(*) FROM redrive_idempotency_claim WHERE {_OLD}"  
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ClaimKey:
     """The row of one claim, and what it is claimed for."""
 
     using: str
@@ -98,7 +98,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ClaimRow:
     """Another worker's claim. `rest`: seconds until its lease ends."""
 
     state: str
@@ -108,45 +108,45 @@ class Seen:
     other_payload: bool
 
 
-def take(place: Place, *, lease: timedelta) -> UUID | None:
+def take_claim(place: ClaimKey, *, lease: timedelta) -> UUID | None:
     """Claim a key; return the new token, or None if the key is not free."""
     token = uuid4()
     return token if _moved(place, _TAKE, {"token": token, "lease": lease}) else None
 
 
-def look(place: Place) -> Seen | None:
+def read_claim(place: ClaimKey) -> ClaimRow | None:
     """Return the claim, if there is one."""
     row = _one(place, _LOOK)
-    return None if row is None else Seen(*row)
+    return None if row is None else ClaimRow(*row)
 
 
-def lock(place: Place) -> bool:
+def lock_key(place: ClaimKey) -> bool:
     """Return whether this transaction may take the key; until its end no other may."""
     row = _one(place, _LOCK)
     return bool(row and row[0])
 
 
-def done(place: Place, token: UUID, *, result: str | None) -> bool:
+def record_done(place: ClaimKey, token: UUID, *, result: str | None) -> bool:
     """Record that the work is done; return whether the claim was still held."""
     return _moved(place, _DONE, {"token": token, "result": result})
 
 
-def failed(place: Place, token: UUID, *, error: tuple[str, str]) -> bool:
+def record_failed(place: ClaimKey, token: UUID, *, error: tuple[str, str]) -> bool:
     """Release the claim with the error's type and message; return whether it was still held."""
     return _moved(place, _FAILED, {"token": token, "error_type": error[0], "error_message": error[1]})
 
 
-def failed_anew(place: Place, *, error: tuple[str, str]) -> None:
+def record_rolled_back_failure(place: ClaimKey, *, error: tuple[str, str]) -> None:
     """Record the failure of work whose claim was rolled back."""
     _moved(place, _FAILED_ANEW, {"token": uuid4(), "error_type": error[0], "error_message": error[1]})
 
 
-def renew(place: Place, token: UUID, *, lease: timedelta) -> bool:
+def renew_lease(place: ClaimKey, token: UUID, *, lease: timedelta) -> bool:
     """Extend the lease; return whether the claim was still held."""
     return _moved(place, _RENEW, {"token": token, "lease": lease})
 
 
-def forget(using: str, *, limit: int) -> int:
+def delete_old_claims(using: str, *, limit: int) -> int:
     """Delete at most so many old claims; return how many."""
     with connections[using].cursor() as cursor:
         cursor.execute(_FORGET, {"limit": limit})
@@ -154,25 +154,25 @@ def forget(using: str, *, limit: int) -> int:
         return found
 
 
-def forgettable(using: str) -> int:
+def count_old_claims(using: str) -> int:
     """Return how many claims are old."""
     with connections[using].cursor() as cursor:
         cursor.execute(_COUNT)
         return int(cursor.fetchone()[0])
 
 
-def _moved(place: Place, statement: LiteralString, more: Mapping[str, Any]) -> bool:
+def _moved(place: ClaimKey, statement: LiteralString, more: Mapping[str, Any]) -> bool:
     with connections[place.using].cursor() as cursor:
         cursor.execute(statement, {**_names(place), **more})
         return bool(cursor.rowcount)
 
 
-def _one(place: Place, statement: LiteralString) -> tuple[Any, ...] | None:
+def _one(place: ClaimKey, statement: LiteralString) -> tuple[Any, ...] | None:
     with connections[place.using].cursor() as cursor:
         cursor.execute(statement, _names(place))
         row: tuple[Any, ...] | None = cursor.fetchone()
         return row
 
 
-def _names(place: Place) -> dict[str, Any]:
+def _names(place: ClaimKey) -> dict[str, Any]:
     return {"space": place.space, "key": place.key, "payload_hash": place.payload_hash, "keep": place.keep}

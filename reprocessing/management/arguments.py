@@ -36,26 +36,31 @@ def add_confirm(parser: CommandParser) -> None:
 def add_by(parser: CommandParser) -> None:
     """Add --by."""
     parser.add_argument(
-        "--by", default=whoever_is_here(), type=words, metavar="WHO", help="your name, for the audit log (%(default)s)"
+        "--by", default=current_user(), type=not_empty, metavar="WHO", help="your name, for the audit log (%(default)s)"
     )
 
 
-def add_person(parser: CommandParser, *, reason: str | None = None) -> None:
+def add_by_and_reason(parser: CommandParser, *, reason: str | None = None) -> None:
     """Add --by and --reason; without a default `reason`, --reason is required."""
     add_by(parser)
     parser.add_argument(
-        "--reason", required=reason is None, default=reason, type=words, metavar="WHY", help="reason, for the audit log"
+        "--reason",
+        required=reason is None,
+        default=reason,
+        type=not_empty,
+        metavar="WHY",
+        help="reason, for the audit log",
     )
 
 
-def add_change(parser: CommandParser, *, reason: str | None = None) -> None:
+def add_change_options(parser: CommandParser, *, reason: str | None = None) -> None:
     """Add the options of every command that changes something."""
-    add_person(parser, reason=reason)
+    add_by_and_reason(parser, reason=reason)
     add_confirm(parser)
     add_json(parser)
 
 
-def whoever_is_here() -> str:
+def current_user() -> str:
     """Return the operating system's name of the user who runs this process."""
     try:
         return getpass.getuser()
@@ -63,7 +68,7 @@ def whoever_is_here() -> str:
         return f"uid {os.getuid()}"
 
 
-def words(text: str) -> str:
+def not_empty(text: str) -> str:
     """Read an argument that is not empty."""
     if not text.strip():
         raise ArgumentTypeError("it is empty. Is the shell variable set?")
@@ -108,7 +113,7 @@ def number(least: float, most: float, *, above: bool = False) -> Callable[[str],
     return read
 
 
-def whole(least: int, most: int = _LARGEST) -> Callable[[str], int]:
+def whole_number(least: int, most: int = _LARGEST) -> Callable[[str], int]:
     """Return the type of a whole number from `least` to `most`."""
 
     def read(text: str) -> int:
@@ -119,7 +124,7 @@ def whole(least: int, most: int = _LARGEST) -> Callable[[str], int]:
     return read
 
 
-def moment(text: str) -> datetime:
+def iso_time(text: str) -> datetime:
     """Read a time in ISO 8601; without an offset, UTC."""
     try:
         value = datetime.fromisoformat(text)

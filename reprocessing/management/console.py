@@ -21,7 +21,7 @@ from reprocessing.management.output.table import Cells, plain_table, rich_table
 from reprocessing.models import DeadLetterQueue
 
 #: Stands where `report_at_length` puts what it is given in pieces; no text that PostgreSQL holds has a zero byte.
-LATER: Final = "\0later"
+PIECES: Final = "\0later"
 _INTERRUPTED = 130  #: a shell's exit status of a process that Ctrl-C ended
 _EXAMPLES = "Examples:\n"
 
@@ -48,7 +48,7 @@ class Console(BaseCommand):
     """
 
     requires_system_checks: list[str] = []  # noqa: RUF012  # an emergency stop needs no templates
-    heard = True  #: False as soon as nobody reads standard output any more
+    is_read = True  #: False as soon as nobody reads standard output any more
     examples: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
@@ -73,18 +73,18 @@ class Console(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:  # noqa: ANN401  # Django's own signature
         """Run the command; command lines in its errors begin as this process was invoked."""
         try:
-            self.attempt(options)
+            self.run(options)
         except CommandError as error:
             error.args = (as_invoked(str(error)),)
             raise
 
-    def attempt(self, options: dict[str, Any]) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         """Run the command.
 
         Raises:
             CommandError: what happened, why, and what to do.
         """
-        refuse_what_is_no_text(options)
+        refuse_unreadable_text(options)
         try:
             self.answer(options)
         except RedriveError as error:
@@ -119,25 +119,25 @@ class Console(BaseCommand):
             self.stdout.write(text, ending=ending)
             self.stdout.flush()
         except BrokenPipeError:
-            self.heard = _silence()
+            self.is_read = _silence()
 
     def report(self, found: object) -> None:
         """Print one JSON object on one line. Command lines in it always begin with manage.py."""
         self.write(json.dumps(found, default=_in_json))
 
-    def report_at_length(self, found: object, pieces: Iterable[list[Any] | dict[str, Any]]) -> None:
+    def report_in_pieces(self, found: object, pieces: Iterable[list[Any] | dict[str, Any]]) -> None:
         """Print one JSON object on one line; its member `LATER` is read and printed piece by piece.
 
         Only one piece is kept in memory. The first piece, which may be empty, is a list or an object like the others.
         """
-        head, tail = json.dumps(found, default=_in_json).split(json.dumps(LATER))
+        head, tail = json.dumps(found, default=_in_json).split(json.dumps(PIECES))
         ends, between = "", ""
         for piece in pieces:
             text = json.dumps(piece, default=_in_json)
             if not ends:
                 self.write(head + text[0], ending="")
                 ends = text[-1]
-            if not self.heard:
+            if not self.is_read:
                 return
             if piece:
                 self.write(between + text[1:-1], ending="")
@@ -145,7 +145,7 @@ class Console(BaseCommand):
         self.write(ends + tail)
 
 
-def refuse_what_is_no_text(options: dict[str, Any]) -> None:
+def refuse_unreadable_text(options: dict[str, Any]) -> None:
     """Refuse arguments that PostgreSQL and SQS cannot store, before anything is done.
 
     Raises:
@@ -174,7 +174,7 @@ def find_named(rows: QuerySet[Row], name: str, *, kind: str, hint: str) -> Row:
     return found
 
 
-def find(name: str) -> DeadLetterQueue:
+def find_dlq(name: str) -> DeadLetterQueue:
     """Return the DLQ of this name.
 
     Raises:
@@ -184,7 +184,7 @@ def find(name: str) -> DeadLetterQueue:
     return find_named(DeadLetterQueue.objects.all(), name, kind="DLQ", hint=hint)
 
 
-def when(moment: datetime | None) -> str:
+def format_time(moment: datetime | None) -> str:
     """Return a time as commands print it."""
     return "never" if moment is None else f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC"
 

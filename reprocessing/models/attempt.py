@@ -9,13 +9,13 @@ from django.db.models import F, Q
 
 from reprocessing.domain.lifecycle import AttemptOutcome
 from reprocessing.models.lane import Lane
-from reprocessing.models.letter import DeadLetter
+from reprocessing.models.letter import Letter
 from reprocessing.models.run import Run, Wave
 from reprocessing.models.safety import Breaker
 from reprocessing.models.target import Target
 
 #: Attempts that await their outcome: sent and open, or the letter's last one with a lost result.
-OUTCOME_IS_OPEN: Final = Q(closed_at=None) & (Q(taken_at__isnull=False) | Q(deadline__isnull=False))
+AWAITS_OUTCOME: Final = Q(closed_at=None) & (Q(taken_at__isnull=False) | Q(deadline__isnull=False))
 
 OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
 
@@ -23,14 +23,14 @@ OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
 class Attempt(models.Model):
     """One attempt to deliver a letter. A trigger guards it: each column is written once.
 
-    `holds_lane` may become false, `ill` and `spared` may become true. `deadline`: until when the letter may come back.
-    `taken_at`: when the target accepted the letter. `returned_at`: when it came back, also after `closed_at`.
-    `breaker_epoch`: the breaker's epoch when the letter was sent. `ill`: counts as a failure for the breaker (true), as
-    a success (false), or as neither (null). `wave`: set on a letter's first attempt in a run with waves. `spared`:
-    failed because its target was down; does not count against the DLQ's `max_attempts`.
+    `holds_lane` may become false, `counts_as_failure` and `spared` may become true. `deadline`: until when the letter
+    may come back. `taken_at`: when the target accepted the letter. `returned_at`: when it came back, also after
+    `closed_at`. `breaker_epoch`: the breaker's epoch when the letter was sent. `counts_as_failure`: counts as a failure
+    for the breaker (true), as a success (false), or as neither (null). `wave`: set on a letter's first attempt in a run
+    with waves. `spared`: failed because its target was down; does not count against the DLQ's `max_attempts`.
     """
 
-    letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="history", db_index=False)
+    letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="history", db_index=False)
     lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="+")
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+", db_index=False)
     run = models.ForeignKey(
@@ -53,30 +53,32 @@ class Attempt(models.Model):
     )
     breaker_epoch = models.BigIntegerField(db_default=0)
     wave = models.ForeignKey(Wave, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False)
-    ill = models.BooleanField(null=True, blank=True)
+    counts_as_failure = models.BooleanField(null=True, blank=True)
     spared = models.BooleanField(db_default=False)
 
     class Meta:
         db_table = "redrive_attempt"
         constraints = [
-            models.UniqueConstraint(fields=["letter", "no"], name="an_attempt_number_is_never_reused"),
-            models.UniqueConstraint(fields=["lane"], condition=Q(holds_lane=True), name="one_attempt_holds_a_lane"),
-            models.CheckConstraint(
-                condition=Q(outcome=None, closed_at=None) | Q(outcome__isnull=False, closed_at__isnull=False),
-                name="a_closed_attempt_has_an_outcome",
+            models.UniqueConstraint(fields=["letter", "no"], name="unique_attempt_number_per_letter"),
+            models.UniqueConstraint(
+                fields=["lane"], condition=Q(holds_lane=True), name="one_lane_holding_attempt_per_lane"
             ),
             models.CheckConstraint(
-                condition=Q(holds_lane=False) | Q(closed_at=None), name="a_closed_attempt_holds_no_lane"
+                condition=Q(outcome=None, closed_at=None) | Q(outcome__isnull=False, closed_at__isnull=False),
+                name="closed_attempt_has_outcome",
+            ),
+            models.CheckConstraint(
+                condition=Q(holds_lane=False) | Q(closed_at=None), name="closed_attempt_holds_no_lane"
             ),
         ]
         indexes = [
             models.Index(
-                F("sent_message_id"), condition=Q(sent_message_id__isnull=False), name="attempts_by_the_id_they_got"
+                F("sent_message_id"), condition=Q(sent_message_id__isnull=False), name="attempts_by_sent_message_id"
             ),
-            models.Index(F("target"), F("lane"), condition=Q(closed_at=None), name="attempts_still_open"),
-            models.Index(F("run"), F("outcome"), name="attempts_of_a_run"),
-            models.Index(F("breaker"), F("id"), name="attempts_in_sending_order"),
-            models.Index(F("wave"), F("id"), condition=Q(wave__isnull=False), name="attempts_of_a_wave"),
+            models.Index(F("target"), F("lane"), condition=Q(closed_at=None), name="open_attempts_by_target"),
+            models.Index(F("run"), F("outcome"), name="attempts_by_run"),
+            models.Index(F("breaker"), F("id"), name="attempts_by_breaker"),
+            models.Index(F("wave"), F("id"), condition=Q(wave__isnull=False), name="attempts_by_wave"),
         ]
 
     def __str__(self) -> str:
@@ -99,7 +101,7 @@ class Claim(models.Model):
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")
     key_space = models.TextField()
     key_hash = models.BinaryField()
-    letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="claims")
+    letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="claims")
     state = models.TextField(choices=ClaimState.choices)
     body_hash = models.BinaryField()
     until = models.DateTimeField(null=True, blank=True)
@@ -108,7 +110,7 @@ class Claim(models.Model):
         db_table = "redrive_claim"
         constraints = [
             models.CheckConstraint(
-                condition=~Q(state=ClaimState.HELD) | Q(until__isnull=False), name="a_held_claim_says_until_when"
+                condition=~Q(state=ClaimState.HELD) | Q(until__isnull=False), name="held_claim_has_end"
             )
         ]
 

@@ -7,14 +7,14 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from reprocessing.models.dlq import DeadLetterQueue
-from reprocessing.models.letter import DeadLetter
-from reprocessing.models.parking_lot import LetterGroup, Operation
+from reprocessing.models.letter import Letter
+from reprocessing.models.parking_lot import BulkAction, FailureGroup
 from reprocessing.models.rule import Rule
 from reprocessing.models.run import Run
 from reprocessing.models.target import Target
 
 
-class Act(models.TextChoices):
+class AuditAct(models.TextChoices):
     """What was done."""
 
     RELEASED = "released", "released"
@@ -40,23 +40,23 @@ class Act(models.TextChoices):
 PERSON_AND_REASON = ~Q(by="") & ~Q(reason="")
 
 
-class Review(models.Model):
+class AuditEntry(models.Model):
     """One entry of the audit log, about a letter, group, DLQ, run, target or rule; without any: about the service.
 
     A trigger guards it: it is written once, and deleted with its subject. `operation`: the bulk action it was part of.
     """
 
-    act = models.TextField(choices=Act.choices)
-    letter = models.ForeignKey(DeadLetter, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews")
+    act = models.TextField(choices=AuditAct.choices)
+    letter = models.ForeignKey(Letter, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews")
     dlq = models.ForeignKey(DeadLetterQueue, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews")
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.CASCADE, related_name="reviews")
     target = models.ForeignKey(Target, null=True, blank=True, on_delete=models.CASCADE, related_name="reviews")
     rule = models.ForeignKey(Rule, null=True, blank=True, on_delete=models.SET_NULL, related_name="reviews")
     group = models.ForeignKey(
-        LetterGroup, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews", db_index=False
+        FailureGroup, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews", db_index=False
     )
     operation = models.ForeignKey(
-        Operation, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews", db_index=False
+        BulkAction, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews", db_index=False
     )
     by = models.TextField()
     reason = models.TextField()
@@ -65,19 +65,21 @@ class Review(models.Model):
     after = models.JSONField(default=dict)
 
     class Meta:
-        db_table = "redrive_review"
-        constraints = [models.CheckConstraint(condition=PERSON_AND_REASON, name="a_review_says_who_and_why")]
+        db_table = "redrive_audit_entry"
+        constraints = [models.CheckConstraint(condition=PERSON_AND_REASON, name="audit_entry_has_person_and_reason")]
         indexes = [
-            models.Index(F("letter"), F("at"), name="reviews_of_a_letter"),
-            models.Index(F("group"), F("id"), condition=Q(group__isnull=False), name="reviews_of_a_group"),
-            models.Index(F("operation"), F("id"), condition=Q(operation__isnull=False), name="reviews_of_an_operation"),
+            models.Index(F("letter"), F("at"), name="audit_entries_by_letter"),
+            models.Index(F("group"), F("id"), condition=Q(group__isnull=False), name="audit_entries_by_group"),
+            models.Index(
+                F("operation"), F("id"), condition=Q(operation__isnull=False), name="audit_entries_by_bulk_action"
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.act} by {self.by}"
 
 
-class Halt(models.Model):
+class GlobalStop(models.Model):
     """A row that stops all sends. Row 1: a person's stop. Row 2: the hold after a restore from a backup.
 
     `restored_to`: the time of the backup. Only `after_restore release` deletes row 2.
@@ -90,12 +92,13 @@ class Halt(models.Model):
     restored_to = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        db_table = "redrive_halt"
+        db_table = "redrive_global_stop"
         constraints = [
             models.CheckConstraint(
-                condition=Q(id=1, restored_to=None) | Q(id=2, restored_to__isnull=False), name="there_is_one_halt"
+                condition=Q(id=1, restored_to=None) | Q(id=2, restored_to__isnull=False),
+                name="one_stop_by_hand_one_by_restore",
             ),
-            models.CheckConstraint(condition=PERSON_AND_REASON, name="a_halt_says_who_and_why"),
+            models.CheckConstraint(condition=PERSON_AND_REASON, name="global_stop_has_person_and_reason"),
         ]
         default_permissions = ("view",)
         permissions = [("stop_sends", "Can stop and resume all sends")]
@@ -107,16 +110,16 @@ class Halt(models.Model):
 class Revision(models.Model):
     """One edit of one letter. A trigger guards it: it never changes.
 
-    `body`, `attributes`: what is sent instead of the captured bytes (packed by domain.message.envelope). `former_hash`:
-    hash of the body before the edit. `idempotency_key`: the new key; null: unchanged.
+    `body`, `attributes`: what is sent instead of the captured bytes (packed by domain.message.envelope).
+    `previous_body_hash`: hash of the body before the edit. `idempotency_key`: the new key; null: unchanged.
     """
 
-    letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="revisions", db_index=False)
+    letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="revisions", db_index=False)
     no = models.IntegerField()
     body = models.BinaryField()
     attributes = models.BinaryField()
     body_hash = models.BinaryField()
-    former_hash = models.BinaryField()
+    previous_body_hash = models.BinaryField()
     size = models.IntegerField()
     idempotency_key = models.TextField(null=True, blank=True)
     by = models.TextField()
@@ -127,13 +130,13 @@ class Revision(models.Model):
         db_table = "redrive_revision"
         default_permissions = ()
         constraints = [
-            models.UniqueConstraint(fields=["letter", "no"], name="a_revision_number_is_never_reused"),
-            models.CheckConstraint(condition=Q(no__gte=1), name="revisions_are_counted_from_one"),
-            models.CheckConstraint(condition=PERSON_AND_REASON, name="a_revision_says_who_and_why"),
+            models.UniqueConstraint(fields=["letter", "no"], name="unique_revision_number_per_letter"),
+            models.CheckConstraint(condition=Q(no__gte=1), name="revision_number_at_least_1"),
+            models.CheckConstraint(condition=PERSON_AND_REASON, name="revision_has_person_and_reason"),
         ]
         indexes = [
-            models.Index("body_hash", name="revisions_by_their_body"),
-            models.Index("former_hash", name="revisions_by_what_was_before"),
+            models.Index("body_hash", name="revisions_by_body_hash"),
+            models.Index("previous_body_hash", name="revisions_by_previous_hash"),
         ]
 
     def __str__(self) -> str:

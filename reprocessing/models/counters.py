@@ -23,23 +23,23 @@ class _Kind(models.Model):
         return f"{self.n} {self.state}"
 
 
-class Tally(_Kind):
-    """How many letters of a kind there are, without the differences in `TallyDelta`."""
+class LetterCount(_Kind):
+    """How many letters of a kind there are, without the differences in `LetterCountDelta`."""
 
     class Meta(_Kind.Meta):
-        db_table = "redrive_tally"
+        db_table = "redrive_letter_count"
         constraints = [
             models.UniqueConstraint(
-                fields=["dlq_id", "group_id", "state", "reason", "presumed"], name="a_kind_of_letter_is_tallied_once"
+                fields=["dlq_id", "group_id", "state", "reason", "presumed"], name="one_letter_count_per_kind"
             )
         ]
 
 
-class TallyDelta(_Kind):
+class LetterCountDelta(_Kind):
     """Change of a count by one statement."""
 
     class Meta(_Kind.Meta):
-        db_table = "redrive_tally_delta"
+        db_table = "redrive_letter_count_delta"
 
 
 class _Hourly(models.Model):
@@ -58,19 +58,19 @@ class _Hourly(models.Model):
         return f"{self.n} {self.what}"
 
 
-class Flow(_Hourly):
-    """Events of an hour, without the differences in `FlowDelta`."""
+class HourlyCount(_Hourly):
+    """Events of an hour, without the differences in `HourlyCountDelta`."""
 
     class Meta(_Hourly.Meta):
-        db_table = "redrive_flow"
-        constraints = [models.UniqueConstraint(fields=["dlq_id", "hour", "what"], name="an_hour_is_counted_once")]
+        db_table = "redrive_hourly_count"
+        constraints = [models.UniqueConstraint(fields=["dlq_id", "hour", "what"], name="one_count_per_hour_and_event")]
 
 
-class FlowDelta(_Hourly):
+class HourlyCountDelta(_Hourly):
     """Events of one statement."""
 
     class Meta(_Hourly.Meta):
-        db_table = "redrive_flow_delta"
+        db_table = "redrive_hourly_count_delta"
 
 
 class Metric(models.Model):
@@ -89,8 +89,8 @@ class Metric(models.Model):
         db_table = "redrive_metric"
         default_permissions = ()
         constraints = [
-            models.UniqueConstraint(fields=["name", "place", "part"], name="a_metric_is_summed_once"),
-            models.CheckConstraint(condition=models.Q(value__gte=0), name="a_sum_only_grows"),
+            models.UniqueConstraint(fields=["name", "place", "part"], name="one_metric_per_name_and_label"),
+            models.CheckConstraint(condition=models.Q(value__gte=0), name="metric_value_not_negative"),
         ]
 
     def __str__(self) -> str:

@@ -10,9 +10,9 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
-from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.replay.backoff import Backoff
-from reprocessing.models.target import FORTNIGHT, Target
+from reprocessing.models.target import MAX_SECONDS, Target
 
 
 class Mode(models.TextChoices):
@@ -78,15 +78,15 @@ STOP_IS_COMPLETE = Q(stopped_at=None, stopped_by="", stop_reason="") | (
 class DeadLetterQueue(models.Model):
     """One watched DLQ. Durations are seconds.
 
-    `quiet_for` null: the target's visibility timeout. `receive_ceiling` null: no limit. `message_type`, `tenant`:
-    fields for rules. `wave_success`: share of a wave that must succeed before the next wave. `open_fields`: JMESPath
+    `new_key_delay` null: the target's visibility timeout. `receive_limit` null: no limit. `message_type`, `tenant`:
+    fields for rules. `wave_success`: share of a wave that must succeed before the next wave. `public_fields`: JMESPath
     expressions of body fields shown to people without the permission view_payload. `give_up_after`: how long automatic
     redrive retries a failing target before it pauses; null: for ever.
 
-    `native_at`: since when AWS redrives the DLQ to `native_to` (empty: the source queues), as task `native_handle`
-    (empty: not known yet). `native_after`: start of the newest earlier task, by AWS's clock. `native_asked_at`: last
-    call to AWS. `native_known_at`: last answer. `native_unknown`: why AWS has not answered since. `let_go_at`: since
-    when AWS may have moved letters.
+    `aws_redrive_since`: since when AWS redrives the DLQ to `aws_redrive_destination` (empty: the source queues), as
+    task `aws_redrive_task` (empty: not known yet). `aws_redrive_last_task_at`: start of the newest earlier task, by
+    AWS's clock. `aws_redrive_asked_at`: last call to AWS. `aws_redrive_answered_at`: last answer. `aws_redrive_error`:
+    why AWS has not answered since. `aws_may_have_moved_at`: since when AWS may have moved letters.
 
     `swept_through`: end of invisibility up to which the last sweep checked held copies. `uncaptured_since`: since when
     every check has found messages that are not captured.
@@ -105,8 +105,8 @@ class DeadLetterQueue(models.Model):
     sequence = models.TextField(default="system:SentTimestamp")
     idempotency_key = models.TextField(default="message-id")
     missing_key = models.TextField(choices=MissingKey.choices, default=MissingKey.PARK)
-    default_origin = models.ForeignKey(
-        "Origin", null=True, blank=True, on_delete=models.SET_NULL, related_name="default_of"
+    default_source = models.ForeignKey(
+        "Source", null=True, blank=True, on_delete=models.SET_NULL, related_name="default_of"
     )
 
     delete_when = models.TextField(choices=DeleteWhen.choices, default=DeleteWhen.TERMINAL)
@@ -114,17 +114,17 @@ class DeadLetterQueue(models.Model):
     backoff_base = models.FloatField(default=60)
     backoff_cap = models.FloatField(default=21_600)
     backoff_jitter = models.TextField(choices=Jitter.choices, default=Jitter.FULL)
-    quiet_for = models.FloatField(null=True, blank=True)
-    parked_head = models.TextField(choices=ParkedHead.choices, default=ParkedHead.ASIDE)
+    new_key_delay = models.FloatField(null=True, blank=True)
+    when_parked = models.TextField(choices=ParkedHead.choices, default=ParkedHead.ASIDE)
     stale = models.TextField(choices=StalePolicy.choices, default=StalePolicy.PARK)
-    receive_ceiling = models.PositiveIntegerField(null=True, blank=True)
+    receive_limit = models.PositiveIntegerField(null=True, blank=True)
     message_type = models.TextField(default="", blank=True)
     tenant = models.TextField(default="", blank=True)
     waves = models.BooleanField(default=True)
     wave_success = models.FloatField(default=0.8)
     give_up_after = models.FloatField(null=True, blank=True, default=86_400)
-    open_fields = models.JSONField(default=list, blank=True)
-    custody_limit = models.PositiveIntegerField(default=20_000)
+    public_fields = models.JSONField(default=list, blank=True)
+    held_copies_limit = models.PositiveIntegerField(default=20_000)
     parking_url = models.TextField(default="", blank=True)
 
     interval = models.ForeignKey(IntervalSchedule, null=True, blank=True, on_delete=models.PROTECT)
@@ -135,21 +135,21 @@ class DeadLetterQueue(models.Model):
     stopped_by = models.TextField(default="", blank=True)
     stop_reason = models.TextField(default="", blank=True)
 
-    native_at = models.DateTimeField(null=True, blank=True)
-    native_by = models.TextField(db_default="", default="", blank=True)
-    native_reason = models.TextField(db_default="", default="", blank=True)
-    native_to = models.TextField(db_default="", default="", blank=True)
-    native_handle = models.TextField(db_default="", default="", blank=True)
-    native_after = models.DateTimeField(null=True, blank=True)
-    native_asked_at = models.DateTimeField(null=True, blank=True)
-    native_known_at = models.DateTimeField(null=True, blank=True)
-    native_unknown = models.TextField(db_default="", default="", blank=True)
-    let_go_at = models.DateTimeField(null=True, blank=True)
+    aws_redrive_since = models.DateTimeField(null=True, blank=True)
+    aws_redrive_by = models.TextField(db_default="", default="", blank=True)
+    aws_redrive_reason = models.TextField(db_default="", default="", blank=True)
+    aws_redrive_destination = models.TextField(db_default="", default="", blank=True)
+    aws_redrive_task = models.TextField(db_default="", default="", blank=True)
+    aws_redrive_last_task_at = models.DateTimeField(null=True, blank=True)
+    aws_redrive_asked_at = models.DateTimeField(null=True, blank=True)
+    aws_redrive_answered_at = models.DateTimeField(null=True, blank=True)
+    aws_redrive_error = models.TextField(db_default="", default="", blank=True)
+    aws_may_have_moved_at = models.DateTimeField(null=True, blank=True)
 
     next_poll_at = models.DateTimeField(null=True, blank=True)
     leased_until = models.DateTimeField(null=True, blank=True)
     fence = models.BigIntegerField(default=0)
-    unclean_until = models.DateTimeField(null=True, blank=True)
+    orphans_hidden_until = models.DateTimeField(null=True, blank=True)
     drained_through = models.DateTimeField(null=True, blank=True)
     swept_through = models.DateTimeField(null=True, blank=True)
     depth_visible = models.BigIntegerField(null=True, blank=True)
@@ -164,53 +164,59 @@ class DeadLetterQueue(models.Model):
         verbose_name = "dead-letter queue"
         permissions = [("stop_deadletterqueue", "Can stop and resume a DLQ's sends")]
         constraints = [
-            models.CheckConstraint(condition=Q(max_attempts__gte=1), name="a_dlq_allows_one_attempt"),
+            models.CheckConstraint(condition=Q(max_attempts__gte=1), name="dlq_allows_at_least_one_attempt"),
             models.CheckConstraint(
                 condition=Q(
                     mode__in=Mode.values,
                     missing_key__in=MissingKey.values,
                     delete_when__in=DeleteWhen.values,
                     backoff_jitter__in=Jitter.values,
-                    parked_head__in=ParkedHead.values,
+                    when_parked__in=ParkedHead.values,
                     stale__in=StalePolicy.values,
                 ),
-                name="a_dlq_is_set_to_what_there_is",
+                name="dlq_choices_are_known",
             ),
             models.CheckConstraint(
-                condition=Q(wave_success__gte=0, wave_success__lte=1), name="a_wave_succeeds_by_a_share"
+                condition=Q(wave_success__gte=0, wave_success__lte=1), name="wave_success_between_0_and_1"
             ),
             models.CheckConstraint(
-                condition=Q(give_up_after=None) | Q(give_up_after__gte=1, give_up_after__lte=FORTNIGHT),
-                name="automatic_redrive_gives_up_within_a_fortnight_or_never",
+                condition=Q(give_up_after=None) | Q(give_up_after__gte=1, give_up_after__lte=MAX_SECONDS),
+                name="give_up_after_between_1_second_and_14_days",
             ),
             models.CheckConstraint(
-                condition=Q(backoff_base__gte=0, backoff_base__lte=FORTNIGHT)
-                & Q(backoff_cap__gte=0, backoff_cap__lte=FORTNIGHT),
-                name="a_backoff_lasts_a_fortnight_at_most",
+                condition=Q(backoff_base__gte=0, backoff_base__lte=MAX_SECONDS)
+                & Q(backoff_cap__gte=0, backoff_cap__lte=MAX_SECONDS),
+                name="dlq_backoff_at_most_14_days",
             ),
             models.CheckConstraint(
-                condition=Q(quiet_for=None) | Q(quiet_for__gte=0, quiet_for__lte=FORTNIGHT),
-                name="a_fresh_lane_rests_a_fortnight_at_most",
+                condition=Q(new_key_delay=None) | Q(new_key_delay__gte=0, new_key_delay__lte=MAX_SECONDS),
+                name="new_key_delay_at_most_14_days",
             ),
-            models.CheckConstraint(condition=Q(interval=None) | Q(crontab=None), name="a_dlq_has_one_schedule_at_most"),
+            models.CheckConstraint(condition=Q(interval=None) | Q(crontab=None), name="dlq_has_interval_or_crontab"),
             models.CheckConstraint(
-                condition=~Q(fifo=True) | Q(delete_when=DeleteWhen.CAPTURED), name="a_fifo_dlq_is_emptied_at_capture"
+                condition=~Q(fifo=True) | Q(delete_when=DeleteWhen.CAPTURED), name="fifo_dlq_deletes_when_captured"
             ),
-            models.CheckConstraint(condition=STOP_IS_COMPLETE, name="a_stop_says_who_and_why"),
+            models.CheckConstraint(condition=STOP_IS_COMPLETE, name="dlq_stop_has_person_and_reason"),
             models.CheckConstraint(
-                condition=Q(native_at=None, native_by="", native_reason="", native_to="", native_handle="")
-                | (Q(native_at__isnull=False) & ~Q(native_by="") & ~Q(native_reason="")),
-                name="a_native_redrive_says_who_and_why",
+                condition=Q(
+                    aws_redrive_since=None,
+                    aws_redrive_by="",
+                    aws_redrive_reason="",
+                    aws_redrive_destination="",
+                    aws_redrive_task="",
+                )
+                | (Q(aws_redrive_since__isnull=False) & ~Q(aws_redrive_by="") & ~Q(aws_redrive_reason="")),
+                name="aws_redrive_has_person_and_reason",
             ),
             models.CheckConstraint(
-                condition=Q(native_at=None) | Q(leased_until=None), name="nobody_captures_what_aws_moves"
+                condition=Q(aws_redrive_since=None) | Q(leased_until=None), name="no_capture_during_aws_redrive"
             ),
         ]
 
     def __str__(self) -> str:
         return self.name
 
-    def rest(self, attempts: int, chance: float, own: OwnBackoff | None = None) -> timedelta:
+    def backoff_delay(self, attempts: int, chance: float, own: OwnBackoff | None = None) -> timedelta:
         """Return the backoff after the letter's `attempts`-th counted attempt failed. `chance`: from 0 to below 1.
 
         `own`: the backoff of the letter's rule; without one the DLQ's applies.
@@ -221,37 +227,37 @@ class DeadLetterQueue(models.Model):
         return backoff.delay(max(attempts - 1, 0), chance)
 
 
-class NamedOrigins(models.Manager["Origin"]):
+class PresentSources(models.Manager["Source"]):
     """Source queues that were not removed."""
 
-    def get_queryset(self) -> models.QuerySet[Origin]:
+    def get_queryset(self) -> models.QuerySet[Source]:
         """Return the source queues that were not removed."""
         return super().get_queryset().filter(removed_at=None)
 
 
-class Origin(models.Model):
+class Source(models.Model):
     """A source queue, function, subscription or rule whose messages fail into a DLQ, and the target of its letters.
 
-    `removed_at`: a removed row stays for the history of its letters; `objects` and `dlq.origins` leave it out.
+    `removed_at`: a removed row stays for the history of its letters; `objects` and `dlq.sources` leave it out.
     """
 
-    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, related_name="origins")
+    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, related_name="sources")
     arn = models.TextField()
-    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="origins")
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="sources")
     removed_at = models.DateTimeField(null=True, blank=True)
 
-    objects: ClassVar[NamedOrigins] = NamedOrigins()
-    every: ClassVar[models.Manager[Origin]] = models.Manager()
+    objects: ClassVar[PresentSources] = PresentSources()
+    with_removed: ClassVar[models.Manager[Source]] = models.Manager()
 
     class Meta:
-        db_table = "redrive_origin"
-        constraints = [models.UniqueConstraint(fields=["dlq", "arn"], name="an_origin_is_named_once_a_dlq")]
+        db_table = "redrive_source"
+        constraints = [models.UniqueConstraint(fields=["dlq", "arn"], name="one_source_per_dlq_and_arn")]
 
     def __str__(self) -> str:
-        return name_of(self.arn)
+        return resource_name(self.arn)
 
 
-class DlqNote(models.Model):
+class DlqSample(models.Model):
     """A sample of a DLQ's counts; see `domain.notifications.dlq_growth.DlqNote`."""
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)
@@ -261,10 +267,10 @@ class DlqNote(models.Model):
     unfinished = models.BigIntegerField()
 
     class Meta:
-        db_table = "redrive_dlq_note"
+        db_table = "redrive_dlq_sample"
         default_permissions = ()
-        constraints = [models.CheckConstraint(condition=Q(uncaptured__gte=0), name="a_note_of_a_dlq_counts_upwards")]
-        indexes = [models.Index(F("dlq"), F("taken_at"), name="notes_of_a_dlq")]
+        constraints = [models.CheckConstraint(condition=Q(uncaptured__gte=0), name="dlq_sample_not_negative")]
+        indexes = [models.Index(F("dlq"), F("taken_at"), name="dlq_samples_by_time")]
 
     def __str__(self) -> str:
         return f"{self.dlq_id} at {self.taken_at}"

@@ -6,34 +6,34 @@ from django.db import models
 from django.db.models import F, Q
 
 from reprocessing.domain.lifecycle import LanePhase
-from reprocessing.models.dlq import STOP_IS_COMPLETE, DeadLetterQueue, Origin
+from reprocessing.models.dlq import STOP_IS_COMPLETE, DeadLetterQueue, Source
 from reprocessing.models.run import Run
 from reprocessing.models.safety import Breaker
 
 _DUE = [LanePhase.READY.value, LanePhase.LEASED.value]
-PHASES = [(phase.value, phase.value) for phase in LanePhase]
+LANE_PHASES = [(phase.value, phase.value) for phase in LanePhase]
 
 
 class Lane(models.Model):
     """One lane.
 
     `due_at`: when a ready lane may be leased, or when the lease of a leased lane ends. `fence` rises with every lease.
-    `passed_sequence`: highest sequence that was delivered, or sent with an unknown outcome. `breaker`: that of its
-    head; null: not looked up yet. `stopped_at`: stopped by a person; no worker leases it.
+    `highest_sent_sequence`: highest sequence that was delivered, or sent with an unknown outcome. `breaker`: that of
+    its head; null: not looked up yet. `stopped_at`: stopped by a person; no worker leases it.
     """
 
     # No index of their own: the planner would prefer one to the unique key's and read a whole DLQ for each lane.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="lanes", db_index=False)
-    origin = models.ForeignKey(Origin, on_delete=models.PROTECT, related_name="lanes", db_index=False)
+    source = models.ForeignKey(Source, on_delete=models.PROTECT, related_name="lanes", db_index=False)
     key_hash = models.BinaryField()
     key = models.TextField(null=True, blank=True)
     single = models.BooleanField(db_default=False)
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    phase = models.TextField(choices=PHASES, db_default=LanePhase.IDLE.value)
+    phase = models.TextField(choices=LANE_PHASES, db_default=LanePhase.IDLE.value)
     due_at = models.DateTimeField(null=True, blank=True)
     fence = models.BigIntegerField(db_default=0)
     owner = models.TextField(db_default="", blank=True)
-    passed_sequence = models.TextField(null=True, blank=True, db_collation="C")
+    highest_sent_sequence = models.TextField(null=True, blank=True, db_collation="C")
     hinted_until = models.DateTimeField(null=True, blank=True)
     why = models.TextField(db_default="", blank=True)
     breaker = models.ForeignKey(
@@ -46,34 +46,34 @@ class Lane(models.Model):
     class Meta:
         db_table = "redrive_lane"
         constraints = [
-            models.UniqueConstraint(fields=["dlq", "origin", "key_hash"], name="a_key_has_one_lane"),
+            models.UniqueConstraint(fields=["dlq", "source", "key_hash"], name="one_lane_per_key"),
             models.CheckConstraint(
                 condition=Q(phase__in=_DUE, due_at__isnull=False) | (~Q(phase__in=_DUE) & Q(due_at=None)),
-                name="a_lane_is_due_when_ready_or_leased",
+                name="ready_or_leased_lane_has_due_time",
             ),
-            models.CheckConstraint(condition=STOP_IS_COMPLETE, name="a_stopped_lane_says_by_whom_and_why"),
+            models.CheckConstraint(condition=STOP_IS_COMPLETE, name="stopped_lane_has_person_and_reason"),
         ]
         permissions = [("stop_lane", "Can stop and resume key queues")]
         indexes = [
-            models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_that_come_due"),
+            models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_by_due_time"),
             # The breaker comes first: with statistics from before a flood, the planner would read all lanes of a run
             # for each.
             models.Index(
                 F("breaker"), F("run"), F("due_at"), condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
-                name="lanes_behind_a_breaker",
+                name="ready_lanes_by_breaker",
             ),
             # Lets a run's lanes be read breaker by breaker, so that lanes behind an open breaker are not read.
             models.Index(
                 F("run"), F("breaker"), F("due_at"), condition=Q(phase=LanePhase.READY.value),
-                name="lanes_that_are_ready",
+                name="ready_lanes_by_run",
             ),
             models.Index(
                 F("hinted_until"),
                 condition=Q(phase=LanePhase.READY.value, hinted_until__isnull=False),
-                name="lanes_that_were_hinted_at",
+                name="hinted_lanes",
             ),
-            models.Index(F("dlq"), condition=Q(phase=LanePhase.HELD.value), name="lanes_that_are_held"),
-            models.Index(F("due_at"), condition=Q(phase=LanePhase.LEASED.value), name="lanes_that_are_leased"),
+            models.Index(F("dlq"), condition=Q(phase=LanePhase.HELD.value), name="held_lanes_by_dlq"),
+            models.Index(F("due_at"), condition=Q(phase=LanePhase.LEASED.value), name="leased_lanes_by_due_time"),
         ]  # fmt: skip
 
     def __str__(self) -> str:

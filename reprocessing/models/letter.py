@@ -9,41 +9,41 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from reprocessing.domain.lifecycle import FINISHED, OPEN, LetterState, ParkedReason
-from reprocessing.models.dlq import DeadLetterQueue, Origin
+from reprocessing.domain.lifecycle import FINISHED_STATES, OPEN_STATES, LetterState, ParkedReason
+from reprocessing.models.dlq import DeadLetterQueue, Source
 from reprocessing.models.lane import Lane
-from reprocessing.models.parking_lot import LetterGroup
+from reprocessing.models.parking_lot import FailureGroup
 from reprocessing.models.rule import ACTIONS, Rule
 from reprocessing.models.run import Run
 from reprocessing.models.safety import RateClass
 from reprocessing.models.target import Target
 
-STATES = [(state.value, state.value) for state in LetterState]
-REASONS = [(reason.value, reason.sentence) for reason in ParkedReason]
-ROUTES = [*ACTIONS, ("erred", "erred: the rule could not be evaluated")]
-_IN_LANE = [state.value for state in OPEN]
-_FINISHED = [state.value for state in FINISHED]
+LETTER_STATES = [(state.value, state.value) for state in LetterState]
+PARKED_REASONS = [(reason.value, reason.sentence) for reason in ParkedReason]
+RULE_ACTIONS = [*ACTIONS, ("erred", "erred: the rule could not be evaluated")]
+_IN_LANE = [state.value for state in OPEN_STATES]
+_FINISHED = [state.value for state in FINISHED_STATES]
 _PARKED = LetterState.PARKED.value
 
 
-class DeadLetter(models.Model):
+class Letter(models.Model):
     """One letter.
 
     `public_id`: its redrive id, the same on every attempt. `sequence`: sort key, compared by bytes. Of its `attempts`,
-    `earlier` were made by other tools before the capture, `forgiven` before a person released it, and `spared` failed
-    while the target was down; only the others count against the DLQ's limit. `not_sent` are not among `attempts`.
-    `epoch` rises with every known failure. `objection`: why a captured letter cannot be enlisted; its reason when a
-    run parks it. `lets_pass`: sent, and the next letter of its lane need not wait for the outcome. `route`: action of
-    `rule`, decided with version `route_version` of the rulebook. `group`: failure group, found at `sorted_at`.
-    `revision`: the edit whose bytes are sent; `body_hash` is its hash. `assigned_to`: user name.
+    `earlier` were made by other tools before the capture, `attempts_before_release` before a person released it, and
+    `spared` failed while the target was down; only the others count against the DLQ's limit. `not_sent` are not among
+    `attempts`. `epoch` rises with every known failure. `blocked_reason`: why a captured letter cannot be enlisted; its
+    reason when a run parks it. `frees_lane`: sent, and the next letter of its lane need not wait for the outcome.
+    `route`: action of `rule`, decided with version `rulebook_version` of the rulebook. `group`: failure group, found at
+    `grouped_at`. `revision`: the edit whose bytes are sent; `body_hash` is its hash. `assigned_to`: user name.
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
     # No index of their own: a letter changes its state often, and every index is written each time.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="letters", db_index=False)
     message_id = models.TextField()
-    origin = models.ForeignKey(
-        Origin, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    source = models.ForeignKey(
+        Source, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
     target = models.ForeignKey(
         Target, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
@@ -52,16 +52,16 @@ class DeadLetter(models.Model):
     run = models.ForeignKey(
         Run, null=True, blank=True, on_delete=models.PROTECT, related_name="letters", db_index=False
     )
-    state = models.TextField(choices=STATES, db_default=LetterState.CAPTURED.value)
+    state = models.TextField(choices=LETTER_STATES, db_default=LetterState.CAPTURED.value)
     due_at = models.DateTimeField(null=True, blank=True)
     attempts = models.IntegerField(db_default=0)
     not_sent = models.IntegerField(db_default=0)
     earlier = models.IntegerField(db_default=0)
-    forgiven = models.IntegerField(db_default=0)
+    attempts_before_release = models.IntegerField(db_default=0)
     spared = models.IntegerField(db_default=0)
     epoch = models.IntegerField(db_default=0)
     planned = models.BooleanField(db_default=False)
-    objection = models.TextField(db_default="", blank=True)
+    blocked_reason = models.TextField(db_default="", blank=True)
     ordering_key = models.TextField(null=True, blank=True)
     key_hash = models.BinaryField(null=True, blank=True)
     single = models.BooleanField(db_default=True)
@@ -69,28 +69,28 @@ class DeadLetter(models.Model):
     idempotency_key = models.TextField(null=True, blank=True)
     body_hash = models.BinaryField()
     size = models.IntegerField()
-    lets_pass = models.BooleanField(db_default=False)
+    frees_lane = models.BooleanField(db_default=False)
     presumed = models.BooleanField(db_default=False)
     rule = models.ForeignKey(
         Rule, null=True, blank=True, on_delete=models.SET_NULL, related_name="letters", db_index=False
     )
-    route = models.TextField(choices=ROUTES, db_default="", blank=True)
-    route_version = models.BigIntegerField(db_default=0)
+    route = models.TextField(choices=RULE_ACTIONS, db_default="", blank=True)
+    rulebook_version = models.BigIntegerField(db_default=0)
     rate_class = models.ForeignKey(
         RateClass, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
-    reason = models.TextField(choices=REASONS, db_default="", blank=True)
+    reason = models.TextField(choices=PARKED_REASONS, db_default="", blank=True)
     detail = models.TextField(db_default="", blank=True)
     released_by = models.TextField(null=True, blank=True)
     duplicate_of = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="duplicates")
-    died_at = models.DateTimeField()
+    first_sent_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
     captured_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True, blank=True)
     group = models.ForeignKey(
-        LetterGroup, null=True, blank=True, on_delete=models.SET_NULL, related_name="letters", db_index=False
+        FailureGroup, null=True, blank=True, on_delete=models.SET_NULL, related_name="letters", db_index=False
     )
-    sorted_at = models.DateTimeField(null=True, blank=True)
+    grouped_at = models.DateTimeField(null=True, blank=True)
     revision = models.ForeignKey(
         "Revision", null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
@@ -98,83 +98,84 @@ class DeadLetter(models.Model):
 
     class Meta:
         db_table = "redrive_letter"
-        permissions = [("export_deadletter", "Can export messages")]
+        permissions = [("export_letter", "Can export messages")]
         constraints = [
-            models.UniqueConstraint(fields=["dlq", "message_id"], name="a_message_is_one_letter"),
+            models.UniqueConstraint(fields=["dlq", "message_id"], name="one_letter_per_message"),
             models.CheckConstraint(
                 condition=~Q(state__in=_IN_LANE)
                 | Q(lane__isnull=False, target__isnull=False, sequence__isnull=False, planned=True),
-                name="a_letter_under_way_has_lane_target_and_sequence",
+                name="queued_letter_has_lane_target_and_sequence",
             ),
             models.CheckConstraint(
                 condition=(Q(state=LetterState.PARKED.value) & ~Q(reason=""))
                 | (~Q(state=LetterState.PARKED.value) & Q(reason="")),
-                name="a_parked_letter_says_why",
+                name="only_parked_letter_has_reason",
             ),
             models.CheckConstraint(
                 condition=Q(state=LetterState.DUPLICATE.value, duplicate_of__isnull=False)
                 | (~Q(state=LetterState.DUPLICATE.value) & Q(duplicate_of=None)),
-                name="a_duplicate_names_the_letter_that_was_delivered",
+                name="only_duplicate_names_delivered_letter",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=_FINISHED, finished_at__isnull=False)
                 | (~Q(state__in=_FINISHED) & Q(finished_at=None)),
-                name="a_finished_letter_says_since_when",
+                name="only_finished_letter_has_end_time",
             ),
             models.CheckConstraint(
-                condition=Q(lets_pass=False) | Q(state=LetterState.AWAITING.value), name="only_a_sent_letter_lets_pass"
+                condition=Q(frees_lane=False) | Q(state=LetterState.AWAITING.value),
+                name="only_awaiting_letter_frees_lane",
             ),
-            models.CheckConstraint(condition=Q(attempts__gte=0, not_sent__gte=0), name="attempts_are_counted_upwards"),
+            models.CheckConstraint(condition=Q(attempts__gte=0, not_sent__gte=0), name="attempt_counts_not_negative"),
             models.CheckConstraint(
-                condition=Q(spared__gte=0, spared__lte=F("attempts") - F("forgiven")),
-                name="spared_attempts_are_attempts_since_the_last_release",
+                condition=Q(spared__gte=0, spared__lte=F("attempts") - F("attempts_before_release")),
+                name="outage_attempts_are_since_the_last_release",
             ),
         ]
         indexes = [
             models.Index(
-                F("lane"), F("sequence"), F("message_id"), condition=Q(state__in=_IN_LANE, lets_pass=False),
-                name="letters_in_the_order_of_a_lane",
+                F("lane"), F("sequence"), F("message_id"), condition=Q(state__in=_IN_LANE, frees_lane=False),
+                name="letters_by_lane_and_sequence",
             ),
             models.Index(
-                F("dlq"), F("id"), condition=Q(state=LetterState.CAPTURED.value), name="letters_nobody_asked_for"
+                F("dlq"), F("id"), condition=Q(state=LetterState.CAPTURED.value), name="captured_letters_by_dlq"
             ),
             # The condition keeps statements that name only a state from walking this index.
-            models.Index(F("run"), F("state"), condition=Q(run__isnull=False), name="letters_of_a_run"),
+            models.Index(F("run"), F("state"), condition=Q(run__isnull=False), name="letters_by_run_and_state"),
             models.Index(
-                F("dlq"), F("finished_at"), F("id"), condition=Q(state=_PARKED), name="letters_in_the_parking_lot"
+                F("dlq"), F("finished_at"), F("id"), condition=Q(state=_PARKED), name="parked_letters_by_dlq"
             ),
-            models.Index(F("finished_at"), F("id"), condition=Q(state=_PARKED), name="letters_in_any_parking_lot"),
+            models.Index(F("finished_at"), F("id"), condition=Q(state=_PARKED), name="parked_letters_by_time"),
             models.Index(
                 F("assigned_to"), F("finished_at"), F("id"), condition=Q(state=_PARKED) & ~Q(assigned_to=""),
-                name="letters_that_somebody_sees_to",
+                name="parked_letters_by_assignee",
             ),
             # Only for pages. A condition on states would also match the statements that move letters: with statistics
             # from before a flood the planner would walk this index for them.
             models.Index(
-                F("dlq"), F("state"), F("died_at"), condition=Q(finished_at=None) | Q(state=_PARKED),
-                name="letters_by_their_death",
+                F("dlq"), F("state"), F("first_sent_at"), condition=Q(finished_at=None) | Q(state=_PARKED),
+                name="open_letters_by_state_and_age",
             ),
-            models.Index(F("dlq"), F("expires_at"), condition=Q(finished_at=None), name="letters_by_their_expiry"),
+            models.Index(F("dlq"), F("expires_at"), condition=Q(finished_at=None), name="open_letters_by_expiry"),
             # Few letters end so, and no statement that moves letters names these states.
             models.Index(
                 F("dlq"), F("state"), F("id"),
                 condition=Q(state__in=[LetterState.DISCARDED.value, LetterState.DUPLICATE.value]),
-                name="letters_that_were_let_go",
+                name="discarded_and_duplicates",
             ),
             models.Index(
                 F("id"),
                 condition=Q(state__in=[LetterState.CAPTURED.value, LetterState.WAITING.value, _PARKED], planned=True)
-                & (Q(sorted_at=None) | Q(sorted_at__lt=F("finished_at"))),
-                name="letters_to_be_sorted",
+                & (Q(grouped_at=None) | Q(grouped_at__lt=F("finished_at"))),
+                name="letters_without_group",
             ),
-            models.Index(F("group"), F("id"), condition=Q(group__isnull=False), name="letters_of_a_group"),
-            models.Index(F("lane"), condition=Q(state=LetterState.PARKED.value), name="letters_parked_beside_a_lane"),
-            models.Index(F("rule"), F("state"), condition=Q(rule__isnull=False), name="letters_that_a_rule_decided"),
+            models.Index(F("group"), F("id"), condition=Q(group__isnull=False), name="letters_by_group"),
+            models.Index(F("lane"), condition=Q(state=LetterState.PARKED.value), name="parked_letters_by_lane"),
+            models.Index(F("rule"), F("state"), condition=Q(rule__isnull=False), name="letters_by_rule"),
             models.Index(
                 F("dlq"),
                 F("body_hash"),
-                condition=Q(objection=ParkedReason.MOVED_BY_AWS.value) | Q(reason=ParkedReason.MOVED_BY_AWS.value),
-                name="letters_that_aws_moved",
+                condition=Q(blocked_reason=ParkedReason.MOVED_BY_AWS.value) | Q(reason=ParkedReason.MOVED_BY_AWS.value),
+                name="letters_moved_by_aws",
             ),
         ]  # fmt: skip
 
@@ -185,7 +186,7 @@ class DeadLetter(models.Model):
 class Payload(models.Model):
     """A letter's bytes as received; attributes packed by domain.message.envelope."""
 
-    letter = models.OneToOneField(DeadLetter, primary_key=True, on_delete=models.CASCADE, related_name="payload")
+    letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.CASCADE, related_name="payload")
     body = models.BinaryField()
     attributes = models.BinaryField()
     system = models.JSONField()
@@ -207,7 +208,7 @@ class ParkedLetters(models.Manager["ParkedLetter"]):
         return super().get_queryset().filter(state=LetterState.PARKED)
 
 
-class ParkedLetter(DeadLetter):
+class ParkedLetter(Letter):
     """Proxy for the parking lot, with permissions of its own."""
 
     objects: ClassVar[ParkedLetters] = ParkedLetters()

@@ -36,20 +36,18 @@ class Incident(models.Model):
             models.UniqueConstraint(
                 fields=["kind", "subject"],
                 condition=Q(ended_at=None),
-                name="one_incident_is_open_for_each_kind_and_subject",
+                name="one_open_incident_per_kind_and_subject",
             ),
-            models.CheckConstraint(
-                condition=~Q(kind="") & ~Q(subject=""), name="an_incident_says_what_happened_to_what"
-            ),
-            models.CheckConstraint(condition=Q(times__gte=1), name="an_incident_was_announced"),
+            models.CheckConstraint(condition=~Q(kind="") & ~Q(subject=""), name="incident_has_kind_and_subject"),
+            models.CheckConstraint(condition=Q(times__gte=1), name="incident_announced_at_least_once"),
             models.CheckConstraint(
                 condition=Q(ended_at=None) | Q(ended_at__gte=F("opened_at")),
-                name="an_incident_ends_after_its_beginning",
+                name="incident_ends_after_it_opens",
             ),
         ]
         indexes = [
-            models.Index(F("due_at"), condition=Q(due_at__isnull=False), name="incidents_to_be_told"),
-            models.Index(F("ended_at"), condition=Q(ended_at__isnull=False), name="incidents_that_are_over"),
+            models.Index(F("due_at"), condition=Q(due_at__isnull=False), name="incidents_by_due_time"),
+            models.Index(F("ended_at"), condition=Q(ended_at__isnull=False), name="incidents_by_end"),
         ]
 
     def __str__(self) -> str:
@@ -77,13 +75,13 @@ class NotificationRoute(models.Model):
     class Meta:
         db_table = "redrive_notification_route"
         constraints = [
-            models.CheckConstraint(condition=~Q(destination=""), name="a_route_names_its_destination"),
+            models.CheckConstraint(condition=~Q(destination=""), name="route_has_destination"),
             models.CheckConstraint(
-                condition=Q(kinds__contained_by=[kind.value for kind in EventKind]), name="a_route_knows_its_events"
+                condition=Q(kinds__contained_by=[kind.value for kind in EventKind]), name="route_events_are_known"
             ),
             models.CheckConstraint(
                 condition=Q(failures=0, trouble="") | (Q(failures__gt=0) & ~Q(trouble="")),
-                name="a_destination_that_fails_says_why",
+                name="failing_destination_has_error",
             ),
         ]
 
@@ -91,7 +89,7 @@ class NotificationRoute(models.Model):
         return self.destination
 
 
-class Phase(models.TextChoices):
+class NotificationPhase(models.TextChoices):
     """Part of an incident."""
 
     OPENED = "opened", "opened"
@@ -104,7 +102,7 @@ class Notification(models.Model):
 
     incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="notifications")
     route = models.ForeignKey(NotificationRoute, on_delete=models.CASCADE, related_name="notifications", db_index=False)
-    phase = models.TextField(choices=Phase.choices)
+    phase = models.TextField(choices=NotificationPhase.choices)
     filed_at = models.DateTimeField(db_default=Now())
     sent_at = models.DateTimeField(null=True, blank=True)
     given_up_at = models.DateTimeField(null=True, blank=True)
@@ -115,19 +113,23 @@ class Notification(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["incident", "route", "phase"],
-                condition=~Q(phase=Phase.REMINDED.value) | Q(sent_at=None, given_up_at=None),
-                name="a_part_of_an_incident_is_told_once",
+                condition=~Q(phase=NotificationPhase.REMINDED.value) | Q(sent_at=None, given_up_at=None),
+                name="one_notification_per_incident_route_and_phase",
             ),
             models.CheckConstraint(
-                condition=Q(sent_at=None) | Q(given_up_at=None), name="what_was_sent_is_not_given_up"
+                condition=Q(sent_at=None) | Q(given_up_at=None), name="sent_notification_is_not_given_up"
             ),
         ]
         indexes = [
             models.Index(
-                F("route"), F("id"), condition=Q(sent_at=None, given_up_at=None), name="notifications_that_are_owed"
+                F("route"), F("id"), condition=Q(sent_at=None, given_up_at=None), name="pending_notifications"
             ),
-            models.Index(F("route"), F("sent_at"), condition=Q(sent_at__isnull=False), name="notifications_sent"),
-            models.Index(F("given_up_at"), condition=Q(given_up_at__isnull=False), name="notifications_given_up"),
+            models.Index(
+                F("route"), F("sent_at"), condition=Q(sent_at__isnull=False), name="notifications_by_sent_time"
+            ),
+            models.Index(
+                F("given_up_at"), condition=Q(given_up_at__isnull=False), name="notifications_by_give_up_time"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -56,16 +56,16 @@ class Report(models.Model):
         db_table = "redrive_report"
         constraints = [
             models.CheckConstraint(
-                condition=Q(message_id__isnull=False) | Q(public_id__isnull=False), name="a_report_names_a_message"
+                condition=Q(message_id__isnull=False) | Q(public_id__isnull=False), name="report_names_a_message"
             ),
             models.CheckConstraint(
-                condition=Q(attempt_no=None) | Q(public_id__isnull=False), name="an_attempt_is_one_of_a_letter"
+                condition=Q(attempt_no=None) | Q(public_id__isnull=False), name="report_with_attempt_names_a_letter"
             ),
         ]
         indexes = [
             models.Index(F("message_id"), condition=Q(message_id__isnull=False), name="reports_by_message"),
             models.Index(F("public_id"), condition=Q(public_id__isnull=False), name="reports_by_letter"),
-            models.Index(F("received_at"), name="reports_by_age"),
+            models.Index(F("received_at"), name="reports_by_time"),
         ]
 
     def __str__(self) -> str:

@@ -11,14 +11,14 @@ from django.db.models.functions import Now
 from reprocessing.domain.routing.first_match import Action
 from reprocessing.models.dlq import DeadLetterQueue, Jitter
 from reprocessing.models.safety import BACKOFF_IS_COMPLETE, RateClass
-from reprocessing.models.target import FORTNIGHT, Target
+from reprocessing.models.target import MAX_SECONDS, Target
 
 ACTIONS = [(action.value, action.value) for action in Action]
 _NEEDS_TARGET, _NEEDS_DELAY = Action.DIVERT.value, Action.DELAY.value
 
 
 #: Of a letter's rule `u` and rate class `c`: their backoff.
-BACKOFF: Final[LiteralString] = """
+RULE_BACKOFF: Final[LiteralString] = """
        coalesce(u.backoff_base, c.backoff_base) AS backoff_base, coalesce(u.backoff_cap, c.backoff_cap) AS backoff_cap,
        coalesce(u.backoff_jitter, c.backoff_jitter) AS backoff_jitter"""
 
@@ -44,23 +44,23 @@ class Rule(models.Model):
     backoff_jitter = models.TextField(choices=Jitter.choices, null=True, blank=True)
     valid_from = models.DateTimeField(null=True, blank=True)
     valid_until = models.DateTimeField(null=True, blank=True)
-    hits = models.BigIntegerField(db_default=0)
-    errs = models.BigIntegerField(db_default=0)
+    match_count = models.BigIntegerField(db_default=0)
+    error_count = models.BigIntegerField(db_default=0)
     last_hit_at = models.DateTimeField(null=True, blank=True)
     trouble = models.TextField(db_default="", blank=True)
-    made_by = models.TextField()
+    created_by = models.TextField()
     made_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         db_table = "redrive_rule"
         constraints = [
             models.CheckConstraint(
-                condition=Q(action=_NEEDS_DELAY, delay__isnull=False, delay__gt=0, delay__lte=FORTNIGHT)
+                condition=Q(action=_NEEDS_DELAY, delay__isnull=False, delay__gt=0, delay__lte=MAX_SECONDS)
                 | (~Q(action=_NEEDS_DELAY) & Q(delay=None)),
-                name="a_delay_says_how_long",
+                name="only_delay_rule_has_delay",
             ),
             models.CheckConstraint(
-                condition=~Q(action=_NEEDS_TARGET) | Q(target__isnull=False), name="a_diversion_says_where_to"
+                condition=~Q(action=_NEEDS_TARGET) | Q(target__isnull=False), name="divert_rule_has_target"
             ),
             models.CheckConstraint(
                 condition=Q(target=None) | Q(action__in=[Action.REPLAY.value, _NEEDS_TARGET]),
@@ -68,12 +68,12 @@ class Rule(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(valid_from=None) | Q(valid_until=None) | Q(valid_until__gt=F("valid_from")),
-                name="a_rule_ends_after_it_begins",
+                name="rule_ends_after_it_begins",
             ),
-            models.CheckConstraint(condition=BACKOFF_IS_COMPLETE, name="a_rule_has_a_whole_backoff_or_none"),
-            models.CheckConstraint(condition=~Q(made_by=""), name="a_rule_says_who_made_it"),
+            models.CheckConstraint(condition=BACKOFF_IS_COMPLETE, name="rule_backoff_complete_or_absent"),
+            models.CheckConstraint(condition=~Q(created_by=""), name="rule_has_author"),
         ]
-        indexes = [models.Index(F("position"), F("id"), name="rules_in_their_order")]
+        indexes = [models.Index(F("position"), F("id"), name="rules_by_position")]
 
     def __str__(self) -> str:
         return self.name
@@ -88,7 +88,7 @@ class Rulebook(models.Model):
 
     class Meta:
         db_table = "redrive_rulebook"
-        constraints = [models.CheckConstraint(condition=Q(id=1), name="there_is_one_rulebook")]
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="one_rulebook_row")]
 
     def __str__(self) -> str:
         return f"version {self.version}"

@@ -55,15 +55,15 @@ class Run(models.Model):
         default_permissions = ("view", "operate")
         constraints = [
             models.UniqueConstraint(
-                fields=["dlq"], condition=Q(kind=RunKind.STANDING), name="a_dlq_has_one_standing_run"
+                fields=["dlq"], condition=Q(kind=RunKind.STANDING), name="one_standing_run_per_dlq"
             ),
             models.CheckConstraint(
                 condition=~Q(state__in=[RunState.FINISHED, RunState.ABORTED]) | Q(kind=RunKind.DRAIN),
-                name="a_standing_run_never_ends",
+                name="standing_run_never_ends",
             ),
             models.CheckConstraint(
                 condition=~Q(state__in=[RunState.PAUSED, RunState.ABORTED]) | (~Q(why="") & ~Q(stopped_by="")),
-                name="a_run_that_stands_says_who_and_why",
+                name="stopped_run_has_person_and_reason",
             ),
         ]
 
@@ -71,7 +71,7 @@ class Run(models.Model):
         return self.name
 
     @property
-    def is_of_released(self) -> bool:
+    def is_for_released_letters(self) -> bool:
         """Whether it was started for released letters, without a selection."""
         return "released" in self.selection
 
@@ -93,16 +93,16 @@ class Wave(models.Model):
     class Meta:
         db_table = "redrive_wave"
         constraints = [
-            models.UniqueConstraint(fields=["run", "no"], name="a_wave_has_one_number"),
-            models.UniqueConstraint(fields=["run"], condition=Q(settled_at=None), name="a_run_has_one_open_wave"),
-            models.CheckConstraint(condition=Q(size=None) | Q(size__gte=1), name="a_wave_has_letters"),
+            models.UniqueConstraint(fields=["run", "no"], name="unique_wave_number_per_run"),
+            models.UniqueConstraint(fields=["run"], condition=Q(settled_at=None), name="one_open_wave_per_run"),
+            models.CheckConstraint(condition=Q(size=None) | Q(size__gte=1), name="wave_size_at_least_1"),
             models.CheckConstraint(
                 condition=Q(settled_at=None, touched=None, failed=None)
                 | Q(
                     settled_at__isnull=False, touched__isnull=False, failed__isnull=False, touched__gte=F("failed"),
                     failed__gte=0,
                 ),
-                name="a_settled_wave_says_how_it_went",
+                name="only_settled_wave_has_result",
             ),
         ]  # fmt: skip
 

@@ -7,7 +7,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from reprocessing.models.dlq import Jitter
-from reprocessing.models.target import FASTEST, FORTNIGHT, SLOWEST, Target
+from reprocessing.models.target import MAX_RATE, MAX_SECONDS, MIN_RATE, Target
 
 
 class BreakerState(models.TextChoices):
@@ -20,7 +20,7 @@ class BreakerState(models.TextChoices):
 
 #: All three fields of a backoff are set, or none is.
 BACKOFF_IS_COMPLETE = Q(backoff_base=None, backoff_cap=None, backoff_jitter=None) | Q(
-    backoff_base__gte=0, backoff_base__lte=FORTNIGHT, backoff_cap__gte=0, backoff_cap__lte=FORTNIGHT,
+    backoff_base__gte=0, backoff_base__lte=MAX_SECONDS, backoff_cap__gte=0, backoff_cap__lte=MAX_SECONDS,
     backoff_base__isnull=False, backoff_cap__isnull=False, backoff_jitter__isnull=False,
 )  # fmt: skip
 
@@ -43,13 +43,13 @@ class RateClass(models.Model):
         verbose_name_plural = "rate classes"
         constraints = [
             models.CheckConstraint(
-                condition=Q(rate=None) | Q(rate__gte=SLOWEST, rate__lte=FASTEST),
-                name="a_class_has_a_rate_of_a_thousandth_to_a_million_or_none",
+                condition=Q(rate=None) | Q(rate__gte=MIN_RATE, rate__lte=MAX_RATE),
+                name="class_rate_between_0_001_and_1000000",
             ),
             models.CheckConstraint(
-                condition=Q(burst=None) | Q(burst__gte=1, burst__lte=FASTEST), name="a_class_bursts_one_to_a_million"
+                condition=Q(burst=None) | Q(burst__gte=1, burst__lte=MAX_RATE), name="class_burst_between_1_and_1000000"
             ),
-            models.CheckConstraint(condition=BACKOFF_IS_COMPLETE, name="a_class_has_a_whole_backoff_or_none"),
+            models.CheckConstraint(condition=BACKOFF_IS_COMPLETE, name="class_backoff_complete_or_absent"),
         ]
 
     def __str__(self) -> str:
@@ -60,12 +60,12 @@ class Breaker(models.Model):
     """The circuit breaker of a target (a trigger creates it), or of one rate class at a target. Times are seconds.
 
     It opens after `threshold` failures in a row, or if `ratio` of at least `at_least` recent letters failed. The
-    cooldown doubles with each failed canary up to `cooldown_cap`; `closes_after` good canaries close it. The ramp
+    cooldown doubles with each failed canary up to `cooldown_cap`; `canaries_to_close` good canaries close it. The ramp
     starts at `ramp_from` of the rate (1: no ramp) and takes a step every `ramp_every`.
 
     `epoch` rises with every change and every canary; a half-open breaker heeds the canary of its own epoch only.
     `canary_until`: lease of the canary; null: free. `failing_since`: no letter has succeeded since. `rest`: current
-    cooldown. `ramp`: allowed share of the rate. `ramp_ill`: share that failed at the last step.
+    cooldown. `ramp`: allowed share of the rate. `ramp_failure_ratio`: share that failed at the last step.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="breakers", db_index=False)
@@ -77,7 +77,7 @@ class Breaker(models.Model):
     at_least = models.IntegerField(db_default=20)
     cooldown = models.FloatField(db_default=30.0)
     cooldown_cap = models.FloatField(db_default=600.0)
-    closes_after = models.IntegerField(db_default=3)
+    canaries_to_close = models.IntegerField(db_default=3)
     ramp_from = models.FloatField(db_default=0.1)
     ramp_every = models.FloatField(db_default=10.0)
 
@@ -92,23 +92,23 @@ class Breaker(models.Model):
     successes = models.IntegerField(db_default=0)
     ramp = models.FloatField(db_default=0.1)
     ramp_at = models.DateTimeField(db_default=Now())
-    ramp_why = models.TextField(db_default="", blank=True)
-    ramp_ill = models.FloatField(db_default=0.0)
+    ramp_reason = models.TextField(db_default="", blank=True)
+    ramp_failure_ratio = models.FloatField(db_default=0.0)
 
     class Meta:
         db_table = "redrive_breaker"
         permissions = [("reset_breaker", "Can reset circuit breakers")]
         constraints = [
             models.UniqueConstraint(
-                fields=["target", "rate_class"], nulls_distinct=False, name="a_class_has_one_breaker_a_target"
+                fields=["target", "rate_class"], nulls_distinct=False, name="one_breaker_per_target_and_class"
             ),
             models.CheckConstraint(
-                condition=Q(threshold__gte=1, at_least__gte=1, closes_after__gte=1, ratio__gt=0, ratio__lte=1),
-                name="a_breaker_can_open_and_close",
+                condition=Q(threshold__gte=1, at_least__gte=1, canaries_to_close__gte=1, ratio__gt=0, ratio__lte=1),
+                name="breaker_limits_are_reachable",
             ),
             models.CheckConstraint(
-                condition=Q(cooldown__gt=0, cooldown_cap__gte=F("cooldown"), cooldown_cap__lte=FORTNIGHT),
-                name="a_breaker_rests_between_its_cooldown_and_its_cap",
+                condition=Q(cooldown__gt=0, cooldown_cap__gte=F("cooldown"), cooldown_cap__lte=MAX_SECONDS),
+                name="breaker_cooldown_at_most_cap_at_most_14_days",
             ),
             models.CheckConstraint(
                 condition=Q(
@@ -117,22 +117,22 @@ class Breaker(models.Model):
                     ramp__gt=0,
                     ramp__lte=1,
                     ramp_every__gt=0,
-                    ramp_every__lte=FORTNIGHT,
+                    ramp_every__lte=MAX_SECONDS,
                 ),
-                name="a_ramp_is_a_share_of_the_rate",
+                name="ramp_between_0_and_1",
             ),
             models.CheckConstraint(
                 condition=Q(state=BreakerState.OPEN.value, retry_at__isnull=False)
                 | (~Q(state=BreakerState.OPEN.value) & Q(retry_at=None)),
-                name="an_open_breaker_says_until_when",
+                name="only_open_breaker_has_retry_time",
             ),
             models.CheckConstraint(
                 condition=Q(canary_until=None) | Q(state=BreakerState.HALF_OPEN.value),
-                name="only_a_half_open_breaker_has_a_canary",
+                name="only_half_open_breaker_has_canary",
             ),
             models.CheckConstraint(
                 condition=Q(failing_since=None) | ~Q(state=BreakerState.CLOSED.value),
-                name="a_closed_breaker_is_not_failing",
+                name="closed_breaker_is_not_failing",
             ),
         ]
 
@@ -150,7 +150,7 @@ class CheckKind(models.TextChoices):
     POLICY = "policy", "policy: the target queue has a redrive policy"
 
 
-class Health(models.TextChoices):
+class HealthStatus(models.TextChoices):
     """Result of a check. Only a fresh `healthy` permits sends."""
 
     UNKNOWN = "unknown", "unknown"
@@ -171,7 +171,7 @@ class HealthCheck(models.Model):
     expected_status = models.IntegerField(null=True, blank=True)
     every = models.FloatField(db_default=10.0)
     max_age = models.FloatField(db_default=30.0)
-    verdict = models.TextField(choices=Health.choices, db_default=Health.UNKNOWN.value)
+    verdict = models.TextField(choices=HealthStatus.choices, db_default=HealthStatus.UNKNOWN.value)
     detail = models.TextField(db_default="", blank=True)
     checked_at = models.DateTimeField(null=True, blank=True)
     next_at = models.DateTimeField(db_default=Now())
@@ -179,20 +179,20 @@ class HealthCheck(models.Model):
     class Meta:
         db_table = "redrive_health_check"
         constraints = [
-            models.UniqueConstraint(fields=["target", "kind", "subject"], name="a_target_is_asked_one_thing_once"),
+            models.UniqueConstraint(fields=["target", "kind", "subject"], name="one_check_per_target_kind_and_subject"),
             models.CheckConstraint(
                 condition=Q(kind__in=["http", "alarm"], ceiling=None) & ~Q(subject="")
                 | Q(kind__in=["depth", "age"], ceiling__isnull=False, ceiling__gte=0, subject="")
                 | Q(kind="policy", ceiling=None, subject=""),
-                name="a_check_says_what_it_asks",
+                name="check_has_fields_of_its_kind",
             ),
             models.CheckConstraint(
-                condition=Q(every__gt=0, max_age__gte=F("every"), max_age__lte=FORTNIGHT),
-                name="a_check_is_repeated_before_it_is_stale",
+                condition=Q(every__gt=0, max_age__gte=F("every"), max_age__lte=MAX_SECONDS),
+                name="check_repeats_before_max_age",
             ),
             models.CheckConstraint(
-                condition=~Q(verdict=Health.HEALTHY.value) | Q(checked_at__isnull=False),
-                name="nothing_is_healthy_unseen",
+                condition=~Q(verdict=HealthStatus.HEALTHY.value) | Q(checked_at__isnull=False),
+                name="healthy_check_has_time",
             ),
         ]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import F, Q
 
-from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.message.arn import resource_name
 
 #: Letters a second of a limited target: one in 17 minutes, and more than SQS accepts.
-SLOWEST, FASTEST = 0.001, 1_000_000
+MIN_RATE, MAX_RATE = 0.001, 1_000_000
 #: Seconds: SQS keeps no message longer, so no delay is longer.
-FORTNIGHT = 14 * 86_400
+MAX_SECONDS = 14 * 86_400
 #: Seconds in which a FIFO queue drops a repeated deduplication id (AWS: Amazon SQS message deduplication ID).
 DEDUPLICATED_FOR = 300.0
 
@@ -27,11 +27,11 @@ class TargetKind(models.TextChoices):
 
 
 #: Kinds that are SQS queues.
-QUEUES = (TargetKind.SQS, TargetKind.CELERY)
+QUEUE_KINDS = (TargetKind.SQS, TargetKind.CELERY)
 #: Kinds that answer each letter by itself.
-SLOW = (TargetKind.HTTP, TargetKind.LAMBDA)
+SYNCHRONOUS = (TargetKind.HTTP, TargetKind.LAMBDA)
 #: Seconds: AWS ends a Lambda function after 15 minutes.
-LONGEST_ANSWER = 900
+MAX_TIMEOUT = 900
 
 
 class Proof(models.TextChoices):
@@ -55,8 +55,8 @@ class Target(models.Model):
     `arn`: of an HTTP endpoint its URL. `rate`: letters a second over all workers; null: no limit. `burst` null: one
     second of rate. `window`: how long a failed letter may take to come back, or its report to arrive. `size_limit`
     includes attributes. `timeout`: of an endpoint or function. `answers`: meanings of status codes
-    (domain.targets.http_responses). `secret`: name of the signing secret. `refires`: healthy subscribers that get a
-    published letter again; null: nobody has agreed.
+    (domain.targets.http_responses). `secret`: name of the signing secret. `confirmed_fanout`: healthy subscribers that
+    get a published letter again; null: nobody has agreed.
     """
 
     kind = models.TextField(choices=TargetKind.choices, default=TargetKind.SQS)
@@ -83,48 +83,50 @@ class Target(models.Model):
     strips_expires = models.BooleanField(default=False)
     resets_retries = models.BooleanField(default=False)
     renews_id = models.BooleanField(default=False)
-    refires = models.IntegerField(null=True, blank=True)
+    confirmed_fanout = models.IntegerField(null=True, blank=True)
 
     class Meta:
         db_table = "redrive_target"
         constraints = [
             models.CheckConstraint(
                 condition=Q(kind__in=TargetKind.values, proof__in=Proof.values, advance__in=Advance.values),
-                name="a_target_is_set_to_what_there_is",
+                name="target_choices_are_known",
             ),
             models.CheckConstraint(
-                condition=Q(rate=None) | Q(rate__gte=SLOWEST, rate__lte=FASTEST),
-                name="a_rate_is_a_thousandth_to_a_million_or_none",
+                condition=Q(rate=None) | Q(rate__gte=MIN_RATE, rate__lte=MAX_RATE),
+                name="target_rate_between_0_001_and_1000000",
             ),
             models.CheckConstraint(
-                condition=Q(burst=None) | Q(burst__gte=1, burst__lte=FASTEST), name="a_burst_is_one_to_a_million"
+                condition=Q(burst=None) | Q(burst__gte=1, burst__lte=MAX_RATE),
+                name="target_burst_between_1_and_1000000",
             ),
             models.CheckConstraint(
-                condition=Q(window__gte=0, window__lte=FORTNIGHT), name="a_window_lasts_a_fortnight_at_most"
+                condition=Q(window__gte=0, window__lte=MAX_SECONDS), name="return_window_at_most_14_days"
             ),
             models.CheckConstraint(
-                condition=~Q(proof=Proof.ABSENCE) | Q(watched_by__isnull=False), name="absence_needs_a_watched_dlq"
+                condition=~Q(proof=Proof.ABSENCE) | Q(watched_by__isnull=False), name="proof_by_absence_needs_dlq"
             ),
             models.CheckConstraint(
-                condition=Q(timeout__gt=0, timeout__lte=LONGEST_ANSWER),
-                name="an_answer_takes_a_quarter_of_an_hour_at_most",
+                condition=Q(timeout__gt=0, timeout__lte=MAX_TIMEOUT),
+                name="target_timeout_at_most_15_minutes",
             ),
             models.CheckConstraint(
-                condition=~Q(kind__in=[TargetKind.TOPIC, TargetKind.BUS]) | Q(refires__isnull=False, refires__gte=0),
-                name="publishing_again_is_agreed_to",
+                condition=~Q(kind__in=[TargetKind.TOPIC, TargetKind.BUS])
+                | Q(confirmed_fanout__isnull=False, confirmed_fanout__gte=0),
+                name="topic_and_bus_have_confirmed_fanout",
             ),
         ]
 
     def __str__(self) -> str:
-        return name_of(self.arn)
+        return resource_name(self.arn)
 
     @property
-    def is_slow(self) -> bool:
+    def is_synchronous(self) -> bool:
         """Whether each letter is answered by itself, not in a batch."""
-        return self.kind in SLOW
+        return self.kind in SYNCHRONOUS
 
     @property
-    def outlasts(self) -> bool:
+    def holds_lane_after_unknown(self) -> bool:
         """Whether a lane waits until a letter cannot come back whose last attempt ended as unknown."""
         return self.proof != Proof.ACCEPTED and self.advance == Advance.SETTLED
 
@@ -136,10 +138,10 @@ class Target(models.Model):
         return max(DEDUPLICATED_FOR, self.visibility, self.timeout)
 
 
-class Sighting(models.Model):
+class TargetCheck(models.Model):
     """One look at a target queue, `took` seconds long.
 
-    `empty`: no message visible or delayed, so everything sent well before was consumed. `quiet_since`: since when each
+    `empty`: no message visible or delayed, so everything sent well before was consumed. `idle_since`: since when each
     look found nothing in flight either; null: this one did.
     """
 
@@ -147,14 +149,14 @@ class Sighting(models.Model):
     seen_at = models.DateTimeField()
     took = models.FloatField(db_default=0.0)
     empty = models.BooleanField(db_default=True)
-    quiet_since = models.DateTimeField(null=True, blank=True)
+    idle_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        db_table = "redrive_sighting"
+        db_table = "redrive_target_check"
         indexes = [
-            models.Index(F("target"), F("seen_at").desc(), name="sightings_newest_first"),
+            models.Index(F("target"), F("seen_at").desc(), name="target_checks_newest_first"),
             models.Index(
-                F("target"), F("seen_at").desc(), condition=Q(quiet_since__isnull=False), name="sightings_of_emptiness"
+                F("target"), F("seen_at").desc(), condition=Q(idle_since__isnull=False), name="target_checks_while_idle"
             ),
         ]
 

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from reprocessing.reasons.client import Counts, Reporter, Verdict
-from reprocessing.reasons.endpoint import EndpointIsUnclear
+from reprocessing.reasons.endpoint import InvalidEndpoint
 from reprocessing.reasons.names import Names, names_of
 
-__all__ = ["Counts", "EndpointIsUnclear", "Names", "Reporter", "Verdict", "names_of", "reporting"]
+__all__ = ["Counts", "InvalidEndpoint", "Names", "Reporter", "Verdict", "names_of", "reporting"]
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import Final, Literal
 from weakref import WeakSet
 
 from reprocessing.reasons import endpoint
-from reprocessing.reasons.endpoint import Heard, Rejected, Unheard
+from reprocessing.reasons.endpoint import Accepted, NotAccepted, Rejected
 from reprocessing.reasons.names import Names
 from reprocessing.reasons.reason import Reason, reason_of
 
@@ -84,13 +84,13 @@ class Reporter:
         Raises:
             EndpointIsUnclear: the URL or the token is not valid.
         """
-        self._endpoint = endpoint.read(url, token, timeout=timeout) if url else None
+        self._endpoint = endpoint.read_endpoint(url, token, timeout=timeout) if url else None
         self._message, self._scrub, self._ignores, self._clock = message, scrub, ignores, clock
         self._capacity, self._batch, self._every, self._longest_rest = capacity, batch, every, longest_rest
-        self.begin_anew()
+        self.reset_after_fork()
         _reporters.add(self)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Forget everything, because after a fork the queue and the thread are the parent's."""
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._lock = threading.RLock()
@@ -113,11 +113,11 @@ class Reporter:
 
     def close(self, *, within: float = FLUSH_AT_EXIT) -> None:
         """Send waiting reports for at most so many seconds; later ones are dropped."""
-        self.hurry()
+        self.start_closing()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(within)
 
-    def hurry(self) -> None:
+    def start_closing(self) -> None:
         """Let the thread send waiting reports and end."""
         self._closing.set()
         self._queue.put(None)
@@ -158,17 +158,17 @@ class Reporter:
             if not batch:
                 return
             due = time.monotonic() + self._every
-            answer = self._endpoint.post(b'{"reports": [' + b", ".join(batch) + b"]}") if self._endpoint else Heard()
-            unheard = unheard + 1 if isinstance(answer, Unheard) else 0
+            answer = self._endpoint.post(b'{"reports": [' + b", ".join(batch) + b"]}") if self._endpoint else Accepted()
+            unheard = unheard + 1 if isinstance(answer, NotAccepted) else 0
             match answer:
-                case Heard(refused):
+                case Accepted(refused):
                     self._count(heard=len(batch) - refused, refused=refused)
                     batch = []
                 case Rejected(why):
                     self._count(refused=len(batch))
                     logger.warning("redrive.reasons.rejected reports=%d: %s", len(batch), why)
                     batch = []
-                case Unheard(why):
+                case NotAccepted(why):
                     self._tell(why, unheard, waiting=len(batch) + self._queue.qsize())
                     if self._closing.is_set():
                         self._count(dropped=len(batch) + self._left())
@@ -230,14 +230,14 @@ _reporters: WeakSet[Reporter] = WeakSet()
 
 def _begin_all_anew() -> None:
     for reporter in list(_reporters):
-        reporter.begin_anew()
+        reporter.reset_after_fork()
 
 
 def _close_all() -> None:
     deadline = time.monotonic() + FLUSH_AT_EXIT
     reporters = list(_reporters)
     for reporter in reporters:
-        reporter.hurry()
+        reporter.start_closing()
     for reporter in reporters:
         reporter.close(within=max(deadline - time.monotonic(), 0.0))
 

@@ -15,12 +15,12 @@ _LARGEST_ANSWER: Final = 1 << 16  # bytes
 _FOR_GOOD: Final = frozenset({400, 413, 422})
 
 
-class EndpointIsUnclear(ValueError):
+class InvalidEndpoint(ValueError):
     """The URL or the token of a reporter is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Accepted:
     """The endpoint accepted the reports, except for `refused` of them."""
 
     refused: int = 0
@@ -34,13 +34,13 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Unheard:
+class NotAccepted:
     """Send the batch again later. If it was received, the repeats are recognised."""
 
     why: str
 
 
-Answer = Heard | Rejected | Unheard
+Answer = Accepted | Rejected | NotAccepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Endpoint:
         try:
             return self._asked(body)
         except Exception as error:  # noqa: BLE001  # any network error
-            return Unheard(type(error).__name__)
+            return NotAccepted(type(error).__name__)
 
     def _asked(self, body: bytes) -> Answer:
         connection = self._connection()
@@ -74,9 +74,9 @@ class Endpoint:
         finally:
             connection.close()
         if 200 <= answer.status < 300:  # noqa: PLR2004  # HTTP's successes
-            return Heard(_refused(text))
+            return Accepted(_refused(text))
         why = f"it answered {answer.status}"
-        return Rejected(why) if answer.status in _FOR_GOOD else Unheard(why)
+        return Rejected(why) if answer.status in _FOR_GOOD else NotAccepted(why)
 
     def _connection(self) -> HTTPConnection:
         if self.secure:
@@ -84,7 +84,7 @@ class Endpoint:
         return HTTPConnection(self.host, self.port, timeout=self.timeout)
 
 
-def read(url: str, token: str, *, timeout: float) -> Endpoint:
+def read_endpoint(url: str, token: str, *, timeout: float) -> Endpoint:
     """Return the endpoint of a URL, or raise EndpointIsUnclear."""
     try:
         parts = urlsplit(url)
@@ -93,12 +93,12 @@ def read(url: str, token: str, *, timeout: float) -> Endpoint:
         host, port, parts = None, None, urlsplit("")
     is_plain = url.isascii() and url.isprintable() and not parts.username
     if parts.scheme not in {"http", "https"} or not host or not is_plain:
-        raise EndpointIsUnclear(
+        raise InvalidEndpoint(
             "The URL for reports is not valid. Use one like https://redrive.example.com/reports, without a password, "
             "or an empty one to report nothing."
         )
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise EndpointIsUnclear("The token for reports is not valid. Use the one that was shown when it was created.")
+        raise InvalidEndpoint("The token for reports is not valid. Use the one that was shown when it was created.")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Endpoint(parts.scheme == "https", host, port, path, token, timeout)
 

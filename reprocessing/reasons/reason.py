@@ -37,7 +37,9 @@ def reason_of(error: BaseException, *, message: bool = True, scrub: Callable[[st
             text = str(error) if scrub is None else scrub(str(error))
         except Exception:  # noqa: BLE001  # of the exception's __str__, or of the scrubber
             text = "(its text could not be had)"
-    return Reason(clean(name, LONGEST_TYPE), clean(text, LONGEST_MESSAGE), fingerprint(name, error.__traceback__))
+    return Reason(
+        storable_text(name, LONGEST_TYPE), storable_text(text, LONGEST_MESSAGE), fingerprint(name, error.__traceback__)
+    )
 
 
 def type_of(error: BaseException) -> str:
@@ -59,7 +61,7 @@ def fingerprint(name: str, traceback: TracebackType | None) -> str:
     return told.hexdigest()[:16]
 
 
-def clean(text: str, longest: int) -> str:
+def storable_text(text: str, longest: int) -> str:
     """Return a text that JSON and PostgreSQL can store, of at most so many characters."""
     return text[:longest].replace("\0", "").encode(errors="replace").decode()
 

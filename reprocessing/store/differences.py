@@ -13,19 +13,19 @@ Fields = Mapping[str, Any]
 class Difference:
     """A value that differs from the proposal."""
 
-    of: str  #: the name of the DLQ, target or rule
+    name: str  #: the name of the DLQ, target or rule
     field: str
     before: Any
     after: Any
     kind: str = ""  #: which of these it is, where names may be equal
 
     @property
-    def about(self) -> str:
+    def label(self) -> str:
         """Return what the value belongs to, for people."""
-        return f"{self.kind} {self.of}".strip()
+        return f"{self.kind} {self.name}".strip()
 
 
-def differing(of: str, now: Fields, wanted: Fields) -> list[Difference]:
+def changed_fields(of: str, now: Fields, wanted: Fields) -> list[Difference]:
     """Return the fields whose wanted value is another one than now, or missing now."""
     return [
         Difference(of, name, now.get(name), value)

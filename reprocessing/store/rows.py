@@ -18,7 +18,7 @@ Shape = TypeVar("Shape")
 Done = TypeVar("Done")
 
 #: Retries after a deadlock. Two transactions that wait for each other are soon apart.
-AGAIN = 8
+DEADLOCK_RETRIES = 8
 
 
 def fetch(shape: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
@@ -60,7 +60,7 @@ def execute(statement: LiteralString, parameters: Mapping[str, Any]) -> int:
     return _run(tuple_row, statement, parameters, lambda cursor: cursor.rowcount)
 
 
-def whole(work: Callable[[], Done]) -> Done:
+def in_transaction(work: Callable[[], Done]) -> Done:
     """Run `work` in one transaction, and run all of it again after a deadlock. Errors as in `fetch`."""
 
     def run() -> Done:
@@ -91,7 +91,7 @@ def _again(run: Callable[[], Done]) -> Done:
     if connection.connection is not None and connection.connection.closed and not connection.in_atomic_block:
         connection.close()
     connection.ensure_connection()
-    for _ in range(0 if connection.in_atomic_block else AGAIN):
+    for _ in range(0 if connection.in_atomic_block else DEADLOCK_RETRIES):
         try:
             return run()
         except OperationalError as error:

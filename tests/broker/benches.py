@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from kombu import Connection
 
 from redrive_service.broker.channel import FAILURES, Channel
-from redrive_service.broker.version import Kombus
+from redrive_service.broker.version import KombuValue
 
 QUEUE = "redrive-control"
 URL = f"https://sqs.us-east-1.amazonaws.com/000000000000/{QUEUE}"
@@ -23,8 +23,8 @@ class Timer:
     """Something planned on the bench's event loop."""
 
     delay: float
-    act: Kombus
-    arguments: tuple[Kombus, ...]
+    act: KombuValue
+    arguments: tuple[KombuValue, ...]
     cancelled: bool = False
 
     def cancel(self) -> None:
@@ -37,10 +37,10 @@ class Loop:
 
     timers: list[Timer] = field(default_factory=list)
 
-    def call_soon(self, act: Kombus, *arguments: Kombus) -> None:
+    def call_soon(self, act: KombuValue, *arguments: KombuValue) -> None:
         self.call_later(0.0, act, *arguments)
 
-    def call_later(self, delay: float, act: Kombus, *arguments: Kombus) -> Timer:
+    def call_later(self, delay: float, act: KombuValue, *arguments: KombuValue) -> Timer:
         self.timers.append(Timer(delay, act, arguments))
         return self.timers[-1]
 
@@ -60,10 +60,10 @@ class Sqs:
     """Answers every call with an error, or with nothing."""
 
     error: Exception | None = None
-    calls: list[tuple[str, dict[str, Kombus]]] = field(default_factory=list)
+    calls: list[tuple[str, dict[str, KombuValue]]] = field(default_factory=list)
 
-    def __getattr__(self, action: str) -> Kombus:
-        def call(**arguments: Kombus) -> dict[str, Kombus]:
+    def __getattr__(self, action: str) -> KombuValue:
+        def call(**arguments: KombuValue) -> dict[str, KombuValue]:
             self.calls.append((action, arguments))
             if self.error:
                 raise self.error
@@ -77,9 +77,9 @@ class Wire:
     """Takes receives, and answers when it is told to."""
 
     error: Exception | None = None
-    waiting: list[Kombus] = field(default_factory=list)
+    waiting: list[KombuValue] = field(default_factory=list)
 
-    def receive_message(self, *_: Kombus, callback: Kombus, **__: Kombus) -> None:
+    def receive_message(self, *_: KombuValue, callback: KombuValue, **__: KombuValue) -> None:
         if self.error:
             raise self.error
         self.waiting.append(callback)
@@ -97,9 +97,9 @@ class Bench:
     loop: Loop
     sqs: Sqs
     wire: Wire
-    received: list[Kombus] = field(default_factory=list)
+    received: list[KombuValue] = field(default_factory=list)
 
-    def consume(self, callback: Kombus = None) -> None:
+    def consume(self, callback: KombuValue = None) -> None:
         """Begin to consume; the first poll waits for its answer."""
         self.channel.basic_consume(QUEUE, False, callback or self.received.append, "consumer")  # noqa: FBT003  # kombu's signature
         self.loop.happen("_schedule_queue")
@@ -120,7 +120,7 @@ def bench() -> Iterator[Bench]:
     )
     FAILURES.clear()
     with connection:
-        channel: Kombus = connection.default_channel
+        channel: KombuValue = connection.default_channel
         loop, sqs, wire = Loop(), Sqs(), Wire()
         channel.hub = loop
         channel.sqs = lambda queue=None: sqs
@@ -131,7 +131,7 @@ def bench() -> Iterator[Bench]:
         sqs.error = None
 
 
-def message(number: int, *, routing_key: str = QUEUE, body: str | None = None) -> dict[str, Kombus]:
+def message(number: int, *, routing_key: str = QUEUE, body: str | None = None) -> dict[str, KombuValue]:
     """A message as SQS hands it out and Celery wrote it."""
     envelope = {
         "body": base64.b64encode(b"[[], {}, {}]").decode(),

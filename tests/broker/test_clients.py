@@ -9,7 +9,7 @@ import pytest
 from kombu import Connection
 from kombu.asynchronous import Hub, get_event_loop, set_event_loop
 
-from redrive_service.broker.version import Kombus
+from redrive_service.broker.version import KombuValue
 
 QUEUE = "redrive-control"
 
@@ -23,7 +23,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def _channel(**options: Kombus) -> Iterator[Kombus]:
+def _channel(**options: KombuValue) -> Iterator[KombuValue]:
     queues = {QUEUE: {"url": f"http://127.0.0.1:4566/000000000000/{QUEUE}"}}
     connection = Connection(
         "sqs://",
@@ -34,7 +34,7 @@ def _channel(**options: Kombus) -> Iterator[Kombus]:
         yield connection.default_channel
 
 
-def _waits(client: Kombus) -> tuple[float, float, int]:
+def _waits(client: KombuValue) -> tuple[float, float, int]:
     config = client.meta.config
     return config.connect_timeout, config.read_timeout, config.retries["total_max_attempts"]
 

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 
 from redrive_service.broker.failure import ReceiveFailure
-from redrive_service.broker.version import Kombus
+from redrive_service.broker.version import KombuValue
 from tests.broker.benches import QUEUE, Bench, bench, message, refusal
 
 THROTTLED = ReceiveFailure(status=403, code="RequestThrottled")
@@ -64,7 +64,7 @@ def test_a_message_that_cannot_be_read_does_not_keep_its_mates_back(on_bench: Be
 
 
 def test_a_message_that_its_consumer_chokes_on_takes_no_slot_and_ends_no_poll(on_bench: Bench) -> None:
-    def choke(_: Kombus) -> None:
+    def choke(_: KombuValue) -> None:
         raise KeyError("id")
 
     on_bench.consume(choke)

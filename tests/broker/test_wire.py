@@ -10,7 +10,7 @@ import pytest
 
 from redrive_service.broker.failure import ReceiveFailure
 from redrive_service.broker.patience import Patience
-from redrive_service.broker.version import Kombus
+from redrive_service.broker.version import KombuValue
 from redrive_service.broker.wire import ContainedSqsConnection
 
 
@@ -32,13 +32,13 @@ def connection() -> ContainedSqsConnection:
     )
 
 
-def _answer(status: int, body: bytes, *, errno: int | None = None) -> Kombus:
+def _answer(status: int, body: bytes, *, errno: int | None = None) -> KombuValue:
     error = SimpleNamespace(errno=errno) if errno else None
     http = SimpleNamespace(status_code=status, headers={}, content=body, error=error)
     return SimpleNamespace(status=status, response=http, read=lambda: body)
 
 
-def _outcome(connection: ContainedSqsConnection, answer: Kombus) -> Kombus:
+def _outcome(connection: ContainedSqsConnection, answer: KombuValue) -> KombuValue:
     return connection._on_list_ready(None, [], "ReceiveMessage", answer)
 
 

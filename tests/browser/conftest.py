@@ -53,7 +53,7 @@ def window(chromium: Chromium, live_server: LiveServer) -> Iterator[Opening]:
 
 def _session(name: str, role: str) -> str:
     if not Group.objects.filter(name=role).exists():
-        roles.make()
+        roles.update_groups()
     user = User.objects.create_user(name, is_staff=True)
     user.groups.set([Group.objects.get(name=role)])
     client = Client()

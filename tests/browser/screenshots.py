@@ -121,13 +121,13 @@ def work_for_people(stack: Stack) -> dict[str, str]:
     django.setup()
     from reprocessing.models import Run  # noqa: PLC0415  as above
     from reprocessing.pipeline.parking_lot import group_failures  # noqa: PLC0415  as above
-    from tests.browser import leftover  # noqa: PLC0415  as above
+    from tests.browser import parked_for_screenshots  # noqa: PLC0415  as above
 
-    letter = leftover.parked_letters(CAUSES)
-    group_failures.letters(batches=1)
+    letter = parked_for_screenshots.parked_letters(CAUSES)
+    group_failures.assign_groups(batches=1)
     run = Run.objects.order_by("-selected", "pk").first()
     lot, here = "/admin/reprocessing/parkedletter/", f"/admin/reprocessing/parkedletter/{letter}/change/"
-    pages = {"groups": "/admin/reprocessing/lettergroup/", "parking-lot": lot, "letter": here, "edit": here}
+    pages = {"groups": "/admin/reprocessing/failuregroup/", "parking-lot": lot, "letter": here, "edit": here}
     return pages | ({"run": f"/admin/reprocessing/run/{run.pk}/change/"} if run else {})
 
 

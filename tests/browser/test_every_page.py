@@ -7,7 +7,7 @@ import pytest
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import ADMINISTRATOR, Opening
 from tests.reprocessing.admin.site.hostile import SHORT, TOGETHER, write_everywhere
-from tests.reprocessing.admin.site.opened import KINDS, addresses, furnished
+from tests.reprocessing.admin.site.open_pages import KINDS, addresses, furnished
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
@@ -50,7 +50,7 @@ def test_no_script_of_a_stranger_runs_and_no_page_is_wider_than_a_phone(kind: st
 def test_on_a_phone_a_list_s_rows_say_what_each_of_their_columns_is(window: Opening) -> None:
     furnished()
     ann = window("ann", ADMINISTRATOR, size=PHONE)
-    ann.open("/admin/reprocessing/review/")
+    ann.open("/admin/reprocessing/auditentry/")
     assert ann.ask("[...document.querySelector('#result_list tbody tr').cells].map((one) => one.dataset.what)") == [
         "Time (UTC)", "Action", "User", "Object", "Reason", "Bulk action",
     ]  # fmt: skip

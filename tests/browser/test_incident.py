@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import DeadLetter, Operation, Review
+from reprocessing.models import AuditEntry, BulkAction, Letter
 from reprocessing.pipeline.parking_lot import group_failures, run_bulk_actions
 from reprocessing.store.parking_lot import bulk_actions
 from tests.browser.conftest import OPERATOR, Opening
-from tests.reprocessing.admin.parking_lot.lot import dlq, parked
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
@@ -19,17 +19,17 @@ LETTERS = 12
 @pytest.fixture
 def incident(monkeypatch: pytest.MonkeyPatch) -> None:
     """Letters that died of one cause, parked; operations go five letters at a time."""
-    monkeypatch.setattr(bulk_actions, "BATCH", 5)
+    monkeypatch.setattr(bulk_actions, "BATCH_LETTERS", 5)
     shop = dlq("shop")
     for _ in range(LETTERS):
         parked(shop, body=b'{"order": 1}')
-    group_failures.letters(batches=1)
+    group_failures.assign_groups(batches=1)
 
 
 def worked(batches: int) -> None:
     """A worker takes the operation up, for so many batches."""
     for _ in range(batches):
-        run_bulk_actions.operation(Operation.objects.get().pk, seconds=0)
+        run_bulk_actions.run_bulk_action(BulkAction.objects.get().pk, seconds=0)
 
 
 def test_an_incident_from_the_first_look_to_an_empty_parking_lot(incident: None, window: Opening) -> None:
@@ -55,8 +55,8 @@ def test_an_incident_from_the_first_look_to_an_empty_parking_lot(incident: None,
     assert ann.ask("window.same") is True
     ann.open("/admin/reprocessing/parkedletter/")
     ann.sees("The parking lot is empty.")
-    assert set(DeadLetter.objects.values_list("state", "released_by")) == {("waiting", "ann")}
-    assert Review.objects.filter(act="released", by="ann", reason="the shop is mended").count() >= LETTERS
+    assert set(Letter.objects.values_list("state", "released_by")) == {("waiting", "ann")}
+    assert AuditEntry.objects.filter(act="released", by="ann", reason="the shop is mended").count() >= LETTERS
 
 
 def test_an_operation_is_ended_before_its_end(incident: None, window: Opening) -> None:
@@ -71,5 +71,5 @@ def test_an_operation_is_ended_before_its_end(incident: None, window: Opening) -
     ann.press("Abort")
     ann.sees("ann aborted it: it was no test data", where="#progress")
     worked(3)
-    states = DeadLetter.objects.values_list("state", flat=True)
+    states = Letter.objects.values_list("state", flat=True)
     assert {state: list(states).count(state) for state in set(states)} == {"discarded": 5, "parked": LETTERS - 5}

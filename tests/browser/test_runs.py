@@ -6,10 +6,10 @@ import pytest
 from pytest_django import Settings
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import DeadLetter, Review, Run
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.models import AuditEntry, Letter, Run
+from reprocessing.store.ordering.lanes import database_now
 from tests.browser.conftest import OPERATOR, Opening
-from tests.reprocessing.admin.parking_lot.lot import dlq
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq
 from tests.reprocessing.commands.stock import add_letter
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
@@ -23,10 +23,10 @@ def _brisk(settings: Settings) -> None:
 
 
 def test_a_run_is_planned_started_watched_and_aborted(window: Opening) -> None:
-    origin = dlq("shop")
+    source = dlq("shop")
     for n in range(4):
         add_letter(
-            origin, LetterState.CAPTURED, planned=True, sequence=f"{n:06}", key_hash=b"%d" % n, single=True,
+            source, LetterState.CAPTURED, planned=True, sequence=f"{n:06}", key_hash=b"%d" % n, single=True,
         )  # fmt: skip
     ann = window("ann", OPERATOR)
     ann.open("/admin/reprocessing/run/add/")
@@ -42,8 +42,8 @@ def test_a_run_is_planned_started_watched_and_aborted(window: Opening) -> None:
     ann.write("Reason", "go")
     ann.press("Start")
     ann.sees("0 %", where=".bar-sum")
-    for letter in DeadLetter.objects.order_by("pk")[:2]:
-        DeadLetter.objects.filter(pk=letter.pk).update(state="delivered", finished_at=clock())
+    for letter in Letter.objects.order_by("pk")[:2]:
+        Letter.objects.filter(pk=letter.pk).update(state="delivered", finished_at=database_now())
     ann.pass_time(EVERY)
     ann.sees("50 %", where=".bar-sum")
     ann.press("Abort…")
@@ -51,7 +51,7 @@ def test_a_run_is_planned_started_watched_and_aborted(window: Opening) -> None:
     ann.press("Abort")
     ann.sees("aborted", where="#run .chip")
     assert Run.objects.get().state == "aborted"
-    assert list(Review.objects.order_by("pk").values_list("act", "reason")) == [
+    assert list(AuditEntry.objects.order_by("pk").values_list("act", "reason")) == [
         ("planned", "the shop is mended"), ("started", "go"), ("aborted", "the shop is ill again"),
         ("stopped", "the shop is ill again"),  # its dlq, since the page proposes that
     ]  # fmt: skip

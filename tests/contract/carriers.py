@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
-from reprocessing.domain.targets.async_sender import Carrier
+from reprocessing.domain.targets.async_sender import AsyncSender
 from tests.conditions import eventually
 
 LATE = 0.05  #: seconds until a target answers that is late
@@ -36,7 +36,7 @@ class Road(ABC):
     """A kind of target with a stand-in of it, and what carries letters there."""
 
     @abstractmethod
-    def carrier(self, *, limit: int) -> Carrier[Any]:
+    def carrier(self, *, limit: int) -> AsyncSender[Any]:
         """A new carrier, closed with the test."""
 
     @abstractmethod
@@ -60,7 +60,7 @@ def never() -> bool:
     return False
 
 
-def all_ended(carrier: Carrier[Any], *, within: float = 30.0) -> list[tuple[int, Outcome]]:
+def all_ended(carrier: AsyncSender[Any], *, within: float = 30.0) -> list[tuple[int, Outcome]]:
     """What became of everything that is open, in the order it ended."""
     told: list[tuple[int, Outcome]] = []
     until = time.monotonic() + within

@@ -84,7 +84,7 @@ LIES: dict[str, dict[str, str]] = {
         "test_a_head_that_was_given_back_comes_again_before_its_successor_in_flight": "The group stays blocked.",
     },
     "test_move_tasks": {
-        "test_a_task_moves_each_message_to_its_origin": NO_MOVE_TASKS,
+        "test_a_task_moves_each_message_to_its_source": NO_MOVE_TASKS,
         "test_a_task_may_have_a_destination": NO_MOVE_TASKS,
         "test_a_moved_message_is_new_and_carries_what_it_carried": NO_MOVE_TASKS,
         "test_a_fifo_task_keeps_the_order_of_a_group": NO_MOVE_TASKS,
@@ -115,7 +115,7 @@ LIES: dict[str, dict[str, str]] = {
     },
     "test_redrive": {
         "test_a_dead_message_names_the_queue_it_died_in": "DeadLetterQueueSourceArn does not exist.",
-        "test_the_origin_can_be_asked_for_by_name": "DeadLetterQueueSourceArn does not exist.",
+        "test_the_source_can_be_asked_for_by_name": "DeadLetterQueueSourceArn does not exist.",
         "test_a_group_keeps_its_order_in_the_dlq": "The last message of the group arrives first.",
         "test_a_fifo_dlq_takes_the_message_id_as_deduplication_id": "The deduplication id is kept.",
         "test_two_messages_with_the_same_deduplication_id_both_reach_the_dlq": "One of the two is lost as a duplicate.",

@@ -49,13 +49,13 @@ def ended(until: Callable[[Callable[[], object]], None]) -> Callable[[Queue], st
 
 @pytest.fixture
 def held(make_pair: MakePair) -> tuple[Queue, Queue, str]:
-    """A task that moves one message a second: its dlq with ten messages, their origin, its handle."""
+    """A task that moves one message a second: its dlq with ten messages, their source, its handle."""
     source, dlq = make_pair()
     dead_letters(source, *(f"m{n}" for n in range(10)))
     return source, dlq, start(dlq, MaxNumberOfMessagesPerSecond=1)
 
 
-def test_a_task_moves_each_message_to_its_origin(
+def test_a_task_moves_each_message_to_its_source(
     make_pair: MakePair, make_queue: MakeQueue, ended: Callable[[Queue], str]
 ) -> None:
     first, dlq = make_pair()

@@ -72,11 +72,11 @@ def test_a_dead_message_names_the_queue_it_died_in(make_pair: MakePair, make_que
         source.send(body)
         bury(source)
     dlq.send("sent to the dlq itself")
-    origins = {message["Body"]: system(message).get("DeadLetterQueueSourceArn") for message in dlq.receive()}
-    assert origins == {"from first": first.arn, "from second": second.arn, "sent to the dlq itself": None}
+    sources = {message["Body"]: system(message).get("DeadLetterQueueSourceArn") for message in dlq.receive()}
+    assert sources == {"from first": first.arn, "from second": second.arn, "sent to the dlq itself": None}
 
 
-def test_the_origin_can_be_asked_for_by_name(make_pair: MakePair) -> None:
+def test_the_source_can_be_asked_for_by_name(make_pair: MakePair) -> None:
     source, dlq = make_pair()
     source.send("m")
     bury(source)

@@ -30,7 +30,7 @@ def die(*_: object, **__: object) -> None:
 def turn() -> None:
     settle.attempts = die  # type: ignore[assignment]  # it never answers
     rates = Rates.at(settings.REDIS_URL)
-    replay_slice.Slice(owner=uuid.uuid4().hex, conf=conf.current(), rates=rates, dice=lambda: 0.0).run(seconds=5)
+    replay_slice.Turn(owner=uuid.uuid4().hex, conf=conf.current(), rates=rates, dice=lambda: 0.0).run(seconds=5)
 
 
 def main() -> None:

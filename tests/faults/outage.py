@@ -13,7 +13,7 @@ from typing import Any
 
 from django_celery_beat.models import IntervalSchedule
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue
+from reprocessing.models import Attempt, Breaker, DeadLetterQueue, Letter
 from tests.beside import Beside
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Workbench
@@ -41,7 +41,7 @@ def give_to_beat(bench: Workbench) -> None:
 
 
 def delivered(bench: Workbench) -> int:
-    return DeadLetter.objects.filter(dlq=bench.dlq, state="delivered").count()
+    return Letter.objects.filter(dlq=bench.dlq, state="delivered").count()
 
 
 def await_delivered(bench: Workbench, letters: int, *, within: float) -> None:
@@ -50,8 +50,8 @@ def await_delivered(bench: Workbench, letters: int, *, within: float) -> None:
 
 @contextmanager
 def dead(bench: Workbench, fault: dict[str, Any]) -> Iterator[None]:
-    """The origin takes nothing, in this way; then it is well again."""
-    _plan("PUT", [{**fault, "action": "SendMessageBatch", "queue": bench.origin_url.rpartition("/")[2]}])
+    """The source takes nothing, in this way; then it is well again."""
+    _plan("PUT", [{**fault, "action": "SendMessageBatch", "queue": bench.source_url.rpartition("/")[2]}])
     try:
         yield
     finally:
@@ -69,7 +69,7 @@ def _plan(method: str, faults: list[dict[str, Any]] | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One letter in one request to the origin: `mark` is its redrive id with the number of the attempt."""
+    """One letter in one request to the source: `mark` is its redrive id with the number of the attempt."""
 
     at: float
     mark: str
@@ -78,8 +78,8 @@ class Sent:
 
 
 def sends(bench: Workbench, witness: Witness) -> list[Sent]:
-    """Every letter of ours in every request that reached the origin, in their order."""
-    name = bench.origin_url.rpartition("/")[2]
+    """Every letter of ours in every request that reached the source, in their order."""
+    name = bench.source_url.rpartition("/")[2]
     return [
         Sent(call["at"], entry["attributes"]["RedriveId"], entry["accepted"], call["n"])
         for call in witness.calls() if call["queue"] == name

@@ -1,6 +1,6 @@
 """A restore drill on real servers: backup in the middle of a drain, drain on, restore; then what after_restore says.
 
-Nothing is sent before a person says so, though workers and beat run; afterwards the origin's log shows duplicates among
+Nothing is sent before a person says so, though workers and beat run; afterwards the source's log shows duplicates among
 the letters alone that the report had named, nothing is lost, and every key's letters are in order.
 """
 
@@ -21,7 +21,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from redrive_service.sandbox.servers.binaries import postgres_programs
-from reprocessing.models import DeadLetter, DeadLetterQueue, Target
+from reprocessing.models import DeadLetterQueue, Letter, Target
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
@@ -46,24 +46,24 @@ def test_after_a_restore_only_what_the_report_named_is_sent_twice(tmp_path: Path
     _bury(bench)
     with Beat(), closing(Worker(tmp_path, "before")) as worker:
         _await_arrivals(bench, LETTERS // 6)
-        since = lanes.clock()
+        since = lanes.database_now()
         _postgres("pg_dump", "--format=custom", f"--file={tmp_path / 'backup'}")
         _await_arrivals(bench, LETTERS // 2)
         worker.kill()
     before = bench.arrivals()
     _postgres("pg_restore", "--clean", "--if-exists", "--single-transaction", str(tmp_path / "backup"))
-    known = DeadLetter.objects.filter(state="delivered").count()
+    known = Letter.objects.filter(state="delivered").count()
     assert known < len(before) < LETTERS
 
     with Beat(), Worker(tmp_path, "unaware"):  # nobody has told of the restore
-        eventually(lambda: restore_hold.standing() is not None, within=30)
+        eventually(lambda: restore_hold.current_hold() is not None, within=30)
         with pytest.raises(CommandError, match=r"Everything is held since .* by the service"):
             _ask("hold", "--since", since.isoformat(), *SAID, "--confirm")  # it stands already
         eventually(lambda: _beats(5), within=60)
     assert len(bench.arrivals()) == len(before)
 
     eventually(lambda: _hidden(bench) == 0, within=240, every=1)
-    clock.advance(restore_hold.HIDDEN_FOR.total_seconds() + 60)  # SQS would have shown the last of them by then
+    clock.advance(restore_hold.MAX_VISIBILITY.total_seconds() + 60)  # SQS would have shown the last of them by then
     DeadLetterQueue.objects.update(next_poll_at=None)
     with Beat(), Worker(tmp_path, "after"):
         eventually(lambda: _told()["not_in_sight"] == [], within=180, every=1)
@@ -81,9 +81,7 @@ def test_after_a_restore_only_what_the_report_named_is_sent_twice(tmp_path: Path
 
 def _judge(bench: Workbench, before: int, named: set[str]) -> None:
     arrived = bench.arrivals()
-    bodies = {
-        bytes(body).decode(): sent for sent, body in DeadLetter.objects.values_list("message_id", "payload__body")
-    }
+    bodies = {bytes(body).decode(): sent for sent, body in Letter.objects.values_list("message_id", "payload__body")}
     times = Counter(one["attributes"]["event"] for one in arrived)
     assert set(times) == set(bodies) == {str(n) for n in range(LETTERS)}
     twice = {bodies[event] for event, n in times.items() if n > 1}
@@ -109,7 +107,7 @@ def _await_arrivals(bench: Workbench, n: int) -> None:
 def _beats(n: int) -> bool:
     """Whether so many ticks have passed since Redis's word was taken over."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT ticks FROM redrive_tide")
+        cursor.execute("SELECT ticks FROM redrive_tick_count")
         (ticks,) = cursor.fetchone() or (0,)
     first = _seen.setdefault("ticks", ticks)
     return bool(ticks >= first + n)
@@ -124,7 +122,7 @@ def _hidden(bench: Workbench) -> int:
 
 
 def _delivered() -> int:
-    return DeadLetter.objects.filter(state="delivered").count()
+    return Letter.objects.filter(state="delivered").count()
 
 
 def _ask(*arguments: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from reprocessing.models import Attempt, DeadLetter, Run
+from reprocessing.models import Attempt, Letter, Run
 from reprocessing.pipeline.runs import drain
 from tests.conditions import eventually
 from tests.faults import outage
@@ -47,7 +47,7 @@ def test_an_aborted_run_sends_nothing_after_two_seconds_and_what_it_left_is_fini
         for one in some:
             one.await_ready()
         stack.enter_context(Beat())
-        run = drain.begin(bench.dlq, name="the-first", asked_by="a test")
+        run = drain.start_run(bench.dlq, name="the-first", asked_by="a test")
         outage.await_delivered(bench, LETTERS // 5, within=60)
         asked = time.time_ns() / 1e9
         call_command("abort_run", run.name, **WHO)
@@ -57,12 +57,12 @@ def test_an_aborted_run_sends_nothing_after_two_seconds_and_what_it_left_is_fini
         last = max(one.at for one in sent)
         assert last < aborted + ENDS_WITHIN
         assert LETTERS // 5 <= len(sent) < LETTERS
-        states = Counter(DeadLetter.objects.values_list("state", flat=True))
+        states = Counter(Letter.objects.values_list("state", flat=True))
         assert states == {"delivered": len(sent), "waiting": LETTERS - len(sent)}
         assert not Attempt.objects.filter(closed_at=None).exists()
         assert Run.objects.get().state == "aborted"
         call_command("resume_redrive", bench.name, **WHO)
-        drain.begin(bench.dlq, name="the-next", asked_by="a test")
+        drain.start_run(bench.dlq, name="the-next", asked_by="a test")
         outage.await_delivered(bench, LETTERS, within=90)
         eventually(lambda: bench.left() == 0, within=60, every=0.5)
     judgement = witness.judges(

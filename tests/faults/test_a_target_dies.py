@@ -19,7 +19,7 @@ import redis
 
 from redrive_service.sandbox.servers.process import free_port
 from redrive_service.sandbox.servers.valkey import Valkey
-from reprocessing.models import Attempt, Breaker, DeadLetter
+from reprocessing.models import Attempt, Breaker, Letter
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
 from tests.faults import outage
@@ -89,7 +89,7 @@ def test_to_a_target_that_takes_nothing_goes_one_canary_a_cooldown_until_it_take
             with redis.Redis.from_url(valkey.url) as client:
                 client.flushall()
             outage.bury(bench, range(letters, letters + LATE), keys=KEYS)
-            eventually(lambda: DeadLetter.objects.filter(dlq=bench.dlq).count() == letters + LATE, within=20)
+            eventually(lambda: Letter.objects.filter(dlq=bench.dlq).count() == letters + LATE, within=20)
             eventually(lambda: outage.breaker(bench).epoch >= opened.epoch + 6, within=30)  # three canaries have failed
             assert outage.breaker(bench).state != "closed"
         healed = time.time_ns() / 1e9
@@ -125,7 +125,7 @@ def _sends_to_the_dead(bench: Workbench, witness: Witness, opened: Breaker) -> t
 
 
 def _brakes(bench: Workbench, **fields: object) -> None:
-    values = {"threshold": THRESHOLD, "cooldown": COOLDOWN, "cooldown_cap": CAP, "closes_after": CLOSES_AFTER}
+    values = {"threshold": THRESHOLD, "cooldown": COOLDOWN, "cooldown_cap": CAP, "canaries_to_close": CLOSES_AFTER}
     Breaker.objects.filter(target=bench.target).update(**values, **fields)
 
 
@@ -163,7 +163,7 @@ def test_no_more_letters_are_unsettled_than_may_be_and_none_is_new_while_what_wa
     fails = threading.Event()
     with ExitStack() as stack:
         for _ in range(2):
-            stack.enter_context(Consumer(bench.origin_url, lambda _: not fails.is_set()))
+            stack.enter_context(Consumer(bench.source_url, lambda _: not fails.is_set()))
         stack.enter_context(_fleet(tmp_path))
         counted = stack.enter_context(Unsettled(bench))
         outage.give_to_beat(bench)
@@ -172,7 +172,7 @@ def test_no_more_letters_are_unsettled_than_may_be_and_none_is_new_while_what_wa
         opened = outage.await_state(bench, "open", within=60)
         eventually(lambda: outage.breaker(bench).epoch >= opened.epoch + 4, within=60)  # two canaries have failed
         fails.clear()
-        mended = lanes.clock()
+        mended = lanes.database_now()
         outage.await_state(bench, "closed", within=90)
         closed = outage.breaker(bench)
         outage.await_delivered(bench, UNSETTLED, within=250)
@@ -215,13 +215,13 @@ def test_the_slot_of_a_canary_whose_worker_was_killed_is_another_s_within_a_leas
                 owner = int(canary.lane.owner.split(":")[1])
                 (killed,) = [one for one in workers if owner in _processes(one)]
                 killed.kill()
-        died = lanes.clock()
+        died = lanes.database_now()
         another = eventually(lambda: _canaries(after=canary.breaker_epoch), within=60)[0]
         outage.await_state(bench, "closed", within=30)
         outage.await_delivered(bench, 60, within=30)
     waited = (another.opened_at - died).total_seconds()
     canary.refresh_from_db()
-    assert (canary.outcome, canary.ill) == ("unknown", None)
+    assert (canary.outcome, canary.counts_as_failure) == ("unknown", None)
     assert waited <= bench.conf.lease.total_seconds() + 15
     print(f"the slot was another's {waited:.1f} s after its worker was killed")  # noqa: T201
 
@@ -229,7 +229,7 @@ def test_the_slot_of_a_canary_whose_worker_was_killed_is_another_s_within_a_leas
 def _dies_back(bench: Workbench) -> None:
     """Judged by absence; what its consumer fails is in the dlq with the next receive."""
     policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"})
-    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": policy})
+    bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes={"RedrivePolicy": policy})
     bench.judge_by_absence(window=1, visibility=1)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane
+from reprocessing.models import Attempt, DeadLetterQueue, Lane, Letter
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
 from tests.faults.fleet import Beat, Worker
@@ -95,8 +95,8 @@ def _await_the_end(bench: Workbench, letters: int, *, within: float) -> None:
     try:
         eventually(lambda: _finished(bench, letters), within=within)
     except AssertionError as error:
-        states = Counter(DeadLetter.objects.filter(dlq=bench.dlq).values_list("state", "reason"))
-        now = lanes.clock()
+        states = Counter(Letter.objects.filter(dlq=bench.dlq).values_list("state", "reason"))
+        now = lanes.database_now()
         phases = [
             (phase, due and round((due - now).total_seconds()), hint and round((hint - now).total_seconds()), why)
             for phase, due, hint, why in Lane.objects.filter(dlq=bench.dlq)
@@ -107,11 +107,11 @@ def _await_the_end(bench: Workbench, letters: int, *, within: float) -> None:
 
 
 def _finished(bench: Workbench, letters: int) -> bool:
-    return DeadLetter.objects.filter(dlq=bench.dlq, state="delivered").count() == letters
+    return Letter.objects.filter(dlq=bench.dlq, state="delivered").count() == letters
 
 
 def _judge(bench: Workbench, letters: int, *, kills: int) -> None:
-    """By what the origin took: everything arrived, in order; repeats are few and bear the same redrive id."""
+    """By what the source took: everything arrived, in order; repeats are few and bear the same redrive id."""
     marks: dict[str, set[str]] = defaultdict(set)
     by_key: dict[str, list[int]] = defaultdict(list)
     arrived = bench.arrivals()

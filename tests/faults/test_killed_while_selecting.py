@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from reprocessing.models import DeadLetter, Lane, Run
+from reprocessing.models import Lane, Letter, Run
 from reprocessing.pipeline.runs import plan
 from reprocessing.store.runs import plans, run_transitions
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from tests.conditions import eventually
 from tests.faults.fleet import ROOT, environment
 from tests.reprocessing.store.stock import Stock
@@ -32,8 +32,8 @@ LETTERS, LANES = 100_000, 5_000
 A_REQUEST = 5.0  # seconds, on a busy machine
 
 _CAPTURE = """
-INSERT INTO redrive_letter (public_id, dlq_id, message_id, origin_id, target_id, state, planned, ordering_key, key_hash,
-                            single, sequence, body_hash, size, died_at)
+INSERT INTO redrive_letter (public_id, dlq_id, message_id, source_id, target_id, state, planned, ordering_key, key_hash,
+                            single, sequence, body_hash, size, first_sent_at)
 SELECT gen_random_uuid(), %s, 'm-' || n, %s, %s, 'captured', true, 'key-' || n %% %s, int4send((n %% %s)::int), false,
        lpad(n::text, 9, '0'), '\\x00', 1, now() - make_interval(secs => n)
   FROM generate_series(1, %s) n
@@ -51,7 +51,7 @@ def stock() -> Stock:
     """A dlq with a hundred thousand captured letters."""
     stock = Stock()
     with connection.cursor() as cursor:
-        cursor.execute(_CAPTURE, [stock.dlq.pk, stock.origin.pk, stock.target.pk, LANES, LANES, LETTERS])
+        cursor.execute(_CAPTURE, [stock.dlq.pk, stock.source.pk, stock.target.pk, LANES, LANES, LETTERS])
         cursor.execute("ANALYZE redrive_letter")
     return stock
 
@@ -79,7 +79,7 @@ def _idle() -> bool:
 def test_a_plan_that_is_killed_while_it_selects_has_nothing_and_is_finished_with_the_exact_count(
     stock: Stock, tmp_path: Path
 ) -> None:
-    run = plans.plan(stock.dlq, Asked("monday", "ann"))
+    run = plans.create_plan(stock.dlq, RunRequest("monday", "ann"))
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-c", _SELECT.format(run=run.pk)], cwd=ROOT, env=environment(), stdout=log, stderr=log
@@ -91,17 +91,17 @@ def test_a_plan_that_is_killed_while_it_selects_has_nothing_and_is_finished_with
             process.wait(timeout=10)
     eventually(_idle, within=120)
     run.refresh_from_db()
-    selected = DeadLetter.objects.filter(run=run).count()
+    selected = Letter.objects.filter(run=run).count()
     assert (run.state, run.selected, selected) in {("planned", None, 0), ("planned", LETTERS, LETTERS)}
     began = time.monotonic()
-    plans.select(run.pk, by="ann", reason="again")
+    plans.select_letters(run.pk, by="ann", reason="again")
     took = time.monotonic() - began
     run.refresh_from_db()
-    assert (run.selected, run.behind, DeadLetter.objects.filter(run=run).count()) == (LETTERS, 0, LETTERS)
+    assert (run.selected, run.behind, Letter.objects.filter(run=run).count()) == (LETTERS, 0, LETTERS)
     print(f"{LETTERS:,} letters on {LANES:,} lanes: selected in {took:.1f} s; after the kill {selected:,} had been")  # noqa: T201
     began = time.monotonic()
     assert run_transitions.start(Run.objects.get(pk=run.pk), by="ann", reason="a test") is not None
     assert time.monotonic() - began < A_REQUEST
-    assert plan.go_on(stop=lambda: False) == LETTERS
+    assert plan.enlist_started_plans(stop=lambda: False) == LETTERS
     assert Lane.objects.filter(run=run).count() == LANES
     print(f"enlisted in {time.monotonic() - began:.1f} s")  # noqa: T201

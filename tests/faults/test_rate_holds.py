@@ -105,7 +105,7 @@ def test_eight_workers_stay_below_the_rate_and_use_it_while_redis_is_up(tmp_path
 
 def _sends(bench: Workbench, witness: Witness) -> list[float]:
     """When the target took letters, by the clock of the local SQS: seconds since the epoch, in order."""
-    name = bench.origin_url.rpartition("/")[2]
+    name = bench.source_url.rpartition("/")[2]
     return [
         call["at"] for call in witness.calls() if call["queue"] == name for entry in call["sent"] if entry["accepted"]
     ]

@@ -111,7 +111,7 @@ def _cell(text: str) -> str:
 
 def main() -> int:
     """Write the page, or check it."""
-    os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.handbook"
+    os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.help_settings"
     django.setup()
     wanted = page()
     if "--check" not in sys.argv[1:]:

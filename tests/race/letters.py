@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reprocessing.models import DeadLetter
-from reprocessing.store.ordering.lanes import Leased
-from reprocessing.store.replay.intent import Intended, intend
+from reprocessing.models import Letter
+from reprocessing.store.ordering.lanes import LeasedLane
+from reprocessing.store.replay.intent import IntendedSend, intend
 from tests.reprocessing.pipeline.bench import Workbench
 
 ORDERED = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
@@ -32,7 +32,7 @@ def of_one_key(count: int, **fields: object) -> Workbench:
     return bench
 
 
-def intend_head(lane: Leased, letter: int | None = None, *, margin: float = 2) -> list[Intended]:
+def intend_head(lane: LeasedLane, letter: int | None = None, *, margin: float = 2) -> list[IntendedSend]:
     """Commit the intent to send this letter of the lane, or its only one."""
-    head = DeadLetter.objects.get(lane=lane.lane_id).pk if letter is None else letter
+    head = Letter.objects.get(lane=lane.lane_id).pk if letter is None else letter
     return intend([lane.lane_id], [lane.fence], [head], margin=margin, hold=8)

@@ -8,9 +8,9 @@ from typing import Any
 from reprocessing.gateways.sqs import Begun
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import native_redrive
-from reprocessing.pipeline.aws.native_redrive import Open, Refusal
+from reprocessing.pipeline.aws.native_redrive import RedriveUnknown, Refusal
 from reprocessing.pipeline.runs import plan
-from reprocessing.store.aws.native_redrive_lock import Standing
+from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -19,11 +19,11 @@ def mine(**fields: object) -> Workbench:
     """Return a workbench whose source queue names its DLQ, as AWS requires for a redrive."""
     bench = Workbench(**fields)  # type: ignore[arg-type]  # those of a workbench
     policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": 1})
-    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": policy})
+    bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes={"RedrivePolicy": policy})
     return bench
 
 
-def start(bench: Workbench, **options: Any) -> Begun | Refusal | Open | Standing:  # noqa: ANN401  those of start
+def start(bench: Workbench, **options: Any) -> Begun | Refusal | RedriveUnknown | HandoverBlockers:  # noqa: ANN401  those of start
     """Have AWS move the DLQ's messages to its source queue."""
     asked: dict[str, Any] = {"to": bench.target.arn, "per_second": None, "by": "anna", "reason": "a bulk", **options}
     return native_redrive.start(bench.dlq, **asked)
@@ -48,12 +48,12 @@ def let_it_end_unseen(bench: Workbench) -> None:
 def let_it_end(bench: Workbench) -> None:
     """Wait until AWS is done, and have the service see that."""
     let_it_end_unseen(bench)
-    native_redrive.look(bench.dlq)
+    native_redrive.read_redrives(bench.dlq)
 
 
 def is_aws_s(bench: Workbench) -> bool:
     """Return whether the DLQ's row says that AWS moves its messages."""
-    return DeadLetterQueue.objects.get(pk=bench.dlq.pk).native_at is not None
+    return DeadLetterQueue.objects.get(pk=bench.dlq.pk).aws_redrive_since is not None
 
 
 def captured_and_in_sight(bench: Workbench, clock: Clock, *bodies: str) -> None:
@@ -61,6 +61,6 @@ def captured_and_in_sight(bench: Workbench, clock: Clock, *bodies: str) -> None:
     for body in bodies:
         bench.bury(body)
     bench.capture()
-    plan.places(bench.dlq)
+    plan.place_captured(bench.dlq)
     bench.show_again()
     clock.advance(bench.conf.receive_visibility + 1)

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from django.db import OperationalError, connection
 
-from reprocessing.models import Custody, DeadLetterQueue
+from reprocessing.models import DeadLetterQueue, DlqCopy
 from reprocessing.pipeline.capture import capture, delete_copies
 from reprocessing.store.capture import capture_lease, received_copies, returned_messages
 from reprocessing.store.capture.received_copies import NewLetter
@@ -35,7 +35,7 @@ def _dlq() -> DeadLetterQueue:
 
 
 def _copies() -> list[tuple[str, int]]:
-    return list(Custody.objects.values_list("handle", "receives"))
+    return list(DlqCopy.objects.values_list("handle", "receives"))
 
 
 def _capture(bench: Workbench, heard: Callable[[], object], **options: Any) -> capture.Captured:  # noqa: ANN401  those of letters
@@ -87,7 +87,7 @@ def test_a_clean_capture_proves_nothing_while_copies_of_a_dead_one_are_invisible
         bench.bury(f"{number}")
         assert not bench.capture().captured.drained
         assert _dlq().drained_through is None
-    DeadLetterQueue.objects.update(unclean_until=lanes.clock() - timedelta(seconds=1))
+    DeadLetterQueue.objects.update(orphans_hidden_until=lanes.database_now() - timedelta(seconds=1))
     bench.bury("a letter")  # an empty DLQ is not received from
     assert bench.capture().captured.drained
 
@@ -168,12 +168,12 @@ def test_a_copy_deleted_by_an_older_handle_is_not_gone() -> None:
     bench = Workbench(fields={"delete_when": "captured"})
     bench.bury("a letter")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delete_copies, "copies", lambda *_: 0)
+        patch.setattr(delete_copies, "delete_from_dlq", lambda *_: 0)
         bench.capture()
-    copy = Custody.objects.get()
+    copy = DlqCopy.objects.get()
     for handle, state in (("an older one", "delete"), (copy.handle, "gone")):
-        capture_lease.gone([Deletable(bench.dlq.pk, copy.message_id, handle)])
-        assert Custody.objects.get().state == state
+        capture_lease.mark_gone([Deletable(bench.dlq.pk, copy.message_id, handle)])
+        assert DlqCopy.objects.get().state == state
 
 
 def test_a_letter_written_by_a_frozen_capture_gets_the_handle_of_a_later_receive(
@@ -189,7 +189,7 @@ def test_a_letter_written_by_a_frozen_capture_gets_the_handle_of_a_later_receive
     monkeypatch.setattr(received_copies, "admit", thaws)
     captured = bench.capture().captured
     assert (captured.letters, captured.known) == (0, 1)
-    bench.sqs.delete_message(QueueUrl=bench.dlq_url, ReceiptHandle=Custody.objects.get().handle)
+    bench.sqs.delete_message(QueueUrl=bench.dlq_url, ReceiptHandle=DlqCopy.objects.get().handle)
     assert bench.left() == 0
 
 

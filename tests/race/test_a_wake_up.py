@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from reprocessing.models import DeadLetter
+from reprocessing.models import Letter
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import lease_lanes, replay_slice
 from reprocessing.store.ordering import lanes
@@ -77,7 +77,7 @@ def test_a_letter_released_while_its_lane_s_head_is_gone_goes() -> None:
 
     def gone(_: object) -> list[object]:
         """Its head was ended by others while it waited for a token: the intent takes none."""
-        DeadLetter.objects.filter(payload__body=b"H").update(state="discarded", finished_at=lanes.clock())
+        Letter.objects.filter(payload__body=b"H").update(state="discarded", finished_at=lanes.database_now())
         return []
 
     _release_meanwhile(bench, letter, replay_slice, "intend", gone)

@@ -9,9 +9,9 @@ import pytest
 from django.db import transaction
 from django.db.models import Count
 
-from reprocessing.models import Attempt, Breaker, Claim, DeadLetter, HealthCheck, Lane, Run, Wave
+from reprocessing.models import Attempt, Breaker, Claim, HealthCheck, Lane, Letter, Run, Wave
 from reprocessing.store.ordering import lanes, orphaned_lanes
-from reprocessing.store.replay.intent import Intended, intend
+from reprocessing.store.replay.intent import IntendedSend, intend
 from tests.race.abreast import behind, together
 from tests.race.letters import lettered
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -29,7 +29,7 @@ def _keyed(count: int) -> Workbench:
     return bench
 
 
-def _owned(each: int) -> list[list[lanes.Standing]]:
+def _owned(each: int) -> list[list[lanes.LaneState]]:
     """For each worker as many leased lanes with their heads."""
     found = []
     for number in range(WORKERS):
@@ -39,7 +39,7 @@ def _owned(each: int) -> list[list[lanes.Standing]]:
     return found
 
 
-def _intent(heads: list[lanes.Standing], most: int = 1_000) -> Callable[[], list[Intended]]:
+def _intent(heads: list[lanes.LaneState], most: int = 1_000) -> Callable[[], list[IntendedSend]]:
     ids, fences = [head.lane_id for head in heads], [head.fence for head in heads]
     letters = [head.letter_id or 0 for head in heads]
     return lambda: intend(ids, fences, letters, margin=2, hold=8, most=most)
@@ -47,7 +47,7 @@ def _intent(heads: list[lanes.Standing], most: int = 1_000) -> Callable[[], list
 
 def _rest() -> None:
     """Open the breaker for 30 seconds."""
-    retry_at = lanes.clock() + timedelta(seconds=30)
+    retry_at = lanes.database_now() + timedelta(seconds=30)
     Breaker.objects.update(state="open", retry_at=retry_at, rest=30, epoch=7, why="a test")
 
 
@@ -99,7 +99,7 @@ def test_while_the_breaker_rests_nothing_is_sent_and_no_attempt_is_counted(clock
     own = _owned(1)
     _rest()
     assert together([_intent(heads) for heads in own]) == [[]] * WORKERS
-    assert DeadLetter.objects.filter(attempts__gt=0).count() == 0
+    assert Letter.objects.filter(attempts__gt=0).count() == 0
     clock.advance(29)
     assert lanes.lease("late", limit=9, lease=8) == []
 
@@ -134,7 +134,7 @@ def test_a_canary_without_any_outcome_loses_its_slot_in_time(clock: Clock) -> No
     bench = lettered(2)
     _cool_down(clock)
     bench.replay_and_die(sent=False)
-    Lane.objects.filter(phase="leased").update(stopped_at=lanes.clock(), stopped_by="ann", stop_reason="a test")
+    Lane.objects.filter(phase="leased").update(stopped_at=lanes.database_now(), stopped_by="ann", stop_reason="a test")
     clock.advance(9)
     assert bench.replay(seconds=1).taken == 0
     clock.advance(4 * bench.conf.lease.total_seconds())
@@ -167,11 +167,12 @@ def test_a_silent_first_attempt_lets_no_other_letter_of_its_lane_into_a_full_wav
     clock.advance(9)  # the dead worker's lease
     (lane,) = lanes.lease("next", limit=1, lease=8)
     with transaction.atomic():
-        orphaned_lanes.close("next", [lane.lane_id])
-    later = DeadLetter.objects.get()
-    DeadLetter.objects.create(
-        dlq=bench.dlq, message_id="earlier", origin=bench.origin, target=bench.target, lane_id=lane.lane_id, run=run,
-        state="waiting", planned=True, sequence="", body_hash=later.body_hash, size=1, died_at=later.died_at,
+        orphaned_lanes.close_attempts("next", [lane.lane_id])
+    later = Letter.objects.get()
+    Letter.objects.create(
+        dlq=bench.dlq, message_id="earlier", source=bench.source, target=bench.target, lane_id=lane.lane_id, run=run,
+        state="waiting", planned=True, sequence="", body_hash=later.body_hash, size=1,
+        first_sent_at=later.first_sent_at,
     )  # fmt: skip
     (head,) = lanes.advance([lane.lane_id], [lane.fence], keep=True, lease=8)
     assert (head.letter_id != later.pk, head.phase) == (True, "ready")
@@ -199,10 +200,10 @@ def test_nothing_is_sent_to_a_target_whose_health_check_is_unknown_or_old(clock:
     bench = lettered(2)
     _check(bench)
     assert bench.replay().taken == 0
-    HealthCheck.objects.update(verdict="healthy", checked_at=lanes.clock())
+    HealthCheck.objects.update(verdict="healthy", checked_at=lanes.database_now())
     clock.advance(31)
     assert bench.replay().taken == 0
-    HealthCheck.objects.update(checked_at=lanes.clock())
+    HealthCheck.objects.update(checked_at=lanes.database_now())
     assert bench.replay().taken == 2
     assert set(Lane.objects.values_list("phase", flat=True)) == {"idle"}
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, Run
+from reprocessing.models import DeadLetterQueue, DlqCopy, Letter, Run
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.runs import plan
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import plans
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from tests.race.abreast import elsewhere, together
 from tests.race.letters import ORDERED, bury
 from tests.reprocessing.pipeline.bench import Workbench
@@ -34,7 +34,7 @@ def test_a_new_row_that_names_a_dlq_keeps_nobody_from_capturing_it() -> None:
     with elsewhere() as begin, transaction.atomic():
         Run.objects.create(dlq=bench.dlq, name="a run", asked_by="a test")
         connection.check_constraints()  # as the commit does
-        assert begin(lambda: schedule.due(now=lanes.clock(), limit=9)).result(10) == [bench.dlq.pk]
+        assert begin(lambda: schedule.claim_due(now=lanes.database_now(), limit=9)).result(10) == [bench.dlq.pk]
         assert begin(lambda: capture_lease.lease(bench.dlq.pk, lease=60, dirty=140)).result(10) is not None
 
 
@@ -45,7 +45,7 @@ def test_simultaneous_captures_write_every_message_once() -> None:
     if sum(done.captured.letters for done in found) < 45:  # a late one skipped the DLQ
         bench.capture()
     assert sorted(int(body) for body in bench.states()) == list(range(45))
-    assert (DeadLetter.objects.count(), Custody.objects.count(), bench.left()) == (45, 45, 45)
+    assert (Letter.objects.count(), DlqCopy.objects.count(), bench.left()) == (45, 45, 45)
     assert sum(done.captured.received > 0 for done in found) == 1
 
 
@@ -64,9 +64,9 @@ def _half_captured(bench: Workbench) -> None:
 def _placed_beside_another_capture(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> tuple[Workbench, Run | None]:  # noqa: ANN401  of the dlq
     """A turn whose capture has ended, and which places letters while another capture begins."""
     bench = Workbench(fields={**ORDERED, **fields})
-    run = plans.plan(bench.dlq, Asked("monday", "anna")) if fields["mode"] == "manual" else None
+    run = plans.create_plan(bench.dlq, RunRequest("monday", "anna")) if fields["mode"] == "manual" else None
     bench.bury("first", key="other", n="0")
-    places, begun = plan.places, list[int]()
+    places, begun = plan.place_captured, list[int]()
 
     def slow(dlq: DeadLetterQueue) -> int:
         done = places(dlq)
@@ -77,7 +77,7 @@ def _placed_beside_another_capture(monkeypatch: pytest.MonkeyPatch, **fields: An
         return done
 
     with monkeypatch.context() as patch:
-        patch.setattr(plan, "places", slow)
+        patch.setattr(plan, "place_captured", slow)
         bench.capture()
     return bench, run
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import Attempt, Claim, DeadLetter
+from reprocessing.models import Attempt, Claim, Letter
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import intend
 from tests.race.abreast import together
@@ -29,13 +29,13 @@ def test_of_several_workers_one_wins_the_key() -> None:
     leased = lanes.lease("all", limit=4, lease=8)
     won = together([lambda lane=lane: intend_head(lane) for lane in leased])  # type: ignore[misc]
     assert sorted(len(some) for some in won) == [0, 0, 0, 1]
-    assert Claim.objects.get().letter_id == DeadLetter.objects.get(state="sending").pk
+    assert Claim.objects.get().letter_id == Letter.objects.get(state="sending").pk
 
 
 def test_of_one_batch_one_wins_the_key() -> None:
     _twins(3)
     leased = lanes.lease("all", limit=3, lease=8)
-    letters = [DeadLetter.objects.get(lane=lane.lane_id).pk for lane in leased]
+    letters = [Letter.objects.get(lane=lane.lane_id).pk for lane in leased]
     won = intend([lane.lane_id for lane in leased], [lane.fence for lane in leased], letters, margin=2, hold=8)
     assert len(won) == 1
 
@@ -55,8 +55,8 @@ def test_a_released_letter_does_not_win_a_discarded_key_while_a_copy_of_the_othe
     _twins(2)
     first, second = lanes.lease("all", limit=2, lease=30)
     intend_head(first)
-    Claim.objects.update(state="discarded", until=lanes.clock() + timedelta(seconds=10))
-    DeadLetter.objects.update(released_by="ann")
+    Claim.objects.update(state="discarded", until=lanes.database_now() + timedelta(seconds=10))
+    Letter.objects.update(released_by="ann")
     assert intend_head(second) == []
     clock.advance(10)
     assert len(intend_head(second)) == 1
@@ -68,4 +68,4 @@ def test_simultaneous_replays_deliver_one_of_several_twins(clock: Clock) -> None
     clock.advance(9)
     bench.replay()
     assert len(bench.delivered()) == 1
-    assert sorted(DeadLetter.objects.values_list("state", flat=True)) == ["delivered", *["duplicate"] * 5]
+    assert sorted(Letter.objects.values_list("state", flat=True)) == ["delivered", *["duplicate"] * 5]

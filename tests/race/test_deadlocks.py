@@ -45,7 +45,7 @@ def _two_lanes() -> list[int]:
 
 @pytest.mark.soak
 def test_a_deadlock_s_victim_is_run_again_as_a_whole() -> None:
-    together(_crosswise(_two_lanes(), rows.whole))
+    together(_crosswise(_two_lanes(), rows.in_transaction))
 
 
 @pytest.mark.soak

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.message.envelope import unpack
+from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.message.redrive_attributes import MarkNames
-from reprocessing.models import Payload, Review, Revision
+from reprocessing.models import AuditEntry, Payload, Revision
 from reprocessing.pipeline.parking_lot import act_on_parked, edit
-from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, Overtaken, Seen, Unsendable
+from reprocessing.pipeline.parking_lot.edit import Alteration, ChangedMeanwhile, Edited, SeenLetter, Unsendable
 from tests.race.abreast import behind, together
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -34,12 +34,12 @@ class Parked(Workbench):
         letter = self.letter()
         assert letter.finished_at
         assert letter.state == "parked"
-        self.seen = Seen(letter.finished_at, 0)
+        self.seen = SeenLetter(letter.finished_at, 0)
 
-    def edit(self, body: bytes, *, by: str, replay: bool = False) -> Edited | Overtaken | Unsendable:
+    def edit(self, body: bytes, *, by: str, replay: bool = False) -> Edited | ChangedMeanwhile | Unsendable:
         letter = self.letter().pk
-        to = Alteration(body, unpack(bytes(Payload.objects.get(letter=letter).attributes)))
-        return edit.letter(letter, self.seen, to, names=MarkNames(), by=by, reason="a typo", replay=replay)
+        to = Alteration(body, unpack_attributes(bytes(Payload.objects.get(letter=letter).attributes)))
+        return edit.edit_letter(letter, self.seen, to, names=MarkNames(), by=by, reason="a typo", replay=replay)
 
     def release(self, by: str) -> dict[int, str]:
         return dict(act_on_parked.release([self.letter().pk], by=by, reason="mended").refused)
@@ -53,7 +53,9 @@ class Parked(Workbench):
 
 
 def _told(found: object, by: str, what: str) -> bool:
-    return isinstance(found, Overtaken) and found.why.startswith(f"it is not as you saw it any more: {by} {what} it")
+    return isinstance(found, ChangedMeanwhile) and found.why.startswith(
+        f"it is not as you saw it any more: {by} {what} it"
+    )
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ def test_of_two_edits_at_once_the_second_is_told_who_made_the_first(bench: Parke
     assert first == Edited(1)
     assert _told(second, "anna", "edited")
     assert [(made.no, made.by, bytes(made.body)) for made in Revision.objects.all()] == [(1, "anna", MENDED)]
-    assert list(Review.objects.filter(act="edited").values_list("by", flat=True)) == ["anna"]
+    assert list(AuditEntry.objects.filter(act="edited").values_list("by", flat=True)) == ["anna"]
 
 
 @pytest.mark.parametrize("round_", range(3))
@@ -106,7 +108,7 @@ def test_a_release_that_waited_for_a_discard_is_told_of_it(bench: Parked) -> Non
     _, refused = behind(bench.discard, lambda: bench.release("ben"))
     assert refused == {bench.letter().pk: "it is no longer parked: it is discarded"}
     assert (bench.letter().state, bench.lane().phase) == ("discarded", "idle")
-    assert list(Review.objects.values_list("by", flat=True)) == ["anna"]
+    assert list(AuditEntry.objects.values_list("by", flat=True)) == ["anna"]
 
 
 @pytest.mark.parametrize("round_", range(3))

@@ -8,8 +8,8 @@ import pytest
 from django.db import transaction
 from django.db.models import F
 
-from reprocessing.domain.runs.selection import ALL, Selection
-from reprocessing.models import DeadLetter, Lane, Run
+from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
+from reprocessing.models import Lane, Letter, Run
 from reprocessing.pipeline.runs import plan
 from reprocessing.store.runs import selection
 from tests.race.abreast import behind, elsewhere, waits_for_us
@@ -38,7 +38,9 @@ def test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters
     for key in ("a", "b"):
         bench.bury(f"{key}2", key=key, n="2")
     run = bench.ready(limit=0)
-    DeadLetter.objects.filter(state="captured", ordering_key=high.key).update(died_at=F("died_at") - timedelta(hours=1))
+    Letter.objects.filter(state="captured", ordering_key=high.key).update(
+        first_sent_at=F("first_sent_at") - timedelta(hours=1)
+    )
     with elsewhere() as begin:
         with transaction.atomic():
             Lane.objects.select_for_update().get(pk=low.pk)
@@ -55,9 +57,9 @@ def test_of_two_plans_at_once_neither_has_letters_behind_those_of_the_other() ->
     bench.ready(limit=0)
     first, second = (Run.objects.create(name=name, dlq=bench.dlq) for name in ("first", "second"))
 
-    def select() -> selection.Selected:
+    def select() -> selection.SelectedCount:
         with transaction.atomic():
-            return selection.select(bench.dlq.pk, second.pk, ALL)
+            return selection.select_letters(bench.dlq.pk, second.pk, ALL_LETTERS)
 
-    selected, later = behind(lambda: selection.select(bench.dlq.pk, first.pk, Selection(limit=1)), select)
-    assert (selected.selected, later) == (1, selection.Selected(0, 2))
+    selected, later = behind(lambda: selection.select_letters(bench.dlq.pk, first.pk, Selection(limit=1)), select)
+    assert (selected.selected, later) == (1, selection.SelectedCount(0, 2))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import DeadLetter
+from reprocessing.models import Letter
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import Leased
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.ordering.lanes import LeasedLane
+from reprocessing.store.replay.intent import IntendedSend
 from tests.race.abreast import overtaken
 from tests.race.letters import intend_head, of_one_key
 from tests.reprocessing.pipeline.bench import Workbench
@@ -23,7 +23,7 @@ def _a_later_one_was_sent() -> tuple[Workbench, int]:
     bench.replay()
     bench.come_back(bench.delivered()[0])
     bench.capture()
-    parked = DeadLetter.objects.get(state="parked")
+    parked = Letter.objects.get(state="parked")
     bench.replay()
     assert bench.states() == {"0": "parked", "1": "awaiting"}
     return bench, parked.pk
@@ -51,7 +51,7 @@ def test_a_released_letter_that_waits_holds_up_no_other_lane() -> None:
     assert bench.replay().taken == 1
 
 
-def _a_later_one_is_the_head() -> tuple[Workbench, Leased]:
+def _a_later_one_is_the_head() -> tuple[Workbench, LeasedLane]:
     """The first letter was accepted, and its copy is in the DLQ; we have leased the lane for the second one."""
     bench = of_one_key(2)
     once = iter([False, True])
@@ -63,8 +63,8 @@ def _a_later_one_is_the_head() -> tuple[Workbench, Leased]:
     return bench, lane
 
 
-def _intend_the_second(lane: Leased) -> list[Intended]:
-    return intend_head(lane, DeadLetter.objects.latest("sequence").pk)
+def _intend_the_second(lane: LeasedLane) -> list[IntendedSend]:
+    return intend_head(lane, Letter.objects.latest("sequence").pk)
 
 
 def test_an_earlier_letter_that_returned_meanwhile_goes_first() -> None:

@@ -10,15 +10,15 @@ from django.db import transaction
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.replay.verdicts import Taken
-from reprocessing.models import Attempt, DeadLetter, Lane
+from reprocessing.models import Attempt, Lane, Letter
 from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import settle
 from reprocessing.pipeline.runs import plan
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import HandedBack, Leased
-from reprocessing.store.outcomes.evidence import Ripe
-from reprocessing.store.replay.settlement import Closing, presume
+from reprocessing.store.ordering.lanes import HandedBack, LeasedLane
+from reprocessing.store.outcomes.evidence import OpenAttempt
+from reprocessing.store.replay.settlement import LetterClosing, presume_delivered
 from tests.race.abreast import elsewhere, holding_lanes, nobody_holds_letters, together, waits_for_us
 from tests.race.letters import ORDERED, intend_head, lettered
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -26,7 +26,7 @@ from tests.reprocessing.pipeline.bench import Clock, Workbench
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _lost(clock: Clock) -> tuple[Leased, Leased]:
+def _lost(clock: Clock) -> tuple[LeasedLane, LeasedLane]:
     """The lane's lease that ran out, and its next owner's."""
     (mine,) = lanes.lease("first", limit=1, lease=8)
     clock.advance(9)
@@ -98,7 +98,7 @@ def test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing(clock:
 def test_an_owner_without_its_fence_closes_no_head(clock: Clock) -> None:
     bench = lettered(1)
     mine, _ = _lost(clock)
-    closing = Closing(bench.letter().pk, LetterState.DISCARDED)
+    closing = LetterClosing(bench.letter().pk, LetterState.DISCARDED)
     settled = settle.heads({(mine.lane_id, mine.fence): closing}, lease=8)
     assert (settled.standings, settled.deletable, bench.states()) == ([], [], {"0": "waiting"})
 
@@ -115,7 +115,7 @@ def test_an_intent_needs_enough_of_its_lease(clock: Clock) -> None:
 def test_of_simultaneous_intents_for_a_letter_one_is_committed() -> None:
     lettered(1)
     (lane,) = lanes.lease("first", limit=1, lease=8)
-    head = DeadLetter.objects.get().pk
+    head = Letter.objects.get().pk
     intents = together([lambda: intend_head(lane, head)] * 3)
     assert sorted(len(intended) for intended in intents) == [0, 0, 1]
 
@@ -138,7 +138,7 @@ def _settles(bench: Workbench) -> object:
 
 def _closes(bench: Workbench) -> object:
     (lane,) = lanes.lease("me", limit=9, lease=8)
-    closing = Closing(bench.letter().pk, LetterState.DISCARDED)
+    closing = LetterClosing(bench.letter().pk, LetterState.DISCARDED)
     return lambda: settle.heads({(lane.lane_id, lane.fence): closing}, lease=8)
 
 
@@ -152,7 +152,7 @@ def _promotes(bench: Workbench) -> object:
     bench.judge_by_absence(window=0)
     bench.replay()
     attempt = Attempt.objects.get()
-    return lambda: resolve_outcomes._close([Ripe(attempt.pk, attempt.lane_id)], presume)
+    return lambda: resolve_outcomes._close([OpenAttempt(attempt.pk, attempt.lane_id)], presume_delivered)
 
 
 def _releases(bench: Workbench) -> object:

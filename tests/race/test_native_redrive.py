@@ -11,15 +11,15 @@ from django.db import connection, transaction
 
 from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import Begun
-from reprocessing.models import DeadLetter, DeadLetterQueue
+from reprocessing.models import DeadLetterQueue, Letter
 from reprocessing.pipeline.aws import native_redrive
-from reprocessing.pipeline.aws.native_redrive import Over
-from reprocessing.pipeline.runs.drain import prepare
+from reprocessing.pipeline.aws.native_redrive import NothingToCancel
+from reprocessing.pipeline.runs.drain import plan_run
 from reprocessing.store.aws import aws_redrives
-from reprocessing.store.aws.native_redrive_lock import Standing
+from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.runs import run_transitions
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from tests.race.abreast import behind, elsewhere, together, waits_for_us
 from tests.race.letters import bury
 from tests.race.native import is_aws_s, let_it_end, let_it_end_unseen, mine, start, tasks
@@ -33,7 +33,7 @@ def in_sight(bench: Workbench) -> None:
     bench.bury("letter")
     bench.capture()
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE redrive_custody SET visible_until = redrive_now() - interval '1 s'")
+        cursor.execute("UPDATE redrive_dlq_copy SET visible_until = redrive_now() - interval '1 s'")
 
 
 @pytest.fixture
@@ -50,20 +50,22 @@ def test_simultaneous_requests_to_aws_begin_one_task(bench: Workbench) -> None:
 
 def test_a_drain_that_starts_first_keeps_aws_out(bench: Workbench) -> None:
     in_sight(bench)
-    run = prepare(bench.dlq, Asked("run", "anna", named=False))
+    run = plan_run(bench.dlq, RunRequest("run", "anna", named=False))
     _, found = behind(partial(run_transitions.start, run, by="bob", reason="now"), partial(start, bench))
-    assert isinstance(found, Standing)
+    assert isinstance(found, HandoverBlockers)
     assert (found.under_way, tasks(bench), bench.states()) == (True, [], {"letter": "waiting"})
 
 
 def test_a_drain_that_starts_second_starts_nothing(bench: Workbench) -> None:
     in_sight(bench)
-    run = prepare(bench.dlq, Asked("run", "anna", named=False))
+    run = plan_run(bench.dlq, RunRequest("run", "anna", named=False))
     with elsewhere() as begin, transaction.atomic():
         DeadLetterQueue.objects.select_for_update().get(pk=bench.dlq.pk)
         started = begin(partial(run_transitions.start, run, by="bob", reason="now"))
         waits_for_us()
-        DeadLetterQueue.objects.update(native_at="2026-01-01T00:00:00Z", native_by="anna", native_reason="a bulk")
+        DeadLetterQueue.objects.update(
+            aws_redrive_since="2026-01-01T00:00:00Z", aws_redrive_by="anna", aws_redrive_reason="a bulk"
+        )
     assert started.result(30) is None
     run.refresh_from_db()
     assert (run.state, bench.states()) == ("planned", {"letter": "captured"})
@@ -73,13 +75,13 @@ def test_of_a_native_redrive_and_a_simultaneous_start_one_has_the_letter() -> No
     for _ in range(2):
         bench = mine()
         in_sight(bench)
-        run = prepare(bench.dlq, Asked(f"run-{bench.name}", "anna", named=False))
+        run = plan_run(bench.dlq, RunRequest(f"run-{bench.name}", "anna", named=False))
         works: list[Callable[[], object]] = [
             partial(start, bench), partial(run_transitions.start, run, by="bob", reason="now"),
         ]  # fmt: skip
         asked, started = together(works)
-        letter = DeadLetter.objects.get(dlq=bench.dlq)
-        assert isinstance(asked, Begun) == (letter.objection == "moved_by_aws")
+        letter = Letter.objects.get(dlq=bench.dlq)
+        assert isinstance(asked, Begun) == (letter.blocked_reason == "moved_by_aws")
         assert (letter.state == "waiting") == (not isinstance(asked, Begun))
         assert (started is not None) == (letter.state == "waiting")
 
@@ -113,7 +115,7 @@ def test_a_dlq_comes_back_after_a_death_between_the_claim_and_the_call(
         start(bench)
     assert (is_aws_s(bench), tasks(bench)) == (True, [])
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE redrive_dlq SET native_at = native_at - interval '61 s'")
+        cursor.execute("UPDATE redrive_dlq SET aws_redrive_since = aws_redrive_since - interval '61 s'")
     native_redrive.sweep()
     assert not is_aws_s(bench)
 
@@ -122,7 +124,7 @@ def test_an_end_that_several_see_is_recorded_once(bench: Workbench) -> None:
     start(bench)
     together([partial(let_it_end, bench)] * 3)
     assert bench.dlq.reviews.filter(act="changed").count() == 1
-    assert aws_redrives.of(bench.dlq.pk) is None
+    assert aws_redrives.current(bench.dlq.pk) is None
 
 
 def freezes_with_the_list(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
@@ -141,7 +143,7 @@ def freezes_with_the_list(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[
 
 ASKS: dict[str, Callable[[Workbench], object]] = {
     "who begins another": start,
-    "who looks": lambda bench: native_redrive.look(bench.dlq),
+    "who looks": lambda bench: native_redrive.read_redrives(bench.dlq),
     "a capture": lambda bench: bench.capture().captured.busy or pytest.fail("it captures beside AWS"),
     "who looks at many": lambda bench: native_redrive._look_at([bench.dlq.pk]),
 }
@@ -154,7 +156,7 @@ def test_an_answer_that_is_older_than_the_claim_ends_nothing(
     bury(bench, 30)  # at one a second, it runs for as long
     freezes_with_the_list(monkeypatch, partial(start, bench, per_second=1))
     ASKS[asks](bench)
-    found = aws_redrives.of(bench.dlq.pk)
+    found = aws_redrives.current(bench.dlq.pk)
     assert found is not None
     assert (found.by, bool(found.handle), tasks(bench)) == ("anna", True, ["RUNNING"])
 
@@ -165,7 +167,7 @@ def test_an_answer_about_an_ended_redrive_ends_no_later_one(monkeypatch: pytest.
     bury(bench, 30)
 
     def meanwhile() -> None:
-        native_redrive.look(bench.dlq)
+        native_redrive.read_redrives(bench.dlq)
         start(bench, per_second=1)
 
     freezes_with_the_list(monkeypatch, meanwhile)
@@ -180,8 +182,8 @@ def test_a_redrive_that_had_not_begun_when_aws_was_asked_is_not_given_up(
     begin = sqs.begin_move
 
     def looked_at_first(*args: Any, **options: Any) -> object:  # noqa: ANN401  those of begin_move
-        freezes_with_the_list(monkeypatch, lambda: clock.advance(native_redrive.GRACE + 1))
-        native_redrive.look(bench.dlq)
+        freezes_with_the_list(monkeypatch, lambda: clock.advance(native_redrive.LISTED_WITHIN + 1))
+        native_redrive.read_redrives(bench.dlq)
         return begin(*args, **options)
 
     monkeypatch.setattr(native_redrive, "begin_move", looked_at_first)
@@ -200,5 +202,5 @@ def test_a_cancel_after_the_end_says_that_it_was_over(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(native_redrive, "cancel_move", late)
     done = native_redrive.cancel(bench.dlq, by="bob", reason="too much")
-    assert done == Over("AWS says COMPLETED: 3 messages moved.")
-    assert (is_aws_s(bench), bench.left(bench.origin_url)) == (False, 3)
+    assert done == NothingToCancel("AWS says COMPLETED: 3 messages moved.")
+    assert (is_aws_s(bench), bench.left(bench.source_url)) == (False, 3)

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from reprocessing.models import Attempt, DeadLetterQueue, Report
-from reprocessing.models.target import Sighting
+from reprocessing.models.target import TargetCheck
 from reprocessing.pipeline.outcomes import record_reports, resolve_outcomes
-from reprocessing.pipeline.outcomes.record_reports import Heard
+from reprocessing.pipeline.outcomes.record_reports import Recorded
 from reprocessing.store.outcomes import acknowledgements
-from reprocessing.store.outcomes.evidence import Ripe
-from reprocessing.store.replay.settlement import presume
+from reprocessing.store.outcomes.evidence import OpenAttempt
+from reprocessing.store.replay.settlement import presume_delivered
 from tests.race.abreast import overtaken, together
 from tests.race.letters import bury
 from tests.reprocessing.pipeline.bench import Workbench
@@ -39,13 +39,13 @@ def _returned() -> Workbench:
     return bench
 
 
-def _reports(verdict: str) -> Callable[[], Heard]:
+def _reports(verdict: str) -> Callable[[], Recorded]:
     said = {"message_id": Attempt.objects.latest("no").sent_message_id, "verdict": verdict}
-    return lambda: record_reports.told([said], reporter=None, dice=lambda: 0.0)
+    return lambda: record_reports.record_json([said], reporter=None, dice=lambda: 0.0)
 
 
-def _closes(attempt: Attempt, how: Callable[..., Any] = presume) -> Callable[[], object]:
-    return lambda: resolve_outcomes._close([Ripe(attempt.pk, attempt.lane_id)], how)
+def _closes(attempt: Attempt, how: Callable[..., Any] = presume_delivered) -> Callable[[], object]:
+    return lambda: resolve_outcomes._close([OpenAttempt(attempt.pk, attempt.lane_id)], how)
 
 
 def _state(bench: Workbench) -> tuple[str, int, str]:
@@ -81,7 +81,7 @@ def test_a_return_beside_a_report_queues_the_letter_once(verdict: str) -> None:
 @pytest.mark.parametrize("verdict", ["delivered", "failed"])
 def test_a_report_that_waited_for_a_return_comes_too_late(verdict: str) -> None:
     bench = _returned()
-    assert overtaken(_reports(verdict), bench.capture) == Heard(accepted=1)
+    assert overtaken(_reports(verdict), bench.capture) == Recorded(accepted=1)
     assert (_state(bench), bench.history()) == (("waiting", 1, "ready"), [(1, "returned", 0)])
 
 
@@ -97,7 +97,7 @@ def _ripe(bench: Workbench) -> Attempt:
     attempt = Attempt.objects.get()
     assert attempt.taken_at
     for later in (0, 30):
-        Sighting.objects.create(target=bench.target, seen_at=attempt.taken_at + timedelta(minutes=later))
+        TargetCheck.objects.create(target=bench.target, seen_at=attempt.taken_at + timedelta(minutes=later))
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=attempt.taken_at + timedelta(hours=1))
     return attempt
 
@@ -112,7 +112,9 @@ def test_a_promotion_that_waited_for_a_report_promotes_nothing(verdict: str, sta
 
 
 @pytest.mark.parametrize(
-    ("close", "outcome"), [(presume, "absent"), (acknowledgements.silence, "silent")], ids=["absent", "silent"]
+    ("close", "outcome"),
+    [(presume_delivered, "absent"), (acknowledgements.close_silent, "silent")],
+    ids=["absent", "silent"],
 )
 @pytest.mark.parametrize("verdict", ["delivered", "failed"])
 def test_a_report_that_waited_for_a_promotion_is_applied_after_it(
@@ -152,7 +154,7 @@ def test_simultaneous_calls_with_equal_reports_in_other_orders_do_not_deadlock()
         for sent in Attempt.objects.values_list("sent_message_id", flat=True)
     ]
     orders = (said, said[::-1], said[10:] + said[:10])
-    found = together([partial(record_reports.told, order, reporter=None, dice=lambda: 0.0) for order in orders])
+    found = together([partial(record_reports.record_json, order, reporter=None, dice=lambda: 0.0) for order in orders])
     assert sum(heard.accepted for heard in found) == 20
     assert set(bench.states().values()) == {"delivered"}
 

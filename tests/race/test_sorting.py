@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from reprocessing.models import DeadLetter, GroupStatus, LetterGroup, Review
+from reprocessing.models import AuditEntry, FailureGroup, FailureGroupStatus, Letter
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import failure_groups
 from tests.race.abreast import behind, elsewhere, together
 from tests.reprocessing.pipeline.bench import Workbench
@@ -19,9 +19,9 @@ from tests.reprocessing.store.stock import Stock
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def report(message_id: str) -> record_reports.Heard:
+def report(message_id: str) -> record_reports.Recorded:
     said = {"message_id": message_id, "verdict": "failed", "type": "KeyError"}
-    return record_reports.told([said], reporter=None, dice=lambda: 0.0)
+    return record_reports.record_json([said], reporter=None, dice=lambda: 0.0)
 
 
 def _captured() -> tuple[Workbench, str]:
@@ -36,52 +36,54 @@ def test_a_failure_reported_while_its_letter_is_grouped_is_not_lost(monkeypatch:
     find = group_failures.cause_of
     with elsewhere() as begin:
 
-        def meanwhile(letter: failure_groups.Unsorted) -> object:
+        def meanwhile(letter: failure_groups.UngroupedLetter) -> object:
             monkeypatch.undo()
             assert begin(lambda: report(message)).result(20).accepted == 1
             return find(letter)
 
         monkeypatch.setattr(group_failures, "cause_of", meanwhile)
-        assert group_failures.letters(batches=1) == 0
-    assert group_failures.letters(batches=1) == 1
-    assert bench.letter().group == LetterGroup.objects.get(title="KeyError")
+        assert group_failures.assign_groups(batches=1) == 0
+    assert group_failures.assign_groups(batches=1) == 1
+    assert bench.letter().group == FailureGroup.objects.get(title="KeyError")
 
 
 def test_a_report_waits_for_grouping_and_its_letter_is_grouped_again() -> None:
     bench, message = _captured()
-    found = failure_groups.unsorted(limit=10)
+    found = failure_groups.ungrouped_letters(limit=10)
     causes = {letter.id: group_failures.cause_of(letter) for letter in found}
-    put, heard = behind(lambda: failure_groups.put(found, causes), lambda: report(message))
-    assert (put, heard.accepted, bench.letter().sorted_at) == (1, 1, None)
-    group_failures.letters(batches=1)
-    assert bench.letter().group == LetterGroup.objects.get(title="KeyError")
+    put, heard = behind(lambda: failure_groups.group_letters(found, causes), lambda: report(message))
+    assert (put, heard.accepted, bench.letter().grouped_at) == (1, 1, None)
+    group_failures.assign_groups(batches=1)
+    assert bench.letter().group == FailureGroup.objects.get(title="KeyError")
 
 
 def test_a_group_that_recurs_while_it_is_resolved_is_open_again() -> None:
     stock = Stock()
-    group_failures.letters(batches=1)
-    group = LetterGroup.objects.get()
+    group_failures.assign_groups(batches=1)
+    group = FailureGroup.objects.get()
 
     def resolve() -> object:
         seen = {"seen_status": "open", "seen_note": ""}
-        return failure_groups.settle(group.pk, status=GroupStatus.RESOLVED, note="", by="ann", reason="done", **seen)
+        return failure_groups.set_status(
+            group.pk, status=FailureGroupStatus.RESOLVED, note="", by="ann", reason="done", **seen
+        )
 
     def recur() -> int:
-        stock.another_letter(captured_at=clock())
-        return group_failures.letters(batches=1)
+        stock.another_letter(captured_at=database_now())
+        return group_failures.assign_groups(batches=1)
 
     settled, grouped = behind(resolve, recur)
     assert settled
     assert grouped == 1
     group.refresh_from_db()
-    assert (group.status, group.settled_by) == ("open", "the service")
-    assert list(Review.objects.order_by("pk").values_list("by", flat=True)) == ["ann", "the service"]
+    assert (group.status, group.status_by) == ("open", "the service")
+    assert list(AuditEntry.objects.order_by("pk").values_list("by", flat=True)) == ["ann", "the service"]
 
 
 def test_grouping_beside_releases_and_reports_ends_with_every_letter_in_one_group() -> None:
     stock = Stock()
     letters = [
-        stock.another_letter(state="parked", reason=("stale", "expired")[n % 2], finished_at=clock())
+        stock.another_letter(state="parked", reason=("stale", "expired")[n % 2], finished_at=database_now())
         for n in range(60)
     ]  # fmt: skip
     ids, messages = [letter.pk for letter in letters], [letter.message_id for letter in letters]
@@ -89,7 +91,7 @@ def test_grouping_beside_releases_and_reports_ends_with_every_letter_in_one_grou
 
     def grouping() -> None:
         while not all(over.is_set() for over in ended):
-            group_failures.letters(batches=5)
+            group_failures.assign_groups(batches=5)
 
     def once(work: Callable[[], object], over: threading.Event) -> Callable[[], None]:
         def run() -> None:
@@ -107,8 +109,8 @@ def test_grouping_beside_releases_and_reports_ends_with_every_letter_in_one_grou
     together([
         grouping, grouping, once(release, ended[0]), once(lambda: [report(sent) for sent in messages[::3]], ended[1]),
     ])  # fmt: skip
-    group_failures.letters(batches=5)
-    assert failure_groups.unsorted(limit=10) == []
-    told = dict(DeadLetter.objects.filter(pk__in=ids).values_list("pk", "group__title"))
+    group_failures.assign_groups(batches=5)
+    assert failure_groups.ungrouped_letters(limit=10) == []
+    told = dict(Letter.objects.filter(pk__in=ids).values_list("pk", "group__title"))
     assert {told[pk] for pk in ids[::3]} == {"KeyError"}
-    assert LetterGroup.objects.get(title="KeyError").letters.count() == 20
+    assert FailureGroup.objects.get(title="KeyError").letters.count() == 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db.models import Count
 
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Run
+from reprocessing.models import Attempt, DeadLetterQueue, Lane, Letter, Run
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay import task_hints
@@ -66,10 +66,10 @@ def test_letters_that_an_aborted_run_has_not_sent_wait_and_none_is_lost() -> Non
     run = bench.ready()
     with elsewhere() as begin:
         replaying = begin(lambda: bench.replay(seconds=30))
-        eventually(lambda: DeadLetter.objects.filter(state="delivered").count() >= 3, within=20)
+        eventually(lambda: Letter.objects.filter(state="delivered").count() >= 3, within=20)
         run_transitions.abort(run, by="anna", reason="the consumer is broken", stop_dlq=False)
         report = replaying.result(30)
-    counts = dict(DeadLetter.objects.values_list("state").annotate(Count("id")))
+    counts = dict(Letter.objects.values_list("state").annotate(Count("id")))
     assert counts == {"delivered": report.taken, "waiting": LETTERS - report.taken}
     assert 3 <= report.taken < LETTERS
     assert not Attempt.objects.filter(closed_at=None).exists()
@@ -104,7 +104,7 @@ def test_a_lane_that_was_leased_before_it_was_stopped_sends_nothing_after(bench:
     _stop(bench)
     assert intend_head(leased) == []
     (standing,) = lanes.advance([leased.lane_id], [leased.fence], keep=True, lease=8)
-    assert (standing.phase, DeadLetter.objects.get(lane=leased.lane_id).state) == ("ready", "waiting")
+    assert (standing.phase, Letter.objects.get(lane=leased.lane_id).state) == ("ready", "waiting")
 
 
 def test_a_lane_that_is_stopped_during_a_slice_settles_what_was_sent_and_stays() -> None:
@@ -119,12 +119,12 @@ def test_a_lane_that_is_stopped_during_a_slice_settles_what_was_sent_and_stays()
 
 def test_no_round_of_hints_waits_for_a_stopped_lane_and_its_status_says_who_stopped_it(bench: Workbench) -> None:
     lane = _stop(bench)
-    Lane.objects.filter(pk=lane.pk).update(hinted_until=lanes.clock())
-    assert task_hints.next_round(most=8, least_life=5, most_life=60).width == 8
-    told = [found.why for found in dlq_status.lanes(bench.dlq.pk)]
+    Lane.objects.filter(pk=lane.pk).update(hinted_until=lanes.database_now())
+    assert task_hints.next_hint_round(most=8, least_life=5, most_life=60).width == 8
+    told = [found.why for found in dlq_status.lane_counts(bench.dlq.pk)]
     assert sorted(told) == ["", "stopped by anna: this customer is migrated"]
     assert lane.run_id
-    assert progress.tally(lane.run_id).held == 1
+    assert progress.count_letters(lane.run_id).held == 1
 
 
 def test_a_resumed_lane_is_hinted_at_at_once(bench: Workbench) -> None:

@@ -21,7 +21,7 @@ def _awaiting_fifo() -> Workbench:
     """A FIFO queue whose consumer always fails, and its DLQ."""
     bench = Workbench(fifo=True, fields={"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"})
     policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": 1})
-    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": policy})
+    bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes={"RedrivePolicy": policy})
     bench.judge_by_absence(window=60)
     bench.bury("letter")
     bench.ready()
@@ -30,8 +30,8 @@ def _awaiting_fifo() -> Workbench:
 
 def _fails_at_the_consumer(bench: Workbench) -> None:
     """Receive it once; the next receive moves it to the DLQ, with the same message id."""
-    assert bench.sqs.receive_message(QueueUrl=bench.origin_url, VisibilityTimeout=0)["Messages"]
-    assert "Messages" not in bench.sqs.receive_message(QueueUrl=bench.origin_url)
+    assert bench.sqs.receive_message(QueueUrl=bench.source_url, VisibilityTimeout=0)["Messages"]
+    assert "Messages" not in bench.sqs.receive_message(QueueUrl=bench.source_url)
     assert bench.capture().captured.returns == 1
 
 

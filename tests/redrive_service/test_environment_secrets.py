@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from redrive_service.environment import EnvironmentIsIncomplete, read
-from redrive_service.sandbox.folder import Kept, Ports, Secrets
+from redrive_service.sandbox.folder import Ports, SavedSettings, Secrets
 from redrive_service.sandbox.servers import privilege
 from redrive_service.sandbox.servers.postgres import Postgres
 from redrive_service.sandbox.servers.process import Server
 from redrive_service.sandbox.servers.valkey import Valkey
 from reprocessing.conf import Conf
 from reprocessing.reasons.endpoint import Endpoint
-from reprocessing.store.outcomes.reporters import Added
+from reprocessing.store.outcomes.reporters import SavedReporter
 from tests.redrive_service.test_environment import COMPLETE, problems
 
 
@@ -37,9 +37,9 @@ def test_no_secret_is_shown_with_what_holds_it() -> None:
         environment,
         Conf(secrets=environment.secrets),
         Endpoint(secure=True, host="h", port=None, path="/", token=hidden, timeout=1),
-        Added(new=True, token=hidden),
+        SavedReporter(new=True, token=hidden),
         Secrets(data=hidden, django=hidden, admin=hidden, token=hidden),
-        Kept(ports=ports, secrets=Secrets(data=hidden, django=hidden, admin=hidden)),
+        SavedSettings(ports=ports, secrets=Secrets(data=hidden, django=hidden, admin=hidden)),
         Valkey(folder=Path(), port=1, password=hidden),
         Postgres(folder=Path(), port=1, password=hidden, identity=privilege.Identity(), token=hidden),
         Server(name="web", command=["x"], log=Path(), environment={"SECRET_KEY": hidden}),

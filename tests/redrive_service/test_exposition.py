@@ -44,7 +44,7 @@ def test_what_is_told_is_read_back_with_its_labels_and_values(client: Client, to
         for family in families.values()
         for one in family.samples
     }
-    name = bench.origin_url.rsplit("/", 1)[-1]
+    name = bench.source_url.rsplit("/", 1)[-1]
     assert read["redrive_success_total", bench.name] == 1
     assert read["redrive_failure_total", bench.name] == 1
     assert read["redrive_parked_total", bench.name] == 1
@@ -59,7 +59,7 @@ def test_what_is_told_is_read_back_with_its_labels_and_values(client: Client, to
 def test_every_metric_is_exposed_under_the_names_that_it_says(
     client: Client, token: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts = {metric_names.Kind.HISTOGRAM: tuple(metric_names.spent(1.0))}
+    parts = {metric_names.Kind.HISTOGRAM: tuple(metric_names.histogram_parts(1.0))}
     every = [
         Sample(one, tuple("x" for _ in one.labels), 1.0, part) for one in METRICS for part in parts.get(one.kind, ("",))
     ]
@@ -93,7 +93,7 @@ def test_while_postgres_does_not_answer_the_metrics_say_so(
     def gone() -> None:
         raise OperationalError
 
-    monkeypatch.setattr(metrics, "sums", gone)
+    monkeypatch.setattr(metrics, "current_sums", gone)
     assert client.get("/metrics", headers=token).status_code == 503
 
 

@@ -18,7 +18,7 @@ from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
 from redrive_service import health
-from reprocessing.models import Pulse
+from reprocessing.models import Heartbeat
 from reprocessing.tasks import CONTROL
 from tests.conditions import eventually
 
@@ -49,8 +49,8 @@ def connections_to(server: socket.socket) -> int:
 
 
 def beat(ago: timedelta) -> None:
-    Pulse.beat(CONTROL)
-    Pulse.objects.update(beaten_at=models.ExpressionWrapper(Now() - ago, output_field=models.DateTimeField()))
+    Heartbeat.record(CONTROL)
+    Heartbeat.objects.update(consumed_at=models.ExpressionWrapper(Now() - ago, output_field=models.DateTimeField()))
 
 
 def ask(client: Client, question: str) -> tuple[int, dict[str, Any]]:
@@ -92,7 +92,7 @@ def test_who_asks_for_the_head_alone_is_told_what_would_follow_and_nothing_follo
 
     told: dict[str, HttpResponseBase] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(health.QUESTIONS, question, asked)
+        patch.setitem(health.HEALTH_PAGES, question, asked)
         for method in ("GET", "HEAD"):
             # Not Django's client: it drops the body by itself.
             told[method] = health.HealthMiddleware(missing)(RequestFactory().generic(method, question))
@@ -129,7 +129,7 @@ def test_a_postgres_that_accepts_and_says_nothing_is_waited_for_two_seconds(
     monkeypatch.setitem(connection.settings_dict, "PORT", silent_port)
 
     assert ask(client, question) == (503, answer)
-    assert health.PATIENCE == 2
+    assert health.TIMEOUT == 2
 
 
 @pytest.mark.soak
@@ -137,7 +137,7 @@ def test_a_postgres_that_accepts_and_says_nothing_is_waited_for_two_seconds(
 def test_a_postgres_that_falls_silent_after_the_question_is_waited_for_two_seconds(client: Client) -> None:
     beat(timedelta(0))
     with psycopg.connect(**connection.get_connection_params()) as other:
-        other.execute("LOCK TABLE reprocessing_pulse")
+        other.execute("LOCK TABLE redrive_heartbeat")
 
         assert ask(client, "work") == (503, {"consuming": False, "age_seconds": None})
 

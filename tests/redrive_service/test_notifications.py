@@ -6,7 +6,7 @@ import pytest
 
 from redrive_service.environment import Environment, EnvironmentIsIncomplete, read
 from reprocessing import conf
-from reprocessing.domain.errors import SettingsAreUnclear
+from reprocessing.domain.errors import InvalidSettings
 from tests.redrive_service.test_environment import COMPLETE
 
 URL = "mailto://user:hunter2@example.com"
@@ -52,7 +52,7 @@ def test_a_destination_takes_the_address_of_the_admin() -> None:
 
 def test_thresholds_are_read() -> None:
     found = surroundings(REDRIVE_ALERT_PARKED_COUNT="5", REDRIVE_ALERT_PARKED_AGE="7200")
-    thresholds = conf.of(found.alerts).thresholds
+    thresholds = conf.read_settings(found.alerts).thresholds
     assert (thresholds.parked_count, thresholds.parked_age.total_seconds()) == (5, 7_200)
 
 
@@ -66,11 +66,11 @@ def test_thresholds_are_read() -> None:
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(given: dict[str, object], why: str) -> None:
-    with pytest.raises(SettingsAreUnclear) as refused:
-        conf.of(given)
+    with pytest.raises(InvalidSettings) as refused:
+        conf.read_settings(given)
     assert why in str(refused.value)
     assert "hunter2" not in str(refused.value)
 
 
 def test_the_settings_show_no_url() -> None:
-    assert "hunter2" not in repr(conf.of({"DESTINATIONS": {"ops": URL}}))
+    assert "hunter2" not in repr(conf.read_settings({"DESTINATIONS": {"ops": URL}}))

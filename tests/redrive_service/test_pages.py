@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.contrib.staticfiles import finders
 from django.test import Client
 
-from reprocessing.models import Breaker, Review
+from reprocessing.models import AuditEntry, Breaker
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.lot import dlq, parked
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 
 pytestmark = pytest.mark.django_db
 
@@ -47,7 +47,7 @@ def test_no_page_needs_what_is_forbidden(root: Client) -> None:
     stops.stop(None, by="ann", reason="a test")
     pages = [
         "/admin/", "/admin/board", "/admin/stop", "/admin/resume", "/admin/password_change/", "/admin/reprocessing/",
-        "/admin/reprocessing/parkedletter/", "/admin/reprocessing/deadletter/?state__exact=parked",
+        "/admin/reprocessing/parkedletter/", "/admin/reprocessing/letter/?state__exact=parked",
         f"/admin/reprocessing/parkedletter/{letter.pk}/change/", f"/admin/reprocessing/breaker/{breaker.pk}/change/",
         f"/admin/reprocessing/deadletterqueue/{letter.dlq_id}/change/", "/admin/auth/user/add/",
         "/admin/auth/group/add/",
@@ -75,8 +75,8 @@ def test_who_is_not_logged_in_is_not_told_where_it_is(client: Client, settings: 
 
 
 def test_moments_are_told_in_seconds_of_utc(root: Client) -> None:
-    Review.objects.create(act="noted", by="ann", reason="why", at=datetime(2026, 2, 1, 15, 4, 5, tzinfo=UTC))
-    assert "2026-02-01 15:04:05 UTC" in root.get("/admin/reprocessing/review/").content.decode()
+    AuditEntry.objects.create(act="noted", by="ann", reason="why", at=datetime(2026, 2, 1, 15, 4, 5, tzinfo=UTC))
+    assert "2026-02-01 15:04:05 UTC" in root.get("/admin/reprocessing/auditentry/").content.decode()
 
 
 def test_a_browser_that_asks_for_an_icon_where_no_page_names_one_is_shown_ours(client: Client) -> None:

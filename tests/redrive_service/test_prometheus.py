@@ -110,7 +110,7 @@ def asked(prometheus: str, query: str) -> dict[str, float]:
 @pytest.mark.soak
 def test_prometheus_has_the_right_values(bench: Workbench, prometheus: str) -> None:
     eventually(lambda: asked(prometheus, "redrive_success_total"), within=60, every=0.2)
-    name = bench.origin_url.rsplit("/", 1)[-1]
+    name = bench.source_url.rsplit("/", 1)[-1]
     assert asked(prometheus, "redrive_captured_total") == {bench.name: 3}
     assert asked(prometheus, "redrive_success_total") == {bench.name: 2}
     assert asked(prometheus, "redrive_failure_total") == {bench.name: 1}

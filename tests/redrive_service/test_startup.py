@@ -79,7 +79,7 @@ for name, app in sorted(get_commands().items()):
 
 
 def test_without_an_environment_every_command_says_what_it_is_for() -> None:
-    done = start_as(["-c", HELP], DJANGO_SETTINGS_MODULE="redrive_service.handbook")
+    done = start_as(["-c", HELP], DJANGO_SETTINGS_MODULE="redrive_service.help_settings")
 
     ours = sorted(name for name, app in get_commands().items() if app != "redrive_service.sandbox")
     assert (done.stderr, done.stdout.splitlines()) == ("", [f"{name} True" for name in ours])
@@ -132,7 +132,7 @@ def test_a_database_without_tables_is_told_in_a_sentence() -> None:
 
     assert done.returncode == 1
     invoked = shlex.join([sys.executable, "manage.py"])
-    why = 'relation "reprocessing_pulse" does not exist'
+    why = 'relation "redrive_heartbeat" does not exist'
     assert done.stderr == (f"CommandError: The database does not match this version: {why}. Run: {invoked} migrate\n")
 
 

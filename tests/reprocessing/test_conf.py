@@ -9,8 +9,8 @@ from django.test import override_settings
 
 from reprocessing import conf
 from reprocessing.domain.aws.pricing import Prices
-from reprocessing.domain.errors import SettingsAreUnclear
-from reprocessing.domain.safety.url_policy import Endpoint, read
+from reprocessing.domain.errors import InvalidSettings
+from reprocessing.domain.safety.url_policy import Endpoint, read_url
 
 
 def test_without_settings_the_defaults_hold() -> None:
@@ -26,23 +26,23 @@ def test_settings_are_read_when_they_are_asked_for() -> None:
 
 
 def test_durations_are_seconds_and_a_mark_can_be_named_or_switched_off() -> None:
-    seen = conf.of({"COUNT_LAG": 0, "SLICE": 0.5, "MARKS": {"redrive": "id", "message_id": None}})
+    seen = conf.read_settings({"COUNT_LAG": 0, "SLICE": 0.5, "MARKS": {"redrive": "id", "message_id": None}})
     assert (seen.count_lag, seen.slice) == (timedelta(0), timedelta(milliseconds=500))
     assert (seen.marks.redrive, seen.marks.message_id, seen.marks.reprocessed_from) == ("id", None, "ReprocessedFrom")
 
 
 def test_prices_are_dollars_for_a_million_requests() -> None:
-    assert conf.of({}).prices == Prices(0.40, 0.50)
-    seen = conf.of({"PRICE_STANDARD": 1, "PRICE_FIFO": 2.0}).prices
+    assert conf.read_settings({}).prices == Prices(0.40, 0.50)
+    seen = conf.read_settings({"PRICE_STANDARD": 1, "PRICE_FIFO": 2.0}).prices
     assert (seen.of(fifo=False), seen.of(fifo=True)) == (1e-6, 2e-6)
-    with pytest.raises(SettingsAreUnclear, match="PRICE_FIFO is -1; it must be a number from 0 to 1,000"):
-        conf.of({"PRICE_FIFO": -1})
+    with pytest.raises(InvalidSettings, match="PRICE_FIFO is -1; it must be a number from 0 to 1,000"):
+        conf.read_settings({"PRICE_FIFO": -1})
 
 
 def test_the_hosts_that_health_checks_may_ask_are_read_as_a_list_of_them() -> None:
-    seen = conf.of({"OUTBOUND_HOSTS": ("status.example.com", "10.1.0.0/16")}).outbound_hosts
+    seen = conf.read_settings({"OUTBOUND_HOSTS": ("status.example.com", "10.1.0.0/16")}).outbound_hosts
     asked = ["http://status.example.com/", "http://10.1.2.3/", "http://10.2.2.3/"]
-    assert [isinstance(read(url, seen), Endpoint) for url in asked] == [True, True, False]
+    assert [isinstance(read_url(url, seen), Endpoint) for url in asked] == [True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_the_hosts_that_health_checks_may_ask_are_read_as_a_list_of_them() -> No
     ],
 )
 def test_a_host_that_is_not_clear_is_named(hosts: object, said: str) -> None:
-    with pytest.raises(SettingsAreUnclear) as refusal:
-        conf.of({"OUTBOUND_HOSTS": hosts})
+    with pytest.raises(InvalidSettings) as refusal:
+        conf.read_settings({"OUTBOUND_HOSTS": hosts})
     assert said in str(refusal.value)
 
 
@@ -71,13 +71,13 @@ def test_a_host_that_is_not_clear_is_named(hosts: object, said: str) -> None:
     ],
 )
 def test_a_place_that_cannot_be_shown_is_named(given: dict[str, object], said: str) -> None:
-    with pytest.raises(SettingsAreUnclear) as refusal:
-        conf.of(given)
+    with pytest.raises(InvalidSettings) as refusal:
+        conf.read_settings(given)
     assert said in str(refusal.value)
 
 
 def test_secrets_are_known_by_name_and_never_shown() -> None:
-    seen = conf.of({"SECRETS": {"orders": "s" * 24}})
+    seen = conf.read_settings({"SECRETS": {"orders": "s" * 24}})
     assert seen.secrets == {"orders": "s" * 24}
     assert "sss" not in repr(seen)
 
@@ -93,16 +93,16 @@ def test_secrets_are_known_by_name_and_never_shown() -> None:
     ],
 )
 def test_a_secret_that_cannot_sign_is_named_and_not_shown(secrets: object, said: str) -> None:
-    with pytest.raises(SettingsAreUnclear) as refusal:
-        conf.of({"SECRETS": secrets})
+    with pytest.raises(InvalidSettings) as refusal:
+        conf.read_settings({"SECRETS": secrets})
     assert said in str(refusal.value)
     assert "sss" not in str(refusal.value)
 
 
 def test_everything_that_is_wrong_is_named_at_once() -> None:
     wrong = {"LAESE": 8, "RECEIVERS": True, "LONG_POLL": 21, "INTENT_SIZE": 1.5, "MARKS": {"id": "x", "redrive": "a b"}}
-    with pytest.raises(SettingsAreUnclear) as refusal:
-        conf.of(wrong)
+    with pytest.raises(InvalidSettings) as refusal:
+        conf.read_settings(wrong)
     lines = str(refusal.value).splitlines()[1:]
     assert [line.split()[1].rstrip(":") for line in lines] == [
         "LAESE",
@@ -129,5 +129,5 @@ def test_everything_that_is_wrong_is_named_at_once() -> None:
     ],
 )
 def test_what_cannot_be_acted_on_is_refused(given: dict[str, object]) -> None:
-    with pytest.raises(SettingsAreUnclear):
-        conf.of(given)
+    with pytest.raises(InvalidSettings):
+        conf.read_settings(given)

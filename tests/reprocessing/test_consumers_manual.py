@@ -80,7 +80,7 @@ def manual(shop: Shop, stub: Stub) -> Iterator[Any]:
 
 def test_its_settings_are_those_by_default(manual: Any) -> None:  # noqa: ANN401
     assert manual.INSTALLED_APPS == ["reprocessing.idempotency"]
-    assert conf.read(manual.REDRIVE_IDEMPOTENCY) == conf.Conf()
+    assert conf.read_settings(manual.REDRIVE_IDEMPOTENCY) == conf.Conf()
 
 
 def test_its_commands_exist() -> None:

@@ -6,8 +6,8 @@ import json
 import re
 from pathlib import Path
 
-from reprocessing.domain.outcomes.consumer_report import VERDICTS, Said, read
-from reprocessing.domain.outcomes.delivery_status import How
+from reprocessing.domain.outcomes.consumer_report import VERDICTS, ConsumerReport, read
+from reprocessing.domain.outcomes.delivery_status import OutcomeSource
 from reprocessing.models.target import Proof
 
 MANUAL = (Path(__file__).parents[2] / "docs" / "outcomes.md").read_text()
@@ -24,11 +24,11 @@ def test_the_example_call_is_heard() -> None:
     _, _, example = MANUAL.partition("-d '")
     body = example.partition("]}'")[0] + "]}"
     said = [read(one) for one in json.loads(body.replace("'\\''", "'"))["reports"]]
-    assert [isinstance(one, Said) for one in said] == [True, True]
+    assert [isinstance(one, ConsumerReport) for one in said] == [True, True]
 
 
 def test_its_tables_leave_nothing_out() -> None:
     assert _first_cells("| outcome |") == set(Proof.values)
-    assert _first_cells("| known as |") == {one.value for one in How} - {How.UNSENT}
+    assert _first_cells("| known as |") == {one.value for one in OutcomeSource} - {OutcomeSource.UNSENT}
     assert _first_cells("| report |") == {"delivered", "failed"}
     assert all(f"`{one}`:" in MANUAL for one in VERDICTS)

@@ -12,8 +12,8 @@ from django.test import Client
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reprocessing.models import Attempt, DeadLetter, Report, Reporter
-from reprocessing.reports import LARGEST, MOST
+from reprocessing.models import Attempt, Letter, Report, Reporter
+from reprocessing.report_endpoint import MAX_BYTES, MAX_REPORTS
 from reprocessing.store.outcomes import reporters
 from tests.reprocessing.store.stock import Stock
 
@@ -33,7 +33,7 @@ def stock() -> Stock:
 @pytest.fixture
 def token(stock: Stock) -> str:
     """Of a reporter that may speak of the letter."""
-    return str(reporters.put("shop", [stock.target], anew=False, by="ann", reason="a test").token)
+    return str(reporters.save_reporter("shop", [stock.target], anew=False, by="ann", reason="a test").token)
 
 
 def post(said: object, token: str | None, *, content_type: str = "application/json", **headers: str) -> Any:  # noqa: ANN401
@@ -55,16 +55,16 @@ def test_a_consumer_is_heard_and_hears_what_became_of_each_report(stock: Stock, 
     answer = post(reports(DELIVERED, {**DELIVERED, "body": "x"}), token)
     refused = [{"index": 1, "why": "it has unknown fields: 'body'"}]
     assert (answer.status_code, answer.json()) == (200, {"accepted": 1, "repeated": 0, "refused": refused})
-    assert DeadLetter.objects.get().state == "delivered"
+    assert Letter.objects.get().state == "delivered"
 
 
 def test_replaying_its_calls_changes_nothing(stock: Stock, token: str) -> None:
     said = reports({**DELIVERED, "verdict": "retrying"}, DELIVERED, {**DELIVERED, "verdict": "failed"})
     assert post(said, token).json() == {"accepted": 3, "repeated": 0, "refused": []}
-    before = list(DeadLetter.objects.values()), list(Attempt.objects.values()), list(Report.objects.values())
+    before = list(Letter.objects.values()), list(Attempt.objects.values()), list(Report.objects.values())
     for _ in range(2):
         assert post(said, token).json() == {"accepted": 0, "repeated": 3, "refused": []}
-    assert (list(DeadLetter.objects.values()), list(Attempt.objects.values()), list(Report.objects.values())) == before
+    assert (list(Letter.objects.values()), list(Attempt.objects.values()), list(Report.objects.values())) == before
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
@@ -83,17 +83,17 @@ def test_a_token_that_was_revoked_or_replaced_is_heard_no_more(stock: Stock, tok
     assert answer.json()["error"] == (
         "The token of shop was revoked. To create another: manage.py add_reporter shop --new-token --confirm"
     )
-    other = reporters.put("shop", [], anew=True, by="ann", reason="a test").token
+    other = reporters.save_reporter("shop", [], anew=True, by="ann", reason="a test").token
     assert post(reports(DELIVERED), token).status_code == 401
     assert post(reports(DELIVERED), other).status_code == 200
 
 
 def test_a_reporter_of_another_target_is_refused(stock: Stock) -> None:
-    foreign = reporters.put("other", [Stock().target], anew=False, by="ann", reason="a test").token
+    foreign = reporters.save_reporter("other", [Stock().target], anew=False, by="ann", reason="a test").token
     named = [DELIVERED, {"redrive_id": f"{stock.letter.public_id}:1", "verdict": "delivered"}]
     answer = post(reports(*named), foreign).json()
     assert (answer["accepted"], [one["index"] for one in answer["refused"]]) == (0, [0, 1])
-    assert (DeadLetter.objects.get(pk=stock.letter.pk).state, Report.objects.count()) == ("awaiting", 0)
+    assert (Letter.objects.get(pk=stock.letter.pk).state, Report.objects.count()) == ("awaiting", 0)
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,12 @@ def test_a_reporter_of_another_target_is_refused(stock: Stock) -> None:
         (b"[]", 400, 'The body must be an object with one list: {"reports": [...]}.'),
         (b'{"reports": {}}', 400, 'The body must be an object with one list: {"reports": [...]}.'),
         (b'{"reports": [], "more": 1}', 400, 'The body must be an object with one list: {"reports": [...]}.'),
-        (json.dumps(reports(*[0] * (MOST + 1))).encode(), 413, "A request has at most 500 reports; this one has 501."),
-        (b" " * (LARGEST + 1), 413, "A request has at most 1,048,576 bytes. Send fewer reports at once."),
+        (
+            json.dumps(reports(*[0] * (MAX_REPORTS + 1))).encode(),
+            413,
+            "A request has at most 500 reports; this one has 501.",
+        ),
+        (b" " * (MAX_BYTES + 1), 413, "A request has at most 1,048,576 bytes. Send fewer reports at once."),
     ],
     ids=["empty", "broken", "binary", "deep", "list", "object", "more", "many", "large"],
 )
@@ -131,7 +135,7 @@ def test_half_a_character_in_one_report_costs_no_other(stock: Stock, token: str)
         "accepted": 2, "repeated": 0, "refused": [{"index": 1, "why": "it has unknown fields: '\\ud800'"}],
     }  # fmt: skip
     assert Report.objects.get(verdict="retrying").message == "half of \ufffd"
-    assert DeadLetter.objects.get().state == "delivered"
+    assert Letter.objects.get().state == "delivered"
 
 
 def test_a_call_that_does_not_say_its_length_is_refused(stock: Stock, token: str) -> None:
@@ -156,7 +160,7 @@ def test_a_database_that_is_out_of_reach_is_told_so(stock: Stock, token: str, mo
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL statement_timeout = '1ms'; SELECT pg_sleep(1)")
 
-    monkeypatch.setattr("reprocessing.pipeline.outcomes.record_reports.told", gone)
+    monkeypatch.setattr("reprocessing.pipeline.outcomes.record_reports.record_json", gone)
     answer = post(reports(DELIVERED), token)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
     assert answer.json()["error"].startswith("Nothing was recorded: PostgreSQL cannot be reached.")
@@ -174,7 +178,7 @@ json_values = some.recursive(
 @given(some.binary(min_size=1, max_size=60) | json_values | json_values.map(lambda one: {"reports": [one]}))
 def test_whatever_is_sent_is_answered_in_json(said: object) -> None:
     found = Reporter.objects.filter(name="fuzz").exists()
-    made = reporters.put("fuzz", [] if found else [Stock().target], anew=True, by="ann", reason="a test")
+    made = reporters.save_reporter("fuzz", [] if found else [Stock().target], anew=True, by="ann", reason="a test")
     answer = post(said, made.token)
     assert answer.status_code in {200, 400}
     assert set(answer.json()) in ({"error"}, {"accepted", "repeated", "refused"})

@@ -12,8 +12,8 @@ from django_celery_beat.models import IntervalSchedule
 from pytest_django import Settings
 
 from reprocessing import tasks
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import DeadLetterQueue, Lane, LetterGroup, Pulse, Tide
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.models import DeadLetterQueue, FailureGroup, Heartbeat, Lane, TickCount
 from reprocessing.models.safety import CheckKind
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.maintenance import purge as purging
@@ -27,9 +27,9 @@ from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
 from reprocessing.store.routing import rule_changes
 from reprocessing.store.runs import enlistment_batches, run_transitions
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import health_checks
-from reprocessing.store.safety.health_checks import Question
+from reprocessing.store.safety.health_checks import CheckQuestion
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.post import Post, asked, post
 from tests.reprocessing.store.stock import Stock
@@ -55,8 +55,8 @@ def _due_lanes(number: int, *, phase: str = "ready") -> Stock:
     stock = Stock()
     Lane.objects.bulk_create(
         Lane(
-            dlq=stock.dlq, origin=stock.origin, key_hash=n.to_bytes(32, "big"), run=stock.run, phase=phase,
-            due_at=lanes.clock() - timedelta(minutes=1),
+            dlq=stock.dlq, source=stock.source, key_hash=n.to_bytes(32, "big"), run=stock.run, phase=phase,
+            due_at=lanes.database_now() - timedelta(minutes=1),
         )
         for n in range(number)
     )  # fmt: skip
@@ -97,12 +97,12 @@ def test_a_restored_database_sends_nothing(post: Post, noticed_by: str) -> None:
     lane = bench.lane().pk
     for _ in range(2):
         tasks.tick()
-    Tide.objects.update(ticks=1)  # what followed is forgotten
+    TickCount.objects.update(ticks=1)  # what followed is forgotten
     if noticed_by == "a tick":
-        Tide.objects.update(ticks=0)
+        TickCount.objects.update(ticks=0)
         tasks.tick()
     tasks.replay_lanes([lane])
-    assert (_bodies(bench), restore_hold.standing() is not None) == ([], True)
+    assert (_bodies(bench), restore_hold.current_hold() is not None) == ([], True)
 
 
 def test_a_tick_gives_due_dlqs_their_turn_once(post: Post, clock: Clock) -> None:
@@ -136,24 +136,24 @@ def test_a_turn_that_could_not_be_handed_over_is_given_again_a_minute_later(
         raise OSError("the broker is away")
 
     with monkeypatch.context() as broken, pytest.raises(OSError, match="away"):  # noqa: PT012
-        broken.setattr(tasks.look, "apply_async", refuse)
+        broken.setattr(tasks.poll_dlqs, "apply_async", refuse)
         tasks.tick()
     assert _given_again(post, clock, MINUTE) == [([bench.dlq.pk],)]
 
 
-@pytest.mark.parametrize("error", [QueueIsOutOfReach("gone"), RuntimeError("what nobody thought of")])
+@pytest.mark.parametrize("error", [QueueUnreachable("gone"), RuntimeError("what nobody thought of")])
 def test_a_look_that_fails_is_given_again_a_minute_later_and_keeps_no_other_dlq_from_its_turn(
     error: Exception, post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing, other = _daily(), _daily()
-    look = feed_run.look
+    look = feed_run.record_depth
 
     def fail(dlq: DeadLetterQueue) -> bool:
         if dlq.pk == failing.dlq.pk:
             raise error
         return look(dlq)
 
-    monkeypatch.setattr(feed_run, "look", fail)
+    monkeypatch.setattr(feed_run, "record_depth", fail)
     tasks.tick()
     post.work_off()
     other.dlq.refresh_from_db()
@@ -168,9 +168,9 @@ def test_a_look_ends_where_postgres_is_gone(post: Post, monkeypatch: pytest.Monk
         connection.close()
         raise OperationalError("the server closed the connection")
 
-    monkeypatch.setattr(feed_run, "look", fail)
+    monkeypatch.setattr(feed_run, "record_depth", fail)
     with pytest.raises(OperationalError, match="the server closed"):
-        tasks.look([one.dlq.pk for one in benches])
+        tasks.poll_dlqs([one.dlq.pk for one in benches])
     assert post.messages == []
 
 
@@ -204,8 +204,8 @@ def test_a_look_that_sqs_doubles_asks_once(post: Post) -> None:
     bench = _daily()
     tasks.tick()
     before = len(asked(bench.dlq_url))
-    tasks.look([bench.dlq.pk])
-    tasks.look([bench.dlq.pk])
+    tasks.poll_dlqs([bench.dlq.pk])
+    tasks.poll_dlqs([bench.dlq.pk])
     assert asked(bench.dlq_url)[before:] == ["GetQueueAttributes"]
 
 
@@ -224,7 +224,7 @@ def test_a_turn_whose_capture_is_lost_is_given_again_a_minute_later(post: Post, 
     bench = _daily()
     bench.bury("letter", key="a")
     tasks.tick()
-    tasks.look([bench.dlq.pk])
+    tasks.poll_dlqs([bench.dlq.pk])
     assert _given_again(post, clock, MINUTE) == [([bench.dlq.pk],)]
 
 
@@ -233,7 +233,7 @@ def test_a_turn_whose_capture_did_not_run_dry_is_given_again_soon(
     end: dict[str, Any], post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = _daily()
-    monkeypatch.setattr(feed_run, "letters", lambda *_, **__: feed_run.Gathered(Captured(**end)))
+    monkeypatch.setattr(feed_run, "take_turn", lambda *_, **__: feed_run.TurnResult(Captured(**end)))
     tasks.tick()
     tasks.capture(bench.dlq.pk)
     assert _given_again(post, clock, tasks.CAPTURE_SLICE + MINUTE) == [([bench.dlq.pk],)]
@@ -245,11 +245,11 @@ def test_nobody_else_is_given_a_turn_that_is_being_had(
     bench = _daily()
     given: list[object] = []
 
-    def take_long(*_: object, **__: object) -> feed_run.Gathered:
+    def take_long(*_: object, **__: object) -> feed_run.TurnResult:
         given.extend(_given_again(post, clock, tasks.CAPTURE_SLICE))
-        return feed_run.Gathered(Captured(drained=True))
+        return feed_run.TurnResult(Captured(drained=True))
 
-    monkeypatch.setattr(feed_run, "letters", take_long)
+    monkeypatch.setattr(feed_run, "take_turn", take_long)
     tasks.tick()
     tasks.capture(bench.dlq.pk)
     assert (given, _given_again(post, clock, MINUTE)) == ([], [])
@@ -259,7 +259,7 @@ def test_a_turn_goes_on_at_once_until_the_dlq_has_run_dry(post: Post, monkeypatc
     bench = _daily()
     bench.bury("letter", key="a")
     ends = [Captured(received=1), Captured(received=1), Captured(drained=True)]
-    monkeypatch.setattr(feed_run, "letters", lambda *_, **__: feed_run.Gathered(ends.pop(0)))
+    monkeypatch.setattr(feed_run, "take_turn", lambda *_, **__: feed_run.TurnResult(ends.pop(0)))
     tasks.tick()
     done = [one.name for one in post.work_off()]
     assert (done.count("capture"), ends) == (3, [])
@@ -271,7 +271,7 @@ def test_a_look_at_many_dlqs_has_those_captured_that_hold_something(post: Post) 
         bench.bury("letter", key="a")
     gone = Workbench(fields=AUTOMATIC)
     gone.sqs.delete_queue(QueueUrl=gone.dlq_url)
-    tasks.look([gone.dlq.pk, empty.dlq.pk, full.dlq.pk, manual.dlq.pk, 0])
+    tasks.poll_dlqs([gone.dlq.pk, empty.dlq.pk, full.dlq.pk, manual.dlq.pk, 0])
     assert (post.of("capture"), post.of("look")) == ([(full.dlq.pk,)], [])
     gone.dlq.refresh_from_db()
     assert "GetQueueAttributes failed" in gone.dlq.trouble
@@ -280,7 +280,7 @@ def test_a_look_at_many_dlqs_has_those_captured_that_hold_something(post: Post) 
 def test_a_look_that_takes_long_leaves_the_others_to_another_one(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     dlqs = [Workbench(fields=AUTOMATIC).dlq.pk for _ in range(3)]
     monkeypatch.setattr(tasks, "CAPTURE_SLICE", -1.0)
-    tasks.look(dlqs)
+    tasks.poll_dlqs(dlqs)
     assert post.of("look") == [(dlqs[1:],)]
 
 
@@ -291,12 +291,12 @@ def test_idle_dlqs_cost_what_the_status_says(post: Post) -> None:
     done = [one.name for one in post.work_off()]
     assert done.count("look") == 1
     assert sum(len(asked(one.dlq_url)) for one in dlqs) - before == 3
-    assert schedule.turns() == pytest.approx(3 / 60)
+    assert schedule.polls_per_second() == pytest.approx(3 / 60)
 
 
 def test_that_a_tick_arrived_is_the_pulse_of_the_control_queue(post: Post) -> None:
     tasks.tick()
-    assert Pulse.is_recent(Pulse.ages("redrive-control").first(), within=timedelta(minutes=1))
+    assert Heartbeat.is_recent(Heartbeat.ages("redrive-control").first(), within=timedelta(minutes=1))
 
 
 @pytest.mark.parametrize("fields", [{"mode": "manual"}, {"mode": "observe"}, {"mode": "automatic", **STOPPED}])
@@ -342,8 +342,8 @@ def test_a_dlq_that_had_letters_has_its_next_turn_at_once_where_it_says_so(post:
 def test_a_capture_that_was_not_enough_is_followed_by_another(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields=AUTOMATIC)
     bench.bury("letter", key="a")
-    gathered = feed_run.Gathered()
-    monkeypatch.setattr(feed_run, "letters", lambda *_, **__: gathered)
+    gathered = feed_run.TurnResult()
+    monkeypatch.setattr(feed_run, "take_turn", lambda *_, **__: gathered)
     gathered.captured.received = 1
     tasks.capture(bench.dlq.pk)
     assert post.of("capture") == [(bench.dlq.pk,)]
@@ -358,10 +358,10 @@ def test_a_capture_that_had_no_time_to_enlist_everything_is_followed_by_another(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = Workbench(fields=AUTOMATIC)
-    gathered = feed_run.Gathered(Captured(drained=True))
-    monkeypatch.setattr(feed_run, "letters", lambda *_, **__: gathered)
+    gathered = feed_run.TurnResult(Captured(drained=True))
+    monkeypatch.setattr(feed_run, "take_turn", lambda *_, **__: gathered)
     for left, sent in ((True, [(bench.dlq.pk,)]), (False, [])):
-        gathered.enlisted = plan.Fed(letters=1, left=left)
+        gathered.enlisted = plan.EnlistResult(letters=1, left=left)
         tasks.capture(bench.dlq.pk)
         assert post.of("capture") == sent
         post.take()
@@ -453,7 +453,7 @@ def test_a_dead_worker_s_lanes_are_told_of_at_once(post: Post, brisk: Settings) 
 
 def test_what_a_slice_leaves_is_enqueued_again(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = _buried("a1", "b1")
-    monkeypatch.setattr(replay_slice.Slice, "run", lambda *_, **__: replay_slice.Report(left=[7, 8]))
+    monkeypatch.setattr(replay_slice.Turn, "run", lambda *_, **__: replay_slice.Report(left=[7, 8]))
     tasks.replay_lanes([bench.lane(key="a").pk])
     assert post.of("replay_lanes") == [([7, 8],)]
 
@@ -525,7 +525,7 @@ def test_outcomes_are_found_out_as_soon_as_a_capture_has_run_dry_and_their_keys_
     bench.judge_by_absence(window=3_600)
     bench.replay()
     assert _bodies(bench) == ["a1"]
-    tasks.promote()  # which sees that the target is empty
+    tasks.resolve_outcomes()  # which sees that the target is empty
     assert post.messages == []
     tasks.capture(bench.dlq.pk)
     (found_out,) = (one for one in post.take() if one.name == "promote")
@@ -537,7 +537,7 @@ def test_outcomes_are_found_out_as_soon_as_a_capture_has_run_dry_and_their_keys_
 
 def test_health_is_looked_at_only_while_letters_wait_for_it_and_when_it_is_due(post: Post, clock: Clock) -> None:
     bench = Workbench(fields=AUTOMATIC)
-    health_checks.add(bench.target.pk, Question(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
+    health_checks.add_check(bench.target.pk, CheckQuestion(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
     tasks.tick()
     assert post.of("check_health") == []
     bench.bury("a1", key="a")
@@ -546,7 +546,7 @@ def test_health_is_looked_at_only_while_letters_wait_for_it_and_when_it_is_due(p
     (sent,) = (one for one in post.take() if one.name == "check_health")
     assert (sent.args, sent.options) == ((), {"queue": "redrive-control", "expires": 10})
     sent.work()
-    assert [one.verdict for one in health_checks.told([bench.target.pk])] == ["healthy"]
+    assert [one.verdict for one in health_checks.checks_of([bench.target.pk])] == ["healthy"]
     tasks.tick()
     assert post.of("check_health") == []
     clock.advance(10)
@@ -557,7 +557,7 @@ def test_health_is_looked_at_only_while_letters_wait_for_it_and_when_it_is_due(p
 def test_sweeps_and_purges_are_sent_when_they_are_due(post: Post, clock: Clock) -> None:
     tasks.tick()
     assert (post.of("recover"), post.of("purge")) == ([], [])
-    clock.advance(tasks.SWEEP_EVERY)
+    clock.advance(tasks.RECOVER_EVERY)
     tasks.tick()
     tasks.tick()
     assert (post.of("recover"), post.of("purge")) == ([()], [])
@@ -570,19 +570,19 @@ def test_sweeps_and_purges_are_sent_when_they_are_due(post: Post, clock: Clock) 
 def test_a_sweep_has_large_plans_go_on_that_were_started(
     post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(enlistment_batches, "SIZE", 1)
+    monkeypatch.setattr(enlistment_batches, "BATCH_LETTERS", 1)
     bench = Workbench()
     for body in ("a", "b"):
         bench.bury(body)
     bench.capture()
-    run_transitions.start(drain.prepare(bench.dlq, Asked("monday", "ann")), by="ann", reason="mended")
+    run_transitions.start(drain.plan_run(bench.dlq, RunRequest("monday", "ann")), by="ann", reason="mended")
     tasks.tick()
-    clock.advance(tasks.SWEEP_EVERY)
+    clock.advance(tasks.RECOVER_EVERY)
     tasks.tick()
     assert (post.of("enlist"), set(bench.states().values())) == ([()], {"captured"})
-    tasks.enlist()
+    tasks.enlist_letters()
     assert set(bench.states().values()) == {"waiting"}
-    clock.advance(tasks.SWEEP_EVERY)
+    clock.advance(tasks.RECOVER_EVERY)
     tasks.tick()
     assert post.of("enlist") == [()]
 
@@ -592,17 +592,17 @@ def test_what_only_the_present_needs_does_not_pile_up_in_the_control_queue(post:
     clock.advance(tasks.PURGE_EVERY)
     tasks.tick()
     kept = {one.name: one.options for one in post.messages}
-    assert kept["recover"] == {"queue": "redrive-control", "expires": tasks.SWEEP_EVERY}
+    assert kept["recover"] == {"queue": "redrive-control", "expires": tasks.RECOVER_EVERY}
     assert kept["purge"] == {"queue": "redrive-control", "expires": tasks.PURGE_EVERY}
 
 
 @pytest.mark.parametrize(
     ("task", "stage", "name"),
     [
-        (tasks.check_health, run_health_checks, "targets"),
-        (tasks.promote, promotion, "letters"),
+        (tasks.check_targets, run_health_checks, "targets"),
+        (tasks.resolve_outcomes, promotion, "letters"),
         (tasks.recover, recovery, "dlqs"),
-        (tasks.purge, purging, "letters"),
+        (tasks.delete_expired, purging, "letters"),
     ],
 )
 def test_each_task_is_one_call(task: Any, stage: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
@@ -612,15 +612,22 @@ def test_each_task_is_one_call(task: Any, stage: Any, name: str, monkeypatch: py
     assert called == [0]
 
 
-@pytest.mark.parametrize("task", [tasks.tick, tasks.check_health, tasks.promote, tasks.recover, tasks.purge])
+@pytest.mark.parametrize(
+    "task", [tasks.tick, tasks.check_targets, tasks.resolve_outcomes, tasks.recover, tasks.delete_expired]
+)
 def test_a_task_bears_arguments_that_a_later_version_sends(task: Any, post: Post) -> None:  # noqa: ANN401
     task(since="a later version")
 
 
 def test_a_tick_sees_that_a_rule_has_ended_and_has_what_it_held_asked_about_anew(post: Post, clock: Clock) -> None:
     bench = _buried("a1", mode="manual")
-    said = {"action": "hold", "conditions": [], "enabled": True, "valid_until": lanes.clock() + timedelta(minutes=1)}
-    rule_changes.put("wait", said, by="anna", reason="a test")
+    said = {
+        "action": "hold",
+        "conditions": [],
+        "enabled": True,
+        "valid_until": lanes.database_now() + timedelta(minutes=1),
+    }
+    rule_changes.save_rule("wait", said, by="anna", reason="a test")
     bench.enlist()
     bench.replay()
     tasks.tick()
@@ -630,7 +637,7 @@ def test_a_tick_sees_that_a_rule_has_ended_and_has_what_it_held_asked_about_anew
     tasks.tick()
     tasks.tick()
     assert post.of("wake") == [()]
-    tasks.wake()
+    tasks.reroute_letters()
     assert bench.lane().phase == "ready"
 
 
@@ -638,4 +645,4 @@ def test_what_a_capture_brought_is_sorted_by_its_cause(post: Post) -> None:
     bench = Workbench(fields=AUTOMATIC)
     bench.bury('{"a": 1}', key="k", error_type="KeyError")
     tasks.capture(bench.dlq.pk)
-    assert bench.letter().group == LetterGroup.objects.get(title="error_type: KeyError")
+    assert bench.letter().group == FailureGroup.objects.get(title="error_type: KeyError")

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from reprocessing import watchdog
 from reprocessing.domain.notifications.heartbeat import Silence
-from reprocessing.models import Pulse
+from reprocessing.models import Heartbeat
 from reprocessing.pipeline.notifications import silence
 from reprocessing.store.notifications import heartbeats
 from reprocessing.watchdog import Watchdog
@@ -39,7 +39,7 @@ class Fleet:
                 self.tick.total_run_count += 1
                 self.tick.save()
             if beat and workers:
-                Pulse.beat("redrive-control")
+                Heartbeat.record("redrive-control")
             self.now += EVERY
             together([partial(dog.look, every=EVERY, now=self.now) for dog in self.dogs])
 
@@ -72,10 +72,10 @@ def test_workers_that_fall_silent_are_one_incident_that_the_others_deliver_and_c
 
 
 def test_workers_that_are_back_under_another_name_of_the_queue_end_the_incident_of_the_old_name(fleet: Fleet) -> None:
-    silence.note(Silence(beat=False, workers=True), control="old-control", silent_for=120)
-    silence.note(Silence(beat=False, workers=None), control="new-control", silent_for=120)
+    silence.record_silence(Silence(beat=False, workers=True), control="old-control", silent_for=120)
+    silence.record_silence(Silence(beat=False, workers=None), control="new-control", silent_for=120)
     assert told("workers_silent") == [("workers:old-control", 1, True)]
-    silence.note(Silence(beat=False, workers=False), control="new-control", silent_for=120)
+    silence.record_silence(Silence(beat=False, workers=False), control="new-control", silent_for=120)
     assert told("workers_silent") == [("workers:old-control", 1, False)]
 
 
@@ -90,7 +90,7 @@ def test_a_beat_that_falls_silent_is_one_incident_and_says_nothing_of_the_worker
 
 
 def test_a_service_that_was_off_for_a_day_alarms_nobody_when_it_is_started(fleet: Fleet) -> None:
-    Pulse.beat("redrive-control")
+    Heartbeat.record("redrive-control")
     fleet.goes_on(5, beat=False)
     fleet.goes_on(5)
     assert (told("beat_silent"), told("workers_silent")) == ([], [])
@@ -103,7 +103,7 @@ def test_a_look_that_fails_ends_no_watchdog(
         raise OperationalError("the database of s3cret is away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(heartbeats, "signs", breaks)
+        patch.setattr(heartbeats, "read_signs", breaks)
         fleet.dogs[0].look(every=EVERY, now=0)
     assert "It is not known whether beat and workers are running: OperationalError." in caplog.text
     assert "s3cret" not in caplog.text

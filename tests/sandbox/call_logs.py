@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from redrive_service.sandbox.judge import Books, Experiment, Judgement, Offence, judge
+from redrive_service.sandbox.judge import Experiment, Judgement, Offence, ServiceRecords, judge
 
 Told: TypeAlias = Any
 """A field of the log as it is to stand there."""
@@ -106,7 +106,7 @@ def sent(message_id: str | None, words: str, *, mark: str | None = None, **more:
 
 
 SHOP = Experiment(
-    origins=frozenset({"orders"}),
+    sources=frozenset({"orders"}),
     dlqs=frozenset({"orders-dlq"}),
     identity="event_id",
     ordering="account",
@@ -117,7 +117,7 @@ ACCEPTED = replace(SHOP, advance="accepted")
 
 def judged(story: Story, experiment: Experiment = SHOP, **books: Collection[object]) -> Judgement:
     frozen: dict[str, Any] = {name: frozenset(ids) for name, ids in books.items()}
-    return judge(experiment, story.calls, story.consumed, Books(**frozen))
+    return judge(experiment, story.calls, story.consumed, ServiceRecords(**frozen))
 
 
 def offences(story: Story, experiment: Experiment = SHOP, **books: Collection[object]) -> list[tuple[Offence, str]]:

@@ -15,14 +15,14 @@ from django.core.management.base import CommandError
 from redrive_service.sandbox.incident import incident
 from redrive_service.sandbox.incident.incident import (
     Incident,
+    IncidentTimedOut,
     Service,
+    StatusCommandEnded,
     Summary,
-    TheServiceIsSilent,
-    TheyAreNotBack,
-    books_of,
+    records_of,
 )
-from redrive_service.sandbox.incident.observed_brakes import Brakes
-from redrive_service.sandbox.judge import Books, Experiment, Shut, judge
+from redrive_service.sandbox.incident.observed_brakes import ObservedBrakes
+from redrive_service.sandbox.judge import BreakerOpening, Experiment, ServiceRecords, judge
 from redrive_service.sandbox.management.commands.sandbox import refuse_what_does_not_fit
 from redrive_service.sandbox.stack import LOOPBACK
 
@@ -113,21 +113,21 @@ def test_letters_that_are_never_finished_are_waited_for_no_longer_than_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(incident, "WITHIN", 0.0)
-    with pytest.raises(TheyAreNotBack, match=f"not every letter of shop-.* is finished: {LETTERS} waiting"):
+    with pytest.raises(IncidentTimedOut, match=f"not every letter of shop-.* is finished: {LETTERS} waiting"):
         incident_with(Told("waiting"), tmp_path, []).run(LETTERS)
 
 
 def test_a_service_that_says_nothing_more_is_not_waited_for(tmp_path: Path) -> None:
     told = Told("waiting", falls_silent=True)
-    with pytest.raises(TheServiceIsSilent, match="redrive_status --watch has ended"):
+    with pytest.raises(StatusCommandEnded, match="redrive_status --watch has ended"):
         list(incident_with(told, tmp_path, [])._looks())
     assert told.stopped
 
 
 @pytest.mark.parametrize("demanded", [False, True])
 def test_brakes_that_were_not_seen_are_a_failure_where_there_were_letters_enough(*, demanded: bool) -> None:
-    judgement = judge(Experiment(origins=frozenset(), dlqs=frozenset()), [])
-    summary = Summary(judgement, 0, 1.0, Brakes(waves=[1], quarantined=3), demanded=demanded)
+    judgement = judge(Experiment(sources=frozenset(), dlqs=frozenset()), [])
+    summary = Summary(judgement, 0, 1.0, ObservedBrakes(waves=[1], quarantined=3), demanded=demanded)
     assert summary.kept is not demanded
     assert ("  Not seen at work: a ramp that rises." in summary.sentences()) is demanded
     figures = summary.figures()
@@ -136,8 +136,8 @@ def test_brakes_that_were_not_seen_are_a_failure_where_there_were_letters_enough
 
 def test_a_letters_state_is_what_the_judge_takes_for_the_services_word() -> None:
     states = {"a": "parked", "b": "discarded", "c": "duplicate", "d": "delivered", "e": "captured", "f": "awaiting"}
-    shut = (Shut(opened=1.0, closed=2.0),)
-    assert books_of(states, shut) == Books(
+    shut = (BreakerOpening(opened=1.0, closed=2.0),)
+    assert records_of(states, shut) == ServiceRecords(
         parked=frozenset("a"), discarded=frozenset("b"), duplicates=frozenset("c"), open=frozenset("ef"), shut=shut
     )
 

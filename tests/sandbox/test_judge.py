@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from redrive_service.sandbox.judge import (
-    Books,
     LogIsIncomplete,
     MarkIsUnreadable,
     Offence,
     SequenceIsNoNumber,
+    ServiceRecords,
     judge,
 )
 from tests.sandbox.call_logs import ACCEPTED, SHOP, Story, dead_lane, judged, offences
@@ -58,7 +58,7 @@ def test_a_dead_letter_that_nobody_has_received_is_a_letter_too(story: Story) ->
 def test_the_services_books_account_for_what_no_queue_holds(story: Story, book: str, fate: str) -> None:
     story.tell("die m1 e1 anna 1; settle m1")
     told: dict[str, Any] = {book: frozenset({"m1"})}
-    assert judge(SHOP, story.calls, story.consumed, Books(**told)).fates == {"m1": fate}
+    assert judge(SHOP, story.calls, story.consumed, ServiceRecords(**told)).fates == {"m1": fate}
 
 
 def test_a_letter_closed_as_the_duplicate_of_a_delivered_one_is_accounted_for(story: Story) -> None:
@@ -190,7 +190,7 @@ def test_a_send_of_a_letter_that_never_died_is_found(story: Story) -> None:
 
 
 def test_a_letter_goes_back_to_the_queue_it_died_in(story: Story) -> None:
-    two = replace(SHOP, origins=frozenset({"orders", "invoices"}))
+    two = replace(SHOP, sources=frozenset({"orders", "invoices"}))
     story.publish("m1", "e1 anna 1", queue="invoices")
     story.bury("m1", source="invoices")
     story.capture("m1")

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from redrive_service.sandbox.judge import (
-    Books,
+    BreakerOpening,
     Offence,
-    Shut,
+    ServiceRecords,
     judge,
 )
 from tests.sandbox.call_logs import SHOP, Story, judged, offences
@@ -62,9 +62,11 @@ def test_what_fails_in_an_outage_of_the_consumer_uses_up_no_attempt(
     assert offences(story, replace(SHOP, max_attempts=1, outages=((0.0, until),))) == found
 
 
-@pytest.mark.parametrize(("shut", "found"), [((Shut(opened=0.0),), []), ((), [(Offence.OVER_ATTEMPTS, "e1")])])
+@pytest.mark.parametrize(
+    ("shut", "found"), [((BreakerOpening(opened=0.0),), []), ((), [(Offence.OVER_ATTEMPTS, "e1")])]
+)
 def test_a_canary_that_fails_uses_up_no_attempt(
-    story: Story, shut: tuple[Shut, ...], found: list[tuple[Offence, str]]
+    story: Story, shut: tuple[BreakerOpening, ...], found: list[tuple[Offence, str]]
 ) -> None:
     story.die("m1", "e1 anna 1")
     for attempt in (1, 2):
@@ -136,18 +138,18 @@ def test_while_a_breaker_is_open_one_letter_goes_for_each_cooldown(
     story: Story, moments: tuple[float, ...], found: list[tuple[Offence, str]]
 ) -> None:
     sent_at(story, *moments)
-    books = Books(shut=(Shut(opened=100, closed=120),))
+    books = ServiceRecords(shut=(BreakerOpening(opened=100, closed=120),))
     judgement = judge(COOLED, story.calls, story.consumed, books)
     assert [(one.offence, one.event) for one in judgement.findings] == found
     assert judgement.canaries == sum(102 < at < 120 for at in moments)
-    assert judge(COOLED, story.calls, story.consumed, Books()).findings == ()
+    assert judge(COOLED, story.calls, story.consumed, ServiceRecords()).findings == ()
 
 
 def test_a_breaker_that_never_closes_holds_back_to_the_end(story: Story) -> None:
     sent_at(story, 103.5, 500, 900, 900.1)
-    assert judge(COOLED, story.calls, story.consumed, Books(shut=(Shut(opened=100),))).canaries == 4
+    assert judge(COOLED, story.calls, story.consumed, ServiceRecords(shut=(BreakerOpening(opened=100),))).canaries == 4
     assert offences(story, replace(COOLED, cooldown=300.0)) == []
-    books = Books(shut=(Shut(opened=100),))
+    books = ServiceRecords(shut=(BreakerOpening(opened=100),))
     findings = judge(replace(COOLED, cooldown=300.0), story.calls, story.consumed, books).findings
     assert [one.offence for one in findings] == [Offence.OVER_BREAKER] * 4
 

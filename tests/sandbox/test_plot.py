@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from redrive_service.sandbox.incident import scenario
-from redrive_service.sandbox.incident.scenario import Plot
+from redrive_service.sandbox.incident.scenario import Scenario
 from tests.sandbox.test_brakes import told
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class Story:
         self.shows_brakes = shows_brakes
         self.broken = False
         self.done: list[str] = []
-        self.plot = Plot(cast("Shop", self), dlq="shop", manage=self.manage, say=lambda _: None)
+        self.plot = Scenario(cast("Shop", self), dlq="shop", manage=self.manage, say=lambda _: None)
 
     def manage(self, *arguments: str) -> str:
         self.done.append(" ".join(arguments))

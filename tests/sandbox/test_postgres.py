@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from redrive_service.sandbox.errors import PasswordDiffers, ServerDidNotStart
-from redrive_service.sandbox.folder import take
+from redrive_service.sandbox.folder import lock_folder
 from redrive_service.sandbox.servers import binaries, privilege
 from redrive_service.sandbox.servers.postgres import Postgres
 from redrive_service.sandbox.servers.process import free_port, guarded
@@ -63,7 +63,7 @@ def test_an_initdb_ends_with_its_killed_launcher_and_nobody_has_the_folder_befor
     launcher.kill()
     launcher.wait()
 
-    os.close(take(tmp_path))
+    os.close(lock_folder(tmp_path))
     assert is_alive(initdb) is False
 
 

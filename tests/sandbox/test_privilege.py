@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from redrive_service.sandbox.errors import SandboxError
-from redrive_service.sandbox.folder import Kept, Ports
+from redrive_service.sandbox.folder import Ports, SavedSettings
 from redrive_service.sandbox.servers import binaries, privilege
 from redrive_service.sandbox.servers.postgres import Postgres
 from redrive_service.sandbox.servers.privilege import Identity
@@ -148,7 +148,7 @@ def test_make_clean_removes_what_lies_outside_the_sandboxs_folder(tmp_path: Path
     for folder in (project / ".sandbox", temporary / "redrive-sandbox-0", temporary / "strangers"):
         folder.mkdir(parents=True)
     shutil.copy(Path(__file__).parents[2] / "Makefile", project)
-    secrets = Kept.load(project / ".sandbox", Ports()).secrets
+    secrets = SavedSettings.load(project / ".sandbox", Ports()).secrets
     (temporary / f"redrive-sandbox-{secrets.token}" / "programs").mkdir(parents=True)
 
     subprocess.run([make, "-C", str(project), "clean"], check=True, env={**os.environ, "TMPDIR": str(temporary)})

@@ -17,10 +17,10 @@ import redis
 
 from redrive_service.sandbox.servers.local_sqs import OWN_QUEUES
 from redrive_service.sandbox.servers.process import free_port
-from reprocessing.domain.aws.queue_spec import own
+from reprocessing.domain.aws.queue_spec import service_queues
 from reprocessing.gateways import aws
-from reprocessing.gateways.sqs.provisioning import Place
-from reprocessing.pipeline.aws.provision import look
+from reprocessing.gateways.sqs.provisioning import QueueLocation
+from reprocessing.pipeline.aws.provision import compare_queues
 from tests.conditions import eventually
 from tests.contract.endpoints import sqs_client
 from tests.sandbox.launching import MANAGE, Environment, processes_of, refusal, sandbox
@@ -194,14 +194,14 @@ def test_the_own_queues_of_a_sandbox_lack_nothing_that_provisioning_wants(tmp_pa
     with sandbox(tmp_path / "sandbox", "--only", "sqs") as (_, found), pytest.MonkeyPatch.context() as patch:
         for name in ("AWS_ENDPOINT_URL_SQS", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
             patch.setenv(name, found[name])
-        aws.forget()
-        place = Place(found["AWS_DEFAULT_REGION"])
+        aws.forget_clients()
+        place = QueueLocation(found["AWS_DEFAULT_REGION"])
         lacks = {
             one.wanted.name: one.differences
             for name in OWN_QUEUES
-            for one in look((place, wanted) for wanted in own(name))
+            for one in compare_queues((place, wanted) for wanted in service_queues(name))
         }
-    aws.forget()
+    aws.forget_clients()
     assert lacks == {f"{name}{of}": () for name in OWN_QUEUES for of in ("", "-dlq")}
 
 

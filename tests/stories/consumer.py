@@ -1,4 +1,4 @@
-"""A consumer of an origin queue that fails when it is told to, in a thread of the test's own."""
+"""A consumer of a source queue that fails when it is told to, in a thread of the test's own."""
 
 from __future__ import annotations
 

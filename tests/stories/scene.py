@@ -13,12 +13,12 @@ from uuid import uuid4
 from django.conf import settings
 from django.db import connection
 
-from redrive_service.sandbox.judge import Books, Experiment, Judgement, judge
+from redrive_service.sandbox.judge import Experiment, Judgement, ServiceRecords, judge
 from reprocessing.gateways.redis.send_rate import Rates
-from reprocessing.models import DeadLetter, Origin, Target
+from reprocessing.models import Letter, Source, Target
 from reprocessing.pipeline.runs import drain
-from reprocessing.pipeline.runs.drain import Hands
-from reprocessing.store.runs.progress import Tally
+from reprocessing.pipeline.runs.drain import DrainContext
+from reprocessing.store.runs.progress import RunCounts
 from tests.reprocessing.pipeline.bench import Workbench
 
 Message = dict[str, Any]
@@ -46,7 +46,7 @@ def published(sqs: Any, url: str, messages: Iterable[Message]) -> None:  # noqa:
 
 
 def dead(bench: Workbench, url: str, messages: Iterable[Message]) -> None:
-    """Messages published to an origin of this bench whose consumer fails every one: SQS buries them in the dlq."""
+    """Messages published to a source of this bench whose consumer fails every one: SQS buries them in the dlq."""
     policy = {"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"}
     bench.sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": json.dumps(policy)})
     published(bench.sqs, url, messages)
@@ -54,27 +54,27 @@ def dead(bench: Workbench, url: str, messages: Iterable[Message]) -> None:
         bench.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)
 
 
-def another_origin(bench: Workbench) -> Origin:
+def another_source(bench: Workbench) -> Source:
     """One more queue whose messages die into this bench's dlq."""
     url = bench.queue(f"{bench.name}-{uuid4().hex[:6]}")
     target = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
-    return Origin.objects.create(dlq=bench.dlq, arn=target.arn, target=target)
+    return Source.objects.create(dlq=bench.dlq, arn=target.arn, target=target)
 
 
-def hands(bench: Workbench, *, owner: str = "a test", stop: Callable[[], bool] = lambda: False) -> Hands:
+def hands(bench: Workbench, *, owner: str = "a test", stop: Callable[[], bool] = lambda: False) -> DrainContext:
     """What a drain of this bench works with."""
-    return Hands(bench.conf, Rates.at(settings.REDIS_URL), lambda: 0.0, owner, stop)
+    return DrainContext(bench.conf, Rates.at(settings.REDIS_URL), lambda: 0.0, owner, stop)
 
 
-def drained(bench: Workbench, name: str = "", **options: Any) -> Tally:  # noqa: ANN401  # those of `hands`
+def drained(bench: Workbench, name: str = "", **options: Any) -> RunCounts:  # noqa: ANN401  # those of `hands`
     """The whole dlq captured, enlisted and replayed; what its letters have come to. At home in a thread of its own."""
     with_these = hands(bench, **options)
-    drain.collect(bench.dlq, with_these, heard=lambda _: None, seconds=30)
-    run = drain.begin(bench.dlq, name=name or f"drain of {bench.name}", asked_by="a test")
-    return drain.work(run, with_these, told=lambda _: None)
+    drain.capture_dlq(bench.dlq, with_these, heard=lambda _: None, seconds=30)
+    run = drain.start_run(bench.dlq, name=name or f"drain of {bench.name}", asked_by="a test")
+    return drain.replay_run(run, with_these, told=lambda _: None)
 
 
-def in_a_thread(work: Callable[[], Tally]) -> Tally:
+def in_a_thread(work: Callable[[], RunCounts]) -> RunCounts:
     """What `work` says; the thread's own connection is closed."""
     try:
         return work()
@@ -99,9 +99,9 @@ class Witness:
     def judges(self, *benches: Workbench, **promised: Any) -> Judgement:  # noqa: ANN401  # the experiment's own
         """The judgement over what these dlqs and the queues behind them have seen; `promised` as of an Experiment."""
         dlqs = [one.dlq.pk for one in benches]
-        origins = Origin.objects.filter(dlq__in=dlqs).values_list("target__url", flat=True)
+        sources = Source.objects.filter(dlq__in=dlqs).values_list("target__url", flat=True)
         experiment = Experiment(
-            origins=frozenset(map(_name, origins)) | promised.pop("strangers", frozenset()),
+            sources=frozenset(map(_name, sources)) | promised.pop("strangers", frozenset()),
             dlqs=frozenset(_name(one.dlq_url) for one in benches),
             fifo=all(one.fifo for one in benches),
             **promised,
@@ -120,13 +120,13 @@ def _name(url: str) -> str:
     return url.rpartition("/")[2]
 
 
-def _books(dlqs: list[int]) -> Books:
+def _books(dlqs: list[int]) -> ServiceRecords:
     """What the service says of its letters, by the ids under which they died."""
     said: dict[str, set[str]] = {}
-    for message_id, state in DeadLetter.objects.filter(dlq__in=dlqs).values_list("message_id", "state"):
+    for message_id, state in Letter.objects.filter(dlq__in=dlqs).values_list("message_id", "state"):
         said.setdefault(state, set()).add(message_id)
     still = {one for state in ("captured", "waiting", "sending", "awaiting") for one in said.get(state, ())}
-    return Books(
+    return ServiceRecords(
         parked=frozenset(said.get("parked", ())),
         discarded=frozenset(said.get("discarded", ())),
         duplicates=frozenset(said.get("duplicate", ())),

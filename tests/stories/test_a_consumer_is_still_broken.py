@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 from django_celery_beat.models import IntervalSchedule
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Review, Run, Wave
+from reprocessing.models import Attempt, AuditEntry, Breaker, DeadLetterQueue, Letter, Run, Wave
 from reprocessing.pipeline.runs import drain
 from tests.conditions import eventually
 from tests.faults.fleet import Beat, Worker
@@ -53,14 +53,14 @@ def test_a_drain_stops_itself_after_eleven_letters_says_why_and_goes_on_when_it_
     witness = Witness()
     bench = _bench(letters)
     broken = Broken(well=1)
-    with Consumer(bench.origin_url, broken.handles), ThreadPoolExecutor(1) as pool:
+    with Consumer(bench.source_url, broken.handles), ThreadPoolExecutor(1) as pool:
         tally = pool.submit(in_a_thread, lambda: drained(bench, "the-run")).result(timeout=120)
         _has_stopped_itself(letters)
         assert (tally.letters, tally.open) == (letters, letters - 1)
         broken.mended.set()
         call_command("resume_run", "the-run", **WHO)
         run = Run.objects.get()
-        work = pool.submit(in_a_thread, lambda: drain.work(run, hands(bench), told=lambda _: None))
+        work = pool.submit(in_a_thread, lambda: drain.replay_run(run, hands(bench), told=lambda _: None))
         tally = work.result(timeout=200)
     assert (tally.presumed, tally.open, Run.objects.get().state) == (letters, 0, "finished")
     _is_clean(witness, bench, letters)
@@ -74,7 +74,7 @@ def test_an_automatic_dlq_sends_one_message_a_cooldown_until_its_consumer_is_men
     bench = _bench(letters)
     broken = Broken(well=1)
     with ExitStack() as stack:
-        stack.enter_context(Consumer(bench.origin_url, broken.handles))
+        stack.enter_context(Consumer(bench.source_url, broken.handles))
         for number in range(2):
             stack.enter_context(Worker(tmp_path, f"worker-{number}"))
         stack.enter_context(Beat(every=1.0))
@@ -83,14 +83,14 @@ def test_an_automatic_dlq_sends_one_message_a_cooldown_until_its_consumer_is_men
         eventually(lambda: Breaker.objects.get().epoch >= CANARIES, within=120)
         assert Attempt.objects.values("letter").distinct().count() <= 11 + CANARIES
         broken.mended.set()
-        eventually(lambda: DeadLetter.objects.filter(state="delivered").count() == letters, within=120)
+        eventually(lambda: Letter.objects.filter(state="delivered").count() == letters, within=120)
         eventually(lambda: bench.left() == 0, within=60, every=0.5)
-    assert (Run.objects.get().state, Review.objects.count()) == ("running", 0)
+    assert (Run.objects.get().state, AuditEntry.objects.count()) == ("running", 0)
     _is_clean(witness, bench, letters)
 
 
 def _bench(letters: int) -> Workbench:
-    """Letters in a dlq whose origin is judged by absence, and buries what its consumer fails."""
+    """Letters in a dlq whose source is judged by absence, and buries what its consumer fails."""
     bench = Workbench(fields=KEYED)
     Breaker.objects.update(cooldown=1, cooldown_cap=2)
     published(
@@ -98,7 +98,7 @@ def _bench(letters: int) -> Workbench:
         (lettered(f"{n}", key=f"k{n % KEYS}", n=f"{n // KEYS}", event=f"{n}") for n in range(letters)),
     )  # fmt: skip
     policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"})
-    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": policy})
+    bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes={"RedrivePolicy": policy})
     bench.judge_by_absence(window=1, visibility=1)
     return bench
 
@@ -108,9 +108,9 @@ def _has_stopped_itself(letters: int) -> None:
     assert (run.state, run.stopped_by) == ("paused", "the service")
     assert "of the 10 letters touched in its wave of 10 failed; 80 % of a wave has to go well" in run.why
     assert run.why.startswith("Paused automatically: ")
-    assert list(Review.objects.filter(act="paused").values_list("by", "reason")) == [("the service", run.why)]
+    assert list(AuditEntry.objects.filter(act="paused").values_list("by", "reason")) == [("the service", run.why)]
     assert Attempt.objects.values("letter").distinct().count() <= 11
-    assert DeadLetter.objects.count() == letters
+    assert Letter.objects.count() == letters
 
 
 def _is_clean(witness: Witness, bench: Workbench, letters: int) -> None:

@@ -22,7 +22,7 @@ def test_what_the_hook_reports_is_what_its_letters_say(live_server: LiveServer) 
         bench.bury(body)
     bench.ready()
     bench.replay()
-    token = reporters.put("shop", [bench.target], anew=False, by="ann", reason="a test").token
+    token = reporters.save_reporter("shop", [bench.target], anew=False, by="ann", reason="a test").token
     hook = Reporter(f"{live_server.url}/reports", str(token))
     for sent in bench.delivered():
         body = sent["Body"]
@@ -31,17 +31,20 @@ def test_what_the_hook_reports_is_what_its_letters_say(live_server: LiveServer) 
                 raise KeyError(body)
     hook.close(within=20)
     letters = {body: bench.letter(payload__body=body.encode()) for body in ("well", "broken", "later")}
-    assert {body: (one.state, delivery_status.of(one).how.value) for body, one in letters.items()} == {
+    assert {body: (one.state, delivery_status.status_of(one).how.value) for body, one in letters.items()} == {
         "well": ("delivered", "acknowledged"),
         "broken": ("parked", "failed"),
         "later": ("awaiting", "open"),
     }
     reasons = {
-        body: [(one.verdict, one.type) for one in delivery_status.reasons(letter)] for body, letter in letters.items()
+        body: [(one.verdict, one.type) for one in delivery_status.reasons_of(letter)]
+        for body, letter in letters.items()
     }
     assert reasons == {
         "well": [("delivered", "")],
         "broken": [("failed", "KeyError")],
         "later": [("retrying", "KeyError")],
     }
-    assert len({one.fingerprint for body in ("broken", "later") for one in delivery_status.reasons(letters[body])}) == 1
+    assert (
+        len({one.fingerprint for body in ("broken", "later") for one in delivery_status.reasons_of(letters[body])}) == 1
+    )

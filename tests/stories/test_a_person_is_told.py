@@ -20,9 +20,9 @@ from django_celery_beat.models import IntervalSchedule
 from redrive_service.sandbox.servers.process import RunningServer, Server
 from reprocessing.models import (
     Breaker,
-    DeadLetter,
     DeadLetterQueue,
     Incident,
+    Letter,
     Notification,
     NotificationRoute,
     Run,
@@ -138,7 +138,7 @@ def test_each_incident_is_one_text_and_says_nothing_of_a_message(receiver: Recei
             eventually(lambda: receiver.texts.get("run_stopped"), within=60, every=0.5)
         eventually(lambda: receiver.texts.get("workers_silent"), within=120, every=0.5)
     assert Run.objects.get().stopped_by == "the service"
-    assert DeadLetter.objects.filter(state="parked").count() == 0
+    assert Letter.objects.filter(state="parked").count() == 0
     told = {kind: list(Incident.objects.filter(kind=kind)) for kind in KINDS}
     assert {kind: len(incidents) for kind, incidents in told.items()} == dict.fromkeys(KINDS, 1)
     assert Incident.objects.count() <= len(KINDS) + 1  # and the failure group of all these messages

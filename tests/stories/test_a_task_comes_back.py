@@ -15,7 +15,7 @@ from celery import Celery, group
 from celery.worker import WorkController, state
 from kombu.asynchronous import set_event_loop
 
-from reprocessing.models import DeadLetter
+from reprocessing.models import Letter
 from reprocessing.store.ordering import lanes
 from tests import envelopes
 from tests.conditions import eventually
@@ -56,30 +56,32 @@ def working(app: Celery) -> Iterator[threading.Thread]:
 
 
 def hides(bench: Workbench, seconds: int) -> None:
-    """The origin hides what was received for so long, and buries it at the second receive."""
+    """The source hides what was received for so long, and buries it at the second receive."""
     policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"})
     attributes = {"RedrivePolicy": policy, "VisibilityTimeout": str(seconds)}
-    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes=attributes)
+    bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes=attributes)
 
 
 @pytest.mark.soak
 def test_a_task_that_failed_goes_back_and_finishes_and_its_worker_gets_nothing_that_harms_it(tmp_path: Path) -> None:
     bench = Workbench(target_fields={"kind": "celery"})
-    running = shop(tmp_path, "shop", bench.origin_url)
+    running = shop(tmp_path, "shop", bench.source_url)
     hides(bench, 0)
     running.breaks()
     with working(running.app) as worker:
         running.app.send_task("shop.charge", ["charged"])
         group(running.app.signature("shop.charge", ["a part"]), app=running.app).apply_async()
         eventually(lambda: bench.left() == 2, within=20)
-        late = envelopes.task("shop.charge", "too late", queue="shop", expires=lanes.clock() - timedelta(seconds=1))
+        late = envelopes.task(
+            "shop.charge", "too late", queue="shop", expires=lanes.database_now() - timedelta(seconds=1)
+        )
         for body in (late, b"hello", b'{"properties": 1}'):
             bench.bury(body.decode())
         hides(bench, 30)
         Path(running.told["broken"]).unlink()
         tally = drained(bench)
-        eventually(lambda: running.marks() and not bench.left(bench.origin_url), within=20)
+        eventually(lambda: running.marks() and not bench.left(bench.source_url), within=20)
         assert (running.marks(), tally.delivered, worker.is_alive()) == (["charged"], 1, True)
-    reasons = DeadLetter.objects.filter(dlq=bench.dlq, state="parked").values_list("reason", flat=True)
+    reasons = Letter.objects.filter(dlq=bench.dlq, state="parked").values_list("reason", flat=True)
     assert sorted(reasons) == ["expired", "unreadable_task", "unreadable_task", "waits_for_a_word"]
     running.app.close()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reprocessing.models import Attempt, DeadLetter, Lane
+from reprocessing.models import Attempt, Lane, Letter
 from tests.conditions import eventually
 from tests.faults.fleet import Beat, Worker
 from tests.reprocessing.pipeline.bench import Workbench
@@ -30,7 +30,7 @@ def test_a_worker_that_is_asked_to_stop_leaves_no_lane_leased_and_repeats_nothin
         assert Attempt.objects.count() < LETTERS
         assert (Lane.objects.filter(phase="leased").count(), Attempt.objects.filter(closed_at=None).count()) == (0, 0)
         with Worker(tmp_path, "staying"):
-            eventually(lambda: DeadLetter.objects.filter(state="delivered").count() == LETTERS, within=60)
+            eventually(lambda: Letter.objects.filter(state="delivered").count() == LETTERS, within=60)
     assert len(bench.arrivals()) == LETTERS
     assert not Attempt.objects.filter(outcome="unknown").exists()
     judgement = witness.judges(bench, identity="event", ordering="key", sequence="n", advance="accepted")

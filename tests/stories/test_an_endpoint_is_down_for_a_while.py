@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from redrive_service.sandbox.servers.process import RunningServer, Server
-from reprocessing.models import Attempt, Breaker, Review, Run, Target
+from reprocessing.models import Attempt, AuditEntry, Breaker, Run, Target
 from tests.conditions import eventually
 from tests.faults import outage
 from tests.faults.fleet import Worker, environment
@@ -138,7 +138,7 @@ def test_an_endpoint_that_is_down_for_20_seconds_gets_every_message_and_nobody_i
         assert attempts.count() == shop.answers.total()
         assert shop.answers[503] >= 1 + DOWN_FOR / (2 * CAP)  # canaries went on while it was down
     assert set(Run.objects.values_list("state", "stopped_by")) == {("running", "")}
-    assert not Review.objects.exists()
+    assert not AuditEntry.objects.exists()
 
 
 def test_an_endpoint_that_never_comes_back_pauses_its_run_once_after_the_configured_time(tmp_path: Path) -> None:
@@ -148,12 +148,12 @@ def test_an_endpoint_that_never_comes_back_pauses_its_run_once_after_the_configu
             (run,) = eventually(lambda: list(Run.objects.filter(state="paused")), within=WITHIN)
             began = time.monotonic()
             eventually(lambda: time.monotonic() > began + 2 * CAP, within=60)  # two canaries would go, in vain
-    assert not Attempt.objects.filter(opened_at__gt=Review.objects.get().at + IN_FLIGHT).exists()
+    assert not Attempt.objects.filter(opened_at__gt=AuditEntry.objects.get().at + IN_FLIGHT).exists()
     assert run.why.startswith(f"Nothing sent to {shop.url} went well: ")
     assert "; the last one: 503" in run.why
-    assert list(Review.objects.values_list("act", "by", "run_id")) == [("paused", "the service", run.pk)]
+    assert list(AuditEntry.objects.values_list("act", "by", "run_id")) == [("paused", "the service", run.pk)]
     first = Attempt.objects.order_by("id").first()
     assert first is not None
-    assert (Review.objects.get().at - (first.closed_at or first.opened_at)).total_seconds() >= GIVE_UP_AFTER
+    assert (AuditEntry.objects.get().at - (first.closed_at or first.opened_at)).total_seconds() >= GIVE_UP_AFTER
     assert set(bench.states().values()) == {"waiting"}
     assert set(Attempt.objects.values_list("spared", flat=True)) == {True}

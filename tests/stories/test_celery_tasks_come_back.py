@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from celery import group
 
-from reprocessing.domain.sources.celery_failure import causes
+from reprocessing.domain.sources.celery_failure import probable_causes
 from reprocessing.domain.sources.celery_task import TaskMessage, read
-from reprocessing.models import DeadLetter, Target
+from reprocessing.models import Letter, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lanes
 from tests import envelopes
@@ -27,33 +27,33 @@ HIDDEN = timedelta(seconds=2)
 
 
 def dying(bench: Workbench) -> None:
-    """The origin's messages die after two receives."""
+    """The source's messages die after two receives."""
     policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "2"})
     attributes = {"RedrivePolicy": policy, "VisibilityTimeout": str(HIDDEN.seconds)}
-    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes=attributes)
+    bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes=attributes)
 
 
 def letters(bench: Workbench) -> dict[str, tuple[str, list[str]]]:
     """State or reason, and causes, of every letter, by what it is called with or else by its task, or its body."""
     found = {}
-    for one in DeadLetter.objects.filter(dlq=bench.dlq).select_related("payload"):
+    for one in Letter.objects.filter(dlq=bench.dlq).select_related("payload"):
         body = bytes(one.payload.body)
         task = read(body)
         args = task.args if isinstance(task, TaskMessage) else [body.decode()]
         name = str(args[0]) if isinstance(args, list) else "closed"
-        found[name] = one.reason or one.state, causes(task, one.payload.system, visibility=HIDDEN)
+        found[name] = one.reason or one.state, probable_causes(task, one.payload.system, visibility=HIDDEN)
     return found
 
 
 def test_tasks_that_died_come_back_and_finish_and_no_letter_ends_their_worker(tmp_path: Path) -> None:
     bench = Workbench(target_fields=CELERY, visibility=HIDDEN.seconds)
     dying(bench)
-    with shop(tmp_path, "shop", bench.origin_url) as running:
+    with shop(tmp_path, "shop", bench.source_url) as running:
         running.breaks()
         _send(running, bench)
-        eventually(lambda: bench.left() == 9 and not bench.left(bench.origin_url), within=60)
+        eventually(lambda: bench.left() == 9 and not bench.left(bench.source_url), within=60)
         running.app.send_task("shop.crash", ["crashed"])  # by itself: what waits behind it would die of the wait
-        eventually(lambda: bench.left() == 10 and not bench.left(bench.origin_url), within=60)
+        eventually(lambda: bench.left() == 10 and not bench.left(bench.source_url), within=60)
         running.is_mended()
         begun = len(running.marks())
         tally = drained(bench)
@@ -68,14 +68,14 @@ def test_tasks_that_died_come_back_and_finish_and_no_letter_ends_their_worker(tm
         }  # fmt: skip
         _are_explained(found)
         running.works()
-        part = DeadLetter.objects.get(dlq=bench.dlq, reason="waits_for_a_word")
+        part = Letter.objects.get(dlq=bench.dlq, reason="waits_for_a_word")
         assert act_on_parked.release([part.pk], by="a person", reason="its group has ended").refused == {}
         bench.replay()
         eventually(lambda: "a part" in running.marks(), within=30)
         # What no worker knows, and what this one may not open, dies again: it is not lost, and known as the same.
         eventually(lambda: bench.left() == 2, within=30)
         bench.capture()
-        assert set(DeadLetter.objects.filter(dlq=bench.dlq, epoch=1).values_list("state", flat=True)) == {"waiting"}
+        assert set(Letter.objects.filter(dlq=bench.dlq, epoch=1).values_list("state", flat=True)) == {"waiting"}
         running.works()
 
 
@@ -86,7 +86,7 @@ def test_a_diverted_task_is_done_by_workers_who_never_heard_of_its_old_queue(tmp
     body = envelopes.task("shop.charge", "diverted", queue=bench.name).decode()
     bench.bury(body)
     bench.ready()
-    DeadLetter.objects.filter(dlq=bench.dlq).update(target=other)
+    Letter.objects.filter(dlq=bench.dlq).update(target=other)
     with shop(tmp_path, other.arn.rpartition(":")[2], url) as running:
         bench.replay()
         eventually(lambda: "diverted" in running.marks(), within=30)
@@ -101,12 +101,12 @@ def _send(running: Shop, bench: Workbench) -> None:
     for word in ("charged 1", "charged 2"):
         send("shop.charge", [word])
     send("shop.insist", ["insisted"])
-    send("shop.charge", ["later"], eta=lanes.clock() + timedelta(hours=1))
+    send("shop.charge", ["later"], eta=lanes.database_now() + timedelta(hours=1))
     send("shop.unknown", ["unknown"])
     send("shop.charge", ["pickled"], serializer="pickle")
     group(running.app.signature("shop.charge", ["a part"]), app=running.app).apply_async()
-    bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="hello")
-    late = envelopes.task("shop.charge", "too late", queue="shop", expires=lanes.clock() - timedelta(seconds=1))
+    bench.sqs.send_message(QueueUrl=bench.source_url, MessageBody="hello")
+    late = envelopes.task("shop.charge", "too late", queue="shop", expires=lanes.database_now() - timedelta(seconds=1))
     bench.bury(late.decode())
 
 

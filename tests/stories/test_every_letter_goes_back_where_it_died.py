@@ -1,4 +1,4 @@
-"""Several dlqs at a time, several origins of one dlq: every letter goes back where it died, or waits for a person."""
+"""Several dlqs at a time, several sources of one dlq: every letter goes back where it died, or waits for a person."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.models import DeadLetter
+from reprocessing.models import Letter
 from tests.reprocessing.pipeline.bench import Workbench
-from tests.stories.scene import Witness, another_origin, dead, drained, in_a_thread, lettered, published
+from tests.stories.scene import Witness, another_source, dead, drained, in_a_thread, lettered, published
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -18,12 +18,12 @@ KEYED = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 
 
 @pytest.mark.soak
-def test_two_dlqs_are_drained_at_the_same_time_each_into_its_own_origin() -> None:
+def test_two_dlqs_are_drained_at_the_same_time_each_into_its_own_source() -> None:
     witness = Witness()
     benches = [Workbench(fields=KEYED), Workbench(fields=KEYED)]
     for which, bench in enumerate(benches):
         letters = (lettered(f"{which}:{n}", key=f"k{n % 5}", n=str(n), event=f"{which}:{n}") for n in range(60))
-        dead(bench, bench.origin_url, letters)
+        dead(bench, bench.source_url, letters)
     with ThreadPoolExecutor(2) as pool:
         works = [pool.submit(in_a_thread, partial(drained, bench, owner=bench.name)) for bench in benches]
         tallies = [work.result(timeout=60) for work in works]
@@ -37,13 +37,13 @@ def test_two_dlqs_are_drained_at_the_same_time_each_into_its_own_origin() -> Non
         assert bench.left() == 0
 
 
-def test_a_dlq_of_three_origins_gives_each_its_own_and_parks_what_it_does_not_know() -> None:
+def test_a_dlq_of_three_sources_gives_each_its_own_and_parks_what_it_does_not_know() -> None:
     witness = Witness()
     bench = Workbench()
     homes = {
-        "first": bench.origin_url,
-        "second": another_origin(bench).target.url,
-        "third": another_origin(bench).target.url,
+        "first": bench.source_url,
+        "second": another_source(bench).target.url,
+        "third": another_source(bench).target.url,
         "stranger": bench.queue(f"{bench.name}-stranger"),
     }
     for name, url in homes.items():
@@ -57,14 +57,14 @@ def test_a_dlq_of_three_origins_gives_each_its_own_and_parks_what_it_does_not_kn
         arrived = sorted(one["Body"] for one in bench.delivered(homes[name]))
         assert arrived == sorted(f"{name} {number}" for number in range(12))
     assert bench.delivered(homes["stranger"]) == []
-    parked = DeadLetter.objects.filter(state="parked")
-    assert set(parked.values_list("reason", flat=True)) == {ParkedReason.UNKNOWN_ORIGIN}
+    parked = Letter.objects.filter(state="parked")
+    assert set(parked.values_list("reason", flat=True)) == {ParkedReason.UNKNOWN_SOURCE}
     assert sorted(bytes(one.payload.body).decode() for one in parked) == sorted(
         ["sent here by hand", *(f"stranger {number}" for number in range(12))]
     )
 
 
-def test_of_one_origin_alone_a_letter_that_does_not_say_where_it_died_comes_home() -> None:
+def test_of_one_source_alone_a_letter_that_does_not_say_where_it_died_comes_home() -> None:
     bench = Workbench()
     stranger = bench.queue(f"{bench.name}-stranger")
     dead(bench, stranger, [lettered("of another queue")])

@@ -29,7 +29,7 @@ def _letters(groups: int, each: int) -> Iterator[Message]:
 def test_two_hundred_groups_go_back_in_order_and_nothing_is_swallowed(each: int) -> None:
     witness = Witness()
     bench = Workbench(fifo=True, fields=POLICY)
-    dead(bench, bench.origin_url, _letters(200, each))
+    dead(bench, bench.source_url, _letters(200, each))
     tally = drained(bench)
     assert (tally.delivered, tally.open, bench.left()) == (200 * each, 0, 0)
     judgement = witness.judges(bench, advance="accepted", max_attempts=1)
@@ -44,8 +44,8 @@ def test_a_letter_that_fails_at_once_is_a_new_message_to_the_queue_that_had_it_b
     bench = Workbench(fifo=True, fields=POLICY)
     bench.judge_by_absence(window=1, visibility=1)
     Breaker.objects.update(threshold=9)  # eight fail in a row
-    dead(bench, bench.origin_url, _letters(8, 3))
-    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"VisibilityTimeout": "1"})
+    dead(bench, bench.source_url, _letters(8, 3))
+    bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes={"VisibilityTimeout": "1"})
     failed: set[str] = set()
 
     def handles(one: dict[str, Any]) -> bool:
@@ -53,7 +53,7 @@ def test_a_letter_that_fails_at_once_is_a_new_message_to_the_queue_that_had_it_b
         failed.add(one["Body"])
         return good
 
-    with Consumer(bench.origin_url, handles) as consumer:
+    with Consumer(bench.source_url, handles) as consumer:
         tally = drained(bench)
     assert (tally.presumed, tally.failed_attempts, tally.open) == (24, 8, 0)
     judgement = witness.judges(bench, advance="settled", max_attempts=2)
@@ -66,14 +66,14 @@ def test_what_a_lost_worker_sent_is_swallowed_and_what_failed_after_that_is_not(
     witness = Witness()
     bench = Workbench(fifo=True, fields=POLICY)
     bench.judge_by_absence(window=0)
-    dead(bench, bench.origin_url, [lettered("letter", group="g")])
+    dead(bench, bench.source_url, [lettered("letter", group="g")])
     bench.ready()
     bench.replay_and_die(sent=True)
     clock.advance(LEASE)
     bench.replay()
     assert witness.judges(bench, advance="settled").swallowed == 1
-    while bench.left(bench.origin_url):
-        bench.sqs.receive_message(QueueUrl=bench.origin_url, VisibilityTimeout=0)
+    while bench.left(bench.source_url):
+        bench.sqs.receive_message(QueueUrl=bench.source_url, VisibilityTimeout=0)
     assert bench.capture().captured.returns == 1
     bench.replay()
     judgement = witness.judges(bench, advance="settled", max_attempts=3)

@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 from django_celery_beat.models import IntervalSchedule
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane
+from reprocessing.models import Attempt, DeadLetterQueue, Lane, Letter
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
 from tests.faults.fleet import Beat, Worker
@@ -49,7 +49,7 @@ def test_the_rest_of_the_tenant_is_quarantined_within_a_cycle_and_all_the_others
     _dies_back(bench)
     mended: set[str] = set()
     with ExitStack() as stack:
-        stack.enter_context(Consumer(bench.origin_url, lambda one: _tenant(one) != POISON or POISON in mended))
+        stack.enter_context(Consumer(bench.source_url, lambda one: _tenant(one) != POISON or POISON in mended))
         for number in range(2):
             stack.enter_context(Worker(tmp_path, f"worker-{number}"))
         _rule("hold", WAITS, enable=True)
@@ -58,7 +58,7 @@ def test_the_rest_of_the_tenant_is_quarantined_within_a_cycle_and_all_the_others
         _rule("quarantine", POISON)
         share = _preview("quarantine")
         call_command("enable_rule", "quarantine", **WHO)
-        enabled = lanes.clock()
+        enabled = lanes.database_now()
         assert Attempt.objects.values("letter").distinct().count() < (TENANTS - 1) * EACH  # it is in full swing
         eventually(lambda: _states(POISON) == {LetterState.PARKED: EACH}, within=60)
         everybody_else = (TENANTS - 2) * EACH
@@ -98,7 +98,7 @@ def test_what_a_preview_tells_of_is_what_its_rule_quarantines_and_what_was_sent_
     assert sent
     assert quarantined == told - sent
     assert (share["would_act_on"], share["under_way"]) == (len(told), 0)
-    assert Counter(DeadLetter.objects.values_list("state", flat=True)) == {
+    assert Counter(Letter.objects.values_list("state", flat=True)) == {
         "delivered": 48 - len(quarantined), "parked": len(quarantined),
     }  # fmt: skip
 
@@ -124,7 +124,7 @@ def _bury(bench: Workbench, tenants: range, each: int) -> None:
 def _dies_back(bench: Workbench) -> None:
     """Judged by absence; what its consumer fails is in the dlq with the next receive. Beat redrives it."""
     policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"})
-    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": policy})
+    bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes={"RedrivePolicy": policy})
     bench.judge_by_absence(window=1, visibility=1)
     every, _ = IntervalSchedule.objects.get_or_create(every=1, period="seconds")
     DeadLetterQueue.objects.update(mode="automatic", interval=every, next_poll_at=None)
@@ -147,9 +147,9 @@ def _preview(rule: str) -> dict[str, Any]:
     return dict(share)
 
 
-def _letters(tenant: str) -> QuerySet[DeadLetter]:
+def _letters(tenant: str) -> QuerySet[Letter]:
     """By their keys, which begin with the tenant's number."""
-    return DeadLetter.objects.filter(ordering_key__startswith=f"{tenant.removeprefix('tenant-')}/")
+    return Letter.objects.filter(ordering_key__startswith=f"{tenant.removeprefix('tenant-')}/")
 
 
 def _states(tenant: str) -> Counter[str]:
@@ -157,7 +157,7 @@ def _states(tenant: str) -> Counter[str]:
 
 
 def _delivered() -> int:
-    return DeadLetter.objects.filter(state=LetterState.DELIVERED).count()
+    return Letter.objects.filter(state=LetterState.DELIVERED).count()
 
 
 def _last_sent(tenant: str) -> datetime:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from reprocessing.models import DeadLetter, Run
+from reprocessing.models import Letter, Run
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.scene import Witness, dead, drained, in_a_thread, lettered
@@ -32,7 +32,7 @@ def test_a_drain_that_is_stopped_sends_nothing_and_is_finished_when_it_is_resume
     witness = Witness()
     bench = Workbench(fields={**KEYED, "delete_when": delete_when}, target_fields={"rate": 40.0, "burst": 10.0})
     letters = (lettered(f"{n}", key=f"k{n % 40}", n=str(n), event=str(n)) for n in range(LETTERS))
-    dead(bench, bench.origin_url, letters)
+    dead(bench, bench.source_url, letters)
     what: dict[str, Any] = {"all": True} if everything else {}
     names = [] if everything else [bench.name]
     over = threading.Event()
@@ -52,7 +52,7 @@ def test_a_drain_that_is_stopped_sends_nothing_and_is_finished_when_it_is_resume
         finally:
             over.set()
     assert (tally.delivered, tally.open, bench.left()) == (LETTERS, 0, 0)
-    assert set(DeadLetter.objects.values_list("attempts", flat=True)) == {1}
+    assert set(Letter.objects.values_list("attempts", flat=True)) == {1}
     judgement = witness.judges(
         bench, identity="event", ordering="key", sequence="n", advance="accepted", max_attempts=1, rate=40, burst=10
     )
@@ -60,7 +60,7 @@ def test_a_drain_that_is_stopped_sends_nothing_and_is_finished_when_it_is_resume
 
 
 def _sends(bench: Workbench, witness: Witness) -> list[float]:
-    """When the origin took redriven letters, in seconds since the epoch."""
+    """When the source took redriven letters, in seconds since the epoch."""
     return [
         call["at"]
         for call in witness.calls()

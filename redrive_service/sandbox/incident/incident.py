@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from redrive_service.sandbox.errors import SandboxError
-from redrive_service.sandbox.incident.observed_brakes import Brakes
-from redrive_service.sandbox.incident.scenario import BREAKS_AFTER, Plot
-from redrive_service.sandbox.judge import Books, Judgement, Offence, Shut
+from redrive_service.sandbox.incident.observed_brakes import ObservedBrakes
+from redrive_service.sandbox.incident.scenario import BREAKS_AFTER, Scenario
+from redrive_service.sandbox.judge import BreakerOpening, Judgement, Offence, ServiceRecords
 from redrive_service.sandbox.shop.world import Shop
-from redrive_service.sandbox.stopping import heed
+from redrive_service.sandbox.stopping import raise_if_stopped
 
 RATE = 200  # letters a second
 MAX_ATTEMPTS = 3
@@ -57,15 +57,15 @@ _EXAMPLES = 10  # of broken promises
 Say = Callable[[str], None]
 
 
-class TheyAreNotBack(SandboxError):
+class IncidentTimedOut(SandboxError):
     """The service has not finished the shop's letters in time."""
 
 
-class TheServiceIsSilent(SandboxError):
+class StatusCommandEnded(SandboxError):
     """What was to tell how the service stands has ended."""
 
 
-class Watching(Protocol):
+class RunningCommand(Protocol):
     """A command that goes on, and what it has written."""
 
     def log_since_start(self) -> str:
@@ -88,7 +88,7 @@ class Service:
     """
 
     manage: Callable[..., str]
-    watch: Callable[..., Watching]
+    watch: Callable[..., RunningCommand]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Summary:
     judgement: Judgement
     letters: int
     seconds: float
-    brakes: Brakes
+    brakes: ObservedBrakes
     demanded: bool
 
     @property
@@ -168,16 +168,16 @@ class Incident:
             self._say("The consumer is mended. SQS will hand out one batch of the dead letters twice.")
             began = time.monotonic()
             self._add_dlq(shop)
-            plot = Plot(shop, dlq=self.name, manage=self._service.manage, say=self._say)
+            plot = Scenario(shop, dlq=self.name, manage=self._service.manage, say=self._say)
             self._await_finished(letters, plot)
             seconds = time.monotonic() - began
             experiment = shop.experiment(max_attempts=MAX_ATTEMPTS, rate=RATE, burst=RATE, cooldown=COOLDOWN)
-            judgement = shop.judged(experiment, books_of(self._states(), plot.brakes.shut))
+            judgement = shop.judged(experiment, records_of(self._states(), plot.brakes.shut))
             return Summary(judgement, letters, seconds, plot.brakes, demanded=shop.shows_brakes)
 
     def _let_die(self, shop: Shop) -> None:
         accounts = len({event.account for event in shop.events})
-        self._say(f"A shop publishes {len(shop.events)} events of {accounts} accounts to {shop.origin};")
+        self._say(f"A shop publishes {len(shop.events)} events of {accounts} accounts to {shop.source};")
         self._say("its consumer is broken, and some of the events are such that nobody can process them.")
         shop.break_down()
         shop.publish()
@@ -193,7 +193,7 @@ class Incident:
             "add_dlq", self.name, "--url", shop.dlq_url, *(word for option in options for word in option), "--confirm"
         )
 
-    def _await_finished(self, letters: int, plot: Plot) -> None:
+    def _await_finished(self, letters: int, plot: Scenario) -> None:
         deadline, before = time.monotonic() + WITHIN, ""
         for told in self._looks():
             counts = {state: number for state, number in told["letters"].items() if number}
@@ -205,7 +205,7 @@ class Incident:
             if sum(counts.values()) >= letters and not told["unfinished"]:
                 return
             if time.monotonic() > deadline:
-                raise TheyAreNotBack(f"After {WITHIN:g} s not every letter of {self.name} is finished: {now}.")
+                raise IncidentTimedOut(f"After {WITHIN:g} s not every letter of {self.name} is finished: {now}.")
 
     def _looks(self) -> Iterator[dict[str, Any]]:
         """Return what the service says of the shop's dlq, again and again, each once."""
@@ -218,8 +218,8 @@ class Incident:
                     yield dict(json.loads(look)["dlqs"][0])
                 seen = len(looks)
                 if watching.has_ended():
-                    raise TheServiceIsSilent(f"redrive_status --watch has ended: {watching.log_since_start()[-500:]}")
-                heed()
+                    raise StatusCommandEnded(f"redrive_status --watch has ended: {watching.log_since_start()[-500:]}")
+                raise_if_stopped()
                 time.sleep(_BREATH)
         finally:
             watching.stop()
@@ -230,13 +230,13 @@ class Incident:
         return dict(told["dlqs"][0]["states"])
 
 
-def books_of(states: Mapping[str, str], shut: Sequence[Shut] = ()) -> Books:
+def records_of(states: Mapping[str, str], shut: Sequence[BreakerOpening] = ()) -> ServiceRecords:
     """The service's books, from its letters' states and its word on when the breaker was open."""
 
     def those(*wanted: str) -> frozenset[str]:
         return frozenset(name for name, state in states.items() if state in wanted)
 
-    return Books(
+    return ServiceRecords(
         parked=those("parked"),
         discarded=those("discarded"),
         duplicates=those("duplicate"),

@@ -8,16 +8,16 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from redrive_service.sandbox.judge import Shut
+from redrive_service.sandbox.judge import BreakerOpening
 
-Told = Mapping[str, Any]
+DlqStatus = Mapping[str, Any]
 """What `redrive_status --json` says of one dlq, with one target."""
 
 WAVES = (1, 10, 100, None)
 
 
 @dataclass(slots=True)
-class Brakes:
+class ObservedBrakes:
     """What was seen of them; `look` takes what the service says now, and gives the sentences that are new.
 
     Attributes:
@@ -31,12 +31,12 @@ class Brakes:
     rates: list[float] = field(default_factory=list)
     quarantined: int = 0
     failed: int = 0
-    _shut: list[Shut] = field(default_factory=list)
+    _shut: list[BreakerOpening] = field(default_factory=list)
     _wave: int = 0
     _since: str = ""
 
     @property
-    def shut(self) -> tuple[Shut, ...]:
+    def shut(self) -> tuple[BreakerOpening, ...]:
         """When the breaker was not closed, as the service says."""
         return tuple(self._shut)
 
@@ -63,7 +63,7 @@ class Brakes:
         seen = tuple(dict.fromkeys(self.waves))
         return seen == tuple(size for size in WAVES if size in seen) and seen[-2:] == WAVES[-2:]
 
-    def look(self, dlq: Told) -> Iterator[str]:
+    def look(self, dlq: DlqStatus) -> Iterator[str]:
         """Return the sentences that are new."""
         for run in dlq["runs"]:
             yield from self._look_at_waves(run)
@@ -73,7 +73,7 @@ class Brakes:
                 yield from self._look_at_ramp(breaker)
         yield from self._look_at_parked(dlq["parked"])
 
-    def _look_at_waves(self, run: Told) -> Iterator[str]:
+    def _look_at_waves(self, run: DlqStatus) -> Iterator[str]:
         wave = run["wave"]
         if wave is None or wave["no"] <= self._wave or None in self.waves:
             return  # after the last one the run has nothing left, and begins anew
@@ -87,13 +87,13 @@ class Brakes:
             case size:
                 yield f"wave: the one before went well; now {size} letters may go."
 
-    def _look_at_ramp(self, breaker: Told) -> Iterator[str]:
+    def _look_at_ramp(self, breaker: DlqStatus) -> Iterator[str]:
         rate = breaker["allowed_rate"]
         if breaker["state"] == "closed" and rate not in self.rates[-1:]:
             self.rates.append(rate)
-            yield f"ramp: {rate:g} of {breaker['rate']:g} letters/s are allowed now ({breaker['ramp_why']})."
+            yield f"ramp: {rate:g} of {breaker['rate']:g} letters/s are allowed now ({breaker['ramp_reason']})."
 
-    def _look_at_breaker(self, breaker: Told) -> Iterator[str]:
+    def _look_at_breaker(self, breaker: DlqStatus) -> Iterator[str]:
         if breaker["since"] == self._since:
             return
         self._since = breaker["since"]
@@ -113,7 +113,7 @@ class Brakes:
 
     def _note_open(self, at: float) -> None:
         if not self.is_open:
-            self._shut.append(Shut(opened=at))
+            self._shut.append(BreakerOpening(opened=at))
 
     def _look_at_parked(self, parked: Mapping[str, int]) -> Iterator[str]:
         if parked.get("quarantined", 0) > self.quarantined:

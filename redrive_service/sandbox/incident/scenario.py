@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from redrive_service.sandbox.incident.observed_brakes import Brakes
+from redrive_service.sandbox.incident.observed_brakes import ObservedBrakes
 from redrive_service.sandbox.shop.events import OF_SPOILT, SPOILT
 from redrive_service.sandbox.shop.world import Shop
 
@@ -22,7 +22,7 @@ BREAKS_AFTER = 100
 BROKEN_AT_MOST = 40.0  # seconds
 
 
-class Plot:
+class Scenario:
     """The steps, one after another, each as soon as what it waits for was seen.
 
     Attributes:
@@ -30,7 +30,7 @@ class Plot:
     """
 
     def __init__(self, shop: Shop, *, dlq: str, manage: Callable[..., str], say: Callable[[str], None]) -> None:
-        self.brakes = Brakes()
+        self.brakes = ObservedBrakes()
         self._shop, self._dlq, self._manage, self._say = shop, dlq, manage, say
         self._steps = self._story() if shop.shows_brakes else iter(())
         self._now: Mapping[str, Any] = {}

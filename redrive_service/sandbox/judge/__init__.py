@@ -7,12 +7,22 @@ has parked, closed or still holds. It shares no code with the service.
 judge, `verdict` puts it together.
 """
 
-from redrive_service.sandbox.judge.case import Advance, Books, Experiment, Shut
+from redrive_service.sandbox.judge.case import Advance, BreakerOpening, Experiment, ServiceRecords
 from redrive_service.sandbox.judge.findings import Fate, Finding, Offence
 from redrive_service.sandbox.judge.log_reader import LogIsIncomplete, MarkIsUnreadable, SequenceIsNoNumber
 from redrive_service.sandbox.judge.verdict import Judgement, judge
 
 __all__ = [
-    "Advance", "Books", "Experiment", "Fate", "Finding", "Judgement", "LogIsIncomplete", "MarkIsUnreadable", "Offence",
-    "SequenceIsNoNumber", "Shut", "judge",
+    "Advance",
+    "BreakerOpening",
+    "Experiment",
+    "Fate",
+    "Finding",
+    "Judgement",
+    "LogIsIncomplete",
+    "MarkIsUnreadable",
+    "Offence",
+    "SequenceIsNoNumber",
+    "ServiceRecords",
+    "judge",
 ]  # fmt: skip

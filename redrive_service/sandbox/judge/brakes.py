@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from redrive_service.sandbox.judge.case import Books, Experiment, Shut
+from redrive_service.sandbox.judge.case import BreakerOpening, Experiment, ServiceRecords
 from redrive_service.sandbox.judge.evidence import Event, Evidence, Send
 from redrive_service.sandbox.judge.findings import Finding, Offence
 
@@ -12,12 +12,12 @@ from redrive_service.sandbox.judge.findings import Finding, Offence
 UNDER_WAY = 2.0
 
 
-def canaries(evidence: Evidence, books: Books) -> int:
+def canaries(evidence: Evidence, books: ServiceRecords) -> int:
     """Return how many letters went while a breaker was open."""
     return sum(len(_sent_while(shut, evidence)) for shut in books.shut)
 
 
-def too_many_canaries(evidence: Evidence, experiment: Experiment, books: Books) -> Iterator[Finding]:
+def too_many_canaries(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
     """Letters that went while a breaker was open: more than one for each cooldown that had passed by then."""
     if experiment.cooldown is None:
         return
@@ -53,7 +53,7 @@ def beside_the_first_wave(evidence: Evidence, experiment: Experiment) -> Iterato
         return
 
 
-def _sent_while(shut: Shut, evidence: Evidence) -> list[Send]:
+def _sent_while(shut: BreakerOpening, evidence: Evidence) -> list[Send]:
     """What a queue was sent while a breaker was open, but for what was let go before; in the order of sending."""
     sends = [send for _, send in _in_time(evidence)]
     end = float("inf") if shut.closed is None else shut.closed

@@ -14,7 +14,7 @@ class Experiment:
     """What the judge must know of an experiment.
 
     Attributes:
-        origins: names of the queues in which messages die and to which they go back.
+        sources: names of the queues in which messages die and to which they go back.
         dlqs: names of their dead-letter queues.
         identity: the attribute that names an event: two messages with the same one must not both be delivered. None:
             equal bodies are the same event.
@@ -27,12 +27,12 @@ class Experiment:
         max_attempts: sends of one letter, but for those that failed in an outage or as the canary of a breaker.
         outages: when the consumer failed everything: from and until, seconds on its clock.
         rate: letters a second, and `burst` more; None: unlimited.
-        fifo: the origins are FIFO queues.
+        fifo: the sources are FIFO queues.
         cooldown: seconds of a breaker's first rest; while it is open one letter may go for each. None: not looked at.
         first_wave: so many letters go first, and no other before their outcome. None: not looked at.
     """
 
-    origins: frozenset[str]
+    sources: frozenset[str]
     dlqs: frozenset[str]
     identity: str | None = None
     ordering: str | None = None
@@ -49,7 +49,7 @@ class Experiment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shut:
+class BreakerOpening:
     """From when to when a breaker was not closed: seconds, on the clock of the call log; None: to the end."""
 
     opened: float
@@ -57,7 +57,7 @@ class Shut:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Books:
+class ServiceRecords:
     """What the service's own books say of letters, by the message ids under which they died, and of its breaker.
 
     Attributes:
@@ -66,7 +66,7 @@ class Books:
         duplicates: closed because an equal letter was delivered.
         open: captured and not finished: they are in the service's database.
         released: a person sent them on their way again, so they may go out of order.
-        shut: when the breaker of the origins was open.
+        shut: when the breaker of the sources was open.
     """
 
     parked: frozenset[str] = frozenset()
@@ -74,7 +74,7 @@ class Books:
     duplicates: frozenset[str] = frozenset()
     open: frozenset[str] = frozenset()
     released: frozenset[str] = frozenset()
-    shut: tuple[Shut, ...] = ()
+    shut: tuple[BreakerOpening, ...] = ()
 
     @cached_property
     def put_aside(self) -> frozenset[str]:

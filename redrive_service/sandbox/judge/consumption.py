@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from redrive_service.sandbox.judge.case import Books, Experiment
+from redrive_service.sandbox.judge.case import Experiment, ServiceRecords
 from redrive_service.sandbox.judge.evidence import Event, Evidence, Processing
 from redrive_service.sandbox.judge.findings import Finding, Offence
 
@@ -39,7 +39,7 @@ def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]
                 latest = event, line
 
 
-def reordered(evidence: Evidence, experiment: Experiment, books: Books) -> Iterator[Finding]:
+def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
     """Events whose first success came after that of a later event of their lane.
 
     A letter that came back may rightly be behind those that went after it: whether it is, its sends tell.
@@ -65,7 +65,7 @@ def _tells_of_order(experiment: Experiment) -> bool:
     return experiment.fifo or experiment.advance == "settled"
 
 
-def _may_be_late(event: Event, books: Books) -> bool:
+def _may_be_late(event: Event, books: ServiceRecords) -> bool:
     if any(letter.message_id in books.released for letter in event.letters):
         return True
     return any(send.message and send.message.buried is not None for send in event.arrivals)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from redrive_service.sandbox.judge.case import Books
+from redrive_service.sandbox.judge.case import ServiceRecords
 from redrive_service.sandbox.judge.evidence import Event, Evidence, Message, Send
 from redrive_service.sandbox.judge.findings import Fate, Finding, Offence
 
 
-def fates(evidence: Evidence, books: Books) -> dict[str, Fate]:
+def fates(evidence: Evidence, books: ServiceRecords) -> dict[str, Fate]:
     """Return the fate of each letter, by the message id under which it died."""
     return {name: fate for event in evidence.events.values() for name, fate in _of(event, evidence, books).items()}
 
@@ -25,7 +25,7 @@ def lost(evidence: Evidence, decided: Mapping[str, Fate]) -> Iterator[Finding]:
                 yield Finding(Offence.LOST, event.name, sentence)
 
 
-def _of(event: Event, evidence: Evidence, books: Books) -> dict[str, Fate]:
+def _of(event: Event, evidence: Evidence, books: ServiceRecords) -> dict[str, Fate]:
     """Return the fates of one event's letters.
 
     A redrive id speaks for one letter, whichever of an event's letters that is: as many letters of the event are
@@ -42,7 +42,7 @@ def _of(event: Event, evidence: Evidence, books: Books) -> dict[str, Fate]:
     return decided
 
 
-def _next(letter: Message, supply: Counter[Fate], books: Books) -> Fate:
+def _next(letter: Message, supply: Counter[Fate], books: ServiceRecords) -> Fate:
     for fate in (Fate.DELIVERED, Fate.WAITING):
         if supply[fate] > 0:
             supply[fate] -= 1
@@ -52,7 +52,7 @@ def _next(letter: Message, supply: Counter[Fate], books: Books) -> Fate:
     return Fate.LOST
 
 
-def _booked(letter: Message, books: Books, event_delivered: bool) -> Fate | None:  # noqa: FBT001  # one word, read at once
+def _booked(letter: Message, books: ServiceRecords, event_delivered: bool) -> Fate | None:  # noqa: FBT001  # one word, read at once
     """Return what the service's books say of it, as far as that can be believed."""
     if letter.message_id in books.parked:
         return Fate.PARKED

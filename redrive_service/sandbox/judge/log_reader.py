@@ -66,7 +66,7 @@ class _Reading:
     def take(self, call: Mapping[str, Any]) -> None:
         """One call."""
         queue = call["queue"]
-        if queue in self._experiment.origins | self._experiment.dlqs:
+        if queue in self._experiment.sources | self._experiment.dlqs:
             for entry in call["sent"]:
                 self._send(call, entry)
         if queue in self._experiment.dlqs and call["answered"]:

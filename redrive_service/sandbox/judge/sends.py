@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from redrive_service.sandbox.judge.case import Books, Experiment
+from redrive_service.sandbox.judge.case import Experiment, ServiceRecords
 from redrive_service.sandbox.judge.evidence import Event, Evidence, Message, Send
 from redrive_service.sandbox.judge.findings import Finding, Offence
 
@@ -28,7 +28,7 @@ def too_many(evidence: Evidence) -> Iterator[Finding]:
                 yield Finding(Offence.DUPLICATE, event.name, sentence, send.call)
 
 
-def reordered(evidence: Evidence, experiment: Experiment, books: Books) -> Iterator[Finding]:
+def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
     """Sends that passed an earlier letter of their lane.
 
     An earlier letter that nobody had received from the dlq by then could not be known; when it is sent later, it is
@@ -85,7 +85,7 @@ def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
             yield Finding(Offence.OVER_RATE, send.queue, sentence, send.call)
 
 
-def too_often(evidence: Evidence, experiment: Experiment, books: Books) -> Iterator[Finding]:
+def too_often(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
     """Letters that were sent more often than allowed: accepted sends, or attempts of any end, whichever are more.
 
     What fails in an outage of the consumer, or as the canary of a breaker, uses up no attempt.
@@ -117,7 +117,7 @@ def _failed_in(outages: Sequence[tuple[float, float]], evidence: Evidence, send:
     )
 
 
-def _failed_as_a_canary(books: Books, evidence: Evidence, send: Send) -> bool:
+def _failed_as_a_canary(books: ServiceRecords, evidence: Evidence, send: Send) -> bool:
     """Return whether the breaker was not closed when the message was sent, and the consumer did not process it."""
     on_trial = any(shut.opened <= send.at and (shut.closed is None or send.at <= shut.closed) for shut in books.shut)
     return on_trial and not evidence.processed(send.message)
@@ -167,7 +167,9 @@ def _in_time(events: list[Event]) -> list[tuple[Event, Send]]:
     return sorted(((event, send) for event in events for send in event.arrivals), key=lambda pair: pair[1].moment)
 
 
-def _first_open(ahead: list[Event], event: Event, send: Send, experiment: Experiment, books: Books) -> Event | None:
+def _first_open(
+    ahead: list[Event], event: Event, send: Send, experiment: Experiment, books: ServiceRecords
+) -> Event | None:
     """The first event with a smaller number that was to go before this send."""
     before = takewhile(lambda candidate: candidate.sequence < event.sequence, ahead)
     return next((candidate for candidate in before if _is_open(candidate, send.moment, experiment, books)), None)
@@ -185,13 +187,13 @@ def _before(event: Event, send: Send) -> Iterator[Send]:
     return (arrival for arrival in event.arrivals if arrival.moment < send.moment)
 
 
-def _is_late(event: Event, send: Send, books: Books) -> bool:
+def _is_late(event: Event, send: Send, books: ServiceRecords) -> bool:
     """Return whether this is the event's first send, and no person's release."""
     released = any(letter.message_id in books.released for letter in event.letters)
     return send is event.arrivals[0] and not released
 
 
-def _is_over(event: Event, moment: int, experiment: Experiment, books: Books) -> bool:
+def _is_over(event: Event, moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
     """Return whether nothing will ever have to wait for this event again: its last message stayed away from the dlq."""
     if not event.arrivals or event.arrivals[-1].moment >= moment:
         return False
@@ -200,7 +202,7 @@ def _is_over(event: Event, moment: int, experiment: Experiment, books: Books) ->
     return not came_back and not _is_open(event, moment, experiment, books)
 
 
-def _is_open(event: Event, moment: int, experiment: Experiment, books: Books) -> bool:
+def _is_open(event: Event, moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
     """Return whether a later letter of the lane had to wait for this event at this moment."""
     if not any(letter.seen_dead_by(moment) for letter in event.letters):
         return False  # nobody had seen it
@@ -214,7 +216,7 @@ def _is_open(event: Event, moment: int, experiment: Experiment, books: Books) ->
     return experiment.advance == "settled" and sent[-1].message.on_its_way_at(moment)
 
 
-def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Experiment, books: Books) -> bool:
+def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
     """Whether each letter of an event was put aside, or is one that stayed where it was sent; one at least was."""
     aside = sum(letter.message_id in books.put_aside for letter in event.letters)
     latest = {send.letter: send.message for send in sent}

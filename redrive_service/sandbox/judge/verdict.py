@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from redrive_service.sandbox.judge import brakes, consumption, sends
-from redrive_service.sandbox.judge.case import Books, Experiment
+from redrive_service.sandbox.judge.case import Experiment, ServiceRecords
 from redrive_service.sandbox.judge.evidence import Evidence
 from redrive_service.sandbox.judge.fates import fates, lost
 from redrive_service.sandbox.judge.findings import Fate, Finding, Offence
@@ -66,7 +66,7 @@ def judge(
     experiment: Experiment,
     calls: Iterable[Mapping[str, Any]],
     consumed: Iterable[Mapping[str, Any]] | None = None,
-    books: Books | None = None,
+    books: ServiceRecords | None = None,
 ) -> Judgement:
     """Judge a redrive by what was seen from outside.
 
@@ -82,7 +82,7 @@ def judge(
         MarkIsUnreadable: a redrive's mark is not `ID:NUMBER`.
         SequenceIsNoNumber: a dead letter of a lane has no number in it.
     """
-    books = books or Books()
+    books = books or ServiceRecords()
     evidence = read(experiment, calls, consumed)
     decided = fates(evidence, books)
     accepted = [send for event in evidence.events.values() for send in event.sends if send.message is not None]
@@ -97,7 +97,7 @@ def judge(
     )
 
 
-def _offences(evidence: Evidence, experiment: Experiment, books: Books) -> Iterator[Finding]:
+def _offences(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
     """Return the broken promises. What both logs show is found once, in the call log."""
     for seen, heard in (
         (sends.too_many(evidence), consumption.processed_twice(evidence)),

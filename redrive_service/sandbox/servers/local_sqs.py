@@ -19,7 +19,13 @@ from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.servers.process import PROJECT, RunningServer, Server
 from redrive_service.sandbox.sqs.queues.directory import ACCOUNT_ID
 from reprocessing.domain.aws.queue_diff import differences
-from reprocessing.domain.aws.queue_spec import Differs, Found, Missing, Wanted, own
+from reprocessing.domain.aws.queue_spec import (
+    AttributeDiffers,
+    ExistingQueue,
+    QueueMissing,
+    WantedQueue,
+    service_queues,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,19 +107,19 @@ class LocalQueues:
 
 def _with_dlq(client: SQSClient, name: str) -> str:
     """The URL of a queue, made with its dlq where it is missing: as one of the service's own queues is wanted."""
-    return [_queue(client, wanted) for wanted in own(name)][-1]
+    return [_queue(client, wanted) for wanted in service_queues(name)][-1]
 
 
-def _queue(client: SQSClient, wanted: Wanted) -> str:
+def _queue(client: SQSClient, wanted: WantedQueue) -> str:
     try:
         return client.get_queue_url(QueueName=wanted.name)["QueueUrl"]
     except client.exceptions.QueueDoesNotExist:
         attributes: dict[str, str] = {}
-        for found in (None, Found(arn=f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{wanted.name}")):
+        for found in (None, ExistingQueue(arn=f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{wanted.name}")):
             for each in differences(wanted, found):
                 match each:
-                    case Missing():
+                    case QueueMissing():
                         attributes |= each.attributes
-                    case Differs():
+                    case AttributeDiffers():
                         attributes[each.attribute] = each.wanted
         return client.create_queue(QueueName=wanted.name, Attributes=cast("Attributes", attributes))["QueueUrl"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from redrive_service.sandbox.errors import ServerDidNotStart
-from redrive_service.sandbox.stopping import heed
+from redrive_service.sandbox.stopping import raise_if_stopped
 
 PROJECT = Path(__file__).parents[3]
 GUARD = Path(__file__).with_name("guard.py")
@@ -82,7 +82,7 @@ class RunningServer:
     def _wait(self, probe: Callable[[], bool], within: float) -> None:
         deadline = time.monotonic() + within
         while not probe():
-            heed()
+            raise_if_stopped()
             if self._guard.poll() is not None:
                 raise ServerDidNotStart(f"{self.server.name} ended before it was ready. {self._last_words()}")
             if time.monotonic() > deadline:
@@ -98,7 +98,7 @@ class RunningServer:
         """
         try:
             while not self.has_ended():
-                heed()
+                raise_if_stopped()
                 time.sleep(0.02)
         except BaseException:
             self.stop()

@@ -17,12 +17,12 @@ import boto3
 from botocore.config import Config
 
 from redrive_service.sandbox.errors import SandboxError
-from redrive_service.sandbox.judge import Books, Experiment, Judgement, judge
+from redrive_service.sandbox.judge import Experiment, Judgement, ServiceRecords, judge
 from redrive_service.sandbox.servers.process import PROJECT, RunningServer, Server
 from redrive_service.sandbox.shop.calls import calls_since, latest_call, plan_faults
 from redrive_service.sandbox.shop.consumer import BROKEN, MENDED, OUT_OF_ORDER, VISIBILITY
 from redrive_service.sandbox.shop.events import LETTERS_FOR_SPOILT, ShopEvent, make_events
-from redrive_service.sandbox.stopping import heed
+from redrive_service.sandbox.stopping import raise_if_stopped
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -35,7 +35,7 @@ _TEN = 10  # what SQS takes in a batch
 _BREATH = 0.1  # seconds between looks
 
 
-class TheyDidNotDie(SandboxError):
+class MessagesDidNotReachDlq(SandboxError):
     """The shop's messages did not reach the dead-letter queue in time."""
 
 
@@ -45,8 +45,8 @@ class Shop:
     Entering it waits, up to a minute, where the same queues were emptied a moment ago.
 
     Attributes:
-        origin, dlq: the names of the shop's queues. What an earlier incident left in them is gone.
-        origin_url, dlq_url: their URLs.
+        source, dlq: the names of the shop's queues. What an earlier incident left in them is gone.
+        source_url, dlq_url: their URLs.
         events: what is published.
         log: the consumer's log.
         shows_brakes: there are letters enough to show a run's waves, and one account is spoilt.
@@ -55,7 +55,7 @@ class Shop:
     def __init__(
         self, folder: Path, *, environment: Mapping[str, str], letters: int, seed: int, name: str = NAME
     ) -> None:
-        self.origin, self.dlq = name, f"{name}-dlq"
+        self.source, self.dlq = name, f"{name}-dlq"
         self._endpoint = environment["AWS_ENDPOINT_URL_SQS"]
         self._environment = environment
         self._exit = ExitStack()
@@ -85,17 +85,17 @@ class Shop:
         for first in range(0, len(self.events), _TEN):
             batch = self.events[first : first + _TEN]
             answer = self._client.send_message_batch(
-                QueueUrl=self.origin_url, Entries=[_entry(number, event) for number, event in enumerate(batch)]
+                QueueUrl=self.source_url, Entries=[_entry(number, event) for number, event in enumerate(batch)]
             )
             if answer.get("Failed"):
                 raise SandboxError(f"The local SQS did not take the shop's events: {answer['Failed'][0]}")
-            heed()
+            raise_if_stopped()
 
     def break_down(self) -> RunningServer:
         """Start the consumer, broken: whatever is in the shop's queue will die."""
         self._mode.write_text(BROKEN)
         module = "redrive_service.sandbox.shop.consumer"
-        command = [sys.executable, "-m", module, self.origin_url, str(self.log), str(self._mode)]
+        command = [sys.executable, "-m", module, self.source_url, str(self.log), str(self._mode)]
         environment = {**os.environ, **self._environment, "PYTHONPATH": str(PROJECT)}
         consumer = RunningServer(
             Server(name="The shop's consumer", command=command, log=self._said, environment=environment)
@@ -129,9 +129,9 @@ class Shop:
         """
         deadline = time.monotonic() + within
         while (dead := self.dead()) < len(self.events):
-            heed()
+            raise_if_stopped()
             if time.monotonic() > deadline:
-                raise TheyDidNotDie(
+                raise MessagesDidNotReachDlq(
                     f"{dead} of {len(self.events)} messages are in {self.dlq} after {within:g} s. "
                     f"The consumer says why: {self._said} and {self.log}."
                 )
@@ -150,7 +150,7 @@ class Shop:
     def experiment(self, *, max_attempts: int, rate: float, burst: float, cooldown: float) -> Experiment:
         """Return what the judge is to know of this incident, in which one letter goes first."""
         return Experiment(
-            origins=frozenset({self.origin}),
+            sources=frozenset({self.source}),
             dlqs=frozenset({self.dlq}),
             identity="event_id",
             ordering="account",
@@ -168,7 +168,7 @@ class Shop:
         failed = [line for line in self.consumed() if line["redrive"] and line["why"] == OUT_OF_ORDER]
         return ((failed[0]["started"], failed[-1]["ended"]),) if failed else ()
 
-    def judged(self, experiment: Experiment, books: Books) -> Judgement:
+    def judged(self, experiment: Experiment, books: ServiceRecords) -> Judgement:
         """Return what the judge says of everything since the queues were opened."""
         return judge(experiment, self.calls(), self.consumed(), books)
 
@@ -177,13 +177,13 @@ class Shop:
         arn = self._client.get_queue_attributes(QueueUrl=self.dlq_url, AttributeNames=["QueueArn"])
         policy = {"deadLetterTargetArn": arn["Attributes"]["QueueArn"], "maxReceiveCount": RECEIVES}
         attributes = {"VisibilityTimeout": f"{VISIBILITY:.0f}", "RedrivePolicy": json.dumps(policy)}
-        self.origin_url = self._queue(self.origin, attributes)
+        self.source_url = self._queue(self.source, attributes)
 
     def _queue(self, name: str, attributes: dict[Any, str]) -> str:
         """The URL of a queue, made if it is not there, with nothing in it."""
         url = self._client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
         while not self._is_purged(url):
-            heed()
+            raise_if_stopped()
             time.sleep(_BREATH)
         return url
 

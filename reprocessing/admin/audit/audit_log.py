@@ -17,26 +17,26 @@ from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods
 
 from reprocessing.admin.site import labels
-from reprocessing.admin.site.fields import moment
-from reprocessing.admin.site.readonly_admin import History, Page
-from reprocessing.models import Act, Review
+from reprocessing.admin.site.fields import utc_datetime
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
+from reprocessing.models import AuditAct, AuditEntry
 from reprocessing.store.maintenance import audit_log
-from reprocessing.store.maintenance.audit_log import Entry, Span
+from reprocessing.store.maintenance.audit_log import LogEntry, LogFilter
 
 #: Columns that an entry can be about, the most specific first, and the models of their pages.
 _ABOUT: Final = {
-    "letter": "deadletter", "group": "lettergroup", "run": "run", "rule": "rule", "target": "target",
+    "letter": "letter", "group": "failuregroup", "run": "run", "rule": "rule", "target": "target",
     "dlq": "deadletterqueue", "operation": "operation",
 }  # fmt: skip
-PERMISSION: Final = "reprocessing.export_deadletter"
+PERMISSION: Final = "reprocessing.export_letter"
 _WHEN = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})
 
 
-class Wish(forms.Form):
+class ExportFilterForm(forms.Form):
     """Which entries to export."""
 
-    since = moment("From (UTC)", "Empty: from the first entry.", widget=_WHEN)
-    until = moment("Before (UTC)", "Empty: to the last entry.", widget=_WHEN)
+    since = utc_datetime("From (UTC)", "Empty: from the first entry.", widget=_WHEN)
+    until = utc_datetime("Before (UTC)", "Empty: to the last entry.", widget=_WHEN)
     by = forms.CharField(required=False, max_length=150, label="User", help_text="Empty: all users.")
     operation = forms.IntegerField(
         required=False,
@@ -55,14 +55,14 @@ class Wish(forms.Form):
         return given
 
     @property
-    def span(self) -> Span:
+    def span(self) -> LogFilter:
         """Return the filter."""
         given = self.cleaned_data
-        return Span(given["since"], given["until"], given["by"] or None, given["operation"])
+        return LogFilter(given["since"], given["until"], given["by"] or None, given["operation"])
 
 
-@admin.register(Review)
-class Audit(History):
+@admin.register(AuditEntry)
+class AuditLogAdmin(ReadOnlyAdmin):
     """What people did. PostgreSQL refuses to change entries; an entry is deleted with what it is about."""
 
     change_list_template = "reprocessing/admin/audit.html"
@@ -75,7 +75,7 @@ class Audit(History):
     sortable_by = ()
 
     @admin.display(description="object")
-    def about(self, review: Review) -> str:
+    def about(self, review: AuditEntry) -> str:
         """Return a link to what it was done to."""
         for name, model in _ABOUT.items():
             there = getattr(review, name)
@@ -83,10 +83,10 @@ class Audit(History):
                 address = reverse(f"admin:reprocessing_{model}_change", args=[there.pk])
                 shown = there.message_id if name == "letter" else there
                 return format_html('{} <a href="{}">{}</a>', labels.singular(type(there)._meta), address, shown)  # noqa: SLF001
-        return "messages, or the audit log" if review.act == Act.EXPORTED else "everything"
+        return "messages, or the audit log" if review.act == AuditAct.EXPORTED else "everything"
 
     @admin.display(description="bulk action")
-    def part_of(self, review: Review) -> str:
+    def part_of(self, review: AuditEntry) -> str:
         """Return the number of the bulk action that it belongs to."""
         return str(review.operation_id or "-")
 
@@ -97,25 +97,25 @@ class Audit(History):
     def _export(self, request: HttpRequest) -> HttpResponseBase:
         if not (self.has_view_permission(request) and request.user.has_perm(PERMISSION)):
             raise PermissionDenied
-        form = Wish(request.POST or None)
+        form = ExportFilterForm(request.POST or None)
         if request.method != "POST" or not form.is_valid():
             return self._page(request, form)
         span = form.span
-        Review.objects.create(
-            act=Act.EXPORTED, by=request.user.get_username(), reason="Exported the audit log.", after=_told(span)
+        AuditEntry.objects.create(
+            act=AuditAct.EXPORTED, by=request.user.get_username(), reason="Exported the audit log.", after=_told(span)
         )
         return StreamingHttpResponse(
-            map(line, audit_log.entries(span)),
+            map(json_line, audit_log.log_entries(span)),
             content_type="application/x-ndjson",
             headers={"Content-Disposition": 'attachment; filename="redrive-audit.jsonl"', "Cache-Control": "no-store"},
         )
 
-    def _page(self, request: HttpRequest, form: Wish) -> HttpResponse:
+    def _page(self, request: HttpRequest, form: ExportFilterForm) -> HttpResponse:
         context = self.admin_site.each_context(request) | {"title": "Export the audit log", "form": form}
         return TemplateResponse(request, "reprocessing/admin/audit_export.html", context)
 
 
-def line(entry: Entry) -> bytes:
+def json_line(entry: LogEntry) -> bytes:
     """Return an entry as a line of JSON, in fields of the Elastic Common Schema where it has one.
 
     All characters outside of ASCII are escaped: some break lines or control terminals.
@@ -136,6 +136,6 @@ def line(entry: Entry) -> bytes:
     return json.dumps(told).encode() + b"\n"
 
 
-def _told(span: Span) -> dict[str, Any]:
+def _told(span: LogFilter) -> dict[str, Any]:
     given = {"since": span.since, "until": span.until, "by": span.by, "operation": span.operation}
     return {"what": "audit"} | {name: str(value) for name, value in given.items() if value is not None}

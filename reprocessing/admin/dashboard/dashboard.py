@@ -17,38 +17,38 @@ from django.urls import reverse
 
 from reprocessing import conf
 from reprocessing.admin.dashboard import hourly_chart
-from reprocessing.admin.dashboard.dlq_card import MOST, Card, Count, Way
+from reprocessing.admin.dashboard.dlq_card import MAX_COUNTED, Count, DlqCard, TargetStatus
 from reprocessing.admin.messages.readable_bytes import duration, visible
 from reprocessing.admin.site import labels
-from reprocessing.domain.lifecycle import OPEN, LetterState, ParkedReason
-from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.lifecycle import OPEN_STATES, LetterState, ParkedReason
+from reprocessing.domain.message.arn import resource_name
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.models.safety import BreakerState
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.dlqs.dlq_status import Watch, Working
+from reprocessing.store.dlqs.dlq_status import DlqStatus, OpenRun
 from reprocessing.store.maintenance import counters
-from reprocessing.store.maintenance.counters import Kind
+from reprocessing.store.maintenance.counters import CountByState
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import pending_outcomes
-from reprocessing.store.outcomes.pending_outcomes import Expectation
+from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.parking_lot import failure_groups
-from reprocessing.store.parking_lot.failure_groups import Worst
+from reprocessing.store.parking_lot.failure_groups import LargestGroup
 from reprocessing.store.safety import breaker_status
-from reprocessing.store.safety.breaker_status import Bearing
+from reprocessing.store.safety.breaker_status import BreakerStatus
 
-_UNDER_WAY: Final = frozenset({LetterState.CAPTURED, *OPEN})
+_UNDER_WAY: Final = frozenset({LetterState.CAPTURED, *OPEN_STATES})
 _BREAKERS: Final = {BreakerState.CLOSED: "closed", BreakerState.OPEN: "open", BreakerState.HALF_OPEN: "half open"}
 _SOON: Final = 86_400.0  # seconds until SQS deletes the first message
 _WORST, _A_DLQ_S = 200, 3  # failure groups that are read, and shown for one DLQ
 
 
-def figures(request: HttpRequest) -> HttpResponse:
+def figures_view(request: HttpRequest) -> HttpResponse:
     """Show the figures alone, for an open page. Django's messages are left for the next whole page.
 
     The banner of a stop is sent only when it changed, so that a screen reader does not read it again.
     """
-    told = of(request.user)
+    told = figures_context(request.user)
     if not told["may_see_board"]:
         raise PermissionDenied
     part = {"is_part": True, "shown": request.GET.get("banner")}
@@ -56,41 +56,41 @@ def figures(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "reprocessing/admin/figures.html", context)
 
 
-def whole(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
+def dashboard_context(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
     """Return the figures and the hourly chart."""
-    told = of(user)
-    return told | hourly_chart.of(told["now"]) if told["may_see_board"] else told
+    told = figures_context(user)
+    return told | hourly_chart.table_context(told["now"]) if told["may_see_board"] else told
 
 
-def of(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
+def figures_context(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
     """Return the figures, for people who may see DLQs."""
     if not (isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_deadletterqueue")):
         return {"may_see_board": False}
-    cards = _cards(sees_groups=user.has_perm("reprocessing.view_lettergroup"))
+    cards = _cards(sees_groups=user.has_perm("reprocessing.view_failuregroup"))
     return {
         "may_see_board": True,
         "may_stop": user.has_perm("reprocessing.stop_sends"),
-        "now": lanes.clock(),
+        "now": lanes.database_now(),
         "cards": cards,
-        "most": MOST,
+        "most": MAX_COUNTED,
         "waits_for_people": sum(card.waits_for_people for card in cards),
         "uncaptured": sum(card.uncaptured for card in cards),
         "under_way": sum(max(0, sum(count.n for count in card.under_way) - card.at_rest) for card in cards),
     }
 
 
-def _cards(*, sees_groups: bool) -> list[Card]:
-    worst = failure_groups.worst(_WORST) if sees_groups else []
-    now = lanes.clock()
-    letters, expiries = counters.kinds(), dlq_status.expiries()
-    runs = [run for run in dlq_status.working(most=MOST + 1) if not _is_at_rest(run)]
+def _cards(*, sees_groups: bool) -> list[DlqCard]:
+    worst = failure_groups.largest_groups(_WORST) if sees_groups else []
+    now = lanes.database_now()
+    letters, expiries = counters.counts_by_state(), dlq_status.expiries()
+    runs = [run for run in dlq_status.open_runs(most=MAX_COUNTED + 1) if not _is_at_rest(run)]
     oldest: dict[int, datetime] = {}
-    for found in (found for found in dlq_status.oldest() if found.state in _UNDER_WAY):
-        oldest[found.dlq_id] = min(found.died_at, oldest.get(found.dlq_id, found.died_at))
+    for found in (found for found in dlq_status.oldest_letters() if found.state in _UNDER_WAY):
+        oldest[found.dlq_id] = min(found.first_sent_at, oldest.get(found.dlq_id, found.first_sent_at))
     visibility, lag = conf.current().receive_visibility, conf.current().count_lag.total_seconds()
     ways = pending_outcomes.of_targets(count_lag=lag)
-    brakes = breaker_status.bearings([way.target_id for way in ways])
-    in_sight = dlq_status.in_sight(visibility=visibility, count_lag=lag)
+    brakes = breaker_status.breaker_statuses([way.target_id for way in ways])
+    in_sight = dlq_status.visible_copies(visibility=visibility, count_lag=lag)
     cards = [
         _card(
             watch, [kind for kind in letters if kind.dlq_id == watch.id], expiries.get(watch.id), now,
@@ -98,17 +98,17 @@ def _cards(*, sees_groups: bool) -> list[Card]:
             ways=tuple(_ways([way for way in ways if way.dlq_id == watch.id], brakes)),
             causes=[group for group in worst if group.dlq_id == watch.id], in_sight=in_sight.get(watch.id, 0),
         )
-        for watch in dlq_status.watches(copies=False)
+        for watch in dlq_status.dlq_statuses(copies=False)
     ]  # fmt: skip
     return sorted(cards, key=lambda card: card.urgency)
 
 
 def _card(  # noqa: PLR0913  # each by its name
-    watch: Watch, found: list[Kind], expiry: datetime | None, now: datetime, *, oldest: datetime | None,
-    runs: tuple[Working, ...], ways: tuple[Way, ...], causes: list[Worst], in_sight: int,
-) -> Card:  # fmt: skip
+    watch: DlqStatus, found: list[CountByState], expiry: datetime | None, now: datetime, *, oldest: datetime | None,
+    runs: tuple[OpenRun, ...], ways: tuple[TargetStatus, ...], causes: list[LargestGroup], in_sight: int,
+) -> DlqCard:  # fmt: skip
     left = expiry - now if expiry else None
-    return Card(
+    return DlqCard(
         watch=watch, address=reverse("admin:reprocessing_deadletterqueue_change", args=[watch.id]),
         depth=_depth(watch), asked_at=watch.depth_at, oldest=duration(now - oldest) if oldest else "",
         left=duration(left) if left is not None else "", soon=left is not None and left.total_seconds() < _SOON,
@@ -120,7 +120,7 @@ def _card(  # noqa: PLR0913  # each by its name
     )  # fmt: skip
 
 
-def _unplanned(watch: Watch, found: Iterable[Kind], runs: Iterable[Working]) -> int:
+def _unplanned(watch: DlqStatus, found: Iterable[CountByState], runs: Iterable[OpenRun]) -> int:
     """Return the captured messages of a DLQ that is not in mode automatic and has no run that may take them."""
     if watch.mode == Mode.AUTOMATIC or any(run.state in {RunState.RUNNING, RunState.PAUSED} for run in runs):
         return 0
@@ -130,17 +130,17 @@ def _unplanned(watch: Watch, found: Iterable[Kind], runs: Iterable[Working]) -> 
 _FINISHED: Final = frozenset(LetterState) - _UNDER_WAY - {LetterState.PARKED}
 
 
-def _of_state(found: Iterable[Kind], state: LetterState) -> list[Kind]:
+def _of_state(found: Iterable[CountByState], state: LetterState) -> list[CountByState]:
     return [kind for kind in found if kind.state == state]
 
 
-def _depth(watch: Watch) -> str:
+def _depth(watch: DlqStatus) -> str:
     if watch.depth_at is None:
         return "not read yet"
     return f"{watch.depth_visible or 0:,} visible, {watch.depth_in_flight or 0:,} in flight"
 
 
-def _counts(watch: Watch, found: Iterable[Kind]) -> Iterable[Count]:
+def _counts(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
     """Yield the counts by state; presumed deliveries are counted separately."""
     for state in LetterState:
         for presumed in (False, True):
@@ -149,53 +149,53 @@ def _counts(watch: Watch, found: Iterable[Kind]) -> Iterable[Count]:
                 told_apart = presumed or state == LetterState.DELIVERED
                 asked = {"state__exact": state, **({"presumed__exact": int(presumed)} if told_apart else {})}
                 name = "presumed delivered" if presumed else labels.state(state)
-                yield Count(n, name, _letters(watch, "deadletter", asked))
+                yield Count(n, name, _letters(watch, "letter", asked))
 
 
-def _parked(watch: Watch, found: Iterable[Kind]) -> Iterable[Count]:
+def _parked(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
     for kind in sorted(found, key=lambda kind: -kind.n):
         asked = {"reason__exact": kind.reason}
         yield Count(kind.n, ParkedReason(kind.reason).sentence, _letters(watch, "parkedletter", asked))
 
 
-def _is_at_rest(run: Working) -> bool:
+def _is_at_rest(run: OpenRun) -> bool:
     """Return whether this is a standing run with nothing to do."""
     return run.kind == RunKind.STANDING and run.state == RunState.RUNNING and not run.unfinished
 
 
-def _causes(found: Sequence[Worst]) -> Iterable[Count]:
+def _causes(found: Sequence[LargestGroup]) -> Iterable[Count]:
     """Yield the largest failure groups; groups with the same title also show their number and first failure."""
     titles = Counter(group.title for group in found)
     for group in found[:_A_DLQ_S]:
         apart = f" (group {group.id}, since {group.first_at:%Y-%m-%d %H:%M} UTC)" if titles[group.title] > 1 else ""
-        address = reverse("admin:reprocessing_lettergroup_change", args=[group.id])
+        address = reverse("admin:reprocessing_failuregroup_change", args=[group.id])
         yield Count(group.n, f"{visible(group.title)}{apart}", address)
 
 
-def _letters(watch: Watch, model: str, asked: dict[str, Any]) -> str:
+def _letters(watch: DlqStatus, model: str, asked: dict[str, Any]) -> str:
     query = urlencode({"dlq__id__exact": watch.id, **asked})
     return f"{reverse(f'admin:reprocessing_{model}_changelist')}?{query}"
 
 
-def _ways(found: Iterable[Expectation], brakes: Iterable[Bearing]) -> Iterable[Way]:
-    of_target: dict[int, list[Bearing]] = {}
+def _ways(found: Iterable[PendingOutcome], brakes: Iterable[BreakerStatus]) -> Iterable[TargetStatus]:
+    of_target: dict[int, list[BreakerStatus]] = {}
     for brake in brakes:
         of_target.setdefault(brake.target_id, []).append(brake)
     for wait in found:
         for brake in of_target.get(wait.target_id, ()):
-            yield Way(
-                name=f"{name_of(wait.target)}{f', {brake.rate_class}' if brake.rate_class else ''}",
+            yield TargetStatus(
+                name=f"{resource_name(wait.target)}{f', {brake.rate_class}' if brake.rate_class else ''}",
                 breaker=_BREAKERS[BreakerState(brake.state)],
-                why=brake.why or brake.ramp_why,
+                why=brake.why or brake.ramp_reason,
                 allowed=_allowed(brake),
                 unsettled=wait.unsettled,
                 address=reverse("admin:reprocessing_breaker_change", args=[brake.breaker_id]),
                 alarming=brake.state != BreakerState.CLOSED,
-                waits_for=pending_outcomes.in_words(wait),
+                waits_for=pending_outcomes.describe(wait),
             )
 
 
-def _allowed(brake: Bearing) -> str:
+def _allowed(brake: BreakerStatus) -> str:
     if brake.state != BreakerState.CLOSED:
         return "canaries only"
     if brake.allowed is None:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from reprocessing.domain.runs.forecast import in_words
+from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models.run import RunState
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.dlqs.dlq_status import Watch, Working
+from reprocessing.store.dlqs.dlq_status import DlqStatus, OpenRun
 
 #: Messages of a run that are counted at most, since the page is renewed every few seconds.
-MOST: Final = 10_000
+MAX_COUNTED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class TargetStatus:
     """A target of a DLQ: its rate, its circuit breaker, and what its outcomes wait for.
 
     `alarming`: nothing is sent; `waits_for`: for what the oldest sent message waits, empty if none was sent.
@@ -42,7 +42,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class DlqCard:
     """One DLQ.
 
     Attributes:
@@ -54,7 +54,7 @@ class Card:
         unplanned: captured messages that are not sent until a person starts a run.
     """
 
-    watch: Watch
+    watch: DlqStatus
     address: str
     depth: str
     asked_at: datetime | None
@@ -64,22 +64,22 @@ class Card:
     under_way: tuple[Count, ...]
     parked: tuple[Count, ...]
     finished: tuple[Count, ...]
-    runs: tuple[Working, ...]
-    ways: tuple[Way, ...]
+    runs: tuple[OpenRun, ...]
+    ways: tuple[TargetStatus, ...]
     causes: tuple[Count, ...]
     more_causes: int = 0
     in_sight: int = 0
     unplanned: int = 0
 
     @property
-    def paused(self) -> tuple[Working, ...]:
+    def paused(self) -> tuple[OpenRun, ...]:
         """Return the paused runs that have messages."""
         return tuple(run for run in self.runs if run.state == RunState.PAUSED and run.unfinished)
 
     @property
     def at_rest(self) -> int:
         """Return how many messages wait until a person starts or resumes a run, at most `MOST` of each run."""
-        return self.unplanned + sum(min(run.unfinished, MOST) for run in self.paused)
+        return self.unplanned + sum(min(run.unfinished, MAX_COUNTED) for run in self.paused)
 
     @property
     def waits_for_people(self) -> int:
@@ -94,7 +94,7 @@ class Card:
     @property
     def kept(self) -> str:
         """Return how long SQS keeps a message, in words."""
-        return f"{in_words(self.watch.retention)} after it {'failed' if self.watch.fifo else 'was first sent'}"
+        return f"{duration_in_words(self.watch.retention)} after it {'failed' if self.watch.fifo else 'was first sent'}"
 
     @property
     def is_alarming(self) -> bool:

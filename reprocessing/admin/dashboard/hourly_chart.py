@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.store.maintenance import counters
-from reprocessing.store.maintenance.counters import Hour
+from reprocessing.store.maintenance.counters import CountInHour
 from reprocessing.store.ordering import lanes
 
 #: Hours shown, including the current one.
@@ -29,24 +29,24 @@ KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class HourCounts:
     """One hour: its beginning, and the counts in the order of `KINDS`."""
 
     hour: datetime
     counts: tuple[int, ...]
 
 
-def lines(now: datetime, dlq: int | None = None) -> list[Line]:
+def hourly_counts(now: datetime, dlq: int | None = None) -> list[HourCounts]:
     """Return the last hours, oldest first, also those without messages."""
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
-    found = _counted(counters.hours(HOURS, dlq))
+    found = _counted(counters.counts_by_hour(HOURS, dlq))
     hours = [first + timedelta(hours=number) for number in range(HOURS)]
-    return [Line(hour, tuple(found.get((hour, kind), 0) for kind in KINDS)) for hour in hours]
+    return [HourCounts(hour, tuple(found.get((hour, kind), 0) for kind in KINDS)) for hour in hours]
 
 
-def of(now: datetime) -> dict[str, Any]:
+def table_context(now: datetime) -> dict[str, Any]:
     """Return the values of the table."""
-    told = lines(now)
+    told = hourly_counts(now)
     is_empty = not any(any(line.counts) for line in told)
     return {
         "flow": list(reversed(told)),
@@ -63,7 +63,7 @@ def page(request: HttpRequest) -> HttpResponse:
     asked = request.GET.get("dlq", "")
     if asked and not (asked.isascii() and asked.isdigit() and len(asked) < 19):  # noqa: PLR2004  digits of a bigint
         return HttpResponseBadRequest("dlq must be the number of a DLQ.")
-    told = lines(lanes.clock(), int(asked) if asked else None)
+    told = hourly_counts(lanes.database_now(), int(asked) if asked else None)
     return JsonResponse(
         {
             "hours": [int(line.hour.timestamp()) for line in told],
@@ -73,7 +73,7 @@ def page(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _counted(found: Iterable[Hour]) -> dict[tuple[datetime, str], int]:
+def _counted(found: Iterable[CountInHour]) -> dict[tuple[datetime, str], int]:
     counted: dict[tuple[datetime, str], int] = {}
     for hour in found:
         counted[hour.hour, hour.what] = counted.get((hour.hour, hour.what), 0) + hour.n

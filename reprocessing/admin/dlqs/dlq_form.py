@@ -9,16 +9,16 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from reprocessing import conf
-from reprocessing.admin.site import examined_form, fields
+from reprocessing.admin.site import fields, preview_form
 from reprocessing.admin.site.confirmed_action import Done
-from reprocessing.admin.site.examined_form import Asked, Look, Sheet, signature
-from reprocessing.admin.site.fields import choice, lines, number, text, whole
+from reprocessing.admin.site.fields import choice, lines, number, text, whole_number
+from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm, signature
 from reprocessing.admin.site.readonly_admin import row_or_404
-from reprocessing.admin.targets.target_fields import BRAKES, PACE, Pace, said
-from reprocessing.domain.errors import QueueIsOutOfReach, TargetIsUnclear
-from reprocessing.models import Act, DeadLetterQueue, Target
+from reprocessing.admin.targets.target_fields import BRAKES, PACE, TargetFieldsForm, changed_values
+from reprocessing.domain.errors import InvalidTarget, QueueUnreachable
+from reprocessing.models import AuditAct, DeadLetterQueue, Target
 from reprocessing.models.dlq import DeleteWhen, Jitter, MissingKey, Mode, ParkedHead, StalePolicy
-from reprocessing.models.target import FORTNIGHT, TargetKind
+from reprocessing.models.target import MAX_SECONDS, TargetKind
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted
 from reprocessing.store.capture import capture_lease
@@ -29,11 +29,11 @@ _SHAPES: Final = "system:NAME, attribute:NAME, body:JMESPATH, message-id, conten
 #: Fields of the dlq's row, by their own names.
 _ROW: Final = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
-    "backoff_cap", "backoff_jitter", "quiet_for", "parked_head", "stale", "receive_ceiling", "parking_url", "at_once",
-    "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn", "custody_limit",
+    "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
+    "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn", "held_copies_limit",
 )  # fmt: skip
 _MAY_BE_EMPTY: Final = frozenset(
-    {"give_up_after", "quiet_for", "receive_ceiling", "parking_url", "message_type", "tenant", "role_arn"}
+    {"give_up_after", "new_key_delay", "receive_limit", "parking_url", "message_type", "tenant", "role_arn"}
 )
 _TASKS: Final = {
     "strips_eta": "Remove eta", "strips_expires": "Remove expires", "resets_retries": "Reset retries",
@@ -62,18 +62,21 @@ JITTER: Final = (
 )  # fmt: skip
 
 
-class DlqSheet(Pace, Sheet):
+class DlqForm(TargetFieldsForm, PreviewForm):
     """All settings of a DLQ; fields that were not changed, or are empty on a new DLQ, are not set."""
 
     sections = (
-        ("Queue", ("name", "url", "mode", "origins", "to", "role_arn")),
-        ("Keys and order", ("ordering_key", "missing_key", "sequence", "idempotency_key", "stale", "parked_head")),
+        ("Queue", ("name", "url", "mode", "sources", "to", "role_arn")),
+        ("Keys and order", ("ordering_key", "missing_key", "sequence", "idempotency_key", "stale", "when_parked")),
         ("Attempts", ("max_attempts", "backoff_base", "backoff_cap", "backoff_jitter")),
-        ("Fields shown without the permission to see payloads", ("open_fields",)),
+        ("Fields shown without the permission to see payloads", ("public_fields",)),
         ("(Outcome and rate, for all targets of the DLQ)", PACE),
         ("(Waves, circuit breakers and ramp-up)", ("waves", "wave_success", "give_up_after", *BRAKES)),
         ("(Schedule, in mode automatic)", ("interval", "crontab", "at_once")),
-        ("(SQS copies and parking)", ("delete_when", "custody_limit", "quiet_for", "receive_ceiling", "parking_url")),
+        (
+            "(SQS copies and parking)",
+            ("delete_when", "held_copies_limit", "new_key_delay", "receive_limit", "parking_url"),
+        ),
         ("(Fields for rules)", ("message_type", "tenant")),
         ("(Celery workers)", ("kind", *_TASKS)),
     )
@@ -82,7 +85,7 @@ class DlqSheet(Pace, Sheet):
     name = fields.slug("Your name for the DLQ: letters, digits, - and _.")
     url = forms.CharField(max_length=2_048, label="URL", help_text="The URL of the queue. It cannot be changed later.")
     mode = choice("Mode", _MODES)
-    origins = lines(
+    sources = lines(
         "Source queues",
         "Only those that SQS does not name; usually empty. One per line: the URL of a queue, or the ARN of a function, "
         "a subscription or an EventBridge target.",
@@ -102,12 +105,12 @@ class DlqSheet(Pace, Sheet):
     idempotency_key = fields.SelectorField(label="Idempotency key", help_text="Default: message-id.")
     missing_key = choice("Missing key", _MISSING_KEY, "What to do with a message without its ordering key.")
     stale = choice("Late message", _LATE, "What to do with a message older than one already delivered for its key.")
-    parked_head = choice("After parking", _PARKED_HEAD, "What to do with the key's next messages.")
-    max_attempts = whole("Max attempts")
-    backoff_base = number("Initial backoff (s)", "After the first failure.", least=0, most=FORTNIGHT)
-    backoff_cap = number("Max backoff (s)", least=0, most=FORTNIGHT)
+    when_parked = choice("After parking", _PARKED_HEAD, "What to do with the key's next messages.")
+    max_attempts = whole_number("Max attempts")
+    backoff_base = number("Initial backoff (s)", "After the first failure.", least=0, most=MAX_SECONDS)
+    backoff_cap = number("Max backoff (s)", least=0, most=MAX_SECONDS)
     backoff_jitter = choice("Jitter", JITTER)
-    open_fields = fields.ExpressionsField(
+    public_fields = fields.ExpressionsField(
         required=False, max_length=20_000, label="Public body fields", widget=forms.Textarea(attrs={"rows": 3}),
         help_text="JMESPath, one per line, as in order.id. Everybody who may see messages sees these fields.",
     )  # fmt: skip
@@ -117,22 +120,24 @@ class DlqSheet(Pace, Sheet):
         "Give up after (s)",
         "Mode automatic: the run pauses, and people are notified, when no message to a target succeeded for so long. "
         "Empty: never.",
-        least=1, most=FORTNIGHT,
+        least=1, most=MAX_SECONDS,
     )  # fmt: skip
-    interval = whole("Poll interval (s)", "Default: 60.", most=FORTNIGHT)
+    interval = whole_number("Poll interval (s)", "Default: 60.", most=MAX_SECONDS)
     crontab = fields.CrontabField(
         required=False, max_length=200, label="Poll crontab",
         help_text="Instead of an interval: minute hour day month weekday.",
     )  # fmt: skip
     at_once = choice("Poll again", _YES_NO, "Poll again at once after a poll that found messages.")
     delete_when = choice("Delete SQS copies", _DELETE_WHEN, empty="by queue type")
-    custody_limit = whole("Max SQS copies", "Copies held in SQS at most.", least=0, most=120_000)
-    quiet_for = number(
+    held_copies_limit = whole_number("Max SQS copies", "Copies held in SQS at most.", least=0, most=120_000)
+    new_key_delay = number(
         "First delay (s)",
         "Delay before the first message of a key is sent. Empty: the source queue's visibility timeout.",
-        least=0, most=FORTNIGHT,
+        least=0, most=MAX_SECONDS,
     )  # fmt: skip
-    receive_ceiling = whole("Max receive count", "Messages that were received more often are parked. Empty: no limit.")
+    receive_limit = whole_number(
+        "Max receive count", "Messages that were received more often are parked. Empty: no limit."
+    )
     parking_url = text("Parking queue", "The URL of an SQS queue that gets a copy of parked messages. Empty: none.")
     message_type = fields.SelectorField(shared=True, label="Message type", help_text="A selector. Empty: none.")
     tenant = fields.SelectorField(shared=True, label="Tenant", help_text="A selector. Empty: none.")
@@ -156,7 +161,7 @@ class DlqSheet(Pace, Sheet):
 
     def last(self) -> str:
         """Return who added or changed the DLQ last; its rules and groups have audit entries of their own."""
-        own = self.row.reviews.filter(act__in=(Act.ADDED, Act.CHANGED), letter=None, run=None, group=None)
+        own = self.row.reviews.filter(act__in=(AuditAct.ADDED, AuditAct.CHANGED), letter=None, run=None, group=None)
         return signature(own.exclude(before__has_any_keys=["rule", "native_redrive"]).order_by("-pk").first())
 
     def wanted(self) -> Wanted:
@@ -171,19 +176,19 @@ class DlqSheet(Pace, Sheet):
         return Wanted(
             name=self.row.name if self.row else given["name"],
             url=None if self.row else given["url"],
-            origins=tuple(given["origins"].split()),
+            sources=tuple(given["sources"].split()),
             to=_destination(to) if to not in {"", fields.OFF} else None,
             takes_back=to == fields.OFF,
             dlq=self._of_dlq(),
-            target=said(self, (*PACE, *BRAKES)) | self._of_tasks(),
+            target=changed_values(self, (*PACE, *BRAKES)) | self._of_tasks(),
         )
 
     def _of_dlq(self) -> dict[str, Any]:
-        found = said(self, _ROW) | {
+        found = changed_values(self, _ROW) | {
             name: self.cleaned_data[name] == "yes" for name in ("waves", "at_once") if name in self.changed_data
         }
-        if "open_fields" in self.changed_data:
-            found["open_fields"] = self.cleaned_data["open_fields"]
+        if "public_fields" in self.changed_data:
+            found["public_fields"] = self.cleaned_data["public_fields"]
         for name in ("interval", "crontab"):
             if name in self.changed_data:
                 found[name] = self.cleaned_data[name] or None
@@ -203,7 +208,7 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
     row = row_or_404(DeadLetterQueue.objects.select_related("interval", "crontab"), dlq) if dlq else None
     begin = {name: request.GET[name] for name in ("name", "url") if name in request.GET}
     there = reverse("admin:reprocessing_deadletterqueue_changelist")
-    asked = Asked(
+    asked = FormPage(
         permission=CHANGE if row else ADD,
         title=f"Change {row.name}" if row else "Add a DLQ",
         intro="The preview reads the attributes of the queues. It receives, sends and saves nothing."
@@ -213,17 +218,17 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
         button="Save" if row else "Add",
         back=reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]) if row else there,
         about=row.name if row else "Dead-letter queues",
-        make=lambda data: DlqSheet(data, row, _settings(row) if row else _defaults(begin)),
+        make=lambda data: DlqForm(data, row, _settings(row) if row else _defaults(begin)),
         look=_look,
         write=_write,
     )
-    return examined_form.page(request, asked)
+    return preview_form.page(request, asked)
 
 
-def _look(form: DlqSheet) -> Look:
+def _look(form: DlqForm) -> Preview:
     found = examine.dlq(form.wanted(), conf.current())
-    sight = found.sight
-    return Look(
+    sight = found.observed
+    return Preview(
         payload=found,
         changes=registration.differences(found.proposal),
         findings=found.findings,
@@ -232,29 +237,29 @@ def _look(form: DlqSheet) -> Look:
         facts=(
             ("Queue", sight.dlq.facts.arn),
             ("Messages", f"about {sight.depth.visible:,} visible, {sight.depth.in_flight:,} in flight"),
-            ("Source queues", ", ".join(seen.address.name for seen in sight.origins.values()) or "none known"),
+            ("Source queues", ", ".join(seen.address.name for seen in sight.sources.values()) or "none known"),
         ),
     )
 
 
-def _write(look: Look, by: str, reason: str) -> Done:
+def _write(look: Preview, by: str, reason: str) -> Done:
     found: Examination = look.payload
     name = found.proposal.name
     registration.register(found.proposal, by=by, reason=reason, seen=look.changes)
     row = DeadLetterQueue.objects.get(name=name)
-    capture_lease.note_depth(row.pk, visible=found.sight.depth.visible, in_flight=found.sight.depth.in_flight)
+    capture_lease.note_depth(row.pk, visible=found.observed.depth.visible, in_flight=found.observed.depth.in_flight)
     told = f"{name} is {'added' if look.new else 'changed'}."
     if any(change.field == "mode" for change in look.changes):
         nothing = f"Nothing is redriven {'yet' if look.new else 'automatically any more'}: plan a run."
-        told = f"{told} {automatic_redrive.outlook(name, by_hand=nothing)}"
+        told = f"{told} {automatic_redrive.describe_redrive(name, by_hand=nothing)}"
     return Done(reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]), told)
 
 
 def _destination(named: str) -> Target:
     try:
-        return examine.known(named) or examine.queue(named)
-    except QueueIsOutOfReach as error:
-        raise TargetIsUnclear(
+        return examine.find_target(named) or examine.queue_target(named)
+    except QueueUnreachable as error:
+        raise InvalidTarget(
             f"{named} is no registered target, and cannot be read as a queue ({error}) Add an endpoint, a function, "
             "a topic or a bus as a target first."
         ) from error
@@ -263,24 +268,24 @@ def _destination(named: str) -> Target:
 def _defaults(begin: dict[str, str]) -> dict[str, Any]:
     new = DeadLetterQueue()
     plain = (
-        "mode", "missing_key", "stale", "parked_head", "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter",
+        "mode", "missing_key", "stale", "when_parked", "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter",
         "wave_success", "give_up_after",
     )  # fmt: skip
     return {
         **{name: getattr(new, name) for name in plain},
-        "waves": "yes", "at_once": "no", "custody_limit": conf.current().custody_limit, **begin,
+        "waves": "yes", "at_once": "no", "held_copies_limit": conf.current().held_copies_limit, **begin,
     }  # fmt: skip
 
 
 def _settings(row: DeadLetterQueue) -> dict[str, Any]:
     """Return the settings by the names of the form's fields."""
     found = {name: getattr(row, name) for name in _ROW}
-    every = row.interval and int(registration.seconds(row.interval))
+    every = row.interval and int(registration.interval_seconds(row.interval))
     cron = row.crontab
     return {
         **found,
         **{name: "yes" if found[name] else "no" for name in ("waves", "at_once")},
-        "open_fields": "\n".join(row.open_fields),
+        "public_fields": "\n".join(row.public_fields),
         "interval": every,
         "crontab": cron and f"{cron.minute} {cron.hour} {cron.day_of_month} {cron.month_of_year} {cron.day_of_week}",
     }

@@ -12,24 +12,24 @@ from django.urls import reverse
 from reprocessing.admin.dlqs import dlq_form
 from reprocessing.admin.safety import stop_pages
 from reprocessing.admin.site.buttons import Button, button
-from reprocessing.admin.site.readonly_admin import History, Page
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.models import DeadLetterQueue
 
 _ADDRESS = ("name", "url", "arn", "region", "fifo", "retention", "added_at")
 _POLICY = (
-    "mode", "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter", "quiet_for", "parked_head", "stale",
-    "receive_ceiling", "custody_limit", "interval", "crontab", "at_once", "ordering_key", "sequence",
-    "idempotency_key", "missing_key", "default_origin", "delete_when", "parking_url", "role_arn", "open_fields",
+    "mode", "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale",
+    "receive_limit", "held_copies_limit", "interval", "crontab", "at_once", "ordering_key", "sequence",
+    "idempotency_key", "missing_key", "default_source", "delete_when", "parking_url", "role_arn", "public_fields",
 )  # fmt: skip
 _STATUS = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")
 #: The form's labels, and more words where a page has no column titles to explain it.
-_LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqSheet.base_fields.items()} | {
+_LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqForm.base_fields.items()} | {
     "depth_visible": "Visible messages", "depth_in_flight": "Messages in flight",
 }  # fmt: skip
 
 
 @admin.register(DeadLetterQueue)
-class Queues(History):
+class DlqAdmin(ReadOnlyAdmin):
     """Watched DLQs."""
 
     change_list_template = "admin/change_list.html"

@@ -15,7 +15,7 @@ from reprocessing.models import DeadLetterQueue, Rule
 
 #: Options whose field has another name.
 _FIELDS: Final = {
-    "celery": "kind", "new-id": "renews_id", "origin": "origins", "outcome": "proof", "refire": "refires",
+    "celery": "kind", "new-id": "renews_id", "source": "sources", "outcome": "proof", "refire": "confirmed_fanout",
     "reset-retries": "resets_retries", "role": "role_arn", "strip-eta": "strips_eta", "strip-expires": "strips_expires",
 }  # fmt: skip
 #: Commands that have a page: the model, the words of the link, and the pages that add and change.
@@ -31,7 +31,7 @@ _SAID: Final = re.compile(
 )
 
 
-def in_the_desk(text: str, fields: Mapping[str, Field]) -> SafeString:
+def with_links(text: str, fields: Mapping[str, Field]) -> SafeString:
     """Return the text as escaped HTML, with labels and links instead of options and commands."""
     told, end = [], 0
     for found in _SAID.finditer(text):

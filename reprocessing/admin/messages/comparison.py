@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from reprocessing.admin.messages.readable_bytes import laid_out, readable, visible
+from reprocessing.admin.messages.readable_bytes import indented, readable, visible
 from reprocessing.domain.message import text_diff
 from reprocessing.domain.message.envelope import Attribute
 
@@ -13,7 +13,7 @@ Version = tuple[bytes, Mapping[str, Attribute]]
 _WAYS: Final = {" ": "same", "+": "put-in", "-": "taken-out", "@": "place"}
 
 
-def of(before: Version, after: Version) -> list[dict[str, Any]]:
+def differences(before: Version, after: Version) -> list[dict[str, Any]]:
     """Return the differences in body and attributes. `cut`: lines not shown; `note`: what the lines do not show."""
     return [
         _part("Body", _text(before[0]), _text(after[0]), same=before[0] == after[0]),
@@ -22,7 +22,7 @@ def of(before: Version, after: Version) -> list[dict[str, Any]]:
 
 
 def _part(name: str, before: str, after: str, *, same: bool) -> dict[str, Any]:
-    found = text_diff.between(before, after)
+    found = text_diff.text_diff(before, after)
     note = "No difference." if same else "" if found.lines else "Only white space differs."
     lines = [{"way": _WAYS[line.mark], "mark": line.mark, "text": visible(line.text)} for line in found.lines]
     return {"name": name, "lines": lines, "cut": found.cut, "note": note}
@@ -30,7 +30,7 @@ def _part(name: str, before: str, after: str, *, same: bool) -> dict[str, Any]:
 
 def _text(body: bytes) -> str:
     try:
-        return laid_out(body)
+        return indented(body)
     except UnicodeDecodeError:
         return readable(body).text
 

@@ -9,29 +9,34 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import visible
-from reprocessing.models import DeadLetter
-from reprocessing.models.system import AFTER_A_RESTORE, Word
+from reprocessing.models import Letter
+from reprocessing.models.system import AFTER_A_RESTORE, RestoreDecision
 from reprocessing.store.outcomes import delivery_status
-from reprocessing.store.outcomes.delivery_status import Reason
+from reprocessing.store.outcomes.delivery_status import ConsumerReason
 
 
-def panel(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, *, shown: bool) -> dict[str, Any]:
+def panel(letter: Letter, user: AbstractBaseUser | AnonymousUser, *, shown: bool) -> dict[str, Any]:
     """Return the panel; consumer reports can quote the payload, so they are shown only with it."""
     reasons = None
     if shown and may_see_payloads(user):
-        reasons = [_readable(reason) for reason in delivery_status.reasons(letter)]
-    return {"known": delivery_status.of(letter), "word": _word(letter), "reasons": reasons}
+        reasons = [_readable(reason) for reason in delivery_status.reasons_of(letter)]
+    return {"known": delivery_status.status_of(letter), "word": _word(letter), "reasons": reasons}
 
 
-def _word(letter: DeadLetter) -> dict[str, Any] | None:
+def _word(letter: Letter) -> dict[str, Any] | None:
     """Return what a person decided after a restore; None: nothing."""
     found = letter.reviews.filter(after__has_key=AFTER_A_RESTORE).order_by("-pk").first()
     if found is None:
         return None
-    return {"by": found.by, "word": Word(found.after[AFTER_A_RESTORE]).label, "at": found.at, "reason": found.reason}
+    return {
+        "by": found.by,
+        "word": RestoreDecision(found.after[AFTER_A_RESTORE]).label,
+        "at": found.at,
+        "reason": found.reason,
+    }
 
 
-def _readable(reason: Reason) -> Reason:
+def _readable(reason: ConsumerReason) -> ConsumerReason:
     return replace(
         reason, type=visible(reason.type), message=visible(reason.message), fingerprint=visible(reason.fingerprint),
         message_id=reason.message_id and visible(reason.message_id),

@@ -22,18 +22,18 @@ from django.views.decorators.http import require_POST
 
 from reprocessing import conf
 from reprocessing.admin.messages import comparison, show_payload
-from reprocessing.admin.messages.edit_forms import Confirmation, Draft
+from reprocessing.admin.messages.edit_forms import EditConfirmForm, EditForms
 from reprocessing.admin.site import labels
 from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.message.envelope import pack, unpack
-from reprocessing.domain.parking_lot.edit_policy import Keys
-from reprocessing.models import DeadLetter
+from reprocessing.domain.message.envelope import pack_attributes, unpack_attributes
+from reprocessing.domain.parking_lot.edit_policy import SelectorsByPurpose
+from reprocessing.models import Letter
 from reprocessing.pipeline.parking_lot import edit
-from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, Overtaken, Seen, Unsendable
+from reprocessing.pipeline.parking_lot.edit import Alteration, ChangedMeanwhile, Edited, SeenLetter, Unsendable
 from reprocessing.pipeline.runs import place_letters
-from reprocessing.store.parking_lot import editing
-from reprocessing.store.parking_lot.editing import Stand
+from reprocessing.store.parking_lot import message_edits
+from reprocessing.store.parking_lot.message_edits import EditableLetter
 
 _OPENED: Final = "reprocessing.edit.opened"
 _WRITTEN: Final = "reprocessing.edit.written"
@@ -48,14 +48,14 @@ class _Page:
     """One request: the message as it is now, and as it was opened."""
 
     request: HttpRequest
-    letter: DeadLetter
-    stand: Stand = field(repr=False)
-    seen: Seen
+    letter: Letter
+    stand: EditableLetter = field(repr=False)
+    seen: SeenLetter
 
     @property
-    def keys(self) -> Keys:
+    def keys(self) -> SelectorsByPurpose:
         """Return which keys the DLQ uses."""
-        return edit.keys(self.letter.dlq)
+        return edit.keys_of(self.letter.dlq)
 
     def overtaken(self) -> bool:
         """Return whether somebody else changed the message meanwhile."""
@@ -69,7 +69,7 @@ def page(request: HttpRequest, letter: int) -> HttpResponse:
     may = ("reprocessing.view_parkedletter", "reprocessing.edit_parkedletter", "reprocessing.view_payload")
     if not request.user.has_perms(may):
         raise PermissionDenied
-    found, stand = row_or_404(DeadLetter.objects.select_related("dlq"), letter), editing.stands(letter)
+    found, stand = row_or_404(Letter.objects.select_related("dlq"), letter), message_edits.read_letter(letter)
     if stand is None:
         return _elsewhere(request, found, "The payload was deleted: there is nothing to edit.")
     if "do" in request.POST or "back" in request.POST:
@@ -77,48 +77,50 @@ def page(request: HttpRequest, letter: int) -> HttpResponse:
     return _look(request, found, stand) if "look" in request.POST else _open(request, found, stand)
 
 
-def _open(request: HttpRequest, letter: DeadLetter, stand: Stand) -> HttpResponse:
+def _open(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpResponse:
     if stand.state != LetterState.PARKED or stand.finished_at is None:
         why = f"This message is not parked: it is {labels.state(stand.state)}. Only parked messages can be edited."
         return _elsewhere(request, letter, why)
-    show_payload.sent(letter, by=request.user.get_username(), why=show_payload.OPENED)
-    at = _Page(request, letter, stand, Seen(stand.finished_at, stand.revision))
-    return _form(at, Draft(stand, conf.current().marks, at.keys))
+    show_payload.payload_to_send(letter, by=request.user.get_username(), why=show_payload.OPENED)
+    at = _Page(request, letter, stand, SeenLetter(stand.finished_at, stand.revision))
+    return _form(at, EditForms(stand, conf.current().marks, at.keys))
 
 
-def _look(request: HttpRequest, letter: DeadLetter, stand: Stand) -> HttpResponse:
+def _look(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpResponse:
     """Show the preview, or the form with its errors."""
     opened = _signed(request, "opened", _OPENED, letter)
     if opened is None:
         return _elsewhere(request, letter, _ANEW)
     at = _Page(request, letter, stand, _seen(opened))
-    draft = Draft(stand, conf.current().marks, at.keys, request.POST)
+    draft = EditForms(stand, conf.current().marks, at.keys, request.POST)
     if at.overtaken():
         return _form(at, draft, overtaken=True)
     to = draft.alteration()
     against = edit.problems(stand, to, conf.current().marks) if to else []
     if to is None or against:
         return _form(at, draft, against)
-    return _preview(at, to, Confirmation(may_replay=_may_replay(request), touched=edit.touched(stand, to, at.keys)))
+    return _preview(
+        at, to, EditConfirmForm(may_replay=_may_replay(request), touched=edit.changed_keys(stand, to, at.keys))
+    )
 
 
-def _written(request: HttpRequest, letter: DeadLetter, stand: Stand) -> HttpResponse:
+def _written(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpResponse:
     """Edit as previewed, or go back to the form."""
     said = _signed(request, "written", _WRITTEN, letter)
     if said is None:
         return _elsewhere(request, letter, _ANEW)
     at = _Page(request, letter, stand, _seen(said))
-    to = Alteration(said["body"].encode(errors=_AS_IT_IS), unpack(said["attributes"].encode()))
+    to = Alteration(said["body"].encode(errors=_AS_IT_IS), unpack_attributes(said["attributes"].encode()))
     if "back" in request.POST:
-        return _form(at, Draft(stand, conf.current().marks, at.keys, written=to), overtaken=at.overtaken())
-    form = Confirmation(request.POST, may_replay=_may_replay(request), touched=edit.touched(stand, to, at.keys))
+        return _form(at, EditForms(stand, conf.current().marks, at.keys, written=to), overtaken=at.overtaken())
+    form = EditConfirmForm(request.POST, may_replay=_may_replay(request), touched=edit.changed_keys(stand, to, at.keys))
     return _do(at, to, form) if form.is_valid() else _preview(at, to, form)
 
 
-def _do(at: _Page, to: Alteration, form: Confirmation) -> HttpResponse:
+def _do(at: _Page, to: Alteration, form: EditConfirmForm) -> HttpResponse:
     given = form.cleaned_data
     key = str(uuid.uuid4()) if given["new_key"] else None
-    done = edit.letter(
+    done = edit.edit_letter(
         at.letter.pk, at.seen, Alteration(to.body, to.attributes, key), names=conf.current().marks,
         by=at.request.user.get_username(), reason=given["reason"], replay=given["then"] == "replay",
     )  # fmt: skip
@@ -126,9 +128,9 @@ def _do(at: _Page, to: Alteration, form: Confirmation) -> HttpResponse:
         case Edited(no, left):
             _tell(at.request, no, left, replay=given["then"] == "replay")
             stays = given["then"] != "replay" and at.request.user.has_perm("reprocessing.view_parkedletter")
-            page = "parkedletter" if stays else "deadletter"  # where it can be decided about
+            page = "parkedletter" if stays else "letter"  # where it can be decided about
             return HttpResponseRedirect(reverse(f"admin:reprocessing_{page}_change", args=[at.letter.pk]))
-        case Overtaken(why):
+        case ChangedMeanwhile(why):
             return _preview(at, to, form, f"Nothing was done: {why}.")
         case Unsendable(problems):
             return _preview(at, to, form, f"Nothing was done. {' '.join(problems)}")
@@ -145,7 +147,7 @@ def _tell(request: HttpRequest, no: int, left: str, *, replay: bool) -> None:
         messages.success(request, f"Edit {no} is saved. The message is queued.")
 
 
-def _form(at: _Page, draft: Draft, against: list[str] | None = None, *, overtaken: bool = False) -> HttpResponse:
+def _form(at: _Page, draft: EditForms, against: list[str] | None = None, *, overtaken: bool = False) -> HttpResponse:
     context = _context(at, f"Edit {at.letter.message_id}") | {
         "draft": draft, "against": against or [], "opened": signing.dumps(_carried(at), salt=_OPENED),
         "overtaken": overtaken and _said(at),
@@ -153,14 +155,17 @@ def _form(at: _Page, draft: Draft, against: list[str] | None = None, *, overtake
     return TemplateResponse(at.request, "reprocessing/admin/edit.html", context)
 
 
-def _preview(at: _Page, to: Alteration, form: Confirmation, refused: str = "") -> HttpResponse:
-    own = unpack(bytes(at.stand.attributes))
-    written = _carried(at) | {"body": to.body.decode(errors=_AS_IT_IS), "attributes": pack(to.attributes).decode()}
+def _preview(at: _Page, to: Alteration, form: EditConfirmForm, refused: str = "") -> HttpResponse:
+    own = unpack_attributes(bytes(at.stand.attributes))
+    written = _carried(at) | {
+        "body": to.body.decode(errors=_AS_IT_IS),
+        "attributes": pack_attributes(to.attributes).decode(),
+    }
     context = _context(at, f"Preview of the edit of {at.letter.message_id}") | {
-        "changes": comparison.of((bytes(at.stand.body), own), (to.body, to.attributes)), "form": form,
+        "changes": comparison.differences((bytes(at.stand.body), own), (to.body, to.attributes)), "form": form,
         "written": signing.dumps(written, salt=_WRITTEN, compress=True),
         "refused": refused or (at.overtaken() and _said(at)), "size": to.size, "was": at.stand.size,
-        "order": edit.order(at.stand, to, place_letters.policy_of(at.letter.dlq)),
+        "order": edit.place_after_edit(at.stand, to, place_letters.policy_of(at.letter.dlq)),
     }  # fmt: skip
     return TemplateResponse(at.request, "reprocessing/admin/edit_preview.html", context)
 
@@ -170,7 +175,7 @@ def _context(at: _Page, title: str) -> dict[str, Any]:
 
 
 def _said(at: _Page) -> str:
-    return f"Nothing was done: {edit.overtaken(at.letter.pk, at.stand)}. Open the message again to edit it."
+    return f"Nothing was done: {edit.describe_change(at.letter.pk, at.stand)}. Open the message again to edit it."
 
 
 def _carried(at: _Page) -> dict[str, Any]:
@@ -180,7 +185,7 @@ def _carried(at: _Page) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _signed(request: HttpRequest, name: str, salt: str, letter: DeadLetter) -> dict[str, Any] | None:
+def _signed(request: HttpRequest, name: str, salt: str, letter: Letter) -> dict[str, Any] | None:
     """Return what a page carried for this person and this message; None: it is not valid."""
     try:
         found: dict[str, Any] = signing.loads(request.POST.get(name, ""), salt=salt, max_age=_VALID)
@@ -189,14 +194,14 @@ def _signed(request: HttpRequest, name: str, salt: str, letter: DeadLetter) -> d
     return found if (found["letter"], found["user"]) == (letter.pk, request.user.pk) else None
 
 
-def _seen(carried: Mapping[str, Any]) -> Seen:
-    return Seen(datetime.fromisoformat(carried["at"]), carried["revision"])
+def _seen(carried: Mapping[str, Any]) -> SeenLetter:
+    return SeenLetter(datetime.fromisoformat(carried["at"]), carried["revision"])
 
 
 def _may_replay(request: HttpRequest) -> bool:
     return request.user.has_perm("reprocessing.release_parkedletter")
 
 
-def _elsewhere(request: HttpRequest, letter: DeadLetter, why: str) -> HttpResponse:
+def _elsewhere(request: HttpRequest, letter: Letter, why: str) -> HttpResponse:
     messages.error(request, why)
-    return HttpResponseRedirect(reverse("admin:reprocessing_deadletter_change", args=[letter.pk]))
+    return HttpResponseRedirect(reverse("admin:reprocessing_letter_change", args=[letter.pk]))

@@ -11,19 +11,19 @@ from django.forms import BaseFormSet, formset_factory
 
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.site.confirmed_action import reason_field
-from reprocessing.domain.message.envelope import Attribute, unpack
-from reprocessing.domain.message.redrive_attributes import ATTRIBUTES, MarkNames
+from reprocessing.domain.message.envelope import Attribute, unpack_attributes
+from reprocessing.domain.message.redrive_attributes import MOST_ATTRIBUTES, MarkNames
 from reprocessing.domain.parking_lot import edit_policy
-from reprocessing.domain.parking_lot.edit_policy import Keys, Locked, Sensitive
+from reprocessing.domain.parking_lot.edit_policy import LockedAttribute, SelectorsByPurpose, SensitiveAttribute
 from reprocessing.pipeline.parking_lot.edit import Alteration
-from reprocessing.store.parking_lot.editing import Stand
+from reprocessing.store.parking_lot.message_edits import EditableLetter
 
 _EMPTY_ROWS: Final = 3
-_MOST_ROWS: Final = 3 * ATTRIBUTES
+_MOST_ROWS: Final = 3 * MOST_ATTRIBUTES
 _LONGEST: Final = 1_048_576  # characters; SQS takes no more bytes
 
 
-class Text(forms.Form):
+class BodyForm(forms.Form):
     """The body, and the attributes that can only be removed."""
 
     body = forms.CharField(
@@ -33,7 +33,7 @@ class Text(forms.Form):
     gone = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
 
 
-class One(forms.Form):
+class AttributeForm(forms.Form):
     """One attribute; a row without name and value is ignored."""
 
     name = forms.CharField(required=False, max_length=256)
@@ -44,7 +44,7 @@ class One(forms.Form):
     remove = forms.BooleanField(required=False)
 
 
-class Confirmation(forms.Form):
+class EditConfirmForm(forms.Form):
     """The reason, and what to do next; a change of a key takes a tick of its own."""
 
     reason = reason_field()
@@ -73,7 +73,7 @@ class Confirmation(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class LockedField:
     """An attribute that cannot be edited, and why; `value` is for display."""
 
     name: str
@@ -82,7 +82,7 @@ class Kept:
     why: str
 
 
-class Draft:
+class EditForms:
     """The forms of an edit.
 
     Attributes:
@@ -93,25 +93,26 @@ class Draft:
     """
 
     def __init__(
-        self, stand: Stand, names: MarkNames, keys: Keys, data: Mapping[str, Any] | None = None, *,
+        self, stand: EditableLetter, names: MarkNames, keys: SelectorsByPurpose, data: Mapping[str, Any] | None = None,
+        *,
         written: Alteration | None = None,
     ) -> None:  # fmt: skip
-        self._body, self._own = bytes(stand.body), unpack(bytes(stand.attributes))
+        self._body, self._own = bytes(stand.body), unpack_attributes(bytes(stand.attributes))
         self._names, self._keys = names, keys
-        self.closed = edit_policy.closed(self._body, self._own)
+        self.closed = edit_policy.why_not_editable(self._body, self._own)
         to = written or Alteration(self._body, self._own)
-        found = {name: edit_policy.standing(name, names, keys) for name in self._own}
-        self._locked = {name: why.why for name, why in found.items() if isinstance(why, Locked)}
+        found = {name: edit_policy.attribute_class(name, names, keys) for name in self._own}
+        self._locked = {name: why.why for name, why in found.items() if isinstance(why, LockedAttribute)}
         self._fixed = {
             name: why for name, own in self._own.items() if name not in self._locked and (why := _fixed(own))
         }
         self.locked = [_kept(name, self._own[name], why) for name, why in sorted(self._locked.items())]
-        self.text = Text(
+        self.text = BodyForm(
             data, initial={"body": _typed(to.body), "gone": [n for n in self._fixed if n not in to.attributes]}
         )
         self._fill_choices()
-        rows = formset_factory(One, extra=_EMPTY_ROWS, max_num=_MOST_ROWS, absolute_max=_MOST_ROWS)
-        self.rows: BaseFormSet[One] = rows(data, initial=list(self._rows(to.attributes)))
+        rows = formset_factory(AttributeForm, extra=_EMPTY_ROWS, max_num=_MOST_ROWS, absolute_max=_MOST_ROWS)
+        self.rows: BaseFormSet[AttributeForm] = rows(data, initial=list(self._rows(to.attributes)))
         for row in self.rows:
             self._mark(row)
 
@@ -119,7 +120,11 @@ class Draft:
         """Return the edited message; None: the forms have errors."""
         if not (self.text.is_valid() and self.rows.is_valid()):
             return None
-        body = self._body if self.closed else edit_policy.typed(self.text.cleaned_data["body"], self._body)
+        body = (
+            self._body
+            if self.closed
+            else edit_policy.with_original_line_ends(self.text.cleaned_data["body"], self._body)
+        )
         gone = self.text.cleaned_data["gone"]
         kept = {n: own for n, own in self._own.items() if n in self._locked or (n in self._fixed and n not in gone)}
         for row in self.rows:
@@ -136,7 +141,7 @@ class Draft:
     def _attribute(self, name: str, kind: str, value: str) -> Attribute:
         former = self._own.get(name)
         like = former.value.encode() if former and isinstance(former.value, str) else b""
-        return Attribute(kind, edit_policy.typed(value, like).decode(errors="surrogatepass"))
+        return Attribute(kind, edit_policy.with_original_line_ends(value, like).decode(errors="surrogatepass"))
 
     def _rows(self, attributes: Mapping[str, Attribute]) -> Iterator[dict[str, str]]:
         for name, attribute in sorted(attributes.items()):
@@ -148,10 +153,10 @@ class Draft:
         assert isinstance(gone, forms.MultipleChoiceField)  # noqa: S101  for the type checker
         gone.choices = [(name, f"{visible(name)}: {why}") for name, why in sorted(self._fixed.items())]
 
-    def _mark(self, row: One) -> None:
+    def _mark(self, row: AttributeForm) -> None:
         """Add a note to an attribute that a key uses."""
-        policy = edit_policy.standing(str(row.initial.get("name", "")), self._names, self._keys)
-        if isinstance(policy, Sensitive):
+        policy = edit_policy.attribute_class(str(row.initial.get("name", "")), self._names, self._keys)
+        if isinstance(policy, SensitiveAttribute):
             row.fields["name"].help_text = f"{policy.why[0].upper()}{policy.why[1:]}."
 
 
@@ -159,13 +164,13 @@ def _fixed(attribute: Attribute) -> str:
     """Return why an attribute can be removed, but not edited; empty: it can be edited."""
     if isinstance(attribute.value, bytes):
         return f"{_bytes(attribute.value)}, which cannot be typed"
-    why = edit_policy.closed_text(attribute.value.encode(errors="surrogatepass"))
+    why = edit_policy.why_not_text(attribute.value.encode(errors="surrogatepass"))
     return f"its text cannot be typed: {why}" if why else ""
 
 
-def _kept(name: str, attribute: Attribute, why: str) -> Kept:
+def _kept(name: str, attribute: Attribute, why: str) -> LockedField:
     value = attribute.value if isinstance(attribute.value, str) else _bytes(attribute.value)
-    return Kept(visible(name), visible(attribute.type), visible(value), why)
+    return LockedField(visible(name), visible(attribute.type), visible(value), why)
 
 
 def _bytes(value: bytes) -> str:

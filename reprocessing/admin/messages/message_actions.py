@@ -10,15 +10,15 @@ from django.urls import NoReverseMatch, reverse
 
 from reprocessing.admin.site.buttons import Button
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import DeadLetter
+from reprocessing.models import Letter
 
 
-def deeds(offered: Iterable[Sequence[str]]) -> list[Button]:
+def action_buttons(offered: Iterable[Sequence[str]]) -> list[Button]:
     """Return buttons for actions given as name, address or its name, label, and why it is closed, or empty."""
     return [Button(label, _address(address), closed) for _, address, label, closed in offered]
 
 
-def of(letter: DeadLetter, request: HttpRequest) -> dict[str, Any]:
+def page_buttons(letter: Letter, request: HttpRequest) -> dict[str, Any]:
     """Return the buttons that edit the message and make a rule from it."""
     parked, has_perm = letter.state == LetterState.PARKED, request.user.has_perm
     may_edit = has_perm("reprocessing.edit_parkedletter") and has_perm("reprocessing.view_payload")

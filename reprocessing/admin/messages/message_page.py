@@ -14,26 +14,26 @@ from django.urls import NoReverseMatch, reverse
 from reprocessing import conf
 from reprocessing.admin.messages import readable_bytes, timeline
 from reprocessing.admin.messages.readable_bytes import Readable, readable, visible
-from reprocessing.admin.messages.show_payload import Bytes
+from reprocessing.admin.messages.show_payload import ShownPayload
 from reprocessing.domain.lifecycle import LanePhase, LetterState, ParkedReason
 from reprocessing.domain.message import body_format, json_view
-from reprocessing.domain.message.body_format import Dialect
-from reprocessing.domain.message.json_span import text_of
+from reprocessing.domain.message.body_format import BodyFormat
+from reprocessing.domain.message.json_span import json_string_text
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.ordering.placement import read_sort_key
 from reprocessing.domain.routing import jmespath_query
 from reprocessing.domain.routing.first_match import Action
 from reprocessing.domain.routing.jmespath_query import Failed
 from reprocessing.domain.sources import celery_task, sns_notification
-from reprocessing.domain.sources.celery_envelope import Opaque, unpacked
-from reprocessing.domain.sources.celery_failure import causes
+from reprocessing.domain.sources.celery_envelope import NotShown, unpack_payload
+from reprocessing.domain.sources.celery_failure import probable_causes
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.domain.sources.sns_notification import Notification
-from reprocessing.models import DeadLetter, Payload
+from reprocessing.models import Letter, Payload
 from reprocessing.models.report import Report, Verdict
 from reprocessing.models.target import TargetKind
 from reprocessing.store.ordering import lane_neighbours
-from reprocessing.store.ordering.lane_neighbours import MOST, Neighbours
+from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbours
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
@@ -50,16 +50,16 @@ def may_see_payloads(user: AbstractBaseUser | AnonymousUser) -> bool:
     return isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_payload")
 
 
-def page(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, shown: Bytes | None) -> dict[str, Any]:
+def page(letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ShownPayload | None) -> dict[str, Any]:
     """Return the values of the page; `shown`: the payload, if this person asked for it."""
-    tries, edits = timeline.of(letter)
+    tries, edits = timeline.attempts_and_edits(letter)
     return {
         "may_see_payload": may_see_payloads(user),
-        "contents": shown and contents(letter, shown),
-        "opened": None if shown else opened(letter),
+        "contents": shown and payload_view(letter, shown),
+        "opened": None if shown else public_fields(letter),
         "mood": _MOODS.get(LetterState(letter.state), ""),
         "why": ParkedReason(letter.reason).sentence if letter.reason else "",
-        "detail": visible(letter.detail or ("" if letter.finished_at else letter.objection)),
+        "detail": visible(letter.detail or ("" if letter.finished_at else letter.blocked_reason)),
         "sequence": letter.sequence and visible(read_sort_key(letter.sequence)),
         "twin_key": letter.idempotency_key and visible(letter.idempotency_key),
         "a_person_decided": _a_person_decided(letter),
@@ -73,13 +73,13 @@ def page(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, shown: Byte
     }
 
 
-def contents(letter: DeadLetter, held: Bytes) -> dict[str, Any]:
+def payload_view(letter: Letter, held: ShownPayload) -> dict[str, Any]:
     """Return a payload for display; `revision`: the number of the edit, 0 as captured; `told`: the format."""
     told = body_format.recognise(held.body)
     return {
         "revision": held.revision, "told": visible(str(told)),
-        "body": readable_bytes.as_spoken(held.body, told.dialect),
-        "inner": _inner(held.body) if told.dialect is Dialect.SNS else None, "task": _task(letter, held),
+        "body": readable_bytes.readable_as(held.body, told.dialect),
+        "inner": _inner(held.body) if told.dialect is BodyFormat.SNS else None, "task": _task(letter, held),
         "attributes": [
             {"name": visible(name), "type": visible(attribute.type), "value": _value(attribute.value)}
             for name, attribute in sorted(held.attributes.items())
@@ -88,42 +88,42 @@ def contents(letter: DeadLetter, held: Bytes) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def opened(letter: DeadLetter) -> list[tuple[str, str]]:
+def public_fields(letter: Letter) -> list[tuple[str, str]]:
     """Return the public fields of the body."""
-    if not letter.dlq.open_fields:
+    if not letter.dlq.public_fields:
         return []
     held = letter.revision or Payload.objects.filter(letter=letter).first()
     document = json_view.read(bytes(held.body)) if held else Unreadable("the payload was deleted")
     if isinstance(document, Unreadable):
         return [("public fields", f"cannot be read: {document.why}")]
-    fields = map(str, letter.dlq.open_fields)
+    fields = map(str, letter.dlq.public_fields)
     return [(visible(field), _field(jmespath_query.search(field, document))) for field in fields]
 
 
-def lane_panel(letter: DeadLetter) -> dict[str, Any] | None:
+def lane_panel(letter: Letter) -> dict[str, Any] | None:
     """Return the key queue and the neighbours in it; None: the message is in none yet."""
-    at = lane_neighbours.of(letter.pk)
+    at = lane_neighbours.neighbours_of(letter.pk)
     if at is None:
         return None
     return {"at": at, "why": _why(at, letter), "behind": _bounded(at.behind), "parked": _bounded(at.parked)}
 
 
-def group_address(letter: DeadLetter) -> str:
+def group_address(letter: Letter) -> str:
     """Return the address of its failure group; empty: it has none."""
     try:
-        return reverse("admin:reprocessing_lettergroup_change", args=[letter.group_id]) if letter.group_id else ""
+        return reverse("admin:reprocessing_failuregroup_change", args=[letter.group_id]) if letter.group_id else ""
     except NoReverseMatch:
         return ""
 
 
-def _a_person_decided(letter: DeadLetter) -> bool:
+def _a_person_decided(letter: Letter) -> bool:
     """Return whether a release decided the target last: after a quarantine, or by naming a target."""
     if not letter.released_by or letter.reason == ParkedReason.QUARANTINED:
         return False
-    return letter.route == Action.QUARANTINE or letter.route_version == BY_HAND
+    return letter.route == Action.QUARANTINE or letter.rulebook_version == BY_HAND
 
 
-def _why(at: Neighbours, letter: DeadLetter) -> str:
+def _why(at: Neighbours, letter: Letter) -> str:
     """Return why the key queue is in its state."""
     if at.stopped_at:
         return f'stopped by {at.stopped_by} at {at.stopped_at:%Y-%m-%d %H:%M:%S} UTC: "{at.stop_reason}"'
@@ -153,12 +153,12 @@ def _waits(at: Neighbours, head: str) -> str:
     return f"{head} is sent as soon as a worker is free{last}" if at.is_due else f"{head} waits until {until}{last}"
 
 
-def _evidence(letter: DeadLetter) -> str:
+def _evidence(letter: Letter) -> str:
     """Return what outcomes of its target wait for."""
     lag = conf.current().count_lag.total_seconds()
     waits = pending_outcomes.of_targets(letter.dlq_id, count_lag=lag)
     found = (wait for wait in waits if wait.target_id == letter.target_id)
-    awaited = next(map(pending_outcomes.in_words, found), "")
+    awaited = next(map(pending_outcomes.describe, found), "")
     return f". Waiting for outcomes of this target: {visible(awaited)}" if awaited else ""
 
 
@@ -169,7 +169,7 @@ def _holds(at: Neighbours, head: str) -> str:
 
 
 def _bounded(number: int) -> str:
-    return f"{number:,}" if number <= MOST else f"more than {MOST:,}"
+    return f"{number:,}" if number <= COUNTED_AT_MOST else f"more than {COUNTED_AT_MOST:,}"
 
 
 def _field(found: object) -> str:
@@ -187,24 +187,24 @@ def _field(found: object) -> str:
 
 def _inner(body: bytes) -> Readable | None:
     found = sns_notification.read(body)
-    text = text_of(found.fields.get("Message")) if isinstance(found, Notification) else None
+    text = json_string_text(found.fields.get("Message")) if isinstance(found, Notification) else None
     return readable(text.encode()) if text else None
 
 
-def _task(letter: DeadLetter, held: Bytes) -> dict[str, Any] | None:
+def _task(letter: Letter, held: ShownPayload) -> dict[str, Any] | None:
     """Return the message as a Celery task; None: it is none, and Celery workers do not consume its target."""
     found = celery_task.read(held.body)
     if not isinstance(found, TaskMessage) and (letter.target is None or letter.target.kind != TargetKind.CELERY):
         return None
-    queue = letter.origin and letter.origin.target
+    queue = letter.source and letter.source.target
     hidden = timedelta(seconds=queue.visibility) if queue else None
     reported = Report.objects.filter(Q(message_id=letter.message_id) | Q(public_id=letter.public_id))
     failed = reported.exclude(verdict=Verdict.DELIVERED).exists()
-    why = [visible(cause) for cause in causes(found, held.system, visibility=hidden, reported=failed)]
+    why = [visible(cause) for cause in probable_causes(found, held.system, visibility=hidden, reported=failed)]
     if not isinstance(found, TaskMessage):
         return {"told": (), "payload": None, "closed": found.why, "causes": why}
-    raw = unpacked(found.envelope)
-    shown = None if found.opaque or isinstance(raw, Opaque) else readable(raw)
+    raw = unpack_payload(found.envelope)
+    shown = None if found.opaque or isinstance(raw, NotShown) else readable(raw)
     fields = [(name, visible(text)) for name, text in _told(found) if text]
     return {"told": fields, "payload": shown, "closed": found.opaque, "causes": why}
 

@@ -21,17 +21,17 @@ from django.views.decorators.http import require_POST
 
 from reprocessing.admin.messages import comparison, delivery_status_panel, message_actions, message_page, show_payload
 from reprocessing.admin.messages.readable_bytes import duration, visible
-from reprocessing.admin.messages.show_payload import Bytes
-from reprocessing.admin.parking_lot.decision import Deed, packed
-from reprocessing.admin.site.readonly_admin import REACH, History, Page, Stretch, row_or_404
-from reprocessing.domain.lifecycle import FINISHED, LetterState
-from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, Lane
+from reprocessing.admin.messages.show_payload import ShownPayload
+from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
+from reprocessing.admin.site.readonly_admin import REACH, KeysetList, Page, ReadOnlyAdmin, row_or_404
+from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
+from reprocessing.models import DeadLetterQueue, DlqCopy, Lane, Letter
 from reprocessing.store.maintenance import counters
 
 # A copy that is deleted, or to be deleted, has no time left. With EXISTS, PostgreSQL would read all copies for the few
 # messages of a page; a subquery for the state reads only theirs.
 _COPY = models.Subquery(
-    Custody.objects.filter(dlq=OuterRef("dlq"), message_id=OuterRef("message_id")).values("state")[:1]
+    DlqCopy.objects.filter(dlq=OuterRef("dlq"), message_id=OuterRef("message_id")).values("state")[:1]
 )
 _NOW = models.Func(function="redrive_now", output_field=models.DateTimeField())
 _LEFT = models.ExpressionWrapper(F("expires_at") - _NOW, output_field=models.DurationField())
@@ -39,10 +39,10 @@ _KEY_SHOWN = 60
 _LANES_FOUND = 100
 _LONGEST_NUMBER = 9  # digits
 _KEPT = ("dlq__id__exact", "state__exact", "presumed__exact")
-_RELATED = ("dlq", "origin__target", "target", "lane", "run", "rule", "rate_class", "group", "duplicate_of")
+_RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_class", "group", "duplicate_of")
 
 
-class List(Stretch):
+class MessageList(KeysetList):
     """A list of messages. Counters know how many of each DLQ are in which state, so they are not counted."""
 
     @cached_property
@@ -54,22 +54,22 @@ class List(Stretch):
             return None
         return sum(
             kind.n
-            for kind in counters.kinds(None if dlq is None else int(dlq[:_LONGEST_NUMBER]))
+            for kind in counters.counts_by_state(None if dlq is None else int(dlq[:_LONGEST_NUMBER]))
             if state in {None, kind.state} and presumed in {None, str(int(kind.presumed))}
         )
 
-    def listed(self) -> QuerySet[DeadLetter]:
+    def listed(self) -> QuerySet[Letter]:
         """Return the newest first; few are sorted, since an index scan by id would read all messages to find them."""
-        rows = super().listed()
+        rows = super().ordered_rows()
         if self.known is None or self.known > REACH:
             return rows
         state = self.filter_params.get("state__exact", [""])[-1]
-        if state and state not in FINISHED:  # as their index has it
+        if state and state not in FINISHED_STATES:  # as their index has it
             rows = rows.filter(finished_at=None, dlq__in=DeadLetterQueue.objects.values("pk"))
         return rows.order_by((F("pk") + 0).desc())
 
 
-class Letters(History):
+class MessagesAdmin(ReadOnlyAdmin):
     """Lists and pages of messages. No list shows a body; a page shows it to people who may see payloads."""
 
     list_display: tuple[str, ...] = ("message_id", "dlq", "state", "key", "age", "attempts", "time_left", "captured_at")
@@ -83,41 +83,41 @@ class Letters(History):
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own
         """Return the list that uses the counters."""
-        return List
+        return MessageList
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[DeadLetter]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Letter]:
         """Return messages with their age and their time left, by the database's clock."""
-        letters: QuerySet[DeadLetter] = super().get_queryset(request)
+        letters: QuerySet[Letter] = super().get_queryset(request)
         return letters.alias(_copy=_COPY).annotate(
-            _age=models.ExpressionWrapper(_NOW - F("died_at"), output_field=models.DurationField()),
+            _age=models.ExpressionWrapper(_NOW - F("first_sent_at"), output_field=models.DurationField()),
             _left=models.Case(models.When(Q(_copy="held"), then=_LEFT), output_field=models.DurationField()),
         )
 
     def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[DeadLetter], search_term: str
-    ) -> tuple[QuerySet[DeadLetter], bool]:
+        self, request: HttpRequest, queryset: QuerySet[Letter], search_term: str
+    ) -> tuple[QuerySet[Letter], bool]:
         """Return the messages with exactly this message id, redrive id or ordering key."""
         text = search_term.strip().replace("\0", "")
-        return (queryset.filter(self.named(text)) if text else queryset), False
+        return (queryset.filter(self.search_condition(text)) if text else queryset), False
 
-    def named(self, text: str) -> Q:
+    def search_condition(self, text: str) -> Q:
         """Return the condition for this text; each part can use an index."""
         dlqs = list(DeadLetterQueue.objects.values_list("pk", flat=True))
         lanes = list(Lane.objects.filter(dlq__in=dlqs, key=text).values_list("pk", flat=True)[:_LANES_FOUND])
         return Q(dlq__in=dlqs, message_id=text) | Q(lane__in=lanes) | redrive_id(text)
 
     @admin.display(description="ordering key", empty_value="none")
-    def key(self, letter: DeadLetter) -> str | None:
+    def key(self, letter: Letter) -> str | None:
         """Return the ordering key."""
         return letter.ordering_key and _short(letter.ordering_key)
 
-    @admin.display(description="age", ordering="died_at")
-    def age(self, letter: DeadLetter) -> str:
+    @admin.display(description="age", ordering="first_sent_at")
+    def age(self, letter: Letter) -> str:
         """Return how long ago it was sent to its source queue."""
         return duration(_annotated(letter, "_age"))
 
     @admin.display(description="time left in SQS", ordering="expires_at")
-    def time_left(self, letter: DeadLetter) -> str:
+    def time_left(self, letter: Letter) -> str:
         """Return how long SQS keeps its copy in the DLQ; PostgreSQL keeps the message longer."""
         return duration(_annotated(letter, "_left"))
 
@@ -129,11 +129,11 @@ class Letters(History):
             raise PermissionDenied  # Django's form writes nothing
         return self._shown(request, object_id, extra_context or {})
 
-    def page_of(self, request: HttpRequest, letter: DeadLetter) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
         """Return more values for the page. `deeds`: name, address or its name, label, why it is closed."""
         if letter.state != LetterState.DISCARDED:
             return {}
-        return {"deeds": [deed_of(request, Deed.RESTORE)], "letters": packed([letter])}
+        return {"deeds": [action_of(request, DecisionKind.RESTORE)], "letters": pack_messages([letter])}
 
     def pages(self) -> Iterable[Page]:
         """Return the pages that show a payload; each use is recorded."""
@@ -141,7 +141,7 @@ class Letters(History):
         return ((f"<int:letter>/{name}", require_POST(view), name, {}) for name, view in views.items())
 
     def _shown(
-        self, request: HttpRequest, object_id: str, more: dict[str, Any], shown: Bytes | None = None
+        self, request: HttpRequest, object_id: str, more: dict[str, Any], shown: ShownPayload | None = None
     ) -> HttpResponse:
         letter = self._with_all(request, object_id)
         if not self.has_view_permission(request, letter):
@@ -155,18 +155,18 @@ class Letters(History):
         }  # fmt: skip
         context |= message_page.page(letter, request.user, shown)
         context |= delivery_status_panel.panel(letter, request.user, shown=shown is not None)
-        context |= message_actions.of(letter, request) | self.page_of(request, letter) | more
-        context["deeds"] = message_actions.deeds(context.get("deeds", ()))
+        context |= message_actions.page_buttons(letter, request) | self.page_context(request, letter) | more
+        context["deeds"] = message_actions.action_buttons(context.get("deeds", ()))
         return TemplateResponse(request, "reprocessing/admin/letter.html", context)
 
-    def _with_all(self, request: HttpRequest, object_id: str) -> DeadLetter | None:
+    def _with_all(self, request: HttpRequest, object_id: str) -> Letter | None:
         if not (object_id.isdecimal() and len(object_id) <= 2 * _LONGEST_NUMBER):
             return None
         return self.get_queryset(request).select_related(*_RELATED).filter(pk=object_id).first()
 
     def _reveal(self, request: HttpRequest, letter: int) -> HttpResponse:
         """Show the message with its payload; the payload is in no other answer."""
-        shown = show_payload.sent(
+        shown = show_payload.payload_to_send(
             self._revealed(request, letter), by=request.user.get_username(), why=show_payload.LOOKED
         )
         return self._shown(request, str(letter), {"nothing_kept": shown is None}, shown)
@@ -174,7 +174,7 @@ class Letters(History):
     def _body(self, request: HttpRequest, letter: int) -> HttpResponse:
         """Return the body as a file, which no browser displays or runs."""
         found = self._revealed(request, letter)
-        fetch = show_payload.captured if request.POST.get("of") == "captured" else show_payload.sent
+        fetch = show_payload.captured_payload if request.POST.get("of") == "captured" else show_payload.payload_to_send
         held = fetch(found, by=request.user.get_username(), why=show_payload.FETCHED)
         if held is None:
             return self._back(request, found, "The payload was deleted.")
@@ -188,20 +188,20 @@ class Letters(History):
         found = self._revealed(request, letter)
         text = request.POST.get("no", "")
         no = int(text) if text.isdecimal() and len(text) <= _LONGEST_NUMBER else 0
-        pair = show_payload.both(found, no, by=request.user.get_username(), why=show_payload.COMPARED)
+        pair = show_payload.captured_and_edited(found, no, by=request.user.get_username(), why=show_payload.COMPARED)
         if pair is None:
             return self._back(request, found, "There is no such edit.")
         context = self.admin_site.each_context(request) | {
             "title": f"Edit {no} compared with the captured message", "original": found, "opts": self.opts, "no": no,
-            "changes": comparison.of(*((held.body, held.attributes) for held in pair)),
+            "changes": comparison.differences(*((held.body, held.attributes) for held in pair)),
         }  # fmt: skip
         return TemplateResponse(request, "reprocessing/admin/compared.html", context)
 
-    def _back(self, request: HttpRequest, letter: DeadLetter, why: str) -> HttpResponse:
+    def _back(self, request: HttpRequest, letter: Letter, why: str) -> HttpResponse:
         messages.warning(request, why)
         return HttpResponseRedirect(reverse(f"admin:{self._name('change')}", args=[letter.pk]))
 
-    def _revealed(self, request: HttpRequest, letter: int) -> DeadLetter:
+    def _revealed(self, request: HttpRequest, letter: int) -> Letter:
         """Return the message, if this person may see its payload.
 
         Raises:
@@ -216,7 +216,7 @@ class Letters(History):
         return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
 
 
-def deed_of(request: HttpRequest, deed: Deed) -> tuple[str, str, str, str]:
+def action_of(request: HttpRequest, deed: DecisionKind) -> tuple[str, str, str, str]:
     """Return an action as a page offers it to this person."""
     may = request.user.has_perm(deed.permission) and request.user.has_perm("reprocessing.view_parkedletter")
     return deed.value, f"admin:parkedletter_{deed}", f"{deed.label}…", "" if may else capfirst(deed.takes)
@@ -235,9 +235,9 @@ def _short(text: str) -> str:
     return shown if len(shown) <= _KEY_SHOWN else f"{shown[:_KEY_SHOWN]}…"
 
 
-def _annotated(letter: DeadLetter, name: str) -> timedelta | None:
+def _annotated(letter: Letter, name: str) -> timedelta | None:
     length: timedelta | None = getattr(letter, name)
     return length
 
 
-admin.site.register(DeadLetter, Letters)
+admin.site.register(Letter, MessagesAdmin)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from reprocessing.domain.message import body_format, json_view
-from reprocessing.domain.message.body_format import Dialect
+from reprocessing.domain.message.body_format import BodyFormat
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.message.safe_text import visible
 
-__all__ = ["LONGEST", "Readable", "as_spoken", "duration", "laid_out", "readable", "visible"]
+__all__ = ["LONGEST", "Readable", "duration", "indented", "readable", "readable_as", "visible"]
 
 #: Characters of a body, or of an attribute, that a page shows; the whole body can be downloaded.
 LONGEST = 100_000
@@ -51,18 +51,18 @@ def readable(body: bytes) -> Readable:
     return Readable("JSON", visible(shown), len(body), cut=cut)
 
 
-def as_spoken(body: bytes, dialect: Dialect) -> Readable:
+def readable_as(body: bytes, dialect: BodyFormat) -> Readable:
     """Return a body for display: a form by its fields, XML indented, all else as `readable` does."""
-    if dialect not in {Dialect.FORM, Dialect.XML}:
+    if dialect not in {BodyFormat.FORM, BodyFormat.XML}:
         return readable(body)
     text = body.decode()
-    pieces = _fields(text) if dialect is Dialect.FORM else _nested(text[:LONGEST])
+    pieces = _fields(text) if dialect is BodyFormat.FORM else _nested(text[:LONGEST])
     shown, cut = _joined(pieces)
-    cut = cut or (dialect is Dialect.XML and len(text) > LONGEST)
+    cut = cut or (dialect is BodyFormat.XML and len(text) > LONGEST)
     return Readable(dialect.value, visible(shown), len(body), cut=cut)
 
 
-def laid_out(body: bytes) -> str:
+def indented(body: bytes) -> str:
     """Return a whole text for comparison: JSON indented, all else unchanged."""
     text = body.decode()
     return text if isinstance(json_view.read(body), Unreadable) else "".join(_indented(text))
@@ -83,7 +83,7 @@ def duration(length: timedelta | None) -> str:
     return " ".join(parts[:2])
 
 
-def past(length: timedelta) -> str:
+def time_since(length: timedelta) -> str:
     """Return how long ago something was, in the same units; "0 s" for less than a second."""
     return duration(length) if length >= timedelta(seconds=1) else "0 s"
 
@@ -129,7 +129,7 @@ def _indented(text: str) -> Iterator[str]:
 
 
 def _fields(text: str) -> Iterator[str]:
-    for name, value in body_format.form(text):
+    for name, value in body_format.form_fields(text):
         yield f"{name} = {value}\n"
 
 

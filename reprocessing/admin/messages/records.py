@@ -7,12 +7,21 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from reprocessing.admin.messages.message_page import may_see_payloads
-from reprocessing.admin.site.readonly_admin import History
-from reprocessing.models import Attempt, Halt, Notice, Origin, Pulse, Report, Reporter, Sighting
+from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin
+from reprocessing.models import (
+    Attempt,
+    GlobalStop,
+    Heartbeat,
+    ParkingQueueMessage,
+    Report,
+    Reporter,
+    Source,
+    TargetCheck,
+)
 
 
 @admin.register(Attempt)
-class Attempts(History):
+class Attempts(ReadOnlyAdmin):
     """Counted tries to deliver a message."""
 
     list_display = ("id", "letter", "no", "target", "outcome", "opened_at", "closed_at", "returned_at")
@@ -23,8 +32,8 @@ class Attempts(History):
     sortable_by = ()
 
 
-@admin.register(Origin)
-class Origins(History):
+@admin.register(Source)
+class Sources(ReadOnlyAdmin):
     """The source queues of each DLQ, and where their messages are redriven to."""
 
     list_display = ("__str__", "dlq", "target")
@@ -33,8 +42,8 @@ class Origins(History):
     ordering = ("dlq", "arn")
 
 
-@admin.register(Sighting)
-class Sightings(History):
+@admin.register(TargetCheck)
+class Sightings(ReadOnlyAdmin):
     """When targets were found empty."""
 
     list_display = ("target", "seen_at")
@@ -44,33 +53,33 @@ class Sightings(History):
     sortable_by = ()
 
 
-@admin.register(Notice)
-class Notices(History):
+@admin.register(ParkingQueueMessage)
+class Notices(ReadOnlyAdmin):
     """What was sent to parking queues, or still has to be."""
 
-    list_display = ("id", "letter", "news", "made_at", "sent_at", "trouble")
-    list_filter = ("news",)
+    list_display = ("id", "letter", "parking_event", "made_at", "sent_at", "trouble")
+    list_filter = ("parking_event",)
     list_select_related = ("letter",)
     ordering = ("-id",)
     sortable_by = ()
 
 
-@admin.register(Halt)
-class Halts(History):
+@admin.register(GlobalStop)
+class Halts(ReadOnlyAdmin):
     """Whether everything is stopped, and by whom."""
 
     list_display = ("since", "by", "reason")
 
 
-@admin.register(Pulse)
-class Pulses(History):
+@admin.register(Heartbeat)
+class Pulses(ReadOnlyAdmin):
     """When workers last took a task from each queue."""
 
-    list_display = ("queue", "beaten_at")
+    list_display = ("queue", "consumed_at")
 
 
 @admin.register(Reporter)
-class Reporters(History):
+class Reporters(ReadOnlyAdmin):
     """Consumers that may report, and for which targets (manage.py add_reporter, revoke_reporter)."""
 
     list_display = ("name", "added_at", "added_by", "revoked_at")
@@ -79,7 +88,7 @@ class Reporters(History):
 
 
 @admin.register(Report)
-class Reports(History):
+class Reports(ReadOnlyAdmin):
     """What consumers reported. An error message can quote a payload, so this takes the permission to see payloads."""
 
     list_display = ("id", "verdict", "type", "message_id", "public_id", "attempt_no", "reporter", "received_at")

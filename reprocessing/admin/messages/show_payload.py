@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from reprocessing.domain.message.envelope import Attribute, unpack
-from reprocessing.models import Act, DeadLetter, Payload, Revision
-from reprocessing.store.parking_lot import editing
+from reprocessing.domain.message.envelope import Attribute, unpack_attributes
+from reprocessing.models import AuditAct, Letter, Payload, Revision
+from reprocessing.store.parking_lot import message_edits
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ COMPARED: Final = "Compared an edit with the captured message."
 
 
 @dataclass(frozen=True, slots=True)
-class Bytes:
+class ShownPayload:
     """A payload: of edit `revision`, or as captured (0)."""
 
     revision: int
@@ -30,17 +30,17 @@ class Bytes:
     system: dict[str, Any] = field(repr=False)
 
 
-def sent(letter: DeadLetter, *, by: str, why: str) -> Bytes | None:
+def payload_to_send(letter: Letter, *, by: str, why: str) -> ShownPayload | None:
     """Return the payload that would be sent; None: it was deleted."""
     return _shown(letter, letter.revision, by, why)
 
 
-def captured(letter: DeadLetter, *, by: str, why: str) -> Bytes | None:
+def captured_payload(letter: Letter, *, by: str, why: str) -> ShownPayload | None:
     """Return the captured payload; None: it was deleted."""
     return _shown(letter, None, by, why)
 
 
-def both(letter: DeadLetter, no: int, *, by: str, why: str) -> tuple[Bytes, Bytes] | None:
+def captured_and_edited(letter: Letter, no: int, *, by: str, why: str) -> tuple[ShownPayload, ShownPayload] | None:
     """Return the captured payload, and that of an edit; None: it was deleted, or there is no such edit."""
     with transaction.atomic():
         payload = Payload.objects.filter(letter=letter).first()
@@ -51,7 +51,7 @@ def both(letter: DeadLetter, no: int, *, by: str, why: str) -> tuple[Bytes, Byte
     return _of(payload, None), _of(payload, revision)
 
 
-def _shown(letter: DeadLetter, revision: Revision | None, by: str, why: str) -> Bytes | None:
+def _shown(letter: Letter, revision: Revision | None, by: str, why: str) -> ShownPayload | None:
     with transaction.atomic():
         payload = Payload.objects.filter(letter=letter).first()
         if payload is None:
@@ -60,12 +60,14 @@ def _shown(letter: DeadLetter, revision: Revision | None, by: str, why: str) -> 
     return _of(payload, revision)
 
 
-def _of(payload: Payload, revision: Revision | None) -> Bytes:
+def _of(payload: Payload, revision: Revision | None) -> ShownPayload:
     held = payload if revision is None else revision
     no = 0 if revision is None else revision.no
-    return Bytes(no, bytes(held.body), unpack(bytes(held.attributes)), payload.system)
+    return ShownPayload(no, bytes(held.body), unpack_attributes(bytes(held.attributes)), payload.system)
 
 
-def _record(letter: DeadLetter, by: str, why: str, no: int) -> None:
-    editing.record(letter.pk, Act.REVEALED, by=by, reason=why, before={}, after={"revision": no} if no else {})
+def _record(letter: Letter, by: str, why: str, no: int) -> None:
+    message_edits.record_action(
+        letter.pk, AuditAct.REVEALED, by=by, reason=why, before={}, after={"revision": no} if no else {}
+    )
     logger.info("the payload of letter %s was shown to %s", letter.public_id, by)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from reprocessing.admin.messages.readable_bytes import duration
 from reprocessing.admin.site import labels
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
-from reprocessing.models import Attempt, DeadLetter, Revision
+from reprocessing.models import Attempt, Letter, Revision
 
 #: Attempts and edits that a page shows at most.
 MOST: Final = 200
@@ -31,10 +31,10 @@ _WORDS: Final = {
 }
 
 
-def of(letter: DeadLetter) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def attempts_and_edits(letter: Letter) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the attempts and the edits, newest first."""
     attempts = list(letter.history.select_related("target", "run", "wave").order_by("-no")[:MOST])
-    kept = letter.revisions.defer("body", "attributes", "body_hash", "former_hash")
+    kept = letter.revisions.defer("body", "attributes", "body_hash", "previous_body_hash")
     revisions = list(kept.order_by("-no")[:MOST]) if letter.revision_id else []
     oldest_first = revisions[::-1]
     sent = {attempt.pk: _sent(attempt, oldest_first) for attempt in attempts}
@@ -49,11 +49,11 @@ def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:
     return revisions[before - 1].no if before else 0
 
 
-def _try(attempt: Attempt, later: Attempt | None, revision: int, letter: DeadLetter) -> dict[str, Any]:
+def _try(attempt: Attempt, later: Attempt | None, revision: int, letter: Letter) -> dict[str, Any]:
     """Return an attempt. `mood`: of its chip; `revision`: the edit that was sent, 0 the captured message."""
     outcome = AttemptOutcome(attempt.outcome) if attempt.outcome else None
     ended = attempt.taken_at or attempt.closed_at
-    bad = outcome in _BAD or attempt.returned_at is not None or bool(attempt.ill)
+    bad = outcome in _BAD or attempt.returned_at is not None or bool(attempt.counts_as_failure)
     return {
         "attempt": attempt, "lasted": _length(ended - attempt.opened_at) if ended else "-",
         "outcome": _WORDS[outcome] if outcome else "open",
@@ -66,7 +66,7 @@ def _edit(revision: Revision, attempts: Sequence[Attempt], sent: dict[int, int])
     return {"revision": revision, "sent_by": sorted(sender.no for sender in attempts if sent[sender.pk] == revision.no)}
 
 
-def _followed(attempt: Attempt, later: Attempt | None, letter: DeadLetter) -> str:
+def _followed(attempt: Attempt, later: Attempt | None, letter: Letter) -> str:
     parts = []
     if attempt.returned_at and attempt.outcome != AttemptOutcome.RETURNED:
         parts.append(f"came back at {attempt.returned_at:%Y-%m-%d %H:%M:%S} UTC")

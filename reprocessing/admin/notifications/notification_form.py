@@ -9,21 +9,21 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
 from reprocessing import conf
-from reprocessing.admin.site import examined_form
+from reprocessing.admin.site import preview_form
 from reprocessing.admin.site.confirmed_action import Done
-from reprocessing.admin.site.examined_form import Asked, Look, Sheet
+from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm
 from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.models import DeadLetterQueue, NotificationRoute
 from reprocessing.pipeline.dlqs.examine import Finding, Severity
-from reprocessing.store.differences import differing
+from reprocessing.store.differences import changed_fields
 from reprocessing.store.notifications import routes
 from reprocessing.store.notifications.routes import Route
 
 ADD, CHANGE = "reprocessing.add_notificationroute", "reprocessing.change_notificationroute"
 
 
-class NotificationSheet(Sheet):
+class NotificationForm(PreviewForm):
     """Which events a destination gets, and of which DLQs."""
 
     sections = (("Destination", ("destination",)), ("Notifications", ("events", "dlqs")))
@@ -56,26 +56,26 @@ def page(request: HttpRequest, route: int | None = None) -> HttpResponse:
     row = row_or_404(NotificationRoute.objects, route) if route else None
     name = "admin:reprocessing_notificationroute_"
     known = ", ".join(sorted(conf.current().destinations)) or "none"
-    asked = Asked(
+    asked = FormPage(
         permission=CHANGE if row else ADD,
         title=f"Change notifications to {row}" if row else "Add a destination",
         intro=f"Destinations with a URL in this process: {known}. This page sends nothing.",
         button="Save" if row else "Add",
         back=reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist"),
         about=str(row) if row else "Notifications",
-        make=lambda data: NotificationSheet(data, row),
+        make=lambda data: NotificationForm(data, row),
         look=_look,
         write=_write,
     )
-    return examined_form.page(request, asked)
+    return preview_form.page(request, asked)
 
 
-def _look(form: NotificationSheet) -> Look:
+def _look(form: NotificationForm) -> Preview:
     given = form.cleaned_data
     destination = form.row.destination if form.row else given["destination"].strip()
     wanted = Route(destination, routes.read_kinds(given["events"] or ["all"]), tuple(sorted(given["dlqs"])))
-    routes.check(wanted)
-    before = routes.route(destination)
+    routes.check_route(wanted)
+    before = routes.route_or_none(destination)
     now = before.told() if before else {}
     findings = []
     if before and not form.row:
@@ -84,10 +84,12 @@ def _look(form: NotificationSheet) -> Look:
     if destination not in conf.current().destinations:
         what = f"This process has no URL for {destination}, so nothing can be sent there."
         findings.append(Finding(Severity.WARN, what, "Set its variable REDRIVE_NOTIFY_… for workers and web."))
-    return Look(payload=wanted, changes=differing(destination, now, wanted.told()), findings=findings, new=not before)
+    return Preview(
+        payload=wanted, changes=changed_fields(destination, now, wanted.told()), findings=findings, new=not before
+    )
 
 
-def _write(look: Look, by: str, reason: str) -> Done:
+def _write(look: Preview, by: str, reason: str) -> Done:
     wanted: Route = look.payload
     routes.set_route(wanted, by=by, reason=reason)
     row = NotificationRoute.objects.get(destination=wanted.destination)

@@ -13,8 +13,8 @@ from reprocessing.admin.notifications import notification_form
 from reprocessing.admin.site import confirmed_action
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Answer, Done, NotDone, Question
-from reprocessing.admin.site.readonly_admin import History, Page, row_or_404
-from reprocessing.domain.errors import NotificationIsUnclear
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, row_or_404
+from reprocessing.domain.errors import InvalidNotificationRoute
 from reprocessing.models import Incident, Notification, NotificationRoute
 from reprocessing.store.notifications import routes
 
@@ -22,7 +22,7 @@ REMOVE = "reprocessing.delete_notificationroute"
 
 
 @admin.register(NotificationRoute)
-class NotificationRoutes(History):
+class NotificationRoutes(ReadOnlyAdmin):
     """Destinations, and the events of each."""
 
     add_permission = notification_form.ADD
@@ -58,7 +58,7 @@ class NotificationRoutes(History):
 
 
 @admin.register(Incident)
-class Incidents(History):
+class Incidents(ReadOnlyAdmin):
     """What happened, from its beginning to its end."""
 
     list_display = ("kind", "subject", "dlq", "times", "opened_at", "changed_at", "ended_at")
@@ -69,7 +69,7 @@ class Incidents(History):
 
 
 @admin.register(Notification)
-class Notifications(History):
+class Notifications(ReadOnlyAdmin):
     """Notifications that were sent, wait to be sent, or were given up."""
 
     list_display = ("incident", "route", "phase", "filed_at", "sent_at", "given_up_at")
@@ -90,7 +90,7 @@ def _remove(request: HttpRequest, route: int) -> HttpResponse:
     def act(given: Mapping[str, Any], by: str) -> Answer:
         try:
             routes.remove_route(destination, by=by, reason=str(given["reason"]))
-        except NotificationIsUnclear as error:
+        except InvalidNotificationRoute as error:
             return NotDone(str(error))
         there = reverse("admin:reprocessing_notificationroute_changelist")
         return Done(there, f"{destination} was removed: no more notifications are sent to it.")

@@ -18,12 +18,12 @@ from django.views.decorators.http import require_POST, require_safe
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
-from reprocessing.admin.parking_lot.decision import Deed
+from reprocessing.admin.parking_lot.decision import DecisionKind
 from reprocessing.admin.site.confirmed_action import reason_field
-from reprocessing.admin.site.readonly_admin import History, is_id, row_or_404
+from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin, is_id, row_or_404
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.parking_lot.message_filter import Sieve
-from reprocessing.models import DeadLetter, Operation, OperationState, Target
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import BulkAction, BulkActionState, Letter, Target
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.runs import released_into_runs
@@ -34,14 +34,14 @@ SHOWN: Final = 50
 _UNUSUAL: Final = timedelta(seconds=15)
 
 
-class Why(forms.Form):
+class AbortBulkActionForm(forms.Form):
     """Why it is aborted."""
 
     reason = reason_field(rows=2)
 
 
-@admin.register(Operation)
-class Operations(History):
+@admin.register(BulkAction)
+class Operations(ReadOnlyAdmin):
     """Bulk actions: what was asked for, and how far it is."""
 
     @method_decorator(require_safe)
@@ -49,13 +49,13 @@ class Operations(History):
         """Show the list, the newest first."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        after, found = request.GET.get("after", ""), Operation.objects.order_by("-pk")
+        after, found = request.GET.get("after", ""), BulkAction.objects.order_by("-pk")
         if is_id(after):
             found = found.filter(pk__lt=after)
         rows = list(found[: SHOWN + 1])
         context = self.admin_site.each_context(request) | {
             "title": "Bulk actions",
-            "operations": [(operation, gone_of(operation)) for operation in rows[:SHOWN]],
+            "operations": [(operation, no_longer_matching(operation)) for operation in rows[:SHOWN]],
             "next": rows[SHOWN - 1].pk if len(rows) > SHOWN else None,
         }
         return TemplateResponse(request, "reprocessing/admin/operations.html", context)
@@ -77,12 +77,12 @@ class Operations(History):
         ]
         return [*paths, *super().get_urls()]
 
-    def _page(self, request: HttpRequest, object_id: str, form: Why | None = None) -> HttpResponse:
+    def _page(self, request: HttpRequest, object_id: str, form: AbortBulkActionForm | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        one = row_or_404(Operation.objects, object_id)
-        sieve = Sieve.read(one.filter)
-        deed = Deed(one.act)
+        one = row_or_404(BulkAction.objects, object_id)
+        sieve = MessageFilter.read(one.filter)
+        deed = DecisionKind(one.act)
         context = self.admin_site.each_context(request) | {
             "title": f"{deed.label} messages",
             "progress": progress_of(one),
@@ -94,7 +94,7 @@ class Operations(History):
             "arguments": list(_arguments(one)),
             "letters": message_list.address_of(sieve) if sieve.text is None or may_see_payloads(request.user) else "",
             "into": _into(one),
-            "form": form or Why(),
+            "form": form or AbortBulkActionForm(),
             "closed": "" if request.user.has_perm(deed.permission) else deed.takes,
         }
         return TemplateResponse(request, "reprocessing/admin/operation.html", context)
@@ -102,72 +102,72 @@ class Operations(History):
     def _progress(self, request: HttpRequest, operation: int) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        one = row_or_404(Operation.objects, operation)
+        one = row_or_404(BulkAction.objects, operation)
         ours = {"progress": progress_of(one), "into": _into(one), "is_part": True}
         context = self.admin_site.each_context(request) | ours
         return TemplateResponse(request, "reprocessing/admin/progress.html", context)
 
     def _abort(self, request: HttpRequest, operation: int) -> HttpResponse:
-        one = row_or_404(Operation.objects, operation)
-        if not (self.has_view_permission(request) and request.user.has_perm(Deed(one.act).permission)):
+        one = row_or_404(BulkAction.objects, operation)
+        if not (self.has_view_permission(request) and request.user.has_perm(DecisionKind(one.act).permission)):
             raise PermissionDenied
-        form = Why(request.POST)
+        form = AbortBulkActionForm(request.POST)
         if not form.is_valid():
             return self._page(request, str(operation), form)
         if bulk_actions.abort(one.pk, by=request.user.get_username(), why=form.cleaned_data["reason"]):
             messages.success(request, "Aborted. What was done stays done; the other messages are not touched.")
         else:
             one.refresh_from_db()
-            how = f"{one.ended_by} aborted it before you ({one.why})" if one.ended_by else "it is done already"
+            how = f"{one.aborted_by} aborted it before you ({one.why})" if one.aborted_by else "it is done already"
             messages.warning(request, f"Nothing was changed: {how}.")
-        return HttpResponseRedirect(reverse("admin:reprocessing_operation_change", args=[one.pk]))
+        return HttpResponseRedirect(reverse("admin:reprocessing_bulkaction_change", args=[one.pk]))
 
 
-def gone_of(one: Operation) -> int:
+def no_longer_matching(one: BulkAction) -> int:
     """Return how many messages no longer matched when their turn came; 0 until it is done."""
-    return max(0, one.asked - one.done - one.left_alone) if one.state == OperationState.DONE else 0
+    return max(0, one.asked - one.done - one.letters_skipped) if one.state == BulkActionState.DONE else 0
 
 
-def progress_of(one: Operation) -> dict[str, Any]:
+def progress_of(one: BulkAction) -> dict[str, Any]:
     """Return the progress: messages passed, skipped, left, no longer matching (`gone`), and arrived later (`late`)."""
-    passed, runs = one.done + one.left_alone, one.state == OperationState.RUNNING
+    passed, runs = one.done + one.letters_skipped, one.state == BulkActionState.RUNNING
     return {
         "one": one, "passed": passed, "most": max(one.asked, passed, 1),
-        "to_go": max(0, one.asked - passed) if runs else 0, "gone": gone_of(one), "refusals": _refusals(one),
+        "to_go": max(0, one.asked - passed) if runs else 0, "gone": no_longer_matching(one), "refusals": _refusals(one),
         "late": _late(one), "waits": runs and one.cursor == 0 and _waits(one), "runs": runs,
     }  # fmt: skip
 
 
-def _waits(one: Operation) -> bool:
+def _waits(one: BulkAction) -> bool:
     """Return whether it was asked for long ago; `asked_at` is when the confirmation page was made."""
     begun = one.reviews.filter(letter=None).order_by("pk").values_list("at", flat=True).first()
-    return lanes.clock() - (begun or one.asked_at) > _UNUSUAL
+    return lanes.database_now() - (begun or one.asked_at) > _UNUSUAL
 
 
-def _into(one: Operation) -> list[released_into_runs.Into]:
+def _into(one: BulkAction) -> list[released_into_runs.RunReleasedInto]:
     """Return the runs that replay the messages."""
-    released = Deed(one.act) is Deed.RELEASE
-    return released_into_runs.of_operation(one.pk, since=one.asked_at, most=SHOWN) if released else []
+    released = DecisionKind(one.act) is DecisionKind.RELEASE
+    return released_into_runs.runs_of_bulk_action(one.pk, since=one.asked_at, most=SHOWN) if released else []
 
 
-def _refusals(one: Operation) -> list[tuple[str, int, str]]:
+def _refusals(one: BulkAction) -> list[tuple[str, int, str]]:
     """Return the reasons, how many messages each has, and the message id of one."""
     counts = Counter(one.refusals.values())
     first = {why: int(letter) for letter, why in reversed(one.refusals.items())}
-    names = dict(DeadLetter.objects.filter(pk__in=first.values()).values_list("pk", "message_id"))
+    names = dict(Letter.objects.filter(pk__in=first.values()).values_list("pk", "message_id"))
     return [(why, n, visible(names.get(first[why], ""))) for why, n in counts.most_common()]
 
 
-def _late(one: Operation) -> str:
+def _late(one: BulkAction) -> str:
     """Return how many matching messages arrived later; empty: none, or no index can count them."""
-    sieve = Sieve.read(one.filter)
+    sieve = MessageFilter.read(one.filter)
     if sieve.states != (LetterState.PARKED.value,) or sieve.text is not None:
         return ""
-    n = bulk_actions.later(sieve, asked_at=one.asked_at)
-    return f"{min(n, bulk_actions.LATE):,}{'+' if n > bulk_actions.LATE else ''}" if n else ""
+    n = bulk_actions.count_late(sieve, asked_at=one.asked_at)
+    return f"{min(n, bulk_actions.MAX_LATE_COUNT):,}{'+' if n > bulk_actions.MAX_LATE_COUNT else ''}" if n else ""
 
 
-def _arguments(one: Operation) -> list[tuple[str, str]]:
+def _arguments(one: BulkAction) -> list[tuple[str, str]]:
     """Return due time, target and assignee, in words."""
     said = []
     if due := one.arguments.get("due"):

@@ -10,11 +10,18 @@ from urllib.parse import parse_qs
 from django import forms
 from django.contrib.auth.models import User
 
-from reprocessing.admin.parking_lot.decision import Arguments, Deed, Seen, Stood, read_assignees, unpacked
+from reprocessing.admin.parking_lot.decision import (
+    Arguments,
+    DecisionKind,
+    PageState,
+    SeenMessages,
+    read_assignees,
+    unpack_messages,
+)
 from reprocessing.admin.site.confirmed_action import reason_field
-from reprocessing.admin.site.fields import moment
-from reprocessing.domain.errors import FilterIsUnclear
-from reprocessing.domain.parking_lot.message_filter import Sieve
+from reprocessing.admin.site.fields import utc_datetime
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.store.ordering import lanes
 
@@ -24,22 +31,22 @@ _A_YEAR = timedelta(days=366)
 AT, TO = "at", "to"
 
 
-class Filtered(forms.Form):
+class FilterForm(forms.Form):
     """A reason, and a filter as in an address."""
 
     reason = reason_field()
 
     query = forms.CharField(required=False, max_length=20_000, widget=forms.HiddenInput)
 
-    def clean_query(self) -> Sieve:
+    def clean_query(self) -> MessageFilter:
         """Return the filter."""
         try:
-            return read(self.cleaned_data["query"])
-        except FilterIsUnclear as error:
+            return filter_of_query(self.cleaned_data["query"])
+        except InvalidFilter as error:
             raise forms.ValidationError(str(error)) from error
 
 
-class Decision(Filtered):
+class DecisionForm(FilterForm):
     """A decision about the messages of a page, as they were seen, or about all messages that match a filter.
 
     `token`: of a bulk action; submitted twice, it is done once. `opened`: when the page was made; messages that match
@@ -51,29 +58,29 @@ class Decision(Filtered):
     opened = forms.CharField(required=False, widget=forms.HiddenInput)
     how = forms.ChoiceField(required=False, choices=[(AT, AT), (TO, TO)], widget=forms.HiddenInput)
 
-    def __init__(self, deed: Deed, how: str, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  Django's own
+    def __init__(self, deed: DecisionKind, how: str, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  Django's own
         super().__init__(*args, **kwargs)
         self.deed = deed
-        if deed is Deed.RELEASE and how in {AT, TO}:
+        if deed is DecisionKind.RELEASE and how in {AT, TO}:
             self.fields["due"] = _when(required=how == AT)
-        if deed is Deed.RELEASE and how == TO:
+        if deed is DecisionKind.RELEASE and how == TO:
             self.fields["target"] = _where()
-        if deed is Deed.ASSIGN:
+        if deed is DecisionKind.ASSIGN:
             self.fields["to"] = _whom()
             self.fields["assigned"] = forms.CharField(required=False, widget=forms.HiddenInput)
-        if deed is Deed.NOTE:
+        if deed is DecisionKind.NOTE:
             self.fields["reason"].label = "Note"
             self.fields["reason"].help_text = "Kept with each message, with your name. Do not copy payloads into it."
         self.fields["reason"] = self.fields.pop("reason")
 
-    def clean_letters(self) -> Seen:
+    def clean_letters(self) -> SeenMessages:
         """Return the messages by id; none for a bulk action."""
-        return unpacked(self.cleaned_data["letters"]) if self.cleaned_data["letters"] else {}
+        return unpack_messages(self.cleaned_data["letters"]) if self.cleaned_data["letters"] else {}
 
     def clean_due(self) -> datetime | None:
         """Refuse a time that is past, or more than a year ahead."""
         due: datetime | None = self.cleaned_data["due"]
-        now = lanes.clock()
+        now = lanes.database_now()
         if due is not None and not now < due <= now + _A_YEAR:
             raise forms.ValidationError(
                 f"Enter a future time within a year; it is {now:%Y-%m-%d %H:%M} UTC. To replay now, go back."
@@ -93,7 +100,7 @@ class Decision(Filtered):
 
     def clean_opened(self) -> datetime | None:
         """Return when the page was made; None where each message says how it was seen."""
-        asks = self.deed is Deed.NOTE if self.cleaned_data.get("letters") else self.cleaned_data.get("token")
+        asks = self.deed is DecisionKind.NOTE if self.cleaned_data.get("letters") else self.cleaned_data.get("token")
         if not asks:
             return None
         try:
@@ -107,12 +114,12 @@ class Decision(Filtered):
 
     def reopen(self) -> None:
         """Count what matches the filter again; keep the other values."""
-        self.data = dict(self.data.items()) | {"opened": lanes.clock().isoformat()}
+        self.data = dict(self.data.items()) | {"opened": lanes.database_now().isoformat()}
 
     @property
-    def stood(self) -> Stood:
+    def stood(self) -> PageState:
         """Return what else the page showed."""
-        return Stood(self.cleaned_data.get("assigned"), self.cleaned_data.get("opened"))
+        return PageState(self.cleaned_data.get("assigned"), self.cleaned_data.get("opened"))
 
     @property
     def arguments(self) -> Arguments:
@@ -123,7 +130,7 @@ class Decision(Filtered):
         return {name: value for name, value in said.items() if name in self.fields and value is not None}
 
 
-class Export(Filtered):
+class ExportForm(FilterForm):
     """What to export, and why."""
 
     kind = forms.ChoiceField(
@@ -148,20 +155,20 @@ class Export(Filtered):
         return found
 
 
-def read(query: str) -> Sieve:
+def filter_of_query(query: str) -> MessageFilter:
     """Return the filter of an address.
 
     Raises:
         FilterIsUnclear: the query is no filter.
     """
     try:
-        return Sieve.from_query(parse_qs(query, keep_blank_values=True, max_num_fields=100))
+        return MessageFilter.from_query(parse_qs(query, keep_blank_values=True, max_num_fields=100))
     except ValueError:
-        raise FilterIsUnclear("The filter has too many parts. Open the list again.") from None
+        raise InvalidFilter("The filter has too many parts. Open the list again.") from None
 
 
 def _when(*, required: bool) -> forms.DateTimeField:
-    return moment(
+    return utc_datetime(
         "Not before (UTC)",
         "Until then the messages, and later messages of their keys, stay queued.",
         required=required,

@@ -18,7 +18,7 @@ from typing import Any, Final, assert_never
 from django.forms import ValidationError
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import Act, DeadLetter, Review
+from reprocessing.models import AuditAct, AuditEntry, Letter
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.store import rows
@@ -31,7 +31,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _SEEN = re.compile(r"(\d{1,18})@(\d{1,18})@(\d{1,18})")
 
 
-class Deed(StrEnum):
+class DecisionKind(StrEnum):
     """The possible decisions."""
 
     RELEASE = "release"
@@ -43,7 +43,7 @@ class Deed(StrEnum):
     @property
     def permission(self) -> str:
         """Return the permission that it takes."""
-        what = {Deed.RESTORE: Deed.DISCARD, Deed.NOTE: Deed.ASSIGN}.get(self, self)
+        what = {DecisionKind.RESTORE: DecisionKind.DISCARD, DecisionKind.NOTE: DecisionKind.ASSIGN}.get(self, self)
         return f"reprocessing.{what.value}_parkedletter"
 
     @property
@@ -54,12 +54,12 @@ class Deed(StrEnum):
     @property
     def label(self) -> str:
         """Return the label of its button."""
-        return "Replay" if self is Deed.RELEASE else self.value.capitalize()
+        return "Replay" if self is DecisionKind.RELEASE else self.value.capitalize()
 
     @property
     def state(self) -> LetterState:
         """Return the state of the messages that it is for."""
-        return LetterState.DISCARDED if self is Deed.RESTORE else LetterState.PARKED
+        return LetterState.DISCARDED if self is DecisionKind.RESTORE else LetterState.PARKED
 
 
 _ALLOWS: Final = {
@@ -67,24 +67,24 @@ _ALLOWS: Final = {
     "assign_parkedletter": "assign parked messages",
 }  # fmt: skip
 
-Seen = Mapping[
+SeenMessages = Mapping[
     int, tuple[int, int]
 ]  # when each message was parked, in microseconds since 1970; the id of its edit, or 0
 Arguments = Mapping[str, Any]  # due, target, to
 
 
-def packed(letters: Iterable[DeadLetter]) -> str:
+def pack_messages(letters: Iterable[Letter]) -> str:
     """Return messages as a page carries them."""
     parked = (letter for letter in letters if letter.finished_at is not None)
-    return ",".join(carried(letter.pk, letter.finished_at, letter.revision_id) for letter in parked)
+    return ",".join(pack_message(letter.pk, letter.finished_at, letter.revision_id) for letter in parked)
 
 
-def carried(letter: int, since: datetime | None, revision: int | None) -> str:
+def pack_message(letter: int, since: datetime | None, revision: int | None) -> str:
     """Return one message as a page carries it. `revision`: the id of the edit that would be sent, if any."""
-    return f"{letter}@{stamp(since)}@{revision or 0}"
+    return f"{letter}@{to_stamp(since)}@{revision or 0}"
 
 
-def unpacked(text: str) -> Seen:
+def unpack_messages(text: str) -> SeenMessages:
     """Return the messages that a page carried.
 
     Raises:
@@ -100,7 +100,7 @@ def unpacked(text: str) -> Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Stood:
+class PageState:
     """What else a page showed. `assigned`: the person of each message; `at`: when the page was made."""
 
     assigned: Mapping[int, str] | None = None
@@ -108,28 +108,34 @@ class Stood:
 
 
 def decide(  # noqa: PLR0913  # each by its name
-    deed: Deed, seen: Seen, *, by: str, reason: str, arguments: Arguments | None = None, stood: Stood | None = None
+    deed: DecisionKind,
+    seen: SeenMessages,
+    *,
+    by: str,
+    reason: str,
+    arguments: Arguments | None = None,
+    stood: PageState | None = None,
 ) -> Reviewed:
     """Act on the messages that are as they were seen; return why each of the others was skipped."""
     said = arguments or {}
 
     def work() -> tuple[dict[int, str], Reviewed]:
         # Locked until the commit: nobody else parks, edits or moves them.
-        decisions.lock(seen.keys(), need_lane=False, state=deed.state)
+        decisions.lock_letters(seen.keys(), need_lane=False, state=deed.state)
         left = _changed(seen, deed.state)
-        if deed is Deed.ASSIGN and stood and stood.assigned is not None:
+        if deed is DecisionKind.ASSIGN and stood and stood.assigned is not None:
             left |= _assigned(seen, stood.assigned, said.get("to", ""))
-        if deed is Deed.NOTE and stood and stood.at is not None:
+        if deed is DecisionKind.NOTE and stood and stood.at is not None:
             left |= _noted(seen, stood.at, by, reason)
         return left, _act(deed, seen.keys() - left.keys(), by, reason, said)
 
-    left, reviewed = rows.whole(work)
+    left, reviewed = rows.in_transaction(work)
     return Reviewed(reviewed.done, reviewed.refused | left)
 
 
 def assignees(letters: Iterable[int]) -> str:
     """Return who each message is assigned to, as a page carries it."""
-    return json.dumps(dict(DeadLetter.objects.filter(pk__in=list(letters)).values_list("pk", "assigned_to")))
+    return json.dumps(dict(Letter.objects.filter(pk__in=list(letters)).values_list("pk", "assigned_to")))
 
 
 def read_assignees(text: str) -> Mapping[int, str]:
@@ -144,9 +150,9 @@ def read_assignees(text: str) -> Mapping[int, str]:
         raise ValidationError("The page is incomplete. Go back to the list and select the messages again.") from None
 
 
-def _assigned(seen: Seen, was: Mapping[int, str], to: str) -> dict[int, str]:
+def _assigned(seen: SeenMessages, was: Mapping[int, str], to: str) -> dict[int, str]:
     """Return why messages are skipped: assigned to this person already, or to somebody else than the page showed."""
-    parked = DeadLetter.objects.filter(pk__in=seen.keys(), state=LetterState.PARKED.value)
+    parked = Letter.objects.filter(pk__in=seen.keys(), state=LetterState.PARKED.value)
     now = dict(parked.values_list("pk", "assigned_to"))
     left = {pk: f"it is {_whose(who)} already" for pk, who in now.items() if who == to}
     return left | {pk: f"it is now {_whose(who)}" for pk, who in now.items() if was.get(pk, "") != who}
@@ -156,47 +162,47 @@ def _whose(who: str) -> str:
     return f"assigned to {who}" if who else "assigned to nobody"
 
 
-def _noted(seen: Seen, since: datetime, by: str, reason: str) -> dict[int, str]:
+def _noted(seen: SeenMessages, since: datetime, by: str, reason: str) -> dict[int, str]:
     """Return the messages that have this note since the page was made: the page was submitted twice."""
-    twice = Review.objects.filter(act=Act.NOTED, letter__in=seen.keys(), by=by, reason=reason, at__gte=since)
+    twice = AuditEntry.objects.filter(act=AuditAct.NOTED, letter__in=seen.keys(), by=by, reason=reason, at__gte=since)
     return dict.fromkeys(twice.values_list("letter_id", flat=True), "it has this note already")
 
 
-def _act(deed: Deed, letters: Collection[int], by: str, reason: str, arguments: Arguments) -> Reviewed:
+def _act(deed: DecisionKind, letters: Collection[int], by: str, reason: str, arguments: Arguments) -> Reviewed:
     match deed:
-        case Deed.RELEASE:
+        case DecisionKind.RELEASE:
             due, target = arguments.get("due"), arguments.get("target")
             when = datetime.fromisoformat(due) if due else None
             return act_on_parked.release(letters, by=by, reason=reason, due=when, target=target)
-        case Deed.DISCARD:
+        case DecisionKind.DISCARD:
             return act_on_parked.discard(letters, by=by, reason=reason)
-        case Deed.RESTORE:
+        case DecisionKind.RESTORE:
             return act_on_parked.restore(letters, by=by, reason=reason)
-        case Deed.ASSIGN:
+        case DecisionKind.ASSIGN:
             return act_on_parked.assign(letters, to=arguments.get("to", ""), by=by, reason=reason)
-        case Deed.NOTE:
+        case DecisionKind.NOTE:
             return act_on_parked.note(letters, by=by, reason=reason)
         case _ as never:
             assert_never(never)
 
 
-def _changed(seen: Seen, state: LetterState) -> dict[int, str]:
+def _changed(seen: SeenMessages, state: LetterState) -> dict[int, str]:
     """Return why messages are skipped: parked again, or edited, after the page was made."""
-    there = DeadLetter.objects.filter(pk__in=seen.keys(), state=state.value)
+    there = Letter.objects.filter(pk__in=seen.keys(), state=state.value)
     left = dict[int, str]()
     for letter, since, revision in there.values_list("pk", "finished_at", "revision_id"):
-        if since is not None and stamp(since) != seen[letter][0]:
+        if since is not None and to_stamp(since) != seen[letter][0]:
             left[letter] = f"it was {state.value} again after you opened the page; check it again"
         elif (revision or 0) != seen[letter][1]:
             left[letter] = "it was edited after you opened the page; check it again"
     return left
 
 
-def stamp(since: datetime | None) -> int:
+def to_stamp(since: datetime | None) -> int:
     """Return a time in microseconds since 1970."""
     return 0 if since is None else (since - _EPOCH) // _MICROSECOND
 
 
-def moment(stamped: int) -> datetime:
+def from_stamp(stamped: int) -> datetime:
     """Return the time of a stamp."""
     return _EPOCH + stamped * _MICROSECOND

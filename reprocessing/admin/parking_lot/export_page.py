@@ -20,20 +20,20 @@ from django.views.decorators.http import require_POST
 
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.parking_lot import message_list
-from reprocessing.admin.parking_lot.confirm_forms import Export, read
-from reprocessing.domain.errors import FilterIsUnclear
-from reprocessing.domain.message.envelope import unpack
-from reprocessing.domain.parking_lot.message_filter import Sieve
-from reprocessing.models import Act, Review
+from reprocessing.admin.parking_lot.confirm_forms import ExportForm, filter_of_query
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.message.envelope import unpack_attributes
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import AuditAct, AuditEntry
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import export, message_filters
-from reprocessing.store.parking_lot.export import Bound, Withdrawn
+from reprocessing.store.parking_lot.export import ExportBound, ExportedLetter
 
 #: Beginnings of cells that a spreadsheet takes for a formula.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # also the wide ones
 _FIELDS: Final = (
-    "redrive_id", "message_id", "dlq", "origin", "target", "state", "reason", "ordering_key", "idempotency_key",
-    "attempts", "size", "died_at", "captured_at", "finished_at", "expires_at", "assigned_to", "group", "edited",
+    "redrive_id", "message_id", "dlq", "source", "target", "state", "reason", "ordering_key", "idempotency_key",
+    "attempts", "size", "first_sent_at", "captured_at", "finished_at", "expires_at", "assigned_to", "group", "edited",
 )  # fmt: skip
 _PAYLOAD: Final = ("body_encoding", "body", "attributes")
 _ORIGINAL: Final = "original"
@@ -54,10 +54,12 @@ class _Parts:
 @require_POST
 def page(request: HttpRequest) -> HttpResponseBase:
     """Ask for the reason, then return the file."""
-    if not (request.user.has_perms(("reprocessing.export_deadletter", "reprocessing.view_parkedletter"))):
+    if not (request.user.has_perms(("reprocessing.export_letter", "reprocessing.view_parkedletter"))):
         raise PermissionDenied
     form = (
-        Export(request.POST) if "reason" in request.POST else Export(initial={"query": request.POST.get("query", "")})
+        ExportForm(request.POST)
+        if "reason" in request.POST
+        else ExportForm(initial={"query": request.POST.get("query", "")})
     )
     if not may_see_payloads(request.user):
         for name in ("bodies", "originals"):
@@ -65,12 +67,12 @@ def page(request: HttpRequest) -> HttpResponseBase:
             form.fields[name].help_text = "You may not see payloads, so bodies are not exported."
     if not form.is_bound or not form.is_valid():
         return _asks(request, form)
-    sieve: Sieve = form.cleaned_data["query"]
+    sieve: MessageFilter = form.cleaned_data["query"]
     try:
-        message_list.allow(sieve, request.user)
+        message_list.check_allowed(sieve, request.user)
         _insist_on_rows(sieve)
-        message_filters.insist_on_all(sieve)
-    except FilterIsUnclear as error:
+        message_filters.require_exhaustive(sieve)
+    except InvalidFilter as error:
         form.add_error("query", str(error))
         return _asks(request, form)
     try:
@@ -80,7 +82,7 @@ def page(request: HttpRequest) -> HttpResponseBase:
         return _asks(request, form)
 
 
-def _insist_on_rows(sieve: Sieve) -> None:
+def _insist_on_rows(sieve: MessageFilter) -> None:
     """Check that the DLQ and the failure group of the filter exist, since the audit entry names them.
 
     Raises:
@@ -89,16 +91,16 @@ def _insist_on_rows(sieve: Sieve) -> None:
     known = message_list.names_of(sieve)
     for name in ("dlq", "group"):
         if (value := getattr(sieve, name)) is not None and name not in known:
-            raise FilterIsUnclear(f"There is no {name} {value} any more, so there is nothing to export.")
+            raise InvalidFilter(f"There is no {name} {value} any more, so there is nothing to export.")
 
 
-def _asks(request: HttpRequest, form: Export) -> HttpResponse:
-    refusal, sieve, count = "", Sieve(), 0
+def _asks(request: HttpRequest, form: ExportForm) -> HttpResponse:
+    refusal, sieve, count = "", MessageFilter(), 0
     try:
-        sieve = read(str(form["query"].value() or ""))
-        message_list.allow(sieve, request.user)
-        count = message_filters.count(sieve)
-    except FilterIsUnclear as error:
+        sieve = filter_of_query(str(form["query"].value() or ""))
+        message_list.check_allowed(sieve, request.user)
+        count = message_filters.count_letters(sieve)
+    except InvalidFilter as error:
         refusal = str(error)
     context = {
         **admin.site.each_context(request),
@@ -106,24 +108,24 @@ def _asks(request: HttpRequest, form: Export) -> HttpResponse:
         "form": form,
         "refusal": refusal,
         "sentence": sieve.sentence(message_list.names_of(sieve), single=count == 1),
-        "counted": f"{min(count, message_filters.COUNTED):,}{'+' if count > message_filters.COUNTED else ''}",
+        "counted": f"{min(count, message_filters.MAX_COUNT):,}{'+' if count > message_filters.MAX_COUNT else ''}",
         "back": message_list.address_of(sieve),
     }
     return TemplateResponse(request, "reprocessing/admin/export.html", context)
 
 
-def _file(request: HttpRequest, sieve: Sieve, asked: dict[str, Any]) -> HttpResponseBase:
+def _file(request: HttpRequest, sieve: MessageFilter, asked: dict[str, Any]) -> HttpResponseBase:
     """Record the export in the audit log, then return the file."""
     kind, parts = str(asked["kind"]), _Parts(bodies=asked["bodies"], originals=asked["originals"])
     with transaction.atomic():
-        bound = export.bound()
-        Review.objects.create(
-            act=Act.EXPORTED, dlq_id=sieve.dlq, group_id=sieve.group, by=request.user.get_username(),
+        bound = export.current_bound()
+        AuditEntry.objects.create(
+            act=AuditAct.EXPORTED, dlq_id=sieve.dlq, group_id=sieve.group, by=request.user.get_username(),
             reason=asked["reason"], at=bound.asked_at,
             after={"filter": sieve.recorded(), "as": kind, **asdict(parts)},
         )  # fmt: skip
     lines = _jsonl(sieve, bound, parts) if kind == "jsonl" else _csv(sieve, bound, parts)
-    name = f"letters-{lanes.clock():%Y%m%d-%H%M%S}.{kind}"
+    name = f"letters-{lanes.database_now():%Y%m%d-%H%M%S}.{kind}"
     return StreamingHttpResponse(
         lines,
         content_type="application/x-ndjson" if kind == "jsonl" else "text/csv; charset=utf-8",
@@ -131,8 +133,8 @@ def _file(request: HttpRequest, sieve: Sieve, asked: dict[str, Any]) -> HttpResp
     )
 
 
-def _jsonl(sieve: Sieve, bound: Bound, parts: _Parts) -> Iterator[str]:
-    for letter in export.letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
+def _jsonl(sieve: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[str]:
+    for letter in export.export_letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
         yield json.dumps(_values(letter, parts)) + "\n"
 
 
@@ -143,14 +145,14 @@ class _Echo:
         return text
 
 
-def _csv(sieve: Sieve, bound: Bound, parts: _Parts) -> Iterator[str]:
+def _csv(sieve: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[str]:
     writer = csv.writer(_Echo(), lineterminator="\r\n")
     yield str(writer.writerow([*_FIELDS, *parts.columns]))
-    for letter in export.letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
+    for letter in export.export_letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
         yield str(writer.writerow([_cell(value) for value in _values(letter, parts).values()]))
 
 
-def _values(letter: Withdrawn, parts: _Parts) -> dict[str, Any]:
+def _values(letter: ExportedLetter, parts: _Parts) -> dict[str, Any]:
     """Return the exported values of a message by column, in the order of the columns."""
     values = {name: _plain(getattr(letter, name)) for name in _FIELDS}
     if parts.bodies:
@@ -165,7 +167,7 @@ def _payload(content: bytes | None, packed: bytes | None) -> dict[str, Any]:
     encoding, body = _text(content or b"")
     attributes = {
         name: {"type": attribute.type, "value": _value(attribute.value)}
-        for name, attribute in sorted(unpack(packed).items())
+        for name, attribute in sorted(unpack_attributes(packed).items())
     } if packed is not None else {}  # fmt: skip
     return {"body_encoding": encoding, "body": body, "attributes": attributes}
 

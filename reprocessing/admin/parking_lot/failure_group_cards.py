@@ -13,63 +13,63 @@ from django.urls import reverse
 from reprocessing.admin.messages.readable_bytes import duration, visible
 from reprocessing.admin.site import labels
 from reprocessing.domain.parking_lot.failure_fingerprint import CauseKind
-from reprocessing.models.parking_lot import GroupStatus
+from reprocessing.models.parking_lot import FailureGroupStatus
 from reprocessing.store.parking_lot import failure_group_pages
-from reprocessing.store.parking_lot.failure_group_pages import BEHIND, Numbers, Place, Told
+from reprocessing.store.parking_lot.failure_group_pages import MAX_BEHIND, GroupCounts, GroupRow, PageStart
 
-_CHIPS: Final = {GroupStatus.OPEN: "chip-bad", GroupStatus.ACKNOWLEDGED: "chip-warm"}
-_EDGES: Final = {GroupStatus.OPEN: "card-alarming", GroupStatus.ACKNOWLEDGED: "card-wary"}
+_CHIPS: Final = {FailureGroupStatus.OPEN: "chip-bad", FailureGroupStatus.ACKNOWLEDGED: "chip-warm"}
+_EDGES: Final = {FailureGroupStatus.OPEN: "card-alarming", FailureGroupStatus.ACKNOWLEDGED: "card-wary"}
 _PLACE: Final = re.compile(r"([01])\.([0-9]{1,16})\.([0-9]{1,18})")
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def cards(groups: Sequence[Told], *, now: datetime) -> list[dict[str, Any]]:
+def cards(groups: Sequence[GroupRow], *, now: datetime) -> list[dict[str, Any]]:
     """Return the groups with their numbers."""
-    numbers = failure_group_pages.numbers([group.id for group in groups])
+    numbers = failure_group_pages.group_counts([group.id for group in groups])
     return [_card(group, numbers[group.id], now) for group in groups]
 
 
-def packed(last: Told) -> str:
+def pack_position(last: GroupRow) -> str:
     """Return the position of a page's last group, as an address carries it."""
-    return f"{int(last.status == GroupStatus.OPEN)}.{(last.last_at - _EPOCH) // timedelta(microseconds=1)}.{last.id}"
+    return f"{int(last.status == FailureGroupStatus.OPEN)}.{(last.last_at - _EPOCH) // timedelta(microseconds=1)}.{last.id}"
 
 
-def unpacked(text: str) -> Place | None:
+def unpack_position(text: str) -> PageStart | None:
     """Return the position that an address carries; None: the first page."""
     found = _PLACE.fullmatch(text)
     if found is None:
         return None
-    return Place(found[1] == "1", _EPOCH + timedelta(microseconds=int(found[2])), int(found[3]))
+    return PageStart(found[1] == "1", _EPOCH + timedelta(microseconds=int(found[2])), int(found[3]))
 
 
-def number(asked: Mapping[str, str], name: str) -> int | None:
+def id_parameter(asked: Mapping[str, str], name: str) -> int | None:
     """Return the id in this parameter; None: it is missing, or no id."""
     text = asked.get(name, "")
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
-def _card(group: Told, numbers: Numbers, now: datetime) -> dict[str, Any]:
+def _card(group: GroupRow, numbers: GroupCounts, now: datetime) -> dict[str, Any]:
     """Return one group; each address is that of the messages that a number counts."""
-    status = GroupStatus(group.status)
+    status = FailureGroupStatus(group.status)
     return {
         "group": group, "numbers": numbers, "title": visible(group.title), "note": visible(group.note),
         "read_from": CauseKind(group.cause).words if group.cause in set(CauseKind) else visible(group.cause),
         "chip": _CHIPS.get(status, ""), "edge": _EDGES.get(status, ""),
         "first": _moment(group.first_at, now), "last": _moment(group.last_at, now),
-        "replayed": _moment(group.replayed_at, now) if group.replayed_at else None,
+        "replayed": _moment(group.released_at, now) if group.released_at else None,
         "under_way": _sum(numbers.under_way, group.id), "finished": _sum(numbers.finished, group.id),
-        "behind": f"{numbers.behind:,}" if numbers.behind <= BEHIND else f"{BEHIND:,}+",
-        "address": reverse("admin:reprocessing_lettergroup_change", args=[group.id]),
+        "behind": f"{numbers.behind:,}" if numbers.behind <= MAX_BEHIND else f"{MAX_BEHIND:,}+",
+        "address": reverse("admin:reprocessing_failuregroup_change", args=[group.id]),
         "parked_address": _letters("parkedletter", group.id),
-        "captured_address": _letters("deadletter", group.id, state="captured"),
-        "letters_address": _letters("deadletter", group.id),
+        "captured_address": _letters("letter", group.id, state="captured"),
+        "letters_address": _letters("letter", group.id),
     }  # fmt: skip
 
 
 def _sum(states: Sequence[tuple[str, int]], group: int) -> dict[str, Any]:
     """Return the sum, and each state with its number and the address of its messages."""
-    parts = [(labels.state(state), n, _letters("deadletter", group, state=state)) for state, n in states]
+    parts = [(labels.state(state), n, _letters("letter", group, state=state)) for state, n in states]
     return {"n": sum(n for _, n in states), "parts": parts}
 
 

@@ -17,25 +17,25 @@ from django.views.decorators.http import require_http_methods, require_safe
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import failure_group_cards as shown
 from reprocessing.admin.site.confirmed_action import reason_field
-from reprocessing.admin.site.readonly_admin import History
+from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.models import Act, DeadLetter, DeadLetterQueue, LetterGroup, Review
-from reprocessing.models.parking_lot import GroupStatus
+from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, FailureGroup, Letter
+from reprocessing.models.parking_lot import FailureGroupStatus
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import failure_group_pages, failure_groups
-from reprocessing.store.parking_lot.failure_group_pages import Told
+from reprocessing.store.parking_lot.failure_group_pages import GroupRow
 
 #: Groups, messages and audit entries that one page shows.
 CARDS, LETTERS, REVIEWS = 20, 50, 20
 _LONGEST_NOTE: Final = 4_000
 #: Actions that change a group.
-_CHANGES: Final = (Act.CHANGED, Act.NOTED)
+_CHANGES: Final = (AuditAct.CHANGED, AuditAct.NOTED)
 
 
-class Settlement(forms.Form):
+class StatusForm(forms.Form):
     """A new status and note of a group, the ones that were seen, and the reason."""
 
-    status = forms.ChoiceField(choices=GroupStatus.choices, label="Status")
+    status = forms.ChoiceField(choices=FailureGroupStatus.choices, label="Status")
     note = forms.CharField(
         required=False,
         max_length=_LONGEST_NOTE,
@@ -43,7 +43,7 @@ class Settlement(forms.Form):
         help_text="For example a ticket, who works on it, what was tried.",
     )
     reason = reason_field(rows=2)
-    seen_status = forms.ChoiceField(choices=GroupStatus.choices, widget=forms.HiddenInput)
+    seen_status = forms.ChoiceField(choices=FailureGroupStatus.choices, widget=forms.HiddenInput)
     seen_note = forms.CharField(
         required=False, strip=False, max_length=_LONGEST_NOTE, widget=forms.HiddenInput(attrs={"autocomplete": "off"})
     )
@@ -66,8 +66,8 @@ class Settlement(forms.Form):
         return given
 
 
-@admin.register(LetterGroup)
-class Groups(History):
+@admin.register(FailureGroup)
+class Groups(ReadOnlyAdmin):
     """Failure groups, the open ones first."""
 
     ordering = ("-last_at", "-id")
@@ -77,20 +77,20 @@ class Groups(History):
         """Show a page of groups."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        dlq, status = shown.number(request.GET, "dlq"), request.GET.get("status", "")
-        asked = status if status in set(GroupStatus) else None
-        after = shown.unpacked(request.GET.get("after", ""))
-        found = failure_group_pages.page(limit=CARDS + 1, dlq=dlq, status=asked, after=after)
+        dlq, status = shown.id_parameter(request.GET, "dlq"), request.GET.get("status", "")
+        asked = status if status in set(FailureGroupStatus) else None
+        after = shown.unpack_position(request.GET.get("after", ""))
+        found = failure_group_pages.group_page(limit=CARDS + 1, dlq=dlq, status=asked, after=after)
         filters = {"dlq": dlq, "status": asked}
         context = self._context(request, "Failure groups") | {
-            "cards": shown.cards(found[:CARDS], now=lanes.clock()),
+            "cards": shown.cards(found[:CARDS], now=lanes.database_now()),
             "dlqs": list(DeadLetterQueue.objects.order_by("name").values_list("pk", "name")),
-            "statuses": GroupStatus.choices,
+            "statuses": FailureGroupStatus.choices,
             "dlq": dlq,
             "status": asked,
             "is_first": after is None,
             "first": _query(filters),
-            "next": _query({**filters, "after": shown.packed(found[CARDS - 1])}) if len(found) > CARDS else "",
+            "next": _query({**filters, "after": shown.pack_position(found[CARDS - 1])}) if len(found) > CARDS else "",
         }
         return TemplateResponse(request, "reprocessing/admin/groups.html", context)
 
@@ -102,37 +102,37 @@ class Groups(History):
 
     def may_settle(self, request: HttpRequest) -> bool:
         """Return whether this person may set the status."""
-        return request.user.has_perm("reprocessing.change_lettergroup")
+        return request.user.has_perm("reprocessing.change_failuregroup")
 
     def _group(self, request: HttpRequest, object_id: str) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        pk = shown.number({"id": object_id}, "id")
-        group = failure_group_pages.one(pk) if pk is not None else None
+        pk = shown.id_parameter({"id": object_id}, "id")
+        group = failure_group_pages.find_group(pk) if pk is not None else None
         if request.method == "POST" and not self.may_settle(request):
             raise PermissionDenied
         if group is None:
             raise Http404
         if request.method != "POST":
-            return self._page(request, group, Settlement(initial=_as_it_is(group)))
-        form = Settlement(request.POST)
+            return self._page(request, group, StatusForm(initial=_as_it_is(group)))
+        form = StatusForm(request.POST)
         if not form.is_valid():
             return self._page(request, group, form)
         if _settle(group, form.cleaned_data, by=request.user.get_username()):
             messages.success(request, f"Saved: {form.cleaned_data['status']}.")
-            return HttpResponseRedirect(reverse("admin:reprocessing_lettergroup_change", args=[group.id]))
+            return HttpResponseRedirect(reverse("admin:reprocessing_failuregroup_change", args=[group.id]))
         return self._overtaken(request, group)
 
-    def _overtaken(self, request: HttpRequest, group: Told) -> HttpResponse:
+    def _overtaken(self, request: HttpRequest, group: GroupRow) -> HttpResponse:
         """Show what somebody else did first, and this person's values, to be submitted again."""
-        now = failure_group_pages.one(group.id)
+        now = failure_group_pages.find_group(group.id)
         if now is None:
             raise Http404
         given = request.POST.copy()
         given["seen_status"], given["seen_note"] = now.status, now.note
-        form = Settlement(given)
+        form = StatusForm(given)
         form.is_valid()
-        last = Review.objects.filter(group=group.id, act__in=_CHANGES).order_by("-id").first()
+        last = AuditEntry.objects.filter(group=group.id, act__in=_CHANGES).order_by("-id").first()
         who = f'{last.by} {last.get_act_display()} it ("{last.reason}")' if last else "somebody changed it"
         form.add_error(
             None,
@@ -141,17 +141,17 @@ class Groups(History):
         )
         return self._page(request, now, form)
 
-    def _page(self, request: HttpRequest, group: Told, form: Settlement) -> HttpResponse:
-        card = shown.cards([group], now=lanes.clock())[0]
-        after, behind = shown.number(request.GET, "after"), "behind" in request.GET
+    def _page(self, request: HttpRequest, group: GroupRow, form: StatusForm) -> HttpResponse:
+        card = shown.cards([group], now=lanes.database_now())[0]
+        after, behind = shown.id_parameter(request.GET, "after"), "behind" in request.GET
         letters = self._letters(request, group, after, behind=behind)
-        reviews = Review.objects.filter(group=group.id).order_by("-id")[:REVIEWS]
+        reviews = AuditEntry.objects.filter(group=group.id).order_by("-id")[:REVIEWS]
         context = self._context(request, card["title"]) | {
             "card": card,
             "form": form,
             "may_settle": self.may_settle(request),
             "may_act": request.user.has_perm("reprocessing.release_parkedletter"),
-            "may_see_letters": request.user.has_perm("reprocessing.view_deadletter"),
+            "may_see_letters": request.user.has_perm("reprocessing.view_letter"),
             "letters": [(letter, _why(letter)) for letter in letters[:LETTERS]],
             "after": after,
             "behind": behind,
@@ -164,12 +164,12 @@ class Groups(History):
         }
         return TemplateResponse(request, "reprocessing/admin/group.html", context)
 
-    def _letters(self, request: HttpRequest, group: Told, after: int | None, *, behind: bool) -> list[DeadLetter]:
+    def _letters(self, request: HttpRequest, group: GroupRow, after: int | None, *, behind: bool) -> list[Letter]:
         """Return the newest messages of the group, or those queued behind them, one more than a page shows."""
-        if not request.user.has_perm("reprocessing.view_deadletter"):
+        if not request.user.has_perm("reprocessing.view_letter"):
             return []
-        meant = {"pk__in": failure_group_pages.behind(group.id)} if behind else {"group": group.id}
-        letters = DeadLetter.objects.filter(**meant)
+        meant = {"pk__in": failure_group_pages.letters_behind(group.id)} if behind else {"group": group.id}
+        letters = Letter.objects.filter(**meant)
         letters = letters if after is None else letters.filter(pk__lt=after)
         return list(letters.order_by("-pk")[: LETTERS + 1])
 
@@ -177,20 +177,20 @@ class Groups(History):
         return {**self.admin_site.each_context(request), "title": title, "opts": self.opts, "media": self.media}
 
 
-def _settle(group: Told, given: dict[str, Any], *, by: str) -> bool:
+def _settle(group: GroupRow, given: dict[str, Any], *, by: str) -> bool:
     fields = {name: given[name] for name in ("note", "seen_status", "seen_note", "reason")}
-    return failure_groups.settle(group.id, status=GroupStatus(given["status"]), by=by, **fields)
+    return failure_groups.set_status(group.id, status=FailureGroupStatus(given["status"]), by=by, **fields)
 
 
-def _as_it_is(group: Told) -> dict[str, str]:
+def _as_it_is(group: GroupRow) -> dict[str, str]:
     return {"status": group.status, "note": group.note, "seen_status": group.status, "seen_note": group.note}
 
 
-def _why(letter: DeadLetter) -> str:
+def _why(letter: Letter) -> str:
     return ParkedReason(letter.reason).sentence if letter.reason else letter.state
 
 
-def _readable(review: Review) -> dict[str, Any]:
+def _readable(review: AuditEntry) -> dict[str, Any]:
     """Return an audit entry for display, with the old and new values."""
     changes = [
         (name, visible(str(review.before.get(name, ""))), visible(str(value)))

@@ -18,18 +18,18 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from reprocessing.admin.messages.message_page import may_see_payloads
-from reprocessing.admin.messages.readable_bytes import duration, past, visible
+from reprocessing.admin.messages.readable_bytes import duration, time_since, visible
 from reprocessing.admin.parking_lot.confirm_forms import AT, TO
-from reprocessing.admin.parking_lot.decision import Deed, carried, moment, stamp
+from reprocessing.admin.parking_lot.decision import DecisionKind, from_stamp, pack_message, to_stamp
 from reprocessing.admin.site import labels
 from reprocessing.admin.site.buttons import Button
-from reprocessing.domain.errors import FilterIsUnclear
-from reprocessing.domain.lifecycle import FINISHED, LetterState, ParkedReason
-from reprocessing.domain.parking_lot.message_filter import LOOKED_THROUGH, Sieve
-from reprocessing.models import DeadLetterQueue, LetterGroup, Origin, Rule, Run, Target
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState, ParkedReason
+from reprocessing.domain.parking_lot.message_filter import SEARCHED_LETTERS, MessageFilter
+from reprocessing.models import DeadLetterQueue, FailureGroup, Rule, Run, Source, Target
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import message_filters
-from reprocessing.store.parking_lot.message_filters import Found, Place
+from reprocessing.store.parking_lot.message_filters import ListedLetter, PageStart
 
 #: Messages of one page.
 SHOWN: Final = 50
@@ -40,19 +40,19 @@ _KEY_SHOWN, _DLQS_SHOWN = 60, 500
 _STATES: Final = {LetterState.PARKED.value: "Parked", LetterState.DISCARDED.value: "Discarded"}
 
 
-def filter_of(request: HttpRequest) -> Sieve:
+def filter_of(request: HttpRequest) -> MessageFilter:
     """Return the filter of an address.
 
     Raises:
         FilterIsUnclear: the query is no filter.
         PermissionDenied: it searches payloads, and this person may not see them.
     """
-    sieve = Sieve.from_query({name: values for name, values in request.GET.lists() if name not in _NO_FILTER})
-    allow(sieve, request.user)
+    sieve = MessageFilter.from_query({name: values for name, values in request.GET.lists() if name not in _NO_FILTER})
+    check_allowed(sieve, request.user)
     return sieve
 
 
-def allow(sieve: Sieve, user: AbstractBaseUser | AnonymousUser) -> None:
+def check_allowed(sieve: MessageFilter, user: AbstractBaseUser | AnonymousUser) -> None:
     """Check that this person may use a filter.
 
     Raises:
@@ -61,25 +61,25 @@ def allow(sieve: Sieve, user: AbstractBaseUser | AnonymousUser) -> None:
     """
     if sieve.text is not None and not may_see_payloads(user):
         raise PermissionDenied
-    if not set(sieve.states) <= set(FINISHED):
-        raise FilterIsUnclear("These messages are in progress. Find them in the list of all messages, by state.")
+    if not set(sieve.states) <= set(FINISHED_STATES):
+        raise InvalidFilter("These messages are in progress. Find them in the list of all messages, by state.")
 
 
-def query_of(sieve: Sieve) -> str:
+def query_of(sieve: MessageFilter) -> str:
     """Return the filter as a query."""
     return urlencode(sieve.to_query())
 
 
-def address_of(sieve: Sieve) -> str:
+def address_of(sieve: MessageFilter) -> str:
     """Return the address of the list with a filter."""
     query = query_of(sieve)
     return reverse("admin:reprocessing_parkedletter_changelist") + (f"?{query}" if query else "")
 
 
-def names_of(sieve: Sieve) -> dict[str, str]:
+def names_of(sieve: MessageFilter) -> dict[str, str]:
     """Return the names of the ids in a filter; unknown ids are left out."""
     rows: dict[str, QuerySet[Any]] = {
-        "dlq": DeadLetterQueue.objects.all(), "group": LetterGroup.objects.all(), "origin": Origin.every.all(),
+        "dlq": DeadLetterQueue.objects.all(), "group": FailureGroup.objects.all(), "source": Source.with_removed.all(),
         "target": Target.objects.all(), "rule": Rule.objects.all(), "run": Run.objects.all(),
     }  # fmt: skip
     ids = {name: getattr(sieve, name) for name in rows}
@@ -92,20 +92,20 @@ def page(request: HttpRequest) -> HttpResponse:
     """Show the list with the filter of the address."""
     if not request.user.has_perm("reprocessing.view_parkedletter"):
         raise PermissionDenied
-    sieve, below, refusal, found, count = Sieve(), None, "", list[Found](), 0
+    sieve, below, refusal, found, count = MessageFilter(), None, "", list[ListedLetter](), 0
     try:
         sieve, below = filter_of(request), _place(request)
-        looked = message_filters.page(sieve, below=below, limit=SHOWN + 1)
+        looked = message_filters.letter_page(sieve, below=below, limit=SHOWN + 1)
         found, count = looked.letters, looked.n
-    except FilterIsUnclear as error:
+    except InvalidFilter as error:
         refusal = str(error)
     context = {
         **admin.site.each_context(request),
         "title": "Parking lot",
         "refusal": refusal,
-        "lines": [_line(letter, lanes.clock()) for letter in found[:SHOWN]],
+        "lines": [_line(letter, lanes.database_now()) for letter in found[:SHOWN]],
         "count": count,
-        "counted": f"{min(count, message_filters.COUNTED):,}{'+' if count > message_filters.COUNTED else ''}",
+        "counted": f"{min(count, message_filters.MAX_COUNT):,}{'+' if count > message_filters.MAX_COUNT else ''}",
         "next": _next(request, found),
         "first": address_of(sieve) if below else "",
         **_asked(request, sieve, count),
@@ -113,15 +113,15 @@ def page(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "reprocessing/admin/lot.html", context)
 
 
-def _asked(request: HttpRequest, sieve: Sieve, count: int) -> dict[str, Any]:
+def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, Any]:
     """Return the filter for display, and the buttons."""
     names = names_of(sieve)
     states = [
-        (label, query_of(Sieve(dlq=sieve.dlq, states=(state,))), sieve.states == (state,))
+        (label, query_of(MessageFilter(dlq=sieve.dlq, states=(state,))), sieve.states == (state,))
         for state, label in _STATES.items()
     ]
     ways = list(_ways(request, sieve))
-    may_export = request.user.has_perm("reprocessing.export_deadletter")
+    may_export = request.user.has_perm("reprocessing.export_letter")
     takes = "" if may_export else "it takes the permission to export messages"
     export = Button("Export…", reverse("admin:parkedletter_export"), takes)
     return {
@@ -135,7 +135,7 @@ def _asked(request: HttpRequest, sieve: Sieve, count: int) -> dict[str, Any]:
         "reasons": [(reason.value, reason.sentence) for reason in ParkedReason],
         "is_parked": sieve.states == (LetterState.PARKED.value,),
         "may_look_into_bodies": may_see_payloads(request.user),
-        "looked_through": LOOKED_THROUGH if sieve.text is not None else 0,
+        "looked_through": SEARCHED_LETTERS if sieve.text is not None else 0,
         "ways": ways,
         "export": export,
         "may_act": any(not button.closed for button in ways),
@@ -143,15 +143,17 @@ def _asked(request: HttpRequest, sieve: Sieve, count: int) -> dict[str, Any]:
     }
 
 
-def _line(letter: Found, now: datetime) -> dict[str, Any]:
+def _line(letter: ListedLetter, now: datetime) -> dict[str, Any]:
     """Return a row of the list. `pick`: how the page carries it; `left`: until SQS deletes its copy in the DLQ."""
-    model = "parkedletter" if letter.state == LetterState.PARKED else "deadletter"
+    model = "parkedletter" if letter.state == LetterState.PARKED else "letter"
     return {
         "address": reverse(f"admin:reprocessing_{model}_change", args=[letter.id]),
-        "pick": carried(letter.id, letter.finished_at, letter.revision_id), "message_id": visible(letter.message_id),
+        "pick": pack_message(letter.id, letter.finished_at, letter.revision_id),
+        "message_id": visible(letter.message_id),
         "dlq": letter.dlq, "why": ParkedReason(letter.reason).sentence if letter.reason else letter.state,
         "key": _short(letter.key), "group": letter.group_id, "cause": visible(letter.cause or ""),
-        "age": past(now - letter.died_at), "since": past(now - letter.finished_at) if letter.finished_at else "-",
+        "age": time_since(now - letter.first_sent_at), "since": time_since(now - letter.finished_at) if "
+        "letter.finished_at else "-",
         "attempts": letter.attempts, "left": duration(letter.expires_at - now) if letter.expires_at else "no copy",
         "assigned": visible(letter.assigned_to),
     }  # fmt: skip
@@ -162,7 +164,7 @@ def _short(key: str | None) -> str:
     return shown if len(shown) <= _KEY_SHOWN else f"{shown[:_KEY_SHOWN]}…"
 
 
-def _place(request: HttpRequest) -> Place | None:
+def _place(request: HttpRequest) -> PageStart | None:
     """Return the position of the page.
 
     Raises:
@@ -171,44 +173,46 @@ def _place(request: HttpRequest) -> Place | None:
     text = request.GET.get("after", "")
     found = _PLACE.fullmatch(text)
     if text and not found:
-        raise FilterIsUnclear("The address of this page is not valid. Go to the first page.")
-    return (moment(int(found[1])), int(found[2])) if found else None
+        raise InvalidFilter("The address of this page is not valid. Go to the first page.")
+    return (from_stamp(int(found[1])), int(found[2])) if found else None
 
 
-def _next(request: HttpRequest, found: list[Found]) -> str:
+def _next(request: HttpRequest, found: list[ListedLetter]) -> str:
     """Return the address of the next page; empty: there is none."""
     if len(found) <= SHOWN:
         return ""
     last = found[SHOWN - 1]
     query = request.GET.copy()
-    query["after"] = f"{stamp(last.finished_at)}-{last.id}"
+    query["after"] = f"{to_stamp(last.finished_at)}-{last.id}"
     return f"?{query.urlencode()}"
 
 
-def _kept(sieve: Sieve) -> list[tuple[str, str]]:
+def _kept(sieve: MessageFilter) -> list[tuple[str, str]]:
     """Return the parts of the filter without a field in its form."""
     own = {"dlq", "reason", "q", "assigned", "text", "died_after", "died_before", "parked_after", "parked_before"}
     return [(name, value) for name, value in sieve.to_query() if name not in own]
 
 
-def _narrowings(sieve: Sieve, names: dict[str, str]) -> Iterable[dict[str, str]]:
+def _narrowings(sieve: MessageFilter, names: dict[str, str]) -> Iterable[dict[str, str]]:
     """Yield the parts of the filter without a field of their own, in words, each with the address without it."""
-    for name in ("group", "origin", "target", "rule", "run", "key"):
+    for name in ("group", "source", "target", "rule", "run", "key"):
         if (value := getattr(sieve, name)) is not None:
             rest = {other: kept for other, kept in sieve.stored().items() if other != name}
             label = labels.column(name).lower()
             text = f"{label}: {names.get(name) or visible(str(value))}"
-            yield {"words": text, "without": address_of(Sieve.read(rest))}
+            yield {"words": text, "without": address_of(MessageFilter.read(rest))}
 
 
-def _ways(request: HttpRequest, sieve: Sieve) -> Iterable[Button]:
+def _ways(request: HttpRequest, sieve: MessageFilter) -> Iterable[Button]:
     """Yield the buttons for messages in these states."""
     if sieve.states == (LetterState.DISCARDED.value,):
-        yield _deed(request, Deed.RESTORE, "Restore…")
+        yield _deed(request, DecisionKind.RESTORE, "Restore…")
     elif sieve.states == (LetterState.PARKED.value,):
         for deed, label, how in (
-            (Deed.RELEASE, "Replay…", ""), (Deed.RELEASE, "Replay at…", AT), (Deed.RELEASE, "Replay to…", TO),
-            (Deed.DISCARD, "Discard…", ""), (Deed.ASSIGN, "Assign…", ""), (Deed.NOTE, "Note…", ""),
+            (DecisionKind.RELEASE, "Replay…", ""), (DecisionKind.RELEASE, "Replay at…", AT),
+            (DecisionKind.RELEASE, "Replay to…", TO),
+            (DecisionKind.DISCARD, "Discard…", ""), (DecisionKind.ASSIGN, "Assign…", ""),
+            (DecisionKind.NOTE, "Note…", ""),
         ):  # fmt: skip
             yield _deed(request, deed, label, how=how)
 
@@ -222,6 +226,6 @@ def _refusals(ways: Iterable[Button]) -> Iterable[tuple[str, str]]:
     return [(" or ".join(dict.fromkeys(labels)), why) for why, labels in closed.items()]
 
 
-def _deed(request: HttpRequest, deed: Deed, label: str, *, how: str = "") -> Button:
+def _deed(request: HttpRequest, deed: DecisionKind, label: str, *, how: str = "") -> Button:
     closed = "" if request.user.has_perm(deed.permission) else deed.takes
     return Button(label, reverse(f"admin:parkedletter_{deed}"), closed, how=how)

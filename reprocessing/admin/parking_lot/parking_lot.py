@@ -14,18 +14,18 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
-from reprocessing.admin.messages.messages import Letters, deed_of
+from reprocessing.admin.messages.messages import MessagesAdmin, action_of
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import export_page, message_list
-from reprocessing.admin.parking_lot.confirm_forms import Decision, read
-from reprocessing.admin.parking_lot.decision import Deed, assignees, decide, packed, unpacked
+from reprocessing.admin.parking_lot.confirm_forms import DecisionForm, filter_of_query
+from reprocessing.admin.parking_lot.decision import DecisionKind, assignees, decide, pack_messages, unpack_messages
 from reprocessing.admin.site import labels
-from reprocessing.domain.errors import FilterIsUnclear
+from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.parking_lot.message_filter import Sieve
-from reprocessing.models import Act, DeadLetter, DeadLetterQueue, Operation, Review
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import AuditAct, AuditEntry, BulkAction, DeadLetterQueue, Letter
 from reprocessing.models.letter import ParkedLetter
-from reprocessing.models.parking_lot import OperationAct
+from reprocessing.models.parking_lot import BulkActionKind
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions, message_filters
@@ -33,16 +33,16 @@ from reprocessing.store.safety import stops
 
 _SAMPLE = 20
 _DONE: Final = {
-    Deed.RELEASE: "queued for replay", Deed.DISCARD: "discarded",
-    Deed.RESTORE: "restored to the parking lot", Deed.NOTE: "got the note",
+    DecisionKind.RELEASE: "queued for replay", DecisionKind.DISCARD: "discarded",
+    DecisionKind.RESTORE: "restored to the parking lot", DecisionKind.NOTE: "got the note",
 }  # fmt: skip
 #: Actions that do not move a message; they explain a skipped message only to somebody who wanted the same.
-_BESIDE: Final = frozenset({Act.REVEALED, Act.EXPORTED, Act.NOTED, Act.ASSIGNED})
-_ITS_OWN: Final = {Deed.NOTE: Act.NOTED, Deed.ASSIGN: Act.ASSIGNED}
+_BESIDE: Final = frozenset({AuditAct.REVEALED, AuditAct.EXPORTED, AuditAct.NOTED, AuditAct.ASSIGNED})
+_ITS_OWN: Final = {DecisionKind.NOTE: AuditAct.NOTED, DecisionKind.ASSIGN: AuditAct.ASSIGNED}
 
 
 @admin.register(ParkedLetter)
-class ParkingLot(Letters):
+class ParkingLot(MessagesAdmin):
     """Parked messages; each decision takes a permission, a reason and a confirmation page."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -52,7 +52,9 @@ class ParkingLot(Letters):
     def get_urls(self) -> list[URLPattern]:
         """Return Django's addresses, those of the decisions, and that of the export."""
         wrap = self.admin_site.admin_view
-        deeds = [path(deed, wrap(require_POST(self._deed)), {"deed": deed}, f"parkedletter_{deed}") for deed in Deed]
+        deeds = [
+            path(deed, wrap(require_POST(self._deed)), {"deed": deed}, f"parkedletter_{deed}") for deed in DecisionKind
+        ]
         return [*deeds, path("export", wrap(export_page.page), name="parkedletter_export"), *super().get_urls()]
 
     def change_view(
@@ -60,34 +62,34 @@ class ParkingLot(Letters):
     ) -> HttpResponse:
         """Show the message; one that is no longer parked is shown in the list of all messages."""
         if self.get_object(request, object_id) is None and object_id.isdecimal():
-            left = DeadLetter.objects.filter(pk=object_id).first()
+            left = Letter.objects.filter(pk=object_id).first()
             if left is not None and self.has_view_permission(request):
                 messages.info(request, f"This message is no longer parked: it is {labels.state(left.state)}.")
-                return HttpResponseRedirect(reverse("admin:reprocessing_deadletter_change", args=[left.pk]))
+                return HttpResponseRedirect(reverse("admin:reprocessing_letter_change", args=[left.pk]))
         return super().change_view(request, object_id, form_url, extra_context)
 
-    def page_of(self, request: HttpRequest, letter: DeadLetter) -> dict[str, Any]:
+    def page_of(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
         """Return the decisions that are possible."""
-        offered = [deed_of(request, deed) for deed in Deed if deed.state == letter.state]
-        return super().page_of(request, letter) | {"deeds": offered, "letters": packed([letter])}
+        offered = [action_of(request, deed) for deed in DecisionKind if deed.state == letter.state]
+        return super().page_context(request, letter) | {"deeds": offered, "letters": pack_messages([letter])}
 
-    def _may(self, request: HttpRequest, deed: Deed) -> bool:
+    def _may(self, request: HttpRequest, deed: DecisionKind) -> bool:
         return request.user.has_perm(deed.permission) and self.has_view_permission(request)
 
-    def _deed(self, request: HttpRequest, deed: Deed) -> HttpResponse:
+    def _deed(self, request: HttpRequest, deed: DecisionKind) -> HttpResponse:
         if not self._may(request, deed):
             raise PermissionDenied
         how = request.POST.get("how", "")
         if "reason" not in request.POST:
             return self._first_page(request, deed, how)
-        form = Decision(deed, how, request.POST)
+        form = DecisionForm(deed, how, request.POST)
         if not form.is_valid():
             return self._page(request, deed, form)
         if form.cleaned_data["letters"]:
             return self._do(request, deed, form)
         return self._begin(request, deed, form)
 
-    def _first_page(self, request: HttpRequest, deed: Deed, how: str) -> HttpResponse:
+    def _first_page(self, request: HttpRequest, deed: DecisionKind, how: str) -> HttpResponse:
         """Show the confirmation page, for the selected messages or for all that match the filter."""
         query = request.POST.get("query", "")
         asked: dict[str, Any] = {"query": query, "how": how}
@@ -99,10 +101,10 @@ class ParkingLot(Letters):
                 messages.warning(request, "Nothing was done: select messages, or choose all that match the filter.")
                 return HttpResponseRedirect(_back(query))
             asked["assigned"] = assignees(_seen(asked["letters"]))
-        asked["opened"] = lanes.clock().isoformat()
-        return self._page(request, deed, Decision(deed, how, initial=asked))
+        asked["opened"] = lanes.database_now().isoformat()
+        return self._page(request, deed, DecisionForm(deed, how, initial=asked))
 
-    def _do(self, request: HttpRequest, deed: Deed, form: Decision) -> HttpResponse:
+    def _do(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
         """Act on these messages, as they were seen."""
         found = form.cleaned_data
         by = request.user.get_username()
@@ -110,34 +112,34 @@ class ParkingLot(Letters):
             deed, found["letters"], by=by, reason=found["reason"], arguments=form.arguments, stood=form.stood
         )
         _tell(request, deed, _done(deed, form, len(reviewed.done)), reviewed)
-        if deed is Deed.RELEASE:
-            _warn(request, DeadLetter.objects.filter(pk__in=reviewed.done).values_list("dlq__name", flat=True))
+        if deed is DecisionKind.RELEASE:
+            _warn(request, Letter.objects.filter(pk__in=reviewed.done).values_list("dlq__name", flat=True))
         return HttpResponseRedirect(message_list.address_of(found["query"]))
 
-    def _begin(self, request: HttpRequest, deed: Deed, form: Decision) -> HttpResponse:
+    def _begin(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
         """Start a bulk action on all messages that match the filter now."""
         found = form.cleaned_data
         sieve, token = found["query"], found["token"]
         try:
             _insist(request, deed, sieve)
-            is_new = bulk_actions.begin(
-                token, OperationAct(deed.value), sieve, form.arguments, by=request.user.get_username(),
+            is_new = bulk_actions.create(
+                token, BulkActionKind(deed.value), sieve, form.arguments, by=request.user.get_username(),
                 reason=found["reason"], opened=found["opened"],
             )  # fmt: skip
-        except FilterIsUnclear as error:
+        except InvalidFilter as error:
             form.add_error("query", str(error))
             return self._page(request, deed, form)
-        began = Operation.objects.get(token=token)
+        began = BulkAction.objects.get(token=token)
         if not is_new:
             messages.warning(
                 request,
                 "No new bulk action was started: this page was submitted before. This is the bulk action of then.",
             )
-        elif deed is Deed.RELEASE:
-            _warn(request, {kind.dlq for kind in message_filters.kinds(sieve)})
-        return HttpResponseRedirect(reverse("admin:reprocessing_operation_change", args=[began.pk]))
+        elif deed is DecisionKind.RELEASE:
+            _warn(request, {kind.dlq for kind in message_filters.counts_by_reason(sieve)})
+        return HttpResponseRedirect(reverse("admin:reprocessing_bulkaction_change", args=[began.pk]))
 
-    def _page(self, request: HttpRequest, deed: Deed, form: Decision) -> HttpResponse:
+    def _page(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
         """Show the confirmation page with the messages that still match."""
         whole = bool(form["token"].value())
         kind = deed.state.value
@@ -153,16 +155,18 @@ class ParkingLot(Letters):
             "whole": whole,
             "back": _back(str(form["query"].value() or "")),
             "title": f"{deed.label} a {kind} message" if about["count"] == 1 else f"{deed.label} {kind} messages",
-            "stopped": list(_stopped(dlq for dlq, _, _ in about.get("kinds", ()))) if deed is Deed.RELEASE else [],
+            "stopped": list(_stopped(dlq for dlq, _, _ in about.get("kinds", ())))
+            if deed is DecisionKind.RELEASE
+            else [],
             **about,
         }
         return TemplateResponse(request, "reprocessing/admin/decision.html", context)
 
 
-def _of_letters(deed: Deed, form: Decision) -> dict[str, Any]:
+def _of_letters(deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
     """Return the messages that a page carries, if they are still in the state that it is about."""
     seen = _seen(str(form["letters"].value() or ""))
-    found = DeadLetter.objects.filter(pk__in=seen, state=deed.state.value).select_related("dlq")
+    found = Letter.objects.filter(pk__in=seen, state=deed.state.value).select_related("dlq")
     there = list(found.order_by("pk"))
     kinds = Counter((letter.dlq.name, _why(letter.state, letter.reason)) for letter in there)
     return {
@@ -170,7 +174,7 @@ def _of_letters(deed: Deed, form: Decision) -> dict[str, Any]:
         "count": len(there),
         "kinds": [(dlq, why, n) for (dlq, why), n in sorted(kinds.items())],
         "strays": sum(
-            letter.lane_id is None and letter.key_hash is None and letter.origin_id is not None for letter in there
+            letter.lane_id is None and letter.key_hash is None and letter.source_id is not None for letter in there
         ),
         "sample": [(visible(letter.message_id), visible(letter.ordering_key or "")) for letter in there[:_SAMPLE]],
         "unshown": max(0, len(there) - _SAMPLE),
@@ -180,25 +184,25 @@ def _of_letters(deed: Deed, form: Decision) -> dict[str, Any]:
 def _seen(letters: str) -> list[int]:
     """Return the ids that a page carries; none if they cannot be read."""
     try:
-        return list(unpacked(letters))
+        return list(unpack_messages(letters))
     except ValidationError:
         return []
 
 
-def _of_a_filter(request: HttpRequest, deed: Deed, form: Decision) -> dict[str, Any]:
+def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
     """Return the messages that match a filter now, as far as they are counted."""
     try:
-        sieve = read(str(form["query"].value() or ""))
+        sieve = filter_of_query(str(form["query"].value() or ""))
         _insist(request, deed, sieve)
-        kinds, sample = message_filters.kinds(sieve), message_filters.newest(sieve, limit=_SAMPLE)
-    except FilterIsUnclear as error:
+        kinds, sample = message_filters.counts_by_reason(sieve), message_filters.newest_letters(sieve, limit=_SAMPLE)
+    except InvalidFilter as error:
         return {"refusal": str(error), "count": 0, "counted": "0"}
     n = sum(kind.n for kind in kinds)
-    more = n > message_filters.COUNTED
+    more = n > message_filters.MAX_COUNT
     return {
         "count": n,
-        "counted": f"{min(n, message_filters.COUNTED):,}{'+' if more else ''}",
-        "bounded": message_filters.COUNTED if more else 0,
+        "counted": f"{min(n, message_filters.MAX_COUNT):,}{'+' if more else ''}",
+        "bounded": message_filters.MAX_COUNT if more else 0,
         "sentence": sieve.sentence(message_list.names_of(sieve), single=n == 1),
         "kinds": [(kind.dlq, _why(kind.state, kind.reason), kind.n) for kind in kinds],
         "strays": sum(kind.strays for kind in kinds),
@@ -207,17 +211,17 @@ def _of_a_filter(request: HttpRequest, deed: Deed, form: Decision) -> dict[str, 
     }
 
 
-def _insist(request: HttpRequest, deed: Deed, sieve: Sieve) -> None:
+def _insist(request: HttpRequest, deed: DecisionKind, sieve: MessageFilter) -> None:
     """Check that a filter is for the state of this decision, and that all its matches are found.
 
     Raises:
         FilterIsUnclear: it is for another state, or not all matches are found.
         PermissionDenied: it searches payloads, and this person may not see them.
     """
-    message_list.allow(sieve, request.user)
+    message_list.check_allowed(sieve, request.user)
     if sieve.states != (deed.state.value,):
-        raise FilterIsUnclear(f"This is only for {deed.state.value} messages. Open their list, and select them there.")
-    message_filters.insist_on_all(sieve)
+        raise InvalidFilter(f"This is only for {deed.state.value} messages. Open their list, and select them there.")
+    message_filters.require_exhaustive(sieve)
 
 
 def _why(state: str, reason: str) -> str:
@@ -227,8 +231,8 @@ def _why(state: str, reason: str) -> str:
 def _back(query: str) -> str:
     """Return the address of the list that a page came from, without the filter if it cannot be read."""
     try:
-        return message_list.address_of(read(query))
-    except FilterIsUnclear:
+        return message_list.address_of(filter_of_query(query))
+    except InvalidFilter:
         return reverse("admin:reprocessing_parkedletter_changelist")
 
 
@@ -236,7 +240,7 @@ def _stopped(dlqs: Iterable[str]) -> Iterable[str]:
     """Yield which stops keep replayed messages of these DLQs from being sent, in sentences."""
     ends = "replayed messages stay queued until somebody resumes it."
     names = set(dlqs)
-    if names and (all_ := stops.stopped(None)):
+    if names and (all_ := stops.stop_of(None)):
         yield f'Everything is stopped by {all_.by} ("{all_.reason}"): {ends}'
     for dlq in DeadLetterQueue.objects.filter(name__in=names, stopped_at__isnull=False).order_by("name"):
         yield f'{dlq.name} is stopped by {dlq.stopped_by} ("{dlq.stop_reason}"): {ends}'
@@ -247,21 +251,21 @@ def _warn(request: HttpRequest, dlqs: Iterable[str]) -> None:
         messages.warning(request, sentence)
 
 
-def _done(deed: Deed, form: Decision, n: int) -> str:
+def _done(deed: DecisionKind, form: DecisionForm, n: int) -> str:
     """Return what was done to so many messages."""
-    done = f"assigned to {form.cleaned_data['to'] or 'nobody'}" if deed is Deed.ASSIGN else _DONE[deed]
+    done = f"assigned to {form.cleaned_data['to'] or 'nobody'}" if deed is DecisionKind.ASSIGN else _DONE[deed]
     return f"{n:,} message{'' if n == 1 else 's'} {done}."
 
 
-def _tell(request: HttpRequest, deed: Deed, done: str, reviewed: Reviewed) -> None:
+def _tell(request: HttpRequest, deed: DecisionKind, done: str, reviewed: Reviewed) -> None:
     """Tell what was done, and which messages were skipped, why, and who changed them."""
     if reviewed.done:
         messages.success(request, done)
     else:
         messages.warning(request, "Nothing was done.")
     refused = dict(list(reviewed.refused.items())[:_SAMPLE])
-    names = dict(DeadLetter.objects.filter(pk__in=list(refused)).values_list("pk", "message_id"))
-    moves = Review.objects.filter(letter__in=list(refused)).exclude(act__in=_BESIDE - {_ITS_OWN.get(deed)})
+    names = dict(Letter.objects.filter(pk__in=list(refused)).values_list("pk", "message_id"))
+    moves = AuditEntry.objects.filter(letter__in=list(refused)).exclude(act__in=_BESIDE - {_ITS_OWN.get(deed)})
     last = {move.letter_id: move for move in moves.order_by("at", "id")}
     for letter, why in refused.items():
         who = (

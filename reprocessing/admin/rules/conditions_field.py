@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django import forms
 
-from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.routing.conditions import Condition
 from reprocessing.domain.routing.first_match import CONDITIONS
 
@@ -49,7 +49,7 @@ class ConditionsField(forms.CharField):
                 raise forms.ValidationError(f"Condition {number} is not a text. {_SHAPE}")
             try:
                 Condition.parse(condition)
-            except RuleIsUnclear as error:
+            except InvalidRule as error:
                 raise forms.ValidationError(f"Condition {number}: {error}") from error
         return found
 

@@ -15,67 +15,69 @@ from typing import Any, Final
 from django.db import transaction
 from django.http import HttpRequest
 
-from reprocessing.domain.errors import RuleIsUnclear
-from reprocessing.domain.message.arn import name_of
-from reprocessing.domain.message.envelope import unpack
+from reprocessing.domain.errors import InvalidRule
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.message.identity import LetterFacts, Selector
 from reprocessing.domain.parking_lot import text_pattern
-from reprocessing.domain.routing.conditions import VALUE_LENGTH, Condition, Field, Kind, Operator, Present
+from reprocessing.domain.routing.conditions import VALUE_LENGTH, Condition, Field, FieldKind, NotText, Operator
 from reprocessing.domain.routing.first_match import Action
-from reprocessing.domain.routing.message_fields import Facts
-from reprocessing.models import Act, DeadLetter, Payload, Review
+from reprocessing.domain.routing.message_fields import MessageFields
+from reprocessing.models import AuditAct, AuditEntry, Letter, Payload
 
-_NAMED: Final = (Kind.TYPE, Kind.TASK)
+_NAMED: Final = (FieldKind.TYPE, FieldKind.TASK)
 _HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates: no page can show them
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SourceMessage:
     """The message that a rule is made from, and what rules read of it; None: its bytes were deleted."""
 
-    letter: DeadLetter
-    facts: Facts | None = field(repr=False)
+    letter: Letter
+    facts: MessageFields | None = field(repr=False)
 
     @property
     def fields(self) -> list[str]:
         """Return the fields that the message has, as conditions write them."""
         if self.facts is None:
             return []
-        asked = [Field(kind) for kind in (Kind.TYPE, Kind.TENANT, Kind.TASK)]
+        asked = [Field(kind) for kind in (FieldKind.TYPE, FieldKind.TENANT, FieldKind.TASK)]
         asked += [
-            Field(Kind.ATTRIBUTE, name) for name in sorted(self.facts.letter.attributes) if text_pattern.name(name)
+            Field(FieldKind.ATTRIBUTE, name)
+            for name in sorted(self.facts.letter.attributes)
+            if text_pattern.type_name(name)
         ]
-        return [known.text for known in asked if isinstance(self.facts.read(known), str | Present)]
+        return [known.text for known in asked if isinstance(self.facts.read(known), str | NotText)]
 
     def begin(self) -> dict[str, Any]:
         """Return the initial values of the form."""
-        conditions = [f"origin equals {name_of(self.letter.origin.arn)}"] if self.letter.origin else []
+        conditions = [f"source equals {resource_name(self.letter.source.arn)}"] if self.letter.source else []
         for kind in _NAMED if self.facts else ():
             found = self.facts.read(Field(kind)) if self.facts else None
-            if isinstance(found, str) and text_pattern.name(found):
+            if isinstance(found, str) and text_pattern.type_name(found):
                 conditions.append(f"{kind} equals {found}")
-        return {"dlq": self.letter.dlq_id, "conditions": written(conditions), "action": Action.QUARANTINE.value}
+        return {"dlq": self.letter.dlq_id, "conditions": to_json(conditions), "action": Action.QUARANTINE.value}
 
     def conditions(self, fields: Collection[str], *, values: bool) -> Iterator[str]:
         """Yield a condition for each of these fields; `values`: on its value, not only that it exists."""
         for name in self.fields if self.facts else ():
             if name in fields:
                 kind, _, of = name.partition(":")
-                found = self.facts.read(Field(Kind(kind), of)) if self.facts and values else None
+                found = self.facts.read(Field(FieldKind(kind), of)) if self.facts and values else None
                 yield _equal(name, found) if isinstance(found, str) else f"{name} exists"
 
 
-def origin(request: HttpRequest) -> Origin | None:
+def source_message(request: HttpRequest) -> SourceMessage | None:
     """Return the message that the address names."""
     key = request.GET.get("letter", "")
-    if not (key.isascii() and key.isdecimal()) or not request.user.has_perm("reprocessing.view_deadletter"):
+    if not (key.isascii() and key.isdecimal()) or not request.user.has_perm("reprocessing.view_letter"):
         return None
-    rows = DeadLetter.objects.select_related("dlq", "origin", "target", "revision")
+    rows = Letter.objects.select_related("dlq", "source", "target", "revision")
     found = rows.filter(pk=int(key[:18])).first()
-    return Origin(found, _facts(found)) if found else None
+    return SourceMessage(found, _facts(found)) if found else None
 
 
-def added(of: Origin, text: str, fields: Collection[str], *, values: bool, by: str) -> str:
+def with_conditions(of: SourceMessage, text: str, fields: Collection[str], *, values: bool, by: str) -> str:
     """Return the conditions with those on these fields added; a text that is no list stays as it is."""
     try:
         said = json.loads(text or "[]")
@@ -85,27 +87,27 @@ def added(of: Origin, text: str, fields: Collection[str], *, values: bool, by: s
         return text
     with transaction.atomic():
         if values:
-            Review.objects.create(
-                act=Act.REVEALED, letter=of.letter, dlq=of.letter.dlq, by=by, reason="Used its values for a rule."
+            AuditEntry.objects.create(
+                act=AuditAct.REVEALED, letter=of.letter, dlq=of.letter.dlq, by=by, reason="Used its values for a rule."
             )
-        return written([*said, *(added for added in of.conditions(fields, values=values) if added not in said)])
+        return to_json([*said, *(added for added in of.conditions(fields, values=values) if added not in said)])
 
 
-def written(conditions: list[Any]) -> str:
+def to_json(conditions: list[Any]) -> str:
     """Return conditions as indented JSON."""
     text = json.dumps(conditions, indent=2, ensure_ascii=False)
     return json.dumps(conditions, indent=2) if _HALF.search(text) else text
 
 
-def _facts(of: DeadLetter) -> Facts | None:
+def _facts(of: Letter) -> MessageFields | None:
     """Return what rules read: the last edit, else what was captured."""
     payload = Payload.objects.filter(letter=of).first()
     if payload is None:
         return None
     held = of.revision or payload
-    known = LetterFacts(of.message_id, bytes(held.body), unpack(bytes(held.attributes)), payload.system)
+    known = LetterFacts(of.message_id, bytes(held.body), unpack_attributes(bytes(held.attributes)), payload.system)
     kind, tenant = (Selector.parse(text) if text else None for text in (of.dlq.message_type, of.dlq.tenant))
-    return Facts(known, of.dlq.name, of.origin.arn if of.origin else "", kind, tenant)
+    return MessageFields(known, of.dlq.name, of.source.arn if of.source else "", kind, tenant)
 
 
 def _equal(name: str, value: str) -> str:
@@ -113,6 +115,6 @@ def _equal(name: str, value: str) -> str:
     text = f"{name} {Operator.EQUALS} {json.dumps(value[: VALUE_LENGTH + 1], ensure_ascii=False)}"
     try:
         Condition.parse(text)
-    except RuleIsUnclear:
+    except InvalidRule:
         return f"{name} {Operator.EXISTS}"
     return text

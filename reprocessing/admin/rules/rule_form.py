@@ -17,20 +17,20 @@ from django.urls import reverse
 from reprocessing.admin.dlqs.dlq_form import JITTER
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.rules import conditions_field, rule_draft
-from reprocessing.admin.rules.rule_draft import Origin
-from reprocessing.admin.site import examined_form
+from reprocessing.admin.rules.rule_draft import SourceMessage
+from reprocessing.admin.site import preview_form
 from reprocessing.admin.site.confirmed_action import Done
-from reprocessing.admin.site.examined_form import Asked, Look, Sheet, signature
-from reprocessing.admin.site.fields import choice, moment, number, slug, text
+from reprocessing.admin.site.fields import choice, number, slug, text, utc_datetime
+from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm, signature
 from reprocessing.admin.site.readonly_admin import row_or_404
-from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.routing.first_match import Action
-from reprocessing.models import DeadLetterQueue, RateClass, Review, Rule
+from reprocessing.models import AuditEntry, DeadLetterQueue, RateClass, Rule
 from reprocessing.models.dlq import Jitter
-from reprocessing.models.target import FORTNIGHT
+from reprocessing.models.target import MAX_SECONDS
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.routing import preview, route
-from reprocessing.pipeline.routing.preview import Share
+from reprocessing.pipeline.routing.preview import RulePreview
 from reprocessing.store.ordering import lanes
 from reprocessing.store.routing import rule_changes, rules
 
@@ -50,7 +50,7 @@ _WORDS: Final = {
 }
 
 
-class RuleSheet(Sheet):
+class RuleForm(PreviewForm):
     """The fields of a rule."""
 
     sections = (
@@ -75,17 +75,17 @@ class RuleSheet(Sheet):
         help_text="Rules are evaluated from the lowest position; the first rule whose conditions all match decides.",
     )  # fmt: skip
     action = forms.ChoiceField(label="Action", choices=[(one.value, words) for one, words in _WORDS.items()])
-    delay = number("Delay (s)", "Only for delay.", least=0.001, most=FORTNIGHT)
+    delay = number("Delay (s)", "Only for delay.", least=0.001, most=MAX_SECONDS)
     target = text("Target", "Only for replay and divert: a registered target, or the URL or ARN of a queue.")
     enabled = forms.BooleanField(required=False, label="Enabled", help_text="A rule that is not enabled does nothing.")
     rate_class = forms.ModelChoiceField(
         RateClass.objects.order_by("name"), required=False, label="Rate class", empty_label="none"
     )
-    backoff_base = number("Initial backoff (s)", "Empty: as set for the DLQ.", least=0, most=FORTNIGHT)
-    backoff_cap = number("Max backoff (s)", "Set all three backoff fields, or none.", least=0, most=FORTNIGHT)
+    backoff_base = number("Initial backoff (s)", "Empty: as set for the DLQ.", least=0, most=MAX_SECONDS)
+    backoff_cap = number("Max backoff (s)", "Set all three backoff fields, or none.", least=0, most=MAX_SECONDS)
     backoff_jitter = choice("Jitter", JITTER, empty="as set for the DLQ")
-    valid_from = moment("Valid from (UTC)")
-    valid_until = moment("Valid until (UTC)")
+    valid_from = utc_datetime("Valid from (UTC)")
+    valid_until = utc_datetime("Valid until (UTC)")
 
     def __init__(self, data: QueryDict | None, row: Rule | None, begin: Mapping[str, Any]) -> None:
         super().__init__(data, row, {"opened": str(rules.version()), **(_settings(row) if row else {}), **begin})
@@ -94,7 +94,7 @@ class RuleSheet(Sheet):
         """Refuse the form if somebody changed any rule after it was opened."""
         if self.cleaned_data.get("opened") != str(rules.version()):
             raise forms.ValidationError(
-                f"Somebody changed the rules after you opened this page: {last()} Open the page again."
+                f"Somebody changed the rules after you opened this page: {last_change()} Open the page again."
             )
         return self.cleaned_data
 
@@ -108,7 +108,7 @@ class RuleSheet(Sheet):
         given = self.cleaned_data
         found = {name: given[name] for name in rule_changes.FIELDS if name != "target"}
         to = given["target"]
-        found["target"] = (examine.known(to) or examine.queue(to)) if to else None
+        found["target"] = (examine.find_target(to) or examine.queue_target(to)) if to else None
         found["backoff_jitter"] = given["backoff_jitter"] or None
         if found["backoff_base"] is not None and found["backoff_cap"] is not None and not found["backoff_jitter"]:
             found["backoff_jitter"] = Jitter.FULL.value
@@ -118,41 +118,41 @@ class RuleSheet(Sheet):
 def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
     """Show the form of a new rule, or of an existing one."""
     row = row_or_404(Rule.objects.select_related("dlq", "target", "rate_class"), rule) if rule else None
-    origin = rule_draft.origin(request) if row is None else None
-    begin = origin.begin() if origin else {}
+    source = rule_draft.source_message(request) if row is None else None
+    begin = source.begin() if source else {}
     asks = request.POST if request.method == "POST" else {}
-    filled = "example" in asks or (origin is not None and asks.get("do") == "fill")
-    asked = Asked(
+    filled = "example" in asks or (source is not None and asks.get("do") == "fill")
+    asked = FormPage(
         permission=CHANGE if row else ADD,
         title=f"Change {row.name}" if row else "Add a rule",
         intro=f"The preview shows what the rule would do to the messages of the last {_DAYS} days. It saves nothing.",
         button="Save" if row else "Add",
         back=_there(row),
         about=row.name if row else "Rules",
-        make=lambda data: RuleSheet(None if filled else data, row, begin),
+        make=lambda data: RuleForm(None if filled else data, row, begin),
         look=partial(_look, sees=may_see_payloads(request.user)),
         write=_write,
         preview="reprocessing/admin/rule_preview.html",
-        extra={"origin": origin, "examples": conditions_field.EXAMPLES, "may_fill": may_see_payloads(request.user)},
+        extra={"source": source, "examples": conditions_field.EXAMPLES, "may_fill": may_see_payloads(request.user)},
     )
     if filled:
-        begin |= _filled(request, asked.permission, origin)
-        return examined_form.show(request, asked)
-    return examined_form.page(request, asked)
+        begin |= _filled(request, asked.permission, source)
+        return preview_form.show_initial(request, asked)
+    return preview_form.page(request, asked)
 
 
-def _filled(request: HttpRequest, permission: str, origin: Origin | None) -> dict[str, Any]:
+def _filled(request: HttpRequest, permission: str, source: SourceMessage | None) -> dict[str, Any]:
     """Return the sent values, with the chosen example, or the selected conditions, added."""
     values = "values" in request.POST
     if not request.user.has_perm(permission) or (values and not request.user.has_perm("reprocessing.view_payload")):
         raise PermissionDenied
-    sent = {name: request.POST[name] for name in RuleSheet.base_fields if name in request.POST}
+    sent = {name: request.POST[name] for name in RuleForm.base_fields if name in request.POST}
     said = sent.get("conditions", "[]")
     if "example" in request.POST:
         said = conditions_field.with_example(said, request.POST["example"])
-    elif origin is not None:
+    elif source is not None:
         ticked = request.POST.getlist("add")
-        said = rule_draft.added(origin, said, ticked, values=values, by=request.user.get_username())
+        said = rule_draft.with_conditions(source, said, ticked, values=values, by=request.user.get_username())
     return sent | {"conditions": said, "enabled": "enabled" in request.POST}
 
 
@@ -161,27 +161,27 @@ def _there(row: Rule | None) -> str:
     return reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist")
 
 
-def _look(form: RuleSheet, *, sees: bool) -> Look:
+def _look(form: RuleForm, *, sees: bool) -> Preview:
     name, fields = form.said()
-    row = rule_changes.drafted(name, fields)
+    row = rule_changes.draft_rule(name, fields)
     new = row._state.adding  # noqa: SLF001 - Django's own word for it
     if new != (form.row is None):
-        raise RuleIsUnclear(f'A rule named "{name}" exists already. Use another name, or change that rule.')
+        raise InvalidRule(f'A rule named "{name}" exists already. Use another name, or change that rule.')
     found = rule_changes.differences(name, fields)
     changes = [change for change in found if not new or change.after not in (None, [], False)]
     version = form.cleaned_data["opened"]
     shown = _preview(row, sees=sees)
-    return Look(payload=(name, fields, version), changes=changes, new=new, version=version, preview=shown)
+    return Preview(payload=(name, fields, version), changes=changes, new=new, version=version, preview=shown)
 
 
 def _preview(row: Rule, *, sees: bool) -> dict[str, Any]:
     """Return what the rule would do; without the permission to see payloads, no condition on their values is tested."""
-    mine = rules.bound(row)
-    closed = [] if sees else [str(condition) for condition in mine.rule.conditions if condition.reads_values]
+    mine = rules.bind(row)
+    closed = [] if sees else [str(condition) for condition in mine.rule.conditions if condition.reveals_values]
     if closed:
         return {"closed": closed}
     others = [other for other in rules.in_force().rules if other.rule.id != mine.rule.id]
-    since = lanes.clock() - timedelta(days=_DAYS)
+    since = lanes.database_now() - timedelta(days=_DAYS)
     found = preview.letters(
         [*others, mine], since=since, dlq=row.dlq_id, focus=mine.rule.id, most=MOST, stop=_impatient()
     )
@@ -194,19 +194,21 @@ def _impatient() -> Callable[[], bool]:
     return lambda: time.monotonic() >= until
 
 
-def _share(one: Share) -> dict[str, Any]:
+def _share(one: RulePreview) -> dict[str, Any]:
     """Return a share with its counts as lists: a template takes `items` of a Counter for a key."""
     counts = {"acting": one.would_act_on, "before": one.matched_before, "taken": one.taken_first}
     return {"is": one, **{name: sorted(counted.items()) for name, counted in counts.items()}}
 
 
-def _write(look: Look, by: str, reason: str) -> Done:
+def _write(look: Preview, by: str, reason: str) -> Done:
     name, fields, seen = look.payload
     with transaction.atomic():
         if str(rules.lock().version) != seen:
-            raise RuleIsUnclear(f"Somebody changed the rules after you opened this page: {last()} Open the page again.")
-        done = rule_changes.put(name, fields, by=by, reason=reason)
-    route.wake(route.Book.load())
+            raise InvalidRule(
+                f"Somebody changed the rules after you opened this page: {last_change()} Open the page again."
+            )
+        done = rule_changes.save_rule(name, fields, by=by, reason=reason)
+    route.wake_stopped(route.RuleBook.load())
     verb = "added" if done.new else "changed"
     effect = "It decides about every message whose turn it is." if fields["enabled"] else "It is not enabled yet."
     return Done(reverse("admin:reprocessing_rule_change", args=[done.id]), f"{name} is {verb}. {effect}")
@@ -214,9 +216,9 @@ def _write(look: Look, by: str, reason: str) -> Done:
 
 def _settings(row: Rule) -> dict[str, Any]:
     found = {name: getattr(row, name) for name in rule_changes.FIELDS}
-    return {**found, "conditions": rule_draft.written(row.conditions), "target": row.target.arn if row.target else ""}
+    return {**found, "conditions": rule_draft.to_json(row.conditions), "target": row.target.arn if row.target else ""}
 
 
-def last() -> str:
+def last_change() -> str:
     """Return who changed a rule last."""
-    return signature(Review.objects.filter(before__has_key="rule").order_by("-pk").first())
+    return signature(AuditEntry.objects.filter(before__has_key="rule").order_by("-pk").first())

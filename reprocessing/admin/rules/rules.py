@@ -16,15 +16,15 @@ from reprocessing.admin.rules import rule_form
 from reprocessing.admin.site import confirmed_action
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
-from reprocessing.admin.site.readonly_admin import History, Page, row_or_404
-from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, row_or_404
+from reprocessing.domain.errors import InvalidRule
 from reprocessing.models import RateClass, Rule, Rulebook
 from reprocessing.pipeline.routing import route
 from reprocessing.store.routing import rule_changes, rules
 
 _FIELDS = (
     "name", "position", "enabled", "dlq", "conditions", "action", "delay", "target", "rate_class", "backoff_base",
-    "backoff_cap", "backoff_jitter", "valid_from", "valid_until", "made_by", "made_at",
+    "backoff_cap", "backoff_jitter", "valid_from", "valid_until", "created_by", "made_at",
 )  # fmt: skip
 _DOES = {
     "enable": "The rule decides about every message whose turn it is, unless an earlier rule matches.",
@@ -47,19 +47,30 @@ class Switch(StrEnum):
 
 
 @admin.register(Rule)
-class Rules(History):
+class Rules(ReadOnlyAdmin):
     """Rules decide by a message's content what is done with it."""
 
     change_list_template = "admin/change_list.html"
     add_permission = rule_form.ADD
-    list_display = ("name", "position", "enabled", "dlq", "action", "target", "hits", "last_hit_at", "errs", "trouble")
+    list_display = (
+        "name",
+        "position",
+        "enabled",
+        "dlq",
+        "action",
+        "target",
+        "match_count",
+        "last_hit_at",
+        "error_count",
+        "trouble",
+    )
     list_filter = ("enabled", "action", "dlq")
     list_select_related = ("dlq", "target")
     search_fields = ("name__exact",)
     ordering = ("position", "pk")
     fieldsets = (
         ("Rule", {"fields": _FIELDS}),
-        ("Results so far", {"fields": ("hits", "last_hit_at", "errs", "trouble")}),
+        ("Results so far", {"fields": ("match_count", "last_hit_at", "error_count", "trouble")}),
     )
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
@@ -82,7 +93,7 @@ class Rules(History):
 
 
 @admin.register(RateClass)
-class RateClasses(History):
+class RateClasses(ReadOnlyAdmin):
     """Messages to which rules give one rate limit; see manage.py add_rate_class."""
 
     list_display = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backoff_jitter")
@@ -90,7 +101,7 @@ class RateClasses(History):
 
 
 @admin.register(Rulebook)
-class Rulebooks(History):
+class Rulebooks(ReadOnlyAdmin):
     """The version of all rules, and when a rule begins or ends next."""
 
     list_display = ("__str__", "changes_at")
@@ -113,7 +124,7 @@ def _question(key: int, to: Switch) -> Question:
         seen=str(rules.version()),
         back=reverse("admin:reprocessing_rule_change", args=[key]),
         about=row.name,
-        facts=(("Messages matched", f"{row.hits:,}"), ("Action", row.action)),
+        facts=(("Messages matched", f"{row.match_count:,}"), ("Action", row.action)),
         idle=f"The rule is {to.value}d already." if is_so else "",
     )
 
@@ -123,14 +134,14 @@ def _act(key: int, to: Switch, given: Mapping[str, Any], by: str) -> Done | NotD
     try:
         with transaction.atomic():
             if str(rules.lock().version) != given["seen"]:
-                return NotDone(f"Somebody changed the rules after you opened this page: {rule_form.last()}")
+                return NotDone(f"Somebody changed the rules after you opened this page: {rule_form.last_change()}")
             if to is Switch.REMOVE:
                 rule_changes.remove(key, by=by, reason=reason)
             else:
-                rule_changes.switch(key, enabled=to is Switch.ENABLE, by=by, reason=reason)
-    except RuleIsUnclear as error:
+                rule_changes.set_enabled(key, enabled=to is Switch.ENABLE, by=by, reason=reason)
+    except InvalidRule as error:
         return NotDone(str(error))
-    route.wake(route.Book.load())
+    route.wake_stopped(route.RuleBook.load())
     if to is not Switch.REMOVE:
         return Done(reverse("admin:reprocessing_rule_change", args=[key]), f"{row.name} is {to.value}d.")
     rule_changes.erase(key)

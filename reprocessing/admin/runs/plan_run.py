@@ -9,9 +9,9 @@ from typing import Any, Final
 from django import forms
 
 from reprocessing.admin.site.confirmed_action import reason_field
-from reprocessing.admin.site.fields import moment, slug
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.message.arn import name_of
+from reprocessing.admin.site.fields import slug, utc_datetime
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import Mode
@@ -21,7 +21,7 @@ from reprocessing.store.aws import aws_redrives
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import plans
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
 
 #: Message ids that one form takes.
@@ -30,7 +30,7 @@ _LONGEST_TEXT: Final = 1_024
 _WAVES: Final = {"": None, "yes": True, "no": False}
 
 
-class NewRun(forms.Form):
+class RunForm(forms.Form):
     """Which messages, how, and why."""
 
     dlq = forms.ModelChoiceField(
@@ -41,12 +41,12 @@ class NewRun(forms.Form):
         required=False, min_value=1, max_value=2**31 - 1, label="Max messages",
         help_text="Empty: all. Keys with the oldest messages are taken first.",
     )  # fmt: skip
-    origin = forms.CharField(
+    source = forms.CharField(
         required=False, max_length=_LONGEST_TEXT, label="Source queue",
         help_text="The name of a queue, or the ARN of the function, subscription or rule that failed.",
     )  # fmt: skip
-    died_after = moment("Sent at or after (UTC)")
-    died_before = moment("Sent before (UTC)")
+    died_after = utc_datetime("Sent at or after (UTC)")
+    died_before = utc_datetime("Sent before (UTC)")
     key = forms.CharField(required=False, strip=False, max_length=_LONGEST_TEXT, label="Ordering key")
     message_ids = forms.CharField(
         required=False, label="Message ids", widget=forms.Textarea(attrs={"rows": 3}),
@@ -73,15 +73,15 @@ class NewRun(forms.Form):
         dlq = given.get("dlq")
         if dlq is None or self.errors:
             return given
-        if why := refusal(dlq):
+        if why := why_not(dlq):
             self.add_error("dlq", why)
         wish = self.wish
         if wish.died_after and wish.died_before and wish.died_after >= wish.died_before:
             self.add_error("died_before", "This is before the other date. Exchange the two dates.")
-        known = list(dlq.origins.order_by("arn").values_list("arn", flat=True))
-        if wish.origin and not any(wish.origin in {arn, name_of(arn)} for arn in known):
-            names = ", ".join(map(name_of, known)) or "none"
-            self.add_error("origin", f"{dlq.name} has no such source queue. Its source queues: {names}.")
+        known = list(dlq.sources.order_by("arn").values_list("arn", flat=True))
+        if wish.source and not any(wish.source in {arn, resource_name(arn)} for arn in known):
+            names = ", ".join(map(resource_name, known)) or "none"
+            self.add_error("source", f"{dlq.name} has no such source queue. Its source queues: {names}.")
         if len(wish.message_ids) > IDS:
             self.add_error("message_ids", f"More than {IDS:,} ids. Enter fewer, or select by dates.")
         return given
@@ -93,7 +93,7 @@ class NewRun(forms.Form):
         ids = given["message_ids"].split()
         return Selection(
             limit=given["limit"],
-            origin=given["origin"] or None,
+            source=given["source"] or None,
             died_after=given["died_after"],
             died_before=given["died_before"],
             key=given["key"] or None,
@@ -103,20 +103,20 @@ class NewRun(forms.Form):
 
 def suggested_name() -> str:
     """Return an unused name."""
-    return f"run-{lanes.clock():%Y%m%d-%H%M}-{secrets.token_hex(2)}"
+    return f"run-{lanes.database_now():%Y%m%d-%H%M}-{secrets.token_hex(2)}"
 
 
-def like(run: Run) -> dict[str, Any]:
+def initial_from(run: Run) -> dict[str, Any]:
     """Return the initial values of a form that repeats a run."""
     wish = Selection.read(run.selection)
     return {
-        "dlq": run.dlq_id, "limit": wish.limit, "origin": wish.origin, "died_after": wish.died_after,
+        "dlq": run.dlq_id, "limit": wish.limit, "source": wish.source, "died_after": wish.died_after,
         "died_before": wish.died_before, "key": wish.key, "message_ids": "\n".join(wish.message_ids),
         "waves": "yes" if run.waves else "no", "reason": run.reason,
     }  # fmt: skip
 
 
-def refusal(dlq: DeadLetterQueue) -> str:
+def why_not(dlq: DeadLetterQueue) -> str:
     """Return why no run can be planned for a DLQ, and what to do; empty: one can be planned."""
     if dlq.mode == Mode.OBSERVE:
         return f"{dlq.name} is in mode observe: nothing is received from it. Change its mode to manual first."
@@ -125,19 +125,19 @@ def refusal(dlq: DeadLetterQueue) -> str:
             f"{dlq.name} is in mode automatic: its standing run redrives all messages. To select messages, change its "
             "mode to manual first."
         )
-    held = stops.stopped(None)
-    return stops.in_words(dlq) if held and held.restored else ""
+    held = stops.stop_of(None)
+    return stops.describe_stop(dlq) if held and held.restored else ""
 
 
 def moved_by_aws(dlq: DeadLetterQueue) -> str:
     """Return that AWS redrives the DLQ now, so that no run can be planned; empty: it does not, or SQS does not say."""
-    with suppress(QueueIsOutOfReach):
-        native_redrive.look(dlq)
-    found = aws_redrives.of(dlq.pk)
-    return f"{dlq.name}: {aws_redrives.in_words(found)}" if found else ""
+    with suppress(QueueUnreachable):
+        native_redrive.read_redrives(dlq)
+    found = aws_redrives.current(dlq.pk)
+    return f"{dlq.name}: {aws_redrives.describe(found)}" if found else ""
 
 
-def make(form: NewRun, *, by: str) -> Run:
+def plan_from_form(form: RunForm, *, by: str) -> Run:
     """Plan the run; its messages are selected at once, or after the next capture.
 
     Raises:
@@ -145,12 +145,12 @@ def make(form: NewRun, *, by: str) -> Run:
     """
     given = form.cleaned_data
     dlq, wish = given["dlq"], form.wish
-    asked = Asked(given["name"], by, wish, in_waves=_WAVES[given["waves"]], reason=given["reason"])
+    asked = RunRequest(given["name"], by, wish, in_waves=_WAVES[given["waves"]], reason=given["reason"])
     if not given["looks"]:
-        plan.places(dlq)
-        return drain.prepare(dlq, asked)
-    if (known := drain.known(dlq, name=asked.name, selection=wish)) is not None:
+        plan.place_captured(dlq)
+        return drain.plan_run(dlq, asked)
+    if (known := drain.find_run(dlq, name=asked.name, selection=wish)) is not None:
         return known
-    run = plans.plan(dlq, asked)
-    schedule.at_once(dlq)
+    run = plans.create_plan(dlq, asked)
+    schedule.poll_now(dlq)
     return run

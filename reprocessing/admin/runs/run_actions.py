@@ -14,10 +14,10 @@ from django.urls import reverse
 
 from reprocessing import conf
 from reprocessing.admin.site import confirmed_action
-from reprocessing.admin.site.confirmed_action import Done, NotDone, Question, Why
+from reprocessing.admin.site.confirmed_action import Done, NotDone, Question, ReasonForm
 from reprocessing.admin.site.readonly_admin import row_or_404
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import Act, Run
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.models import AuditAct, Run
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.maintenance import check_s3_pointers
@@ -30,7 +30,7 @@ PERMISSION: Final = "reprocessing.operate_run"
 _GONE_NAMED: Final = 10
 
 
-class Ending(Why):
+class AbortRunForm(ReasonForm):
     """A reason, and whether to stop the DLQ as well."""
 
     stop_dlq = forms.BooleanField(
@@ -41,7 +41,7 @@ class Ending(Why):
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class RunAction:
     """One action.
 
     Attributes:
@@ -57,12 +57,14 @@ class Deed:
     did: str
     does: Callable[[Run], tuple[str, ...]]
     act: Callable[[Run, Mapping[str, Any], str], bool]
-    form: type[Why] = Why
+    form: type[ReasonForm] = ReasonForm
 
 
 def _starts(run: Run) -> tuple[str, ...]:
     first = "1 message is sent first, then 10, then 100, then all; each wave waits for the success of the one before. "
-    ahead = forecast_plan.plan(run, count_lag=conf.current().count_lag.total_seconds(), by_beat=True, asks_s3=False)
+    ahead = forecast_plan.forecast_run(
+        run, count_lag=conf.current().count_lag.total_seconds(), by_beat=True, asks_s3=False
+    )
     ready, left = sum(share.letters for share in ahead.shares), sum(share.letters for share in ahead.objections)
     said = []
     if ready:
@@ -73,12 +75,13 @@ def _starts(run: Run) -> tuple[str, ...]:
         )
     if left:
         said.append(f"{left:,} cannot be sent, and {'is' if left == 1 else 'are'} parked at once, with the reason.")
-    if gone := check_s3_pointers.pointers(run).gone:
+    if gone := check_s3_pointers.find_missing_bodies(run).missing:
         ids = ", ".join(gone[:_GONE_NAMED])
         said.append(f"S3 objects with the body are deleted for {len(gone):,}, so the consumer will fail: {ids}")
-    if ahead.late:
+    if ahead.late_targets:
         said.append(
-            f"SQS will delete its copies of {sum(share.late for share in ahead.late):,} before they are sent: too many "
+            f"SQS will delete its copies of {sum(share.late for share in ahead.late_targets):,} before they are sent: "
+            "too many "
             "messages per key for the return window. PostgreSQL keeps them; a shorter return window helps."
         )
     return tuple(said)
@@ -119,42 +122,42 @@ def _abort(run: Run, given: Mapping[str, Any], by: str) -> bool:
     return run_transitions.abort(run, by=by, reason=given["reason"], stop_dlq=stops) is not None
 
 
-DEEDS: Final = {
+RUN_ACTIONS: Final = {
     deed.name: deed
     for deed in (
-        Deed("start", "Start", (RunState.PLANNED,), "started", _starts, _start),
-        Deed("pause", "Pause", (RunState.RUNNING,), "paused", _pauses, _pause),
-        Deed("resume", "Resume", (RunState.PAUSED,), "resumed", _resumes, _resume),
-        Deed(
+        RunAction("start", "Start", (RunState.PLANNED,), "started", _starts, _start),
+        RunAction("pause", "Pause", (RunState.RUNNING,), "paused", _pauses, _pause),
+        RunAction("resume", "Resume", (RunState.PAUSED,), "resumed", _resumes, _resume),
+        RunAction(
             "abort", "Abort", (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED), "aborted", _aborts, _abort,
-            Ending,
+            AbortRunForm,
         ),
     )
 }  # fmt: skip
 
 #: Actions that change the state of a run.
-_PUTS: Final = (Act.PLANNED, Act.STARTED, Act.PAUSED, Act.RESUMED, Act.ABORTED)
+_PUTS: Final = (AuditAct.PLANNED, AuditAct.STARTED, AuditAct.PAUSED, AuditAct.RESUMED, AuditAct.ABORTED)
 
 
-def possible(run: Run) -> list[Deed]:
+def possible_actions(run: Run) -> list[RunAction]:
     """Return what can be done to a run in its state, whatever the permissions."""
-    return [deed for deed in DEEDS.values() if not impossible(run, deed)]
+    return [deed for deed in RUN_ACTIONS.values() if not why_impossible(run, deed)]
 
 
-def impossible(run: Run, deed: Deed) -> str:
+def why_impossible(run: Run, deed: RunAction) -> str:
     """Return why this cannot be done to a run in its state; empty: it can."""
     if run.state not in deed.out_of:
-        return standing(run)
+        return state_sentence(run)
     if deed.name == "abort" and run.kind == RunKind.STANDING:
         return "A standing run never ends. Pause it instead: then it sends nothing."
-    if deed.name in {"start", "resume"} and (moved := aws_redrives.of(run.dlq_id)):
-        return aws_redrives.in_words(moved)
+    if deed.name in {"start", "resume"} and (moved := aws_redrives.current(run.dlq_id)):
+        return aws_redrives.describe(moved)
     if deed.name == "start" and run.selected is None:
         return "Its messages are not selected yet: the DLQ is being captured."
-    return stops.in_words(run.dlq) if deed.name == "start" else ""
+    return stops.describe_stop(run.dlq) if deed.name == "start" else ""
 
 
-def standing(run: Run) -> str:
+def state_sentence(run: Run) -> str:
     """Return the state of a run, and who changed it last."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return f'It was {run.state} by {run.stopped_by} ("{run.why}").'
@@ -165,9 +168,9 @@ def standing(run: Run) -> str:
 
 def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
     """Ask for the reason, then do it."""
-    which = DEEDS[deed]
+    which = RUN_ACTIONS[deed]
     question, act = partial(_question, run, which), partial(_act, run, which)
-    form = Why if which is DEEDS["abort"] and not _may_stop(request, run) else which.form
+    form = ReasonForm if which is RUN_ACTIONS["abort"] and not _may_stop(request, run) else which.form
     return confirmed_action.page(request, permission=PERMISSION, question=question, act=act, form_class=form)
 
 
@@ -183,14 +186,14 @@ def _found(run: int) -> Run:
     return row_or_404(Run.objects.select_related("dlq"), run)
 
 
-def _question(key: int, deed: Deed) -> Question:
+def _question(key: int, deed: RunAction) -> Question:
     run = _found(key)
-    idle = impossible(run, deed)
+    idle = why_impossible(run, deed)
     return Question(
         title=f"{deed.name.capitalize()} {run.name}",
         button=deed.button,
         says=() if idle else deed.does(run),
-        seen=run_transitions.stamp(run),
+        seen=run_transitions.page_stamp(run),
         back=reverse("admin:reprocessing_run_change", args=[run.pk]),
         about=run.name,
         facts=(("Dead-letter queue", run.dlq.name), ("State", run.state), ("Messages selected", _selected(run))),
@@ -202,42 +205,42 @@ def _question(key: int, deed: Deed) -> Question:
 def _selected(run: Run) -> str:
     if run.kind == RunKind.STANDING:
         return "all messages of the DLQ"
-    return "messages released from the parking lot" if run.is_of_released else f"{run.selected or 0:,}"
+    return "messages released from the parking lot" if run.is_for_released_letters else f"{run.selected or 0:,}"
 
 
-def _act(key: int, deed: Deed, given: Mapping[str, Any], by: str) -> Done | NotDone:
+def _act(key: int, deed: RunAction, given: Mapping[str, Any], by: str) -> Done | NotDone:
     found = _found(key)
-    if run_transitions.stamp(found) == given["seen"]:
+    if run_transitions.page_stamp(found) == given["seen"]:
         _prepare(found, deed)
-    done = run_transitions.as_seen(key, given["seen"], partial(_do, deed, given, by))
+    done = run_transitions.move_if_unchanged(key, given["seen"], partial(_do, deed, given, by))
     run = _found(key)
     if done:
         return Done(
             reverse("admin:reprocessing_run_change", args=[key]),
             f"{run.name} is {deed.did}. {_then(run, deed)}".rstrip(),
         )
-    if run.state in deed.out_of and (idle := impossible(run, deed)):
+    if run.state in deed.out_of and (idle := why_impossible(run, deed)):
         return NotDone(f"{run.name} was not {deed.did}. {idle}")
-    return NotDone(f"{run.name} changed after you opened this page. {standing(run)}")
+    return NotDone(f"{run.name} changed after you opened this page. {state_sentence(run)}")
 
 
-def _prepare(run: Run, deed: Deed) -> None:
+def _prepare(run: Run, deed: RunAction) -> None:
     """Look whether AWS has moved messages meanwhile: those are parked, not sent."""
     if deed.act is _start:
-        with suppress(QueueIsOutOfReach):
-            native_redrive.look(run.dlq)
-        leftover_lanes.adopt(run.dlq_id, run.pk)
+        with suppress(QueueUnreachable):
+            native_redrive.read_redrives(run.dlq)
+        leftover_lanes.adopt_leftovers(run.dlq_id, run.pk)
     elif deed.act is _resume:
-        native_redrive.look_first(run.dlq_id)
+        native_redrive.check_before_resuming(run.dlq_id)
 
 
-def _do(deed: Deed, given: Mapping[str, Any], by: str, run: Run) -> bool | None:
-    return (not impossible(run, deed) and deed.act(run, given, by)) or None
+def _do(deed: RunAction, given: Mapping[str, Any], by: str, run: Run) -> bool | None:
+    return (not why_impossible(run, deed) and deed.act(run, given, by)) or None
 
 
-def _then(run: Run, deed: Deed) -> str:
+def _then(run: Run, deed: RunAction) -> str:
     """Return what else keeps a resumed run from sending."""
     if deed.name != "resume":
         return ""
-    moved = aws_redrives.of(run.dlq_id)
-    return stops.in_words(run.dlq) or (aws_redrives.in_words(moved) if moved else "")
+    moved = aws_redrives.current(run.dlq_id)
+    return stops.describe_stop(run.dlq) or (aws_redrives.describe(moved) if moved else "")

@@ -12,24 +12,24 @@ from django.urls import reverse
 from reprocessing import conf
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.runs import run_actions, run_progress
-from reprocessing.admin.runs.run_progress import Base, pace
+from reprocessing.admin.runs.run_progress import RateBase, rate_in_words
 from reprocessing.admin.site.buttons import Button
 from reprocessing.domain.aws import pricing
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.message.arn import name_of
-from reprocessing.domain.runs.forecast import Forecast, in_words
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.runs.forecast import Forecast, duration_in_words
 from reprocessing.domain.runs.selection import Selection
-from reprocessing.models import Act, DeadLetterQueue, Run
+from reprocessing.models import AuditAct, DeadLetterQueue, Run
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.runs import forecast_plan
-from reprocessing.pipeline.runs.forecast_plan import Outlook
+from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.store.ordering import lanes
-from reprocessing.store.runs import late_arrivals, progress, released_into_runs
-from reprocessing.store.runs.plan_figures import Share
-from reprocessing.store.runs.progress import EXACT
+from reprocessing.store.runs import arrived_since, progress, released_into_runs
+from reprocessing.store.runs.plan_figures import TargetFigures
+from reprocessing.store.runs.progress import MAX_EXACT
 from reprocessing.store.safety import stops
 
-#: Maximum age of a plan's figures on an open page; with more messages than `EXACT` they are not renewed.
+#: Maximum age of a plan's figures on an open page; with more messages than `MAX_EXACT` they are not renewed.
 _FRESH: Final = timedelta(seconds=60)
 #: Audit entries that are shown.
 _REVIEWS: Final = 20
@@ -41,19 +41,19 @@ _MARKS: Final = {
 }  # fmt: skip
 
 
-def head(run: Run, user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
+def page_context(run: Run, user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
     """Return what does not change while the page is open."""
     return {
         "asked": visible(_asked(run)),
-        "reviews": list(run.reviews.exclude(act=Act.RELEASED).order_by("-pk")[:_REVIEWS]),
-        "releases": released_into_runs.of_run(run.pk, most=_REVIEWS),
-        **live(run, user, None),
+        "reviews": list(run.reviews.exclude(act=AuditAct.RELEASED).order_by("-pk")[:_REVIEWS]),
+        "releases": released_into_runs.releases_of_run(run.pk, most=_REVIEWS),
+        **live_context(run, user, None),
     }
 
 
-def live(run: Run, user: AbstractBaseUser | AnonymousUser, base: Base | None) -> dict[str, Any]:
+def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, base: RateBase | None) -> dict[str, Any]:
     """Return what is renewed while the page is open."""
-    now = lanes.clock()
+    now = lanes.database_now()
     context: dict[str, Any] = {
         "run": run,
         "now": now,
@@ -63,7 +63,7 @@ def live(run: Run, user: AbstractBaseUser | AnonymousUser, base: Base | None) ->
         "standing": visible(_standing(run)),
     }
     if run.state != RunState.PLANNED:
-        return context | run_progress.of(run, now, base)
+        return context | run_progress.progress_context(run, now, base)
     if run.selected is None:
         return context | {"looking": _looking(run.dlq, now)}
     return context | _plan(run) | {"shown": _shown(run, now)}
@@ -78,7 +78,7 @@ def is_as_shown(run: Run, shown: str) -> bool:
         return False
     if run.state != RunState.PLANNED or run.selected is None or moment.tzinfo is None or stood != _stands(run):
         return False
-    return run.selected > EXACT or lanes.clock() - moment < _FRESH
+    return run.selected > MAX_EXACT or lanes.database_now() - moment < _FRESH
 
 
 def _shown(run: Run, now: datetime) -> str:
@@ -93,93 +93,99 @@ def _stands(run: Run) -> str:
 def _standing(run: Run) -> str:
     """Return why nothing is sent; empty: something is, or may be."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
-        return run_actions.standing(run)
-    stopped = stops.in_words(run.dlq) if run.state == RunState.PLANNED else ""
+        return run_actions.state_sentence(run)
+    stopped = stops.describe_stop(run.dlq) if run.state == RunState.PLANNED else ""
     return f"{stopped} Until then the run cannot be started." if stopped else ""
 
 
 def _asked(run: Run) -> str:
     if run.kind == RunKind.STANDING:
         return f"all messages of {run.dlq.name}, all the time"
-    if run.is_of_released:
+    if run.is_for_released_letters:
         return "messages released from the parking lot"
     return str(Selection.read(run.selection))
 
 
 def _buttons(run: Run, user: AbstractBaseUser | AnonymousUser) -> Iterator[Button]:
     may = isinstance(user, PermissionsMixin) and user.has_perm(run_actions.PERMISSION)
-    if run.state in _ENDED and run.kind == RunKind.DRAIN and not run.is_of_released:
+    if run.state in _ENDED and run.kind == RunKind.DRAIN and not run.is_for_released_letters:
         address = f"{reverse('admin:reprocessing_run_add')}?like={run.pk}"
         yield Button("plan a copy", address, "" if may else "You may not operate runs")
-    for deed in run_actions.possible(run):
+    for deed in run_actions.possible_actions(run):
         address = reverse("admin:reprocessing_run_deed", args=[run.pk, deed.name])
         yield Button(deed.name, address, "" if may else "You may not operate runs")
 
 
 def _looking(dlq: DeadLetterQueue, now: datetime) -> dict[str, Any]:
     """Return why a plan has no messages yet."""
-    until = dlq.unclean_until if dlq.unclean_until and dlq.unclean_until > now and dlq.leased_until is None else None
+    until = (
+        dlq.orphans_hidden_until
+        if dlq.orphans_hidden_until and dlq.orphans_hidden_until > now and dlq.leased_until is None
+        else None
+    )
     return {"trouble": visible(dlq.trouble), "until": until, "busy": bool(dlq.leased_until and dlq.leased_until > now)}
 
 
 def _plan(run: Run) -> dict[str, Any]:
     view = conf.current()
     lag = view.count_lag.total_seconds()
-    outlook = forecast_plan.plan(run, count_lag=lag, by_beat=True, asks_s3=False, prices=view.prices)
+    outlook = forecast_plan.forecast_run(run, count_lag=lag, by_beat=True, asks_s3=False, prices=view.prices)
     ahead = outlook.prospect
     return {
         "outlook": outlook,
         "total": ahead.letters + ahead.objected,
         "chosen": run_progress.letters_of(run, {"state__exact": "captured"}),
-        "ways": [_planned_way(share, outlook.forecast(share), outlook.order(share)) for share in outlook.shares],
-        "faster": [hint for share in outlook.shares for hint in outlook.faster(share)],
-        "takes": in_words(outlook.seconds),
+        "ways": [
+            _planned_way(share, outlook.forecast(share), outlook.order_given_up(share)) for share in outlook.shares
+        ],
+        "faster": [hint for share in outlook.shares for hint in outlook.faster_options(share)],
+        "takes": duration_in_words(outlook.seconds),
         "costs": pricing.in_words(outlook.cost),
         "hindrances": list(_hindrances(outlook)),
         "under_way": list(outlook.under_way.items()),
         "expiry": _expiry(outlook),
-        "arrived": (arrived := late_arrivals.lately(run.pk)),
-        "arrived_more": "+" if arrived >= progress.CAP else "",
+        "arrived": (arrived := arrived_since.arrived_since_plan(run.pk)),
+        "arrived_more": "+" if arrived >= progress.MAX_COUNT else "",
     }
 
 
-def _hindrances(outlook: Outlook) -> Iterator[tuple[int, str]]:
+def _hindrances(outlook: PlanForecast) -> Iterator[tuple[int, str]]:
     """Yield how many messages cannot be sent (0: not counted), and why."""
-    for objection in outlook.objections:
-        yield objection.letters, f"{ParkedReason(objection.reason).sentence} Parked when the run starts."
+    for blocked_reason in outlook.objections:
+        yield blocked_reason.letters, f"{ParkedReason(blocked_reason.reason).sentence} Parked when the run starts."
     if outlook.run.behind:
         ids = ", ".join(map(visible, outlook.behind))
         yield (
             outlook.run.behind,
             f"Earlier messages of their keys are not in this run, so they stay queued. For example {ids}",
         )
-    for share in outlook.late:
+    for share in outlook.late_targets:
         yield (
             share.late,
-            f"SQS deletes its copies before they are sent to {name_of(share.name)}. PostgreSQL keeps them.",
+            f"SQS deletes its copies before they are sent to {resource_name(share.name)}. PostgreSQL keeps them.",
         )
     for plan in outlook.plans:
-        yield plan.selected or 0, f"more: {forecast_plan.held_by(plan)}."
+        yield plan.selected or 0, f"more: {forecast_plan.describe_holder(plan)}."
     for run in outlook.paused:
         yield 0, f"The run {run.name} is paused; messages behind its own stay queued."
 
 
-def _expiry(outlook: Outlook) -> str:
+def _expiry(outlook: PlanForecast) -> str:
     ahead = outlook.prospect
     if ahead.expires_at is None or outlook.dlq.delete_when == "captured":
         return ""
     left = (ahead.expires_at - ahead.now).total_seconds()
-    return f"in {in_words(left)}" if left > 0 else "now"
+    return f"in {duration_in_words(left)}" if left > 0 else "now"
 
 
-def _planned_way(share: Share, forecast: Forecast, given_up: str) -> dict[str, Any]:
+def _planned_way(share: TargetFigures, forecast: Forecast, given_up: str) -> dict[str, Any]:
     window = f" within {share.window:g} s" if share.proof == "absence" else ""
     order = f"outcome: {share.proof}{window}; a key's next message is sent when the one before is {share.advance}"
     if given_up:
         order += f"; {given_up}"
-    if share.refires is not None:
-        order += f"; {share.refires:,} other recipients get each message again"
+    if share.confirmed_fanout is not None:
+        order += f"; {share.confirmed_fanout:,} other recipients get each message again"
     return {
-        "name": name_of(share.name), "letters": share.letters, "pace": pace(share.rate), "order": order,
+        "name": resource_name(share.name), "letters": share.letters, "pace": rate_in_words(share.rate), "order": order,
         "takes": f"{forecast} (longest key queue: {share.longest:,})", "alarming": bool(share.late),
     }  # fmt: skip

@@ -14,16 +14,16 @@ from django.urls import reverse
 from reprocessing import conf
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.domain.message.arn import name_of
-from reprocessing.domain.runs.forecast import in_words
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models import BreakerState, Run, Wave
 from reprocessing.models.run import RunState
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.dlqs.dlq_status import Lanes
+from reprocessing.store.dlqs.dlq_status import LaneCount
 from reprocessing.store.outcomes import pending_outcomes
-from reprocessing.store.outcomes.pending_outcomes import Expectation
+from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.runs import progress
-from reprocessing.store.runs.progress import EXACT, Left, Rough, Tally
+from reprocessing.store.runs.progress import MAX_EXACT, RoughRunCounts, RunCounts, TargetRemainder
 from reprocessing.store.safety import breaker_status
 
 #: Key queues that are read at most.
@@ -36,14 +36,14 @@ _TRIAL: Final = "unknown: an open circuit breaker only lets canaries through"
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class RateBase:
     """The number of messages sent at a moment, from which the rate is measured."""
 
     sent: int
     at: datetime
 
     @classmethod
-    def read(cls, text: str) -> Base | None:
+    def read(cls, text: str) -> RateBase | None:
         """Return the base that a page sent; None: the text is something else."""
         sent, _, at = text.partition("@")
         try:
@@ -56,24 +56,26 @@ class Base:
         return f"{self.sent}@{self.at.isoformat()}"
 
 
-def of(run: Run, now: datetime, base: Base | None) -> dict[str, Any]:
+def progress_context(run: Run, now: datetime, base: RateBase | None) -> dict[str, Any]:
     """Return what changes on the page of a started run."""
-    tally = progress.at_a_glance(run.pk, selected=run.selected)
+    tally = progress.estimate_counts(run.pk, selected=run.selected)
     count_lag = conf.current().count_lag.total_seconds()
     awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag) if tally.awaiting else []
-    known = pending_outcomes.known_in(awaited) if awaited else {}
-    left = progress.left(run.pk, count_lag=count_lag, known_in=known) if 0 < tally.open <= EXACT else []
+    known = pending_outcomes.seconds_until_known(awaited) if awaited else {}
+    left = (
+        progress.remaining_by_target(run.pk, count_lag=count_lag, known_in=known) if 0 < tally.open <= MAX_EXACT else []
+    )
     sent = tally.letters - tally.waiting
-    stands = dlq_status.lanes_of(run.pk, most=_LANES) if tally.open else []
+    stands = dlq_status.lane_counts_of_run(run.pk, most=_LANES) if tally.open else []
     open_wave = Wave.objects.filter(run=run, settled_at=None).exclude(size=None).first()
     return {
         "tally": tally,
         "percent": tally.percent,
         "at_least": tally.is_least,
-        "is_rough": isinstance(tally, Rough),
+        "is_rough": isinstance(tally, RoughRunCounts),
         "pieces": list(_pieces(run, tally)),
         "rate": _rate(sent, now, base),
-        "base": base if base and now - base.at < timedelta(seconds=_MEASURED) else Base(sent, now),
+        "base": base if base and now - base.at < timedelta(seconds=_MEASURED) else RateBase(sent, now),
         "ends": _ends(
             run, tally, left, unknown=_unknown(run, tally, stands, open_wave, known), known=_latest(known), now=now
         ),
@@ -85,22 +87,22 @@ def of(run: Run, now: datetime, base: Base | None) -> dict[str, Any]:
     }
 
 
-def _stands(found: list[Lanes]) -> list[tuple[int, str]]:
+def _stands(found: list[LaneCount]) -> list[tuple[int, str]]:
     """Return what key queues wait for, and how many, the most first."""
     counts = Counter[str]()
     for lanes in found:
-        counts[visible(dlq_status.in_words(lanes))] += lanes.n
+        counts[visible(dlq_status.describe_lanes(lanes))] += lanes.n
     return [(n, why) for why, n in counts.most_common()]
 
 
-def _moves(found: list[Lanes]) -> bool:
+def _moves(found: list[LaneCount]) -> bool:
     """Return whether a message is being sent, or may be sent now."""
     return any(lanes.phase == LanePhase.LEASED or (lanes.due and not lanes.is_barred) for lanes in found)
 
 
-def _awaited(found: list[Expectation]) -> list[tuple[int, str]]:
+def _awaited(found: list[PendingOutcome]) -> list[tuple[int, str]]:
     """Return for which outcomes a run waits that sends nothing now, and for how many messages."""
-    texts = ((wait.unsettled, name_of(wait.target), pending_outcomes.in_words(wait)) for wait in found)
+    texts = ((wait.unsettled, resource_name(wait.target), pending_outcomes.describe(wait)) for wait in found)
     return [(n, visible(f"sent to {name} and waiting for {why}")) for n, name, why in texts]
 
 
@@ -110,28 +112,30 @@ def _latest(known: Mapping[int, float | None]) -> float | None:
     return max(found) if found and len(found) == len(known) else None
 
 
-def _unknown(run: Run, tally: Tally, stands: list[Lanes], wave: Wave | None, known: Mapping[int, float | None]) -> str:
+def _unknown(
+    run: Run, tally: RunCounts, stands: list[LaneCount], wave: Wave | None, known: Mapping[int, float | None]
+) -> str:
     """Return why the end of the run is unknown; empty: it is not."""
     barred = [lanes for lanes in stands if lanes.is_barred and lanes.phase == LanePhase.READY]
     if barred and tally.under_way:
         return max(barred, key=lambda lanes: lanes.n).why
     if wave and tally.waiting:
         seconds = _latest(known)
-        when = "" if seconds is None else f", known in {in_words(seconds)} at the earliest"
+        when = "" if seconds is None else f", known in {duration_in_words(seconds)} at the earliest"
         return f"the next wave depends on the outcome of the wave of {wave.size:,}{when}"
     if not tally.awaiting:
         return ""
     lag = conf.current().count_lag.total_seconds()
     waits = filter(pending_outcomes.is_endless, pending_outcomes.of_targets(run.dlq_id, count_lag=lag))
-    endless = [f"{name_of(wait.target)}: {pending_outcomes.in_words(wait)}" for wait in waits]
+    endless = [f"{resource_name(wait.target)}: {pending_outcomes.describe(wait)}" for wait in waits]
     return f"waiting for outcomes: {endless[0]}" if endless else ""
 
 
-def _pieces(run: Run, tally: Tally) -> Iterator[dict[str, Any]]:
+def _pieces(run: Run, tally: RunCounts) -> Iterator[dict[str, Any]]:
     """Yield the parts of the progress bar, finished messages first; `start` and `length` are thousandths."""
-    capped = tally.capped if isinstance(tally, Rough) else frozenset()
+    capped = tally.capped if isinstance(tally, RoughRunCounts) else frozenset()
     on_lanes = tally.waiting - tally.captured - tally.sending
-    certain = {} if isinstance(tally, Rough) else {"presumed__exact": 0}
+    certain = {} if isinstance(tally, RoughRunCounts) else {"presumed__exact": 0}
     parts = (
         ("done", "delivered", "delivered", tally.delivered, {"state__exact": "delivered", **certain}),
         ("presumed", "presumed delivered", "", tally.presumed, {"state__exact": "delivered", "presumed__exact": 1}),
@@ -147,7 +151,7 @@ def _pieces(run: Run, tally: Tally) -> Iterator[dict[str, Any]]:
     start = 0.0
     for kind, what, counted, n, asked in parts:
         length = 1000 * n / tally.letters if tally.letters else 0.0
-        more = "+" if counted in capped and n >= progress.CAP else ""
+        more = "+" if counted in capped and n >= progress.MAX_COUNT else ""
         place = {"start": round(start, 2), "length": round(length, 2), "address": letters_of(run, asked)}
         yield {"kind": kind, "what": what, "n": n, "more": more, **place}
         start += length
@@ -155,12 +159,12 @@ def _pieces(run: Run, tally: Tally) -> Iterator[dict[str, Any]]:
 
 def letters_of(run: Run, asked: Mapping[str, object]) -> str:
     """Return the address of the list of these messages of a run; parked messages are in the parking lot."""
-    model = "parkedletter" if asked.get("state__exact") == LetterState.PARKED else "deadletter"
+    model = "parkedletter" if asked.get("state__exact") == LetterState.PARKED else "letter"
     query = urlencode({"run__id__exact": run.pk, **asked})
     return f"{reverse(f'admin:reprocessing_{model}_changelist')}?{query}"
 
 
-def _rate(sent: int, now: datetime, base: Base | None) -> str:
+def _rate(sent: int, now: datetime, base: RateBase | None) -> str:
     """Return messages per second since the base; empty: not measured yet."""
     passed = (now - base.at).total_seconds() if base else 0.0
     if base is None or passed < 1 or passed > 3 * _MEASURED:
@@ -169,7 +173,7 @@ def _rate(sent: int, now: datetime, base: Base | None) -> str:
 
 
 def _ends(  # noqa: PLR0913  # all by name
-    run: Run, tally: Tally, left: list[Left], *, unknown: str, known: float | None, now: datetime
+    run: Run, tally: RunCounts, left: list[TargetRemainder], *, unknown: str, known: float | None, now: datetime
 ) -> str:
     """Return the earliest end of the run, or why it is unknown."""
     if run.state in {RunState.FINISHED, RunState.ABORTED} or not tally.open:
@@ -182,37 +186,46 @@ def _ends(  # noqa: PLR0913  # all by name
         return f"end unknown: {visible(unknown)}"
     if not tally.waiting and known is not None:
         return f"all sent; the last outcome is known at {_at(now, known)} at the earliest"
-    found = _ends_by_rate(run, tally) if tally.open > EXACT else _ends_by_lanes(left)
+    found = _ends_by_rate(run, tally) if tally.open > MAX_EXACT else _ends_by_lanes(left)
     return f"end {found}" if found.startswith("unknown") else f"time left, if nothing fails: {found}"
 
 
 def _at(now: datetime, seconds: float) -> str:
-    return f"{now + timedelta(seconds=seconds):%H:%M:%S} UTC, in {in_words(seconds)},"
+    return f"{now + timedelta(seconds=seconds):%H:%M:%S} UTC, in {duration_in_words(seconds)},"
 
 
-def _ends_by_lanes(left: list[Left]) -> str:
+def _ends_by_lanes(left: list[TargetRemainder]) -> str:
     if any(share.breaker != BreakerState.CLOSED for share in left):
         return _TRIAL
-    return in_words(max((share.seconds for share in left), default=0.0))
+    return duration_in_words(max((share.seconds for share in left), default=0.0))
 
 
-def _ends_by_rate(run: Run, tally: Tally) -> str:
-    found = breaker_status.bearings(list(run.dlq.origins.values_list("target_id", flat=True)))
+def _ends_by_rate(run: Run, tally: RunCounts) -> str:
+    found = breaker_status.breaker_statuses(list(run.dlq.sources.values_list("target_id", flat=True)))
     if any(breaker.state != BreakerState.CLOSED for breaker in found):
         return _TRIAL
     allowed = [breaker.allowed for breaker in found if breaker.rate_class is None]
     if not allowed or None in allowed:
         return "unknown: its targets have no rate limit"
-    return in_words(tally.waiting / max(sum(filter(None, allowed)), 0.001))
+    return duration_in_words(tally.waiting / max(sum(filter(None, allowed)), 0.001))
 
 
-def pace(rate: float | None) -> str:
+def rate_in_words(rate: float | None) -> str:
     """Return a rate in words."""
     return "no rate limit" if rate is None else f"{rate:g} messages/s"
 
 
-def _open_way(share: Left) -> dict[str, Any]:
+def _open_way(share: TargetRemainder) -> dict[str, Any]:
     shut = share.breaker != BreakerState.CLOSED
-    now = pace(share.rate) if share.rate is None else f"{share.rate * share.ramp:g} of {share.rate:g} messages/s now"
+    now = (
+        rate_in_words(share.rate)
+        if share.rate is None
+        else f"{share.rate * share.ramp:g} of {share.rate:g} messages/s now"
+    )
     state = f"circuit breaker {share.breaker.replace('_', ' ')}"
-    return {"name": name_of(share.name), "letters": share.letters, "pace": state if shut else now, "alarming": shut}
+    return {
+        "name": resource_name(share.name),
+        "letters": share.letters,
+        "pace": state if shut else now,
+        "alarming": shut,
+    }

@@ -16,10 +16,10 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_http_methods, require_safe
 
 from reprocessing.admin.runs import plan_run, run_actions, run_page
-from reprocessing.admin.runs.plan_run import NewRun
-from reprocessing.admin.runs.run_progress import Base
-from reprocessing.admin.site.readonly_admin import History, Page, is_id, row_or_404
-from reprocessing.domain.errors import RunIsAnother
+from reprocessing.admin.runs.plan_run import RunForm
+from reprocessing.admin.runs.run_progress import RateBase
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, is_id, row_or_404
+from reprocessing.domain.errors import RunIdInUse
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.run import RunState
 
@@ -28,7 +28,7 @@ _PAGE: Final = 50
 
 
 @admin.register(Run)
-class Runs(History):
+class Runs(ReadOnlyAdmin):
     """Runs: what was selected, by whom, and how far they are."""
 
     add_permission = run_actions.PERMISSION
@@ -68,7 +68,7 @@ class Runs(History):
         run = _found(object_id)
         context = {
             **self.admin_site.each_context(request), "title": run.name, "opts": self.opts,
-            **run_page.head(run, request.user),
+            **run_page.page_context(run, request.user),
         }  # fmt: skip
         return TemplateResponse(request, "reprocessing/admin/run.html", context)
 
@@ -80,12 +80,12 @@ class Runs(History):
         if not self.has_add_permission(request):
             raise PermissionDenied
         if request.method == "POST":
-            form = NewRun(request.POST)
+            form = RunForm(request.POST)
             if form.is_valid() and (run := _planned(form, request.user.get_username())):
                 messages.success(request, f"{run.name} is planned. Nothing is sent until somebody starts it.")
                 return HttpResponseRedirect(reverse("admin:reprocessing_run_change", args=[run.pk]))
         else:
-            form = NewRun(initial={"name": plan_run.suggested_name(), **self._begins(request)})
+            form = RunForm(initial={"name": plan_run.suggested_name(), **self._begins(request)})
         context = {**self.admin_site.each_context(request), "title": "Plan a run", "form": form, "opts": self.opts}
         return TemplateResponse(request, "reprocessing/admin/run_new.html", context)
 
@@ -94,16 +94,16 @@ class Runs(History):
         found = _found(run)
         if run_page.is_as_shown(found, request.GET.get("plan", "")):
             return HttpResponse(status=204)
-        context = run_page.live(found, request.user, Base.read(request.GET.get("base", "")))
+        context = run_page.live_context(found, request.user, RateBase.read(request.GET.get("base", "")))
         return TemplateResponse(request, "reprocessing/admin/run_live.html", context)
 
     def _begins(self, request: HttpRequest) -> dict[str, Any]:
         """Return the initial values of the form: those of another run, or of the address."""
         if "like" in request.GET:
             self._look(request)
-            return plan_run.like(_found(request.GET["like"]))
+            return plan_run.initial_from(_found(request.GET["like"]))
         return {
-            name: request.GET[name][:200] for name in ("dlq", "origin", "key", "message_ids") if name in request.GET
+            name: request.GET[name][:200] for name in ("dlq", "source", "key", "message_ids") if name in request.GET
         }
 
     def _look(self, request: HttpRequest) -> None:
@@ -111,14 +111,14 @@ class Runs(History):
             raise PermissionDenied
 
 
-def _planned(form: NewRun, by: str) -> Run | None:
+def _planned(form: RunForm, by: str) -> Run | None:
     """Return the planned run; None: it cannot be planned, and the form says why."""
     if why := plan_run.moved_by_aws(form.cleaned_data["dlq"]):
         form.add_error("dlq", why)
         return None
     try:
-        return plan_run.make(form, by=by)
-    except RunIsAnother as error:
+        return plan_run.plan_from_form(form, by=by)
+    except RunIdInUse as error:
         form.add_error("name", str(error))
         return None
 
@@ -136,6 +136,6 @@ def _found(key: str | int) -> Run:
 
 
 def _deed(request: HttpRequest, run: int, deed: str) -> HttpResponse:
-    if deed not in run_actions.DEEDS:
+    if deed not in run_actions.RUN_ACTIONS:
         raise Http404
     return run_actions.page(request, run, deed)

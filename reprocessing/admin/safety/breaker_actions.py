@@ -11,17 +11,17 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
 from reprocessing.admin.site import confirmed_action
-from reprocessing.admin.site.confirmed_action import Done, NotDone, Question, Why
+from reprocessing.admin.site.confirmed_action import Done, NotDone, Question, ReasonForm
 from reprocessing.models import Breaker
 from reprocessing.models.safety import BreakerState
-from reprocessing.models.target import FORTNIGHT
+from reprocessing.models.target import MAX_SECONDS
 from reprocessing.store.safety import breaker_resets, breaker_status
 from reprocessing.store.safety.breaker_resets import State
-from reprocessing.store.safety.breaker_status import Bearing
+from reprocessing.store.safety.breaker_status import BreakerStatus
 
 PERMISSION: Final = "reprocessing.reset_breaker"
 #: The last part of an address, and the state that it leads to.
-DEEDS: Final[Mapping[str, State]] = {"close": "closed", "open": "open", "half-open": "half_open"}
+MOVES: Final[Mapping[str, State]] = {"close": "closed", "open": "open", "half-open": "half_open"}
 _WORDS: Final = {"closed": "closed", "open": "open", "half_open": "half open"}
 _DOES: Final = {
     "closed": "Messages are sent again, slowly at first (ramp-up). Failures so far no longer count.",
@@ -31,39 +31,39 @@ _DOES: Final = {
 }
 
 
-class Opening(Why):
+class OpenForm(ReasonForm):
     """A reason, and for how long."""
 
     seconds = forms.FloatField(
-        required=False, min_value=0.1, max_value=FORTNIGHT, label="Cooldown (s)",
+        required=False, min_value=0.1, max_value=MAX_SECONDS, label="Cooldown (s)",
         help_text="Empty: the usual cooldown. At most 14 days (1209600).",
     )  # fmt: skip
 
 
-def possible(breaker: Breaker) -> list[str]:
+def possible_moves(breaker: Breaker) -> list[str]:
     """Return what can be done in the present state; an open breaker can be opened again with another cooldown."""
-    return [deed for deed, state in DEEDS.items() if state != breaker.state or state == "open"]
+    return [deed for deed, state in MOVES.items() if state != breaker.state or state == "open"]
 
 
 def page(request: HttpRequest, breaker: int, move: str) -> HttpResponse:
     """Ask for the reason, then do it."""
-    if move not in DEEDS:
+    if move not in MOVES:
         raise Http404
-    to = DEEDS[move]
+    to = MOVES[move]
     question, act = partial(_question, breaker, to), partial(_act, breaker, to)
-    form = Opening if to == "open" else Why
+    form = OpenForm if to == "open" else ReasonForm
     return confirmed_action.page(request, permission=PERMISSION, question=question, act=act, form_class=form)
 
 
-def _found(key: int) -> Bearing:
+def _found(key: int) -> BreakerStatus:
     row = Breaker.objects.filter(pk=key).first()
-    for bearing in breaker_status.bearings([row.target_id]) if row else ():
+    for bearing in breaker_status.breaker_statuses([row.target_id]) if row else ():
         if bearing.breaker_id == key:
             return bearing
     raise Http404
 
 
-def _seen(bearing: Bearing) -> str:
+def _seen(bearing: BreakerStatus) -> str:
     return f"{bearing.state}@{bearing.epoch}"
 
 
@@ -79,7 +79,7 @@ def _question(key: int, to: State) -> Question:
         about=name,
         facts=(
             ("State", _WORDS[bearing.state]), ("Since", f"{bearing.since:%Y-%m-%d %H:%M:%S} UTC"),
-            ("Reason", bearing.why or bearing.ramp_why or "none"),
+            ("Reason", bearing.why or bearing.ramp_reason or "none"),
         ),
         idle="The circuit breaker is closed already." if to == bearing.state == BreakerState.CLOSED else "",
     )  # fmt: skip

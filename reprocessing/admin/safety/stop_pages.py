@@ -17,7 +17,7 @@ from reprocessing.admin.site import confirmed_action
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
 from reprocessing.admin.site.readonly_admin import Page
-from reprocessing.domain.errors import BackupIsUnreconciled
+from reprocessing.domain.errors import RestoreUnresolved
 from reprocessing.models import DeadLetterQueue, Lane
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.store.safety import stops
@@ -28,7 +28,7 @@ _ALL: Final = "everything"
 _RESUMES: Final = "Workers send again, as fast as circuit breakers and rate limits allow."
 
 
-class Act(StrEnum):
+class StopAct(StrEnum):
     """What can be done; also the last part of the page's address."""
 
     STOP = "stop"
@@ -36,7 +36,7 @@ class Act(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class StopKind:
     """What can be stopped on its own.
 
     Attributes:
@@ -86,24 +86,24 @@ def _of_all(does: Callable[..., Any], _: int, **said: Any) -> Any:  # noqa: ANN4
 _KINDS: Final = {
     kind.name: kind
     for kind in (
-        Kind(
+        StopKind(
             "deadletterqueue", "reprocessing.stop_deadletterqueue",
             "Within two seconds, no worker sends messages of this DLQ or receives from it. Messages that are being "
             "sent are settled; all others keep their state.",
-            _dlq, stops.stopped, stops.stop, stops.resume,
+            _dlq, stops.stop_of, stops.stop, stops.resume,
         ),
-        Kind(
+        StopKind(
             "lane", "reprocessing.stop_lane",
             "No worker sends messages of this ordering key. Messages that are being sent are settled. All other key "
             "queues go on.",
-            _lane, stops.stopped_lane, stops.stop_lane, stops.resume_lane,
+            _lane, stops.stop_of_lane, stops.stop_lane, stops.resume_lane,
             dlq=lambda key: Lane.objects.get(pk=key).dlq_id,
         ),
-        Kind(
+        StopKind(
             _ALL, "reprocessing.stop_sends",
             "Within two seconds, no worker sends messages of any DLQ. Messages that are being sent are settled; all "
             "others keep their state. Messages are still captured.",
-            lambda _: _ALL, lambda _: stops.stopped(None), partial(_of_all, stops.stop),
+            lambda _: _ALL, lambda _: stops.stop_of(None), partial(_of_all, stops.stop),
             partial(_of_all, stops.resume), f"{_RESUMES} A DLQ that was stopped on its own stays stopped.",
             lambda _: None,
         ),
@@ -113,34 +113,34 @@ _KINDS: Final = {
 
 def pages(kind: str, parameter: str) -> Iterable[Page]:
     """Return the pages that stop and resume rows of one kind."""
-    return ((f"<int:{parameter}>/{act}", page, act.value, {"kind": kind, "act": act}) for act in Act)
+    return ((f"<int:{parameter}>/{act}", page, act.value, {"kind": kind, "act": act}) for act in StopAct)
 
 
 def stop_button(request: HttpRequest, row: DeadLetterQueue | Lane, takes: tuple[str, str]) -> Button:
     """Return the button that stops a row, or resumes it where it is stopped."""
-    act = Act.RESUME if row.stopped_at else Act.STOP
+    act = StopAct.RESUME if row.stopped_at else StopAct.STOP
     address = reverse(f"admin:reprocessing_{row._meta.model_name}_{act}", args=[row.pk])  # noqa: SLF001  Django's name
-    return button(request, f"{act.capitalize()}…", address, takes, grave=act is Act.STOP)
+    return button(request, f"{act.capitalize()}…", address, takes, grave=act is StopAct.STOP)
 
 
-def page(request: HttpRequest, kind: str, act: Act, **named: int) -> HttpResponse:
+def page(request: HttpRequest, kind: str, act: StopAct, **named: int) -> HttpResponse:
     """Ask for the reason, then do it. `named`: the id of what is stopped; none for everything."""
     key, which = next(iter(named.values()), 0), _KINDS[kind]
     question, does = partial(_question, key, which, act), partial(_act, key, which, act)
     return confirmed_action.page(request, permission=which.permission, question=question, act=does)
 
 
-def _named(key: int, kind: Kind) -> str:
+def _named(key: int, kind: StopKind) -> str:
     name = kind.of(key)
     if name is None:
         raise Http404
     return name
 
 
-def _question(key: int, kind: Kind, act: Act) -> Question:
+def _question(key: int, kind: StopKind, act: StopAct) -> Question:
     name, stop = _named(key, kind), kind.stopped(key)
     status = f'Stopped since {stop.since:%Y-%m-%d %H:%M:%S} UTC by {stop.by} ("{stop.reason}").' if stop else ""
-    stopping, verb = act is Act.STOP, act.capitalize()
+    stopping, verb = act is StopAct.STOP, act.capitalize()
     return Question(
         title=f"{verb} {name}",
         button=f"{verb} everything" if kind.name == _ALL else verb,
@@ -152,19 +152,19 @@ def _question(key: int, kind: Kind, act: Act) -> Question:
     )
 
 
-def _act(key: int, kind: Kind, act: Act, given: Mapping[str, Any], by: str) -> Done | NotDone:
+def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: str) -> Done | NotDone:
     name, reason = _named(key, kind), given["reason"]
     name = _ALL.capitalize() if kind.name == _ALL else name  # all others are names
     there = kind.back(key)
-    if act is Act.STOP:
+    if act is StopAct.STOP:
         stop = kind.stop(key, by=by, reason=reason)
         if stop.new:
             return Done(there, f"{name} is stopped: nothing is sent until somebody resumes it.")
         return NotDone(f'{stop.by} stopped it before you ("{stop.reason}"). That stop stays.')
-    native_redrive.look_first(kind.dlq(key))
+    native_redrive.check_before_resuming(kind.dlq(key))
     try:
         gone = kind.resume(key, by=by, reason=reason, seen=_moment(given["seen"]))
-    except BackupIsUnreconciled as error:
+    except RestoreUnresolved as error:
         return NotDone(str(error))
     if gone:
         return Done(there, f'{name} is resumed. The stop by {gone.by} ("{gone.reason}") has ended.')

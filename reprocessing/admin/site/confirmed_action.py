@@ -27,7 +27,7 @@ def reason_field(*, required: bool = True, rows: int = 3, autofocus: bool = Fals
     return forms.CharField(required=required, max_length=LONGEST, widget=widget, help_text=help_text)
 
 
-class Why(forms.Form):
+class ReasonForm(forms.Form):
     """A reason, and what the page showed."""
 
     seen = forms.CharField(
@@ -89,7 +89,7 @@ def page(
     permission: str,
     question: Callable[[], Question],
     act: Callable[[Mapping[str, Any], str], Answer],
-    form_class: type[Why] = Why,
+    form_class: type[ReasonForm] = ReasonForm,
 ) -> HttpResponse:
     """Show the confirmation page; when it comes back with a reason, call `act` with its values and the user name."""
     if not request.user.has_perm(permission):

@@ -9,9 +9,9 @@ from typing import Any, Final
 from django import forms
 from django.core.exceptions import ValidationError
 
-from reprocessing.domain.errors import SelectorIsUnclear
+from reprocessing.domain.errors import InvalidSelector
 from reprocessing.domain.message import arn
-from reprocessing.domain.message.identity import Selector, Source
+from reprocessing.domain.message.identity import Selector, SelectorSource
 from reprocessing.domain.routing import jmespath_query
 from reprocessing.store.dlqs import registration
 
@@ -19,7 +19,7 @@ _NO_MOMENT: Final = "Not a valid date and time. Write it like 2026-03-01 08:00."
 #: The text that removes a limit.
 OFF: Final = "off"
 LONGEST: Final = 2_048
-_ALIKE: Final = (Source.NONE, Source.CONTENT_HASH, Source.MESSAGE_ID)
+_ALIKE: Final = (SelectorSource.NONE, SelectorSource.CONTENT_HASH, SelectorSource.MESSAGE_ID)
 
 
 def text(label: str, help_text: str = "", **more: Any) -> forms.CharField:  # noqa: ANN401  Django's own
@@ -40,11 +40,11 @@ def slug(help_text: str) -> forms.SlugField:
     return forms.SlugField(max_length=100, label="Name", help_text=help_text, error_messages={"invalid": why})
 
 
-def moment(
+def utc_datetime(
     label: str, help_text: str = "", *, required: bool = False, widget: forms.DateTimeInput | None = None
-) -> Moment:
+) -> UtcDateTimeField:
     """Return the field of a date and time in UTC."""
-    return Moment(
+    return UtcDateTimeField(
         required=required, label=label, help_text=help_text, error_messages={"invalid": _NO_MOMENT},
         widget=widget or forms.DateTimeInput(attrs={"placeholder": "2026-03-01 08:00"}),
     )  # fmt: skip
@@ -55,7 +55,7 @@ def number(label: str, help_text: str = "", *, least: float, most: float) -> for
     return forms.FloatField(required=False, min_value=least, max_value=most, label=label, help_text=help_text)
 
 
-def whole(label: str, help_text: str = "", *, least: int = 1, most: int = 2**31 - 1) -> forms.IntegerField:
+def whole_number(label: str, help_text: str = "", *, least: int = 1, most: int = 2**31 - 1) -> forms.IntegerField:
     """Return an optional whole number in this range."""
     return forms.IntegerField(required=False, min_value=least, max_value=most, label=label, help_text=help_text)
 
@@ -68,7 +68,7 @@ def choice(
     return forms.ChoiceField(required=False, choices=every, label=label, help_text=help_text)
 
 
-class Moment(forms.DateTimeField):
+class UtcDateTimeField(forms.DateTimeField):
     """A date and time with any offset; outside of the years 1 to 9999 in UTC it is refused."""
 
     def to_python(self, value: Any) -> datetime | None:  # noqa: ANN401  Django's own
@@ -115,7 +115,7 @@ class SelectorField(forms.CharField):
             return ""
         try:
             found = Selector.parse(given)
-        except SelectorIsUnclear as error:
+        except InvalidSelector as error:
             raise ValidationError(str(error)) from error
         if self.shared and found.source in _ALIKE:
             raise ValidationError("No two messages share this value. Use another selector, or leave the field empty.")
@@ -141,7 +141,7 @@ class CrontabField(forms.CharField):
         given = " ".join(str(super().clean(value)).split())
         try:
             if given:
-                registration.crontab(given).clean_fields()
+                registration.crontab_schedule(given).clean_fields()
         except (ValidationError, ValueError) as error:
             raise ValidationError("Not a valid schedule. Example: */5 * * * *") from error
         return given

@@ -12,17 +12,17 @@ from django.views.decorators.http import require_safe
 from reprocessing.store.maintenance import roles
 
 #: Each action of the admin, and the permission that it takes.
-DEEDS: Final = {
+PERMISSIONS: Final = {
     "See DLQs and the dashboard": "reprocessing.view_deadletterqueue",
-    "See messages": "reprocessing.view_deadletter",
+    "See messages": "reprocessing.view_letter",
     "See the parking lot": "reprocessing.view_parkedletter",
     "See payloads and consumer reports": "reprocessing.view_payload",
     "Replay parked messages": "reprocessing.release_parkedletter",
     "Discard parked messages, and restore them": "reprocessing.discard_parkedletter",
     "Edit parked messages": "reprocessing.edit_parkedletter",
     "Assign parked messages, and add notes": "reprocessing.assign_parkedletter",
-    "Export messages and the audit log": "reprocessing.export_deadletter",
-    "Change the status of failure groups": "reprocessing.change_lettergroup",
+    "Export messages and the audit log": "reprocessing.export_letter",
+    "Change the status of failure groups": "reprocessing.change_failuregroup",
     "Plan, start, pause, resume and abort runs": "reprocessing.operate_run",
     "Open and close circuit breakers": "reprocessing.reset_breaker",
     "Stop and resume key queues": "reprocessing.stop_lane",
@@ -48,7 +48,7 @@ def page(request: HttpRequest) -> HttpResponse:
     context = {
         **admin.site.each_context(request),
         "title": "Your permissions",
-        "deeds": [(deed, permission, user.has_perm(permission)) for deed, permission in DEEDS.items()],
+        "deeds": [(deed, permission, user.has_perm(permission)) for deed, permission in PERMISSIONS.items()],
         "groups": list(user.groups.order_by("name").values_list("name", flat=True)),
         "roles": roles.ROLES,
         "is_superuser": user.is_superuser,

@@ -42,11 +42,11 @@ AFTER: Final = "after"
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class OrderColumn:
     """One column that a list is ordered by."""
 
     field: Field[Any, Any]
-    falls: bool
+    is_descending: bool
 
 
 _ID_DIGITS: Final = 19  # of a bigint
@@ -64,7 +64,7 @@ class FirstPages(Pages):
         return listed.order_by()[:REACH].count() if isinstance(listed, QuerySet) else min(len(listed), REACH)
 
 
-class Stretch(ChangeList):
+class KeysetList(ChangeList):
     """One page of a list. `more`: the query of the next page, empty on the last one.
 
     A list that is ordered by a column that may be null has Django's numbered pages instead.
@@ -95,7 +95,7 @@ class Stretch(ChangeList):
         """The number of rows, where it is known without counting."""
         return None
 
-    def listed(self) -> QuerySet[Any]:
+    def ordered_rows(self) -> QuerySet[Any]:
         """Return the rows, in their order."""
         rows: QuerySet[Any] = self.queryset
         return rows
@@ -110,7 +110,7 @@ class Stretch(ChangeList):
         given = _read(keys, self._after) if self._after is not None else None
         if given is None:
             self._after = None
-        rows = list(_beyond(self.listed(), keys, given)[: self.list_per_page + 1])
+        rows = list(_beyond(self.ordered_rows(), keys, given)[: self.list_per_page + 1])
         self.result_list = rows[: self.list_per_page]
         self.paginator = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
         self.result_count = self.paginator.count if self.known is None else self.known
@@ -125,7 +125,7 @@ class Stretch(ChangeList):
 Page = tuple[str, Callable[..., HttpResponseBase], str, dict[str, Any]]
 
 
-class History(Desk):
+class ReadOnlyAdmin(Desk):
     """Rows that people look at. Django's own forms add, change and delete nothing, whatever the permissions say."""
 
     paginator = FirstPages
@@ -134,7 +134,7 @@ class History(Desk):
     list_per_page = 50
     list_max_show_all = 0
     change_list_template = "reprocessing/admin/list.html"
-    also_asked: ClassVar[tuple[str, ...]] = ()
+    link_filters: ClassVar[tuple[str, ...]] = ()
     labels: ClassVar[Mapping[str, str]] = {}
     add_permission: ClassVar[str] = ""
 
@@ -158,7 +158,7 @@ class History(Desk):
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own
         """Return a list that goes on from a row."""
-        return Stretch
+        return KeysetList
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         """Return the list; refuse a filter that cannot be read, instead of showing all rows."""
@@ -203,7 +203,7 @@ class History(Desk):
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Allow only what the list's own filters and links use."""
         name, _, how = lookup.partition("__")
-        return name in {*self.list_filter, *self.also_asked} and how in _COMPARED and "\0" not in value
+        return name in {*self.list_filter, *self.link_filters} and how in _COMPARED and "\0" not in value
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return whether this person may open the form of a new row."""
@@ -233,9 +233,9 @@ def row_or_404(rows: Manager[Row] | QuerySet[Row], key: int | str) -> Row:
     return row
 
 
-def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[Key] | None:
+def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[OrderColumn] | None:
     """Return the ordering columns, up to a unique one; None: one may be null, or is no column of the model."""
-    found: list[Key] = []
+    found: list[OrderColumn] = []
     for name in rows.query.order_by:
         if not isinstance(name, str):
             return None
@@ -246,17 +246,17 @@ def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[Key] | None:
             return None
         if not isinstance(field, Field) or field.is_relation or not field.concrete or (field.null and not falls):
             return None
-        found.append(Key(field, falls))
+        found.append(OrderColumn(field, falls))
         if field.unique:
             return found
     return None
 
 
-def _written(keys: list[Key], row: Model) -> str:
+def _written(keys: list[OrderColumn], row: Model) -> str:
     return json.dumps([key.field.value_to_string(row) for key in keys])
 
 
-def _read(keys: list[Key], text: str) -> list[Any] | None:
+def _read(keys: list[OrderColumn], text: str) -> list[Any] | None:
     """Return the values that `_written` wrote; None: the text is something else."""
     try:
         said = json.loads(text)
@@ -268,13 +268,13 @@ def _read(keys: list[Key], text: str) -> list[Any] | None:
         return None
 
 
-def _beyond(rows: QuerySet[Any], keys: list[Key], values: list[Any] | None) -> QuerySet[Any]:
+def _beyond(rows: QuerySet[Any], keys: list[OrderColumn], values: list[Any] | None) -> QuerySet[Any]:
     """Return the rows after the one with these values; an index can start at the first condition."""
     if values is None:
         return rows
     first, equal, behind = keys[0], Q(), Q(pk__in=[])
     for key, value in zip(keys, values, strict=True):
-        behind |= equal & Q(**{f"{key.field.name}__{'lt' if key.falls else 'gt'}": value})
+        behind |= equal & Q(**{f"{key.field.name}__{'lt' if key.is_descending else 'gt'}": value})
         equal &= Q(**{key.field.name: value})
-    begins = Q(**{f"{first.field.name}__{'lte' if first.falls else 'gte'}": values[0]})
+    begins = Q(**{f"{first.field.name}__{'lte' if first.is_descending else 'gte'}": values[0]})
     return rows.filter(begins & behind)

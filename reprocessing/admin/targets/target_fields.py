@@ -7,17 +7,17 @@ from typing import Any, Final
 
 from django import forms
 
-from reprocessing.admin.site.fields import OFF, NumberOrOff, choice, number, whole
-from reprocessing.models.target import FASTEST, FORTNIGHT, SLOWEST, Advance, Proof
+from reprocessing.admin.site.fields import OFF, NumberOrOff, choice, number, whole_number
+from reprocessing.models.target import MAX_RATE, MAX_SECONDS, MIN_RATE, Advance, Proof
 from reprocessing.store.targets import targets
 
 #: The value of "off", or of an emptied field, where it is not None.
-WITHOUT: Final = {
+VALUES_OF_OFF: Final = {
     "parking_url": "", "ramp_from": 1.0, "message_type": "", "tenant": "", "answers": "", "content_type": "",
     "secret": "", "role_arn": "",
 }  # fmt: skip
 PACE: Final = ("proof", "advance", "window", "rate", "burst")
-BRAKES: Final = tuple(targets.BRAKES)
+BRAKES: Final = tuple(targets.BREAKER_FIELDS)
 _AS_IS: Final = "no change, or default"
 _PROOFS: Final = (
     (Proof.ACCEPTED.value, "accepted: the target accepted the message"),
@@ -30,7 +30,7 @@ _ADVANCES: Final = (
 )
 
 
-class Pace(forms.Form):
+class TargetFieldsForm(forms.Form):
     """The fields; an empty one sets nothing."""
 
     proof = choice(
@@ -45,23 +45,30 @@ class Pace(forms.Form):
     )  # fmt: skip
     window = number(
         "Return window (s)", "How long a failed message may take to come back, or a consumer to report the outcome.",
-        least=0.001, most=FORTNIGHT,
+        least=0.001, most=MAX_SECONDS,
     )  # fmt: skip
     rate = NumberOrOff(
-        least=SLOWEST,
-        most=FASTEST,
+        least=MIN_RATE,
+        most=MAX_RATE,
         label="Rate (messages/s)",
         help_text='All workers together. "off": no limit.',
     )
-    burst = NumberOrOff(least=1, most=FASTEST, label="Burst (messages)", help_text='"off": the messages of one second.')
-    breaker_threshold = whole("Failures to open", "Circuit breaker: failures in a row. Default: 5.", most=1_000)
+    burst = NumberOrOff(
+        least=1, most=MAX_RATE, label="Burst (messages)", help_text='"off": the messages of one second.'
+    )
+    breaker_threshold = whole_number("Failures to open", "Circuit breaker: failures in a row. Default: 5.", most=1_000)
     breaker_ratio = number(
         "Failure ratio to open", "Circuit breaker: of the last 20 attempts or more. Default: 0.5.", least=0.001, most=1
     )
     breaker_cooldown = number(
-        "Cooldown (s)", "Circuit breaker. Default: 30; doubled after each canary that fails.", least=0.1, most=FORTNIGHT
+        "Cooldown (s)",
+        "Circuit breaker. Default: 30; doubled after each canary that fails.",
+        least=0.1,
+        most=MAX_SECONDS,
     )
-    breaker_closes_after = whole("Successes to close", "Circuit breaker: canaries in a row. Default: 3.", most=1_000)
+    breaker_closes_after = whole_number(
+        "Successes to close", "Circuit breaker: canaries in a row. Default: 3.", most=1_000
+    )
     ramp_from = NumberOrOff(
         least=0.001,
         most=1,
@@ -69,11 +76,11 @@ class Pace(forms.Form):
         help_text='Default: 0.1. "off": the full rate at once.',
     )
     ramp_every = number(
-        "Ramp-up step (s)", "Minimum time before the rate doubles. Default: 10.", least=0.1, most=FORTNIGHT
+        "Ramp-up step (s)", "Minimum time before the rate doubles. Default: 10.", least=0.1, most=MAX_SECONDS
     )
 
 
-def said(form: forms.Form, names: Iterable[str]) -> dict[str, Any]:
+def changed_values(form: forms.Form, names: Iterable[str]) -> dict[str, Any]:
     """Return the values that were changed, by field name, with the value of "off" and of emptied fields."""
     given = {name: form.cleaned_data[name] for name in names if name in form.changed_data}
-    return {name: WITHOUT.get(name) if value in (OFF, "", None) else value for name, value in given.items()}
+    return {name: VALUES_OF_OFF.get(name) if value in (OFF, "", None) else value for name, value in given.items()}

@@ -9,26 +9,26 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from reprocessing import conf
-from reprocessing.admin.site import examined_form
+from reprocessing.admin.site import preview_form
 from reprocessing.admin.site.confirmed_action import Done
-from reprocessing.admin.site.examined_form import Asked, Look, Sheet
-from reprocessing.admin.site.fields import OFF, RoleField, number, text, whole
+from reprocessing.admin.site.fields import OFF, RoleField, number, text, whole_number
+from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm
 from reprocessing.admin.site.readonly_admin import row_or_404
-from reprocessing.admin.targets.target_fields import BRAKES, PACE, Pace, said
-from reprocessing.domain.errors import AnswersAreUnclear, TargetIsUnclear
+from reprocessing.admin.targets.target_fields import BRAKES, PACE, TargetFieldsForm, changed_values
+from reprocessing.domain.errors import InvalidAnswers, InvalidTarget
 from reprocessing.domain.message import arn
 from reprocessing.domain.targets import http_responses
 from reprocessing.domain.targets.webhook_headers import is_media_type
 from reprocessing.models import Target
-from reprocessing.models.target import LONGEST_ANSWER
+from reprocessing.models.target import MAX_TIMEOUT
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.store.targets import targets
 
 ADD, CHANGE = "reprocessing.add_target", "reprocessing.change_target"
-_REACH: Final = ("timeout", "answers", "content_type", "secret", "role_arn", "region", "refires")
+_REACH: Final = ("timeout", "answers", "content_type", "secret", "role_arn", "region", "confirmed_fanout")
 
 
-class TargetSheet(Pace, Sheet):
+class TargetForm(TargetFieldsForm, PreviewForm):
     """All settings of a target; fields that were not changed, or are empty on a new target, are not set."""
 
     sections = (
@@ -43,7 +43,7 @@ class TargetSheet(Pace, Sheet):
         max_length=2_048, label="Target",
         help_text="The URL of an HTTP endpoint, or the ARN of a function, a queue, an SNS topic or an EventBridge bus.",
     )  # fmt: skip
-    timeout = number("Timeout (s)", "HTTP endpoints and functions.", least=0.1, most=LONGEST_ANSWER)
+    timeout = number("Timeout (s)", "HTTP endpoints and functions.", least=0.1, most=MAX_TIMEOUT)
     answers = text("Status codes", 'HTTP endpoints, as in "409=success 4xx=retry": success, retry, wait or poison.')
     content_type = text("Content type", "HTTP endpoints. Empty: by the message.")
     secret = text("Signing secret", "HTTP endpoints: a name in REDRIVE_SECRETS.")
@@ -51,13 +51,15 @@ class TargetSheet(Pace, Sheet):
         required=False, max_length=2_048, label="IAM role", help_text="The ARN of a role of another AWS account."
     )
     region = text("Region", "Empty: from the ARN.")
-    refires = whole("Extra recipients", "Topics and buses: how many others may get each message again.", least=0)
+    confirmed_fanout = whole_number(
+        "Extra recipients", "Topics and buses: how many others may get each message again.", least=0
+    )
 
     def clean_answers(self) -> str:
         """Return the status codes in their normal form."""
         try:
-            return str(http_responses.parse(given)) if (given := str(self.cleaned_data["answers"])) else ""
-        except AnswersAreUnclear as error:
+            return str(http_responses.parse_answers(given)) if (given := str(self.cleaned_data["answers"])) else ""
+        except InvalidAnswers as error:
             raise forms.ValidationError(str(error)) from error
 
     def clean_content_type(self) -> str:
@@ -87,27 +89,27 @@ def page(request: HttpRequest, target: int | None = None) -> HttpResponse:
     """Show the form of a new target, or of a registered one."""
     row = row_or_404(Target.objects, target) if target else None
     name = "admin:reprocessing_target_"
-    asked = Asked(
+    asked = FormPage(
         permission=CHANGE if row else ADD,
         title=f"Change {row}" if row else "Add a target",
         intro="The preview sends and saves nothing. Messages are sent to a target when a DLQ or a rule names it.",
         button="Save" if row else "Add",
         back=reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist"),
         about=str(row) if row else "Targets",
-        make=lambda data: TargetSheet(data, row, _settings(row) if row else {}),
+        make=lambda data: TargetForm(data, row, _settings(row) if row else {}),
         look=_look,
         write=_write,
     )
-    return examined_form.page(request, asked)
+    return preview_form.page(request, asked)
 
 
-def _look(form: TargetSheet) -> Look:
+def _look(form: TargetForm) -> Preview:
     named = form.row.arn if form.row else form.cleaned_data["target"]
-    given = said(form, (*_REACH, *PACE, *BRAKES))
+    given = changed_values(form, (*_REACH, *PACE, *BRAKES))
     found = examine.target(named, given, conf.current())
     if form.row is None and found.row is not None:
-        raise TargetIsUnclear(f"{found.arn} is registered already. Change it on its own page.")
-    return Look(
+        raise InvalidTarget(f"{found.arn} is registered already. Change it on its own page.")
+    return Preview(
         payload=found,
         changes=targets.differences(found.arn, found.fields, found.row),
         findings=list(found.findings),
@@ -116,9 +118,9 @@ def _look(form: TargetSheet) -> Look:
     )
 
 
-def _write(look: Look, by: str, reason: str) -> Done:
+def _write(look: Preview, by: str, reason: str) -> Done:
     found: examine.TargetCase = look.payload
-    targets.put(found.arn, found.fields, by=by, reason=reason, seen=look.changes)
+    targets.save_target(found.arn, found.fields, by=by, reason=reason, seen=look.changes)
     row = Target.objects.get(arn=found.arn)
     told = (
         f"{row} is added. Nothing is sent to it until a DLQ or a rule names it." if look.new else f"{row} is changed."
@@ -129,7 +131,7 @@ def _write(look: Look, by: str, reason: str) -> Done:
 def _settings(row: Target) -> dict[str, Any]:
     """Return the settings by the names of the form's fields."""
     breaker = row.breakers.get(rate_class=None)
-    brakes = {name: getattr(breaker, column) for name, column in targets.BRAKES.items()}
+    brakes = {name: getattr(breaker, column) for name, column in targets.BREAKER_FIELDS.items()}
     plain = {name: getattr(row, name) for name in (*_REACH, "proof", "advance")}
     rates = {name: OFF if (value := getattr(row, name)) is None else f"{value:g}" for name in ("rate", "burst")}
     return {**plain, **brakes, **rates, "window": row.window or None, "ramp_from": f"{breaker.ramp_from:g}"}

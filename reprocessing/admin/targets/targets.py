@@ -10,17 +10,28 @@ from django.urls import reverse
 from django.utils.text import Truncator
 
 from reprocessing.admin.site.buttons import Button, button
-from reprocessing.admin.site.readonly_admin import History, Page
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.admin.targets import target_form
 from reprocessing.models import Target
 
 
 @admin.register(Target)
-class Targets(History):
+class Targets(ReadOnlyAdmin):
     """Where messages are redriven to."""
 
     add_permission = target_form.ADD
-    list_display = ("__str__", "kind", "region", "fifo", "proof", "advance", "rate", "burst", "watched_by", "refires")
+    list_display = (
+        "__str__",
+        "kind",
+        "region",
+        "fifo",
+        "proof",
+        "advance",
+        "rate",
+        "burst",
+        "watched_by",
+        "confirmed_fanout",
+    )
     list_filter = ("kind",)
     list_select_related = ("watched_by",)
     ordering = ("arn",)

@@ -12,16 +12,16 @@ from typing import Any, Final, TypeAlias
 
 from reprocessing.domain.aws import metric_names
 from reprocessing.domain.aws.metric_names import Metric
-from reprocessing.domain.runs.forecast import in_words
+from reprocessing.domain.runs.forecast import duration_in_words
 
 PREFIX: Final = "redrive"
-NOWHERE: Final = "nowhere"  #: the namespace if no metrics are published
+UNPUBLISHED_NAMESPACE: Final = "nowhere"  #: the namespace if no metrics are published
 _SQS: Final = "AWS/SQS"
 _MINUTE, _DAY = 60, 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class AlarmMetric:
     """One metric in CloudWatch; `stat`: how its values of a period are combined."""
 
     namespace: str
@@ -45,7 +45,7 @@ class Alarm:
     name: str
     of: str = ""
     means: str
-    streams: tuple[Stream, ...]
+    streams: tuple[AlarmMetric, ...]
     threshold: float
     above: bool = True
     period: int = _MINUTE
@@ -53,7 +53,7 @@ class Alarm:
     missing: str = "notBreaching"
 
     @property
-    def is_of_sqs(self) -> bool:
+    def is_on_sqs_metrics(self) -> bool:
         """Return whether all its metrics are SQS's own, which exist in the queue's region."""
         return all(metric.namespace == _SQS for metric in self.streams)
 
@@ -71,12 +71,12 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class AlarmMissing:
     """There is no alarm with this name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Differs:
+class ParameterDiffers:
     """A parameter of the alarm has another value."""
 
     what: str
@@ -84,16 +84,18 @@ class Differs:
     wanted: Any = field(hash=False)
 
 
-Difference: TypeAlias = Missing | Differs
+Difference: TypeAlias = AlarmMissing | ParameterDiffers
 
 
-def of_dlq(dlq: str, queue: str, origins: tuple[str, ...], *, namespace: str, retention: float) -> Iterator[Alarm]:
+def alarms_of_dlq(
+    dlq: str, queue: str, sources: tuple[str, ...], *, namespace: str, retention: float
+) -> Iterator[Alarm]:
     """Yield the alarms of one DLQ.
 
     Args:
         dlq: the DLQ's name in this service.
         queue: its name in SQS.
-        origins: names of the source queues.
+        sources: names of the source queues.
         namespace: of the service's own metrics.
         retention: seconds for which the DLQ keeps a message. In a standard DLQ it begins when a message is first sent,
             while the metric's age begins when the message arrives in the DLQ.
@@ -107,16 +109,17 @@ def of_dlq(dlq: str, queue: str, origins: tuple[str, ...], *, namespace: str, re
             _of_queue("ApproximateNumberOfMessagesNotVisible", queue),
         ), threshold=0,
     )  # fmt: skip
-    for origin in origins:
+    for source in sources:
         yield Alarm(
-            name=f"{PREFIX}-{origin}-age-too-high", of=dlq,
-            means=f"The consumers of {origin} are behind, or fail: its oldest message is older than 5 minutes.",
-            streams=(_of_queue("ApproximateAgeOfOldestMessage", origin),), threshold=300, periods=3,
+            name=f"{PREFIX}-{source}-age-too-high", of=dlq,
+            means=f"The consumers of {source} are behind, or fail: its oldest message is older than 5 minutes.",
+            streams=(_of_queue("ApproximateAgeOfOldestMessage", source),), threshold=300, periods=3,
         )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-{dlq}-messages-expire", of=dlq,
         means=f"The oldest message of {queue} has used up 3/4 of its retention: SQS deletes it within "
-        f"{in_words(retention / 4)}{sooner}. A message that is not captured is then lost. Run: manage.py drain_dlq "
+        f"{duration_in_words(retention / 4)}{sooner}. A message that is not captured is then lost. Run: manage.py "
+        "drain_dlq "
         f"{dlq}, a dry run, which captures.",
         streams=(_of_queue("ApproximateAgeOfOldestMessage", queue),), threshold=round(retention * 0.75),
     )  # fmt: skip
@@ -129,12 +132,14 @@ def of_dlq(dlq: str, queue: str, origins: tuple[str, ...], *, namespace: str, re
     yield Alarm(
         name=f"{PREFIX}-{dlq}-parked", of=dlq,
         means=f"Messages of {dlq} were parked: review them in the parking lot of the admin.",
-        streams=(_own(metric_names.CAME_TO["parked"], ours, namespace, "Sum"),), threshold=0, period=5 * _MINUTE,
+        streams=(_own(metric_names.LETTER_COUNTERS["parked"], ours, namespace, "Sum"),), threshold=0,
+        period=5 * _MINUTE,
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-{dlq}-redrive-fails", of=dlq,
         means=f"Messages of {dlq} fail again after they were redriven: check the consumer's fix.",
-        streams=(_own(metric_names.CAME_TO["failed"], ours, namespace, "Sum"),), threshold=20, period=5 * _MINUTE,
+        streams=(_own(metric_names.LETTER_COUNTERS["failed"], ours, namespace, "Sum"),), threshold=20,
+        period=5 * _MINUTE,
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-{dlq}-capture-trouble", of=dlq,
@@ -148,7 +153,7 @@ def of_dlq(dlq: str, queue: str, origins: tuple[str, ...], *, namespace: str, re
     )  # fmt: skip
 
 
-def of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
+def alarms_of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
     """Yield the alarms of one target."""
     yield Alarm(
         name=f"{PREFIX}-{target}-breaker-open", means=f"The circuit breaker of {target} is open: sending to it fails.",
@@ -156,7 +161,7 @@ def of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
     )  # fmt: skip
 
 
-def of_service(*, namespace: str) -> Iterator[Alarm]:
+def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
     """Yield the alarms of the service. The first also alarms without data, because a dead service publishes none."""
     yield Alarm(
         name=f"{PREFIX}-consumes-nothing",
@@ -189,20 +194,20 @@ def differences(
         actions: ARNs to notify; empty: the alarm keeps its own.
     """
     if found is None:
-        return (Missing(),)
+        return (AlarmMissing(),)
     told = wanted.request(actions)
     if not actions:
         del told["AlarmActions"]
     of_one, of_sum = {"Namespace", "MetricName", "Dimensions", "Statistic", "Period"}, {"Metrics"}
     absent = dict.fromkeys(of_sum if len(wanted.streams) == 1 else of_one)
     return tuple(
-        Differs(name, found.get(name), value)
+        ParameterDiffers(name, found.get(name), value)
         for name, value in (told | absent).items()
         if _plainly(found.get(name)) != _plainly(value)
     )
 
 
-def dimension(label: str) -> str:
+def dimension_name(label: str) -> str:
     """Return the name of a label's dimension in CloudWatch."""
     return "".join(part.capitalize() for part in label.split("_"))
 
@@ -216,22 +221,22 @@ def _plainly(value: Any) -> Any:  # noqa: ANN401  # CloudWatch's values
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _of_queue(name: str, queue: str) -> Stream:
-    return Stream(_SQS, name, (("QueueName", queue),), "Maximum")
+def _of_queue(name: str, queue: str) -> AlarmMetric:
+    return AlarmMetric(_SQS, name, (("QueueName", queue),), "Maximum")
 
 
-def _own(metric: Metric, dimensions: tuple[tuple[str, str], ...], namespace: str, stat: str) -> Stream:
+def _own(metric: Metric, dimensions: tuple[tuple[str, str], ...], namespace: str, stat: str) -> AlarmMetric:
     if not metric.cloudwatch:
         raise ValueError(f"{metric.name} is not told to CloudWatch.")
-    return Stream(namespace, metric.cloudwatch, dimensions, stat)
+    return AlarmMetric(namespace, metric.cloudwatch, dimensions, stat)
 
 
-def _metric(stream: Stream) -> dict[str, Any]:
+def _metric(stream: AlarmMetric) -> dict[str, Any]:
     dimensions = [{"Name": name, "Value": value} for name, value in stream.dimensions]
     return {"Namespace": stream.namespace, "MetricName": stream.name, "Dimensions": dimensions}
 
 
-def _summed(streams: tuple[Stream, ...], period: int) -> Iterator[dict[str, Any]]:
+def _summed(streams: tuple[AlarmMetric, ...], period: int) -> Iterator[dict[str, Any]]:
     for number, stream in enumerate(streams):
         stat = {"Metric": _metric(stream), "Period": period, "Stat": stream.stat}
         yield {"Id": f"m{number}", "MetricStat": stat, "ReturnData": False}

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Final, TypeAlias
 
 #: Least values of a trend, which compares the first third with the last.
-LEAST: Final = 6
+LEAST_VALUES: Final = 6
 #: Least rise of the age in seconds, of messages in flight, and as a share of the earlier value.
 _AGE_RISE, _FLIGHT_RISE, _SHARE = 60.0, 10.0, 0.25
 #: Least share of upward steps among all changes: a value that swings does not grow.
@@ -23,7 +23,7 @@ _MISSING: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class QueueMetrics:
     """CloudWatch's values of a queue in periods of one length, the oldest first.
 
     `age`: maximum seconds of the oldest message; `in_flight`: maximum messages; the others: sums of messages.
@@ -37,12 +37,12 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class KeepingUp:
     """The consumers keep up."""
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class FallingBehind:
     """The age of the oldest message in seconds grows."""
 
     before: float
@@ -50,7 +50,7 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True)
-class Slow:
+class SlowOrCrashing:
     """The number of messages in flight grows."""
 
     before: float
@@ -58,7 +58,7 @@ class Slow:
 
 
 @dataclass(frozen=True, slots=True)
-class Failing:
+class FailingConsumers:
     """All that was sent was received, but less was deleted."""
 
     sent: float
@@ -67,35 +67,37 @@ class Failing:
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class TooFewValues:
     """There are too few values."""
 
     why: str
 
 
-Vital: TypeAlias = Keeping | Behind | Slow | Failing | Untold
+ConsumerHealth: TypeAlias = KeepingUp | FallingBehind | SlowOrCrashing | FailingConsumers | TooFewValues
 
 
-def vitals(of: Series) -> tuple[Vital, ...]:
+def judge_consumers(of: QueueMetrics) -> tuple[ConsumerHealth, ...]:
     """Return all problems that a queue's metrics show; else that there is none, or that it is not known."""
-    found: list[Vital] = []
+    found: list[ConsumerHealth] = []
     if (rise := _rise(of.age, _AGE_RISE)) is not None:
-        found.append(Behind(*rise))
+        found.append(FallingBehind(*rise))
     if (rise := _rise(of.in_flight, _FLIGHT_RISE)) is not None:
-        found.append(Slow(*rise))
+        found.append(SlowOrCrashing(*rise))
     if (failing := _failing(of)) is not None:
         found.append(failing)
     if found:
         return tuple(found)
-    few = [name for name, values in (("age", of.age), ("messages in flight", of.in_flight)) if len(values) < LEAST]
+    few = [
+        name for name, values in (("age", of.age), ("messages in flight", of.in_flight)) if len(values) < LEAST_VALUES
+    ]
     if few or not of.received:
         missing = " and ".join(few) or "receives"
-        return (Untold(f"CloudWatch has too few values of its {missing}: it was not used lately"),)
-    return (Keeping(),)
+        return (TooFewValues(f"CloudWatch has too few values of its {missing}: it was not used lately"),)
+    return (KeepingUp(),)
 
 
 def _rise(values: Sequence[float], least: float) -> tuple[float, float] | None:
-    if len(values) < LEAST:
+    if len(values) < LEAST_VALUES:
         return None
     third = len(values) // 3
     before, now = median(values[:third]), median(values[-third:])
@@ -105,11 +107,11 @@ def _rise(values: Sequence[float], least: float) -> tuple[float, float] | None:
     return before, now
 
 
-def _failing(of: Series) -> Failing | None:
+def _failing(of: QueueMetrics) -> FailingConsumers | None:
     """Messages in flight may still be deleted. If nothing was sent, receiving without any deletion is a failure."""
     sent, received, deleted = sum(of.sent), sum(of.received), sum(of.deleted)
     open_yet = of.in_flight[-1] if of.in_flight else 0.0
     due = sent or (received if not deleted else 0.0)
     if received >= due > 0 and due - deleted - open_yet > max(_MISSING * due, 1.0):
-        return Failing(sent, received, deleted)
+        return FailingConsumers(sent, received, deleted)
     return None

@@ -11,8 +11,8 @@ from typing import Any, Final
 from reprocessing.domain.message.arn import read
 
 #: The session name of assumed roles, as CloudTrail shows it and a trust policy may require it.
-SESSION: Final = "redrive"
-ALL: Final = "*"
+ASSUMED_SESSION: Final = "redrive"
+ANY_RESOURCE: Final = "*"
 
 
 class Purpose(Enum):
@@ -103,7 +103,7 @@ _ACTS: Final = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ResourceUse:
     """One use of an AWS resource.
 
     Attributes:
@@ -120,12 +120,12 @@ class Use:
     acting: bool = False
 
 
-def action(call: str) -> str:
+def iam_action(call: str) -> str:
     """Return the IAM action of a call: sqs:SendMessageBatch needs sqs:SendMessage."""
     return _ACTIONS.get(call, call)
 
 
-def policies(uses: Iterable[Use], *, acts: bool) -> dict[str, dict[str, Any]]:
+def policies(uses: Iterable[ResourceUse], *, acts: bool) -> dict[str, dict[str, Any]]:
     """Return the policy of each role by its ARN; that of the service's own role has the key "".
 
     Args:
@@ -135,27 +135,27 @@ def policies(uses: Iterable[Use], *, acts: bool) -> dict[str, dict[str, Any]]:
     wanted = {use for use in uses if acts or not (use.acting or use.purpose in _ACTS)}
     used = sorted(wanted, key=lambda use: (use.role, use.within, use.arn))
     roles = sorted({use.role for use in used} - {""})
-    used += [Use(Purpose.ASSUME, role) for role in roles]
+    used += [ResourceUse(Purpose.ASSUME, role) for role in roles]
     return {
         role: {"Version": "2012-10-17", "Statement": list(_statements([use for use in used if use.role == role]))}
         for role in ("", *roles)
     }
 
 
-def trust(service: str) -> dict[str, Any]:
+def trust_policy(service: str) -> dict[str, Any]:
     """Return the trust policy of a role that the service's role (this ARN) assumes."""
     return {
         "Version": "2012-10-17",
         "Statement": [
             {
                 "Sid": "LetTheServiceAssumeThisRole", "Effect": "Allow", "Principal": {"AWS": service},
-                "Action": "sts:AssumeRole", "Condition": {"StringEquals": {"sts:RoleSessionName": SESSION}},
+                "Action": "sts:AssumeRole", "Condition": {"StringEquals": {"sts:RoleSessionName": ASSUMED_SESSION}},
             }
         ],
     }  # fmt: skip
 
 
-def _statements(used: list[Use]) -> Iterator[dict[str, Any]]:
+def _statements(used: list[ResourceUse]) -> Iterator[dict[str, Any]]:
     """Yield one statement for each purpose and condition; further statements of a purpose are numbered."""
     for purpose in Purpose:
         groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
@@ -167,13 +167,13 @@ def _statements(used: list[Use]) -> Iterator[dict[str, Any]]:
             yield {
                 "Sid": purpose.value + (str(number) if number > 1 else ""),
                 "Effect": "Allow",
-                "Action": sorted({action(call) for call in CALLS[purpose]}),
+                "Action": sorted({iam_action(call) for call in CALLS[purpose]}),
                 "Resource": sorted(set(resources)),
                 **({"Condition": condition} if condition else {}),
             }
 
 
-def _condition(use: Use) -> dict[str, Any]:
+def _condition(use: ResourceUse) -> dict[str, Any]:
     match use.purpose:
         case Purpose.DECRYPT | Purpose.ENCRYPT:
             via = {"StringEquals": {"kms:ViaService": f"sqs.{use.within}.amazonaws.com"}}
@@ -183,13 +183,13 @@ def _condition(use: Use) -> dict[str, Any]:
             return {**via, "ForAnyValue:StringEquals": {"kms:ResourceAliases": alias}}
         case Purpose.METRICS:
             return {"StringEquals": {"cloudwatch:namespace": use.within}}
-        case _ if use.arn == ALL:
+        case _ if use.arn == ANY_RESOURCE:
             return {"StringEquals": {"aws:RequestedRegion": use.within}}
         case _:
             return {}
 
 
-def _resource(use: Use) -> str:
+def _resource(use: ResourceUse) -> str:
     """Return the resource of the statement: IAM knows keys by id, not by alias, and rules not by their bus."""
     match use.purpose:
         case Purpose.DECRYPT | Purpose.ENCRYPT:
@@ -203,7 +203,7 @@ def _resource(use: Use) -> str:
             return use.arn
 
 
-def key_of(queue: str, key: str) -> str | None:
+def kms_key_arn(queue: str, key: str) -> str | None:
     """Return the ARN of the KMS key, or alias, that encrypts a queue; None: no permission is needed.
 
     AWS's own key, alias/aws/sqs, may be used by everybody in its account.

@@ -59,8 +59,8 @@ class Sample:
 
 _DLQ, _TARGET = ("dlq",), ("target", "rate_class")
 
-#: What happens to letters, by the column of `redrive_flow`.
-CAME_TO: Final = {
+#: What happens to letters, by the column of `redrive_hourly_count`.
+LETTER_COUNTERS: Final = {
     "captured": Metric("redrive_captured", Kind.COUNTER, "Messages captured from a DLQ.", _DLQ, "LettersCaptured"),
     "delivered": Metric("redrive_success", Kind.COUNTER, "Messages delivered.", _DLQ, "RedriveSuccess"),
     "failed": Metric("redrive_failure", Kind.COUNTER, "Attempts that failed.", _DLQ, "RedriveFailure"),
@@ -131,17 +131,17 @@ HALTED: Final = Metric("redrive_stopped", Kind.GAUGE, "1: everything is stopped.
 
 #: All metrics.
 METRICS: Final = (
-    *CAME_TO.values(),
+    *LETTER_COUNTERS.values(),
     VISIBLE, IN_FLIGHT, LETTERS, UNFINISHED, PARKED, OLDEST, EXPIRY, STOPPED, TROUBLE,
     BREAKER, ALLOWED, UNSETTLED, ATTEMPTS,
     CAPTURES, CAPTURE_ERRORS, SLICES, SLICE_ERRORS, THROTTLES, CONSUMED, HALTED,
 )  # fmt: skip
 
 #: Upper bounds of the buckets in seconds. A slice takes 5 s, a capture up to 150 s.
-BOUNDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0)
+BUCKET_BOUNDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0)
 
 
-def spent(seconds: float) -> dict[str, float]:
+def histogram_parts(seconds: float) -> dict[str, float]:
     """Return what one turn of this duration adds to each part of its histogram."""
-    parts = {f"{bound:g}": 1.0 for bound in BOUNDS if seconds <= bound}
+    parts = {f"{bound:g}": 1.0 for bound in BUCKET_BOUNDS if seconds <= bound}
     return {**parts, "+Inf": 1.0, "sum": seconds}

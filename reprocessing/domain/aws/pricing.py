@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from typing import Final
 
 #: Bytes of one charged request.
-UNIT: Final = 65_536
+BYTES_PER_REQUEST: Final = 65_536
 #: Most messages, and bytes, of one call.
-BATCH: Final = 10
-LARGEST: Final = 1_048_576
+MESSAGES_PER_CALL: Final = 10
+BYTES_PER_CALL: Final = 1_048_576
 #: US dollars for a million requests in us-east-1, June 2026.
 STANDARD: Final = 0.40
 FIFO: Final = 0.50
 #: Most bytes of the attributes that are added to a letter.
-MARKS: Final = 1_024
+MARKS_BYTES: Final = 1_024
 #: Empty receives of each receiver after which a DLQ has run dry.
-SILENCE: Final = 3
+EMPTY_RECEIVES: Final = 3
 DAY: Final = 86_400.0
 _MILLION: Final = 1e6
 
@@ -63,48 +63,48 @@ class Cost:
         return cls(least, most, least * each, most * each)
 
 
-def charged(size: int) -> int:
+def charged_requests(size: int) -> int:
     """Return how many requests one call with so many bytes is charged as."""
-    return max(1, -(-size // UNIT))
+    return max(1, -(-size // BYTES_PER_REQUEST))
 
 
 def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
     """Return the least and the most requests for these messages; `one_by_one` of them are in separate calls."""
     if not messages:
         return 0, 0
-    least = max(-(-messages // BATCH), -(-size // LARGEST), one_by_one)
-    return max(least, -(-size // UNIT)), messages + size // UNIT
+    least = max(-(-messages // MESSAGES_PER_CALL), -(-size // BYTES_PER_CALL), one_by_one)
+    return max(least, -(-size // BYTES_PER_REQUEST)), messages + size // BYTES_PER_REQUEST
 
 
-def sends(letters: int, size: int, *, longest: int, each: float) -> Cost:
+def cost_of_sends(letters: int, size: int, *, longest: int, each: float) -> Cost:
     """Return the cost of sending letters once. `longest`: letters of the longest lane, sent in separate calls."""
     least, _ = _calls(letters, size, one_by_one=longest)
-    _, most = _calls(letters, size + letters * MARKS, one_by_one=longest)
+    _, most = _calls(letters, size + letters * MARKS_BYTES, one_by_one=longest)
     return Cost.of(least, most, each=each)
 
 
-def deletes(copies: int, *, each: float) -> Cost:
+def cost_of_deletes(copies: int, *, each: float) -> Cost:
     """Return the cost of deleting so many copies."""
-    return Cost.of(-(-copies // BATCH), copies, each=each)
+    return Cost.of(-(-copies // MESSAGES_PER_CALL), copies, each=each)
 
 
-def receives(messages: int, size: int, *, receivers: int, each: float) -> Cost:
+def cost_of_capture(messages: int, size: int, *, receivers: int, each: float) -> Cost:
     """Return the cost of capturing a DLQ until it has run dry.
 
     At most, each receive returns one message, and the second last silent receive of each receiver starts a new count.
     """
     least, most = _calls(messages, size, one_by_one=0)
-    silence = SILENCE * receivers
+    silence = EMPTY_RECEIVES * receivers
     return Cost.of(1 + least + silence, 2 + most + 2 * silence, each=each)
 
 
-def native(messages: int, *, each: float) -> Cost:
+def cost_of_native_redrive(messages: int, *, each: float) -> Cost:
     """Return the cost of AWS's native redrive, in batches of 1 to 10: each message is received, sent and deleted."""
-    return Cost.of(1 + 3 * -(-messages // BATCH), 1 + 3 * messages, each=each)
+    return Cost.of(1 + 3 * -(-messages // MESSAGES_PER_CALL), 1 + 3 * messages, each=each)
 
 
 @dataclass(frozen=True, slots=True)
-class Polling:
+class IdleLoad:
     """The load while no message fails.
 
     Attributes:
@@ -117,7 +117,7 @@ class Polling:
     turns: float
     ticks: float = 0.5
     sweeps: float = 0.1
-    a_task: int = 20
+    dlqs_per_task: int = 20
     queues: int = 3
     long_poll: float = 20.0
     workers: int = 1
@@ -128,10 +128,10 @@ class Polling:
 
         Turns that are due at the same tick share a task.
         """
-        tasks = self.ticks + self.sweeps + min(self.turns, max(self.ticks, self.turns / self.a_task))
+        tasks = self.ticks + self.sweeps + min(self.turns, max(self.ticks, self.turns / self.dlqs_per_task))
         return self.turns + 3 * tasks + self.workers * self.queues / self.long_poll
 
-    def a_day(self, *, each: float) -> Cost:
+    def cost_of_day(self, *, each: float) -> Cost:
         """Return the cost of a day."""
         n = round(self.requests * DAY)
         return Cost.of(n, n, each=each)

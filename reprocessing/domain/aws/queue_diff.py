@@ -15,32 +15,32 @@ from reprocessing.domain.aws.queue_spec import (
     SSE,
     VISIBILITY,
     WAIT,
-    Contradicts,
+    AttributeContradicts,
+    AttributeDiffers,
+    AttributeKept,
     Difference,
-    Differs,
-    Found,
-    Hold,
-    Kept,
-    Missing,
-    Want,
-    Wanted,
+    ExistingQueue,
+    Precedence,
+    QueueMissing,
+    WantedNumber,
+    WantedQueue,
 )
 
 
-def differences(wanted: Wanted, found: Found | None) -> tuple[Difference, ...]:
+def differences(wanted: WantedQueue, found: ExistingQueue | None) -> tuple[Difference, ...]:
     """Return what is missing, what differs, what is kept, and what contradicts."""
     if found is None:
-        return (Missing(_bare(wanted)),)
+        return (QueueMissing(_bare(wanted)),)
     return (
         *_number(VISIBILITY, wanted.visibility, found.visibility),
         *_number(RETENTION, wanted.retention, found.retention), *_number(WAIT, wanted.wait, found.wait),
-        *(_number(BY_CONTENT, Want(int(wanted.by_content), Hold.AT_LEAST), int(found.by_content))),
+        *(_number(BY_CONTENT, WantedNumber(int(wanted.by_content), Precedence.AT_LEAST), int(found.by_content))),
         *_encryption(wanted, found), *_circle(wanted, found), *_chain(wanted, found), *_redrive(wanted, found),
         *_allow(wanted, found),
     )  # fmt: skip
 
 
-def _bare(wanted: Wanted) -> dict[str, str]:
+def _bare(wanted: WantedQueue) -> dict[str, str]:
     """Return the attributes of a new queue, without those that name other queues."""
     encryption = {KEY: wanted.key} if wanted.key else {SSE: "true"}
     numbers = {VISIBILITY: wanted.visibility, RETENTION: wanted.retention, WAIT: wanted.wait}
@@ -52,25 +52,25 @@ def _text(attribute: str, value: int) -> str:
     return ("true" if value else "false") if attribute == BY_CONTENT else str(value)
 
 
-def _number(attribute: str, want: Want, found: int) -> Iterator[Difference]:
+def _number(attribute: str, want: WantedNumber, found: int) -> Iterator[Difference]:
     if found == want.value:
         return
     texts = _text(attribute, found), _text(attribute, want.value)
-    if want.hold is Hold.AT_FIRST or (want.hold is Hold.AT_LEAST and found > want.value):
-        yield Kept(attribute, *texts, want.hold.value)
+    if want.hold is Precedence.AT_FIRST or (want.hold is Precedence.AT_LEAST and found > want.value):
+        yield AttributeKept(attribute, *texts, want.hold.value)
     else:
-        yield Differs(attribute, *texts)
+        yield AttributeDiffers(attribute, *texts)
 
 
-def _encryption(wanted: Wanted, found: Found) -> Iterator[Difference]:
+def _encryption(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
     if wanted.key and not found.key:
-        yield Differs(KEY, "", wanted.key)
+        yield AttributeDiffers(KEY, "", wanted.key)
     elif wanted.key and not _same_key(wanted.key, found.key):
-        yield Kept(KEY, found.key, wanted.key, "its consumers have rights on that key: change it by hand")
+        yield AttributeKept(KEY, found.key, wanted.key, "its consumers have rights on that key: change it by hand")
     elif found.key and not wanted.key:
-        yield Kept(KEY, found.key, "", "a key of one's own is better than SQS's")
+        yield AttributeKept(KEY, found.key, "", "a key of one's own is better than SQS's")
     elif not found.key and not found.sse:
-        yield Differs(SSE, "false", "true")
+        yield AttributeDiffers(SSE, "false", "true")
 
 
 def _same_key(key: str, other: str) -> bool:
@@ -78,39 +78,39 @@ def _same_key(key: str, other: str) -> bool:
     return key == other or key.endswith((f"/{other}", f":{other}")) or other.endswith((f"/{key}", f":{key}"))
 
 
-def _circle(wanted: Wanted, found: Found) -> Iterator[Difference]:
+def _circle(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
     """Two queues that are each other's DLQ would move messages in circles."""
-    if found.dies_into and found.dies_into[0] in {found.sibling(name) for name in wanted.origins}:
-        other = found.dies_into[0].rpartition(":")[2]
-        yield Contradicts(
+    if found.redrive_policy and found.redrive_policy[0] in {found.arn_beside(name) for name in wanted.sources}:
+        other = found.redrive_policy[0].rpartition(":")[2]
+        yield AttributeContradicts(
             REDRIVE,
             f"its messages die into {other}, whose messages are to die into it: they would go round in circles",
             f"Name another --dlq than {wanted.name}.",
         )
 
 
-def _chain(wanted: Wanted, found: Found) -> Iterator[Difference]:
+def _chain(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
     """A DLQ that was named as a source queue. One that has a DLQ already has it on purpose."""
     named = found.allowed if found.permission == "byQueue" else ()
-    if wanted.dlq and not wanted.chains and found.dies_into is None and (origins := found.origins or named):
-        names = ", ".join(arn.rpartition(":")[2] for arn in origins)
-        yield Contradicts(
+    if wanted.dlq and not wanted.chains and found.redrive_policy is None and (sources := found.sources or named):
+        names = ", ".join(arn.rpartition(":")[2] for arn in sources)
+        yield AttributeContradicts(
             ALLOW,
             f"it is itself the DLQ of {names}",
             f"Name the queue whose messages die; or, if its own dead are to go on, say --dlq {wanted.dlq}.",
         )
 
 
-def _redrive(wanted: Wanted, found: Found) -> Iterator[Difference]:
+def _redrive(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
     if not wanted.dlq:
         return
-    arn = found.sibling(wanted.dlq)
-    if found.dies_into is None:
-        yield Differs(REDRIVE, "", _policy(arn, wanted.receives.value))
+    arn = found.arn_beside(wanted.dlq)
+    if found.redrive_policy is None:
+        yield AttributeDiffers(REDRIVE, "", _policy(arn, wanted.receives.value))
         return
-    into, receives = found.dies_into
+    into, receives = found.redrive_policy
     if into != arn:
-        yield Contradicts(
+        yield AttributeContradicts(
             REDRIVE,
             f"its messages die into {into}",
             f"Name that as its dlq, --dlq {into.rpartition(':')[2]}, or change the redrive policy by hand.",
@@ -119,33 +119,35 @@ def _redrive(wanted: Wanted, found: Found) -> Iterator[Difference]:
     for difference in _number(REDRIVE, wanted.receives, receives):
         texts = _policy(arn, receives), _policy(arn, wanted.receives.value)
         yield (
-            Differs(REDRIVE, *texts)
-            if isinstance(difference, Differs)
-            else Kept(REDRIVE, *texts, wanted.receives.hold.value)
+            AttributeDiffers(REDRIVE, *texts)
+            if isinstance(difference, AttributeDiffers)
+            else AttributeKept(REDRIVE, *texts, wanted.receives.hold.value)
         )
 
 
-def _allow(wanted: Wanted, found: Found) -> Iterator[Difference]:
+def _allow(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
     """Queues that use it as their DLQ already stay allowed."""
-    if not wanted.origins:
+    if not wanted.sources:
         return
-    needed = {found.sibling(name) for name in wanted.origins} | set(found.origins)
+    needed = {found.arn_beside(name) for name in wanted.sources} | set(found.sources)
     if found.permission == "denyAll":
-        yield Contradicts(
+        yield AttributeContradicts(
             ALLOW, "no queue may die into it (denyAll)", "Name another --dlq, or let queues die into it, by hand."
         )
     elif found.permission == "byQueue":
         both = (*found.allowed, *sorted(needed.difference(found.allowed)))
         if len(both) > max(MOST_ALLOWED, len(found.allowed)):
             cure = "Name another --dlq, or take those away that are gone, by hand."
-            yield Contradicts(ALLOW, f"it names {len(found.allowed)} queues, and SQS takes {MOST_ALLOWED}", cure)
+            yield AttributeContradicts(
+                ALLOW, f"it names {len(found.allowed)} queues, and SQS takes {MOST_ALLOWED}", cure
+            )
         elif both != found.allowed:
-            yield Differs(ALLOW, _allowing(found.allowed), _allowing(both))
+            yield AttributeDiffers(ALLOW, _allowing(found.allowed), _allowing(both))
     elif len(needed) > MOST_ALLOWED:
         why = f"{len(needed)} queues die into it, and SQS takes no more than {MOST_ALLOWED} by name"
-        yield Kept(ALLOW, "allowAll", "byQueue", why)
+        yield AttributeKept(ALLOW, "allowAll", "byQueue", why)
     else:
-        yield Differs(ALLOW, "allowAll", _allowing(tuple(sorted(needed))))
+        yield AttributeDiffers(ALLOW, "allowAll", _allowing(tuple(sorted(needed))))
 
 
 def _policy(arn: str, receives: int) -> str:

@@ -27,7 +27,7 @@ OWN_VISIBILITY: Final = 900  #: seconds: three times the time limit of a task
 FIFO: Final = ".fifo"
 
 
-class Hold(Enum):
+class Precedence(Enum):
     """What happens if a queue has another value."""
 
     EXACTLY = "a person asked for it"
@@ -36,15 +36,15 @@ class Hold(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class WantedNumber:
     """A wanted number."""
 
     value: int
-    hold: Hold = Hold.AT_FIRST
+    hold: Precedence = Precedence.AT_FIRST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedQueue:
     """A queue as it is wanted.
 
     Attributes:
@@ -52,19 +52,19 @@ class Wanted:
         by_content: FIFO: content-based deduplication.
         key: the KMS key; empty: SSE-SQS.
         dlq: the name of its DLQ, used after `receives` receives; empty: none.
-        origins: names of the queues whose DLQ it is.
+        sources: names of the queues whose DLQ it is.
         chains: a DLQ may have a DLQ, because a person named it.
     """
 
     name: str
-    visibility: Want = Want(30)
-    retention: Want = Want(345_600)
-    wait: Want = Want(LONGEST_POLL, Hold.AT_LEAST)
+    visibility: WantedNumber = WantedNumber(30)
+    retention: WantedNumber = WantedNumber(345_600)
+    wait: WantedNumber = WantedNumber(LONGEST_POLL, Precedence.AT_LEAST)
     by_content: bool = False
     key: str = ""
     dlq: str = ""
-    receives: Want = Want(5)
-    origins: tuple[str, ...] = ()
+    receives: WantedNumber = WantedNumber(5)
+    sources: tuple[str, ...] = ()
     chains: bool = True
 
     @property
@@ -74,7 +74,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ExistingQueue:
     """A queue as it exists.
 
     Attributes:
@@ -83,7 +83,7 @@ class Found:
         dies_into: the ARN of its DLQ, and maxReceiveCount; None: no DLQ.
         permission: of its RedriveAllowPolicy: allowAll (the default), denyAll or byQueue.
         allowed: ARNs of the queues allowed by byQueue.
-        origins: ARNs of the queues whose DLQ it is.
+        sources: ARNs of the queues whose DLQ it is.
     """
 
     arn: str
@@ -93,25 +93,25 @@ class Found:
     by_content: bool = False
     sse: bool = True
     key: str = ""
-    dies_into: tuple[str, int] | None = None
+    redrive_policy: tuple[str, int] | None = None
     permission: str = "allowAll"
     allowed: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
-    def sibling(self, name: str) -> str:
+    def arn_beside(self, name: str) -> str:
         """Return the ARN of the queue with this name in the same account and region."""
         return f"{self.arn.rpartition(':')[0]}:{name}"
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class QueueMissing:
     """The queue does not exist. It is created with these attributes, and gets its policies afterwards."""
 
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Differs:
+class AttributeDiffers:
     """An attribute has another value and is changed. Values are SQS's texts; empty: not set."""
 
     attribute: str
@@ -120,7 +120,7 @@ class Differs:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class AttributeKept:
     """An attribute has another value and keeps it."""
 
     attribute: str
@@ -130,7 +130,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Contradicts:
+class AttributeContradicts:
     """An attribute's value speaks against any change: a person has to decide."""
 
     attribute: str
@@ -138,34 +138,36 @@ class Contradicts:
     cure: str
 
 
-Difference: TypeAlias = Missing | Differs | Kept | Contradicts
+Difference: TypeAlias = QueueMissing | AttributeDiffers | AttributeKept | AttributeContradicts
 
 
-def said(value: int | None, default: int) -> Want:
+def number_or_default(value: int | None, default: int) -> WantedNumber:
     """Return a number that a person asked for, or a default that only new queues get."""
-    return Want(default) if value is None else Want(value, Hold.EXACTLY)
+    return WantedNumber(default) if value is None else WantedNumber(value, Precedence.EXACTLY)
 
 
-def family(origin: Wanted, *, parking: str = "") -> tuple[Wanted, ...]:
+def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue, ...]:
     """Return the wanted source queue, its DLQ, and a parking queue if it has a name."""
-    longest = Want(FORTNIGHT, Hold.AT_LEAST)
-    lot = [Wanted(name=parking, key=origin.key, retention=longest)] if parking else []
-    return (Wanted(name=origin.dlq, key=origin.key, retention=longest, origins=(origin.name,)), *lot, origin)
+    longest = WantedNumber(FORTNIGHT, Precedence.AT_LEAST)
+    lot = [WantedQueue(name=parking, key=source.key, retention=longest)] if parking else []
+    return (WantedQueue(name=source.dlq, key=source.key, retention=longest, sources=(source.name,)), *lot, source)
 
 
-def own(name: str, *, key: str = "") -> tuple[Wanted, ...]:
+def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
     """Return one of the service's own queues and its DLQ. Workers set the long poll with each receive."""
-    wait, longest = Want(LONGEST_POLL), Want(FORTNIGHT)
-    hidden = Want(OWN_VISIBILITY, Hold.AT_LEAST)
-    queue = Wanted(name=name, key=key, dlq=f"{name}-dlq", visibility=hidden, retention=longest, wait=wait)
-    return tuple(replace(wanted, wait=wait) for wanted in family(queue))
+    wait, longest = WantedNumber(LONGEST_POLL), WantedNumber(FORTNIGHT)
+    hidden = WantedNumber(OWN_VISIBILITY, Precedence.AT_LEAST)
+    queue = WantedQueue(name=name, key=key, dlq=f"{name}-dlq", visibility=hidden, retention=longest, wait=wait)
+    return tuple(replace(wanted, wait=wait) for wanted in queue_family(queue))
 
 
-def fitted(wanted: Sequence[Wanted], found: Mapping[str, Found | None]) -> tuple[Wanted, ...]:
+def with_source_deduplication(
+    wanted: Sequence[WantedQueue], found: Mapping[str, ExistingQueue | None]
+) -> tuple[WantedQueue, ...]:
     """Return the same queues; each DLQ has its source queue's content-based deduplication. `found`: by name."""
     by_content = {queue.name for queue in wanted if queue.by_content} | {
         name for name, queue in found.items() if queue is not None and queue.by_content
     }
     return tuple(
-        replace(queue, by_content=True) if by_content.intersection(queue.origins) else queue for queue in wanted
+        replace(queue, by_content=True) if by_content.intersection(queue.sources) else queue for queue in wanted
     )

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from reprocessing.domain.aws.queue_spec import Wanted
+from reprocessing.domain.aws.queue_spec import WantedQueue
 
 _SIBLING: Final = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:"
 
 
-def cloudformation(wanted: Sequence[Wanted]) -> dict[str, Any]:
+def cloudformation(wanted: Sequence[WantedQueue]) -> dict[str, Any]:
     """Return a template. A DLQ names its source queue by text, because references in both directions are a cycle."""
     ids = _names(
         wanted, lambda name: "".join(part.capitalize() for part in re.findall(r"[A-Za-z0-9]+", name)) or "Queue"
@@ -32,7 +32,7 @@ def cloudformation(wanted: Sequence[Wanted]) -> dict[str, Any]:
     return {"AWSTemplateFormatVersion": "2010-09-09", "Resources": resources}
 
 
-def terraform(wanted: Sequence[Wanted]) -> dict[str, Any]:
+def terraform(wanted: Sequence[WantedQueue]) -> dict[str, Any]:
     """Return a configuration for a file with the suffix .tf.json."""
     ids = _names(wanted, lambda name: re.sub(r"^(?=[0-9-])", "queue_", re.sub(r"[^A-Za-z0-9_-]", "_", name)))
     allowing = {
@@ -40,17 +40,17 @@ def terraform(wanted: Sequence[Wanted]) -> dict[str, Any]:
             "queue_url": f"${{aws_sqs_queue.{ids[queue.name]}.id}}",
             "redrive_allow_policy": json.dumps({
                 "redrivePermission": "byQueue",
-                "sourceQueueArns": [f"${{aws_sqs_queue.{ids[name]}.arn}}" for name in queue.origins],
+                "sourceQueueArns": [f"${{aws_sqs_queue.{ids[name]}.arn}}" for name in queue.sources],
             }),
         }
         for queue in wanted
-        if queue.origins
+        if queue.sources
     }  # fmt: skip
     queues = {ids[queue.name]: _arguments(queue, ids) for queue in wanted}
     return {"resource": {"aws_sqs_queue": queues, "aws_sqs_queue_redrive_allow_policy": allowing}}
 
 
-def _properties(queue: Wanted, ids: dict[str, str]) -> dict[str, Any]:
+def _properties(queue: WantedQueue, ids: dict[str, str]) -> dict[str, Any]:
     said: dict[str, Any] = {
         "QueueName": queue.name,
         "VisibilityTimeout": queue.visibility.value,
@@ -62,13 +62,13 @@ def _properties(queue: Wanted, ids: dict[str, str]) -> dict[str, Any]:
     if queue.dlq:
         arn = {"Fn::GetAtt": [ids[queue.dlq], "Arn"]}
         said["RedrivePolicy"] = {"deadLetterTargetArn": arn, "maxReceiveCount": queue.receives.value}
-    if queue.origins:
-        arns = [{"Fn::Sub": f"{_SIBLING}{name}"} for name in queue.origins]
+    if queue.sources:
+        arns = [{"Fn::Sub": f"{_SIBLING}{name}"} for name in queue.sources]
         said["RedriveAllowPolicy"] = {"redrivePermission": "byQueue", "sourceQueueArns": arns}
     return said
 
 
-def _arguments(queue: Wanted, ids: dict[str, str]) -> dict[str, Any]:
+def _arguments(queue: WantedQueue, ids: dict[str, str]) -> dict[str, Any]:
     said: dict[str, Any] = {
         "name": queue.name,
         "visibility_timeout_seconds": queue.visibility.value,
@@ -84,7 +84,7 @@ def _arguments(queue: Wanted, ids: dict[str, str]) -> dict[str, Any]:
     return said
 
 
-def _names(wanted: Iterable[Wanted], read: Any) -> dict[str, str]:  # noqa: ANN401  text to text
+def _names(wanted: Iterable[WantedQueue], read: Any) -> dict[str, str]:  # noqa: ANN401  text to text
     found: dict[str, str] = {}
     for queue in wanted:
         plain, taken = read(queue.name), set(found.values())

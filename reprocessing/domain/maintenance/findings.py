@@ -12,7 +12,7 @@ _NOTICED: Final = timedelta(seconds=5)
 _ILL: Final = timedelta(seconds=30)
 
 
-class Grade(StrEnum):
+class FindingSeverity(StrEnum):
     """How severe a finding is. Only `ILL` makes redrive_doctor fail."""
 
     ERROR = "error"  #: something does not work, or messages are in danger, until a person acts
@@ -23,7 +23,7 @@ class Grade(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class DoctorFinding:
     """One finding.
 
     Attributes:
@@ -33,39 +33,39 @@ class Remark:
         cure: what to do, with the command; may be empty.
     """
 
-    grade: Grade
+    grade: FindingSeverity
     where: str
     what: str
     why: str = ""
     cure: str = ""
 
 
-def ill(where: str, what: str, why: str, cure: str) -> Remark:
+def error_finding(where: str, what: str, why: str, cure: str) -> DoctorFinding:
     """Return an error."""
-    return Remark(Grade.ERROR, where, what, why, cure)
+    return DoctorFinding(FindingSeverity.ERROR, where, what, why, cure)
 
 
-def warn(where: str, what: str, why: str = "", cure: str = "") -> Remark:
+def warning_finding(where: str, what: str, why: str = "", cure: str = "") -> DoctorFinding:
     """Return a warning."""
-    return Remark(Grade.WARN, where, what, why, cure)
+    return DoctorFinding(FindingSeverity.WARN, where, what, why, cure)
 
 
-def unknown(where: str, what: str, why: str = "", cure: str = "") -> Remark:
+def unknown_finding(where: str, what: str, why: str = "", cure: str = "") -> DoctorFinding:
     """Return a finding about something that could not be checked."""
-    return Remark(Grade.UNKNOWN, where, what, why, cure)
+    return DoctorFinding(FindingSeverity.UNKNOWN, where, what, why, cure)
 
 
-def note(where: str, what: str, cure: str = "") -> Remark:
+def note_finding(where: str, what: str, cure: str = "") -> DoctorFinding:
     """Return information."""
-    return Remark(Grade.NOTE, where, what, "", cure)
+    return DoctorFinding(FindingSeverity.NOTE, where, what, "", cure)
 
 
-def well(where: str, what: str) -> Remark:
+def ok_finding(where: str, what: str) -> DoctorFinding:
     """Return that a check found no problem."""
-    return Remark(Grade.WELL, where, what)
+    return DoctorFinding(FindingSeverity.WELL, where, what)
 
 
-def clock(where: str, ahead: timedelta, within: timedelta) -> Remark:
+def clock_finding(where: str, ahead: timedelta, within: timedelta) -> DoctorFinding:
     """Return whether two clocks agree.
 
     Args:
@@ -78,5 +78,5 @@ def clock(where: str, ahead: timedelta, within: timedelta) -> Remark:
     why = "Leases, the times letters are due, how long they have until SQS drops them, and signatures go by it."
     cure = "Have both machines keep time (chronyc tracking, timedatectl), then run manage.py redrive_doctor again."
     if off > _ILL:
-        return ill(where, what, why, cure)
-    return warn(where, what, why, cure) if off > _NOTICED else well(where, "they agree.")
+        return error_finding(where, what, why, cure)
+    return warning_finding(where, what, why, cure) if off > _NOTICED else ok_finding(where, "they agree.")

@@ -17,7 +17,7 @@ _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+")
 _WORD: Final = r"[A-Za-z0-9_.$-]{1,256}"
 
 
-class Named(Enum):
+class ResourceKind(Enum):
     """The kinds of resources."""
 
     QUEUE = "a queue"
@@ -30,12 +30,12 @@ class Named(Enum):
 
 
 _FORMS: Final = (
-    (Named.QUEUE, "sqs", re.compile(_WORD)),
-    (Named.FUNCTION, "lambda", re.compile(rf"function:{_WORD}(:{_WORD})?")),
-    (Named.TOPIC, "sns", re.compile(_WORD)),
-    (Named.SUBSCRIPTION, "sns", re.compile(rf"{_WORD}:[A-Za-z0-9-]+")),
-    (Named.BUS, "events", re.compile(r"event-bus/[A-Za-z0-9_./-]{1,256}")),
-    (Named.RULE, "events", re.compile(r"rule/[A-Za-z0-9_./-]{1,321}")),
+    (ResourceKind.QUEUE, "sqs", re.compile(_WORD)),
+    (ResourceKind.FUNCTION, "lambda", re.compile(rf"function:{_WORD}(:{_WORD})?")),
+    (ResourceKind.TOPIC, "sns", re.compile(_WORD)),
+    (ResourceKind.SUBSCRIPTION, "sns", re.compile(rf"{_WORD}:[A-Za-z0-9-]+")),
+    (ResourceKind.BUS, "events", re.compile(r"event-bus/[A-Za-z0-9_./-]{1,256}")),
+    (ResourceKind.RULE, "events", re.compile(r"rule/[A-Za-z0-9_./-]{1,321}")),
 )
 
 
@@ -44,14 +44,14 @@ class Arn:
     """A parsed ARN. A function's has no :$LATEST, which means the same as no qualifier."""
 
     text: str
-    named: Named
+    named: ResourceKind
     region: str
     account: str
 
     @property
     def fifo(self) -> bool:
         """Return whether it is a FIFO queue or topic."""
-        return self.named in {Named.QUEUE, Named.TOPIC} and self.text.endswith(".fifo")
+        return self.named in {ResourceKind.QUEUE, ResourceKind.TOPIC} and self.text.endswith(".fifo")
 
 
 def read(text: str) -> Arn | None:
@@ -61,9 +61,9 @@ def read(text: str) -> Arn | None:
         return None
     named = next(
         (kind for kind, service, form in _FORMS if service == parts["service"] and form.fullmatch(parts["resource"])),
-        Named.ANOTHER,
+        ResourceKind.ANOTHER,
     )
-    plain = text.removesuffix(":$LATEST") if named is Named.FUNCTION else text
+    plain = text.removesuffix(":$LATEST") if named is ResourceKind.FUNCTION else text
     return Arn(plain, named, parts["region"], parts["account"])
 
 
@@ -77,6 +77,6 @@ def is_region(text: str) -> bool:
     return _REGION.fullmatch(text) is not None
 
 
-def name_of(arn: str) -> str:
+def resource_name(arn: str) -> str:
     """Return the resource's name; for a URL, the URL."""
     return _BEFORE_THE_NAME.sub("", arn)

@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote_plus
 
 from reprocessing.domain.message import json_view, xml_root
-from reprocessing.domain.message.json_span import text_of
+from reprocessing.domain.message.json_span import json_string_text
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.domain.sources import celery_task, sns_notification
 from reprocessing.domain.sources.celery_task import TaskMessage
@@ -24,7 +24,7 @@ _MAGIC: Final = {
 }  # fmt: skip
 
 
-class Dialect(StrEnum):
+class BodyFormat(StrEnum):
     """The formats of bodies."""
 
     TASK = "Celery task"
@@ -39,36 +39,36 @@ class Dialect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class BodySummary:
     """A body's format, and a summary that quotes the body."""
 
-    dialect: Dialect
+    dialect: BodyFormat
     summary: str = field(repr=False)
 
     def __str__(self) -> str:
         return f"{self.dialect}: {self.summary}" if self.summary else self.dialect.value
 
 
-def recognise(body: bytes) -> Told:
+def recognise(body: bytes) -> BodySummary:
     """Return a body's format and summary, in linear time. Never raises."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
         looks = next((what for magic, what in _MAGIC.items() if body.startswith(magic)), "")
-        return Told(Dialect.BINARY, f"looks like {looks}" if looks else "")
+        return BodySummary(BodyFormat.BINARY, f"looks like {looks}" if looks else "")
     document = json_view.read(body)
     if isinstance(task := celery_task.read(body, document), TaskMessage):  # usually base64 of JSON
         return _of_task(task)
     if not isinstance(document, Unreadable):
         return _of_json(body, document)
     if (root := xml_root.root(text)) and text.rstrip().endswith(">"):
-        return Told(Dialect.XML, f"its root is {root}")
-    if fields := form(text):
-        return Told(Dialect.FORM, _named([name for name, _ in fields]))
-    return Told(Dialect.TEXT, "")
+        return BodySummary(BodyFormat.XML, f"its root is {root}")
+    if fields := form_fields(text):
+        return BodySummary(BodyFormat.FORM, _named([name for name, _ in fields]))
+    return BodySummary(BodyFormat.TEXT, "")
 
 
-def form(text: str) -> list[tuple[str, str]]:
+def form_fields(text: str) -> list[tuple[str, str]]:
     """Return the fields of a form as browsers send it; empty: it is not a form."""
     if not _FORM.fullmatch(text.strip()):
         return []
@@ -78,36 +78,36 @@ def form(text: str) -> list[tuple[str, str]]:
         return []
 
 
-def _of_json(body: bytes, document: JsonValue) -> Told:
+def _of_json(body: bytes, document: JsonValue) -> BodySummary:
     match document:
         case {"Type": "Notification", "TopicArn": str()} if isinstance(
             sns := sns_notification.read(body), Notification
         ):
-            return Told(Dialect.SNS, f"topic {_short(sns.topic.rpartition(':')[2])}{_within(sns)}")
+            return BodySummary(BodyFormat.SNS, f"topic {_short(sns.topic.rpartition(':')[2])}{_within(sns)}")
         case {"detail-type": str(what), "source": str(source), "detail": dict()}:
-            return Told(Dialect.EVENT, f"{_short(what)}, from {_short(source)}")
+            return BodySummary(BodyFormat.EVENT, f"{_short(what)}, from {_short(source)}")
         case {"Records": [{"eventSource": "aws:s3", "eventName": str(what), "s3": dict(where)}, *others]}:
             more = f" and {len(others)} more" if others else ""
-            return Told(Dialect.S3, f"{_short(what)}, {_object(where)}{more}")
+            return BodySummary(BodyFormat.S3, f"{_short(what)}, {_object(where)}{more}")
         case {"Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": str(bucket)}:
-            return Told(Dialect.S3, f"a test, bucket {_short(bucket)}")
+            return BodySummary(BodyFormat.S3, f"a test, bucket {_short(bucket)}")
         case _:
             names = _named(list(document)) if isinstance(document, dict) else ""
-            return Told(Dialect.JSON, f"a list of {len(document):,}" if isinstance(document, list) else names)
+            return BodySummary(BodyFormat.JSON, f"a list of {len(document):,}" if isinstance(document, list) else names)
 
 
-def _of_task(task: TaskMessage) -> Told:
+def _of_task(task: TaskMessage) -> BodySummary:
     retried = f", retried {task.retries} time{'' if task.retries == 1 else 's'}" if task.retries else ""
-    return Told(Dialect.TASK, f"{_short(task.task) or 'its name is not shown'}{retried}")
+    return BodySummary(BodyFormat.TASK, f"{_short(task.task) or 'its name is not shown'}{retried}")
 
 
 def _within(found: Notification) -> str:
-    message = text_of(found.fields.get("Message"))
+    message = json_string_text(found.fields.get("Message"))
     document = json_view.read(message.encode()) if message else None
     if not isinstance(document, dict) or document.get("Type") == "Notification":
         return ""
     inner = _of_json((message or "").encode(), document)
-    return f", holding {inner}" if inner.dialect is not Dialect.JSON else ""
+    return f", holding {inner}" if inner.dialect is not BodyFormat.JSON else ""
 
 
 def _object(where: Mapping[str, JsonValue]) -> str:

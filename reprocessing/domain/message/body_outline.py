@@ -44,7 +44,7 @@ def of_json(document: JsonValue) -> Outline:
     return Outline(title, ("json", *paths))
 
 
-def texts(document: JsonValue | Unreadable) -> Iterator[str]:
+def texts_of_json(document: JsonValue | Unreadable) -> Iterator[str]:
     """Yield the texts among the first `PATHS` values of a JSON value."""
     left = [] if isinstance(document, Unreadable) else [document]
     for _ in range(PATHS):

@@ -26,7 +26,7 @@ Attributes = Mapping[str, Attribute]
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ReceivedMessage:
     """One copy of a message, as it was received; `system`: SQS's own attributes, such as SentTimestamp."""
 
     message_id: str
@@ -49,7 +49,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class OutgoingMessage:
     """One letter for a queue; `attempt`: the attempt's id, under which the outcome is returned."""
 
     attempt: int
@@ -60,7 +60,7 @@ class Departure:
     trace_header: str | None = None
 
 
-def pack(attributes: Attributes) -> bytes:
+def pack_attributes(attributes: Attributes) -> bytes:
     """Return the attributes as bytes for `unpack`; equal attributes give equal bytes."""
     rows: dict[str, list[str]] = {}
     for name in sorted(attributes):
@@ -72,7 +72,7 @@ def pack(attributes: Attributes) -> bytes:
     return json.dumps(rows, separators=(",", ":")).encode()
 
 
-def unpack(packed: bytes) -> dict[str, Attribute]:
+def unpack_attributes(packed: bytes) -> dict[str, Attribute]:
     """Return the attributes of packed bytes."""
     rows: dict[str, Any] = json.loads(packed)
     return {

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import assert_never
 from uuid import UUID
 
-from reprocessing.domain.errors import SelectorIsUnclear
+from reprocessing.domain.errors import InvalidSelector
 from reprocessing.domain.message import json_view
 from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
@@ -31,7 +31,7 @@ _SHAPES = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # characters that PostgreSQL cannot store
 
 
-class Source(StrEnum):
+class SelectorSource(StrEnum):
     """Where a selector reads."""
 
     SYSTEM = "system"
@@ -46,7 +46,7 @@ class Source(StrEnum):
 class Selector:
     """Where letters have a key; `str` returns the text that `parse` reads."""
 
-    source: Source
+    source: SelectorSource
     name: str = ""
 
     def __str__(self) -> str:
@@ -56,11 +56,11 @@ class Selector:
     def parse(cls, text: str) -> Selector:
         """Return the selector of a text, or raise SelectorIsUnclear, which says what to write."""
         word, colon, name = text.strip().partition(":")
-        if word not in list(Source):
-            raise SelectorIsUnclear(f'"{text}" is not a selector. Write {_SHAPES}.')
-        source = Source(word)
+        if word not in list(SelectorSource):
+            raise InvalidSelector(f'"{text}" is not a selector. Write {_SHAPES}.')
+        source = SelectorSource(word)
         if problem := _problem(source, name, named=bool(colon)):
-            raise SelectorIsUnclear(f'"{text}" is not a selector: {problem}')
+            raise InvalidSelector(f'"{text}" is not a selector: {problem}')
         return cls(source, name)
 
 
@@ -95,24 +95,24 @@ class TooLong:
 Selected = str | Missing | Unreadable | TooLong
 
 
-def select(selector: Selector, letter: LetterFacts) -> Selected:
+def select_key(selector: Selector, letter: LetterFacts) -> Selected:
     """Return the key that a selector reads: not empty, at most `KEY_LENGTH` characters. Never raises."""
     match selector.source:
-        case Source.SYSTEM:
+        case SelectorSource.SYSTEM:
             return _key(letter.system.get(selector.name))
-        case Source.ATTRIBUTE:
+        case SelectorSource.ATTRIBUTE:
             attribute = letter.attributes.get(selector.name)
             return _key(attribute.value if attribute else None)
-        case Source.BODY:
+        case SelectorSource.BODY:
             document = letter.document
             return (
                 document if isinstance(document, Unreadable) else _key(jmespath_query.search(selector.name, document))
             )
-        case Source.MESSAGE_ID:
+        case SelectorSource.MESSAGE_ID:
             return _key(letter.message_id)
-        case Source.CONTENT_HASH:
+        case SelectorSource.CONTENT_HASH:
             return body_hash(letter.body).hex()
-        case Source.NONE:
+        case SelectorSource.NONE:
             return Missing()
         case _ as never:
             assert_never(never)
@@ -133,15 +133,15 @@ def deduplication_id(public_id: UUID, epoch: int) -> str:
     return hashlib.sha256(f"{public_id}:{epoch}".encode()).hexdigest()
 
 
-def _problem(source: Source, name: str, *, named: bool) -> str | None:
+def _problem(source: SelectorSource, name: str, *, named: bool) -> str | None:
     match source:
-        case Source.SYSTEM if name not in SYSTEM_ATTRIBUTES:
+        case SelectorSource.SYSTEM if name not in SYSTEM_ATTRIBUTES:
             return f"SQS knows {', '.join(sorted(SYSTEM_ATTRIBUTES))}. Name one of these."
-        case Source.ATTRIBUTE if not ATTRIBUTE_NAME.fullmatch(name):
+        case SelectorSource.ATTRIBUTE if not ATTRIBUTE_NAME.fullmatch(name):
             return "an attribute's name has letters, digits, _ . and -, 256 at most. Write attribute:NAME."
-        case Source.BODY:
+        case SelectorSource.BODY:
             return jmespath_query.problem(name)
-        case Source.MESSAGE_ID | Source.CONTENT_HASH | Source.NONE if named:
+        case SelectorSource.MESSAGE_ID | SelectorSource.CONTENT_HASH | SelectorSource.NONE if named:
             return f"{source} takes no name. Write {source} alone."
         case _:
             return None
@@ -152,9 +152,9 @@ def _key(value: object) -> Selected:
         case bool():
             return Missing()
         case int() | Decimal():
-            return _fitting(json_view.written(value))
+            return _fitting(json_view.number_text(value))
         case float() if value - value == 0:  # finite; made by a function of JMESPath
-            return _fitting(json_view.written(Decimal(repr(value))))
+            return _fitting(json_view.number_text(Decimal(repr(value))))
         case str() if value.strip():
             return _fitting(value)
         case Failed(why, exhausted=True):  # a smaller letter may have the same key

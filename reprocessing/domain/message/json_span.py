@@ -12,7 +12,7 @@ from reprocessing.domain.message.json_view import Unreadable
 _BLANK: Final = re.compile(r"[ \t\n\r]*+")
 
 
-def spans(body: bytes) -> dict[str, bytes] | Unreadable:
+def member_bytes(body: bytes) -> dict[str, bytes] | Unreadable:
     """Return the names of a JSON object's members with the bytes of their values, unchanged. Takes linear time.
 
     Refused: other JSON, nesting beyond `json_view.DEPTH`, and repeated names, which parsers treat differently.
@@ -30,7 +30,7 @@ def spans(body: bytes) -> dict[str, bytes] | Unreadable:
         return Unreadable(str(error))
 
 
-def text_of(raw: bytes | None) -> str | None:
+def json_string_text(raw: bytes | None) -> str | None:
     """Return the text of a JSON string; None: it is not one, or not encodable as UTF-8."""
     if raw is None or not raw.startswith(b'"'):
         return None

@@ -61,7 +61,7 @@ def is_too_deep(body: bytes) -> bool:
     return max(accumulate(memoryview(steps).cast("b")), default=0) > DEPTH
 
 
-def written(number: int | Decimal) -> str:
+def number_text(number: int | Decimal) -> str:
     """Return the canonical text of a number: "1" for 1, 1.0 and 10e-1. Never rounded, short for any exponent."""
     sign, digits, exponent = Decimal(number).as_tuple()
     if not isinstance(exponent, int):

@@ -9,7 +9,7 @@ from uuid import UUID
 from reprocessing.domain.message.envelope import Attribute, Attributes
 
 #: SQS's limit for one message.
-ATTRIBUTES = 10
+MOST_ATTRIBUTES = 10
 #: Most attempts counted by earlier tools; larger counts are not plausible.
 EARLIER_ATTEMPTS = 1000
 
@@ -61,8 +61,8 @@ def marks(
     return {name: Attribute("String", text) for name, text in texts if name and text}
 
 
-def addressed(
-    attributes: Attributes, added: Attributes, names: MarkNames, *, space: int, room: int = ATTRIBUTES
+def attributes_to_send(
+    attributes: Attributes, added: Attributes, names: MarkNames, *, space: int, room: int = MOST_ATTRIBUTES
 ) -> tuple[dict[str, Attribute], list[str]]:
     """Return the attributes to send, and the names of the marks among them.
 
@@ -79,9 +79,9 @@ def addressed(
     leaving, put = dict(attributes), list[str]()
     if names.redrive and names.redrive in added and read_mark(attributes, names):
         del leaving[names.redrive]
-    left = space - size(leaving)
+    left = space - attributes_size(leaving)
     for name, attribute in added.items():
-        weight = size({name: attribute})
+        weight = attributes_size({name: attribute})
         if name not in leaving and len(leaving) < room and weight <= left:
             leaving[name] = attribute
             left -= weight
@@ -89,7 +89,7 @@ def addressed(
     return leaving, put
 
 
-def size(attributes: Attributes) -> int:
+def attributes_size(attributes: Attributes) -> int:
     """Return the bytes that SQS counts: names, types and values."""
     return sum(
         len(name.encode()) + len(attribute.type.encode()) + len(_raw(attribute.value))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reprocessing.domain.message.envelope import Attributes
-from reprocessing.domain.message.json_span import spans, text_of
+from reprocessing.domain.message.json_span import json_string_text, member_bytes
 
 _LONGEST: Final = 8_192  #: bytes of a pointer
 _CLASSES: Final = {
@@ -25,14 +25,14 @@ _LONGEST_KEY: Final = 1_024  #: bytes (S3)
 
 
 @dataclass(frozen=True, slots=True)
-class Pointer:
+class PointerToS3:
     """The location of the body."""
 
     bucket: str
     key: str
 
 
-def read(body: bytes, attributes: Attributes) -> Pointer | None:
+def read(body: bytes, attributes: Attributes) -> PointerToS3 | None:
     """Return the pointer that a body is, else None. Requires the attribute with the size. Never raises."""
     if len(body) > _LONGEST or not any(name in attributes and attributes[name].type == "Number" for name in SIZES):
         return None
@@ -45,10 +45,10 @@ def read(body: bytes, attributes: Attributes) -> Pointer | None:
     return _pointer(parts[1])
 
 
-def _pointer(values: object) -> Pointer | None:
-    found = spans(json.dumps(values).encode())
+def _pointer(values: object) -> PointerToS3 | None:
+    found = member_bytes(json.dumps(values).encode())
     if isinstance(found, dict) and found.keys() == {"s3BucketName", "s3Key"}:
-        bucket, key = text_of(found["s3BucketName"]), text_of(found["s3Key"])
+        bucket, key = json_string_text(found["s3BucketName"]), json_string_text(found["s3Key"])
         if bucket and key and _BUCKET.fullmatch(bucket) and len(key.encode()) <= _LONGEST_KEY:
-            return Pointer(bucket, key)
+            return PointerToS3(bucket, key)
     return None

@@ -34,7 +34,7 @@ class Diff:
     cut: int = 0
 
 
-def between(before: str, after: str) -> Diff:
+def text_diff(before: str, after: str) -> Diff:
     """Return the lines that differ, with the lines around them."""
     if before == after:
         return Diff(())

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from reprocessing.domain.message import arn
-from reprocessing.domain.message.arn import Named
+from reprocessing.domain.message.arn import ResourceKind
 from reprocessing.domain.safety import url_policy
-from reprocessing.domain.safety.url_policy import AllowList, Denied
+from reprocessing.domain.safety.url_policy import AllowList, UrlDenied
 
 #: Characters of a destination's name.
 LONGEST_NAME: Final = 40
@@ -110,7 +110,7 @@ def read_destination(url: str, keys: Mapping[str, bytes], inside: AllowList) -> 
 
 def _topic(text: str) -> SnsTopic | Unusable:
     found = arn.read(text)
-    if found is None or found.named is not Named.TOPIC:
+    if found is None or found.named is not ResourceKind.TOPIC:
         return Unusable("the text after sns: is not the ARN of an SNS topic: sns:arn:aws:sns:REGION:ACCOUNT:TOPIC")
     if found.fifo:
         return Unusable("it is a FIFO topic, which people cannot subscribe to; take a standard topic")
@@ -125,8 +125,8 @@ def _webhook(text: str, keys: Mapping[str, bytes], inside: AllowList) -> SignedW
     if secret not in keys:
         return Unusable("the secret that it names is not in REDRIVE_SECRETS; add NAME=whsec_… there")
     allowed = _allowed(url, inside)
-    asked = allowed if isinstance(allowed, Denied) else url_policy.read(url, allowed)
-    if isinstance(allowed, Denied) or isinstance(asked, Denied):
+    asked = allowed if isinstance(allowed, UrlDenied) else url_policy.read_url(url, allowed)
+    if isinstance(allowed, UrlDenied) or isinstance(asked, UrlDenied):
         return Unusable(
             "the text after webhook+ is no URL such as https://hooks.example.com/redrive without credentials"
         )
@@ -135,11 +135,11 @@ def _webhook(text: str, keys: Mapping[str, bytes], inside: AllowList) -> SignedW
     return SignedWebhook(url, secret, keys[secret], allowed)
 
 
-def _allowed(url: str, inside: AllowList) -> AllowList | Denied:
+def _allowed(url: str, inside: AllowList) -> AllowList | UrlDenied:
     """Allow the webhook's own host, because the environment names it, and the listed hosts and networks."""
     authority = re.sub(r"(?i)^https?://", "", url).partition("/")[0].partition("?")[0]
     found = url_policy.allow_list([authority])
-    if isinstance(found, Denied):
+    if isinstance(found, UrlDenied):
         return found
     return AllowList(found.names | inside.names, found.networks + inside.networks)
 

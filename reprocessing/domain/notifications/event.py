@@ -44,7 +44,7 @@ class EventKind(StrEnum):
         return self in _URGENT
 
     @property
-    def may_flap(self) -> bool:
+    def reopens_incident(self) -> bool:
         """Whether a condition that ends and soon comes back is one incident. Not so if a person has to end it."""
         return self not in _MOMENTS | _ENDED_BY_A_PERSON
 

@@ -23,6 +23,6 @@ _WHY: Final = {
 }
 
 
-def why(standstill: Standstill, target: str) -> str:
+def standstill_sentence(standstill: Standstill, target: str) -> str:
     """Return the sentence for a target of this name."""
     return _WHY[standstill].format(target=target)

@@ -41,7 +41,7 @@ class Tone(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class IncidentFacts:
     """One incident. `times`: how often it was announced."""
 
     subject: str
@@ -52,13 +52,13 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class TextSection:
     """Incidents of one kind at one stage: how many there are, and the first of them."""
 
     kind: EventKind
     stage: Stage
     many: int
-    examples: Sequence[Told]
+    examples: Sequence[IncidentFacts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ _STAGES: Final = tuple(Stage)
 _CUT: Final = "…\nThe text is cut here. The admin shows the rest."
 
 
-def compose(sections: Sequence[Section], *, place: str, link: Link) -> Text:
+def compose(sections: Sequence[TextSection], *, place: str, link: Link) -> Text:
     """Return one text for all sections: the urgent kinds first, of these what is new.
 
     Args:
@@ -118,7 +118,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 86_400:.0f} days"
 
 
-def _section(section: Section, link: Link) -> str:
+def _section(section: TextSection, link: Link) -> str:
     wording = WORDING[section.kind]
     first = section.examples[0]
     lines: list[str] = []
@@ -137,7 +137,7 @@ def _section(section: Section, link: Link) -> str:
     return "\n".join(lines)
 
 
-def _incident(section: Section, told: Told, wording: Wording) -> list[str]:
+def _incident(section: TextSection, told: IncidentFacts, wording: Wording) -> list[str]:
     said = [_headline(section, told) + "."]
     if section.stage is Stage.ENDED and told.ended_at is not None:
         lasted = (told.ended_at - told.opened_at).total_seconds()
@@ -148,7 +148,7 @@ def _incident(section: Section, told: Told, wording: Wording) -> list[str]:
     return [" ".join(said)]
 
 
-def _headline(section: Section, told: Told) -> str:
+def _headline(section: TextSection, told: IncidentFacts) -> str:
     wording = WORDING[section.kind]
     match section.stage:
         case Stage.OPENED:
@@ -159,7 +159,7 @@ def _headline(section: Section, told: Told) -> str:
             return _filled(wording.over or wording.opened, told.facts)
 
 
-def _tone(section: Section) -> Tone:
+def _tone(section: TextSection) -> Tone:
     if section.stage is Stage.ENDED:
         return Tone.SUCCESS
     if section.kind is EventKind.RUN_FINISHED:
@@ -167,7 +167,7 @@ def _tone(section: Section) -> Tone:
     return Tone.FAILURE if section.kind.is_urgent else Tone.WARNING
 
 
-def _rank(section: Section) -> tuple[int, int]:
+def _rank(section: TextSection) -> tuple[int, int]:
     return _TONES.index(_tone(section)), _STAGES.index(section.stage)
 
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from reprocessing.domain.notifications.text import Section, Text, Told
+from reprocessing.domain.notifications.text import IncidentFacts, Text, TextSection
 
 VERSION: Final = 1
 
 
-def webhook_body(text: Text, sections: Sequence[Section], *, place: str, destination: str) -> bytes:
+def webhook_body(text: Text, sections: Sequence[TextSection], *, place: str, destination: str) -> bytes:
     """Return the body. In each section `count` is the number of incidents, and `incidents` has the newest of them."""
     said = {
         "version": VERSION,
@@ -35,7 +35,7 @@ def webhook_body(text: Text, sections: Sequence[Section], *, place: str, destina
     return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _incident(told: Told) -> dict[str, object]:
+def _incident(told: IncidentFacts) -> dict[str, object]:
     return {
         "subject": told.subject, "facts": dict(told.facts), "times": told.times, "opened_at": _moment(told.opened_at),
         "ended_at": None if told.ended_at is None else _moment(told.ended_at),

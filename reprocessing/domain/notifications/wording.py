@@ -102,7 +102,7 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("Messages now: {messages}.",),
         service="It groups messages that failed for the same reason, and goes on with the others.",
         person="Look at the group in the admin. Fix the consumer, then redrive the group's messages.",
-        page=Page("lettergroup", "group_id"),
+        page=Page("failuregroup", "group_id"),
     ),
     EventKind.FAILURE_GROUP_REOPENED: Wording(
         opened="Resolved failure group opened again in DLQ {dlq}: {title}",
@@ -110,7 +110,7 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("Messages now: {messages}.",),
         service="It has reopened the group, because a message failed for the same reason after the group was resolved.",
         person="Look at the group in the admin. The fix may be incomplete, or was rolled back.",
-        page=Page("lettergroup", "group_id"),
+        page=Page("failuregroup", "group_id"),
     ),
     EventKind.PARKED_MANY: Wording(
         opened="Many parked messages: {messages} in DLQ {dlq}",

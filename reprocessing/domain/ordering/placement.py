@@ -7,17 +7,17 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reprocessing.domain.errors import SelectorIsUnclear
+from reprocessing.domain.errors import InvalidSelector
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.identity import (
     LetterFacts,
     Missing,
     Selected,
     Selector,
-    Source,
+    SelectorSource,
     TooLong,
     key_hash,
-    select,
+    select_key,
 )
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.replay.verdicts import Park
@@ -42,7 +42,7 @@ class MissingKey(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class KeyPolicy:
     """Where a DLQ's letters have their keys. Sequence and idempotency key cannot be `none`."""
 
     ordering: Selector
@@ -52,10 +52,8 @@ class Policy:
 
     def __post_init__(self) -> None:
         for what, selector in (("sequence", self.sequence), ("idempotency key", self.idempotency)):
-            if selector.source is Source.NONE:
-                raise SelectorIsUnclear(
-                    f"A {what} is always needed: leave it out to have the default, or name another."
-                )
+            if selector.source is SelectorSource.NONE:
+                raise InvalidSelector(f"A {what} is always needed: leave it out to have the default, or name another.")
 
     @classmethod
     def of(
@@ -66,7 +64,7 @@ class Policy:
         sequence: str = "",
         idempotency: str = "",
         missing_key: str = MissingKey.PARK,
-    ) -> Policy:
+    ) -> KeyPolicy:
         """Return the policy of a DLQ's row. An empty text stands for the default of the kind of queue."""
         return cls(
             Selector.parse(ordering or ("system:MessageGroupId" if fifo else "none")),
@@ -77,7 +75,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LetterPlace:
     """The place of a letter.
 
     Attributes:
@@ -93,25 +91,25 @@ class Place:
     idempotency_key: str
 
 
-def place(policy: Policy, letter: LetterFacts) -> Place | Park:
+def choose_place(policy: KeyPolicy, letter: LetterFacts) -> LetterPlace | Park:
     """Return the place of a letter, or why it has none."""
-    idempotency = select(policy.idempotency, letter)
+    idempotency = select_key(policy.idempotency, letter)
     if not isinstance(idempotency, str):
         return _park(ParkedReason.NO_IDEMPOTENCY_KEY, policy.idempotency, idempotency)
-    key = select(policy.ordering, letter)
-    lane_of_its_own = policy.ordering.source is Source.NONE or policy.missing_key is MissingKey.LANE
+    key = select_key(policy.ordering, letter)
+    lane_of_its_own = policy.ordering.source is SelectorSource.NONE or policy.missing_key is MissingKey.LANE
     if isinstance(key, Missing) and lane_of_its_own:
         sequence = _sequence(policy, letter)
         known = sequence if isinstance(sequence, str) else ""  # nothing is before or after it
-        # No key contains NUL (see identity.select), so no key has this digest.
+        # No key contains NUL (see identity.select_key), so no key has this digest.
         digest = hashlib.sha256(b"\x00single\x00" + letter.message_id.encode()).digest()
-        return Place(None, digest, single=True, sequence=known, idempotency_key=idempotency)
+        return LetterPlace(None, digest, single=True, sequence=known, idempotency_key=idempotency)
     if not isinstance(key, str):
         return _park(ParkedReason.NO_ORDERING_KEY, policy.ordering, key)
     sequence = _sequence(policy, letter)
     if not isinstance(sequence, str):
         return _park(ParkedReason.NO_SEQUENCE, policy.sequence, sequence)
-    return Place(key, key_hash(key), single=False, sequence=sequence, idempotency_key=idempotency)
+    return LetterPlace(key, key_hash(key), single=False, sequence=sequence, idempotency_key=idempotency)
 
 
 def sort_key(text: str) -> str | TooLong:
@@ -161,8 +159,8 @@ def _number_key(number: re.Match[str]) -> str:
     return f"{_NEGATIVE}{key.translate(_NINES_COMPLEMENT)}~" if sign == "-" else _POSITIVE + key
 
 
-def _sequence(policy: Policy, letter: LetterFacts) -> Selected:
-    text = select(policy.sequence, letter)
+def _sequence(policy: KeyPolicy, letter: LetterFacts) -> Selected:
+    text = select_key(policy.sequence, letter)
     return sort_key(text) if isinstance(text, str) else text
 
 
@@ -173,5 +171,5 @@ def _park(reason: ParkedReason, selector: Selector, found: Missing | Unreadable 
         case TooLong(length, limit):
             return Park(reason, f"{selector} is {length} characters long; the limit is {limit}.")
         case Unreadable(why):
-            unreadable = ParkedReason.UNREADABLE_BODY if selector.source is Source.BODY else reason
+            unreadable = ParkedReason.UNREADABLE_BODY if selector.source is SelectorSource.BODY else reason
             return Park(unreadable, f"{selector} cannot be read: {why}.")

@@ -13,7 +13,7 @@ from uuid import UUID
 
 VERDICTS: Final = ("delivered", "failed", "retrying")
 #: Most characters. Longer types and messages are cut; longer fingerprints and ids are refused.
-TYPE, MESSAGE, FINGERPRINT, MESSAGE_ID = 200, 2_000, 128, 200
+TYPE_LENGTH, MESSAGE_LENGTH, FINGERPRINT_LENGTH, MESSAGE_ID_LENGTH = 200, 2_000, 128, 200
 
 _FIELDS: Final = ("message_id", "redrive_id", "verdict", "type", "message", "fingerprint", "at")
 _REDRIVE_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::([1-9][0-9]{0,8}))?")
@@ -22,7 +22,7 @@ _SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ConsumerReport:
     """One report.
 
     Attributes:
@@ -49,34 +49,34 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Unclear:
+class InvalidReport:
     """Why a report is not valid. `why` quotes nothing but names of fields."""
 
     why: str
 
 
-def read(given: object) -> Said | Unclear:
+def read(given: object) -> ConsumerReport | InvalidReport:
     """Return one report from parsed JSON."""
     if not isinstance(given, Mapping):
-        return Unclear("it is not an object")
+        return InvalidReport("it is not an object")
     if unknown := sorted(ascii(str(name)[:_SHOWN])[:_SHOWN] for name in given if name not in _FIELDS):
-        return Unclear(f"it has unknown fields: {', '.join(unknown[:5])}")
+        return InvalidReport(f"it has unknown fields: {', '.join(unknown[:5])}")
     texts = {name: given.get(name) for name in _FIELDS if given.get(name) is not None}
     for name, value in texts.items():
         if not isinstance(value, str):
-            return Unclear(f"{name} is not a text")
+            return InvalidReport(f"{name} is not a text")
     return _read({name: _NO_TEXT.sub("\ufffd", str(value)) for name, value in texts.items()})
 
 
-def _read(texts: Mapping[str, str]) -> Said | Unclear:
+def _read(texts: Mapping[str, str]) -> ConsumerReport | InvalidReport:
     mark = _REDRIVE_ID.fullmatch(texts.get("redrive_id", "").lower())
     at = _moment(texts.get("at", ""))
     if why := _objection(texts, marked=mark is not None, timed=at is not None):
-        return Unclear(why)
-    return Said(
+        return InvalidReport(why)
+    return ConsumerReport(
         verdict=texts["verdict"], message_id=texts.get("message_id") or None,
         public_id=UUID(mark[1]) if mark else None, attempt_no=int(mark[2]) if mark and mark[2] else None,
-        type=texts.get("type", "")[:TYPE], message=texts.get("message", "")[:MESSAGE],
+        type=texts.get("type", "")[:TYPE_LENGTH], message=texts.get("message", "")[:MESSAGE_LENGTH],
         fingerprint=texts.get("fingerprint", ""), at=at,
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ def _objection(texts: Mapping[str, str], *, marked: bool, timed: bool) -> str:
         return "redrive_id is not what a message carries: a UUID, a colon, and the number of the attempt"
     if texts.get("at") and not timed:
         return "at is no moment in ISO 8601: 2026-03-01T08:00:00Z is one"
-    for name, longest in (("message_id", MESSAGE_ID), ("fingerprint", FINGERPRINT)):
+    for name, longest in (("message_id", MESSAGE_ID_LENGTH), ("fingerprint", FINGERPRINT_LENGTH)):
         if len(texts.get(name, "")) > longest:
             return f"{name} is longer than {longest} characters"
     return ""

@@ -10,7 +10,7 @@ from typing import Final
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
 
 
-class How(StrEnum):
+class OutcomeSource(StrEnum):
     """How the outcome of a message is known."""
 
     ACCEPTED = "accepted"  #: its target accepted it
@@ -24,7 +24,7 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class DeliveryFacts:
     """What is recorded about a letter and about its newest attempt that was sent.
 
     Attributes:
@@ -58,10 +58,10 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Knowledge:
+class DeliveryStatus:
     """An answer. `since`: the time from which it holds; `worked`: None if it is not known, or presumed."""
 
-    how: How
+    how: OutcomeSource
     sentence: str
     since: datetime | None
     worked: bool | None = None
@@ -74,17 +74,19 @@ _ENDS: Final = {
 }
 
 
-def known(facts: Facts) -> Knowledge:
+def status_of_letter(facts: DeliveryFacts) -> DeliveryStatus:
     """Return what is known about a letter."""
     state = LetterState(facts.state)
     if state is LetterState.DUPLICATE:
-        return Knowledge(How.UNSENT, "It was not sent: an equal message was delivered.", facts.finished_at)
+        return DeliveryStatus(
+            OutcomeSource.UNSENT, "It was not sent: an equal message was delivered.", facts.finished_at
+        )
     if state is LetterState.DELIVERED and facts.presumed and facts.outcome in {None, AttemptOutcome.UNKNOWN}:
         text = "It is presumed delivered: a person said so after PostgreSQL was restored from a backup."
-        return Knowledge(How.PRESUMED, text, facts.finished_at)
+        return DeliveryStatus(OutcomeSource.PRESUMED, text, facts.finished_at)
     if facts.sent_at is None:
         end = "" if state is LetterState.WAITING else _ENDS.get(state, "")
-        return Knowledge(How.UNSENT, f"It has not been sent.{end}", facts.finished_at)
+        return DeliveryStatus(OutcomeSource.UNSENT, f"It has not been sent.{end}", facts.finished_at)
     if state is LetterState.DELIVERED:
         return _delivered(facts)
     if state in {LetterState.SENDING, LetterState.AWAITING}:
@@ -92,51 +94,55 @@ def known(facts: Facts) -> Knowledge:
     return _undelivered(facts, _ENDS.get(state, ""))
 
 
-def _delivered(facts: Facts) -> Knowledge:
+def _delivered(facts: DeliveryFacts) -> DeliveryStatus:
     if facts.outcome == AttemptOutcome.ACKNOWLEDGED or facts.said == "delivered":
         since = facts.said_at or facts.closed_at
-        return Knowledge(How.ACKNOWLEDGED, f"It worked: {_consumer(facts)} said so.", since, worked=True)
+        return DeliveryStatus(OutcomeSource.ACKNOWLEDGED, f"It worked: {_consumer(facts)} said so.", since, worked=True)
     if facts.presumed:
         but = "its consumer has not said so, but " if facts.acknowledges else ""
         text = f"It is presumed to have worked: {but}it has not come back, and would have been seen."
-        return Knowledge(How.PRESUMED, text, facts.finished_at)
+        return DeliveryStatus(OutcomeSource.PRESUMED, text, facts.finished_at)
     text = "Its target accepted it. What the consumer did with it is not known."
-    return Knowledge(How.ACCEPTED, text, facts.taken_at or facts.closed_at, worked=True)
+    return DeliveryStatus(OutcomeSource.ACCEPTED, text, facts.taken_at or facts.closed_at, worked=True)
 
 
-def _open(facts: Facts) -> Knowledge:
+def _open(facts: DeliveryFacts) -> DeliveryStatus:
     if facts.taken_at is None:
-        return Knowledge(How.OPEN, "It is not known yet: it is being sent.", facts.sent_at)
+        return DeliveryStatus(OutcomeSource.OPEN, "It is not known yet: it is being sent.", facts.sent_at)
     waits = f"it may come back{_until(facts)}"
     if facts.watched:
         waits += ", unless its queue is seen empty before that"
     if facts.acknowledges:
         then = "its absence is asked" if facts.watched else "it is parked"
         waits = f"its consumer is to say so{_until(facts)}; after that, {then}"
-    return Knowledge(How.OPEN, f"It is not known yet: its target took it, and {waits}.", facts.taken_at)
+    return DeliveryStatus(OutcomeSource.OPEN, f"It is not known yet: its target took it, and {waits}.", facts.taken_at)
 
 
-def _undelivered(facts: Facts, end: str) -> Knowledge:
+def _undelivered(facts: DeliveryFacts, end: str) -> DeliveryStatus:
     if facts.returned_at is not None:
-        return Knowledge(How.FAILED, f"It failed: it came back to a DLQ.{end}", facts.returned_at, worked=False)
+        return DeliveryStatus(
+            OutcomeSource.FAILED, f"It failed: it came back to a DLQ.{end}", facts.returned_at, worked=False
+        )
     if facts.denied:
         since = facts.said_at or facts.closed_at
-        return Knowledge(How.FAILED, f"It failed: {_consumer(facts)} said so.{end}", since, worked=False)
+        return DeliveryStatus(OutcomeSource.FAILED, f"It failed: {_consumer(facts)} said so.{end}", since, worked=False)
     match facts.outcome:
         case AttemptOutcome.REFUSED:
-            return Knowledge(How.FAILED, f"It failed: its target refused it.{end}", facts.closed_at, worked=False)
+            return DeliveryStatus(
+                OutcomeSource.FAILED, f"It failed: its target refused it.{end}", facts.closed_at, worked=False
+            )
         case AttemptOutcome.SILENT:
             text = f"It is not known: its target took it; its consumer was to say so{_until(facts)}, and has not.{end}"
-            return Knowledge(How.SILENT, text, facts.closed_at)
+            return DeliveryStatus(OutcomeSource.SILENT, text, facts.closed_at)
         case _:
             waits = f", and it may come back{_until(facts)}" if facts.closed_at is None and facts.deadline else ""
             text = f"It is not known: it may have been sent, and there was no answer{waits}.{end}"
-            return Knowledge(How.UNKNOWN, text, facts.closed_at)
+            return DeliveryStatus(OutcomeSource.UNKNOWN, text, facts.closed_at)
 
 
-def _consumer(facts: Facts) -> str:
+def _consumer(facts: DeliveryFacts) -> str:
     return f"its consumer ({facts.said_by})" if facts.said_by else "its consumer"
 
 
-def _until(facts: Facts) -> str:
+def _until(facts: DeliveryFacts) -> str:
     return f" until {facts.deadline.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if facts.deadline else ""

@@ -10,11 +10,17 @@ from typing import Final
 
 from reprocessing.domain.message import json_view, s3_pointer
 from reprocessing.domain.message.envelope import Attribute, Attributes
-from reprocessing.domain.message.identity import LetterFacts, Selector, Source, select
+from reprocessing.domain.message.identity import LetterFacts, Selector, SelectorSource, select_key
 from reprocessing.domain.message.json_view import Unreadable
-from reprocessing.domain.message.redrive_attributes import ATTRIBUTES, EARLIER_COUNTERS, MarkNames, is_name, size
-from reprocessing.domain.ordering.placement import Policy
-from reprocessing.domain.sources.failed_delivery import OF_ITS_DEATH
+from reprocessing.domain.message.redrive_attributes import (
+    EARLIER_COUNTERS,
+    MOST_ATTRIBUTES,
+    MarkNames,
+    attributes_size,
+    is_name,
+)
+from reprocessing.domain.ordering.placement import KeyPolicy
+from reprocessing.domain.sources.failed_delivery import FAILURE_ATTRIBUTES
 
 #: Characters that SQS does not carry (SendMessage): others than those of XML 1.0.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -30,30 +36,30 @@ _TRACES: Final = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Locked:
+class LockedAttribute:
     """An attribute that cannot be edited."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitive:
+class SensitiveAttribute:
     """An attribute that something depends on."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Custom:
+class CustomAttribute:
     """Any other attribute."""
 
 
-Standing = Locked | Sensitive | Custom
+AttributeClass = LockedAttribute | SensitiveAttribute | CustomAttribute
 #: Selectors of a DLQ, by what they are for; the texts follow "which says".
-Keys = Mapping[str, Selector]
+SelectorsByPurpose = Mapping[str, Selector]
 
 
-def keys(policy: Policy, *, message_type: str = "", tenant: str = "") -> dict[str, Selector]:
+def selectors_by_purpose(policy: KeyPolicy, *, message_type: str = "", tenant: str = "") -> dict[str, Selector]:
     """Return the selectors of a DLQ and its rules that read attributes or the body."""
     named = {
         "which messages are redriven in order": policy.ordering,
@@ -62,31 +68,39 @@ def keys(policy: Policy, *, message_type: str = "", tenant: str = "") -> dict[st
     }
     named |= {"which type rules take it for": Selector.parse(message_type)} if message_type else {}
     named |= {"whose it is": Selector.parse(tenant)} if tenant else {}
-    return {what: selector for what, selector in named.items() if selector.source in {Source.ATTRIBUTE, Source.BODY}}
+    return {
+        what: selector
+        for what, selector in named.items()
+        if selector.source in {SelectorSource.ATTRIBUTE, SelectorSource.BODY}
+    }
 
 
-def standing(name: str, names: MarkNames, goes_by: Keys) -> Standing:
+def attribute_class(name: str, names: MarkNames, goes_by: SelectorsByPurpose) -> AttributeClass:
     """Return whether an attribute may be edited."""
     if name in {getattr(names, field.name) for field in fields(names)} or name in EARLIER_COUNTERS:
-        return Locked("it was added by this service, or by an earlier redrive")
+        return LockedAttribute("it was added by this service, or by an earlier redrive")
     if name in s3_pointer.SIZES:
-        return Locked("the size of a body that lies in S3")
+        return LockedAttribute("the size of a body that lies in S3")
     if name.lower() in _TRACES:
-        return Locked("it links the message to its trace")
-    if name in OF_ITS_DEATH:
-        return Locked("AWS added it when delivery failed")
-    told = [what for what, selector in goes_by.items() if selector.source is Source.ATTRIBUTE and selector.name == name]
-    return Sensitive(f"it says {told[0]}") if told else Custom()
+        return LockedAttribute("it links the message to its trace")
+    if name in FAILURE_ATTRIBUTES:
+        return LockedAttribute("AWS added it when delivery failed")
+    told = [
+        what
+        for what, selector in goes_by.items()
+        if selector.source is SelectorSource.ATTRIBUTE and selector.name == name
+    ]
+    return SensitiveAttribute(f"it says {told[0]}") if told else CustomAttribute()
 
 
-def closed(body: bytes, attributes: Attributes) -> str:
+def why_not_editable(body: bytes, attributes: Attributes) -> str:
     """Return why a body cannot be edited as text, or ""."""
     if s3_pointer.read(body, attributes) is not None:
         return "it is a pointer to a body in S3"
-    return closed_text(body)
+    return why_not_text(body)
 
 
-def closed_text(raw: bytes) -> str:
+def why_not_text(raw: bytes) -> str:
     """Return why a browser's text field would change these bytes, or ""."""
     try:
         text = raw.decode()
@@ -100,7 +114,7 @@ def closed_text(raw: bytes) -> str:
     return ""
 
 
-def typed(text: str, like: bytes) -> bytes:
+def with_original_line_ends(text: str, like: bytes) -> bytes:
     """Return a text from a browser, which sends CR LF, with the line ends of the original."""
     ends = "\r\n" if b"\r\n" in like else "\n"
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", ends).encode(errors="surrogatepass")
@@ -143,12 +157,12 @@ def json_problem(before: bytes, after: bytes) -> str:
     return f"The body was JSON that can be read and no longer is: {found.why}."
 
 
-def touched(goes_by: Keys, before: LetterFacts, after: LetterFacts) -> list[str]:
+def changed_selectors(goes_by: SelectorsByPurpose, before: LetterFacts, after: LetterFacts) -> list[str]:
     """Return sentences that name the selectors whose values an edit changes."""
     return [
         f"This changes {selector}, which says {what}."
         for what, selector in goes_by.items()
-        if select(selector, before) != select(selector, after)
+        if select_key(selector, before) != select_key(selector, after)
     ]
 
 
@@ -156,13 +170,14 @@ def _problems(body: bytes, attributes: Attributes, former: Attributes, names: Ma
     for name, attribute in attributes.items():
         if former.get(name) != attribute:
             yield from _problems_of(name, attribute)
-    room = ATTRIBUTES - sum(1 for field in fields(names) if getattr(names, field.name))
+    room = MOST_ATTRIBUTES - sum(1 for field in fields(names) if getattr(names, field.name))
     if len(attributes) > max(len(former), room):
         yield (
-            f"There are {len(attributes)} attributes; SQS accepts {ATTRIBUTES}, and {ATTRIBUTES - room} are needed on "
+            f"There are {len(attributes)} attributes; SQS accepts {MOST_ATTRIBUTES}, and {MOST_ATTRIBUTES - room} are "
+            "needed on "
             f"redrive. Remove {len(attributes) - max(len(former), room)}."
         )
-    weight = len(body) + size(attributes)
+    weight = len(body) + attributes_size(attributes)
     if weight > largest:
         yield f"With its attributes it has {weight:,} bytes; its target accepts {largest:,}."
 

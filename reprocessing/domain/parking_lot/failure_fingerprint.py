@@ -18,14 +18,14 @@ from reprocessing.domain.lifecycle import AttemptOutcome, ParkedReason
 from reprocessing.domain.message import body_outline, json_view
 from reprocessing.domain.message.body_outline import Outline
 from reprocessing.domain.message.envelope import Attributes
-from reprocessing.domain.message.identity import LetterFacts, Selector, select
+from reprocessing.domain.message.identity import LetterFacts, Selector, select_key
 from reprocessing.domain.message.safe_text import visible
 from reprocessing.domain.parking_lot import text_pattern
 from reprocessing.domain.parking_lot.text_pattern import ID_IN_IT, NAME, STATUS
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from reprocessing.domain.sources import celery_task, failed_delivery
 from reprocessing.domain.sources.celery_task import TaskMessage
-from reprocessing.domain.sources.failed_delivery import Shape, ShapeKind
+from reprocessing.domain.sources.failed_delivery import FailedDelivery, FailedDeliveryKind
 
 #: Most characters of a title.
 LONGEST: Final = 200
@@ -83,8 +83,8 @@ _CUSTOMARY: Final = (
 _TEXTS: Final = ("errormessage", "exceptionmessage", "failuremessage")
 _PLAIN: Final = str.maketrans("", "", "-_.")
 _AWS: Final = {
-    ShapeKind.LAMBDA: "Lambda", ShapeKind.LAMBDA_DESTINATION: "Lambda", ShapeKind.SNS: "SNS",
-    ShapeKind.EVENTBRIDGE: "EventBridge", ShapeKind.SCHEDULER: "EventBridge Scheduler",
+    FailedDeliveryKind.LAMBDA: "Lambda", FailedDeliveryKind.LAMBDA_DESTINATION: "Lambda", FailedDeliveryKind.SNS: "SNS",
+    FailedDeliveryKind.EVENTBRIDGE: "EventBridge", FailedDeliveryKind.SCHEDULER: "EventBridge Scheduler",
 }  # fmt: skip
 
 _END_OF_A_TYPE: Final = re.compile(r":\s|[\n,;(`]")
@@ -99,7 +99,7 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AttemptAnswer:
     """The result of the newest attempt that was sent."""
 
     outcome: str
@@ -107,7 +107,7 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signs:
+class FailureSigns:
     """What is known about a letter's failure.
 
     Attributes:
@@ -123,13 +123,13 @@ class Signs:
     size: int
     type: Selector | None = None
     report: Reported | None = None
-    answer: Answer | None = None
+    answer: AttemptAnswer | None = None
     reason: str = ""
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class FailureCause:
     """A cause. `title`: names of types, attributes and keys, but no values; `digest`: 32 bytes."""
 
     kind: CauseKind
@@ -137,7 +137,7 @@ class Cause:
     digest: bytes
 
 
-def cause(signs: Signs) -> Cause:
+def failure_cause(signs: FailureSigns) -> FailureCause:
     """Return the cause of one letter, in linear time. Never raises."""
     for look in (_reported, _parked, _answered, _left):
         if found := look(signs):
@@ -145,37 +145,39 @@ def cause(signs: Signs) -> Cause:
     return _what_it_is(signs)
 
 
-def _cause(kind: CauseKind, title: str, *parts: str) -> Cause:
+def _cause(kind: CauseKind, title: str, *parts: str) -> FailureCause:
     told = json.dumps([_EDITION, kind.value, *parts]).encode()
     shown = " ".join(visible(title).split())
-    return Cause(kind, shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…", hashlib.sha256(told).digest())
+    return FailureCause(
+        kind, shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…", hashlib.sha256(told).digest()
+    )
 
 
-def _reported(signs: Signs) -> Cause | None:
+def _reported(signs: FailureSigns) -> FailureCause | None:
     if signs.report is None or not (signs.report.type or signs.report.fingerprint):
         return None
-    kind, mark = text_pattern.name(signs.report.type), signs.report.fingerprint
+    kind, mark = text_pattern.type_name(signs.report.type), signs.report.fingerprint
     title = kind or "A failure that its consumer gives no type"
     if _SHORT_HEX.fullmatch(mark):
         title = f"{title} ({mark[:8]})"
-    return _cause(CauseKind.REPORTED, title, kind or text_pattern.normal(signs.report.type), mark)
+    return _cause(CauseKind.REPORTED, title, kind or text_pattern.without_values(signs.report.type), mark)
 
 
-def _parked(signs: Signs) -> Cause | None:
-    if not (signs.reason and ParkedReason(signs.reason).kills):
+def _parked(signs: FailureSigns) -> FailureCause | None:
+    if not (signs.reason and ParkedReason(signs.reason).is_message_fault):
         return None
-    reason, more = ParkedReason(signs.reason), text_pattern.normal(signs.detail)
+    reason, more = ParkedReason(signs.reason), text_pattern.without_values(signs.detail)
     title = f"{reason.sentence.removesuffix('.')}: {more}" if more else reason.sentence
     return _cause(CauseKind.PARKED, title, reason.value, more)
 
 
-def _answered(signs: Signs) -> Cause | None:
+def _answered(signs: FailureSigns) -> FailureCause | None:
     if signs.answer is None:
         return None
     code, colon, said = signs.answer.detail[: text_pattern.LONGEST].partition(": ")
     if not colon or not (NAME.fullmatch(code) or STATUS.fullmatch(code)):
         code, said = "", signs.answer.detail
-    told = " ".join(part for part in (code, text_pattern.normal(said)) if part)
+    told = " ".join(part for part in (code, text_pattern.without_values(said)) if part)
     match signs.answer.outcome:
         case AttemptOutcome.REFUSED:
             return _cause(CauseKind.ANSWERED, f"The target refused it: {told}", "refused", told)
@@ -185,7 +187,7 @@ def _answered(signs: Signs) -> Cause | None:
             return None
 
 
-def _left(signs: Signs) -> Cause | None:
+def _left(signs: FailureSigns) -> FailureCause | None:
     found = failed_delivery.recognise(signs.letter.body, signs.letter.attributes, signs.letter.system)
     if found is not None and (NAME.fullmatch(found.code) or STATUS.fullmatch(found.code)):
         told = ": ".join(part for part in (found.code, _more(found, signs.letter)) if part)
@@ -193,13 +195,13 @@ def _left(signs: Signs) -> Cause | None:
     return _in_attributes(signs.letter)
 
 
-def _more(found: Shape, letter: LetterFacts) -> str:
+def _more(found: FailedDelivery, letter: LetterFacts) -> str:
     """Return what Lambda says beside its code, which is the same for most failures."""
     match found.kind:
-        case ShapeKind.LAMBDA:
+        case FailedDeliveryKind.LAMBDA:
             return _said(found.message, letter)
-        case ShapeKind.LAMBDA_DESTINATION:
-            return text_pattern.name(found.message)
+        case FailedDeliveryKind.LAMBDA_DESTINATION:
+            return text_pattern.type_name(found.message)
         case _:
             return ""
 
@@ -211,10 +213,10 @@ def _said(text: str, letter: LetterFacts) -> str:
         for attribute in letter.attributes.values()
         if isinstance(attribute.value, str) and attribute.value != text
     )
-    return text_pattern.first_line(text, [*body_outline.texts(letter.document), *others])
+    return text_pattern.first_line(text, [*body_outline.texts_of_json(letter.document), *others])
 
 
-def _in_attributes(letter: LetterFacts) -> Cause | None:
+def _in_attributes(letter: LetterFacts) -> FailureCause | None:
     attributes = letter.attributes
     for name, framework in _FRAMEWORKS:
         if kind := _type_in(attributes, name):
@@ -232,7 +234,7 @@ def _in_attributes(letter: LetterFacts) -> Cause | None:
 def _type_in(attributes: Attributes, name: str) -> str:
     """Return the type at the beginning of an attribute's text, such as an exception's, or ""."""
     first = _END_OF_A_TYPE.split(_text(attributes, name)[: text_pattern.LONGEST].strip(), maxsplit=1)[0].rstrip(":.")
-    return first if STATUS.fullmatch(first) else text_pattern.name(first)
+    return first if STATUS.fullmatch(first) else text_pattern.type_name(first)
 
 
 def _text(attributes: Attributes, name: str) -> str:
@@ -240,17 +242,19 @@ def _text(attributes: Attributes, name: str) -> str:
     return attribute.value if attribute is not None and isinstance(attribute.value, str) else ""
 
 
-def _what_it_is(signs: Signs) -> Cause:
+def _what_it_is(signs: FailureSigns) -> FailureCause:
     letter, large = signs.letter, signs.size > BODY_LIMIT
     if not large and (task := _task(letter)):
-        name = text_pattern.name(task)
+        name = text_pattern.type_name(task)
         return _cause(
-            CauseKind.TASK, f"Task {name}" if name else "A task with an unusual name", name or text_pattern.normal(task)
+            CauseKind.TASK,
+            f"Task {name}" if name else "A task with an unusual name",
+            name or text_pattern.without_values(task),
         )
     looks = _LARGE if large else _looks(letter)
-    kind = select(signs.type, letter) if signs.type else None
+    kind = select_key(signs.type, letter) if signs.type else None
     if isinstance(kind, str):
-        name = text_pattern.name(kind)
+        name = text_pattern.type_name(kind)
         title = f"{name or 'A type with an unusual name'}: {looks.title}"
         return _cause(CauseKind.TYPE, title, name, *looks.parts)
     if event := None if large else _event(letter):
@@ -277,7 +281,7 @@ def _looks(letter: LetterFacts) -> Outline:
             return body_outline.of_bytes(letter.body, document)
 
 
-def _event(letter: LetterFacts) -> Cause | None:
+def _event(letter: LetterFacts) -> FailureCause | None:
     match letter.document:
         case {"detail-type": str(kind), "source": str(source), "detail": dict()}:
             fit = all(_EVENT.fullmatch(text) and not ID_IN_IT.search(text) for text in (kind, source))

@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from reprocessing.domain.errors import FilterIsUnclear
+from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 
 #: Most characters of a searched text.
 LONGEST: Final = 1_024
 #: How many of the newest letters that match the rest of a filter are searched for a text.
-LOOKED_THROUGH: Final = 20_000
+SEARCHED_LETTERS: Final = 20_000
 _LARGEST: Final = 2**63 - 1
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL cannot store
 _NOBODY: Final = "-"  #: in an address: assigned to nobody
@@ -27,11 +27,11 @@ _FORMER: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sieve:
+class MessageFilter:
     """Conditions that all must hold for a letter; None or empty: any.
 
     Attributes:
-        dlq, group, origin, target, rule, run: ids.
+        dlq, group, source, target, rule, run: ids.
         states, reasons: any of these.
         key: the ordering key.
         named: a message id, redrive id or ordering key.
@@ -45,7 +45,7 @@ class Sieve:
     states: tuple[str, ...] = (LetterState.PARKED.value,)
     reasons: tuple[str, ...] = ()
     group: int | None = None
-    origin: int | None = None
+    source: int | None = None
     target: int | None = None
     key: str | None = None
     named: str | None = None
@@ -59,13 +59,13 @@ class Sieve:
     text: str | None = None
 
     @classmethod
-    def from_query(cls, query: Mapping[str, Sequence[str]]) -> Sieve:
+    def from_query(cls, query: Mapping[str, Sequence[str]]) -> MessageFilter:
         """Return the filter of an address; empty values are ignored. An invalid one raises FilterIsUnclear."""
         said: dict[str, list[str]] = {}
         for name, values in query.items():
             said.setdefault(_FORMER.get(name, name), []).extend(value.strip() for value in values if value.strip())
         if unknown := sorted(name for name, values in said.items() if values and name not in _READERS):
-            raise FilterIsUnclear(f"There is no filter {unknown[0][:60]!a}. Remove it from the address.")
+            raise InvalidFilter(f"There is no filter {unknown[0][:60]!a}. Remove it from the address.")
         read = {_READERS[name][0]: _READERS[name][1](name, values) for name, values in said.items() if values}
         return _consistent(cls(**read))
 
@@ -83,7 +83,7 @@ class Sieve:
         return self.stored() | ({} if self.text is None else {"text": "(a text in their bodies)"})
 
     @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Sieve:
+    def read(cls, stored: Mapping[str, Any]) -> MessageFilter:
         """Return the filter of a stored form."""
         moments = {name: datetime.fromisoformat(stored[name]) for name in _MOMENTS if stored.get(name)}
         lists = {name: tuple(stored.get(name, ())) for name in ("states", "reasons")}
@@ -92,7 +92,7 @@ class Sieve:
     @property
     def is_narrow(self) -> bool:
         """Return whether the filter excludes any letters of its states."""
-        return self != Sieve(states=self.states)
+        return self != MessageFilter(states=self.states)
 
     def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:
         """Return the filter in words.
@@ -106,7 +106,7 @@ class Sieve:
 
     def _parts(self, names: Mapping[str, str]) -> Iterator[str]:
         said = {
-            "dlq": "of the dlq {}", "group": "of the group {}", "origin": "that died in {}",
+            "dlq": "of the dlq {}", "group": "of the group {}", "source": "that died in {}",
             "target": "whose target is {}", "rule": "that the rule {} decided about", "run": "of the run {}",
         }  # fmt: skip
         for name, words in said.items():
@@ -129,28 +129,28 @@ class Sieve:
             yield f"assigned to {self.assigned or 'nobody'}"
 
 
-def _consistent(sieve: Sieve) -> Sieve:
+def _consistent(sieve: MessageFilter) -> MessageFilter:
     for after, before, what in (
         (sieve.died_after, sieve.died_before, "died"), (sieve.finished_after, sieve.finished_before, "was parked"),
     ):  # fmt: skip
         if after and before and after >= before:
-            raise FilterIsUnclear(f"No message {what} both after {after} and before {before}. Swap the two times.")
+            raise InvalidFilter(f"No message {what} both after {after} and before {before}. Swap the two times.")
     return sieve
 
 
 def _one(name: str, values: Sequence[str]) -> str:
     if len(set(values)) > 1:
-        raise FilterIsUnclear(f"The filter {name} was given several times. Give it once.")
+        raise InvalidFilter(f"The filter {name} was given several times. Give it once.")
     text = values[0]
     if len(text) > LONGEST or _UNSTORABLE.search(text):
-        raise FilterIsUnclear(f"The value of {name} is not a text of at most {LONGEST:,} characters.")
+        raise InvalidFilter(f"The value of {name} is not a text of at most {LONGEST:,} characters.")
     return text
 
 
 def _id(name: str, values: Sequence[str]) -> int:
     text = _one(name, values)
     if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_LARGEST)) and 0 < int(text) <= _LARGEST):
-        raise FilterIsUnclear(f"The filter {name} takes the number of an id, not {text[:60]!a}.")
+        raise InvalidFilter(f"The filter {name} takes the number of an id, not {text[:60]!a}.")
     return int(text)
 
 
@@ -160,7 +160,7 @@ def _moment(name: str, values: Sequence[str]) -> datetime:
         value = datetime.fromisoformat(text)
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise FilterIsUnclear(
+        raise InvalidFilter(
             f"The filter {name} takes a time such as 2026-03-01T08:00 (UTC), not {text[:60]!a}."
         ) from None
 
@@ -174,7 +174,7 @@ def _among(known: Sequence[str]) -> Callable[[str, Sequence[str]], tuple[str, ..
     def read(name: str, values: Sequence[str]) -> tuple[str, ...]:
         for value in values:
             if value not in known:
-                raise FilterIsUnclear(f"The filter {name} has no value {value[:60]!a}. It takes: {', '.join(known)}.")
+                raise InvalidFilter(f"The filter {name} has no value {value[:60]!a}. It takes: {', '.join(known)}.")
         return tuple(value for value in known if value in values)
 
     return read
@@ -185,7 +185,7 @@ _MOMENTS: Final = ("died_after", "died_before", "finished_after", "finished_befo
 _READERS: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], Any]]]] = {
     "dlq": ("dlq", _id), "state": ("states", _among([state.value for state in LetterState])),
     "reason": ("reasons", _among([reason.value for reason in ParkedReason])), "group": ("group", _id),
-    "origin": ("origin", _id), "target": ("target", _id), "key": ("key", _one), "q": ("named", _one),
+    "source": ("source", _id), "target": ("target", _id), "key": ("key", _one), "q": ("named", _one),
     "died_after": ("died_after", _moment), "died_before": ("died_before", _moment),
     "parked_after": ("finished_after", _moment), "parked_before": ("finished_before", _moment),
     "assigned": ("assigned", _assigned), "rule": ("rule", _id), "run": ("run", _id), "text": ("text", _one),

@@ -26,7 +26,7 @@ _SHORTEST: Final = 3  # least characters of a value that is replaced
 _LETTER: Final = re.compile(r"[^\W\d_]")
 
 
-def normal(text: str) -> str:
+def without_values(text: str) -> str:
     """Return a sentence with quotations, addresses, times, ids and numbers replaced."""
     plain = _QUOTED.sub("…", text[:LONGEST])
     return _SPACE.sub(" ", _VARIABLE.sub("#", plain)).strip()
@@ -39,10 +39,10 @@ def first_line(text: str, values: Iterable[str]) -> str:
         {value for value in values if len(value) >= _SHORTEST and value in line}, key=len, reverse=True
     ):
         line = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", line)
-    told = normal(" ".join("#" if _ID.search(word) else word for word in line.split()))
+    told = without_values(" ".join("#" if _ID.search(word) else word for word in line.split()))
     return told if _LETTER.search(told) else ""
 
 
-def name(text: str) -> str:
+def type_name(text: str) -> str:
     """Return a text that is the name of a type and contains no id, or ""."""
     return text if NAME.fullmatch(text) and not ID_IN_IT.search(text) else ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
-from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.message.identity import ATTRIBUTE_NAME, Missing
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.parking_lot import text_pattern
@@ -23,15 +23,15 @@ VALUE_LENGTH = 1_024
 _LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # characters of a text; JSON may escape each character of a value
 _SHOWN = 80
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_FIELDS = "dlq, origin, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH"
+_FIELDS = "dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH"
 _OPERATORS = "equals, in, prefix, exists or regex"
 
 
-class Kind(StrEnum):
+class FieldKind(StrEnum):
     """The kinds of fields."""
 
     DLQ = "dlq"  #: the DLQ's name
-    ORIGIN = "origin"  #: the name of the source queue
+    SOURCE = "source"  #: the name of the source queue
     ATTRIBUTE = "attribute"
     BODY = "body"
     TYPE = "type"  #: what the DLQ's selector of message types reads
@@ -53,7 +53,7 @@ class Operator(StrEnum):
 class Field:
     """One field of a letter; `name` is an attribute's name or a JMESPath expression, `text` the field as written."""
 
-    kind: Kind
+    kind: FieldKind
     name: str = ""
     text: str = dataclasses.field(init=False, repr=False, compare=False)
 
@@ -65,12 +65,12 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class NotText:
     """The field exists and is not text: an object, an array or bytes. Only `exists` matches it."""
 
 
 #: The value of a field. Unreadable: the field cannot be evaluated, and neither can a condition on it.
-Found = str | Missing | Present | Unreadable
+FieldValue = str | Missing | NotText | Unreadable
 _Matcher = Callable[[str], bool | Unreadable]
 
 
@@ -91,7 +91,7 @@ class Condition:
 
     def __post_init__(self) -> None:
         for problem in _problems(self.field, self.operator, self.values):
-            raise RuleIsUnclear(f'"{_short(f"{self.field} {self.operator}")}" is not a condition: {problem}')
+            raise InvalidRule(f'"{_short(f"{self.field} {self.operator}")}" is not a condition: {problem}')
         object.__setattr__(self, "_matches", self._matcher())
 
     def __str__(self) -> str:
@@ -104,29 +104,29 @@ class Condition:
             where, operator, rest = _parted(text)
             return cls(where, operator, _values(operator, rest))
         except _NotWritten as error:
-            raise RuleIsUnclear(f'"{_short(text)}" is not a condition: {error}') from None
+            raise InvalidRule(f'"{_short(text)}" is not a condition: {error}') from None
 
     @property
-    def equalities(self) -> tuple[str, ...]:
+    def matched_texts(self) -> tuple[str, ...]:
         """Return the only texts that it matches; empty for operators other than `equals` and `in`."""
         return self.values if self.operator in (Operator.EQUALS, Operator.IN) else ()
 
     @property
-    def reads_values(self) -> bool:
+    def reveals_values(self) -> bool:
         """Return whether its answers reveal values of payloads. Names of types, tasks and fields are not secret."""
         match self.field:
-            case Field(Kind.DLQ | Kind.ORIGIN):
+            case Field(FieldKind.DLQ | FieldKind.SOURCE):
                 return False
-            case Field(Kind.TYPE) | Field(Kind.TASK, ""):
+            case Field(FieldKind.TYPE) | Field(FieldKind.TASK, ""):
                 return self.operator is not Operator.EXISTS and not all(
-                    map(text_pattern.name, self.equalities or ("",))
+                    map(text_pattern.type_name, self.matched_texts or ("",))
                 )
-            case Field(Kind.BODY | Kind.TASK, path):
+            case Field(FieldKind.BODY | FieldKind.TASK, path):
                 return self.operator is not Operator.EXISTS or not jmespath_query.is_path(path)
             case _:
                 return self.operator is not Operator.EXISTS
 
-    def holds(self, found: Found) -> bool | Unreadable:
+    def holds(self, found: FieldValue) -> bool | Unreadable:
         """Return whether it matches the value of its field, or why that cannot be evaluated. Never raises."""
         match found:
             case str():
@@ -135,7 +135,7 @@ class Condition:
                 return found
             case Missing():
                 return False
-            case Present():
+            case NotText():
                 return self.operator is Operator.EXISTS
             case _ as never:
                 assert_never(never)
@@ -169,17 +169,17 @@ def _parted(text: str) -> tuple[Field, Operator, str]:
         raise _NotWritten(f"it has {len(text)} characters. Split it into several rules.")
     text, seen = text.strip(" "), []
     for found in re.finditer(r" +(equals|in|prefix|exists|regex)(?= |$)", text):
-        if found.start() > len(Kind.ATTRIBUTE) + 1 + jmespath_query.LENGTH:
+        if found.start() > len(FieldKind.ATTRIBUTE) + 1 + jmespath_query.LENGTH:
             break
         where, rest = text[: found.start()], text[found.end() :].strip(" ")
         kind, colon, name = where.partition(":")
-        if kind not in list(Kind):
+        if kind not in list(FieldKind):
             break
-        problem = _problem_of(Field(Kind(kind), name.strip(" ")), named=bool(colon))
+        problem = _problem_of(Field(FieldKind(kind), name.strip(" ")), named=bool(colon))
         if not problem:
-            return Field(Kind(kind), name.strip(" ")), Operator(found[1]), rest
+            return Field(FieldKind(kind), name.strip(" ")), Operator(found[1]), rest
         seen.append(problem)
-        if kind not in (Kind.BODY, Kind.TASK):
+        if kind not in (FieldKind.BODY, FieldKind.TASK):
             break
     raise _NotWritten(seen[0] if seen else f"write FIELD OPERATOR VALUE, with {_FIELDS}, and {_OPERATORS}.")
 
@@ -230,7 +230,11 @@ def _problems(where: Field, operator: Operator, values: tuple[str, ...]) -> Iter
     if problem := _problem_of(where, named=bool(where.name)) or _problem_of_number(operator, len(values)):
         yield problem
         return
-    if where.kind in (Kind.BODY, Kind.TASK) and where.name and (problem := jmespath_query.problem_of_rule(where.name)):
+    if (
+        where.kind in (FieldKind.BODY, FieldKind.TASK)
+        and where.name
+        and (problem := jmespath_query.problem_of_rule(where.name))
+    ):
         yield problem
     for value in values:
         if len(value) > VALUE_LENGTH:
@@ -258,13 +262,13 @@ def _problem_of(where: Field, *, named: bool) -> str | None:
     if _CONTROL.search(where.name) or where.name.strip(" ") != where.name:
         return "its field begins or ends with a space, or holds a control character. Leave that out."
     match where.kind:
-        case Kind.ATTRIBUTE:
+        case FieldKind.ATTRIBUTE:
             if ATTRIBUTE_NAME.fullmatch(where.name):
                 return None
             return "an attribute's name has letters, digits, _ . and -, 256 at most. Write attribute:NAME."
-        case Kind.BODY:
+        case FieldKind.BODY:
             return jmespath_query.problem(where.name)
-        case Kind.TASK if named:
+        case FieldKind.TASK if named:
             return jmespath_query.problem(where.name, as_in="task:kwargs.order")
         case kind:
             return f"{kind} takes no name. Write {kind} alone." if named else None

@@ -8,11 +8,11 @@ from datetime import timedelta
 from enum import StrEnum
 from heapq import heappop, heappush
 
-from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.replay.backoff import Backoff
-from reprocessing.domain.routing.conditions import Condition, Field, Kind
-from reprocessing.domain.routing.message_fields import Facts
+from reprocessing.domain.routing.conditions import Condition, Field, FieldKind
+from reprocessing.domain.routing.message_fields import MessageFields
 
 CONDITIONS = 32
 
@@ -59,18 +59,18 @@ class Rule:
 
     def __post_init__(self) -> None:
         if problem := _problem(self):
-            raise RuleIsUnclear(f'Rule "{self.name}" is unclear: {problem}')
+            raise InvalidRule(f'Rule "{self.name}" is unclear: {problem}')
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class RuleMatched:
     """The rule decides."""
 
     rule: Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Erred:
+class RuleUnreadable:
     """The rule cannot be evaluated, so the letter is held. `why` names the field and quotes no value."""
 
     rule: Rule
@@ -78,19 +78,19 @@ class Erred:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmatched:
+class NoRuleMatched:
     """No rule matches: the letter is redriven as its DLQ and target are configured."""
 
 
-Routed = Matched | Erred | Unmatched
+RoutingResult = RuleMatched | RuleUnreadable | NoRuleMatched
 
 
-def compiled(rules: Sequence[Rule]) -> Routes:
+def index_rules(rules: Sequence[Rule]) -> IndexedRules:
     """Return the rules, prepared for many letters."""
-    return Routes(rules)
+    return IndexedRules(rules)
 
 
-class Routes:
+class IndexedRules:
     """Rules with indexes: rules that compare one field with different values are not all evaluated for each letter."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -100,7 +100,7 @@ class Routes:
         for place, rule in enumerate(self.rules):
             if key := _key(rule):
                 index = indexed.setdefault(key.field, {})
-                for value in dict.fromkeys(key.equalities):
+                for value in dict.fromkeys(key.matched_texts):
                     index.setdefault(value, []).append(place)
             else:
                 self._always.append(place)
@@ -108,7 +108,7 @@ class Routes:
             (_Index(field, values) for field, values in indexed.items()), key=lambda index: index.first
         )
 
-    def route(self, facts: Facts) -> Routed:
+    def route(self, facts: MessageFields) -> RoutingResult:
         """Return what the rules decide about a letter. Never raises."""
         asked = self._always.copy()
         for index in self._indexes:
@@ -117,9 +117,9 @@ class Routes:
                 return routed
             for place in index.find(facts):
                 heappush(asked, place)
-        return self._first(asked, len(self.rules), facts) or Unmatched()
+        return self._first(asked, len(self.rules), facts) or NoRuleMatched()
 
-    def _first(self, asked: list[int], before: int, facts: Facts) -> Matched | Erred | None:
+    def _first(self, asked: list[int], before: int, facts: MessageFields) -> RuleMatched | RuleUnreadable | None:
         while asked and asked[0] < before:
             if routed := _asked(self.rules[heappop(asked)], facts):
                 return routed
@@ -134,7 +134,7 @@ class _Index:
         self._all = sorted({place for of_value in places.values() for place in of_value})
         self.first = self._all[0]
 
-    def find(self, facts: Facts) -> Sequence[int]:
+    def find(self, facts: MessageFields) -> Sequence[int]:
         """Return the positions of the rules that may match; all, if the field is unreadable."""
         match facts.read(self._field):
             case str(text):
@@ -145,24 +145,24 @@ class _Index:
                 return ()
 
 
-def _asked(rule: Rule, facts: Facts) -> Matched | Erred | None:
+def _asked(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | None:
     """Evaluate a rule. If one condition does not match, the rule does not match, even if another is unreadable."""
-    erred: Erred | None = None
+    erred: RuleUnreadable | None = None
     for condition in rule.conditions:
         match condition.holds(facts.read(condition.field)):
             case False:
                 return None
             case Unreadable(why) if not erred:
-                erred = Erred(rule, f"{condition.field}: {why}")
+                erred = RuleUnreadable(rule, f"{condition.field}: {why}")
             case _:
                 pass
-    return erred or Matched(rule)
+    return erred or RuleMatched(rule)
 
 
 def _key(rule: Rule) -> Condition | None:
     """Return the condition by whose values the rule is indexed; one that does not read the body, if there is one."""
-    keys = [condition for condition in rule.conditions if condition.equalities]
-    return min(keys, key=lambda key: key.field.kind in (Kind.BODY, Kind.TASK), default=None)
+    keys = [condition for condition in rule.conditions if condition.matched_texts]
+    return min(keys, key=lambda key: key.field.kind in (FieldKind.BODY, FieldKind.TASK), default=None)
 
 
 def _order(rule: Rule) -> tuple[int, int]:

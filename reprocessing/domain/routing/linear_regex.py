@@ -12,9 +12,9 @@ from reprocessing.domain.message.json_view import Unreadable
 
 LENGTH = 512
 #: Every accepted pattern can search at least so many bytes; simple patterns can search far more.
-SHORTEST = 1024
+LEAST_TEXT_BYTES = 1024
 #: Limit of instructions times bytes of one search. RE2 needs up to 10 ns for one if its tables do not suffice.
-WORK = 2_000_000
+MOST_COST = 2_000_000
 
 _MEMORY = 1 << 20  # bytes of one pattern; RE2 refuses what needs more
 
@@ -42,9 +42,9 @@ class Pattern:
                 "github.com/google/re2/wiki/Syntax."
             )
         size = compiled.programsize
-        if size * SHORTEST > WORK:
+        if size * LEAST_TEXT_BYTES > MOST_COST:
             return Unreadable("its regex repeats too much. Write a plainer one, with smaller numbers in {}.")
-        return cls(text, WORK // size, compiled)
+        return cls(text, MOST_COST // size, compiled)
 
     def finds(self, text: str) -> bool | Unreadable:
         """Return whether the pattern matches anywhere in a text, or that the text is too long."""

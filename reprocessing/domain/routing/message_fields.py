@@ -8,41 +8,41 @@ from functools import cached_property
 from typing import assert_never
 
 from reprocessing.domain.message import json_view
-from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.message.envelope import Attribute
-from reprocessing.domain.message.identity import LetterFacts, Missing, Selector, Source, body_hash
+from reprocessing.domain.message.identity import LetterFacts, Missing, Selector, SelectorSource, body_hash
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.domain.routing import jmespath_query
-from reprocessing.domain.routing.conditions import Field, Found, Kind, Present
+from reprocessing.domain.routing.conditions import Field, FieldKind, FieldValue, NotText
 from reprocessing.domain.routing.jmespath_query import Failed
 from reprocessing.domain.sources import celery_task
-from reprocessing.domain.sources.celery_task import NotATask, Read, TaskMessage
+from reprocessing.domain.sources.celery_task import NotATask, TaskMessage, TaskReading
 
 #: Bytes of the largest body that rules read.
 BODY_LIMIT = 256 * 1024
 _DIGITS = 1_024  # of a number that is compared as text
 
-_MISSING, _PRESENT = Missing(), Present()
+_MISSING, _PRESENT = Missing(), NotText()
 
 
 @dataclass(frozen=True)
-class Facts:
+class MessageFields:
     """The fields of one letter.
 
     Attributes:
-        origin: ARN or name of the source queue; empty: not known.
+        source: ARN or name of the source queue; empty: not known.
         type: where the DLQ's letters have their message type; None: nowhere.
         tenant: the same for the tenant.
     """
 
     letter: LetterFacts = field(repr=False)
     dlq: str
-    origin: str = ""
+    source: str = ""
     type: Selector | None = None
     tenant: Selector | None = None
-    _known: dict[str, Found] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[str, FieldValue] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def read(self, asked: Field) -> Found:
+    def read(self, asked: Field) -> FieldValue:
         """Return the value of a field. Never raises.
 
         Numbers have one canonical text, booleans are "true" and "false", null is missing. A body larger than
@@ -53,49 +53,49 @@ class Facts:
             known = self._known[asked.text] = self._read(asked)
         return known
 
-    def _read(self, asked: Field) -> Found:
-        found: Found
+    def _read(self, asked: Field) -> FieldValue:
+        found: FieldValue
         match asked.kind:
-            case Kind.DLQ:
+            case FieldKind.DLQ:
                 found = self.dlq or _MISSING
-            case Kind.ORIGIN:
-                found = name_of(self.origin) or _MISSING
-            case Kind.ATTRIBUTE:
+            case FieldKind.SOURCE:
+                found = resource_name(self.source) or _MISSING
+            case FieldKind.ATTRIBUTE:
                 found = _of_attribute(self.letter.attributes.get(asked.name))
-            case Kind.BODY:
+            case FieldKind.BODY:
                 found = self._in_body(asked.name)
-            case Kind.TYPE:
+            case FieldKind.TYPE:
                 found = self._selected(self.type)
-            case Kind.TENANT:
+            case FieldKind.TENANT:
                 found = self._selected(self.tenant)
-            case Kind.TASK:
+            case FieldKind.TASK:
                 found = self._of_task(asked.name)
             case _ as never:
                 assert_never(never)
         return found
 
-    def _selected(self, selector: Selector | None) -> Found:
-        found: Found = _MISSING
+    def _selected(self, selector: Selector | None) -> FieldValue:
+        found: FieldValue = _MISSING
         match selector:
-            case None | Selector(Source.NONE):
+            case None | Selector(SelectorSource.NONE):
                 pass
-            case Selector(Source.ATTRIBUTE, name):
-                found = self.read(Field(Kind.ATTRIBUTE, name))
-            case Selector(Source.BODY, name):
-                found = self.read(Field(Kind.BODY, name))
-            case Selector(Source.SYSTEM, name):
+            case Selector(SelectorSource.ATTRIBUTE, name):
+                found = self.read(Field(FieldKind.ATTRIBUTE, name))
+            case Selector(SelectorSource.BODY, name):
+                found = self.read(Field(FieldKind.BODY, name))
+            case Selector(SelectorSource.SYSTEM, name):
                 found = self.letter.system.get(name) or _MISSING
-            case Selector(Source.MESSAGE_ID):
+            case Selector(SelectorSource.MESSAGE_ID):
                 found = self.letter.message_id
-            case Selector(Source.CONTENT_HASH):
+            case Selector(SelectorSource.CONTENT_HASH):
                 found = _too_large(self.letter.body) or body_hash(self.letter.body).hex()
         return found
 
-    def _in_body(self, name: str) -> Found:
+    def _in_body(self, name: str) -> FieldValue:
         document = self._document
         return document if isinstance(document, Unreadable) else _of_json(jmespath_query.search(name, document))
 
-    def _of_task(self, name: str) -> Found:
+    def _of_task(self, name: str) -> FieldValue:
         match self._task:
             case Unreadable() as unreadable:
                 return unreadable
@@ -108,7 +108,7 @@ class Facts:
             case TaskMessage() as message:
                 return message.task or _MISSING
 
-    def _in_task(self, message: TaskMessage, name: str) -> Found:
+    def _in_task(self, message: TaskMessage, name: str) -> FieldValue:
         told = _told(message)
         shown = name in told and message.protocol == celery_task.TWO
         if not shown and message.opaque:  # the expression may read arguments
@@ -118,7 +118,7 @@ class Facts:
         return _of_json(jmespath_query.search(name, told))
 
     @cached_property
-    def _task(self) -> Read:
+    def _task(self) -> TaskReading:
         document = self._document if self.letter.body.lstrip()[:1] == b"{" else None
         return _too_large(self.letter.body) or celery_task.read(self.letter.body, document, limit=BODY_LIMIT)
 
@@ -143,7 +143,7 @@ def _told(message: TaskMessage) -> dict[str, JsonValue]:
     }  # fmt: skip
 
 
-def _of_attribute(attribute: Attribute | None) -> Found:
+def _of_attribute(attribute: Attribute | None) -> FieldValue:
     match attribute:
         case None:
             return _MISSING
@@ -153,8 +153,8 @@ def _of_attribute(attribute: Attribute | None) -> Found:
             return _PRESENT
 
 
-def _of_json(value: object) -> Found:
-    found: Found = _PRESENT
+def _of_json(value: object) -> FieldValue:
+    found: FieldValue = _PRESENT
     match value:
         case None:
             found = _MISSING
@@ -163,7 +163,7 @@ def _of_json(value: object) -> Found:
         case bool():
             found = "true" if value else "false"
         case int():
-            found = json_view.written(value)
+            found = json_view.number_text(value)
         case Decimal():
             found = _of_number(value)
         case float():  # a literal of the expression
@@ -173,9 +173,9 @@ def _of_json(value: object) -> Found:
     return found
 
 
-def _of_number(number: Decimal) -> Found:
+def _of_number(number: Decimal) -> FieldValue:
     if not number.is_finite():
         return Unreadable("its number is beyond every bound")
     if len(number.as_tuple().digits) > _DIGITS:
         return Unreadable(f"its number has more than {_DIGITS} digits")
-    return json_view.written(number)
+    return json_view.number_text(number)

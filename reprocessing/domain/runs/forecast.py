@@ -12,7 +12,7 @@ _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Climb:
+class RateClimb:
     """How the allowed rate rises while nothing fails: each step doubles it (`domain.safety.rate_ramp`).
 
     Attributes:
@@ -25,16 +25,18 @@ class Climb:
     every: float = 1.0
     first: float = 1.0
 
-    def after(self, steps: int) -> Climb:
+    def after(self, steps: int) -> RateClimb:
         """Return the climb after so many steps."""
-        return Climb(share=min(1.0, self.share * 2**steps), every=self.every, first=self.every if steps else self.first)
+        return RateClimb(
+            share=min(1.0, self.share * 2**steps), every=self.every, first=self.every if steps else self.first
+        )
 
 
 #: No climb: the whole rate from the first letter on.
-WHOLE: Final = Climb()
+NO_CLIMB: Final = RateClimb()
 
 
-def sending(letters: int, rate: float, climb: Climb = WHOLE) -> float:
+def seconds_to_send(letters: int, rate: float, climb: RateClimb = NO_CLIMB) -> float:
     """Return the least seconds in which `letters` can be sent at a rate that climbs, if nothing fails.
 
     With share s, first step after F seconds and further steps every T seconds, the rate is rate·s until F, then
@@ -48,7 +50,7 @@ def sending(letters: int, rate: float, climb: Climb = WHOLE) -> float:
     return passed + left / (rate * share)
 
 
-def next_turn(seconds: float, every: float) -> float:
+def seconds_to_next_turn(seconds: float, every: float) -> float:
     """Return the seconds until the first turn that begins more than `seconds` later; `every` 0: it is always a turn."""
     if not every:
         return seconds
@@ -71,7 +73,7 @@ class Forecast:
 
     @classmethod
     def of(  # noqa: PLR0913  # each by its name
-        cls, *, letters: int, rate: float | None, longest_lane: int, round_trip: float, climb: Climb = WHOLE,
+        cls, *, letters: int, rate: float | None, longest_lane: int, round_trip: float, climb: RateClimb = NO_CLIMB,
         waits: float = 0.0, first: float | None = None,
     ) -> Forecast:  # fmt: skip
         """Return the forecast of a drain.
@@ -85,7 +87,7 @@ class Forecast:
             waits: seconds in which nothing is sent because waves wait for outcomes.
             first: replaces `round_trip` for the first letter of a lane.
         """
-        by_rate = sending(letters, rate, climb) if rate and letters else 0.0
+        by_rate = seconds_to_send(letters, rate, climb) if rate and letters else 0.0
         trips = [round_trip if first is None else first] * bool(longest_lane)
         return cls(waits + by_rate, sum(trips) + max(longest_lane - 1, 0) * round_trip)
 
@@ -100,16 +102,16 @@ class Forecast:
         return "rate" if self.by_rate >= self.by_lane else "lane"
 
     @property
-    def is_held_up(self) -> bool:
+    def is_far_slower_by_lane(self) -> bool:
         """Return whether the longest lane takes over ten times as long as the rate allows, and over ten seconds."""
         return self.by_lane > _FAR_LONGER * max(self.by_rate, 1.0)
 
     def __str__(self) -> str:
         reason = "by the target's rate" if self.bound == "rate" else "by its longest lane"
-        return f"{in_words(self.seconds)}, {reason}"
+        return f"{duration_in_words(self.seconds)}, {reason}"
 
 
-def in_words(seconds: float) -> str:
+def duration_in_words(seconds: float) -> str:
     """Return a duration in words: "at most a second", "about 90 seconds", "about 3 hours"."""
     if seconds <= 1:
         return "at most a second"

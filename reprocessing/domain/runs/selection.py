@@ -14,14 +14,14 @@ class Selection:
 
     Attributes:
         limit: at most so many letters, the oldest lanes first.
-        origin: the name or ARN of the source queue.
+        source: the name or ARN of the source queue.
         died_after: failed at this time or later.
         key: the ordering key.
         message_ids: the ids that the messages had in the DLQ.
     """
 
     limit: int | None = None
-    origin: str | None = None
+    source: str | None = None
     died_after: datetime | None = None
     died_before: datetime | None = None
     key: str | None = None
@@ -30,7 +30,7 @@ class Selection:
     def stored(self, dlq: str) -> dict[str, Any]:
         """Return the form stored in a run of this DLQ; empty conditions are left out."""
         more = {
-            "origin": self.origin,
+            "source": self.source,
             "died_after": self.died_after and self.died_after.isoformat(),
             "died_before": self.died_before and self.died_before.isoformat(),
             "key": self.key,
@@ -44,7 +44,7 @@ class Selection:
         after, before = stored.get("died_after"), stored.get("died_before")
         return cls(
             limit=stored.get("limit"),
-            origin=stored.get("origin"),
+            source=stored.get("source"),
             died_after=datetime.fromisoformat(after) if after else None,
             died_before=datetime.fromisoformat(before) if before else None,
             key=stored.get("key"),
@@ -53,7 +53,7 @@ class Selection:
 
     def __str__(self) -> str:
         said = [
-            f"that died in {self.origin}" if self.origin else "",
+            f"that died in {self.source}" if self.source else "",
             f"that died at {self.died_after.isoformat()} or later" if self.died_after else "",
             f"that died before {self.died_before.isoformat()}" if self.died_before else "",
             f"with the ordering key {self.key}" if self.key is not None else "",
@@ -64,4 +64,4 @@ class Selection:
 
 
 #: All letters.
-ALL = Selection()
+ALL_LETTERS = Selection()

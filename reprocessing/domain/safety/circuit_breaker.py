@@ -34,7 +34,7 @@ class Policy:
     at_least: int
     cooldown: float
     cooldown_cap: float
-    closes_after: int
+    canaries_to_close: int
 
     @property
     def window(self) -> int:
@@ -43,7 +43,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Opens:
+class OpenBreaker:
     """Send nothing for `rest` seconds."""
 
     rest: float
@@ -51,23 +51,23 @@ class Opens:
 
 
 @dataclass(frozen=True, slots=True)
-class Closes:
+class CloseBreaker:
     """Close the circuit breaker."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Frees:
+class NextCanary:
     """Send the next canary; `successes` canaries have succeeded."""
 
     successes: int
 
 
-Step = Opens | Closes | Frees
+BreakerStep = OpenBreaker | CloseBreaker | NextCanary
 
 
-def opens(policy: Policy, sends: Sends) -> str | None:
+def why_breaker_opens(policy: Policy, sends: Sends) -> str | None:
     """Return why a closed circuit breaker opens; None: it stays closed.
 
     Only sends up to the newest failure count, at most a window of them. An unsettled send ends a row of failures, and
@@ -86,7 +86,7 @@ def opens(policy: Policy, sends: Sends) -> str | None:
     return None
 
 
-def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: float) -> Step:  # noqa: FBT001  as a send
+def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: float) -> BreakerStep:  # noqa: FBT001  as a send
     """Return what a settled canary changes.
 
     Args:
@@ -96,15 +96,17 @@ def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: f
         rest: seconds of the cooldown before it.
     """
     if failed is None:
-        return Frees(successes)
+        return NextCanary(successes)
     if failed:
-        return Opens(next_rest(policy, rest), f"the canary failed after a rest of {rest:g} s")
-    if successes + 1 < policy.closes_after:
-        return Frees(successes + 1)
-    return Closes("the canary succeeded" if policy.closes_after == 1 else f"{successes + 1} canaries succeeded")
+        return OpenBreaker(next_cooldown(policy, rest), f"the canary failed after a rest of {rest:g} s")
+    if successes + 1 < policy.canaries_to_close:
+        return NextCanary(successes + 1)
+    return CloseBreaker(
+        "the canary succeeded" if policy.canaries_to_close == 1 else f"{successes + 1} canaries succeeded"
+    )
 
 
-def next_rest(policy: Policy, rest: float) -> float:
+def next_cooldown(policy: Policy, rest: float) -> float:
     """Return the seconds of the cooldown after one of `rest` seconds (0: the breaker was closed)."""
     return min(max(rest * 2, policy.cooldown), policy.cooldown_cap)
 

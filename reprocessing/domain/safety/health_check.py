@@ -20,16 +20,16 @@ class Unhealthy:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class HealthUnknown:
     """The check failed on our side, so nothing is sent."""
 
     why: str
 
 
-Finding = Healthy | Unhealthy | Unknown
+HealthResult = Healthy | Unhealthy | HealthUnknown
 
 
-def within(what: str, found: float, ceiling: float, unit: str) -> Finding:
+def within_ceiling(what: str, found: float, ceiling: float, unit: str) -> HealthResult:
     """Return whether a value is at most its ceiling. `what`: such as "its depth"; `unit`: such as "messages"."""
     if found <= ceiling:
         return Healthy(f"{what} is {found:,.15g} {unit}")

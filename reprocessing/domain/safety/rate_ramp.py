@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from reprocessing.domain.safety.circuit_breaker import WINDOW, Sends
 
 #: Failures are flat if their share rose by no more than this since the last step.
-FLAT = 0.05
+FLAT_RISE = 0.05
 #: Seconds without a settled send after which nothing is known about the target.
-IDLE = 300.0
+IDLE_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Ramp:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RampStep:
     """The allowed share of the rate, the share of failed sends, and why."""
 
     share: float
@@ -36,7 +36,7 @@ class Pace:
     why: str
 
 
-def step(ramp: Ramp, sends: Sends) -> Pace | None:
+def next_step(ramp: Ramp, sends: Sends) -> RampStep | None:
     """Return the next step: doubled if failures are flat, else halved; None: nothing is settled.
 
     A single failure changes nothing. Sends after the newest settled one are ignored.
@@ -48,15 +48,15 @@ def step(ramp: Ramp, sends: Sends) -> Pace | None:
     failures = sum(1 for failed in counted if failed)
     failure_ratio = failures / len(counted)
     seen = f"{failures} of {len(counted)} messages failed"
-    if failure_ratio <= ramp.failure_ratio + FLAT:
+    if failure_ratio <= ramp.failure_ratio + FLAT_RISE:
         share = min(1.0, max(ramp.start, 2 * ramp.share))
-        return Pace(share, failure_ratio, f"the whole rate: {seen}" if share == 1 else f"the rate rises: {seen}")
+        return RampStep(share, failure_ratio, f"the whole rate: {seen}" if share == 1 else f"the rate rises: {seen}")
     if failures == 1:
-        return Pace(min(1.0, max(ramp.start, ramp.share)), ramp.failure_ratio, f"as before: {seen}")
+        return RampStep(min(1.0, max(ramp.start, ramp.share)), ramp.failure_ratio, f"as before: {seen}")
     falls = f"the rate falls: {seen}, {ramp.failure_ratio:.0%} before"
-    return Pace(max(ramp.start, min(1.0, ramp.share / 2)), failure_ratio, falls)
+    return RampStep(max(ramp.start, min(1.0, ramp.share / 2)), failure_ratio, falls)
 
 
-def anew(ramp: Ramp, why: str) -> Pace:
+def restart_ramp(ramp: Ramp, why: str) -> RampStep:
     """Return the ramp's start, with nothing known about the target."""
-    return Pace(ramp.start, 0.0, why)
+    return RampStep(ramp.start, 0.0, why)

@@ -45,7 +45,7 @@ _STANDS_FOR_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 
 @dataclass(frozen=True, slots=True)
-class Denied:
+class UrlDenied:
     """A refused URL or entry. `why`: a clause without full stop; `cure`: a sentence with the line to set, or empty."""
 
     why: str
@@ -83,21 +83,21 @@ class AllowList:
     names: frozenset[tuple[str, int | None]] = frozenset()
     networks: tuple[tuple[Network, int | None], ...] = ()
 
-    def with_endpoint(self, endpoint: Endpoint) -> str:
+    def value_with_endpoint(self, endpoint: Endpoint) -> str:
         """Return the value of REDRIVE_OUTBOUND_HOSTS with this endpoint added."""
         listed = [(name, port) for name, port in self.names]
         listed += [(_written(network), port) for network, port in self.networks]
         entries = sorted(_entry(host, port) for host, port in listed)
         return ",".join([*entries, endpoint.authority])
 
-    def admits(self, endpoint: Endpoint) -> bool:
+    def lists_endpoint(self, endpoint: Endpoint) -> bool:
         """Return whether this host and port are listed."""
         ports = {endpoint.port, None} if endpoint.has_usual_port else {endpoint.port}
         if isinstance(endpoint.host, str):
             return any((endpoint.host, port) in self.names for port in ports)
         return any(endpoint.host in network for network, port in self.networks if port in ports)
 
-    def bears(self, address: Address, port: int) -> bool:
+    def allows_address(self, address: Address, port: int) -> bool:
         """Return whether this address may be connected to: it is public or listed."""
         return self.lists(address, port) or _is_public(_meant(address))
 
@@ -114,7 +114,7 @@ class AllowList:
         return ""
 
 
-def allow_list(entries: Sequence[str]) -> AllowList | Denied:
+def allow_list(entries: Sequence[str]) -> AllowList | UrlDenied:
     """Return the list of these entries. A refused entry is named by its position and not quoted.
 
     Entries: status.example.com, status.example.com:8443, 10.1.2.3:8080, [fd00::1]:8080, 10.1.0.0/16.
@@ -123,8 +123,8 @@ def allow_list(entries: Sequence[str]) -> AllowList | Denied:
     networks: list[tuple[Network, int | None]] = []
     for place, entry in enumerate(entries, 1):
         found = _network(entry) if "/" in entry else _host(entry)
-        if isinstance(found, Denied):
-            return Denied(f"entry {place}: {found.why}")
+        if isinstance(found, UrlDenied):
+            return UrlDenied(f"entry {place}: {found.why}")
         what, port = found
         if isinstance(what, str):
             names.add((what, port))
@@ -133,31 +133,33 @@ def allow_list(entries: Sequence[str]) -> AllowList | Denied:
     return AllowList(frozenset(names), tuple(networks))
 
 
-def read(url: str, allowed: AllowList) -> Endpoint | Denied:
+def read_url(url: str, allowed: AllowList) -> Endpoint | UrlDenied:
     """Return the parts of a URL whose host is listed, and which every parser reads the same way."""
     if len(url) > _LONGEST_URL:
-        return Denied(f"it is longer than {_LONGEST_URL:,} characters")
+        return UrlDenied(f"it is longer than {_LONGEST_URL:,} characters")
     parts = _URL.fullmatch(url)
     if parts is None:
-        return Denied("it is no URL such as https://status.example.com/health, in visible ASCII and without a fragment")
+        return UrlDenied(
+            "it is no URL such as https://status.example.com/health, in visible ASCII and without a fragment"
+        )
     if "@" in parts["authority"]:
-        return Denied("it carries credentials, or an @ that hides its host; write the host alone")
+        return UrlDenied("it carries credentials, or an @ that hides its host; write the host alone")
     found = _host(parts["authority"])
-    if isinstance(found, Denied):
+    if isinstance(found, UrlDenied):
         return found
     scheme, (host, port) = parts["scheme"].lower(), found
     path = parts["path"] or "/"
     endpoint = Endpoint(scheme, host, port or _PORTS[scheme], path if path.startswith("/") else f"/{path}")
-    if not allowed.admits(endpoint):
-        line = f"REDRIVE_OUTBOUND_HOSTS={allowed.with_endpoint(endpoint)}"
-        return Denied(
+    if not allowed.lists_endpoint(endpoint):
+        line = f"REDRIVE_OUTBOUND_HOSTS={allowed.value_with_endpoint(endpoint)}"
+        return UrlDenied(
             f"{endpoint.authority} is not listed in REDRIVE_OUTBOUND_HOSTS",
             f"Set {line} for the workers and for this process, and restart them.",
         )
     return endpoint
 
 
-def address(text: str) -> Address | None:
+def read_address(text: str) -> Address | None:
     """Return the address in its usual spelling; None: it is not one."""
     try:
         return ipaddress.ip_address(text)
@@ -176,43 +178,43 @@ def _written(network: Network) -> str:
     return f"[{network[0]}]" if network.version == 6 else str(network[0])  # noqa: PLR2004  IPv6
 
 
-def _network(entry: str) -> tuple[Network, None] | Denied:
+def _network(entry: str) -> tuple[Network, None] | UrlDenied:
     try:
         return ipaddress.ip_network(entry), None
     except ValueError:
-        return Denied("it is no network; write one such as 10.1.0.0/16, with nothing set behind its length")
+        return UrlDenied("it is no network; write one such as 10.1.0.0/16, with nothing set behind its length")
 
 
-def _host(authority: str) -> tuple[str | Address, int | None] | Denied:
+def _host(authority: str) -> tuple[str | Address, int | None] | UrlDenied:
     """Return host and port; addresses only in their usual spelling."""
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
-        return Denied("its host cannot be read; write a name or an address, and after a colon perhaps a port")
+        return UrlDenied("its host cannot be read; write a name or an address, and after a colon perhaps a port")
     port = int(parts["port"]) if parts["port"] else None
     if port is not None and not 1 <= port <= _MOST_PORTS:
-        return Denied(f"its port is not one of 1 to {_MOST_PORTS:,}")
+        return UrlDenied(f"its port is not one of 1 to {_MOST_PORTS:,}")
     if parts["six"]:
-        six = address(parts["six"])
-        return (six, port) if isinstance(six, IPv6Address) else Denied("what is in brackets is no IPv6 address")
+        six = read_address(parts["six"])
+        return (six, port) if isinstance(six, IPv6Address) else UrlDenied("what is in brackets is no IPv6 address")
     name = _name(parts["host"])
-    if isinstance(name, Denied) or not _NUMBER.fullmatch(name.rpartition(".")[2]):
-        return name if isinstance(name, Denied) else (name, port)
-    four = address(name)
-    return (four, port) if four else Denied("its host is a number; write an address with four decimal numbers")
+    if isinstance(name, UrlDenied) or not _NUMBER.fullmatch(name.rpartition(".")[2]):
+        return name if isinstance(name, UrlDenied) else (name, port)
+    four = read_address(name)
+    return (four, port) if four else UrlDenied("its host is a number; write an address with four decimal numbers")
 
 
-def _name(host: str) -> str | Denied:
+def _name(host: str) -> str | UrlDenied:
     if len(host) > _LONGEST_HOST + 1:
-        return Denied(f"its host is longer than {_LONGEST_HOST} characters")
+        return UrlDenied(f"its host is longer than {_LONGEST_HOST} characters")
     if _DEVIATIONS & set(host):
-        return Denied("its host has letters that are encoded in two ways; write it in its xn-- form")
+        return UrlDenied("its host has letters that are encoded in two ways; write it in its xn-- form")
     try:
         plain = host if host.isascii() else host.encode("idna").decode("ascii")
     except UnicodeError:
-        return Denied("its host is no name; write it in its xn-- form")
+        return UrlDenied("its host is no name; write it in its xn-- form")
     name = plain.lower().removesuffix(".")
     if len(name) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
-        return Denied("its host is no name of a host")
+        return UrlDenied("its host is no name of a host")
     return name
 
 

@@ -9,20 +9,20 @@ from typing import Final
 #: Letters of each wave; None: the rest.
 SIZES: Final[tuple[int | None, ...]] = (1, 10, 100, None)
 #: Waves of one letter that may fail in a row: one may be poison, three are no accident.
-TRIES: Final = 3
+MOST_FAILED_TRIES: Final = 3
 #: The last wave is judged by its newest `LAST` letters whose outcome is known, and by at least `AT_LEAST`.
 LAST: Final = 100
 AT_LEAST: Final = 20
 
 
-def before_last(letters: int) -> int:
+def waves_before_last(letters: int) -> int:
     """Return how many waves must succeed before the last of so many letters is sent."""
     gone = accumulate(size for size in SIZES if size is not None)
     return sum(1 for n in gone if n < letters)
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class WaveCounts:
     """What is known about a wave's letters.
 
     Attributes:
@@ -45,102 +45,103 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitForOutcomes:
     """Not enough is known yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
+class NextWave:
     """The wave succeeded; the next one has this size, None: the rest."""
 
     size: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RepeatWave:
     """The wave says nothing: send another one of its size."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class PauseRun:
     """The run pauses."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class OpenBreakers:
     """Open the circuit breakers of the failed letters, and begin again with a wave of one letter."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class BeginAnew:
+class RestartWaves:
     """Begin again with a wave of one letter at once: only poison failed, which says nothing about the target."""
 
 
-Verdict = Wait | Next | Again | Stop | Rest | BeginAnew
+WaveVerdict = WaitForOutcomes | NextWave | RepeatWave | PauseRun | OpenBreakers | RestartWaves
 
 
-def judge(count: Count, *, success: float, heals: bool = False) -> Verdict:
+def judge_wave(count: WaveCounts, *, success: float, heals: bool = False) -> WaveVerdict:
     """Return what the open wave of a run means for the run.
 
     Args:
         count: of its letters.
         success: the share of them, 0 to 1, that has to succeed.
-        heals: the run is automatic: it opens breakers (`Rest`) instead of pausing or sending another letter at once.
+        heals: the run is automatic: it opens breakers (`OpenBreakers`) instead of pausing or sending another letter at
+            once.
             A wave that failed by poison alone does not count, unless `TRIES` waves of one letter did so in a row.
     """
     verdict = _judge(count, success)
     if not heals:
         return verdict
-    if isinstance(verdict, Stop | Again) and count.poison and not _fails_without_poison(count, success):
-        return Rest(verdict.why) if count.size == 1 and isinstance(verdict, Stop) else BeginAnew()
+    if isinstance(verdict, PauseRun | RepeatWave) and count.poison and not _fails_without_poison(count, success):
+        return OpenBreakers(verdict.why) if count.size == 1 and isinstance(verdict, PauseRun) else RestartWaves()
     match verdict:
-        case Stop(why):
-            return Rest(why)
-        case Again() if count.failed:
-            return Rest("the first message of its waves failed")
+        case PauseRun(why):
+            return OpenBreakers(why)
+        case RepeatWave() if count.failed:
+            return OpenBreakers("the first message of its waves failed")
         case _:
             return verdict
 
 
-def _fails_without_poison(count: Count, success: float) -> bool:
+def _fails_without_poison(count: WaveCounts, success: float) -> bool:
     """Return whether the wave fails even if its poison letters do not count."""
     rest = replace(count, failed=count.failed - count.poison, silent=count.silent + count.poison, poison=0)
-    return rest.failed > 0 and isinstance(_judge(rest, success), Stop | Again)
+    return rest.failed > 0 and isinstance(_judge(rest, success), PauseRun | RepeatWave)
 
 
-def _judge(count: Count, success: float) -> Verdict:
+def _judge(count: WaveCounts, success: float) -> WaveVerdict:
     if count.size is None:
         return _judge_the_last(count, success)
     possible = count.size - count.silent
     if count.failed and (possible - count.failed) / possible < success:
         return _failed(count, success)
     if count.touched < count.size or count.open:
-        return Wait()
+        return WaitForOutcomes()
     larger = next((size for size in SIZES if size is None or size > count.size), None)
-    return Next(larger) if possible else Again()
+    return NextWave(larger) if possible else RepeatWave()
 
 
-def _failed(count: Count, success: float) -> Verdict:
+def _failed(count: WaveCounts, success: float) -> WaveVerdict:
     if count.size != 1:
-        return Stop(
+        return PauseRun(
             f"{count.failed} of the {count.touched} messages sent in its wave of {count.size} failed; "
             f"{_share(success)} of a wave must succeed"
         )
     # After a stop the count begins anew.
-    if (count.tries + 1) % TRIES:
-        return Again()
-    return Stop(f"{TRIES} waves of one message failed in a row")
+    if (count.tries + 1) % MOST_FAILED_TRIES:
+        return RepeatWave()
+    return PauseRun(f"{MOST_FAILED_TRIES} waves of one message failed in a row")
 
 
-def _judge_the_last(count: Count, success: float) -> Verdict:
+def _judge_the_last(count: WaveCounts, success: float) -> WaveVerdict:
     seen = count.touched - count.silent
     if seen < AT_LEAST or (seen - count.failed) / seen >= success:
-        return Wait()
-    return Stop(f"{count.failed} of its last {seen} messages failed; {_share(success)} of them must succeed")
+        return WaitForOutcomes()
+    return PauseRun(f"{count.failed} of its last {seen} messages failed; {_share(success)} of them must succeed")
 
 
 def _share(success: float) -> str:

@@ -39,7 +39,7 @@ class NotATask:
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque:
+class NotShown:
     """A payload that is not shown. `damaged`: nobody can read it."""
 
     why: str
@@ -84,7 +84,7 @@ class Envelope:
         return self.properties.get("body_encoding") == "base64"
 
 
-def opened(body: bytes, document: JsonValue | Unreadable | None = None) -> Envelope | NotATask | Unreadable:
+def open_envelope(body: bytes, document: JsonValue | Unreadable | None = None) -> Envelope | NotATask | Unreadable:
     """Return the envelope of a body; Unreadable: other parsers may find one. Never raises.
 
     `document`: the result of `json_view.read`, if it is known.
@@ -103,37 +103,41 @@ def opened(body: bytes, document: JsonValue | Unreadable | None = None) -> Envel
     return Envelope(raw.decode(), decoded is not None, found)
 
 
-def closed(envelope: Envelope, text: str) -> bytes:
+def close_envelope(envelope: Envelope, text: str) -> bytes:
     """Return the body with this text as envelope, in the encoding of the other one."""
     return base64.b64encode(text.encode()) if envelope.encoded else text.encode()
 
 
-def content(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | Opaque:
+def payload_json(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | NotShown:
     """Return the payload as JSON, or why it is not shown. Never raises, never unpacks more than `limit` bytes."""
     if envelope.content_type not in (JSON, ""):
-        return Opaque(_NOT_SHOWN.get(envelope.content_type, "its payload is of a content type that is not known here"))
-    payload = unpacked(envelope, limit=limit)
-    if isinstance(payload, Opaque):
+        return NotShown(
+            _NOT_SHOWN.get(envelope.content_type, "its payload is of a content type that is not known here")
+        )
+    payload = unpack_payload(envelope, limit=limit)
+    if isinstance(payload, NotShown):
         return payload
     found = json_view.read(payload)
-    return Opaque(found.why, damaged=not found.is_json) if isinstance(found, Unreadable) else found
+    return NotShown(found.why, damaged=not found.is_json) if isinstance(found, Unreadable) else found
 
 
-def unpacked(envelope: Envelope, *, limit: int = LIMIT) -> bytes | Opaque:
+def unpack_payload(envelope: Envelope, *, limit: int = LIMIT) -> bytes | NotShown:
     """Return the payload's bytes, decoded and decompressed."""
     text = envelope.document["body"]
     assert isinstance(text, str)  # noqa: S101  # `opened` saw to it
     try:
         raw = base64.b64decode(text.encode()) if envelope.payload_encoded else text.encode()
     except binascii.Error:
-        return Opaque("its payload is no base64", damaged=True)
+        return NotShown("its payload is no base64", damaged=True)
     if not envelope.compression:
         return raw if len(raw) <= limit else _too_large(limit)
     way = _WAYS.get(envelope.compression)
-    return Opaque("its payload is compressed in a way that is not known here") if way is None else way.open(raw, limit)
+    return (
+        NotShown("its payload is compressed in a way that is not known here") if way is None else way.open(raw, limit)
+    )
 
 
-def packed(envelope: Envelope, payload: bytes) -> str:
+def pack_payload(envelope: Envelope, payload: bytes) -> str:
     """Return a payload in the envelope's form, whose compression `unpacked` knows."""
     raw = _WAYS[envelope.compression].compress(payload) if envelope.compression else payload
     return base64.b64encode(raw).decode() if envelope.payload_encoded else raw.decode()
@@ -144,16 +148,16 @@ class _Way:
     compress: Callable[[bytes], bytes]
     begin: Callable[[], zlib._Decompress | bz2.BZ2Decompressor | lzma.LZMADecompressor]
 
-    def open(self, raw: bytes, limit: int) -> bytes | Opaque:
+    def open(self, raw: bytes, limit: int) -> bytes | NotShown:
         opener = self.begin()
         try:
             payload = opener.decompress(raw, limit + 1)
         except (zlib.error, OSError, ValueError, EOFError, lzma.LZMAError) as error:
             known = isinstance(error, lzma.LZMAError) and "memory" in str(error).lower()
-            return _too_large(limit) if known else Opaque("its compressed payload is damaged", damaged=True)
+            return _too_large(limit) if known else NotShown("its compressed payload is damaged", damaged=True)
         if len(payload) > limit:
             return _too_large(limit)
-        return payload if opener.eof else Opaque("its compressed payload breaks off", damaged=True)
+        return payload if opener.eof else NotShown("its compressed payload breaks off", damaged=True)
 
 
 _ZLIB = _Way(zlib.compress, zlib.decompressobj)  # what kombu calls gzip is this
@@ -166,8 +170,8 @@ _WAYS = {
 }
 
 
-def _too_large(limit: int) -> Opaque:
-    return Opaque(f"its payload has more than {limit} bytes, which is the most that is read")
+def _too_large(limit: int) -> NotShown:
+    return NotShown(f"its payload has more than {limit} bytes, which is the most that is read")
 
 
 def _decoded(body: bytes) -> bytes | None:

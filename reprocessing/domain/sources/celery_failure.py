@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from reprocessing.domain.message.json_view import Unreadable
-from reprocessing.domain.runs.forecast import in_words
-from reprocessing.domain.sources.celery_task import NotATask, Read, TaskMessage, moment
+from reprocessing.domain.runs.forecast import duration_in_words
+from reprocessing.domain.sources.celery_task import NotATask, TaskMessage, TaskReading, celery_time
 
 #: Celery's default of Task.max_retries.
 MAX_RETRIES = 3
 _UNLOCK = "celery.chord_unlock"
 
 
-def causes(
-    found: Read, system: Mapping[str, str], *, visibility: timedelta | None = None, reported: bool = False
+def probable_causes(
+    found: TaskReading, system: Mapping[str, str], *, visibility: timedelta | None = None, reported: bool = False
 ) -> list[str]:
     """Return sentences with probable causes, the most probable first; may be empty if the consumer `reported` one.
 
@@ -39,16 +39,18 @@ def _timing(message: TaskMessage, sent: datetime | None, visibility: timedelta |
     """Yield that the task waits, or runs, for longer than its visibility timeout."""
     if visibility is None:
         return
-    hides = f"its queue shows it to others again after {in_words(visibility.total_seconds())}"
-    eta = moment(message.eta) if message.eta else None
+    hides = f"its queue shows it to others again after {duration_in_words(visibility.total_seconds())}"
+    eta = celery_time(message.eta) if message.eta else None
     if eta and sent and eta - sent > visibility:
         yield (
-            f"It was to run {in_words((eta - sent).total_seconds())} after it was sent, and {hides}: workers that "
+            f"It was to run {duration_in_words((eta - sent).total_seconds())} after it was sent, and {hides}: workers "
+            "that "
             "waited for that moment used up its receives, so it probably died without having run."
         )
     if message.time_limit is not None and message.time_limit > visibility.total_seconds():
         yield (
-            f"It may run for {in_words(message.time_limit)}, and {hides}: it was probably running still when it died, "
+            f"It may run for {duration_in_words(message.time_limit)}, and {hides}: it was probably running still when "
+            "it died, "
             "perhaps several times at once."
         )
 

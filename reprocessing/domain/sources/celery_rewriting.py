@@ -15,12 +15,12 @@ from reprocessing.domain.message import json_span
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.replay.verdicts import Refused
 from reprocessing.domain.sources import celery_envelope, celery_task
-from reprocessing.domain.sources.celery_envelope import NotATask, Opaque
+from reprocessing.domain.sources.celery_envelope import NotATask, NotShown
 from reprocessing.domain.sources.celery_task import ONE, TaskMessage
 
 
 @dataclass(frozen=True, slots=True)
-class Adaptation:
+class TaskChanges:
     """The changes that a target requires.
 
     `queue`: the name that the workers use for their queue, None: unchanged. `new_id`: None: unchanged; a part of a
@@ -55,8 +55,8 @@ _Wanted: TypeAlias = "dict[str, bytes | _Wanted | None]"
 _LEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def leaving(  # noqa: PLR0913  # each by its name
-    body: bytes, wanted: Adaptation, *, now: datetime, died_in: str, goes_to: str, released: bool = False
+def body_to_send(  # noqa: PLR0913  # each by its name
+    body: bytes, wanted: TaskChanges, *, now: datetime, died_in: str, goes_to: str, released: bool = False
 ) -> bytes | Refused:
     """Return the body to send to Celery workers, or why it is not sent. Never raises.
 
@@ -72,7 +72,7 @@ def leaving(  # noqa: PLR0913  # each by its name
         released: a person released it.
     """
     found = celery_task.read(body)
-    over = celery_task.objection(found, now=now, strips_expires=wanted.strips_expires)
+    over = celery_task.why_not_send(found, now=now, strips_expires=wanted.strips_expires)
     harm = found.harm if isinstance(found, TaskMessage | NotATask) else ""
     if over and (harm or over.reason is ParkedReason.EXPIRED or not released):
         return Refused(over.reason.value, over.detail, poison=True, reason=over.reason)
@@ -88,7 +88,7 @@ def leaving(  # noqa: PLR0913  # each by its name
     return changed
 
 
-def renewed_id(letter: UUID, epoch: int) -> str:
+def new_task_id(letter: UUID, epoch: int) -> str:
     """Return a new id of a letter's task: the same for all attempts until an outcome is known."""
     return str(uuid5(NAMESPACE_OID, f"{letter}:{epoch}"))
 
@@ -110,10 +110,10 @@ def _in_sqs(name: str) -> str:
     return _LEGAL.sub("_", part.replace(".", "-")) + name[len(part) :]
 
 
-def _adapted(body: bytes, message: TaskMessage, wanted: Adaptation) -> bytes | Unchangeable:
+def _adapted(body: bytes, message: TaskMessage, wanted: TaskChanges) -> bytes | Unchangeable:
     outside = list(_outside(message, wanted))
     inside = list(_inside(message, wanted))
-    if message.protocol == ONE and message.opaque and wanted != Adaptation(queue=wanted.queue):
+    if message.protocol == ONE and message.opaque and wanted != TaskChanges(queue=wanted.queue):
         return Unchangeable(message.opaque)
     if message.protocol == ONE and inside:
         payload = _payload(message, inside)
@@ -125,10 +125,10 @@ def _adapted(body: bytes, message: TaskMessage, wanted: Adaptation) -> bytes | U
     if not outside:
         return body
     text = _changed(message.envelope.text.encode(), outside)
-    return text if isinstance(text, Unchangeable) else celery_envelope.closed(message.envelope, text.decode())
+    return text if isinstance(text, Unchangeable) else celery_envelope.close_envelope(message.envelope, text.decode())
 
 
-def _outside(message: TaskMessage, wanted: Adaptation) -> Iterator[_Change]:
+def _outside(message: TaskMessage, wanted: TaskChanges) -> Iterator[_Change]:
     if wanted.queue is not None and _in_sqs(message.routing_key) != _in_sqs(wanted.queue):
         # kombu uses this name to delete, reject, hide and retry: an unknown queue ends the worker.
         yield _Change(("properties", "delivery_info", "exchange"), "")
@@ -136,29 +136,33 @@ def _outside(message: TaskMessage, wanted: Adaptation) -> Iterator[_Change]:
     properties = message.envelope.properties
     if wanted.strips_expires and "expiration" in properties:
         yield _Change(("properties", "expiration"), goes=True)
-    if wanted.new_id is not None and not message.of_many and message.id == properties.get("correlation_id"):
+    if (
+        wanted.new_id is not None
+        and not message.is_of_group_or_chord
+        and message.id == properties.get("correlation_id")
+    ):
         yield _Change(("properties", "correlation_id"), wanted.new_id)
 
 
-def _inside(message: TaskMessage, wanted: Adaptation) -> Iterator[_Change]:
+def _inside(message: TaskMessage, wanted: TaskChanges) -> Iterator[_Change]:
     if wanted.strips_eta and message.fields.get("eta") is not None:
         yield _Change(("eta",))
     if wanted.strips_expires and message.fields.get("expires") is not None:
         yield _Change(("expires",))
     if wanted.resets_retries and message.fields.get("retries") not in (None, 0):
         yield _Change(("retries",), 0)
-    if wanted.new_id is not None and not message.of_many and message.id != wanted.new_id:
+    if wanted.new_id is not None and not message.is_of_group_or_chord and message.id != wanted.new_id:
         yield _Change(("id",), wanted.new_id)
         if message.root_id == message.id:
             yield _Change(("root_id",), wanted.new_id)
 
 
 def _payload(message: TaskMessage, changes: Sequence[_Change]) -> str | Unchangeable:
-    raw = celery_envelope.unpacked(message.envelope, limit=message.limit)
-    if isinstance(raw, Opaque):
+    raw = celery_envelope.unpack_payload(message.envelope, limit=message.limit)
+    if isinstance(raw, NotShown):
         return Unchangeable(raw.why)
     changed = _changed(raw, changes)
-    return changed if isinstance(changed, Unchangeable) else celery_envelope.packed(message.envelope, changed)
+    return changed if isinstance(changed, Unchangeable) else celery_envelope.pack_payload(message.envelope, changed)
 
 
 def _changed(raw: bytes, changes: Sequence[_Change]) -> bytes | Unchangeable:
@@ -175,7 +179,7 @@ def _changed(raw: bytes, changes: Sequence[_Change]) -> bytes | Unchangeable:
 
 def _put(raw: bytes, wanted: _Wanted) -> bytes | Unreadable:
     """Return the object with these changes, and every other value as it was written."""
-    members = json_span.spans(raw)
+    members = json_span.member_bytes(raw)
     if isinstance(members, Unreadable):
         return members
     for name, value in wanted.items():

@@ -16,9 +16,9 @@ from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.domain.replay.verdicts import Park
 from reprocessing.domain.sources import celery_envelope
-from reprocessing.domain.sources.celery_envelope import LIMIT, Envelope, NotATask, Opaque
+from reprocessing.domain.sources.celery_envelope import LIMIT, Envelope, NotATask, NotShown
 
-__all__ = ["LIMIT", "NotATask", "Read", "TaskMessage", "Unreadable", "moment", "objection", "read"]
+__all__ = ["LIMIT", "NotATask", "TaskMessage", "TaskReading", "Unreadable", "celery_time", "read", "why_not_send"]
 
 #: Celery's own tasks that stand for other tasks, and start them or wait for them.
 _MANY = frozenset({"celery.chord", "celery.chord_unlock", "celery.group"})
@@ -100,7 +100,7 @@ class TaskMessage:
     @property
     def opaque(self) -> str:
         """Return why the arguments are not shown; empty: they are."""
-        return self._payload.why if isinstance(self._payload, Opaque) else ""
+        return self._payload.why if isinstance(self._payload, NotShown) else ""
 
     @property
     def args(self) -> JsonValue:
@@ -120,7 +120,7 @@ class TaskMessage:
         return " ".join(json.dumps(argument, ensure_ascii=False, default=str) for argument in self._arguments)
 
     @property
-    def in_chord(self) -> bool:
+    def is_in_chord(self) -> bool:
         """Return whether a chord waits for it."""
         match self._payload:
             case [_, _, {"chord": chord}] | {"chord": chord}:
@@ -129,9 +129,9 @@ class TaskMessage:
                 return False
 
     @property
-    def of_many(self) -> bool:
+    def is_of_group_or_chord(self) -> bool:
         """Return whether it is a part of a group or a chord, or stands for one."""
-        return bool(self.group) or self.in_chord or self.task in _MANY
+        return bool(self.group) or self.is_in_chord or self.task in _MANY
 
     @property
     def harm(self) -> str:
@@ -141,19 +141,19 @@ class TaskMessage:
         its protocol requires ends the consumer.
         """
         shape = self._payload
-        if isinstance(shape, Opaque) and shape.damaged:
+        if isinstance(shape, NotShown) and shape.damaged:
             return f"workers would discard it: {shape.why}"
         limits = self.fields.get("timelimit") or [None, None]
         whole = bool(self.id or not self.fields) and isinstance(limits, list)
-        if self.protocol == TWO and not isinstance(shape, Opaque):
+        if self.protocol == TWO and not isinstance(shape, NotShown):
             whole = whole and (
                 len(shape) == _PAYLOAD_PARTS if isinstance(shape, list) else isinstance(shape, dict) and "args" in shape
             )
         return "" if whole else "parts of a task message are missing, without which a worker ends that receives it"
 
     @cached_property
-    def _payload(self) -> JsonValue | Opaque:
-        return celery_envelope.content(self.envelope, limit=self.limit)
+    def _payload(self) -> JsonValue | NotShown:
+        return celery_envelope.payload_json(self.envelope, limit=self.limit)
 
     @property
     def _arguments(self) -> tuple[JsonValue, JsonValue]:
@@ -170,21 +170,21 @@ class TaskMessage:
         return found if isinstance(found, str) else ""
 
 
-Read = TaskMessage | NotATask | Unreadable
+TaskReading = TaskMessage | NotATask | Unreadable
 
 
-def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: int = LIMIT) -> Read:
+def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: int = LIMIT) -> TaskReading:
     """Return what a body is as a task message. Never raises, unpickles nothing, unpacks no more than `limit` bytes.
 
     `document`: the result of `json_view.read`, if it is known.
     """
-    envelope = celery_envelope.opened(body, document)
+    envelope = celery_envelope.open_envelope(body, document)
     if not isinstance(envelope, Envelope):
         return envelope
     if "task" in envelope.headers:
         return TaskMessage(envelope, TWO, envelope.headers, limit)
-    found = celery_envelope.content(envelope, limit=limit)
-    if isinstance(found, Opaque):
+    found = celery_envelope.payload_json(envelope, limit=limit)
+    if isinstance(found, NotShown):
         lost = NotATask(f"it names no task, and {found.why}", "workers would discard it")
         return lost if found.damaged else TaskMessage(envelope, ONE, {}, limit)
     if isinstance(found, dict) and "task" in found:
@@ -192,7 +192,7 @@ def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: 
     return NotATask("it is a kombu message that names no task")
 
 
-def objection(found: Read, *, now: datetime, strips_expires: bool = False) -> Park | None:
+def why_not_send(found: TaskReading, *, now: datetime, strips_expires: bool = False) -> Park | None:
     """Return why a body should not be sent to Celery workers at `now`; None: it may be."""
     reason, why = ParkedReason.UNREADABLE_TASK, ""
     match found:
@@ -206,7 +206,7 @@ def objection(found: Read, *, now: datetime, strips_expires: bool = False) -> Pa
             reason, why = ParkedReason.EXPIRED, over
         case TaskMessage(task=""):
             why = found.opaque or "its task has no name"
-        case TaskMessage(of_many=True):
+        case TaskMessage(is_of_group_or_chord=True):
             reason = ParkedReason.WAITS_FOR_A_WORD
             why = "it is a part of a group of tasks" if found.group else "it is a part of a chord, or stands for tasks"
         case TaskMessage():
@@ -216,7 +216,7 @@ def objection(found: Read, *, now: datetime, strips_expires: bool = False) -> Pa
     return Park(reason, f"{why}.") if why else None
 
 
-def moment(text: str) -> datetime | None:
+def celery_time(text: str) -> datetime | None:
     """Return the time that Celery wrote, in UTC; None: it is invalid. Without a zone the earliest one is meant."""
     try:
         found = datetime.fromisoformat(text)
@@ -228,7 +228,7 @@ def moment(text: str) -> datetime | None:
 def _over(message: TaskMessage, now: datetime) -> str:
     """Return that it has expired, or may have; empty: it has not."""
     if message.expires:
-        until = moment(message.expires)
+        until = celery_time(message.expires)
         if until is None:
             return "its expiry is no time that can be read"
         return f"it expired at {until:%Y-%m-%d %H:%M:%S} UTC" if until <= now else ""

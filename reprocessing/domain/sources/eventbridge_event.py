@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from reprocessing.domain.message.json_span import spans, text_of
+from reprocessing.domain.message.json_span import json_string_text, member_bytes
 from reprocessing.domain.message.json_view import Unreadable
 
 _BYTES_OF_A_TIME: Final = 14
@@ -38,15 +38,15 @@ def read(body: bytes, *, attempt: int, trace_header: str | None = None) -> Event
 
     Account, region and id are assigned by the bus.
     """
-    found = spans(body)
+    found = member_bytes(body)
     if isinstance(found, Unreadable):
         return found
-    source, detail_type = text_of(found.get("source")), text_of(found.get("detail-type"))
+    source, detail_type = json_string_text(found.get("source")), json_string_text(found.get("detail-type"))
     detail = found.get("detail", b"")
     if not source or not detail_type or not detail.startswith(b"{"):
         return Unreadable("it is no event of EventBridge: it lacks a source, a detail-type or a detail")
     resources = _resources(found.get("resources", b"[]"))
-    moment = _moment(text_of(found.get("time")))
+    moment = _moment(json_string_text(found.get("time")))
     if resources is None or isinstance(moment, Unreadable):
         return Unreadable("it is no event of EventBridge: its resources are no list of texts, or its time is none")
     return Event(
@@ -63,7 +63,7 @@ def _resources(raw: bytes) -> tuple[str, ...] | None:
 
 
 def _is_storable(text: str) -> bool:
-    return text_of(json.dumps(text).encode()) is not None
+    return json_string_text(json.dumps(text).encode()) is not None
 
 
 def _moment(text: str | None) -> datetime | Unreadable | None:

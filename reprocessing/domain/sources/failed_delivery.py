@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final, assert_never
 
 from reprocessing.domain.message.envelope import Attributes
-from reprocessing.domain.message.json_span import spans, text_of
+from reprocessing.domain.message.json_span import json_string_text, member_bytes
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.sources import sns_notification
 
@@ -32,14 +32,14 @@ _STATUS: Final = re.compile(r"[0-9]{3}")
 _WORD: Final = re.compile(r"[A-Za-z]{1,64}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:]{0,99}")
 #: Attributes that AWS adds to such letters; the consumer was not given these.
-OF_ITS_DEATH: Final = frozenset({
+FAILURE_ATTRIBUTES: Final = frozenset({
     "RequestID", "ErrorCode", "ErrorMessage", "RULE_ARN", "TARGET_ARN", "SCHEDULE_ARN", "EXECUTION_ID", "ERROR_CODE",
     "ERROR_MESSAGE", "EXHAUSTED_RETRY_CONDITION", "RETRY_ATTEMPTS",
     "IS_PAYLOAD_TRUNCATED", "SCHEDULED_TIME",
 })  # fmt: skip
 
 
-class ShapeKind(StrEnum):
+class FailedDeliveryKind(StrEnum):
     """What tried to deliver the message."""
 
     LAMBDA = "lambda"  #: a function's dead-letter queue
@@ -50,7 +50,7 @@ class ShapeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FailedDelivery:
     """Why and where delivery failed.
 
     Attributes:
@@ -61,7 +61,7 @@ class Shape:
         truncated: AWS says that the body is incomplete.
     """
 
-    kind: ShapeKind
+    kind: FailedDeliveryKind
     failed: str
     code: str
     message: str = field(repr=False)
@@ -69,7 +69,7 @@ class Shape:
     truncated: bool = False
 
 
-def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> Shape | None:
+def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> FailedDelivery | None:
     """Return the shape of a letter; None: it came from a source queue, or is not clearly one kind. Never raises."""
     if system.get("DeadLetterQueueSourceArn"):
         return None
@@ -88,7 +88,7 @@ def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) ->
     return shapes[0] if len(shapes) == 1 else None
 
 
-def parcel(shape: Shape, body: bytes, kind: str) -> bytes | Unreadable:
+def original_input(shape: FailedDelivery, body: bytes, kind: str) -> bytes | Unreadable:
     """Return what the consumer was given, byte for byte, or why that is not known.
 
     `kind`: of the target: "lambda" gets an SNS notification as SNS's event, others get the notification itself.
@@ -96,55 +96,61 @@ def parcel(shape: Shape, body: bytes, kind: str) -> bytes | Unreadable:
     if shape.truncated:
         return Unreadable("AWS cut it short when it died")
     match shape.kind:
-        case ShapeKind.LAMBDA | ShapeKind.EVENTBRIDGE:
+        case FailedDeliveryKind.LAMBDA | FailedDeliveryKind.EVENTBRIDGE:
             return body
-        case ShapeKind.LAMBDA_DESTINATION:
-            found = spans(body)
+        case FailedDeliveryKind.LAMBDA_DESTINATION:
+            found = member_bytes(body)
             return found if isinstance(found, Unreadable) else found["requestPayload"]
-        case ShapeKind.SNS:
+        case FailedDeliveryKind.SNS:
             read = sns_notification.read(body)
             if isinstance(read, Unreadable) or kind != "lambda":
                 return read if isinstance(read, Unreadable) else body
-            return sns_notification.event(read)
-        case ShapeKind.SCHEDULER:
+            return sns_notification.function_event(read)
+        case FailedDeliveryKind.SCHEDULER:
             return _sent_by_scheduler(body)
         case _ as never:
             assert_never(never)
 
 
-def _from_lambda(texts: Mapping[str, str], status: str) -> Shape | None:
+def _from_lambda(texts: Mapping[str, str], status: str) -> FailedDelivery | None:
     """Attributes RequestID, ErrorCode (a number: the HTTP status) and ErrorMessage; the body is the event.
 
     https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html#invocation-dlq
     """
     if not texts.get("RequestID") or "ErrorMessage" not in texts or not _STATUS.fullmatch(status):
         return None
-    return Shape(ShapeKind.LAMBDA, "", status, _short(texts["ErrorMessage"]))
+    return FailedDelivery(FailedDeliveryKind.LAMBDA, "", status, _short(texts["ErrorMessage"]))
 
 
-def _from_a_destination(body: bytes) -> Shape | None:
+def _from_a_destination(body: bytes) -> FailedDelivery | None:
     """An invocation record, version 1.0, of a failure; its requestPayload is the event.
 
     https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html#invocation-async-destinations
     """
     if b'"requestPayload"' not in body:
         return None
-    record = spans(body)
-    if isinstance(record, Unreadable) or text_of(record.get("version")) != "1.0" or "requestPayload" not in record:
+    record = member_bytes(body)
+    if (
+        isinstance(record, Unreadable)
+        or json_string_text(record.get("version")) != "1.0"
+        or "requestPayload" not in record
+    ):
         return None
-    context = spans(record.get("requestContext", b""))
-    if isinstance(context, Unreadable) or not text_of(context.get("requestId")):
+    context = member_bytes(record.get("requestContext", b""))
+    if isinstance(context, Unreadable) or not json_string_text(context.get("requestId")):
         return None
-    function, condition = text_of(context.get("functionArn")), text_of(context.get("condition"))
+    function, condition = json_string_text(context.get("functionArn")), json_string_text(context.get("condition"))
     if not (function and _FUNCTION.fullmatch(function) and condition and _WORD.fullmatch(condition)):
         return None
     if condition == "Success":
         return None
-    kind = ShapeKind.LAMBDA_DESTINATION
-    return Shape(kind, function.removesuffix(":$LATEST"), condition, _type_of_error(record.get("responsePayload")))
+    kind = FailedDeliveryKind.LAMBDA_DESTINATION
+    return FailedDelivery(
+        kind, function.removesuffix(":$LATEST"), condition, _type_of_error(record.get("responsePayload"))
+    )
 
 
-def _from_sns(body: bytes, texts: Mapping[str, str]) -> Shape | None:
+def _from_sns(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:
     """The body is the notification; the attributes ErrorCode and ErrorMessage are optional.
 
     https://docs.aws.amazon.com/sns/latest/dg/sns-dead-letter-queues.html does not document the form. With raw delivery
@@ -156,10 +162,10 @@ def _from_sns(body: bytes, texts: Mapping[str, str]) -> Shape | None:
     if isinstance(read, Unreadable):
         return None
     code, message = texts.get("ErrorCode", "")[:_LONGEST_CODE], _short(texts.get("ErrorMessage", ""))
-    return Shape(ShapeKind.SNS, read.subscription, code, message, through=read.topic)
+    return FailedDelivery(FailedDeliveryKind.SNS, read.subscription, code, message, through=read.topic)
 
 
-def _from_eventbridge(texts: Mapping[str, str]) -> Shape | None:
+def _from_eventbridge(texts: Mapping[str, str]) -> FailedDelivery | None:
     """The body is the event before the target's input transformation; attributes name the rule, the target and why.
 
     https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-dlq.html
@@ -168,10 +174,10 @@ def _from_eventbridge(texts: Mapping[str, str]) -> Shape | None:
     if not (_RULE.fullmatch(rule) and _ARN.fullmatch(target) and code) or "SCHEDULE_ARN" in texts:
         return None
     message = _short(texts.get("ERROR_MESSAGE", ""))
-    return Shape(ShapeKind.EVENTBRIDGE, target, code[:_LONGEST_CODE], message, through=rule)
+    return FailedDelivery(FailedDeliveryKind.EVENTBRIDGE, target, code[:_LONGEST_CODE], message, through=rule)
 
 
-def _from_scheduler(body: bytes, texts: Mapping[str, str]) -> Shape | None:
+def _from_scheduler(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:
     """The body is the request of the API that TARGET_ARN names; of SQS's SendMessage its queue is what failed.
 
     https://docs.aws.amazon.com/scheduler/latest/UserGuide/configuring-schedule-dlq.html
@@ -179,26 +185,26 @@ def _from_scheduler(body: bytes, texts: Mapping[str, str]) -> Shape | None:
     schedule, target, code = texts.get("SCHEDULE_ARN", ""), texts.get("TARGET_ARN", ""), texts.get("ERROR_CODE", "")
     if not (_SCHEDULE.fullmatch(schedule) and _ARN.fullmatch(target) and code) or "RULE_ARN" in texts:
         return None
-    return Shape(
-        ShapeKind.SCHEDULER, _queue_of(target, body) or target, code[:_LONGEST_CODE],
+    return FailedDelivery(
+        FailedDeliveryKind.SCHEDULER, _queue_of(target, body) or target, code[:_LONGEST_CODE],
         _short(texts.get("ERROR_MESSAGE", "")), through=schedule,
         truncated=texts.get("IS_PAYLOAD_TRUNCATED", "false") != "false",
     )  # fmt: skip
 
 
 def _queue_of(target: str, body: bytes) -> str | None:
-    api, request = _SEND_MESSAGE.fullmatch(target), spans(body)
+    api, request = _SEND_MESSAGE.fullmatch(target), member_bytes(body)
     if api is None or isinstance(request, Unreadable):
         return None
-    queue = _QUEUE.fullmatch(text_of(request.get("QueueUrl")) or "")
+    queue = _QUEUE.fullmatch(json_string_text(request.get("QueueUrl")) or "")
     return f"arn:{api[1]}:sqs:{queue[1]}:{queue[2]}:{queue[3]}" if queue else None
 
 
 def _sent_by_scheduler(body: bytes) -> bytes | Unreadable:
-    request = spans(body)
+    request = member_bytes(body)
     if isinstance(request, Unreadable):
         return request
-    message = text_of(request.get("MessageBody"))
+    message = json_string_text(request.get("MessageBody"))
     if message is None or request.keys() != {"MessageBody", "QueueUrl"}:
         return Unreadable("it is a schedule's request, and not one that only sends a message to a queue")
     return message.encode()
@@ -206,8 +212,8 @@ def _sent_by_scheduler(body: bytes) -> bytes | Unreadable:
 
 def _type_of_error(payload: bytes | None) -> str:
     """Return the type of a function's error; its message may quote the event."""
-    answer = spans(payload or b"")
-    name = None if isinstance(answer, Unreadable) else text_of(answer.get("errorType"))
+    answer = member_bytes(payload or b"")
+    name = None if isinstance(answer, Unreadable) else json_string_text(answer.get("errorType"))
     return name if name and _NAME.fullmatch(name) else ""
 
 

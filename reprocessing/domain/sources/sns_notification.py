@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 from reprocessing.domain.message.envelope import Attribute, Attributes
-from reprocessing.domain.message.json_span import spans, text_of
+from reprocessing.domain.message.json_span import json_string_text, member_bytes
 from reprocessing.domain.message.json_view import Unreadable
 
 #: SNS's content type of notifications for HTTP endpoints.
@@ -55,15 +55,15 @@ class Publication:
 
 def read(body: bytes) -> Notification | Unreadable:
     """Return the notification of a body. Strict: with a member that SNS does not use it is other JSON."""
-    found = spans(body)
+    found = member_bytes(body)
     if isinstance(found, Unreadable):
         return found
-    kind, message_id, topic, message, moment = (text_of(found.get(name)) for name in _NEEDED)
+    kind, message_id, topic, message, moment = (json_string_text(found.get(name)) for name in _NEEDED)
     if kind != "Notification" or message is None or moment is None or not found.keys() <= set(_OF_A_RECORD):
         return Unreadable("it is no notification of SNS")
     if not (topic and _TOPIC.fullmatch(topic) and message_id and _ID.fullmatch(message_id)):
         return Unreadable("it is no notification of SNS: its ids are not SNS's")
-    return Notification(topic, _subscription(topic, text_of(found.get("UnsubscribeURL"))), message_id, found)
+    return Notification(topic, _subscription(topic, json_string_text(found.get("UnsubscribeURL"))), message_id, found)
 
 
 def headers(notification: Notification) -> tuple[tuple[str, str], ...]:
@@ -77,7 +77,7 @@ def headers(notification: Notification) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in told if value)
 
 
-def event(notification: Notification) -> bytes | Unreadable:
+def function_event(notification: Notification) -> bytes | Unreadable:
     """Return the event that SNS gives a function: one record, with the notification's bytes as values.
 
     https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. In recorded events a missing subject is null, and
@@ -101,13 +101,14 @@ def publication(
     notification: Notification, *, attempt: int, group_id: str | None = None, deduplication_id: str | None = None
 ) -> Publication | Unreadable:
     """Return what was published: message, subject and attributes of every type."""
-    message = text_of(notification.fields["Message"])
+    message = json_string_text(notification.fields["Message"])
     attributes = _attributes(notification.fields.get("MessageAttributes"))
     if message is None or isinstance(attributes, Unreadable):
         return Unreadable("its message or its attributes cannot be read")
     return Publication(
         attempt=attempt, message=message.encode(), attributes=attributes,
-        subject=text_of(notification.fields.get("Subject")), group_id=group_id, deduplication_id=deduplication_id,
+        subject=json_string_text(notification.fields.get("Subject")), group_id=group_id,
+        deduplication_id=deduplication_id,
     )  # fmt: skip
 
 
@@ -124,15 +125,15 @@ def _subscription(topic: str, url: str | None) -> str:
 
 
 def _attributes(raw: bytes | None) -> dict[str, Attribute] | Unreadable:
-    found = spans(raw if raw is not None else b"{}")
+    found = member_bytes(raw if raw is not None else b"{}")
     if isinstance(found, Unreadable):
         return found
     read_back: dict[str, Attribute] = {}
     for name, raw_attribute in found.items():
-        parts = spans(raw_attribute)
+        parts = member_bytes(raw_attribute)
         if isinstance(parts, Unreadable):
             return parts
-        attribute = _attribute(text_of(parts.get("Type")), text_of(parts.get("Value")))
+        attribute = _attribute(json_string_text(parts.get("Type")), json_string_text(parts.get("Value")))
         if attribute is None:
             return Unreadable("an attribute of it has no type or no value")
         read_back[name] = attribute

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from reprocessing.domain.replay.verdicts import Outcome
-from reprocessing.domain.targets.http_responses import Answers
+from reprocessing.domain.targets.http_responses import StatusMeanings
 
 Call_contra = TypeVar("Call_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class HttpCall:
     """One letter for an HTTP endpoint.
 
     Attributes:
@@ -28,11 +28,11 @@ class Post:
     body: bytes = field(repr=False)
     headers: tuple[tuple[str, str], ...] = field(repr=False)
     timeout: float
-    answers: Answers
+    answers: StatusMeanings
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
+class LambdaCall:
     """One letter for a Lambda function; `role`: the role that may invoke it, empty: the service's own."""
 
     attempt: int
@@ -43,7 +43,7 @@ class Invocation:
     timeout: float
 
 
-class Carrier(Protocol[Call_contra]):
+class AsyncSender(Protocol[Call_contra]):
     """Sends many calls at once and returns the outcome of each, once. Used from one thread.
 
     An outcome is NotSent if no byte of the call can have left, Unknown if it may have and there was no answer.

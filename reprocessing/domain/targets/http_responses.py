@@ -11,13 +11,13 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
-from reprocessing.domain.errors import AnswersAreUnclear
+from reprocessing.domain.errors import InvalidAnswers
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken
 
 #: Delay before the next attempt if the endpoint asks for one and does not say how long.
-REST: Final = timedelta(seconds=1)
+DEFAULT_DELAY: Final = timedelta(seconds=1)
 #: The longest delay that an endpoint can ask for.
-LONGEST: Final = timedelta(days=1)
+LONGEST_DELAY: Final = timedelta(days=1)
 LONGEST_TEXT: Final = 500
 
 _LEAST, _MOST = 200, 599  # RFC 9110, 15.2: codes below are not final
@@ -38,7 +38,7 @@ class Meaning(StrEnum):
 
 #: Defaults. Poison are the codes about the message itself (RFC 9110, 15.5; RFC 6585): its syntax, size or type, or a
 #: resource that is gone. Others, such as a wrong URL or a missing permission, are about the target.
-USUAL: Final[Mapping[str, Meaning]] = {
+DEFAULT_MEANINGS: Final[Mapping[str, Meaning]] = {
     "2xx": Meaning.SUCCESS,
     "3xx": Meaning.RETRY,
     "4xx": Meaning.RETRY,
@@ -49,7 +49,7 @@ USUAL: Final[Mapping[str, Meaning]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class StatusMeanings:
     """Meanings of codes ("409") and classes ("4xx") that replace the defaults.
 
     A code wins over a class, and both over the defaults. Only 429 means `wait` until it is named itself.
@@ -65,10 +65,10 @@ class Answers:
         said, code, family = dict(self.said), str(status), f"{status // 100}xx"
         if code in said:
             return said[code]
-        usual = USUAL.get(code)
+        usual = DEFAULT_MEANINGS.get(code)
         if usual is Meaning.WAIT:
             return usual
-        return said.get(family) or usual or USUAL.get(family, Meaning.RETRY)
+        return said.get(family) or usual or DEFAULT_MEANINGS.get(family, Meaning.RETRY)
 
     def outcome(self, status: int, *, after: timedelta | None = None) -> Outcome:
         """Return the outcome of an answer, with nothing of it but the status. `after`: the value of Retry-After."""
@@ -76,7 +76,7 @@ class Answers:
             case Meaning.SUCCESS:
                 return Taken()
             case Meaning.WAIT:
-                return NotSent(f"it answered {status}: later", after=after or REST)
+                return NotSent(f"it answered {status}: later", after=after or DEFAULT_DELAY)
             case Meaning.RETRY:
                 return Refused(str(status), _in_words(status), after=after)
             case Meaning.POISON:
@@ -84,32 +84,32 @@ class Answers:
 
 
 @lru_cache(maxsize=256)
-def parse(text: str) -> Answers:
+def parse_answers(text: str) -> StatusMeanings:
     """Return the meanings in a text such as "409=success 4xx=retry".
 
     Raises:
         AnswersAreUnclear: it cannot be parsed, or gives a code two meanings.
     """
     if len(text) > LONGEST_TEXT:
-        raise AnswersAreUnclear(f"The text is longer than {LONGEST_TEXT} characters. Name classes: 4xx=retry.")
+        raise InvalidAnswers(f"The text is longer than {LONGEST_TEXT} characters. Name classes: 4xx=retry.")
     said: dict[str, Meaning] = {}
     for entry in filter(None, _SEPARATORS.split(text)):
         what, meaning = _entry(entry)
         if said.setdefault(what, meaning) is not meaning:
-            raise AnswersAreUnclear(f"{what} means both {said[what]} and {meaning}. Write it once.")
-    return Answers(tuple(sorted(said.items())))
+            raise InvalidAnswers(f"{what} means both {said[what]} and {meaning}. Write it once.")
+    return StatusMeanings(tuple(sorted(said.items())))
 
 
 def retry_after(text: str, *, now: datetime) -> timedelta | None:
     """Return the delay of a Retry-After header (RFC 9110, 10.2.3), at most `LONGEST`; None: it cannot be read."""
     text = text.strip()
     if _SECONDS.fullmatch(text):
-        return timedelta(seconds=min(int(text), LONGEST.total_seconds()))
-    at = date(text)
-    return None if at is None else min(max(at - now, timedelta()), LONGEST)
+        return timedelta(seconds=min(int(text), LONGEST_DELAY.total_seconds()))
+    at = http_date(text)
+    return None if at is None else min(max(at - now, timedelta()), LONGEST_DELAY)
 
 
-def date(text: str) -> datetime | None:
+def http_date(text: str) -> datetime | None:
     """Return the time of an HTTP date, in any of its three forms (RFC 9110, 5.6.7)."""
     try:
         at = parsedate_to_datetime(text.strip()[:_LONGEST_DATE])
@@ -121,7 +121,7 @@ def date(text: str) -> datetime | None:
 def _entry(entry: str) -> tuple[str, Meaning]:
     found = _ENTRY.fullmatch(entry)
     if found is None or found[2] not in set(Meaning):
-        raise AnswersAreUnclear(
+        raise InvalidAnswers(
             f"{entry[:40]!r} is not a meaning of an answer. Write a code from {_LEAST} to {_MOST} or a class such "
             f"as 4xx, an equals sign and one of {', '.join(Meaning)}: 409=success"
         )

@@ -8,14 +8,14 @@ import re
 from typing import Final
 
 #: Bytes (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
-LEAST: Final = 24
+LEAST_BYTES: Final = 24
 #: Prefix of a secret in base64.
 PREFIX: Final = "whsec_"
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def key(secret: str) -> bytes | None:
+def secret_bytes(secret: str) -> bytes | None:
     """Return the bytes that sign: decoded after whsec_, else the text itself; None: invalid base64."""
     if not secret.startswith(PREFIX):
         return secret.encode()
@@ -25,13 +25,13 @@ def key(secret: str) -> bytes | None:
         return None
 
 
-def problem(name: str, secret: str) -> str | None:
+def secret_problem(name: str, secret: str) -> str | None:
     """Return what is wrong with a secret, without showing it; None: it can be used."""
     if not _NAME.fullmatch(name) or name.startswith(PREFIX):
         return "the name of a secret takes 1 to 64 letters, digits, hyphens and underscores; NAME=whsec_… is one secret"
-    found = key(secret)
+    found = secret_bytes(secret)
     if found is None:
         return f"{name} begins with {PREFIX}, and what follows is no base64"
-    if len(found) < LEAST:
-        return f"{name} is shorter than {LEAST} bytes"
+    if len(found) < LEAST_BYTES:
+        return f"{name} is shorter than {LEAST_BYTES} bytes"
     return None

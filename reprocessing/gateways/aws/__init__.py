@@ -1,6 +1,6 @@
 """AWS for every gateway: clients, roles, addresses of queues, errors, throttling."""
 
-from reprocessing.gateways.aws.clients import forget
-from reprocessing.gateways.aws.throttling import throttled
+from reprocessing.gateways.aws.clients import forget_clients
+from reprocessing.gateways.aws.throttling import take_throttle_counts
 
-__all__ = ["forget", "throttled"]
+__all__ = ["forget_clients", "take_throttle_counts"]

@@ -16,9 +16,9 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
-from reprocessing.gateways.aws.configuration import readable
-from reprocessing.gateways.aws.roles import Assumed
-from reprocessing.gateways.aws.throttling import listen
+from reprocessing.gateways.aws.configuration import explain_configuration_errors
+from reprocessing.gateways.aws.roles import AssumedRoleProvider
+from reprocessing.gateways.aws.throttling import count_throttling
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -62,19 +62,19 @@ class _Clients:
             return known
         with self._lock:  # a session is not made for two threads at a time
             if kind not in self._made:
-                with readable(kind.service):
+                with explain_configuration_errors(kind.service):
                     self._made[kind] = self._make(kind)
             return self._made[kind]
 
     def region(self) -> str | None:
-        with self._lock, readable():
+        with self._lock, explain_configuration_errors():
             return self._session("", None).region_name
 
     def _session(self, role: str, region: str | None) -> boto3.session.Session:
         if role not in self._sessions:
             core = botocore.session.get_session()
             if role:
-                core.register_component("credential_provider", Assumed(role, region))
+                core.register_component("credential_provider", AssumedRoleProvider(role, region))
             self._sessions[role] = boto3.session.Session(botocore_session=core)
         return self._sessions[role]
 
@@ -92,7 +92,7 @@ class _Clients:
                 retries={"mode": "standard", "total_max_attempts": 1},
             ),
         )
-        listen(made, kind.service)
+        count_throttling(made, kind.service)
         return made
 
 
@@ -119,22 +119,22 @@ def cloudwatch(region: str, role: str = "") -> AwsClient:
     return cast("AwsClient", _clients.get("cloudwatch", region, role, ALARM_SECONDS))
 
 
-def functions(region: str, role: str, *, seconds: float, connections: int) -> AwsClient:
+def lambda_client(region: str, role: str, *, seconds: float, connections: int) -> AwsClient:
     """The client of a region's Lambda, for `connections` at a time that may each take so many seconds to answer."""
     return cast("AwsClient", _clients.get("lambda", region, role, seconds, connections))
 
 
-def topics(region: str, role: str = "") -> AwsClient:
+def sns_client(region: str, role: str = "") -> AwsClient:
     """Return the client of a region's SNS. Raises what `client` does."""
     return cast("AwsClient", _clients.get("sns", region, role, READ_SECONDS))
 
 
-def buses(region: str, role: str = "") -> AwsClient:
+def eventbridge_client(region: str, role: str = "") -> AwsClient:
     """Return the client of a region's EventBridge. Raises what `client` does."""
     return cast("AwsClient", _clients.get("events", region, role, READ_SECONDS))
 
 
-def objects(region: str, role: str = "") -> AwsClient:
+def s3_client(region: str, role: str = "") -> AwsClient:
     """Return the client of a region's S3. Raises what `client` does."""
     return cast("AwsClient", _clients.get("s3", region, role, READ_SECONDS))
 
@@ -144,10 +144,10 @@ def configured_region() -> str | None:
     return _clients.region()
 
 
-def forget() -> None:
+def forget_clients() -> None:
     """Begin anew with the next call: in a forked child, after rotated credentials, or for another endpoint."""
     global _clients  # noqa: PLW0603  one per process is what it is for
     _clients = _Clients()
 
 
-os.register_at_fork(after_in_child=forget)
+os.register_at_fork(after_in_child=forget_clients)

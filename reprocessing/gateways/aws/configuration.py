@@ -15,7 +15,7 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 
 _LONGEST_REASON: Final = 300
 #: How botocore begins, in a ValueError, to say so of an endpoint; what follows may carry a password.
@@ -24,7 +24,7 @@ _INVALID_ENDPOINT: Final = "Invalid endpoint"
 _SUFFIXES: Final = {"events": "EVENTBRIDGE"}
 
 
-class AwsConfigurationIsUnclear(QueueIsOutOfReach, BotoCoreError):
+class AwsConfigurationIsUnclear(QueueUnreachable, BotoCoreError):
     """No call can be made: the AWS configuration of this process cannot be used. Nothing went out.
 
     Whoever catches what a call may raise catches it, too.
@@ -43,7 +43,7 @@ class AwsConfigurationIsUnclear(QueueIsOutOfReach, BotoCoreError):
 
 
 @contextmanager
-def readable(service: str = "") -> Iterator[None]:
+def explain_configuration_errors(service: str = "") -> Iterator[None]:
     """Have what fails while a session, or a client of this service, is made say how it is cured.
 
     Raises:

@@ -22,13 +22,13 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 
-from reprocessing.domain.errors import CloudWatchIsOutOfReach, QueueIsOutOfReach, QueueRefuses
+from reprocessing.domain.errors import CloudWatchUnreachable, QueueRequestRefused, QueueUnreachable
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Unknown
-from reprocessing.gateways.aws.clients import forget
+from reprocessing.gateways.aws.clients import forget_clients
 from reprocessing.gateways.aws.configuration import AwsConfigurationIsUnclear
 from reprocessing.gateways.aws.queue_address import QueueAddress
 from reprocessing.gateways.aws.roles import RoleIsNotAssumed
-from reprocessing.gateways.aws.throttling import THROTTLED, bare
+from reprocessing.gateways.aws.throttling import THROTTLED, without_sqs_prefix
 
 #: Refusals that speak of what one entry carries, of SQS, SNS and EventBridge. They may stand for a batch as a whole.
 _OF_AN_ENTRY: Final = frozenset({
@@ -59,18 +59,18 @@ _SERVER_FAULT: Final = 500
 _TOO_LARGE: Final = 413
 _TIMED_OUT: Final = 408
 _LONGEST_MESSAGE: Final = 500
-NOTHING_OF_IT: Final = "nothing was sent: "
+NOTHING_WAS_SENT: Final = "nothing was sent: "
 
 
 def code_of(error: ClientError) -> str:
     """The refusal's name, without the prefix that some of SQS's have."""
     code = str(error.response.get("Error", {}).get("Code", "Unknown"))
-    return bare(code)
+    return without_sqs_prefix(code)
 
 
-def code_in_words(code: str) -> str:
+def refusal_in_words(code: str) -> str:
     """One failed entry's code, for a reason that people read."""
-    return f"SQS refused it: {bare(code) or 'it did not say why'}"
+    return f"SQS refused it: {without_sqs_prefix(code) or 'it did not say why'}"
 
 
 def is_of_an_entry(error: Exception) -> bool:
@@ -91,21 +91,21 @@ def outcome_of(error: Exception, service: str = "SQS") -> Outcome:
     if isinstance(error, ParamValidationError):
         # The error's own text shows what the letter carries.
         return Refused("ParamValidation", f"It has a part that {service} has no form for.", poison=True)
-    renew(error)
+    renew_credentials(error)
     if isinstance(error, ClientError):
         return _outcome_of_answer(error, service)
     if isinstance(error, _BEFORE_ANYTHING_WENT_OUT) or _is_bad_certificate(error):
-        return NotSent(f"{NOTHING_OF_IT}{in_words(error)}", unreachable=True)
-    return Unknown(f"no answer of {service} was had: {in_words(error)}")
+        return NotSent(f"{NOTHING_WAS_SENT}{error_in_words(error)}", unreachable=True)
+    return Unknown(f"no answer of {service} was had: {error_in_words(error)}")
 
 
-def renew(error: Exception) -> None:
+def renew_credentials(error: Exception) -> None:
     """Where credentials have ended, let the next call's client read them again: botocore reads its files once."""
     code = (
         code_of(error) if isinstance(error, ClientError) else error.code if isinstance(error, RoleIsNotAssumed) else ""
     )
     if code in _STALE_CREDENTIALS:
-        forget()
+        forget_clients()
 
 
 def _outcome_of_answer(error: ClientError, service: str) -> Outcome:
@@ -122,18 +122,18 @@ def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
     The code decides: SenderFault is true of throttling too. A failure of its own is Unknown, since the same
     letter sent again under its old deduplication id is the cheaper mistake.
     """
-    code = bare(code)
+    code = without_sqs_prefix(code)
     if code in _OF_ITSELF:
         return Unknown(f"{service} failed: {code}")
     return Refused(code, message[:_LONGEST_MESSAGE], poison=code in _OF_AN_ENTRY)
 
 
-def out_of_reach(queue: QueueAddress | str, action: str, error: Exception, service: str = "sqs") -> QueueIsOutOfReach:
+def out_of_reach(queue: QueueAddress | str, action: str, error: Exception, service: str = "sqs") -> QueueUnreachable:
     """Return the exception for a call that could not be done: to which queue or ARN, what for, and how to cure it."""
     name = queue if isinstance(queue, str) else queue.url
-    renew(error)
-    kind = QueueRefuses if is_refusal(error) else QueueIsOutOfReach
-    return kind(f"{name}: {action} failed: {in_words(error)}. {_cure(f'{service}:{action}', error)}")
+    renew_credentials(error)
+    kind = QueueRequestRefused if is_refusal(error) else QueueUnreachable
+    return kind(f"{name}: {action} failed: {error_in_words(error)}. {_cure(f'{service}:{action}', error)}")
 
 
 def is_refusal(error: Exception) -> bool:
@@ -143,7 +143,7 @@ def is_refusal(error: Exception) -> bool:
     return code_of(error) not in _OF_ITSELF | THROTTLED | _STALE_CREDENTIALS
 
 
-def in_words(error: Exception) -> str:
+def error_in_words(error: Exception) -> str:
     """Return the error in a few words that hold nothing of a letter."""
     if isinstance(error, ClientError):
         return f"{code_of(error)} ({_message(error)})" if _message(error) else code_of(error)
@@ -203,4 +203,4 @@ def reaching_cloudwatch(target: str, action: str) -> Iterator[None]:
     try:
         yield
     except (BotoCoreError, ClientError) as error:
-        raise CloudWatchIsOutOfReach(str(out_of_reach(target, action, error, "cloudwatch"))) from error
+        raise CloudWatchUnreachable(str(out_of_reach(target, action, error, "cloudwatch"))) from error

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from reprocessing.domain.errors import CloudWatchIsOutOfReach
+from reprocessing.domain.errors import CloudWatchUnreachable
 from reprocessing.gateways.aws.clients import AwsClient
 from reprocessing.gateways.aws.queue_address import QueueAddress, is_of_sqs
 
 _AWS: Final = ("amazonaws.com", "amazonaws.com.cn", "api.aws")
 
 
-def refuse_strangers(client: AwsClient, queues: Sequence[QueueAddress]) -> None:
+def refuse_queues_outside_aws(client: AwsClient, queues: Sequence[QueueAddress]) -> None:
     """Refuse to ask AWS about queues that are not AWS's.
 
     Raises:
@@ -21,4 +21,4 @@ def refuse_strangers(client: AwsClient, queues: Sequence[QueueAddress]) -> None:
     """
     host = urlsplit(str(getattr(client, "meta").endpoint_url)).hostname or ""  # noqa: B009  # no part of the protocol
     if host.endswith(_AWS) and not all(is_of_sqs(queue.url) for queue in queues):
-        raise CloudWatchIsOutOfReach("the queues are at another endpoint than AWS's, which CloudWatch has nothing of.")
+        raise CloudWatchUnreachable("the queues are at another endpoint than AWS's, which CloudWatch has nothing of.")

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.message.arn import Arn, Named, read
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.message.arn import Arn, ResourceKind, read
 from reprocessing.gateways.aws.clients import configured_region
 
 #: The hosts of SQS itself, its FIPS, dual-stack and private (VPC endpoint) forms, and the two older forms.
@@ -50,14 +50,14 @@ class QueueAddress:
             parts = urlsplit(url)
             host = parts.hostname or ""
         except ValueError:
-            raise QueueIsOutOfReach(f"{url!r} is not a URL. {_CURE}") from None
+            raise QueueUnreachable(f"{url!r} is not a URL. {_CURE}") from None
         if parts.scheme not in {"http", "https"} or not host or not parts.path.strip("/"):
-            raise QueueIsOutOfReach(f"{url!r} is not the URL of a queue. {_CURE}")
+            raise QueueUnreachable(f"{url!r} is not the URL of a queue. {_CURE}")
         if "@" in parts.netloc:
-            raise QueueIsOutOfReach(f"The URL of a queue at {host} carries credentials, which would be kept. {_CURE}")
+            raise QueueUnreachable(f"The URL of a queue at {host} carries credentials, which would be kept. {_CURE}")
         region = _region_of(host) or configured_region()
         if not region:
-            raise QueueIsOutOfReach(f"The region of {url!r} is not in its host. Set AWS_DEFAULT_REGION to it.")
+            raise QueueUnreachable(f"The region of {url!r} is not in its host. Set AWS_DEFAULT_REGION to it.")
         return cls(url, region, role)
 
     @property
@@ -90,7 +90,7 @@ def region_of(arn: str) -> str:
     """
     parts = arn.split(":", _COLONS_OF_AN_ARN)
     if len(parts) <= _COLONS_OF_AN_ARN or parts[0] != "arn" or not parts[3]:
-        raise QueueIsOutOfReach(
+        raise QueueUnreachable(
             f"{arn!r} is not an ARN with a region. One is arn:aws:sns:eu-west-1:111122223333:orders."
         )
     return parts[3]
@@ -103,8 +103,8 @@ def arn_of_queue(text: str) -> Arn:
         QueueIsOutOfReach: it is not the ARN of a queue.
     """
     found = read(text)
-    if found is None or found.named is not Named.QUEUE or not found.region or not found.account:
-        raise QueueIsOutOfReach(f"{text!r} is not a queue's ARN. One is arn:aws:sqs:eu-west-1:111122223333:orders.")
+    if found is None or found.named is not ResourceKind.QUEUE or not found.region or not found.account:
+        raise QueueUnreachable(f"{text!r} is not a queue's ARN. One is arn:aws:sqs:eu-west-1:111122223333:orders.")
     return found
 
 

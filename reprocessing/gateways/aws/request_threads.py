@@ -13,7 +13,7 @@ Done = TypeVar("Done")
 THREADS: Final = 8
 
 
-def side_by_side(act: Callable[[Work], Done], works: Sequence[Work], threads: int) -> list[Done]:
+def run_in_parallel(act: Callable[[Work], Done], works: Sequence[Work], threads: int) -> list[Done]:
     """`act` of every work, in the order of the works; one at a time where there is one work or one thread."""
     if len(works) <= 1 or threads <= 1:
         return [act(work) for work in works]
@@ -21,7 +21,9 @@ def side_by_side(act: Callable[[Work], Done], works: Sequence[Work], threads: in
         return list(pool.map(act, works))
 
 
-def as_they_end(act: Callable[[Work], Done], works: Sequence[Work], threads: int, *, within: float) -> Iterator[Done]:
+def run_as_completed(
+    act: Callable[[Work], Done], works: Sequence[Work], threads: int, *, within: float
+) -> Iterator[Done]:
     """`act` of every work, each as soon as it has ended: none waits for one that takes longer.
 
     Args:

@@ -10,11 +10,11 @@ from botocore.config import Config
 from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
-from reprocessing.domain.aws.iam_policy import SESSION
-from reprocessing.gateways.aws.configuration import AwsConfigurationIsUnclear, readable
+from reprocessing.domain.aws.iam_policy import ASSUMED_SESSION
+from reprocessing.gateways.aws.configuration import AwsConfigurationIsUnclear, explain_configuration_errors
 
 #: Under which every assumed session stands in CloudTrail.
-SESSION_NAME: Final = SESSION
+SESSION_NAME: Final = ASSUMED_SESSION
 _SECONDS: Final = 5.0  #: to connect, and to answer; a repeated AssumeRole does no harm
 _LONGEST_REASON: Final = 300
 
@@ -39,7 +39,7 @@ class RoleIsNotAssumed(BotoCoreError):
         self.code = code
 
 
-class Assumed:
+class AssumedRoleProvider:
     """A role, as the place where a session of botocore finds its credentials. They renew themselves."""
 
     def __init__(self, role: str, region: str | None) -> None:
@@ -76,7 +76,7 @@ class Assumed:
 
 
 def _client(core: Any, service: str, **options: Any) -> Any:  # noqa: ANN401 - botocore's own
-    with readable(service):
+    with explain_configuration_errors(service):
         return core.create_client(service, **options)
 
 

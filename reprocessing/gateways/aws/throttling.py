@@ -34,22 +34,22 @@ class _Count:
 _count = _Count()
 
 
-def bare(code: str) -> str:
+def without_sqs_prefix(code: str) -> str:
     """A refusal's name, without the prefix that some of SQS's have."""
     return code.rpartition("AWS.SimpleQueueService.")[2]
 
 
-def listen(made: Any, service: str) -> None:  # noqa: ANN401 - any of boto3's clients
+def count_throttling(made: Any, service: str) -> None:  # noqa: ANN401 - any of boto3's clients
     """Count what this client is throttled."""
 
     def hear(*, parsed: dict[str, Any], **_: object) -> None:
-        if bare(str(parsed.get("Error", {}).get("Code", ""))) in THROTTLED:
+        if without_sqs_prefix(str(parsed.get("Error", {}).get("Code", ""))) in THROTTLED:
             _count.note(service)
 
     made.meta.events.register("after-call", hear)
 
 
-def throttled() -> Counter[str]:
+def take_throttle_counts() -> Counter[str]:
     """Throttled requests by service, since this was last asked in this process."""
     return _count.take()
 

@@ -11,9 +11,9 @@ from typing import Any, Final, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
+from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy, Unhealthy
 from reprocessing.gateways.aws.clients import cloudwatch
-from reprocessing.gateways.aws.errors import code_of, in_words, renew
+from reprocessing.gateways.aws.errors import code_of, error_in_words, renew_credentials
 from reprocessing.gateways.aws.roles import RoleIsNotAssumed
 
 Said = TypeVar("Said")
@@ -25,10 +25,10 @@ _RECENT: Final = timedelta(minutes=10)  #: SQS's values come minutes late; a que
 _LONGEST_REASON: Final = 300
 
 #: CloudWatch tells no age of a queue that nobody has used for six hours; and nothing of one that it does not know.
-NOBODY_USES_IT = Unknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
+NOBODY_USES_IT = HealthUnknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
 
 
-def alarms(region: str, names: Sequence[str], *, role: str = "") -> dict[str, Finding]:
+def alarm_states(region: str, names: Sequence[str], *, role: str = "") -> dict[str, HealthResult]:
     """Of each alarm whether it is in OK; one that is not there, or has too little data, is unknown.
 
     Args:
@@ -37,17 +37,19 @@ def alarms(region: str, names: Sequence[str], *, role: str = "") -> dict[str, Fi
         role: that is assumed to ask; empty for the process's own.
     """
 
-    def ask(some: Sequence[str]) -> dict[str, Finding]:
+    def ask(some: Sequence[str]) -> dict[str, HealthResult]:
         answer = cloudwatch(region, role).describe_alarms(
             AlarmNames=list(some), AlarmTypes=["MetricAlarm", "CompositeAlarm"], MaxRecords=_MOST_ALARMS
         )
         return {alarm["AlarmName"]: _state(alarm) for alarm in [*answer["MetricAlarms"], *answer["CompositeAlarms"]]}
 
-    missing = Unknown(f"CloudWatch has no alarm of this name in {region}")
+    missing = HealthUnknown(f"CloudWatch has no alarm of this name in {region}")
     return _in_batches(names, _MOST_ALARMS, ask, "DescribeAlarms", missing)
 
 
-def ages(region: str, queues: Sequence[str], *, now: datetime, role: str = "") -> dict[str, float | Unknown]:
+def oldest_message_ages(
+    region: str, queues: Sequence[str], *, now: datetime, role: str = ""
+) -> dict[str, float | HealthUnknown]:
     """Of each queue the seconds that its oldest message is old, by CloudWatch's ApproximateAgeOfOldestMessage.
 
     Args:
@@ -57,7 +59,7 @@ def ages(region: str, queues: Sequence[str], *, now: datetime, role: str = "") -
         role: that is assumed to ask; empty for the process's own.
     """
 
-    def ask(some: Sequence[str]) -> dict[str, float | Unknown]:
+    def ask(some: Sequence[str]) -> dict[str, float | HealthUnknown]:
         answer = cloudwatch(region, role).get_metric_data(
             MetricDataQueries=[_metric(number, name) for number, name in enumerate(some)],
             StartTime=now - _RECENT, EndTime=now, ScanBy="TimestampDescending",
@@ -72,9 +74,13 @@ def ages(region: str, queues: Sequence[str], *, now: datetime, role: str = "") -
 
 
 def _in_batches(
-    names: Sequence[str], most: int, ask: Callable[[Sequence[str]], dict[str, Said]], action: str, missing: Unknown
-) -> dict[str, Said | Unknown]:
-    found: dict[str, Said | Unknown] = {}
+    names: Sequence[str],
+    most: int,
+    ask: Callable[[Sequence[str]], dict[str, Said]],
+    action: str,
+    missing: HealthUnknown,
+) -> dict[str, Said | HealthUnknown]:
+    found: dict[str, Said | HealthUnknown] = {}
     for some in _cut(list(dict.fromkeys(names)), most):
         found.update(dict.fromkeys(some, missing))
         try:
@@ -88,7 +94,7 @@ def _cut(names: Sequence[str], most: int) -> Iterator[Sequence[str]]:
     return (names[first : first + most] for first in range(0, len(names), most))
 
 
-def _state(alarm: Mapping[str, Any]) -> Finding:
+def _state(alarm: Mapping[str, Any]) -> HealthResult:
     state, reason = alarm["StateValue"], str(alarm.get("StateReason", ""))[:_LONGEST_REASON]
     match state:
         case "OK":
@@ -96,7 +102,7 @@ def _state(alarm: Mapping[str, Any]) -> Finding:
         case "ALARM":
             return Unhealthy(f"in ALARM: {reason}")
         case _:
-            return Unknown(f"in {state}: {reason}")
+            return HealthUnknown(f"in {state}: {reason}")
 
 
 def _metric(number: int, queue: str) -> dict[str, Any]:
@@ -108,11 +114,11 @@ def _metric(number: int, queue: str) -> dict[str, Any]:
     return {"Id": f"q{number}", "MetricStat": {"Metric": metric, "Period": _PERIOD, "Stat": "Maximum"}}
 
 
-def _failure(action: str, error: BotoCoreError | ClientError) -> Unknown:
+def _failure(action: str, error: BotoCoreError | ClientError) -> HealthUnknown:
     cure = "Check the endpoint, the network and the credentials of this process"
-    renew(error)
+    renew_credentials(error)
     if isinstance(error, RoleIsNotAssumed):
         cure = error.cure.rstrip(".")
     if isinstance(error, ClientError) and "AccessDenied" in code_of(error):
         cure = f"Allow cloudwatch:{action} to the role of this process"
-    return Unknown(f"{action} failed: {in_words(error)}. {cure}")
+    return HealthUnknown(f"{action} failed: {error_in_words(error)}. {cure}")

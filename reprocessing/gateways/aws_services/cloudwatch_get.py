@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from reprocessing.domain.aws.consumer_health import Series
+from reprocessing.domain.aws.consumer_health import QueueMetrics
 from reprocessing.gateways.aws.clients import AwsClient, cloudwatch
 from reprocessing.gateways.aws.errors import reaching_cloudwatch
-from reprocessing.gateways.aws.not_aws import refuse_strangers
+from reprocessing.gateways.aws.not_aws import refuse_queues_outside_aws
 from reprocessing.gateways.aws.queue_address import QueueAddress
 
 _PERIOD: Final = 300  #: seconds
 _SPAN: Final = timedelta(hours=1)
 _LATE: Final = timedelta(minutes=5)  #: by which metrics may lag: younger values are not complete
 _MOST: Final = 500  #: metrics of one GetMetricData. AWS: GetMetricData
-#: Of `Series` the metric of SQS, and how its values of a period become one. AWS: Available CloudWatch metrics for SQS.
+#: Of `QueueMetrics` the metric of SQS, and how its values of a period become one. AWS: Available CloudWatch metrics for
+#: SQS.
 _METRICS: Final[Mapping[str, tuple[str, str]]] = {
     "age": ("ApproximateAgeOfOldestMessage", "Maximum"),
     "in_flight": ("ApproximateNumberOfMessagesNotVisible", "Maximum"),
@@ -26,7 +27,7 @@ _METRICS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datetime) -> dict[str, Series]:
+def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datetime) -> dict[str, QueueMetrics]:
     """Of each queue, by its URL, what its metrics were.
 
     Args:
@@ -38,16 +39,16 @@ def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datet
     Raises:
         CloudWatchIsOutOfReach: it refused, did not answer, or is another's than the queues'.
     """
-    found: dict[str, Series] = {}
+    found: dict[str, QueueMetrics] = {}
     each = _MOST // len(_METRICS)
     for first in range(0, len(queues), each):
         some = queues[first : first + each]
         with reaching_cloudwatch(region, "GetMetricData"):
             client = cloudwatch(region, role)
-            refuse_strangers(client, some)
+            refuse_queues_outside_aws(client, some)
             values = _values(client, some, now)
         for place, queue in enumerate(some):
-            found[queue.url] = Series(**{name: values.get(f"q{place}_{name}", ()) for name in _METRICS})
+            found[queue.url] = QueueMetrics(**{name: values.get(f"q{place}_{name}", ()) for name in _METRICS})
     return found
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from reprocessing.domain.errors import CloudWatchIsOutOfReach
+from reprocessing.domain.errors import CloudWatchUnreachable
 from reprocessing.gateways.aws.clients import cloudwatch
 from reprocessing.gateways.aws.errors import reaching_cloudwatch
-from reprocessing.gateways.aws.not_aws import refuse_strangers
+from reprocessing.gateways.aws.not_aws import refuse_queues_outside_aws
 from reprocessing.gateways.aws.queue_address import QueueAddress
 
 #: Values of one PutMetricData, well below its 1,000 and its 1 MB. AWS: CloudWatch service quotas.
@@ -19,7 +19,7 @@ _MOST_ALARMS: Final = 100  #: of one DescribeAlarms
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class MetricValue:
     """One value of a metric."""
 
     name: str
@@ -28,7 +28,7 @@ class Value:
     value: float
 
 
-def tell(region: str, namespace: str, values: Sequence[Value], *, now: datetime) -> int:
+def put_metrics(region: str, namespace: str, values: Sequence[MetricValue], *, now: datetime) -> int:
     """Put values of this moment; return how many were accepted, in their order, before a call failed.
 
     Raises:
@@ -41,7 +41,7 @@ def tell(region: str, namespace: str, values: Sequence[Value], *, now: datetime)
                 cloudwatch(region).put_metric_data(
                     Namespace=namespace, MetricData=[_datum(value, now) for value in some]
                 )
-        except CloudWatchIsOutOfReach:
+        except CloudWatchUnreachable:
             if first:
                 return first
             raise
@@ -54,7 +54,7 @@ def alarms(region: str, names: Sequence[str], *, of: Sequence[QueueAddress] = ()
     Raises:
         CloudWatchIsOutOfReach: it refused, did not answer, or has nothing `of` these queues.
     """
-    refuse_strangers(cloudwatch(region), of)
+    refuse_queues_outside_aws(cloudwatch(region), of)
     found: dict[str, Mapping[str, Any]] = {}
     for first in range(0, len(names), _MOST_ALARMS):
         some = list(names[first : first + _MOST_ALARMS])
@@ -76,7 +76,7 @@ def put_alarm(region: str, request: Mapping[str, Any]) -> None:
         cloudwatch(region).put_metric_alarm(**request)
 
 
-def _datum(metric: Value, now: datetime) -> dict[str, Any]:
+def _datum(metric: MetricValue, now: datetime) -> dict[str, Any]:
     return {
         "MetricName": metric.name,
         "Dimensions": [{"Name": name, "Value": value} for name, value in metric.dimensions],

@@ -15,9 +15,16 @@ from botocore.exceptions import ClientError
 
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
-from reprocessing.domain.targets.async_sender import Invocation
-from reprocessing.gateways.aws.clients import functions
-from reprocessing.gateways.aws.errors import NOTHING_OF_IT, code_of, in_words, outcome_of, renew, status_of
+from reprocessing.domain.targets.async_sender import LambdaCall
+from reprocessing.gateways.aws.clients import lambda_client
+from reprocessing.gateways.aws.errors import (
+    NOTHING_WAS_SENT,
+    code_of,
+    error_in_words,
+    outcome_of,
+    renew_credentials,
+    status_of,
+)
 from reprocessing.gateways.aws.throttling import THROTTLED
 
 LIMIT: Final = 200  #: invocations open at a time
@@ -58,7 +65,7 @@ _DID_NOT_BEGIN: Final = frozenset({
 class _Turn:
     """An invocation that waits for a thread."""
 
-    call: Invocation
+    call: LambdaCall
     may_start: Callable[[], bool]
 
 
@@ -86,11 +93,11 @@ class Invocations:
 
     @property
     def open(self) -> int:
-        """See `Carrier`."""
+        """See `AsyncSender`."""
         return self._open
 
-    def start(self, calls: Sequence[Invocation], *, may_start: Callable[[], bool]) -> None:
-        """See `Carrier`. `may_start` is asked by several threads."""
+    def start(self, calls: Sequence[LambdaCall], *, may_start: Callable[[], bool]) -> None:
+        """See `AsyncSender`. `may_start` is asked by several threads."""
         for call in calls:
             self._turns.put(_Turn(call, may_start))
         self._open += len(calls)
@@ -101,7 +108,7 @@ class Invocations:
             thread.start()
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
-        """See `Carrier`."""
+        """See `AsyncSender`."""
         told: list[tuple[int, Outcome]] = []
         try:
             if self._open and within > 0:
@@ -114,7 +121,7 @@ class Invocations:
         return told
 
     def close(self) -> None:
-        """See `Carrier`."""
+        """See `AsyncSender`."""
         self._closed = True
         self._open = 0
         for _ in self._threads:
@@ -133,9 +140,9 @@ class Invocations:
         except Exception as error:  # noqa: BLE001  whatever it was, a letter's fate has to be told
             return _outcome_of(error)
 
-    def _invoke(self, call: Invocation) -> Outcome:
+    def _invoke(self, call: LambdaCall) -> Outcome:
         seconds = call.timeout + self.slack
-        client = functions(call.region, call.role, seconds=seconds, connections=self.limit)
+        client = lambda_client(call.region, call.role, seconds=seconds, connections=self.limit)
         answer = client.invoke(
             FunctionName=call.function, InvocationType="RequestResponse", Payload=call.payload
         )  # fmt: skip
@@ -178,15 +185,15 @@ def _name(text: object) -> str:
 def _outcome_of(error: Exception) -> Outcome:
     if not isinstance(error, ClientError):
         return outcome_of(error, _SERVICE)
-    renew(error)
+    renew_credentials(error)
     code, status = code_of(error), status_of(error)
     if code in _POISON:
         return _POISON[code]
     if code in THROTTLED:
-        return NotSent(f"{NOTHING_OF_IT}{_throttle(error)}", after=_wait(error))
+        return NotSent(f"{NOTHING_WAS_SENT}{_throttle(error)}", after=_wait(error))
     if code not in _DID_NOT_BEGIN and status >= _SERVER_FAULT:
         return Unknown(f"{_SERVICE} failed: {code} ({status})")
-    return NotSent(f"{NOTHING_OF_IT}{in_words(error)}", unreachable=True)
+    return NotSent(f"{NOTHING_WAS_SENT}{error_in_words(error)}", unreachable=True)
 
 
 def _throttle(error: ClientError) -> str:

@@ -7,29 +7,29 @@ from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from reprocessing.domain.message.s3_pointer import Pointer
-from reprocessing.gateways.aws.clients import objects
-from reprocessing.gateways.aws.errors import renew, status_of
-from reprocessing.gateways.aws.request_threads import side_by_side
+from reprocessing.domain.message.s3_pointer import PointerToS3
+from reprocessing.gateways.aws.clients import s3_client
+from reprocessing.gateways.aws.errors import renew_credentials, status_of
+from reprocessing.gateways.aws.request_threads import run_in_parallel
 
 _THREADS: Final = 16
 _NOT_FOUND: Final = 404
 
 
-def are_gone(pointers: Collection[Pointer], region: str, role: str = "") -> set[Pointer]:
+def are_gone(pointers: Collection[PointerToS3], region: str, role: str = "") -> set[PointerToS3]:
     """Those whose object, or whose bucket, is not there.
 
     Whoever may not list a bucket is told 403 of a missing object too, so only S3's own 404 says that one is gone
     (https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html). What could not be asked is not gone.
     """
 
-    def is_gone(pointer: Pointer) -> bool:
+    def is_gone(pointer: PointerToS3) -> bool:
         try:
-            objects(region, role).head_object(Bucket=pointer.bucket, Key=pointer.key)
+            s3_client(region, role).head_object(Bucket=pointer.bucket, Key=pointer.key)
         except (BotoCoreError, ClientError) as error:
-            renew(error)
+            renew_credentials(error)
             return isinstance(error, ClientError) and status_of(error) == _NOT_FOUND
         return False
 
     some = list(dict.fromkeys(pointers))
-    return {pointer for pointer, gone in zip(some, side_by_side(is_gone, some, _THREADS), strict=True) if gone}
+    return {pointer for pointer, gone in zip(some, run_in_parallel(is_gone, some, _THREADS), strict=True) if gone}

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from reprocessing.domain.message.envelope import Departure
+from reprocessing.domain.message.envelope import OutgoingMessage
 from reprocessing.domain.replay.verdicts import Outcome, Refused, Taken, Unknown
 from reprocessing.domain.sources.eventbridge_event import Event
 from reprocessing.domain.sources.sns_notification import Publication
-from reprocessing.gateways.aws.clients import buses, topics
+from reprocessing.gateways.aws.clients import eventbridge_client, sns_client
 from reprocessing.gateways.aws.errors import outcome_of_entry
 from reprocessing.gateways.aws.queue_address import region_of
 from reprocessing.gateways.aws.request_threads import THREADS
-from reprocessing.gateways.sqs.batch_requests import Outcomes, Way, travel
-from reprocessing.gateways.sqs.batches import Parcel, as_aws_has_them, chains, parcel
+from reprocessing.gateways.sqs.batch_requests import BatchSender, Outcomes, send_chains
+from reprocessing.gateways.sqs.batches import PackedMessage, batch_chains, pack, to_aws_attributes
 
 #: Bytes of one request: https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html, and
 #: https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html. One letter that is larger travels
@@ -73,10 +73,10 @@ def publish(
     fifo = topic.endswith(_FIFO)
     region = region_of(topic)
     outcomes: Outcomes = {}
-    ready: list[Parcel] = []
+    ready: list[PackedMessage] = []
     subjects: dict[int, str] = {}
     for publication in publications:
-        made = parcel(_departure(publication), fifo=fifo)
+        made = pack(_departure(publication), fifo=fifo)
         if isinstance(made, Refused):
             outcomes[publication.attempt] = made
             continue
@@ -84,13 +84,13 @@ def publish(
         if publication.subject:
             subjects[publication.attempt] = publication.subject
 
-    def ask(load: list[Parcel]) -> list[Outcome]:
+    def ask(load: list[PackedMessage]) -> list[Outcome]:
         entries = [_entry(letter, number, subjects, fifo=fifo) for number, letter in enumerate(load)]
-        answer = topics(region, role).publish_batch(TopicArn=topic, PublishBatchRequestEntries=entries)
+        answer = sns_client(region, role).publish_batch(TopicArn=topic, PublishBatchRequestEntries=entries)
         return _published(answer, len(load))
 
-    packed = chains(ready, fifo=fifo, space=LARGEST)
-    return outcomes | travel(packed, Way(ask, "SNS", fifo), may_start=may_start, threads=threads)
+    packed = batch_chains(ready, fifo=fifo, space=LARGEST)
+    return outcomes | send_chains(packed, BatchSender(ask, "SNS", fifo), may_start=may_start, threads=threads)
 
 
 def put(
@@ -108,15 +108,16 @@ def put(
 
     def ask(load: list[_Put]) -> list[Outcome]:
         return _taken(
-            buses(region, role).put_events(Entries=[ready_event.entry(bus) for ready_event in load]), len(load)
+            eventbridge_client(region, role).put_events(Entries=[ready_event.entry(bus) for ready_event in load]),
+            len(load),
         )
 
-    packed = chains(ready, fifo=False, space=LARGEST - 1)  # it has to be less
-    return travel(packed, Way(ask, "EventBridge", fifo=False), may_start=may_start, threads=threads)
+    packed = batch_chains(ready, fifo=False, space=LARGEST - 1)  # it has to be less
+    return send_chains(packed, BatchSender(ask, "EventBridge", fifo=False), may_start=may_start, threads=threads)
 
 
-def _departure(publication: Publication) -> Departure:
-    return Departure(
+def _departure(publication: Publication) -> OutgoingMessage:
+    return OutgoingMessage(
         publication.attempt,
         publication.message,
         publication.attributes,
@@ -125,11 +126,11 @@ def _departure(publication: Publication) -> Departure:
     )
 
 
-def _entry(letter: Parcel, number: int, subjects: Mapping[int, str], *, fifo: bool) -> dict[str, Any]:
+def _entry(letter: PackedMessage, number: int, subjects: Mapping[int, str], *, fifo: bool) -> dict[str, Any]:
     departure = letter.departure
     entry: dict[str, Any] = {"Id": str(number), "Message": letter.text}
     if departure.attributes:
-        entry["MessageAttributes"] = as_aws_has_them(departure.attributes)
+        entry["MessageAttributes"] = to_aws_attributes(departure.attributes)
     if subject := subjects.get(letter.attempt):
         entry["Subject"] = subject
     if fifo:

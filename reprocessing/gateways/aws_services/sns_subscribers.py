@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from reprocessing.gateways.aws.clients import buses, topics
+from reprocessing.gateways.aws.clients import eventbridge_client, sns_client
 from reprocessing.gateways.aws.errors import reaching
 from reprocessing.gateways.aws.queue_address import region_of
 
@@ -54,7 +54,7 @@ def subscription(arn: str, role: str = "") -> Subscription:
         QueueIsOutOfReach: there is none, or SNS refused or did not answer.
     """
     with reaching(arn, "GetSubscriptionAttributes", "sns"):
-        said = topics(region_of(arn), role).get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
+        said = sns_client(region_of(arn), role).get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
     raw = str(said.get("RawMessageDelivery", "")).lower() == "true"
     return Subscription(arn, said["TopicArn"], said["Protocol"], said["Endpoint"], raw)
 
@@ -65,7 +65,7 @@ def subscribers(topic: str, role: str = "") -> list[Subscription]:
     Raises:
         QueueIsOutOfReach: SNS refused or did not answer.
     """
-    client = topics(region_of(topic), role)
+    client = sns_client(region_of(topic), role)
     with reaching(topic, "ListSubscriptionsByTopic", "sns"):
         found = list(_all(client.list_subscriptions_by_topic, "Subscriptions", TopicArn=topic))
     # The others have PendingConfirmation or Deleted there.
@@ -82,7 +82,7 @@ def rule_targets(bus: str, role: str = "") -> list[RuleTarget]:
     Raises:
         QueueIsOutOfReach: EventBridge refused or did not answer.
     """
-    client = buses(region_of(bus), role)
+    client = eventbridge_client(region_of(bus), role)
     with reaching(bus, "ListRules", "events"):
         rules = [
             rule
@@ -97,7 +97,7 @@ def rule_targets(bus: str, role: str = "") -> list[RuleTarget]:
     return found
 
 
-def refired(topic_or_bus: str, failed: str = "", role: str = "") -> int:
+def count_other_receivers(topic_or_bus: str, failed: str = "", role: str = "") -> int:
     """Return how many get a letter again when it is published again, who are not the one that failed.
 
     At most: filters of subscriptions and patterns of rules may keep a letter from some of them.

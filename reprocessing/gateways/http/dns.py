@@ -14,11 +14,11 @@ _PAUSE: Final = 1.0  #: seconds until a host that had no address is looked up ag
 
 
 @dataclass(slots=True)
-class Names:
+class HostAddresses:
     """Hosts' addresses as they were found last. One thread for each host that is being looked up, and never two.
 
     Attributes:
-        resolve: see `network.Net`.
+        resolve: see `network.Network`.
         found: called from another thread when something was found out.
     """
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reprocessing.domain.safety import url_policy
-from reprocessing.domain.safety.url_policy import Address, AllowList, Denied, Endpoint
+from reprocessing.domain.safety.url_policy import Address, AllowList, Endpoint, UrlDenied
 
 _MOST_ADDRESSES: Final = 4  #: of one host, that are tried
 
@@ -20,7 +20,7 @@ def _resolve(host: str, port: int) -> Sequence[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Net:
+class Network:
     """The network as this process sees it.
 
     Attributes:
@@ -32,10 +32,10 @@ class Net:
     tls: ssl.SSLContext | None = None
 
 
-WORLD: Final = Net()
+REAL_NETWORK: Final = Network()
 
 
-def judged(asked: Endpoint, texts: Sequence[str], allowed: AllowList) -> Sequence[Address] | Denied:
+def allowed_addresses(asked: Endpoint, texts: Sequence[str], allowed: AllowList) -> Sequence[Address] | UrlDenied:
     """Return the addresses that a host's name stands for, each of them good; one bad one spoils them all.
 
     Args:
@@ -43,10 +43,10 @@ def judged(asked: Endpoint, texts: Sequence[str], allowed: AllowList) -> Sequenc
         texts: what it was resolved to, at least one.
         allowed: says what is good.
     """
-    found = [url_policy.address(text) for text in texts]
-    good = [address for address in found if address is not None and allowed.bears(address, asked.port)]
+    found = [url_policy.read_address(text) for text in texts]
+    good = [address for address in found if address is not None and allowed.allows_address(address, asked.port)]
     if len(good) < len(found):
-        return Denied(
+        return UrlDenied(
             f"{asked.authority} stands for an address that is not public. "
             "List that address or its network in REDRIVE_OUTBOUND_HOSTS, if it is meant"
         )

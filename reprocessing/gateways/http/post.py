@@ -14,12 +14,12 @@ import pycurl
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused
 from reprocessing.domain.safety.url_policy import AllowList
 from reprocessing.domain.targets import webhook_headers
-from reprocessing.domain.targets.async_sender import Post
-from reprocessing.gateways.http.dns import Names
-from reprocessing.gateways.http.network import WORLD, Net
-from reprocessing.gateways.http.request import NO_TIME, Request, Turn
-from reprocessing.gateways.http.resolved_targets import Place, Places
-from reprocessing.gateways.http.transfers import Wires
+from reprocessing.domain.targets.async_sender import HttpCall
+from reprocessing.gateways.http.dns import HostAddresses
+from reprocessing.gateways.http.network import REAL_NETWORK, Network
+from reprocessing.gateways.http.request import OUT_OF_TIME, QueuedPost, Request
+from reprocessing.gateways.http.resolved_targets import ResolvedTarget, ResolvedTargets
+from reprocessing.gateways.http.transfers import Transfers
 
 LIMIT: Final = 500  #: requests open at a time
 _GLANCE: Final = 0.25  #: seconds after which a host that is being looked up is asked about again
@@ -45,27 +45,27 @@ class Posts:
     """
 
     allowed: AllowList
-    net: Net = WORLD
+    net: Network = REAL_NETWORK
     limit: int = LIMIT
     clock: Callable[[], datetime] = _clock
-    _wires: Wires = field(init=False, repr=False)
-    _places: Places = field(init=False, repr=False)
-    _waiting: deque[Turn] = field(default_factory=deque, repr=False)
+    _wires: Transfers = field(init=False, repr=False)
+    _places: ResolvedTargets = field(init=False, repr=False)
+    _waiting: deque[QueuedPost] = field(default_factory=deque, repr=False)
     _flying: dict[pycurl.Curl, Request] = field(default_factory=dict, repr=False)
     _idle: list[Request] = field(default_factory=list, repr=False)
     _told: list[tuple[int, Outcome]] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        self._wires = Wires(connections=self.limit)
-        self._places = Places(self.allowed, Names(self.net.resolve, self._wires.wake))
+        self._wires = Transfers(connections=self.limit)
+        self._places = ResolvedTargets(self.allowed, HostAddresses(self.net.resolve, self._wires.wake))
 
     @property
     def open(self) -> int:
-        """See `Carrier`."""
+        """See `AsyncSender`."""
         return len(self._waiting) + len(self._flying) + len(self._told)
 
-    def start(self, calls: Sequence[Post], *, may_start: Callable[[], bool]) -> None:
-        """See `Carrier`."""
+    def start(self, calls: Sequence[HttpCall], *, may_start: Callable[[], bool]) -> None:
+        """See `AsyncSender`."""
         for post in calls:
             asked = self._places.read(post.url)
             if isinstance(asked, NotSent):
@@ -73,11 +73,11 @@ class Posts:
             elif not all(webhook_headers.is_header(name, value) for name, value in post.headers):
                 self._tell(post, Refused("header", "a header of it is none; nothing was sent", poison=True))
             else:
-                self._waiting.append(Turn(post, asked, may_start))
+                self._waiting.append(QueuedPost(post, asked, may_start))
         self._go_on(wait=0)
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
-        """See `Carrier`."""
+        """See `AsyncSender`."""
         until = time.monotonic() + within
         self._go_on(wait=0)
         while not self._told and self.open and (left := until - time.monotonic()) > 0:
@@ -86,7 +86,7 @@ class Posts:
         return told
 
     def close(self) -> None:
-        """See `Carrier`."""
+        """See `AsyncSender`."""
         for handle in self._flying:
             self._wires.drop(handle)
         for request in (*self._flying.values(), *self._idle):
@@ -115,7 +115,7 @@ class Posts:
 
     def _begin(self) -> bool:
         """Begin what there is room for, in the order it came; whether anything was. Unknown hosts let others pass."""
-        unnamed: list[Turn] = []
+        unnamed: list[QueuedPost] = []
         begun = 0
         while self._waiting and len(self._flying) < self.limit:
             turn = self._waiting.popleft()
@@ -125,18 +125,18 @@ class Posts:
             elif isinstance(place, NotSent):
                 self._tell(turn.post, place)
             elif not turn.may_start():
-                self._tell(turn.post, NotSent(NO_TIME))
+                self._tell(turn.post, NotSent(OUT_OF_TIME))
             else:
                 self._fly(turn, place)
                 begun += 1
         self._waiting.extendleft(reversed(unnamed))
         return bool(begun)
 
-    def _fly(self, turn: Turn, place: Place) -> None:
+    def _fly(self, turn: QueuedPost, place: ResolvedTarget) -> None:
         request = self._idle.pop() if self._idle else Request(self.net.tls, self.clock, self._wires.is_stale)
         request.prepare(turn, place)
         self._flying[request.handle] = request
         self._wires.add(request.handle)
 
-    def _tell(self, post: Post, outcome: Outcome) -> None:
+    def _tell(self, post: HttpCall, outcome: Outcome) -> None:
         self._told.append((post.attempt, outcome))

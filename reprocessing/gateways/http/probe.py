@@ -18,9 +18,9 @@ from http.client import HTTPException, HTTPResponse, IncompleteRead
 from typing import Final
 
 from reprocessing.domain.safety import url_policy
-from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
-from reprocessing.domain.safety.url_policy import Address, AllowList, Denied, Endpoint
-from reprocessing.gateways.http.network import WORLD, Net, judged
+from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy, Unhealthy
+from reprocessing.domain.safety.url_policy import Address, AllowList, Endpoint, UrlDenied
+from reprocessing.gateways.http.network import REAL_NETWORK, Network, allowed_addresses
 
 TIMEOUT: Final = 2.0  #: seconds, for all of it: name, connection, certificate, question and answer
 LARGEST: Final = 65_536  #: bytes of an answer, with its head
@@ -37,8 +37,8 @@ class _TooLarge(OSError):
 
 
 def check(
-    url: str, *, allowed: AllowList, expected: int | None = None, timeout: float = TIMEOUT, net: Net = WORLD
-) -> Finding:
+    url: str, *, allowed: AllowList, expected: int | None = None, timeout: float = TIMEOUT, net: Network = REAL_NETWORK
+) -> HealthResult:
     """Ask the URL, once, and say whether it answered well; never what it answered.
 
     Its host is resolved once, all its addresses are judged, and one of these very addresses is connected to. No
@@ -55,11 +55,11 @@ def check(
         Unknown where it could not or may not be asked, Unhealthy where it did not answer well.
     """
     until = time.monotonic() + timeout
-    asked = url_policy.read(url, allowed)
-    if isinstance(asked, Denied):
-        return Unknown(f"it may not be asked: {asked.why}")
+    asked = url_policy.read_url(url, allowed)
+    if isinstance(asked, UrlDenied):
+        return HealthUnknown(f"it may not be asked: {asked.why}")
     addresses = _addresses(asked, allowed, net, until)
-    if isinstance(addresses, Unknown):
+    if isinstance(addresses, HealthUnknown):
         return addresses
     try:
         with _connect(addresses, asked.port, until) as plain:
@@ -68,17 +68,17 @@ def check(
         return Unhealthy(_in_words(error, timeout))
 
 
-def _addresses(asked: Endpoint, allowed: AllowList, net: Net, until: float) -> Sequence[Address] | Unknown:
+def _addresses(asked: Endpoint, allowed: AllowList, net: Network, until: float) -> Sequence[Address] | HealthUnknown:
     """Return the addresses of the host, each of them good."""
     if not isinstance(asked.host, str):
         texts: Sequence[str] = [str(asked.host)]
     elif not (texts := _in_time(net, asked.host, asked.port, until)):
-        return Unknown(f"{asked.host} could not be resolved")
-    found = judged(asked, texts, allowed)
-    return Unknown(found.why) if isinstance(found, Denied) else found
+        return HealthUnknown(f"{asked.host} could not be resolved")
+    found = allowed_addresses(asked, texts, allowed)
+    return HealthUnknown(found.why) if isinstance(found, UrlDenied) else found
 
 
-def _in_time(net: Net, host: str, port: int, until: float) -> Sequence[str]:
+def _in_time(net: Network, host: str, port: int, until: float) -> Sequence[str]:
     """Return what the host resolves to; nothing, where that takes too long. The system's resolver knows no deadline."""
     answers: list[Sequence[str]] = []
 
@@ -110,7 +110,7 @@ def _connect(addresses: Sequence[Address], port: int, until: float) -> socket.so
     raise failed
 
 
-def _exchange(plain: socket.socket, asked: Endpoint, net: Net, until: float) -> int:
+def _exchange(plain: socket.socket, asked: Endpoint, net: Network, until: float) -> int:
     """Ask, and read the answer to its end; its status."""
     plain.settimeout(_left(until))  # a handshake and sendall are bounded by it as a whole
     wire = plain if asked.scheme == "http" else _secure(plain, str(asked.host), net.tls)
@@ -139,7 +139,7 @@ def _trusted() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _judge(status: int, expected: int | None) -> Finding:
+def _judge(status: int, expected: int | None) -> HealthResult:
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
         return Unhealthy(f"it answered {status}, a redirect, and none is followed; ask the address it leads to")
     good = status == expected if expected is not None else HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES

@@ -13,9 +13,9 @@ import pycurl
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Unknown
 from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.url_policy import Address, Endpoint
-from reprocessing.domain.targets.async_sender import Post
-from reprocessing.domain.targets.http_responses import Answers, date, retry_after
-from reprocessing.gateways.http.resolved_targets import Place
+from reprocessing.domain.targets.async_sender import HttpCall
+from reprocessing.domain.targets.http_responses import StatusMeanings, http_date, retry_after
+from reprocessing.gateways.http.resolved_targets import ResolvedTarget
 
 CONNECT: Final = 3.0  #: seconds for connection and certificate
 LARGEST: Final = 4_096  #: bytes that are read of an answer's body; the connection is closed upon the rest
@@ -36,11 +36,11 @@ _IN_WORDS: Final = {
     pycurl.E_ABORTED_BY_CALLBACK: "the connection was closed before an answer",
     pycurl.E_SEND_FAIL_REWIND: "the connection was closed before an answer",
 }
-NO_TIME: Final = "its time had run out before its request"
+OUT_OF_TIME: Final = "its time had run out before its request"
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class QueuedPost:
     """A post that waits for room, or for its host's addresses.
 
     Attributes:
@@ -49,14 +49,14 @@ class Turn:
         anew: by a new connection.
     """
 
-    post: Post
+    post: HttpCall
     asked: Endpoint
     may_start: Callable[[], bool]
     anew: bool = False
 
 
-_NOBODY: Final = Turn(
-    Post(0, "", b"", (), CONNECT, Answers()), Endpoint("https", "nobody.invalid", 443, "/"), lambda: False
+_NOBODY: Final = QueuedPost(
+    HttpCall(0, "", b"", (), CONNECT, StatusMeanings()), Endpoint("https", "nobody.invalid", 443, "/"), lambda: False
 )
 
 
@@ -87,7 +87,7 @@ class Request:
         ):
             self.handle.setopt(option, callback)
 
-    def prepare(self, turn: Turn, place: Place) -> None:
+    def prepare(self, turn: QueuedPost, place: ResolvedTarget) -> None:
         """Make it the request of a letter; `place` is where that goes."""
         self.turn, self._good = turn, place.good
         post, asked = turn.post, turn.asked
@@ -123,7 +123,7 @@ class Request:
             status: int = self.handle.getinfo(pycurl.RESPONSE_CODE)
             return self.turn.post.answers.outcome(status, after=self._asked_to_wait() if self._later else None)
         if self._too_late:
-            return NotSent(NO_TIME)
+            return NotSent(OUT_OF_TIME)
         if self._let_go or error is None:
             return Unknown(
                 _in_words(error or pycurl.E_PARTIAL_FILE, f"it had not answered within {self.turn.post.timeout:g} s")
@@ -135,12 +135,12 @@ class Request:
 
     def _asked_to_wait(self) -> timedelta | None:
         """Return what the answer asks for; a date is compared with the answer's own, whose clock it was written by."""
-        sent = date(self._dated.decode("latin-1"))
+        sent = http_date(self._dated.decode("latin-1"))
         return retry_after(self._later.decode("latin-1"), now=sent or self._clock())
 
     def _released(self, address: str, own: str, _port: int, own_port: int) -> int:
         """Return whether the request may be sent now, over a connection to this address."""
-        if self._let_go or url_policy.address(address) not in self._good:
+        if self._let_go or url_policy.read_address(address) not in self._good:
             return pycurl.PREREQFUNC_ABORT
         if self._is_stale(own, own_port) and not self.turn.anew:
             self._was_stale = True

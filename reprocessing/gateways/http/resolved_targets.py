@@ -8,15 +8,15 @@ from typing import Final
 
 from reprocessing.domain.replay.verdicts import NotSent
 from reprocessing.domain.safety import url_policy
-from reprocessing.domain.safety.url_policy import Address, AllowList, Denied, Endpoint
-from reprocessing.gateways.http.dns import Names
-from reprocessing.gateways.http.network import judged
+from reprocessing.domain.safety.url_policy import Address, AllowList, Endpoint, UrlDenied
+from reprocessing.gateways.http.dns import HostAddresses
+from reprocessing.gateways.http.network import allowed_addresses
 
 _MOST: Final = 1_000  #: URLs that are remembered
 
 
 @dataclass(slots=True)
-class Place:
+class ResolvedTarget:
     """A scheme, host and port that may be posted to.
 
     Attributes:
@@ -30,24 +30,24 @@ class Place:
 
 
 @dataclass(slots=True)
-class Places:
+class ResolvedTargets:
     """What may be posted to: what the list admits, by https; by plain http only what lies in a network of the list."""
 
     allowed: AllowList
-    names: Names
-    _read: dict[str, Endpoint | Denied] = field(default_factory=dict)
-    _places: dict[tuple[str, str, int], Place] = field(default_factory=dict)
+    names: HostAddresses
+    _read: dict[str, Endpoint | UrlDenied] = field(default_factory=dict)
+    _places: dict[tuple[str, str, int], ResolvedTarget] = field(default_factory=dict)
 
     def read(self, url: str) -> Endpoint | NotSent:
         """The parts of a URL that may be posted to. That this process may not says nothing of the target."""
         if url not in self._read:
             if len(self._read) >= _MOST:
                 self._read.clear()
-            self._read[url] = url_policy.read(url, self.allowed)
+            self._read[url] = url_policy.read_url(url, self.allowed)
         asked = self._read[url]
-        return _not_sent(asked, unreachable=False) if isinstance(asked, Denied) else asked
+        return _not_sent(asked, unreachable=False) if isinstance(asked, UrlDenied) else asked
 
-    def find(self, asked: Endpoint) -> Place | NotSent | None:
+    def find(self, asked: Endpoint) -> ResolvedTarget | NotSent | None:
         """Where it leads now; None while that is being found out."""
         if isinstance(asked.host, str):
             texts = self.names.of(asked.host, asked.port)
@@ -60,19 +60,19 @@ class Places:
         if before and before.texts == texts:
             return before
         current = self._judge(asked, texts)
-        if isinstance(current, Denied):
+        if isinstance(current, UrlDenied):
             return _not_sent(current, unreachable=True)
-        self._places[key] = Place(texts, current, {*current, *(before.good if before else ())})
+        self._places[key] = ResolvedTarget(texts, current, {*current, *(before.good if before else ())})
         return self._places[key]
 
-    def _judge(self, asked: Endpoint, texts: Sequence[str]) -> Sequence[Address] | Denied:
-        found = judged(asked, texts, self.allowed)
-        if isinstance(found, Denied) or asked.scheme == "https":
+    def _judge(self, asked: Endpoint, texts: Sequence[str]) -> Sequence[Address] | UrlDenied:
+        found = allowed_addresses(asked, texts, self.allowed)
+        if isinstance(found, UrlDenied) or asked.scheme == "https":
             return found
         if all(self.allowed.lists(address, asked.port) for address in found):
             return found
-        return Denied(f"{asked.authority} is no address of a listed network, and plain http can be read; use https")
+        return UrlDenied(f"{asked.authority} is no address of a listed network, and plain http can be read; use https")
 
 
-def _not_sent(denied: Denied, *, unreachable: bool) -> NotSent:
+def _not_sent(denied: UrlDenied, *, unreachable: bool) -> NotSent:
     return NotSent(f"it may not be posted to: {denied.why}", unreachable=unreachable)

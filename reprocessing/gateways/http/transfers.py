@@ -22,7 +22,7 @@ _ENDED: Final = select.POLLIN | select.POLLHUP | select.POLLERR
 End = tuple[str, int]  #: our end of a connection: address and port
 
 
-class Wires:
+class Transfers:
     """Transfers on their way. For one thread; only `wake` may be called from others."""
 
     def __init__(self, *, connections: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import redis
 
-from reprocessing.domain.errors import RateIsUnknown
+from reprocessing.domain.errors import RateLimitUnavailable
 from reprocessing.domain.safety.token_bucket import TOKEN_LIFE, Bucket, capacity
 from reprocessing.gateways.redis.connection import TIMEOUT, connect
 
@@ -89,7 +89,7 @@ class Rates:
         count, _, bucket = self._ask(key, wanted, rate, burst)
         return Granted(count, bucket.wait(wanted - count) if count < wanted else 0.0, began)
 
-    def may_wait(self, key: int | str, who: str, seconds: float) -> bool:
+    def claim_wait(self, key: int | str, who: str, seconds: float) -> bool:
         """Return whether this one is to wait for the tokens of a target, for so many seconds: one at a time is.
 
         It guards no promise: without Redis nobody waits, and where it has forgotten, two may.
@@ -102,7 +102,7 @@ class Rates:
         except redis.RedisError:
             return False
 
-    def evicts(self) -> str | None:
+    def eviction_policy(self) -> str | None:
         """By which policy Redis drops keys when its memory is full; empty: it drops none; None: it does not say.
 
         Raises:
@@ -113,7 +113,7 @@ class Rates:
         except redis.ResponseError:  # managed servers do not tell
             return None
         except redis.RedisError as error:
-            raise RateIsUnknown(
+            raise RateLimitUnavailable(
                 f"Redis is out of reach ({type(error).__name__}: {error}). Check REDIS_URL, and that the server runs."
             ) from error
         policy = str(said.get("maxmemory-policy", ""))
@@ -131,7 +131,7 @@ class Rates:
         try:
             count, there, left = self._script(keys=[f"redrive:rate:{key}"], args=[rate, most, wanted, life])
         except redis.RedisError as error:
-            raise RateIsUnknown(
+            raise RateLimitUnavailable(
                 f"Redis did not say whether letters may go to target {key} ({type(error).__name__}: {error}). "
                 "Nothing is sent until it does. Check REDIS_URL, and that the server runs and can be written to."
             ) from error

@@ -21,7 +21,7 @@ return was
 """
 
 
-class HighWater:
+class TickWatermark:
     """The marks of all databases of one Redis. One object serves all threads of a process."""
 
     def __init__(self, client: redis.Redis) -> None:
@@ -29,7 +29,7 @@ class HighWater:
         self._raise = client.register_script(_RAISE)
 
     @classmethod
-    def at(cls, url: str) -> HighWater:
+    def at(cls, url: str) -> TickWatermark:
         """Return the marks kept by the Redis at a URL; connects when first asked."""
         return cls(connect(url))
 

@@ -3,7 +3,7 @@
 from reprocessing.gateways.aws.queue_address import QueueAddress, is_of_sqs
 from reprocessing.gateways.sqs.batch_requests import Outcomes
 from reprocessing.gateways.sqs.batches import LARGEST, size_of
-from reprocessing.gateways.sqs.move_tasks import FASTEST, Begun, Move, begin_move, cancel_move, move_tasks, moves
+from reprocessing.gateways.sqs.move_tasks import FASTEST, Begun, Move, active_moves, begin_move, cancel_move, move_tasks
 from reprocessing.gateways.sqs.queue_attributes import (
     Depth,
     QueueFacts,
@@ -12,14 +12,38 @@ from reprocessing.gateways.sqs.queue_attributes import (
     depth,
     describe,
     locate,
-    origins_of,
+    sources_of,
 )
 from reprocessing.gateways.sqs.received_handles import Deleted, Extended, delete, extend, release
 from reprocessing.gateways.sqs.receiving import receive
 from reprocessing.gateways.sqs.sending import send
 
 __all__ = [
-    "FASTEST", "LARGEST", "Begun", "Deleted", "Depth", "Extended", "Move", "Outcomes", "QueueAddress", "QueueFacts",
-    "RedriveAllowPolicy", "RedrivePolicy", "begin_move", "cancel_move", "delete", "depth", "describe", "extend",
-    "is_of_sqs", "locate", "move_tasks", "moves", "origins_of", "receive", "release", "send", "size_of",
+    "FASTEST",
+    "LARGEST",
+    "Begun",
+    "Deleted",
+    "Depth",
+    "Extended",
+    "Move",
+    "Outcomes",
+    "QueueAddress",
+    "QueueFacts",
+    "RedriveAllowPolicy",
+    "RedrivePolicy",
+    "active_moves",
+    "begin_move",
+    "cancel_move",
+    "delete",
+    "depth",
+    "describe",
+    "extend",
+    "is_of_sqs",
+    "locate",
+    "move_tasks",
+    "receive",
+    "release",
+    "send",
+    "size_of",
+    "sources_of",
 ]  # fmt: skip

@@ -8,16 +8,16 @@ from typing import Generic
 
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Taken
 from reprocessing.gateways.aws.errors import is_of_an_entry, outcome_of
-from reprocessing.gateways.aws.request_threads import side_by_side
+from reprocessing.gateways.aws.request_threads import run_in_parallel
 from reprocessing.gateways.sqs.batches import Packed
 
 Outcomes = dict[int, Outcome]
 #: Makes one request, and reads of its answer the outcome of each letter in it, in order. May raise what boto3 does.
-Ask = Callable[[list[Packed]], Sequence[Outcome]]
+SendBatch = Callable[[list[Packed]], Sequence[Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
-class Way(Generic[Packed]):
+class BatchSender(Generic[Packed]):
     """How letters get to where they go.
 
     Attributes:
@@ -25,13 +25,13 @@ class Way(Generic[Packed]):
         fifo: letters have groups, and none follows one of its group that was not taken.
     """
 
-    ask: Ask[Packed]
+    ask: SendBatch[Packed]
     service: str
     fifo: bool
 
 
-def travel(
-    chains: Sequence[Sequence[list[Packed]]], way: Way[Packed], *, may_start: Callable[[], bool], threads: int
+def send_chains(
+    chains: Sequence[Sequence[list[Packed]]], way: BatchSender[Packed], *, may_start: Callable[[], bool], threads: int
 ) -> Outcomes:
     """Return every letter's outcome by its attempt.
 
@@ -46,7 +46,7 @@ def travel(
     def run_chain(chain: Iterable[list[Packed]]) -> Outcomes:
         return _Trip(way, may_start).make(chain)
 
-    for some in side_by_side(run_chain, chains, threads):
+    for some in run_in_parallel(run_chain, chains, threads):
         outcomes |= some
     return outcomes
 
@@ -54,7 +54,7 @@ def travel(
 class _Trip(Generic[Packed]):
     """One chain of requests, one after another."""
 
-    def __init__(self, way: Way[Packed], may_start: Callable[[], bool]) -> None:
+    def __init__(self, way: BatchSender[Packed], may_start: Callable[[], bool]) -> None:
         self._way = way
         self._may_start = may_start
         self._stopped: set[str | None] = set()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from reprocessing.domain.message.envelope import Attributes, Departure
+from reprocessing.domain.message.envelope import Attributes, OutgoingMessage
 from reprocessing.domain.replay.verdicts import Refused
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ Packed = TypeVar("Packed", bound=Item)
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class PackedMessage:
     """One letter, ready to be put into a request.
 
     Attributes:
@@ -45,7 +45,7 @@ class Parcel:
         size: bytes, as SQS counts them.
     """
 
-    departure: Departure
+    departure: OutgoingMessage
     text: str
     size: int
 
@@ -64,7 +64,7 @@ class Parcel:
         departure = self.departure
         entry: SendMessageBatchRequestEntryTypeDef = {"Id": str(number), "MessageBody": self.text}
         if departure.attributes:
-            entry["MessageAttributes"] = as_aws_has_them(departure.attributes)
+            entry["MessageAttributes"] = to_aws_attributes(departure.attributes)
         if departure.group_id is not None:
             entry["MessageGroupId"] = departure.group_id
         if departure.deduplication_id is not None and fifo:
@@ -76,10 +76,10 @@ class Parcel:
         return entry
 
 
-Load = list[Parcel]
+Batch = list[PackedMessage]
 
 
-def parcel(departure: Departure, *, fifo: bool) -> Parcel | Refused:
+def pack(departure: OutgoingMessage, *, fifo: bool) -> PackedMessage | Refused:
     """Return the letter made ready, or why no queue of this kind would ever take it."""
     try:
         text = departure.body.decode("utf-8", "surrogatepass")
@@ -92,7 +92,7 @@ def parcel(departure: Departure, *, fifo: bool) -> Parcel | Refused:
     if fifo and not departure.group_id:
         # The letter is as good as any; the target needs to be told where to take a group from.
         return Refused("MissingParameter", "A FIFO queue needs a group id, and the letter was given none.")
-    return Parcel(departure, text, size)
+    return PackedMessage(departure, text, size)
 
 
 def size_of(body: bytes, attributes: Attributes) -> int:
@@ -103,7 +103,7 @@ def size_of(body: bytes, attributes: Attributes) -> int:
     )
 
 
-def chains(
+def batch_chains(
     items: Iterable[Packed], *, fifo: bool, largest: int = LARGEST, space: int = LARGEST
 ) -> list[list[list[Packed]]]:
     """Loads of at most ten letters and `space` bytes, in chains: a chain's loads one by one, chains side by side.
@@ -158,7 +158,7 @@ def _encoded(part: str | bytes) -> bytes:
     return part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass")
 
 
-def as_aws_has_them(attributes: Attributes) -> dict[str, MessageAttributeValueTypeDef]:
+def to_aws_attributes(attributes: Attributes) -> dict[str, MessageAttributeValueTypeDef]:
     """Attributes as the APIs of SQS and SNS take them."""
     return {
         name: {"DataType": attribute.type, "BinaryValue": attribute.value}

@@ -68,7 +68,7 @@ def move_tasks(arn: str, role: str = "") -> list[Move]:
     return sorted(map(_move, answer.get("Results", [])), key=lambda task: task.started_at, reverse=True)
 
 
-def moves(arn: str, role: str = "") -> list[Move]:
+def active_moves(arn: str, role: str = "") -> list[Move]:
     """Those of them that are under way. Raises what `move_tasks` does."""
     return [task for task in move_tasks(arn, role) if task.is_active]
 

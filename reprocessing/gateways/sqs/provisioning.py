@@ -9,12 +9,22 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from reprocessing.domain.aws.queue_spec import ALLOW, BY_CONTENT, KEY, REDRIVE, RETENTION, SSE, VISIBILITY, WAIT, Found
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.aws.queue_spec import (
+    ALLOW,
+    BY_CONTENT,
+    KEY,
+    REDRIVE,
+    RETENTION,
+    SSE,
+    VISIBILITY,
+    WAIT,
+    ExistingQueue,
+)
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.gateways.aws.clients import client
-from reprocessing.gateways.aws.errors import code_of, in_words, out_of_reach
+from reprocessing.gateways.aws.errors import code_of, error_in_words, out_of_reach
 from reprocessing.gateways.aws.queue_address import QueueAddress
-from reprocessing.gateways.sqs.queue_attributes import origins_of
+from reprocessing.gateways.sqs.queue_attributes import sources_of
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.literals import QueueAttributeNameType
@@ -30,7 +40,7 @@ _NOT_MADE: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueueLocation:
     """Where queues are looked for and made.
 
     Attributes:
@@ -43,7 +53,7 @@ class Place:
     account: str = ""
 
 
-def find(place: Place, name: str) -> tuple[QueueAddress, Found] | None:
+def find_queue(place: QueueLocation, name: str) -> tuple[QueueAddress, ExistingQueue] | None:
     """Return the queue of this name, and who dies into it; None where there is none.
 
     Raises:
@@ -55,14 +65,14 @@ def find(place: Place, name: str) -> tuple[QueueAddress, Found] | None:
         url = client(place.region, role=place.role).get_queue_url(**cast("Any", asked))["QueueUrl"]
         address, action = QueueAddress(url, place.region, place.role), "GetQueueAttributes"
         answer = client(place.region, role=place.role).get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
-        return address, _found(cast("Mapping[str, str]", answer["Attributes"]), tuple(_arns_of_origins(address)))
+        return address, _found(cast("Mapping[str, str]", answer["Attributes"]), tuple(_arns_of_sources(address)))
     except (BotoCoreError, ClientError) as error:
         if _code(error) in _GONE:
             return None
         raise out_of_reach(name, action, error) from error
 
 
-def create(place: Place, name: str, attributes: Mapping[str, str]) -> None:
+def make_queue(place: QueueLocation, name: str, attributes: Mapping[str, str]) -> None:
     """Make a queue; one that is there with the same attributes is taken as it is.
 
     Raises:
@@ -74,17 +84,17 @@ def create(place: Place, name: str, attributes: Mapping[str, str]) -> None:
         )
     except (BotoCoreError, ClientError) as error:
         if why := _NOT_MADE.get(_code(error)):
-            raise QueueIsOutOfReach(f"{name}: it was not made: {why}.") from error
+            raise QueueUnreachable(f"{name}: it was not made: {why}.") from error
         raise out_of_reach(name, "CreateQueue", error) from error
     account = QueueAddress(made["QueueUrl"], place.region).account
     if place.account and account != place.account:
-        raise QueueIsOutOfReach(
+        raise QueueUnreachable(
             f"{name}: it was made as {made['QueueUrl']}, but its configured URL names account {place.account}. Use "
             "credentials of that account, or correct the URL; what was made by mistake is yours to delete."
         )
 
 
-def change(address: QueueAddress, attributes: Mapping[str, str]) -> None:
+def change_attributes(address: QueueAddress, attributes: Mapping[str, str]) -> None:
     """Change some attributes of a queue, all or none; nothing of it is tried twice.
 
     Raises:
@@ -97,8 +107,8 @@ def change(address: QueueAddress, attributes: Mapping[str, str]) -> None:
     except (BotoCoreError, ClientError) as error:
         if _code(error) in {*_GONE, "InvalidParameterValue"}:
             names = " and ".join(attributes)
-            why = f"{in_words(error)}. {_SLOW} Run this again in a minute: it does what is left."
-            raise QueueIsOutOfReach(f"{address.name}: {names} was not changed: {why}") from error
+            why = f"{error_in_words(error)}. {_SLOW} Run this again in a minute: it does what is left."
+            raise QueueUnreachable(f"{address.name}: {names} was not changed: {why}") from error
         raise out_of_reach(address, "SetQueueAttributes", error) from error
 
 
@@ -106,15 +116,15 @@ def _code(error: Exception) -> str:
     return code_of(error) if isinstance(error, ClientError) else ""
 
 
-def _arns_of_origins(address: QueueAddress) -> list[str]:
+def _arns_of_sources(address: QueueAddress) -> list[str]:
     """Of the same account and region, as SQS has it of queues that die into one another."""
-    return [QueueAddress(url, address.region).arn for url in origins_of(address)]
+    return [QueueAddress(url, address.region).arn for url in sources_of(address)]
 
 
-def _found(said: Mapping[str, str], origins: tuple[str, ...]) -> Found:
+def _found(said: Mapping[str, str], sources: tuple[str, ...]) -> ExistingQueue:
     redrive: dict[str, Any] = json.loads(said.get(REDRIVE) or "{}")
     allow: dict[str, Any] = json.loads(said.get(ALLOW) or "{}")
-    return Found(
+    return ExistingQueue(
         arn=said["QueueArn"],
         visibility=int(said[VISIBILITY]),
         retention=int(said[RETENTION]),
@@ -122,8 +132,8 @@ def _found(said: Mapping[str, str], origins: tuple[str, ...]) -> Found:
         by_content=said.get(BY_CONTENT, "").lower() == "true",
         sse=said.get(SSE, "").lower() == "true",
         key=said.get(KEY, ""),
-        dies_into=(redrive["deadLetterTargetArn"], int(redrive["maxReceiveCount"])) if redrive else None,
+        redrive_policy=(redrive["deadLetterTargetArn"], int(redrive["maxReceiveCount"])) if redrive else None,
         permission=allow.get("redrivePermission", "allowAll"),
         allowed=tuple(allow.get("sourceQueueArns", ())),
-        origins=origins,
+        sources=sources,
     )

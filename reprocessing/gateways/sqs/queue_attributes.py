@@ -10,8 +10,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.message.arn import resource_name
 from reprocessing.gateways.aws.clients import client
 from reprocessing.gateways.aws.errors import code_of, reaching
 from reprocessing.gateways.aws.queue_address import QueueAddress, arn_of_queue
@@ -144,7 +144,7 @@ def depth(address: QueueAddress) -> Depth:
     )
 
 
-def origins_of(address: QueueAddress) -> list[str]:
+def sources_of(address: QueueAddress) -> list[str]:
     """Return the URLs of all queues whose redrive policy names this one.
 
     Raises:
@@ -166,7 +166,7 @@ def locate(arn: str, role: str = "") -> QueueAddress:
     queue = arn_of_queue(arn)
     with reaching(arn, "GetQueueUrl"):
         answer = client(queue.region, role=role).get_queue_url(
-            QueueName=name_of(arn), QueueOwnerAWSAccountId=queue.account
+            QueueName=resource_name(arn), QueueOwnerAWSAccountId=queue.account
         )
     return QueueAddress(answer["QueueUrl"], queue.region, role)
 
@@ -175,7 +175,7 @@ def is_missing(arn: str, role: str = "") -> bool:
     """Return whether SQS says that there is no queue with this ARN; where it says nothing, it may be there."""
     try:
         locate(arn, role)
-    except QueueIsOutOfReach as error:
+    except QueueUnreachable as error:
         return isinstance(error.__cause__, ClientError) and code_of(error.__cause__) in _GONE
     return False
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from reprocessing.gateways.aws.clients import client
-from reprocessing.gateways.aws.errors import code_in_words, out_of_reach
+from reprocessing.gateways.aws.errors import out_of_reach, refusal_in_words
 from reprocessing.gateways.aws.queue_address import QueueAddress
-from reprocessing.gateways.aws.request_threads import THREADS, side_by_side
+from reprocessing.gateways.aws.request_threads import THREADS, run_in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -100,7 +100,7 @@ def _in_tens(
 
     done: set[str] = set()
     failed: dict[str, str] = {}
-    for some_done, some_failed in side_by_side(one_request, list(_tens(handles)), threads):
+    for some_done, some_failed in run_in_parallel(one_request, list(_tens(handles)), threads):
         done |= some_done
         failed |= some_failed
     return done, failed
@@ -118,5 +118,5 @@ def _read(answer: Mapping[str, Any], ids: Sequence[str]) -> tuple[set[str], dict
     failed = dict.fromkeys((each for each in ids if each not in done), "the answer of SQS does not name it")
     for entry in answer.get("Failed", []):
         if entry["Id"] in numbers:
-            failed[numbers[entry["Id"]]] = code_in_words(entry.get("Code", ""))
+            failed[numbers[entry["Id"]]] = refusal_in_words(entry.get("Code", ""))
     return done, {message_id: why for message_id, why in failed.items() if message_id not in done}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reprocessing.domain.message.envelope import Arrival, Attribute
+from reprocessing.domain.message.envelope import Attribute, ReceivedMessage
 from reprocessing.gateways.aws.clients import client
 from reprocessing.gateways.aws.errors import reaching
 from reprocessing.gateways.aws.queue_address import QueueAddress
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def receive(
     address: QueueAddress, *, wait: int, visibility: int, maximum: int = 10, attempt_id: str | None = None
-) -> list[Arrival]:
+) -> list[ReceivedMessage]:
     """At most `maximum` (1 to 10) messages with everything SQS tells of them; none is an empty list.
 
     Args:
@@ -45,8 +45,8 @@ def receive(
     return [_arrival(message) for message in answer.get("Messages", [])]
 
 
-def _arrival(message: MessageTypeDef) -> Arrival:
-    return Arrival(
+def _arrival(message: MessageTypeDef) -> ReceivedMessage:
+    return ReceivedMessage(
         message_id=message["MessageId"],
         handle=message["ReceiptHandle"],
         body=message.get("Body", "").encode("utf-8", "surrogatepass"),

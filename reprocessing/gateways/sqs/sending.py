@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import md5
 from typing import Any
 
-from reprocessing.domain.message.envelope import Departure
+from reprocessing.domain.message.envelope import OutgoingMessage
 from reprocessing.domain.replay.verdicts import Outcome, Refused, Taken, Unknown
 from reprocessing.gateways.aws.clients import client
 from reprocessing.gateways.aws.errors import outcome_of_entry
 from reprocessing.gateways.aws.queue_address import QueueAddress
 from reprocessing.gateways.aws.request_threads import THREADS
-from reprocessing.gateways.sqs.batch_requests import Outcomes, Way, travel
-from reprocessing.gateways.sqs.batches import LARGEST, Load, Parcel, chains, parcel
+from reprocessing.gateways.sqs.batch_requests import BatchSender, Outcomes, send_chains
+from reprocessing.gateways.sqs.batches import LARGEST, Batch, PackedMessage, batch_chains, pack
 
 
 def send(
     address: QueueAddress,
-    departures: Iterable[Departure],
+    departures: Iterable[OutgoingMessage],
     *,
     may_start: Callable[[], bool],
     largest: int = LARGEST,
@@ -42,32 +42,32 @@ def send(
         NotSent: nothing went out. Unknown: perhaps it did. No failure of SQS or of the network is raised.
     """
     outcomes: Outcomes = {}
-    ready: list[Parcel] = []
+    ready: list[PackedMessage] = []
     for departure in departures:
-        made = parcel(departure, fifo=address.fifo)
+        made = pack(departure, fifo=address.fifo)
         if isinstance(made, Refused):
             outcomes[departure.attempt] = made
         else:
             ready.append(made)
 
-    def ask(load: Load) -> list[Outcome]:
+    def ask(load: Batch) -> list[Outcome]:
         answer = client(address.region, role=address.role).send_message_batch(
             QueueUrl=address.url,
             Entries=[letter.entry(number, fifo=address.fifo) for number, letter in enumerate(load)],
         )
         return _read(answer, load)
 
-    packed = chains(ready, fifo=address.fifo, largest=largest)
-    return outcomes | travel(packed, Way(ask, "SQS", address.fifo), may_start=may_start, threads=threads)
+    packed = batch_chains(ready, fifo=address.fifo, largest=largest)
+    return outcomes | send_chains(packed, BatchSender(ask, "SQS", address.fifo), may_start=may_start, threads=threads)
 
 
-def _read(answer: Mapping[str, Any], load: Load) -> list[Outcome]:
+def _read(answer: Mapping[str, Any], load: Batch) -> list[Outcome]:
     taken = {entry["Id"]: entry for entry in answer.get("Successful", [])}
     failed = {entry["Id"]: entry for entry in answer.get("Failed", [])}
     return [_fate(taken.get(str(number)), failed.get(str(number)), letter) for number, letter in enumerate(load)]
 
 
-def _fate(taken: Mapping[str, Any] | None, failed: Mapping[str, Any] | None, letter: Parcel) -> Outcome:
+def _fate(taken: Mapping[str, Any] | None, failed: Mapping[str, Any] | None, letter: PackedMessage) -> Outcome:
     if taken is not None and failed is not None:
         return Unknown("the answer of SQS names it as taken and as failed")
     if taken is not None:
@@ -77,7 +77,7 @@ def _fate(taken: Mapping[str, Any] | None, failed: Mapping[str, Any] | None, let
     return Unknown("the answer of SQS does not name it")
 
 
-def _taken(entry: Mapping[str, Any], letter: Parcel) -> Outcome:
+def _taken(entry: Mapping[str, Any], letter: PackedMessage) -> Outcome:
     if entry.get("MD5OfMessageBody") != md5(letter.departure.body, usedforsecurity=False).hexdigest():
         return Unknown(f"SQS took another body than was sent, as {entry.get('MessageId')}")
     return Taken(entry["MessageId"])

@@ -7,15 +7,15 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.management.command_line import command
-from reprocessing.management.shared.run_command import Operator, letters
-from reprocessing.management.shared.stops_in_words import stop_of
+from reprocessing.management.shared.run_command import RunCommand, run_progress
+from reprocessing.management.shared.stop_text import stop_text
 from reprocessing.models import Run
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.store.runs import run_transitions
-from reprocessing.store.runs.run_transitions import Moved
+from reprocessing.store.runs.run_transitions import RunBefore
 
 
-class Command(Operator):
+class Command(RunCommand):
     """End a run for good.
 
     Messages in flight are settled, and unsent messages wait for the DLQ's next run. The DLQ is stopped too, because
@@ -40,17 +40,20 @@ class Command(Operator):
             raise CommandError(f"{run.name} is the standing run of a DLQ and never ends. To pause it: {pause}")
         super().refuse(run)
 
-    def act(self, run: Run, options: dict[str, Any]) -> Moved | None:
+    def act(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
         return run_transitions.abort(run, by=options["by"], reason=options["reason"], stop_dlq=not options["keep_dlq"])
 
-    def told(self, run: Run, was: Moved, options: dict[str, Any]) -> list[str]:
+    def told(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:
         plan = was.state == RunState.PLANNED
         stops = not plan and not options["keep_dlq"]
         if not options["confirm"]:
             with_it = f", and {run.dlq.name} is stopped" if stops else ""
-            return [letters(run), f"NOT ABORTED: this was a dry run. {run.name} is aborted with --confirm{with_it}."]
+            return [
+                run_progress(run),
+                f"NOT ABORTED: this was a dry run. {run.name} is aborted with --confirm{with_it}.",
+            ]
         if plan:
             return [f"{run.name} was not started, and is deleted. Its messages can be planned again."]
         again = f"To plan it: manage.py drain_dlq {run.dlq.name}, a dry run."
-        said = [letters(run), f"{run.name} is aborted. Its unsent messages wait for the next run. {again}"]
-        return [*said, stop_of(run.dlq)] if stops else said
+        said = [run_progress(run), f"{run.name} is aborted. Its unsent messages wait for the next run. {again}"]
+        return [*said, stop_text(run.dlq)] if stops else said

@@ -10,20 +10,27 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
-from reprocessing.domain.errors import SelectorIsUnclear
-from reprocessing.domain.message.identity import Selector, Source
-from reprocessing.management.arguments import add_change, number, slug, whole, words
+from reprocessing.domain.errors import InvalidSelector
+from reprocessing.domain.message.identity import Selector, SelectorSource
+from reprocessing.management.arguments import add_change_options, not_empty, number, slug, whole_number
 from reprocessing.management.console import Console
 from reprocessing.management.options import target_kind_options
-from reprocessing.management.options.safety_options import add_brakes
-from reprocessing.management.options.target_policy_options import PACE, add_outcome, add_role, add_to, destination, said
+from reprocessing.management.options.safety_options import add_safety
+from reprocessing.management.options.target_policy_options import (
+    RATE_FIELDS,
+    add_outcome,
+    add_role,
+    add_to,
+    find_destination,
+    given_fields,
+)
 from reprocessing.management.output import findings_output
 from reprocessing.management.output.findings_output import outcome
 from reprocessing.management.output.rule_output import OFF
 from reprocessing.management.shared.rule_command import add_backoff, or_off
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import DeleteWhen, MissingKey, Mode, ParkedHead, StalePolicy
-from reprocessing.models.target import FORTNIGHT
+from reprocessing.models.target import MAX_SECONDS
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted
 from reprocessing.store.capture import capture_lease
@@ -33,7 +40,7 @@ from reprocessing.store.dlqs.registration import Registered
 #: Fields of a DLQ that options set.
 _DLQ = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
-    "backoff_cap", "backoff_jitter", "quiet_for", "parked_head", "stale", "receive_ceiling", "parking_url", "at_once",
+    "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
     "interval", "crontab", "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn",
 )  # fmt: skip
 
@@ -56,21 +63,21 @@ class Command(Console):
         _add_attempts(parser)
         add_outcome(parser)
         add_to(parser)
-        add_brakes(parser)
-        target_kind_options.add_target(parser)
+        add_safety(parser)
+        target_kind_options.add_celery_options(parser)
         _add_schedule(parser)
-        add_change(parser, reason="add_dlq")
+        add_change_options(parser, reason="add_dlq")
 
     def answer(self, options: dict[str, Any]) -> None:
         wanted = asked(options)
         if wanted.url is None and not DeadLetterQueue.objects.filter(name=wanted.name).exists():
             raise CommandError(f"{wanted.name} has not been added yet, so its URL is needed. Add: --url URL")
         found = examine.dlq(wanted, conf.current())
-        done = Registered(new=found.sight.row is None, differences=registration.differences(found.proposal))
+        done = Registered(new=found.observed.row is None, differences=registration.differences(found.proposal))
         acted = options["confirm"] and not found.is_refused
         if acted:
             done = registration.register(found.proposal, by=options["by"], reason=options["reason"])
-            row, depth = DeadLetterQueue.objects.get(name=wanted.name), found.sight.depth
+            row, depth = DeadLetterQueue.objects.get(name=wanted.name), found.observed.depth
             capture_lease.note_depth(row.pk, visible=depth.visible, in_flight=depth.in_flight)
         if options["json"]:
             self.report(_in_json(found, done, acted=acted))
@@ -87,18 +94,18 @@ def asked(options: dict[str, Any]) -> Wanted:
     return Wanted(
         name=options["name"],
         url=options["url"],
-        origins=tuple(options["origin"] or ()),
-        to=destination(options["to"]) if options["to"] not in {None, OFF} else None,
+        sources=tuple(options["source"] or ()),
+        to=find_destination(options["to"]) if options["to"] not in {None, OFF} else None,
         takes_back=options["to"] == OFF,
-        dlq=said(options, _DLQ),
-        target=said(options, (*PACE, *target_kind_options.FIELDS)),
+        dlq=given_fields(options, _DLQ),
+        target=given_fields(options, (*RATE_FIELDS, *target_kind_options.CELERY_FIELDS)),
     )
 
 
 def _add_queues(parser: CommandParser) -> None:
-    parser.add_argument("--url", type=words, metavar="URL", help="URL of the DLQ")
+    parser.add_argument("--url", type=not_empty, metavar="URL", help="URL of the DLQ")
     parser.add_argument(
-        "--origin", action="append", metavar="WHAT",
+        "--source", action="append", metavar="WHAT",
         help="source queue (URL) that SQS does not list, or ARN of a Lambda function, SNS subscription or EventBridge "
         "target that fails into the DLQ; repeatable. Messages without a source go to it",
     )  # fmt: skip
@@ -109,7 +116,7 @@ def _add_queues(parser: CommandParser) -> None:
         help="when messages are deleted from the DLQ (default: terminal, FIFO: captured)",
     )  # fmt: skip
     parser.add_argument(
-        "--parking-url", type=or_off(words), metavar="URL", help="SQS queue to notify of parked messages, or off"
+        "--parking-url", type=or_off(not_empty), metavar="URL", help="SQS queue to notify of parked messages, or off"
     )
 
 
@@ -137,15 +144,15 @@ def _add_keys(parser: CommandParser) -> None:
 
 
 def _add_attempts(parser: CommandParser) -> None:
-    parser.add_argument("--max-attempts", type=whole(1), metavar="N", help="attempts per message (default: 3)")
-    add_backoff(parser, base=number(0, FORTNIGHT))
+    parser.add_argument("--max-attempts", type=whole_number(1), metavar="N", help="attempts per message (default: 3)")
+    add_backoff(parser, base=number(0, MAX_SECONDS))
     parser.add_argument(
-        "--quiet-for", type=or_off(number(0, FORTNIGHT)), metavar="SECONDS",
+        "--quiet-for", type=or_off(number(0, MAX_SECONDS)), metavar="SECONDS",
         help="wait before the first attempt of a new ordering key, or off (default: off, the visibility timeout of its "
         "source queue)",
     )  # fmt: skip
     parser.add_argument(
-        "--receive-ceiling", type=or_off(whole(1)), metavar="N",
+        "--receive-ceiling", type=or_off(whole_number(1)), metavar="N",
         help="park messages received more often, or off (default: off)",
     )  # fmt: skip
 
@@ -153,7 +160,7 @@ def _add_attempts(parser: CommandParser) -> None:
 def _add_schedule(parser: CommandParser) -> None:
     schedule = parser.add_mutually_exclusive_group()
     schedule.add_argument(
-        "--every", dest="interval", type=whole(1, FORTNIGHT), metavar="SECONDS",
+        "--every", dest="interval", type=whole_number(1, MAX_SECONDS), metavar="SECONDS",
         help="poll interval in mode automatic (default: 60)",
     )  # fmt: skip
     schedule.add_argument("--crontab", type=crontab, metavar="FIELDS", help='poll at "minute hour day month weekday"')
@@ -164,13 +171,17 @@ def selector(text: str) -> str:
     """Read a selector."""
     try:
         return str(Selector.parse(text))
-    except SelectorIsUnclear as error:
+    except InvalidSelector as error:
         raise ArgumentTypeError(str(error)) from error
 
 
 def shared(text: str) -> str:
     """Read a selector of a value that messages share."""
-    if Selector.parse(found := selector(text)).source in (Source.NONE, Source.CONTENT_HASH, Source.MESSAGE_ID):
+    if Selector.parse(found := selector(text)).source in (
+        SelectorSource.NONE,
+        SelectorSource.CONTENT_HASH,
+        SelectorSource.MESSAGE_ID,
+    ):
         raise ArgumentTypeError(f"{text} is different in every message. Use an attribute or a body field, or off")
     return found
 
@@ -178,7 +189,7 @@ def shared(text: str) -> str:
 def crontab(text: str) -> str:
     """Read the five fields of a crontab."""
     try:
-        registration.crontab(text).clean_fields()
+        registration.crontab_schedule(text).clean_fields()
     except (ValidationError, ValueError) as error:
         raise ArgumentTypeError(f'{text!r} is not a schedule. Example: "*/5 * * * *"') from error
     return " ".join(text.split())
@@ -186,10 +197,10 @@ def crontab(text: str) -> str:
 
 def screen(found: Examination, done: Registered) -> Iterable[str]:
     """Yield the queues, the changes and the problems."""
-    depth = found.sight.depth
-    yield f"{found.proposal.name}: {found.sight.dlq.facts.arn}"
+    depth = found.observed.depth
+    yield f"{found.proposal.name}: {found.observed.dlq.facts.arn}"
     yield f"  about {depth.visible:,} messages visible, {depth.in_flight:,} in flight"
-    for seen in found.sight.origins.values():
+    for seen in found.observed.sources.values():
         policy = seen.facts.redrive
         visibility = f"visibility timeout {seen.facts.visibility.total_seconds():g} s"
         receives = f"maxReceiveCount {policy.max_receives}, {visibility}" if policy else "none"
@@ -205,7 +216,7 @@ def last_line(name: str, done: Registered, *, acted: bool) -> str:
         return told
     nothing = "Nothing is redriven yet" if done.new else "Messages are no longer redriven automatically"
     hints = f"manage.py peek_dlq {name} shows messages; manage.py drain_dlq {name} shows a plan."
-    return f"{told} {automatic_redrive.outlook(name, by_hand=f'{nothing}. {hints}')}"
+    return f"{told} {automatic_redrive.describe_redrive(name, by_hand=f'{nothing}. {hints}')}"
 
 
 def _in_json(found: Examination, done: Registered, *, acted: bool) -> dict[str, Any]:
@@ -214,8 +225,8 @@ def _in_json(found: Examination, done: Registered, *, acted: bool) -> dict[str, 
         "dry_run": not acted,
         "refused": found.is_refused,
         "new": done.new,
-        "arn": found.sight.dlq.facts.arn,
-        "depth": {"visible": found.sight.depth.visible, "in_flight": found.sight.depth.in_flight},
-        "origins": list(found.sight.origins),
+        "arn": found.observed.dlq.facts.arn,
+        "depth": {"visible": found.observed.depth.visible, "in_flight": found.observed.depth.in_flight},
+        "sources": list(found.observed.sources),
         **findings_output.in_json(done.differences, found.findings),
     }

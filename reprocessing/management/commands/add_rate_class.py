@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.arguments import add_change, slug
+from reprocessing.management.arguments import add_change_options, slug
 from reprocessing.management.console import Console
 from reprocessing.management.options.target_policy_options import add_rate
 from reprocessing.management.output import rule_output
@@ -31,17 +31,17 @@ class Command(Console):
         parser.add_argument("name", type=slug, metavar="NAME", help="name of the rate class: letters, digits, - _")
         add_rate(parser, "off, the rate of the target")
         rule_command.add_backoff(parser)
-        add_change(parser)
+        add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         name = options["name"]
         fields = {field: options[field] for field in ("rate", "burst") if options[field] is not None}
         fields = {field: None if value == rule_output.OFF else value for field, value in fields.items()}
-        fields |= rule_command.said_of_backoff(options)
+        fields |= rule_command.backoff_fields(options)
         new = not RateClass.objects.filter(name=name).exists()
         found = rule_changes.differences_of_class(name, fields)
         if options["confirm"]:
-            rule_changes.put_class(name, fields, by=options["by"], reason=options["reason"])
+            rule_changes.save_rate_class(name, fields, by=options["by"], reason=options["reason"])
         if options["json"]:
             told = {"rate_class": name, "dry_run": not options["confirm"], "new": new}
             self.report({**told, "changes": fields_in_json(found)})

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.arguments import add_change, slug
+from reprocessing.management.arguments import add_change_options, slug
 from reprocessing.management.console import Console
 from reprocessing.management.output.findings_output import outcome
 from reprocessing.models import Reporter
@@ -30,21 +30,21 @@ class Command(Console):
             "--target", action="append", metavar="ARN", help="target it reports on: ARN, URL or name; repeatable"
         )
         parser.add_argument("--new-token", action="store_true", help="create a new token, and revoke the old one")
-        add_change(parser, reason="add_reporter")
+        add_change_options(parser, reason="add_reporter")
 
     def answer(self, options: dict[str, Any]) -> None:
         who, anew = options["name"], options["new_token"]
-        targets = reporters.targets(options["target"] or ())
+        targets = reporters.resolve_targets(options["target"] or ())
         there = Reporter.objects.filter(name=who).first()
-        reporters.check(there, who, targets, anew=anew)
+        reporters.check_reporter(there, who, targets, anew=anew)
         told: dict[str, Any] = {
             "reporter": who,
             "dry_run": not options["confirm"],
             "new": there is None,
-            "targets": [target.arn for target in targets] or (there and reporters.told(there)["targets"]),
+            "targets": [target.arn for target in targets] or (there and reporters.audit_values(there)["targets"]),
         }
         if options["confirm"]:
-            done = reporters.put(who, targets, anew=anew, by=options["by"], reason=options["reason"])
+            done = reporters.save_reporter(who, targets, anew=anew, by=options["by"], reason=options["reason"])
             told |= {"new": done.new, "token": done.token}
         if options["json"]:
             self.report(told)

@@ -7,13 +7,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from reprocessing.domain.routing.first_match import Action
-from reprocessing.management.arguments import add_change, moment, number, slug, whole
+from reprocessing.management.arguments import add_change_options, iso_time, number, slug, whole_number
 from reprocessing.management.console import Console
 from reprocessing.management.output import rule_output
 from reprocessing.management.output.findings_output import fields_in_json, outcome
 from reprocessing.management.shared import rule_command
 from reprocessing.models import Rule
-from reprocessing.models.target import FORTNIGHT
+from reprocessing.models.target import MAX_SECONDS
 from reprocessing.store.routing import rule_changes
 
 
@@ -32,26 +32,28 @@ class Command(Console):
         parser.add_argument("name", type=slug, metavar="NAME", help="name of the rule: letters, digits, - _")
         _add_conditions(parser)
         _add_action(parser)
-        parser.add_argument("--position", type=whole(0), metavar="N", help="lower positions go first (default: 100)")
+        parser.add_argument(
+            "--position", type=whole_number(0), metavar="N", help="lower positions go first (default: 100)"
+        )
         for option, what in (("from", "start"), ("until", "end")):
             parser.add_argument(
-                f"--{option}", dest=f"valid_{option}", type=rule_command.or_off(moment), metavar="TIME",
+                f"--{option}", dest=f"valid_{option}", type=rule_command.or_off(iso_time), metavar="TIME",
                 help=f"{what} of the rule's validity (ISO 8601), or off (default: off)",
             )  # fmt: skip
         parser.add_argument("--enable", action="store_true", help="enable the rule; see disable_rule")
         rule_command.add_days(parser)
-        add_change(parser)
+        add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         known = Rule.objects.filter(name=options["name"]).first()
-        fields = rule_command.said_of_rule(options, known)
-        row = rule_changes.drafted(options["name"], fields)
+        fields = rule_command.rule_fields(options, known)
+        row = rule_changes.draft_rule(options["name"], fields)
         found = rule_changes.differences(options["name"], fields)
         told: dict[str, Any] = {"rule": row.name, "dry_run": not options["confirm"], "new": known is None}
         lines = [f"{row.name}:", *rule_output.changes(found)]
         if options["confirm"]:
-            rule_changes.put(row.name, fields, by=options["by"], reason=options["reason"])
-            told["asked_anew"] = rule_command.followed()
+            rule_changes.save_rule(row.name, fields, by=options["by"], reason=options["reason"])
+            told["asked_anew"] = rule_command.reroute_held()
         else:
             preview, shares = rule_command.preview_of(row, days=options["days"])
             told |= preview
@@ -80,7 +82,7 @@ def _add_conditions(parser: CommandParser) -> None:
         "--when", action="append", metavar="CONDITION",
         help="FIELD OPERATOR VALUE, such as: tenant equals acme; type in order.paid,order.sent; body:order.total "
         "exists; attribute:source prefix shop-; task regex ^billing\\. Repeatable: all must match. Fields: dlq, "
-        "origin, attribute:NAME, body:JMESPATH, type, tenant, task, task:JMESPATH",
+        "source, attribute:NAME, body:JMESPATH, type, tenant, task, task:JMESPATH",
     )  # fmt: skip
     parser.add_argument("--every-letter", action="store_true", help="match every message")
     parser.add_argument("--dlq", metavar="NAME", help="match messages of this DLQ, or off for all (default: off)")
@@ -89,7 +91,7 @@ def _add_conditions(parser: CommandParser) -> None:
 def _add_action(parser: CommandParser) -> None:
     actions = [action.value for action in Action]
     parser.add_argument("--then", choices=actions, metavar="ACTION", help=f"action: {', '.join(actions)}")
-    parser.add_argument("--delay", type=number(0, FORTNIGHT, above=True), metavar="SECONDS", help="for --then delay")
+    parser.add_argument("--delay", type=number(0, MAX_SECONDS, above=True), metavar="SECONDS", help="for --then delay")
     parser.add_argument("--to", metavar="TARGET", help="target: a name, or the URL or ARN of a queue; or off")
     parser.add_argument("--rate-class", metavar="NAME", help="rate class of add_rate_class, or off")
     rule_command.add_backoff(parser)

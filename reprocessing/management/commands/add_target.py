@@ -8,10 +8,16 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
-from reprocessing.management.arguments import add_change
+from reprocessing.management.arguments import add_change_options
 from reprocessing.management.console import Console
-from reprocessing.management.options.safety_options import add_brakes_of_targets
-from reprocessing.management.options.target_policy_options import PACE, REACH, add_outcome, add_reach, said
+from reprocessing.management.options.safety_options import add_target_safety
+from reprocessing.management.options.target_policy_options import (
+    CONNECTION_FIELDS,
+    RATE_FIELDS,
+    add_connection,
+    add_outcome,
+    given_fields,
+)
 from reprocessing.management.output import findings_output
 from reprocessing.management.output.findings_output import outcome
 from reprocessing.pipeline.dlqs import examine
@@ -33,17 +39,19 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("target", metavar="TARGET", help="URL, ARN, or name of a known target")
-        add_reach(parser)
+        add_connection(parser)
         add_outcome(parser)
-        add_brakes_of_targets(parser)
-        add_change(parser, reason="add_target")
+        add_target_safety(parser)
+        add_change_options(parser, reason="add_target")
 
     def answer(self, options: dict[str, Any]) -> None:
-        found = examine.target(options["target"], said(options, (*REACH, *PACE)), conf.current())
+        found = examine.target(
+            options["target"], given_fields(options, (*CONNECTION_FIELDS, *RATE_FIELDS)), conf.current()
+        )
         changes = targets.differences(found.arn, found.fields, found.row)
         acted = options["confirm"] and not found.is_refused
         if acted:
-            changes = targets.put(found.arn, found.fields, by=options["by"], reason=options["reason"])
+            changes = targets.save_target(found.arn, found.fields, by=options["by"], reason=options["reason"])
         if options["json"]:
             told = {"target": found.arn, "kind": found.kind.value, "new": found.row is None, "dry_run": not acted}
             self.report({**told, "refused": found.is_refused, **findings_output.in_json(changes, found.findings)})

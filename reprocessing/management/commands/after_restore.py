@@ -8,13 +8,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from reprocessing.gateways.redis.tick_watermark import HighWater
-from reprocessing.management.arguments import add_change, add_json, moment
-from reprocessing.management.console import LATER, Console, find, when
+from reprocessing.gateways.redis.tick_watermark import TickWatermark
+from reprocessing.management.arguments import add_change_options, add_json, iso_time
+from reprocessing.management.console import PIECES, Console, find_dlq, format_time
 from reprocessing.management.output import restore_output
 from reprocessing.management.output.drain_output import counted
-from reprocessing.management.shared.progress import Pace, Telling
-from reprocessing.models.system import Word
+from reprocessing.management.shared.progress import Pace, ProgressLog
+from reprocessing.models.system import RestoreDecision
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.maintenance import detect_restore, reconcile
 from reprocessing.store.maintenance import restore_doubts, restore_hold
@@ -38,20 +38,22 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         deeds = parser.add_subparsers(dest="deed", required=True, metavar="hold|report|resolve|release")
         begin = deeds.add_parser("hold", help="stop all sends; only release ends this")
-        begin.add_argument("--since", type=moment, required=True, metavar="TIME", help="time of the backup (ISO 8601)")
+        begin.add_argument(
+            "--since", type=iso_time, required=True, metavar="TIME", help="time of the backup (ISO 8601)"
+        )
         begin.add_argument("--again", action="store_true", help="restored again: forget decisions of the last hold")
         telling = deeds.add_parser("report", help="show what is known of unfinished messages")
         add_json(telling)
         deciding = deeds.add_parser("resolve", help="decide about the messages of a class")
         deciding.add_argument("name", nargs="?", metavar="NAME", help="only this DLQ (default: all)")
-        for kind, may_be in reconcile.MAY_BE.items():
+        for kind, may_be in reconcile.ALLOWED_DECISIONS.items():
             deciding.add_argument(
                 f"--{kind}", choices=[one.value for one in may_be], help=f"what to do with {kind} messages"
             )
         release = deeds.add_parser("release", help="resume sending, once everything is decided")
         release.add_argument("--early", action="store_true", help="at once, though messages may be sent twice")
         for one in (begin, deciding, release):
-            add_change(one)
+            add_change_options(one)
 
     def answer(self, options: dict[str, Any]) -> None:
         match options["deed"]:
@@ -67,33 +69,37 @@ class Command(Console):
     def hold(self, options: dict[str, Any]) -> None:
         """Stop all sends."""
         since = options["since"]
-        if since > lanes.clock():
+        if since > lanes.database_now():
             raise CommandError(
-                f"Nothing was done: --since {when(since)} is in the future. Give the time of the backup."
+                f"Nothing was done: --since {format_time(since)} is in the future. Give the time of the backup."
             )
-        found, sent = restore_hold.standing(), restore_hold.sent_since(since)
+        found, sent = restore_hold.current_hold(), restore_hold.count_attempts_since(since)
         if options["confirm"]:
-            marks = HighWater.at(settings.REDIS_URL)
+            marks = TickWatermark.at(settings.REDIS_URL)
             anew = options["again"] or detect_restore.is_behind(marks)
-            found = detect_restore.hold_as_told(marks, since, by=options["by"], reason=options["reason"], anew=anew)
+            found = detect_restore.begin_hold(marks, since, by=options["by"], reason=options["reason"], anew=anew)
         if found and found.restored_to != since and not options["again"]:
-            raise CommandError(restore_output.stands(found, since))
+            raise CommandError(restore_output.already_held(found, since))
         if options["json"]:
-            said = restore_output.in_json(found, [], []) | {"sent_since": sent, "letters": restore_hold.unfinished()}
+            said = restore_output.in_json(found, [], []) | {
+                "sent_since": sent,
+                "letters": restore_hold.count_unfinished(),
+            }
             self.report({"dry_run": not options["confirm"], "new": bool(found and found.new), **said})
             return
         if sent:
             self.say(
-                f"{counted(sent, 'attempt')} began after {when(since)}: workers ran on the restored database and may "
+                f"{counted(sent, 'attempt')} began after {format_time(since)}: workers ran on the restored database "
+                "and may "
                 "have sent messages twice; or --since is not the time of the backup."
             )
         if found is None:
             self.say(
                 "NOT HELD: this was a dry run. "
-                f"{counted(restore_hold.unfinished(), 'unfinished message')}: held with --confirm."
+                f"{counted(restore_hold.count_unfinished(), 'unfinished message')}: held with --confirm."
             )
             return
-        self.say(restore_output.held(found))
+        self.say(restore_output.hold_text(found))
         if options["again"] and not options["confirm"]:
             self.say("This was a dry run: with --confirm, a new hold begins, and earlier decisions are forgotten.")
             return
@@ -101,39 +107,39 @@ class Command(Console):
 
     def tell(self, options: dict[str, Any]) -> None:
         """Show what is known."""
-        found = restore_hold.standing()
+        found = restore_hold.current_hold()
         if found is not None:
-            restore_hold.doubt_arrived()
-        counts, undrained = (restore_doubts.tally(), restore_hold.undrained()) if found else ([], [])
+            restore_hold.doubt_newly_captured()
+        counts, undrained = (restore_doubts.count_findings(), restore_hold.undrained_dlqs()) if found else ([], [])
         if options["json"]:
-            told = restore_output.in_json(found, counts, undrained) | {"letters": LATER}
-            letters = ([restore_output.letter_in_json(one) for one in group] for group in reconcile.letters())
-            self.report_at_length(told, chain([[]], letters))
+            told = restore_output.in_json(found, counts, undrained) | {"letters": PIECES}
+            letters = ([restore_output.letter_in_json(one) for one in group] for group in reconcile.undecided_groups())
+            self.report_in_pieces(told, chain([[]], letters))
         elif found is None:
             self.say("Nothing is held after a restore.")
         else:
-            self.say("\n".join(restore_output.report(found, counts, undrained)))
+            self.say("\n".join(restore_output.report_lines(found, counts, undrained)))
 
     def resolve(self, options: dict[str, Any]) -> None:
         """Record decisions about classes of messages."""
-        words = {kind: Word(options[kind]) for kind in reconcile.MAY_BE if options[kind]}
+        words = {kind: RestoreDecision(options[kind]) for kind in reconcile.ALLOWED_DECISIONS if options[kind]}
         if not words:
             raise CommandError(
                 "Nothing was done: no decision was given. Example: --finished parked --unfinished replay"
             )
-        if restore_hold.standing() is None:
+        if restore_hold.current_hold() is None:
             raise CommandError("Nothing is held after a restore, so there is nothing to decide.")
-        dlq = find(options["name"]) if options["name"] else None
+        dlq = find_dlq(options["name"]) if options["name"] else None
         done = 0
         if options["confirm"]:
-            telling, pace = Telling(self.stderr), Pace()
+            telling, pace = ProgressLog(self.stderr), Pace()
             done = reconcile.decide(
                 words, dlq=dlq.pk if dlq else None, by=options["by"], reason=options["reason"],
-                heard=lambda n: telling.seldom(lambda: f"{n:,} messages decided{pace.of(n)}"),
+                heard=lambda n: telling.line_if_due(lambda: f"{n:,} messages decided{pace.add(n)}"),
             )  # fmt: skip
-        left = restore_doubts.tally()
+        left = restore_doubts.count_findings()
         if options["json"]:
-            said = restore_output.in_json(restore_hold.standing(), left, [])
+            said = restore_output.in_json(restore_hold.current_hold(), left, [])
             self.report({"dry_run": not options["confirm"], "decided": done} | said)
             return
         meant = sum(one.n for one in left if (dlq is None or one.dlq == dlq.name) and one.kind in words)
@@ -142,25 +148,25 @@ class Command(Console):
             return
         undecided = sum(one.n for one in left)
         self.say(f"{counted(done, 'message')} decided, {undecided:,} left.")
-        if not undecided and (found := restore_hold.standing()):
-            self.say(restore_output.release(found, restore_hold.undrained()))
+        if not undecided and (found := restore_hold.current_hold()):
+            self.say(restore_output.release_hint(found, restore_hold.undrained_dlqs()))
 
     def release(self, options: dict[str, Any]) -> None:
         """Resume sending."""
-        found = restore_hold.standing()
+        found = restore_hold.current_hold()
         if options["confirm"]:
-            native_redrive.look_first(None)
-            found = restore_hold.end(by=options["by"], reason=options["reason"], early=options["early"])
+            native_redrive.check_before_resuming(None)
+            found = restore_hold.end_hold(by=options["by"], reason=options["reason"], early=options["early"])
         elif found:
             restore_hold.refuse_release(early=options["early"])
         if options["json"]:
             released = bool(options["confirm"] and found)
             self.report(
-                {"dry_run": not options["confirm"], "released": released, "undecided": restore_hold.undecided()}
+                {"dry_run": not options["confirm"], "released": released, "undecided": restore_hold.count_undecided()}
             )
         elif found is None:
             self.say("Nothing is held after a restore, so there is nothing to release.")
         elif options["confirm"]:
             self.say("Sending resumes. Stops of stop_redrive remain.")
         else:
-            self.say(f"{restore_output.held(found)}\nThis was a dry run: with --confirm, sending resumes.")
+            self.say(f"{restore_output.hold_text(found)}\nThis was a dry run: with --confirm, sending resumes.")

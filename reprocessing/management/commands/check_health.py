@@ -11,18 +11,18 @@ from django.core.management.base import CommandError, CommandParser
 from reprocessing import conf
 from reprocessing.conf import Conf
 from reprocessing.domain.safety import url_policy
-from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
-from reprocessing.domain.safety.url_policy import Denied
-from reprocessing.management.arguments import add_by, add_confirm, add_json, add_name, number, whole, words
-from reprocessing.management.console import Console, find
+from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy, Unhealthy
+from reprocessing.domain.safety.url_policy import UrlDenied
+from reprocessing.management.arguments import add_by, add_confirm, add_json, add_name, not_empty, number, whole_number
+from reprocessing.management.console import Console, find_dlq
 from reprocessing.management.shared.dlq_targets import targets_of
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.safety import CheckKind
-from reprocessing.models.target import FORTNIGHT, QUEUES
+from reprocessing.models.target import MAX_SECONDS, QUEUE_KINDS
 from reprocessing.pipeline.safety import run_health_checks
 from reprocessing.store.ordering import lanes
 from reprocessing.store.safety import health_checks
-from reprocessing.store.safety.health_checks import Check, Question, Told
+from reprocessing.store.safety.health_checks import CheckQuestion, CheckStatus, ClaimedCheck
 
 _OF_QUEUES = (CheckKind.DEPTH, CheckKind.AGE)
 _DRY = "NOT CHANGED: this was a dry run. With --confirm and --reason"
@@ -34,7 +34,7 @@ class Change:
 
     added: int | None = None
     removed: int | None = None
-    trial: Finding | None = None
+    trial: HealthResult | None = None
     would_remove: int | None = None
 
 
@@ -51,31 +51,33 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
-        parser.add_argument("--target", type=words, metavar="QUEUE", help="only this target: name or ARN")
+        parser.add_argument("--target", type=not_empty, metavar="QUEUE", help="only this target: name or ARN")
         change = parser.add_mutually_exclusive_group()
         change.add_argument(
-            "--http", type=words, metavar="URL", help="URL that must answer (see REDRIVE_OUTBOUND_HOSTS)"
+            "--http", type=not_empty, metavar="URL", help="URL that must answer (see REDRIVE_OUTBOUND_HOSTS)"
         )
-        change.add_argument("--alarm", type=words, metavar="NAME", help="CloudWatch alarm that must be OK")
-        change.add_argument("--max-depth", type=whole(0), metavar="N", help="max messages in the target queue")
+        change.add_argument("--alarm", type=not_empty, metavar="NAME", help="CloudWatch alarm that must be OK")
+        change.add_argument("--max-depth", type=whole_number(0), metavar="N", help="max messages in the target queue")
         change.add_argument(
-            "--max-age", type=number(0, FORTNIGHT), metavar="SECONDS", help="max age of its oldest message"
+            "--max-age", type=number(0, MAX_SECONDS), metavar="SECONDS", help="max age of its oldest message"
         )
-        change.add_argument("--remove", type=whole(1), metavar="ID", help="remove the check of this id")
-        parser.add_argument("--status", type=whole(200, 599), metavar="N", help="with --http: expected status code")
+        change.add_argument("--remove", type=whole_number(1), metavar="ID", help="remove the check of this id")
+        parser.add_argument(
+            "--status", type=whole_number(200, 599), metavar="N", help="with --http: expected status code"
+        )
         add_by(parser)
-        parser.add_argument("--reason", type=words, metavar="WHY", help="reason of a change, for the audit log")
+        parser.add_argument("--reason", type=not_empty, metavar="WHY", help="reason of a change, for the audit log")
         add_confirm(parser)
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         view = conf.current()
-        dlq = find(options["name"])
+        dlq = find_dlq(options["name"])
         targets = targets_of(dlq, options["target"])
         change = changed(targets, options, view)
         ids = [target.pk for target in targets]
-        run_health_checks.targets(conf=view, only=ids)
-        found = health_checks.told(ids)
+        run_health_checks.run_due(conf=view, only=ids)
+        found = health_checks.checks_of(ids)
         if options["json"]:
             self.report(_in_json(dlq, targets, found, change))
         else:
@@ -97,14 +99,14 @@ def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> C
         return Change()
     if len(targets) > 1:
         raise CommandError(f"There are several targets. Add --target with one of: {', '.join(map(str, targets))}.")
-    if question.kind in _OF_QUEUES and targets[0].kind not in QUEUES:
+    if question.kind in _OF_QUEUES and targets[0].kind not in QUEUE_KINDS:
         raise CommandError(f"{targets[0]} is not a queue, so it has no messages. Use --http URL or --alarm NAME.")
     if not options["confirm"]:
         return Change(trial=trial(targets[0], question, view))
-    return Change(added=health_checks.add(targets[0].pk, question, by=options["by"], reason=options["reason"]))
+    return Change(added=health_checks.add_check(targets[0].pk, question, by=options["by"], reason=options["reason"]))
 
 
-def asked(options: dict[str, Any], view: Conf) -> Question | None:
+def asked(options: dict[str, Any], view: Conf) -> CheckQuestion | None:
     """Return the new check, or None.
 
     Raises:
@@ -117,26 +119,26 @@ def asked(options: dict[str, Any], view: Conf) -> Question | None:
     if options["alarm"]:
         if options["alarm"].startswith("arn:"):
             raise CommandError("--alarm takes the name of the alarm, not its ARN. It is read in the target's region.")
-        return Question(CheckKind.ALARM, options["alarm"])
+        return CheckQuestion(CheckKind.ALARM, options["alarm"])
     if options["max_depth"] is not None:
-        return Question(CheckKind.DEPTH, ceiling=options["max_depth"])
+        return CheckQuestion(CheckKind.DEPTH, ceiling=options["max_depth"])
     if options["max_age"] is not None:
-        return Question(CheckKind.AGE, ceiling=options["max_age"])
+        return CheckQuestion(CheckKind.AGE, ceiling=options["max_age"])
     return None
 
 
-def trial(target: Target, question: Question, view: Conf) -> Finding:
+def trial(target: Target, question: CheckQuestion, view: Conf) -> HealthResult:
     """Return what the check finds now; nothing is saved."""
-    check = Check(
+    check = ClaimedCheck(
         check_id=0, target_id=target.pk, kind=question.kind.value, subject=question.subject, ceiling=question.ceiling,
         expected_status=question.expected_status, url=target.url, region=target.region, role_arn=target.role_arn,
-        began=lanes.clock(),
+        began=lanes.database_now(),
     )  # fmt: skip
-    ((_, found),) = run_health_checks.look([check], conf=view)
+    ((_, found),) = run_health_checks.run_checks([check], conf=view)
     return found
 
 
-def screen(targets: Sequence[Target], found: Sequence[Told], change: Change) -> Iterable[str]:
+def screen(targets: Sequence[Target], found: Sequence[CheckStatus], change: Change) -> Iterable[str]:
     """Yield the change, and each target with its checks."""
     if change.trial is not None:
         now = "; ".join(_finding_in_json(change.trial).values())
@@ -151,10 +153,10 @@ def screen(targets: Sequence[Target], found: Sequence[Told], change: Change) -> 
         yield from _of_target(target, [check for check in found if check.target_id == target.pk])
 
 
-def _of_target(target: Target, found: Sequence[Told]) -> Iterable[str]:
+def _of_target(target: Target, found: Sequence[CheckStatus]) -> Iterable[str]:
     if not found:
         yield f"{target}: no health checks; messages are sent there whatever its health."
-    elif all(check.lets_go for check in found):
+    elif all(check.is_passing for check in found):
         yield f"{target}: healthy, so messages are sent there:"
     else:
         yield f"{target}: NOTHING IS SENT THERE until all checks are healthy:"
@@ -164,7 +166,7 @@ def _of_target(target: Target, found: Sequence[Told]) -> Iterable[str]:
             yield f"      {check.detail}"
 
 
-def _question(check: Told) -> str:
+def _question(check: CheckStatus) -> str:
     match CheckKind(check.kind):
         case CheckKind.HTTP:
             return f"{check.subject} answers {check.expected_status or '200 to 299'}"
@@ -178,14 +180,16 @@ def _question(check: Told) -> str:
             return "has a redrive policy, which Celery workers need"
 
 
-def _since(check: Told) -> str:
+def _since(check: CheckStatus) -> str:
     if check.age is None:
         return ", never run"
     stale = "" if check.counts else f", too old: a result counts for {check.max_age:g} s"
     return f", {max(check.age, 0.0):.1f} s ago{stale}"
 
 
-def _in_json(dlq: DeadLetterQueue, targets: Sequence[Target], found: Sequence[Told], change: Change) -> dict[str, Any]:
+def _in_json(
+    dlq: DeadLetterQueue, targets: Sequence[Target], found: Sequence[CheckStatus], change: Change
+) -> dict[str, Any]:
     rows = {target.pk: [check for check in found if check.target_id == target.pk] for target in targets}
     return {
         "dlq": dlq.name,
@@ -196,7 +200,7 @@ def _in_json(dlq: DeadLetterQueue, targets: Sequence[Target], found: Sequence[To
         "targets": [
             {
                 "target": target.arn,
-                "lets_go": all(check.lets_go for check in rows[target.pk]),
+                "lets_go": all(check.is_passing for check in rows[target.pk]),
                 "checks": [asdict(check) for check in rows[target.pk]],
             }
             for target in targets
@@ -204,30 +208,30 @@ def _in_json(dlq: DeadLetterQueue, targets: Sequence[Target], found: Sequence[To
     }
 
 
-def _finding_in_json(found: Finding) -> dict[str, str]:
+def _finding_in_json(found: HealthResult) -> dict[str, str]:
     match found:
         case Healthy(detail):
             return {"verdict": "healthy", "detail": detail}
         case Unhealthy(why):
             return {"verdict": "unhealthy", "detail": why}
-        case Unknown(why):
+        case HealthUnknown(why):
             return {"verdict": "unknown", "detail": why}
 
 
-def _url(url: str, status: int | None, view: Conf) -> Question:
-    read = url_policy.read(url, view.outbound_hosts)
-    if isinstance(read, Denied):
+def _url(url: str, status: int | None, view: Conf) -> CheckQuestion:
+    read = url_policy.read_url(url, view.outbound_hosts)
+    if isinstance(read, UrlDenied):
         raise CommandError(f"Nothing was changed: {url[:100]!a} is not allowed: {read.why}. {read.cure}".rstrip())
     if status is not None and 300 <= status < 400:  # noqa: PLR2004  redirects
         raise CommandError(f"{status} is a redirect, and redirects are not followed. Give the URL it redirects to.")
-    return Question(CheckKind.HTTP, url, expected_status=status)
+    return CheckQuestion(CheckKind.HTTP, url, expected_status=status)
 
 
 def _removed(targets: Sequence[Target], options: dict[str, Any]) -> Change:
     ids, check = [target.pk for target in targets], options["remove"]
-    if check not in {known.check_id for known in health_checks.told(ids)}:
+    if check not in {known.check_id for known in health_checks.checks_of(ids)}:
         raise CommandError(f"Nothing was changed: no check has the id {check}. Without --remove, all are listed.")
     if not options["confirm"]:
         return Change(would_remove=check)
-    health_checks.remove(check, ids, by=options["by"], reason=options["reason"])
+    health_checks.remove_check(check, ids, by=options["by"], reason=options["reason"])
     return Change(removed=check)

@@ -9,8 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.management.arguments import add_json, number
 from reprocessing.management.console import Console
-from reprocessing.models import Pulse
-from reprocessing.models.target import FORTNIGHT
+from reprocessing.models import Heartbeat
+from reprocessing.models.target import MAX_SECONDS
 from reprocessing.tasks import CONTROL
 
 
@@ -26,14 +26,14 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--max-age", type=number(0, FORTNIGHT), default=60.0, metavar="SECONDS",
+            "--max-age", type=number(0, MAX_SECONDS), default=60.0, metavar="SECONDS",
             help="max time since a worker consumed a task (default: %(default)s)",
         )  # fmt: skip
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        age = Pulse.ages(CONTROL).first()
-        alive = Pulse.is_recent(age, within=timedelta(seconds=options["max_age"]))
+        age = Heartbeat.ages(CONTROL).first()
+        alive = Heartbeat.is_recent(age, within=timedelta(seconds=options["max_age"]))
         seconds = None if age is None else round(age.total_seconds(), 1)
         if options["json"]:
             self.report({"queue": CONTROL, "age_seconds": seconds, "alive": alive})

@@ -8,10 +8,10 @@ from django.core.management.base import CommandParser
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.management.output.drain_output import counted
-from reprocessing.management.shared.parking_command import GROUP
-from reprocessing.management.shared.progress import Pace, Telling
+from reprocessing.management.shared.parking_command import GROUP_SIZE
+from reprocessing.management.shared.progress import Pace, ProgressLog
 from reprocessing.management.shared.rule_switch_command import SwitchCommand
-from reprocessing.models import DeadLetter, Rule
+from reprocessing.models import Letter, Rule
 from reprocessing.pipeline.parking_lot import act_on_parked
 
 
@@ -33,7 +33,7 @@ class Command(SwitchCommand):
         parser.add_argument("--release", action="store_true", help="release the messages that it quarantined")
 
     def after(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        parked = DeadLetter.objects.filter(rule=row, state=LetterState.PARKED, reason=ParkedReason.QUARANTINED.value)
+        parked = Letter.objects.filter(rule=row, state=LetterState.PARKED, reason=ParkedReason.QUARANTINED.value)
         ids = list(parked.order_by("pk").values_list("pk", flat=True))
         messages = f"{counted(len(ids), 'message')} that it quarantined"
         if not options["release"]:
@@ -41,11 +41,13 @@ class Command(SwitchCommand):
             return {"quarantined": len(ids)}, said
         if not options["confirm"]:
             return {"quarantined": len(ids), "released": 0}, [f"To be released: {messages}."]
-        done, refused, pace, telling = 0, 0, Pace(), Telling(self.stderr)
-        for first in range(0, len(ids), GROUP):
-            reviewed = act_on_parked.release(ids[first : first + GROUP], by=options["by"], reason=options["reason"])
+        done, refused, pace, telling = 0, 0, Pace(), ProgressLog(self.stderr)
+        for first in range(0, len(ids), GROUP_SIZE):
+            reviewed = act_on_parked.release(
+                ids[first : first + GROUP_SIZE], by=options["by"], reason=options["reason"]
+            )
             done, refused = done + len(reviewed.done), refused + len(reviewed.refused)
             left = len(ids) - done - refused
-            telling.seldom(lambda: f"{done:,} of {len(ids):,} messages released{pace.of(done, left)}")  # noqa: B023
+            telling.line_if_due(lambda: f"{done:,} of {len(ids):,} messages released{pace.add(done, left)}")  # noqa: B023
         last = f"Released: {counted(done, 'message')}." + (f" Left parked: {refused:,}." if refused else "")
         return {"quarantined": refused, "released": done}, [last]

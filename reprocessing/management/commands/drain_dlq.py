@@ -9,24 +9,30 @@ from uuid import uuid4
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.runs.selection import ALL, Selection
-from reprocessing.management.arguments import add_by, add_confirm, add_json, add_name, slug, whoever_is_here
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
+from reprocessing.management.arguments import add_by, add_confirm, add_json, add_name, current_user, slug
 from reprocessing.management.command_line import command
-from reprocessing.management.console import find, when
-from reprocessing.management.options.selection_options import add_selection, selected
+from reprocessing.management.console import find_dlq, format_time
+from reprocessing.management.options.selection_options import add_selection, read_selection
 from reprocessing.management.output import drain_output
-from reprocessing.management.shared.drain_command import Drainer, Interruption, hands, refuse, refuse_moves
-from reprocessing.management.shared.progress import Pace, Telling
+from reprocessing.management.shared.drain_command import (
+    DrainCommand,
+    Interruption,
+    drain_hands,
+    refuse_native_redrive,
+    refuse_stopped,
+)
+from reprocessing.management.shared.progress import Pace, ProgressLog
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.runs import drain, forecast_plan
-from reprocessing.pipeline.runs.forecast_plan import Outlook
+from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.runs import late_arrivals, plans, progress
-from reprocessing.store.runs.plans import UNNAMED, Asked
+from reprocessing.store.runs import arrived_since, plans, progress
+from reprocessing.store.runs.plans import UNNAMED_KEY, RunRequest
 
 #: Seconds after which a capture that has not emptied the DLQ is started again.
 _CAPTURE = 3_600.0
@@ -34,7 +40,7 @@ _CAPTURE = 3_600.0
 _PATIENCE = 1.0
 
 
-class Command(Drainer):
+class Command(DrainCommand):
     """Redrive the messages of a DLQ to their targets, in order per ordering key.
 
     Captures the DLQ and shows a plan; --confirm executes the plan and waits for the outcomes. Needs neither workers
@@ -62,11 +68,11 @@ class Command(Drainer):
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        dlq = find(options["name"])
-        wish = selected(options, dlq)
-        known = drain.known(dlq, name=options["run"], selection=wish) if options["run"] else None
-        telling = Telling(self.stderr)
-        if stopped := refuse(dlq, acts=options["confirm"]):
+        dlq = find_dlq(options["name"])
+        wish = read_selection(options, dlq)
+        known = drain.find_run(dlq, name=options["run"], selection=wish) if options["run"] else None
+        telling = ProgressLog(self.stderr)
+        if stopped := refuse_stopped(dlq, acts=options["confirm"]):
             telling.line(f"{stopped}. Until then --confirm is refused. A plan sends nothing.")
         if dlq.mode == Mode.AUTOMATIC:
             raise CommandError(
@@ -74,52 +80,54 @@ class Command(Drainer):
                 f"{command('redrive_status', dlq.name, '--watch')} To redrive it by hand: "
                 f"{command('add_dlq', dlq.name, '--mode', 'manual', '--confirm')}"
             )
-        refuse_moves(dlq, telling)
+        refuse_native_redrive(dlq, telling)
         if known is None and options["run"] and options["confirm"]:
             refuse_if_plans_wait(dlq, options["run"])
         with Interruption() as interruption:
             if known is not None:
                 self.repeat(known, options, interruption)
             else:
-                self.drain(dlq, wish or ALL, options, interruption)
+                self.drain(dlq, wish or ALL_LETTERS, options, interruption)
 
     def repeat(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
         """Continue a run, without a capture."""
         planned = run.state == RunState.PLANNED
         outlook = look_ahead(run, by_beat=options["enqueue"]) if planned else None
-        refused = drain_output.too_slow(outlook) if outlook and outlook.late else ""
+        refused = drain_output.expiry_refusal(outlook) if outlook and outlook.late_targets else ""
         if outlook and not options["json"]:
-            self.say("\n".join(drain_output.plan(outlook, 0)))
-            if since := late_arrivals.since(run.pk):
+            self.say("\n".join(drain_output.plan_lines(outlook, 0)))
+            if since := arrived_since.arrived_since_start(run.pk):
                 self.say(f"  since then      {drain_output.counted(since, 'message')} arrived; not part of this run")
         if refused:
             raise CommandError(refused)
         if options["confirm"]:
-            self.act(drain.again(run, by=options["by"]), options, interruption)
+            self.act(drain.continue_run(run, by=options["by"]), options, interruption)
             return
         if outlook and options["json"]:
-            self.report(drain_output.plan_in_json(outlook, 0, refused) | {"arrived": late_arrivals.since(run.pk)})
+            self.report(
+                drain_output.plan_in_json(outlook, 0, refused) | {"arrived": arrived_since.arrived_since_start(run.pk)}
+            )
         elif not outlook:
-            self.tell(run, options, progress.tally(run.pk), dry_run=True)
+            self.show_result(run, options, progress.count_letters(run.pk), dry_run=True)
         if not options["json"]:
-            self.say(how_to_go_on(run, options))
+            self.say(next_step(run, options))
 
     def drain(self, dlq: DeadLetterQueue, wish: Selection, options: dict[str, Any], interruption: Interruption) -> None:
         """Capture and plan; with --confirm, execute the plan."""
         new, through = self.capture(dlq, interruption, patient=options["confirm"])
         name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
         named, waves = bool(options["run"]), options["waves"]
-        asked = Asked(name, options["by"], wish, named=named, in_waves=waves, through=through)
-        run = drain.prepare(dlq, asked)
+        asked = RunRequest(name, options["by"], wish, named=named, in_waves=waves, through=through)
+        run = drain.plan_run(dlq, asked)
         outlook = look_ahead(run, by_beat=options["enqueue"])
-        refused = drain_output.too_slow(outlook) if outlook.late else ""
+        refused = drain_output.expiry_refusal(outlook) if outlook.late_targets else ""
         if not options["json"]:
-            self.say("\n".join(drain_output.plan(outlook, new)))
+            self.say("\n".join(drain_output.plan_lines(outlook, new)))
         if options["confirm"] and not refused and not interruption():
-            self.act(drain.again(run, by=options["by"]), options, interruption)
+            self.act(drain.continue_run(run, by=options["by"]), options, interruption)
             return
-        if refused or interruption() or outlook.nothing:
-            plans.forget(run.pk)
+        if refused or interruption() or outlook.is_empty:
+            plans.delete_plan(run.pk)
         if options["json"]:
             self.report(drain_output.plan_in_json(outlook, new, refused))
         if interruption():
@@ -131,7 +139,7 @@ class Command(Drainer):
             raise CommandError(refused)
         if not options["json"]:
             said = "This was a dry run: nothing was sent, parked or discarded."
-            self.say(said if outlook.nothing else f"{said} To execute the plan:\n{acting(run, options)}")
+            self.say(said if outlook.is_empty else f"{said} To execute the plan:\n{acting_command(run, options)}")
 
     def capture(
         self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool
@@ -146,22 +154,22 @@ class Command(Drainer):
         Raises:
             QueueIsOutOfReach: receiving failed.
         """
-        telling, pace, new, told = Telling(self.stderr), Pace(), 0, False
-        telling.line(drain_output.hiding(dlq))
+        telling, pace, new, told = ProgressLog(self.stderr), Pace(), 0, False
+        telling.line(drain_output.capture_notice(dlq))
         while True:
-            found = drain.collect(
-                dlq, hands(interruption), seconds=_CAPTURE, heard=lambda now: heard(telling, now, pace)
+            found = drain.capture_dlq(
+                dlq, drain_hands(interruption), seconds=_CAPTURE, heard=lambda now: show_capture(telling, now, pace)
             )
             new += found.letters
             if found.trouble:
-                raise QueueIsOutOfReach(
+                raise QueueUnreachable(
                     f"{found.trouble} Captured messages are kept. To continue, run this command again."
                 )
             if found.drained or interruption() or not (found.busy or patient):
-                return new, found.through if found.drained else None
-            refuse_moves(dlq, telling)
+                return new, found.newest_letter if found.drained else None
+            refuse_native_redrive(dlq, telling)
             if told:
-                telling.seldom(lambda: waits_for_another(dlq))
+                telling.line_if_due(lambda: waits_for_another(dlq))
             else:
                 telling.line(waits_for_another(dlq))
                 told = True
@@ -170,22 +178,22 @@ class Command(Drainer):
     def act(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
         """Work on the run, or leave it to workers."""
         if options["enqueue"]:
-            self.leave(run, options)
+            self.leave_to_workers(run, options)
         else:
-            self.work(run, options, interruption, along=forecast_plan.others(run.dlq, run))
+            self.work(run, options, interruption, along=forecast_plan.other_runs(run.dlq, run))
 
 
-def heard(telling: Telling, now: Captured, pace: Pace) -> None:
+def show_capture(telling: ProgressLog, now: Captured, pace: Pace) -> None:
     """Show the progress of a capture, once it has received messages."""
     if now.received:
-        telling.seldom(lambda: f"{now.received:,} messages received, {now.letters:,} new{pace.of(now.received)}")
+        telling.line_if_due(lambda: f"{now.received:,} messages received, {now.letters:,} new{pace.add(now.received)}")
 
 
 def waits_for_another(dlq: DeadLetterQueue) -> str:
     """Return that messages of another capture are invisible, and until when."""
-    watch = dlq_status.watches(dlq.pk)[0]
-    until = watch.unclean_until or watch.captured_until
-    said = f", until {when(until)} at the latest" if until else ""
+    watch = dlq_status.dlq_statuses(dlq.pk)[0]
+    until = watch.orphans_hidden_until or watch.captured_until
+    said = f", until {format_time(until)} at the latest" if until else ""
     return f"Another capture of {dlq.name} received messages that are still invisible: waiting for them{said}."
 
 
@@ -195,7 +203,7 @@ def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
     Raises:
         CommandError: plans of the DLQ wait to be started.
     """
-    named = Run.objects.filter(dlq=dlq, state=RunState.PLANNED).exclude(selection__has_key=UNNAMED).order_by("pk")
+    named = Run.objects.filter(dlq=dlq, state=RunState.PLANNED).exclude(selection__has_key=UNNAMED_KEY).order_by("pk")
     if plans := list(named.values_list("name", flat=True)):
         raise CommandError(
             f"No run has the id {name}, and plans of {dlq.name} wait to be started: {', '.join(plans)}. Give the id "
@@ -203,21 +211,23 @@ def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
         )
 
 
-def look_ahead(run: Run, *, by_beat: bool) -> Outlook:
+def look_ahead(run: Run, *, by_beat: bool) -> PlanForecast:
     """Return the forecast of a plan, for workers and beat or for this process."""
     view = conf.current()
-    return forecast_plan.plan(run, count_lag=view.count_lag.total_seconds(), by_beat=by_beat, prices=view.prices)
+    return forecast_plan.forecast_run(
+        run, count_lag=view.count_lag.total_seconds(), by_beat=by_beat, prices=view.prices
+    )
 
 
-def acting(run: Run, options: dict[str, Any]) -> str:
+def acting_command(run: Run, options: dict[str, Any]) -> str:
     """Return the command that executes exactly this plan."""
     flags = ["--enqueue"] if options["enqueue"] else []
-    by = ["--by", options["by"]] if options["by"] != whoever_is_here() else []
+    by = ["--by", options["by"]] if options["by"] != current_user() else []
     return command("drain_dlq", run.dlq.name, "--run", run.name, *by, *flags, "--confirm")
 
 
-def how_to_go_on(run: Run, options: dict[str, Any]) -> str:
+def next_step(run: Run, options: dict[str, Any]) -> str:
     """Return what a dry run says of an existing run."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
-        return drain.standing_still(run)
-    return f"{run.name} is {run.state}. This was a dry run. To continue the run:\n{acting(run, options)}"
+        return drain.describe_stopped(run)
+    return f"{run.name} is {run.state}. This was a dry run. To continue the run:\n{acting_command(run, options)}"

@@ -11,17 +11,17 @@ from typing import Any, Final
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
-from reprocessing.domain.aws.iam_policy import ALL, Purpose, Use, key_of, policies, trust
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.message.arn import Arn, Named, read
+from reprocessing.domain.aws.iam_policy import ANY_RESOURCE, Purpose, ResourceUse, kms_key_arn, policies, trust_policy
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.message.arn import Arn, ResourceKind, read
 from reprocessing.domain.notifications.destination import SnsTopic
 from reprocessing.gateways.sqs import QueueAddress, describe, locate
 from reprocessing.management.arguments import add_json, matching
-from reprocessing.management.console import Console, find
-from reprocessing.management.options.target_policy_options import role
+from reprocessing.management.console import Console, find_dlq
+from reprocessing.management.options.target_policy_options import read_role_arn
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import Mode
-from reprocessing.models.target import QUEUES
+from reprocessing.models.target import QUEUE_KINDS
 from reprocessing.store.dlqs import aws_resources
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -63,7 +63,7 @@ class Command(Console):
         )
         arns: dict[str, Any] = {"action": "append", "default": [], "type": queue, "metavar": "ARN"}
         parser.add_argument("--dlq", **arns, help="as if this DLQ were registered; repeatable")
-        parser.add_argument("--origin", **arns, help="as if messages were sent to this queue; repeatable")
+        parser.add_argument("--source", **arns, help="as if messages were sent to this queue; repeatable")
         parser.add_argument(
             "--bucket", action="append", default=[], type=bucket, metavar="NAME",
             help="bucket that message bodies point to, so that plans find missing objects; repeatable",
@@ -72,12 +72,14 @@ class Command(Console):
             "--with", dest="also", type=several, default=(), metavar="WHAT",
             help=f"further rights, separated by commas: {', '.join(_WITH)}",
         )  # fmt: skip
-        parser.add_argument("--for", dest="whose", type=role, metavar="ARN", help="print the policies of this role")
-        parser.add_argument("--service-role", type=role, metavar="ARN", help="role that trust policies allow")
+        parser.add_argument(
+            "--for", dest="whose", type=read_role_arn, metavar="ARN", help="print the policies of this role"
+        )
+        parser.add_argument("--service-role", type=read_role_arn, metavar="ARN", help="role that trust policies allow")
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        holder = Holder(options, self.warn)
+        holder = PolicyResources(options, self.warn)
         found = policies(holder.uses(), acts=options["mode"] != Mode.OBSERVE)
         roles = [one for one in found if one]
         for one in found.values():
@@ -87,12 +89,12 @@ class Command(Console):
                     "several policies, each with the NAMEs of some DLQs."
                 )
         if options["json"]:
-            told = {one: trust(options["service_role"] or _SERVICE) for one in roles}
+            told = {one: trust_policy(options["service_role"] or _SERVICE) for one in roles}
             self.report({"policy": found[""], "roles": {one: found[one] for one in roles}, "trust": told})
         elif options["whose"]:
             if options["whose"] not in found:
                 raise CommandError(f"The role {options['whose']} is not used. Roles: {', '.join(roles) or 'none'}.")
-            both = {"policy": found[options["whose"]], "trust": trust(options["service_role"] or _SERVICE)}
+            both = {"policy": found[options["whose"]], "trust": trust_policy(options["service_role"] or _SERVICE)}
             self.say(json.dumps(both, indent=2))
         else:
             self.say(json.dumps(found[""], indent=2))
@@ -104,18 +106,18 @@ class Command(Console):
         self.stderr.write(text)
 
 
-class Holder:
+class PolicyResources:
     """The resources in use: configured, and given as options."""
 
     def __init__(self, options: dict[str, Any], warn: Callable[[str], None]) -> None:
         self._options = options
         self._warn = warn
-        self._dlqs = [find(one) for one in options["names"]]
-        if not (options["names"] or options["dlq"] or options["origin"]):
+        self._dlqs = [find_dlq(one) for one in options["names"]]
+        if not (options["names"] or options["dlq"] or options["source"]):
             self._dlqs = list(DeadLetterQueue.objects.order_by("name"))
         self._urls: dict[str, str] = {}
 
-    def uses(self) -> Iterator[Use]:
+    def uses(self) -> Iterator[ResourceUse]:
         """Yield all uses, possibly with repetitions."""
         said = [*self._configured(), *self._as_if(), *self._parking(), *self._own(), *self._topics()]
         yield from said
@@ -123,87 +125,89 @@ class Holder:
         yield from self._keys(said)
         yield from self._also(said)
 
-    def _configured(self) -> Iterator[Use]:
+    def _configured(self) -> Iterator[ResourceUse]:
         if not self._dlqs:
             return
-        yield from aws_resources.uses(self._dlqs)
+        yield from aws_resources.required_permissions(self._dlqs)
         self._urls |= {one.arn: one.url for one in self._dlqs}
-        self._urls |= {one.arn: one.url for one in aws_resources.targets_of(self._dlqs) if one.kind in QUEUES}
+        self._urls |= {one.arn: one.url for one in aws_resources.targets_of(self._dlqs) if one.kind in QUEUE_KINDS}
 
-    def _topics(self) -> Iterator[Use]:
+    def _topics(self) -> Iterator[ResourceUse]:
         """SNS topics that notifications are sent to."""
         for destination in conf.current().destinations.values():
             if isinstance(destination, SnsTopic):
-                yield Use(Purpose.PUBLISH, destination.arn)
+                yield ResourceUse(Purpose.PUBLISH, destination.arn)
 
-    def _as_if(self) -> Iterator[Use]:
+    def _as_if(self) -> Iterator[ResourceUse]:
         for arn in self._options["dlq"]:
-            yield from aws_resources.of_dlq(arn.text)
-        for arn in self._options["origin"]:
-            yield from aws_resources.of_queue(arn.text)
+            yield from aws_resources.uses_of_dlq(arn.text)
+        for arn in self._options["source"]:
+            yield from aws_resources.uses_of_queue(arn.text)
 
-    def _parking(self) -> Iterator[Use]:
+    def _parking(self) -> Iterator[ResourceUse]:
         for url in sorted({one.parking_url for one in self._dlqs} - {""}):
             address = QueueAddress.of(url)
             self._urls[address.arn] = url
-            yield from (Use(one, address.arn) for one in (Purpose.LOOK_AT_PARKING, Purpose.PARK))
+            yield from (ResourceUse(one, address.arn) for one in (Purpose.LOOK_AT_PARKING, Purpose.PARK))
 
-    def _own(self) -> Iterator[Use]:
+    def _own(self) -> Iterator[ResourceUse]:
         for address in map(QueueAddress.of, conf.current().own_queues):
             self._urls[address.arn] = address.url
-            yield Use(Purpose.OWN, address.arn)
+            yield ResourceUse(Purpose.OWN, address.arn)
 
-    def _buckets(self, said: list[Use]) -> Iterator[Use]:
+    def _buckets(self, said: list[ResourceUse]) -> Iterator[ResourceUse]:
         for one in said:
             if one.purpose is Purpose.TAKE:
                 arns = [f"arn:{one.arn.split(':')[1]}:s3:::{name}" for name in self._options["bucket"]]
-                yield from (Use(each, arn, one.role) for arn in arns for each in (Purpose.OBJECTS, Purpose.BUCKETS))
+                yield from (
+                    ResourceUse(each, arn, one.role) for arn in arns for each in (Purpose.OBJECTS, Purpose.BUCKETS)
+                )
 
-    def _keys(self, said: list[Use]) -> Iterator[Use]:
+    def _keys(self, said: list[ResourceUse]) -> Iterator[ResourceUse]:
         for one in sorted({one for one in said if one.purpose in _KEYS}, key=lambda one: one.arn):
             purpose, acting = _KEYS[one.purpose]
             key = self._key(one)
-            arn = key_of(one.arn, key) if key else None
+            arn = kms_key_arn(one.arn, key) if key else None
             if arn:
-                yield Use(purpose, arn, one.role, within=_region(one), acting=acting)
+                yield ResourceUse(purpose, arn, one.role, within=_region(one), acting=acting)
 
-    def _key(self, one: Use) -> str | None:
+    def _key(self, one: ResourceUse) -> str | None:
         try:
             url = self._urls.get(one.arn)
             return describe(QueueAddress(url, _region(one), one.role) if url else locate(one.arn, one.role)).kms_key
-        except QueueIsOutOfReach as error:
+        except QueueUnreachable as error:
             self._warn(f"It is not known whether a KMS key encrypts {one.arn} and needs further rights: {error}")
             return None
 
-    def _also(self, said: list[Use]) -> Iterator[Use]:
+    def _also(self, said: list[ResourceUse]) -> Iterator[ResourceUse]:
         also = self._options["also"]
         if "provision" in also:
-            yield from (Use(Purpose.PROVISION, one.arn, one.role) for one in said if one.purpose in _QUEUES)
-            yield from (Use(Purpose.PROVISION, f"{one.arn}-dlq") for one in said if one.purpose is Purpose.OWN)
+            yield from (ResourceUse(Purpose.PROVISION, one.arn, one.role) for one in said if one.purpose in _QUEUES)
+            yield from (ResourceUse(Purpose.PROVISION, f"{one.arn}-dlq") for one in said if one.purpose is Purpose.OWN)
         if "native" in also:
             moves = {Purpose.WATCH: Purpose.NATIVE, Purpose.SEND: Purpose.NATIVE_TO}
             queues = [one for one in said if one.purpose in moves and ":sqs:" in one.arn]
-            yield from (Use(moves[one.purpose], one.arn, one.role) for one in queues)
+            yield from (ResourceUse(moves[one.purpose], one.arn, one.role) for one in queues)
         namespace = conf.current().cloudwatch
         if "metrics" in also and not namespace:
             raise CommandError("No metrics are published to CloudWatch. Set REDRIVE_CLOUDWATCH to a namespace first.")
         if namespace:
-            yield Use(Purpose.METRICS, ALL, within=namespace)
+            yield ResourceUse(Purpose.METRICS, ANY_RESOURCE, within=namespace)
         if "alarms" in also:
             for one in said:
                 if one.purpose in _ALARMED and not one.role:
-                    yield Use(Purpose.PUT_ALARMS, re.sub(r":sqs:([^:]*:[^:]*):.*", _ALARMS, one.arn))
-                    yield Use(Purpose.SEE_ALARMS, ALL, within=_region(one))
+                    yield ResourceUse(Purpose.PUT_ALARMS, re.sub(r":sqs:([^:]*:[^:]*):.*", _ALARMS, one.arn))
+                    yield ResourceUse(Purpose.SEE_ALARMS, ANY_RESOURCE, within=_region(one))
         if "doctor" in also:
             queues = [one for one in said if one.purpose is Purpose.LOOK and ":sqs:" in one.arn]
-            yield from (Use(Purpose.CONSUMERS, ALL, one.role, within=_region(one)) for one in queues)
-            yield from (Use(Purpose.DEAD_TASKS, f"{one.arn}-dlq") for one in said if one.purpose is Purpose.OWN)
+            yield from (ResourceUse(Purpose.CONSUMERS, ANY_RESOURCE, one.role, within=_region(one)) for one in queues)
+            yield from (ResourceUse(Purpose.DEAD_TASKS, f"{one.arn}-dlq") for one in said if one.purpose is Purpose.OWN)
 
 
 def queue(text: str) -> Arn:
     """Read the ARN of a queue."""
     arn = read(text)
-    if arn is None or arn.named is not Named.QUEUE:
+    if arn is None or arn.named is not ResourceKind.QUEUE:
         raise ArgumentTypeError(
             f"{text!r} is not the ARN of a queue. Example: arn:aws:sqs:eu-west-1:111122223333:orders"
         )
@@ -218,6 +222,6 @@ def several(text: str) -> tuple[str, ...]:
     return found
 
 
-def _region(one: Use) -> str:
+def _region(one: ResourceUse) -> str:
     arn = read(one.arn)
     return arn.region if arn else ""

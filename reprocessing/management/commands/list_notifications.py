@@ -10,8 +10,8 @@ from django.core.management.base import CommandParser
 from reprocessing import conf
 from reprocessing.domain.notifications.destination import Destination
 from reprocessing.management.arguments import add_json
-from reprocessing.management.console import Console, when
-from reprocessing.management.output.notification_output import as_json, unheard, without_url
+from reprocessing.management.console import Console, format_time
+from reprocessing.management.output.notification_output import as_json, events_without_route_warning, without_url
 from reprocessing.models import NotificationRoute
 from reprocessing.store.notifications import routes
 from reprocessing.store.notifications.routes import Route
@@ -52,14 +52,14 @@ class Command(Console):
                 self.say(lacks)
             if row.failures:
                 failed = f"{row.destination}: failed attempts in a row: {row.failures:,}. Reason: {row.trouble}."
-                self.say(f"{failed} Next attempt: {when(row.next_at)}.")
+                self.say(f"{failed} Next attempt: {format_time(row.next_at)}.")
         for name in unused:
             self.say(f"{name}: has a URL, but gets no events. To add them: manage.py set_notification {name} --confirm")
-        if silence := unheard(routes.events_without_route([route for _, route in found])):
+        if silence := events_without_route_warning(routes.events_without_route([route for _, route in found])):
             self.say(silence)
 
 
 def _cells(row: NotificationRoute, route: Route, known: Mapping[str, Destination]) -> list[str]:
     kind = str(known[row.destination].kind) if row.destination in known else "no URL"
     events = ", ".join(kind.value for kind in route.kinds) or "all"
-    return [row.destination, kind, events, ", ".join(route.dlqs) or "all, and the service", when(row.sent_at)]
+    return [row.destination, kind, events, ", ".join(route.dlqs) or "all, and the service", format_time(row.sent_at)]

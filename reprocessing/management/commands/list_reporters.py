@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from django.db.models import Max
 
 from reprocessing.management.arguments import add_json
-from reprocessing.management.console import Console, when
+from reprocessing.management.console import Console, format_time
 from reprocessing.models import Report, Reporter
 
 
@@ -50,9 +50,9 @@ class Command(Console):
             [
                 [
                     row["reporter"],
-                    f"revoked {when(row['revoked_at'])}" if row["revoked_at"] else "active",
-                    f"{when(row['added_at'])} by {row['added_by']}",
-                    when(row["last_heard_at"]),
+                    f"revoked {format_time(row['revoked_at'])}" if row["revoked_at"] else "active",
+                    f"{format_time(row['added_at'])} by {row['added_by']}",
+                    format_time(row["last_heard_at"]),
                     ", ".join(row["targets"]),
                 ]
                 for row in found

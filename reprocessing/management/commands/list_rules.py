@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from reprocessing.management.arguments import add_json
-from reprocessing.management.console import Console, when
+from reprocessing.management.console import Console, format_time
 from reprocessing.management.output.drain_output import counted
 from reprocessing.models import RateClass, Rule
 from reprocessing.store.routing import rules
-from reprocessing.store.routing.rule_changes import FIELDS, plain
+from reprocessing.store.routing.rule_changes import FIELDS, as_json
 
 _HEADER = ("position", "rule", "state", "DLQ", "when", "then", "decided")
 _CLASS_FIELDS = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backoff_jitter")
@@ -46,25 +46,30 @@ class Command(Console):
         else:
             self.say("There are no rules.")
         for rule in found:
-            if rule.errs:
-                self.say(f"{rule.name} could not evaluate {counted(rule.errs, 'message')}: {rule.trouble}")
+            if rule.error_count:
+                self.say(f"{rule.name} could not evaluate {counted(rule.error_count, 'message')}: {rule.trouble}")
         if classes:
             self.say()
             self.table(["rate class", "rate"], [[one.name, _rate(one)] for one in classes])
 
 
 def _rule_in_json(rule: Rule, *, holds: bool) -> dict[str, Any]:
-    said = {field: plain(getattr(rule, field)) for field in FIELDS}
-    counts = {"hits": rule.hits, "errs": rule.errs, "last_hit_at": rule.last_hit_at, "trouble": rule.trouble or None}
-    return {"name": rule.name, "holds": holds, **said, **counts, "made_by": rule.made_by}
+    said = {field: as_json(getattr(rule, field)) for field in FIELDS}
+    counts = {
+        "match_count": rule.match_count,
+        "error_count": rule.error_count,
+        "last_hit_at": rule.last_hit_at,
+        "trouble": rule.trouble or None,
+    }
+    return {"name": rule.name, "holds": holds, **said, **counts, "created_by": rule.created_by}
 
 
 def _cells(rule: Rule, *, holds: bool) -> list[str]:
     state = "in force" if holds else ("enabled, but not now" if rule.enabled else "disabled")
-    begins = f" from {when(rule.valid_from)}" if rule.valid_from else ""
-    ends = f" until {when(rule.valid_until)}" if rule.valid_until else ""
+    begins = f" from {format_time(rule.valid_from)}" if rule.valid_from else ""
+    ends = f" until {format_time(rule.valid_until)}" if rule.valid_until else ""
     conditions = " and ".join(map(str, rule.conditions)) or "every message"
-    decided = f"{rule.hits:,}" + (f", last {when(rule.last_hit_at)}" if rule.last_hit_at else "")
+    decided = f"{rule.match_count:,}" + (f", last {format_time(rule.last_hit_at)}" if rule.last_hit_at else "")
     dlq = rule.dlq.name if rule.dlq else "all"
     return [f"{rule.position}", rule.name, f"{state}{begins}{ends}", dlq, conditions, _action(rule), decided]
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from reprocessing.management.arguments import add_confirm, add_json
 from reprocessing.management.console import Console
 from reprocessing.store.maintenance import roles
-from reprocessing.store.maintenance.roles import Difference
+from reprocessing.store.maintenance.roles import RoleDifference
 
 
 class Command(Console):
@@ -28,7 +28,7 @@ class Command(Console):
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        found = roles.make() if options["confirm"] else roles.differences()
+        found = roles.update_groups() if options["confirm"] else roles.role_differences()
         if options["json"]:
             self.report({"dry_run": not options["confirm"], "roles": [_told(one) for one in found]})
             return
@@ -40,7 +40,7 @@ class Command(Console):
             self.say("This was a dry run: the groups are changed with --confirm.")
 
 
-def _lines(one: Difference) -> list[str]:
+def _lines(one: RoleDifference) -> list[str]:
     if one.is_none:
         return ["up to date"]
     said = ["new group"] if one.new else []
@@ -48,5 +48,5 @@ def _lines(one: Difference) -> list[str]:
     return [*said, *added, *(f"- {name}" for name in one.exceeds)]
 
 
-def _told(one: Difference) -> dict[str, Any]:
+def _told(one: RoleDifference) -> dict[str, Any]:
     return {"group": one.role.group, "new": one.new, "added": list(one.lacks), "removed": list(one.exceeds)}

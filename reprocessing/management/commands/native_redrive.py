@@ -8,18 +8,18 @@ from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
 from reprocessing.domain.aws import pricing
-from reprocessing.domain.message.arn import Named, read
+from reprocessing.domain.message.arn import ResourceKind, read
 from reprocessing.gateways.sqs import FASTEST, Begun, QueueAddress, depth
 from reprocessing.gateways.sqs.queue_attributes import is_missing
-from reprocessing.management.arguments import add_change, add_json, add_name, whole
+from reprocessing.management.arguments import add_change_options, add_json, add_name, whole_number
 from reprocessing.management.command_line import command
-from reprocessing.management.console import Console, find, when
+from reprocessing.management.console import Console, find_dlq, format_time
 from reprocessing.management.output import native_redrive_output
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import native_redrive
-from reprocessing.pipeline.aws.native_redrive import Cancelling, Open, Over, Refusal
-from reprocessing.store.aws import aws_redrives, native_redrive_lock
-from reprocessing.store.aws.native_redrive_lock import Standing
+from reprocessing.pipeline.aws.native_redrive import Cancelling, NothingToCancel, RedriveUnknown, Refusal
+from reprocessing.store.aws import aws_redrive_handover, aws_redrives
+from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
 
 Told = dict[str, Any]
 
@@ -42,18 +42,18 @@ class Command(Console):
         add_name(start)
         start.add_argument("--to", metavar="ARN", default="", help="ARN of the target (default: source queues)")
         start.add_argument(
-            "--per-second", type=whole(1, FASTEST), metavar="N", help="max messages/s (default: AWS chooses)"
+            "--per-second", type=whole_number(1, FASTEST), metavar="N", help="max messages/s (default: AWS chooses)"
         )
         cancel = deeds.add_parser("cancel", help="cancel it; moved messages stay moved")
         add_name(cancel)
         for one in (start, cancel):
-            add_change(one)
+            add_change_options(one)
         listing = deeds.add_parser("list", help="show the last ten native redrives")
         add_name(listing)
         add_json(listing)
 
     def answer(self, options: dict[str, Any]) -> None:
-        dlq = find(options["name"])
+        dlq = find_dlq(options["name"])
         match options["deed"]:
             case "start":
                 self.start(dlq, options)
@@ -66,11 +66,16 @@ class Command(Console):
         """Show the plan; with --confirm, start."""
         to, per_second = options["to"], options["per_second"]
         refuse_destination(dlq, to)
-        native_redrive.look(dlq)  # notes a native redrive that has ended
-        found, seen = native_redrive_lock.standing(dlq.pk), depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
+        native_redrive.read_redrives(dlq)  # notes a native redrive that has ended
+        found, seen = (
+            aws_redrive_handover.handover_blockers(dlq.pk),
+            depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn)),
+        )
         refuse(dlq, found)
         if not options["json"]:
-            price = pricing.in_words(pricing.native(seen.visible, each=conf.current().prices.of(fifo=dlq.fifo)))
+            price = pricing.in_words(
+                pricing.cost_of_native_redrive(seen.visible, each=conf.current().prices.of(fifo=dlq.fifo))
+            )
             self.say("\n".join(native_redrive_output.plan(dlq, found, seen, to=to, per_second=per_second, cost=price)))
         told: Told = {"dlq": dlq.name, "dry_run": not options["confirm"], "visible": seen.visible, "to": to or None}
         if options["confirm"]:
@@ -91,11 +96,11 @@ class Command(Console):
         to, per_second = options["to"], options["per_second"]
         done = native_redrive.start(dlq, to=to, per_second=per_second, by=options["by"], reason=options["reason"])
         match done:
-            case Standing():
+            case HandoverBlockers():
                 refuse(dlq, done)
             case Refusal(why):
                 raise CommandError(f"AWS did not start it: {why}. Nothing was moved.")
-            case Open(why):
+            case RedriveUnknown(why):
                 raise CommandError(
                     f"It is not known whether AWS has started it: {why}. Until that is known, nothing of {dlq.name} is "
                     f"captured or sent. To check: {command('native_redrive', 'list', dlq.name)}"
@@ -121,8 +126,8 @@ class Command(Console):
 
     def tell(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
         """Show the native redrives of the DLQ."""
-        listed = native_redrive.look(dlq)
-        own = aws_redrives.of(dlq.pk)
+        listed = native_redrive.read_redrives(dlq)
+        own = aws_redrives.current(dlq.pk)
         if options["json"]:
             said = own and {"since": own.at, "by": own.by, "reason": own.reason, "to": own.to or None}
             self.report(
@@ -130,13 +135,13 @@ class Command(Console):
             )
             return
         if own:
-            self.say(f'{dlq.name}: native redrive since {when(own.at)} by {own.by} ("{own.reason}").')
+            self.say(f'{dlq.name}: native redrive since {format_time(own.at)} by {own.by} ("{own.reason}").')
         else:
             self.say(f"{dlq.name}: no native redrive is running.")
         self.say("\n".join(map(native_redrive_output.task, listed)) or "  AWS lists no native redrive.")
 
 
-def cancelled(done: Cancelling | Over | Refusal | Open) -> str:
+def cancelled(done: Cancelling | NothingToCancel | Refusal | RedriveUnknown) -> str:
     """Return the result of a cancel.
 
     Raises:
@@ -145,17 +150,17 @@ def cancelled(done: Cancelling | Over | Refusal | Open) -> str:
     match done:
         case Cancelling(moved):
             return f"Cancelled. {moved:,} messages were moved before, and stay moved."
-        case Over(became):
+        case NothingToCancel(became):
             return f"Nothing to cancel. {became or 'AWS lists no native redrive.'}"
         case Refusal(why):
             raise CommandError(f"AWS did not cancel it: {why}.")
-        case Open(why):
+        case RedriveUnknown(why):
             raise CommandError(f"It is not known whether AWS cancelled it: {why}. Run this command again.")
         case _ as never:
             assert_never(never)
 
 
-def refuse(dlq: DeadLetterQueue, found: Standing) -> None:
+def refuse(dlq: DeadLetterQueue, found: HandoverBlockers) -> None:
     """Refuse a DLQ that this service works on.
 
     Raises:
@@ -181,7 +186,7 @@ def refuse_destination(dlq: DeadLetterQueue, to: str) -> None:
     if not to:
         return
     found = read(to)
-    if found is None or found.named is not Named.QUEUE:
+    if found is None or found.named is not ResourceKind.QUEUE:
         raise CommandError(f"--to {to!r} is not the ARN of a queue. Example: arn:aws:sqs:eu-west-1:111122223333:orders")
     if to == dlq.arn:
         raise CommandError(f"--to is {dlq.name} itself. Give another queue, or leave out --to.")

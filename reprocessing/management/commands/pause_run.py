@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from reprocessing.management.shared.run_command import Operator, letters
+from reprocessing.management.shared.run_command import RunCommand, run_progress
 from reprocessing.models import Run
 from reprocessing.models.run import RunState
 from reprocessing.store.runs import run_transitions
-from reprocessing.store.runs.run_transitions import Moved
+from reprocessing.store.runs.run_transitions import RunBefore
 
 
-class Command(Operator):
+class Command(RunCommand):
     """Pause a run on all workers.
 
     Messages in flight are settled, and the others wait until resume_run.
@@ -24,11 +24,11 @@ class Command(Operator):
     deed = "paused"
     out_of = (RunState.RUNNING,)
 
-    def act(self, run: Run, options: dict[str, Any]) -> Moved | None:
+    def act(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
         return run_transitions.pause(run.pk, by=options["by"], reason=options["reason"])
 
-    def told(self, run: Run, was: Moved, options: dict[str, Any]) -> list[str]:
+    def told(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:
         if not options["confirm"]:
-            return [letters(run), f"NOT PAUSED: this was a dry run. {run.name} is paused with --confirm."]
+            return [run_progress(run), f"NOT PAUSED: this was a dry run. {run.name} is paused with --confirm."]
         resume = f"manage.py resume_run {run.name} --reason WHY --confirm"
-        return [letters(run), f"{run.name} is paused: nothing more of it is sent. To resume: {resume}"]
+        return [run_progress(run), f"{run.name} is paused: nothing more of it is sent. To resume: {resume}"]

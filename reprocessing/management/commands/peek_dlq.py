@@ -8,17 +8,17 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.domain.message.arn import name_of
-from reprocessing.domain.ordering.placement import Place
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.ordering.placement import LetterPlace
 from reprocessing.domain.replay.verdicts import Park
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.gateways.sqs import Depth, QueueAddress, depth
-from reprocessing.management.arguments import add_confirm, add_json, add_name, whole
-from reprocessing.management.console import Console, find, when
+from reprocessing.management.arguments import add_confirm, add_json, add_name, whole_number
+from reprocessing.management.console import Console, find_dlq, format_time
 from reprocessing.management.output.drain_output import STATE_NAMES
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.capture import peek
-from reprocessing.pipeline.capture.peek import Glimpse, Peeked
+from reprocessing.pipeline.capture.peek import Peeked, PeekedMessage
 from reprocessing.store.capture import capture_lease
 
 Told = dict[str, Any]
@@ -40,14 +40,14 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
         parser.add_argument(
-            "--limit", type=whole(1), default=10, metavar="N", help="max messages (default: %(default)s)"
+            "--limit", type=whole_number(1), default=10, metavar="N", help="max messages (default: %(default)s)"
         )
         parser.add_argument("--bodies", action="store_true", help=f"show the first {_SHOWN} characters of bodies")
         add_confirm(parser)
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        dlq = find(options["name"])
+        dlq = find_dlq(options["name"])
         found = depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
         capture_lease.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
         peeked = peek.messages(dlq, limit=options["limit"]) if options["confirm"] else None
@@ -73,11 +73,11 @@ def screen(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies:
         yield f"{peeked.kept} could not be returned; they become visible again in {peek.VISIBILITY} s."
 
 
-def _message(one: Glimpse, *, bodies: bool) -> Iterable[str]:
+def _message(one: PeekedMessage, *, bodies: bool) -> Iterable[str]:
     known = f", already captured: {STATE_NAMES.get(one.known, one.known)}" if one.known else ""
     yield f"{one.message_id}{known}"
-    origin = name_of(one.origin or "") or "unknown"
-    yield f"  sent {when(one.sent_at)}, received {one.receives} times, {one.size:,} bytes, source: {origin}"
+    source = resource_name(one.source or "") or "unknown"
+    yield f"  sent {format_time(one.sent_at)}, received {one.receives} times, {one.size:,} bytes, source: {source}"
     if one.attributes:
         yield f"  attributes: {', '.join(one.attributes)}"
     yield f"  {_where(one.where)}"
@@ -90,13 +90,13 @@ def _message(one: Glimpse, *, bodies: bool) -> Iterable[str]:
         yield f"  {shown(one.body)}"
 
 
-def _where(where: Place | Park) -> str:
+def _where(where: LetterPlace | Park) -> str:
     match where:
         case Park(reason, detail):
             return f"would be parked: {reason.sentence} {detail}".rstrip()
-        case Place(key=None):
+        case LetterPlace(key=None):
             return "no ordering key"
-        case Place():
+        case LetterPlace():
             key = shown(json.dumps(where.key, ensure_ascii=False).encode())
             return f"ordering key {key}, idempotency key {shown(where.idempotency_key.encode())}"
 
@@ -123,13 +123,13 @@ def _in_json(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodie
     return {"dlq": dlq.name, "dry_run": peeked is None, "depth": depths, "messages": seen}
 
 
-def _message_in_json(one: Glimpse, *, bodies: bool) -> Told:
-    place = one.where if isinstance(one.where, Place) else None
+def _message_in_json(one: PeekedMessage, *, bodies: bool) -> Told:
+    place = one.where if isinstance(one.where, LetterPlace) else None
     park = one.where if isinstance(one.where, Park) else None
     return {
         "message_id": one.message_id,
         "sent_at": one.sent_at,
-        "origin": one.origin,
+        "source": one.source,
         "receives": one.receives,
         "size": one.size,
         "attributes": list(one.attributes),

@@ -12,18 +12,25 @@ from typing import Any, Final
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
-from reprocessing.domain.aws.queue_spec import FIFO, MOST_RECEIVES, Wanted, family, own, said
+from reprocessing.domain.aws.queue_spec import (
+    FIFO,
+    MOST_RECEIVES,
+    WantedQueue,
+    number_or_default,
+    queue_family,
+    service_queues,
+)
 from reprocessing.domain.aws.queue_templates import cloudformation, terraform
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.sqs import QueueAddress
-from reprocessing.gateways.sqs.provisioning import Place
-from reprocessing.management.arguments import add_confirm, add_json, matching, whole
+from reprocessing.gateways.sqs.provisioning import QueueLocation
+from reprocessing.management.arguments import add_confirm, add_json, matching, whole_number
 from reprocessing.management.console import Console
-from reprocessing.management.options.target_policy_options import add_role, region
+from reprocessing.management.options.target_policy_options import add_role, read_region
 from reprocessing.management.output import provision_output as words
 from reprocessing.management.output.rule_output import OFF
 from reprocessing.pipeline.aws import provision
-from reprocessing.pipeline.aws.provision import Look
+from reprocessing.pipeline.aws.provision import QueueComparison
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.fifo)?")  # AWS: CreateQueue, QueueName
 _LONGEST: Final = 80  # as above
@@ -61,17 +68,19 @@ class Command(Console):
             "--parking", type=parking, metavar="on|off|NAME", help="parking queue (default: on, NAME-parking)"
         )
         parser.add_argument(
-            "--max-receives", type=whole(1, MOST_RECEIVES), metavar="N",
+            "--max-receives", type=whole_number(1, MOST_RECEIVES), metavar="N",
             help="maxReceiveCount (default: unchanged, new queues: 5)",
         )  # fmt: skip
         parser.add_argument(
-            "--visibility", type=whole(0, _LONGEST_VISIBILITY), metavar="SECONDS",
+            "--visibility", type=whole_number(0, _LONGEST_VISIBILITY), metavar="SECONDS",
             help="visibility timeout (default: unchanged, new queues: 30)",
         )  # fmt: skip
         encryption = parser.add_mutually_exclusive_group()
         encryption.add_argument("--kms", type=key, metavar="KEY", help="encrypt with this KMS key")
         encryption.add_argument("--sse", choices=["sqs"], help="encrypt with SQS-owned keys (default)")
-        parser.add_argument("--region", type=region, metavar="R", help="AWS region (default: from the environment)")
+        parser.add_argument(
+            "--region", type=read_region, metavar="R", help="AWS region (default: from the environment)"
+        )
         add_role(parser, "SQS")
         parser.add_argument("--as", dest="form", choices=sorted(_FORMS), help="print a template instead; reads nothing")
         add_confirm(parser)
@@ -84,7 +93,7 @@ class Command(Console):
                 raise CommandError("--as prints a template, --confirm changes queues. Leave out one of them.")
             self.say(json.dumps(_FORMS[options["form"]]([one for _, one in wanted]), indent=2))
             return
-        looks = provision.look(wanted)
+        looks = provision.compare_queues(wanted)
         if not options["json"]:
             self.say("\n".join(words.lines(looks)))
         if refused := [one.wanted.name for one in looks if one.is_contradicted]:
@@ -98,18 +107,18 @@ class Command(Console):
         else:
             self.say(last_line(looks, acted=options["confirm"]))
 
-    def act(self, looks: list[Look], options: dict[str, Any]) -> list[str]:
+    def act(self, looks: list[QueueComparison], options: dict[str, Any]) -> list[str]:
         """Create and change the queues, and show each step.
 
         Raises:
             CommandError: SQS does not show all changes yet.
         """
         steps = []
-        for step in provision.queues(looks, pause=time.sleep):
+        for step in provision.apply_steps(looks, pause=time.sleep):
             steps.append(words.done(step))
             if not options["json"]:
                 self.say(f"  {steps[-1]}")
-        left = provision.look([(one.place, one.wanted) for one in looks])
+        left = provision.compare_queues([(one.place, one.wanted) for one in looks])
         if names := ", ".join(one.wanted.name for one in left if one.is_to_be_changed or one.is_contradicted):
             raise CommandError(
                 f"SQS does not show all changes of {names} yet: this takes up to 60 s, or something else changes them. "
@@ -118,7 +127,7 @@ class Command(Console):
         return steps
 
 
-def asked(options: dict[str, Any]) -> Iterator[tuple[Place, Wanted]]:
+def asked(options: dict[str, Any]) -> Iterator[tuple[QueueLocation, WantedQueue]]:
     """Yield the queues and where they are.
 
     Raises:
@@ -132,24 +141,24 @@ def asked(options: dict[str, Any]) -> Iterator[tuple[Place, Wanted]]:
             raise CommandError("No AWS region is set. Add --region, or set AWS_DEFAULT_REGION.")
         refuse_own(options["name"], _family(options), where)
         role = "" if options["role_arn"] in {None, OFF} else options["role_arn"]
-        yield from ((Place(where, role), one) for one in _family(options))
+        yield from ((QueueLocation(where, role), one) for one in _family(options))
     if options["own"]:
         urls = conf.current().own_queues
         if not urls:
             raise CommandError("There are no queues of the service's own: OWN_QUEUES of settings.REDRIVE is empty.")
         for address in map(QueueAddress.of, urls):
-            place = Place(address.region, account=address.account)
-            yield from ((place, one) for one in own(address.name, key=options["kms"] or ""))
+            place = QueueLocation(address.region, account=address.account)
+            yield from ((place, one) for one in service_queues(address.name, key=options["kms"] or ""))
 
 
-def refuse_own(name: str, queues: list[Wanted], region: str) -> None:
+def refuse_own(name: str, queues: list[WantedQueue], region: str) -> None:
     """Refuse names of the service's own queues and their DLQs.
 
     Raises:
         CommandError: a queue is the service's own.
     """
     addresses = [one for one in map(QueueAddress.of, conf.current().own_queues) if one.region == region]
-    theirs = {one.name for address in addresses for one in own(address.name)}
+    theirs = {one.name for address in addresses for one in service_queues(address.name)}
     if found := sorted(theirs.intersection(one.name for one in queues)):
         raise CommandError(
             f"{name}: {', '.join(found)} belongs to the service itself, which sets its attributes. "
@@ -157,7 +166,7 @@ def refuse_own(name: str, queues: list[Wanted], region: str) -> None:
         )
 
 
-def _family(options: dict[str, Any]) -> list[Wanted]:
+def _family(options: dict[str, Any]) -> list[WantedQueue]:
     plain = options["name"].removesuffix(FIFO)
     ending = FIFO if options["fifo"] or options["name"].endswith(FIFO) else ""
     lot = f"{plain}-parking" if options["parking"] in {None, ON} else options["parking"]
@@ -170,15 +179,15 @@ def _family(options: dict[str, Any]) -> list[Wanted]:
     fitting = {of: name.removesuffix(FIFO) + ending for of, name in names.items()}
     if lot == OFF:
         fitting["parking"] = ""
-    origin = Wanted(
+    source = WantedQueue(
         name=plain + ending,
         dlq=fitting["dlq"],
         key=options["kms"] or "",
-        visibility=said(options["visibility"], 30),
-        receives=said(options["max_receives"], 5),
+        visibility=number_or_default(options["visibility"], 30),
+        receives=number_or_default(options["max_receives"], 5),
         chains=options["dlq"] is not None,
     )
-    queues = family(origin, parking=fitting["parking"])
+    queues = queue_family(source, parking=fitting["parking"])
     for one in queues:
         if len(one.name) > _LONGEST:
             raise CommandError(
@@ -191,7 +200,7 @@ def _family(options: dict[str, Any]) -> list[Wanted]:
     return list(queues)
 
 
-def last_line(looks: list[Look], *, acted: bool) -> str:
+def last_line(looks: list[QueueComparison], *, acted: bool) -> str:
     """Return what was done, or would be."""
     if not any(one.is_to_be_changed for one in looks):
         return "All queues are as wanted: nothing to change."

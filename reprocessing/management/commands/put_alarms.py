@@ -9,17 +9,17 @@ from typing import Any, Final, assert_never
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
-from reprocessing.domain.aws.cloudwatch_alarm import Differs, Missing
-from reprocessing.domain.message.arn import Named, read
+from reprocessing.domain.aws.cloudwatch_alarm import AlarmMissing, ParameterDiffers
+from reprocessing.domain.message.arn import ResourceKind, read
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.management.arguments import add_confirm, add_json
-from reprocessing.management.console import Console, find
+from reprocessing.management.console import Console, find_dlq
 from reprocessing.pipeline.aws import put_alarms
-from reprocessing.pipeline.aws.put_alarms import Look
+from reprocessing.pipeline.aws.put_alarms import AlarmComparison
 
 #: AWS, PutMetricAlarm, AlarmActions: at most five topics, functions or these.
 _MOST: Final = 5
-_TOLD: Final = frozenset({Named.TOPIC, Named.FUNCTION})
+_TOLD: Final = frozenset({ResourceKind.TOPIC, ResourceKind.FUNCTION})
 _OTHERS: Final = tuple(
     f"arn:{partition}:{service}:"
     for partition in ("aws", "aws-cn", "aws-us-gov")
@@ -50,17 +50,17 @@ class Command(Console):
 
     def answer(self, options: dict[str, Any]) -> None:
         for its in {arn.split(":")[3] for arn in options["action"]}:
-            if (n := len(put_alarms.of_region(options["action"], its))) > _MOST:
+            if (n := len(put_alarms.actions_in_region(options["action"], its))) > _MOST:
                 raise CommandError(
                     f"CloudWatch allows {_MOST} actions of an alarm; {n} were given{_of(its)}. Leave out some."
                 )
         for name in options["names"]:
-            find(name)
+            find_dlq(name)
         region, namespace, actions = configured_region(), conf.current().cloudwatch, tuple(options["action"])
         if not region:
             raise CommandError("No region is configured. Set AWS_DEFAULT_REGION.")
-        looks = put_alarms.look(region, namespace, names=options["names"], actions=actions)
-        if actions and (mute := put_alarms.mute(looks, actions)):
+        looks = put_alarms.compare_alarms(region, namespace, names=options["names"], actions=actions)
+        if actions and (mute := put_alarms.regions_without_action(looks, actions)):
             raise CommandError(
                 f"The alarms{_of(', '.join(mute))} have no --action of their region, and CloudWatch refuses actions of "
                 f"another. Add one, such as --action arn:aws:sns:{mute[0]}:111122223333:on-call."
@@ -68,7 +68,7 @@ class Command(Console):
         if not options["json"]:
             self.tell(looks, namespace, options)
         done = []
-        for one in put_alarms.put(looks, actions) if options["confirm"] else ():
+        for one in put_alarms.put_differing(looks, actions) if options["confirm"] else ():
             done.append(one.wanted.name)
             if not options["json"]:
                 self.say(f"  {one.wanted.name}: done")
@@ -77,13 +77,13 @@ class Command(Console):
         else:
             self.say(_last_line(looks, acted=options["confirm"]))
 
-    def tell(self, looks: list[Look], namespace: str, options: dict[str, Any]) -> None:
+    def tell(self, looks: list[AlarmComparison], namespace: str, options: dict[str, Any]) -> None:
         """Show each alarm and its differences."""
         for one in looks:
             self.say(f"{one.wanted.name} ({one.region}): {_state(one)}")
             for each in one.differences:
                 self.say(f"  {_line(each)}")
-        for name in put_alarms.elsewhere(options["names"]):
+        for name in put_alarms.dlqs_of_other_accounts(options["names"]):
             self.say(f"{name}: its queues are in another account. Create their alarms there.")
         if not namespace:
             self.say(
@@ -108,17 +108,17 @@ def _of(regions: str) -> str:
     return f" in {regions}" if regions else ""
 
 
-def _state(one: Look) -> str:
+def _state(one: AlarmComparison) -> str:
     if not one.differences:
         return "as wanted"
-    return "missing" if isinstance(one.differences[0], Missing) else "differs"
+    return "missing" if isinstance(one.differences[0], AlarmMissing) else "differs"
 
 
-def _line(one: Missing | Differs) -> str:
+def _line(one: AlarmMissing | ParameterDiffers) -> str:
     match one:
-        case Missing():
+        case AlarmMissing():
             return "to be created"
-        case Differs():
+        case ParameterDiffers():
             return f"{one.what}: is {_said(one.found)}, wanted {_said(one.wanted)}"
         case _:
             assert_never(one)
@@ -130,11 +130,11 @@ def _said(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str, sort_keys=True)
 
 
-def _object(one: Look) -> dict[str, Any]:
+def _object(one: AlarmComparison) -> dict[str, Any]:
     changed = [
         {"what": each.what, "is": each.found, "wanted": each.wanted}
         for each in one.differences
-        if isinstance(each, Differs)
+        if isinstance(each, ParameterDiffers)
     ]
     return {
         "alarm": one.wanted.name, "region": one.region, "dlq": one.wanted.of, "state": _state(one), "differs": changed,
@@ -142,7 +142,7 @@ def _object(one: Look) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _last_line(looks: list[Look], *, acted: bool) -> str:
+def _last_line(looks: list[AlarmComparison], *, acted: bool) -> str:
     n = sum(bool(one.differences) for one in looks)
     if not n:
         return "All alarms are as wanted: nothing to change."

@@ -10,11 +10,11 @@ from django.db import DatabaseError, InterfaceError
 
 from reprocessing import conf
 from reprocessing.management.arguments import add_json
-from reprocessing.management.console import Console, find
+from reprocessing.management.console import Console, find_dlq
 from reprocessing.management.output import doctor_output as words
 from reprocessing.pipeline.maintenance import doctor
-from reprocessing.pipeline.maintenance.doctor import Look, Patient
-from reprocessing.tasks import CONTROL, rates
+from reprocessing.pipeline.maintenance.doctor import CheckContext, CheckResult
+from reprocessing.tasks import CONTROL, send_rates
 
 
 class Command(Console):
@@ -33,21 +33,21 @@ class Command(Console):
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        patient = Patient(
-            names=tuple(known(options["names"])), control=CONTROL, conf=conf.current(), rates=rates(), now=now
+        patient = CheckContext(
+            names=tuple(known(options["names"])), control=CONTROL, conf=conf.current(), rates=send_rates(), now=now
         )
-        looks: list[Look] = []
-        for look in doctor.everything(patient, lambda title: self.tell(title, options)):
+        looks: list[CheckResult] = []
+        for look in doctor.run_all_checks(patient, lambda title: self.tell(title, options)):
             looks.append(look)
             if not options["json"]:
-                self.say("\n".join(words.lines(look)))
+                self.say("\n".join(words.check_lines(look)))
         if options["json"]:
             self.report(words.in_json(looks))
-        counts = words.counted(looks)
+        counts = words.count_grades(looks)
         if counts["error"]:
-            raise CommandError(f"{words.last_line(counts)} Fix the errors as the arrows (->) say.")
+            raise CommandError(f"{words.summary(counts)} Fix the errors as the arrows (->) say.")
         if not options["json"]:
-            self.say(words.last_line(counts))
+            self.say(words.summary(counts))
 
     def tell(self, title: str, options: dict[str, Any]) -> None:
         """Show on a terminal which check is running."""
@@ -62,7 +62,7 @@ def known(names: list[str]) -> list[str]:
         CommandError: there is no such DLQ.
     """
     try:
-        return [find(one).name for one in names]
+        return [find_dlq(one).name for one in names]
     except (DatabaseError, InterfaceError):
         return names
 

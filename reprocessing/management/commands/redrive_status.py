@@ -14,25 +14,25 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
 from reprocessing import conf
-from reprocessing.domain.aws.pricing import Polling
-from reprocessing.domain.lifecycle import FINISHED, LetterState
+from reprocessing.domain.aws.pricing import IdleLoad
+from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
 from reprocessing.domain.ordering.placement import read_sort_key
 from reprocessing.management.arguments import add_json, number
-from reprocessing.management.console import LATER, Console, find
+from reprocessing.management.console import PIECES, Console, find_dlq
 from reprocessing.management.output import rule_output, safety_output, status_output
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue
+from reprocessing.models import Attempt, DeadLetterQueue, Letter
 from reprocessing.models.dlq import Mode
 from reprocessing.store.dlqs import automatic_redrive, dlq_status, schedule
-from reprocessing.store.dlqs.dlq_status import Lanes, Oldest, Watch, Working
+from reprocessing.store.dlqs.dlq_status import DlqStatus, LaneCount, OldestLetter, OpenRun
 from reprocessing.store.maintenance import counters
-from reprocessing.store.maintenance.counters import Kind
+from reprocessing.store.maintenance.counters import CountByState
 from reprocessing.store.ordering import lanes as lanes_of
 from reprocessing.store.outcomes import delivery_status, pending_outcomes
-from reprocessing.store.outcomes.pending_outcomes import Expectation
+from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.routing import rules
 from reprocessing.store.runs import run_cost
 from reprocessing.store.safety import breaker_status, failed_answers, health_checks, stops
-from reprocessing.store.safety.breaker_status import Bearing
+from reprocessing.store.safety.breaker_status import BreakerStatus
 
 Told = dict[str, Any]
 _PRESUMED = "presumed"
@@ -62,7 +62,7 @@ class Command(Console):
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        key = find(options["name"]).pk if options["name"] else None
+        key = find_dlq(options["name"]).pk if options["name"] else None
         if options["letters"] and not (key and options["json"]):
             raise CommandError("--letters needs the name of a DLQ, and --json.")
         if options["letter"]:
@@ -70,7 +70,7 @@ class Command(Console):
             return
         try:
             self.tell(key, options)
-            while options["watch"] and self.heard:
+            while options["watch"] and self.is_read:
                 time.sleep(options["every"])
                 self.tell(key, options)
         except KeyboardInterrupt:
@@ -80,43 +80,43 @@ class Command(Console):
         """Show the status once."""
         found = status(key)
         if options["letters"] and key:
-            found["dlqs"][0]["states"] = LATER
-            self.report_at_length(found, chain([{}], dlq_status.states(key)))
+            found["dlqs"][0]["states"] = PIECES
+            self.report_in_pieces(found, chain([{}], dlq_status.letter_states(key)))
         elif options["json"]:
             self.report(found)
         else:
             clear = _CLEAR if options["watch"] and self.stdout.isatty() else ""
-            self.say(clear + "\n".join(status_output.screen(found)))
+            self.say(clear + "\n".join(status_output.status_lines(found)))
 
     def tell_of(self, text: str, key: int | None, options: dict[str, Any]) -> None:
         """Show the messages of this id; several DLQs may have one."""
-        found = [of_letter(letter) for letter in named(text, key)]
+        found = [letter_in_json(letter) for letter in find_letters(text, key)]
         if not found:
             raise CommandError(f'No message has the id "{text}". Give its message id or its redrive id.')
         if options["json"]:
             self.report({"letters": found})
         else:
-            self.say("\n".join(line for one in found for line in status_output.letter(one)))
+            self.say("\n".join(line for one in found for line in status_output.message_lines(one)))
 
 
 def status(key: int | None = None) -> Told:
     """Return the status of one DLQ, or of all."""
-    now = lanes_of.clock()
-    halt = stops.stopped(None)
-    letters, lanes, oldest = counters.kinds(key), dlq_status.lanes(key), dlq_status.oldest(key)
+    now = lanes_of.database_now()
+    halt = stops.stop_of(None)
+    letters, lanes, oldest = counters.counts_by_state(key), dlq_status.lane_counts(key), dlq_status.oldest_letters(key)
     lag, expiry = conf.current().count_lag.total_seconds(), dlq_status.expiries(key)
-    evidence, runs = pending_outcomes.of_targets(key, count_lag=lag), dlq_status.working(key)
-    known = delivery_status.counted(key)
-    brakes = breaker_status.bearings([one.target_id for one in evidence])
-    health = health_checks.told([one.target_id for one in evidence])
-    watches, failing = dlq_status.watches(key), failed_answers.of_dlqs(key)
+    evidence, runs = pending_outcomes.of_targets(key, count_lag=lag), dlq_status.open_runs(key)
+    known = delivery_status.count_by_status(key)
+    brakes = breaker_status.breaker_statuses([one.target_id for one in evidence])
+    health = health_checks.checks_of([one.target_id for one in evidence])
+    watches, failing = dlq_status.dlq_statuses(key), failed_answers.of_dlqs(key)
     return {
         "now": now,
         "stopped": halt and _stop(halt.since, halt.by, halt.reason),
         "held_after_restore": halt is not None and halt.restored,
         "polling": _polling() if key is None else None,
-        "missing": automatic_redrive.missing() if any(one.mode == Mode.AUTOMATIC for one in watches) else [],
-        "rules": [rule_output.of_rule(one) for one in rules.standing(key)],
+        "missing": automatic_redrive.missing_processes() if any(one.mode == Mode.AUTOMATIC for one in watches) else [],
+        "rules": [rule_output.rule_in_json(one) for one in rules.rule_statuses(key)],
         "dlqs": [
             {
                 **_of_dlq(watch),
@@ -136,24 +136,24 @@ def status(key: int | None = None) -> Told:
 
 def _polling() -> Told:
     """Return the cost of polling, by the schedules of all DLQs, beat and one worker."""
-    polling = Polling(schedule.turns())
+    polling = IdleLoad(schedule.polls_per_second())
     each = conf.current().prices.of(fifo=False)
-    return {"requests_a_second": polling.requests, "a_day": asdict(polling.a_day(each=each))}
+    return {"requests_a_second": polling.requests, "a_day": asdict(polling.cost_of_day(each=each))}
 
 
-def named(text: str, key: int | None) -> list[DeadLetter]:
+def find_letters(text: str, key: int | None) -> list[Letter]:
     """Return the messages of this redrive id, or message id, captured or sent; of one DLQ or of all."""
     dlqs = [key] if key else list(DeadLetterQueue.objects.values_list("pk", flat=True))
     sent = Attempt.objects.filter(sent_message_id=text).values("letter")
     which = Q(dlq__in=dlqs, message_id=text) | Q(pk__in=sent)
     with suppress(ValueError):
         which |= Q(public_id=UUID(text.partition(":")[0]))
-    return list(DeadLetter.objects.filter(which, dlq__in=dlqs).select_related("dlq").order_by("pk"))
+    return list(Letter.objects.filter(which, dlq__in=dlqs).select_related("dlq").order_by("pk"))
 
 
-def of_letter(one: DeadLetter) -> Told:
+def letter_in_json(one: Letter) -> Told:
     """Return what is known of a message, and what consumers reported, without their texts."""
-    found = delivery_status.of(one)
+    found = delivery_status.status_of(one)
     return {
         "message_id": one.message_id,
         "redrive_id": str(one.public_id),
@@ -168,7 +168,7 @@ def of_letter(one: DeadLetter) -> Told:
         "said": [
             {"verdict": said.verdict, "at": said.happened_at, "by": said.reporter, "type": said.type,
              "fingerprint": said.fingerprint}
-            for said in delivery_status.reasons(one, most=20)
+            for said in delivery_status.reasons_of(one, most=20)
         ],
     }  # fmt: skip
 
@@ -177,7 +177,7 @@ def _stop(since: datetime, by: str, reason: str) -> Told:
     return {"since": since, "by": by, "reason": reason}
 
 
-def _of_dlq(watch: Watch) -> Told:
+def _of_dlq(watch: DlqStatus) -> Told:
     return {
         "name": watch.name,
         "mode": watch.mode,
@@ -189,26 +189,26 @@ def _of_dlq(watch: Watch) -> Told:
         "capture": {
             "last_clean": watch.drained_through,
             "under_way_until": watch.captured_until,
-            "unclean_until": watch.unclean_until,
+            "orphans_hidden_until": watch.orphans_hidden_until,
         },
         "native": watch.native or None,
         "trouble": watch.trouble or None,
     }
 
 
-def _of_letters(found: list[Kind]) -> Told:
+def _of_letters(found: list[CountByState]) -> Told:
     counts = dict.fromkeys([*(state.value for state in LetterState), _PRESUMED], 0)
     for one in found:
         counts[_PRESUMED if one.presumed else one.state] += one.n
     return {
         "letters": counts,
         "parked": {one.reason: one.n for one in found if one.state == LetterState.PARKED},
-        "unfinished": sum(one.n for one in found if one.state not in FINISHED),
+        "unfinished": sum(one.n for one in found if one.state not in FINISHED_STATES),
     }
 
 
-def _age(found: list[Oldest], now: datetime) -> Told:
-    oldest = min((one.died_at for one in found if one.state not in FINISHED), default=None)
+def _age(found: list[OldestLetter], now: datetime) -> Told:
+    oldest = min((one.first_sent_at for one in found if one.state not in FINISHED_STATES), default=None)
     return {"oldest": oldest, "oldest_age_seconds": oldest and (now - oldest).total_seconds()}
 
 
@@ -216,30 +216,32 @@ def _until(expiry: datetime | None, now: datetime) -> Told:
     return {"expires": expiry, "expires_in_seconds": expiry and (expiry - now).total_seconds()}
 
 
-def _of_lanes(found: list[Lanes]) -> Told:
+def _of_lanes(found: list[LaneCount]) -> Told:
     phases: dict[str, int] = {}
     for one in found:
         phases[one.phase] = phases.get(one.phase, 0) + one.n
     return {"lanes": phases, "waiting": _waiting([one for one in found if one.phase != "leased"])}
 
 
-def _waiting(found: list[Lanes]) -> list[Told]:
+def _waiting(found: list[LaneCount]) -> list[Told]:
     """Return the reasons why ordering keys wait, each with their number and the first due time."""
     reasons: dict[str, Told] = {}
     for one in found:
-        why = dlq_status.in_words(one)
+        why = dlq_status.describe_lanes(one)
         told = reasons.setdefault(why, {"lanes": 0, "why": why, "due_at": one.due_at})
         told["lanes"] += one.n
         told["due_at"] = min(filter(None, (told["due_at"], one.due_at)), default=None)
     return list(reasons.values())
 
 
-def _of_target(one: Expectation, brakes: list[Bearing], health: list[health_checks.Told], now: datetime) -> Told:
+def _of_target(
+    one: PendingOutcome, brakes: list[BreakerStatus], health: list[health_checks.CheckStatus], now: datetime
+) -> Told:
     return {
-        "origin": one.origin,
+        "source": one.source,
         "target": one.target,
         "kind": one.kind,
-        "refires": one.refires,
+        "confirmed_fanout": one.confirmed_fanout,
         "outcome": one.proof,
         "advance": one.advance,
         "rate": one.rate,
@@ -247,14 +249,14 @@ def _of_target(one: Expectation, brakes: list[Bearing], health: list[health_chec
         "window": one.window,
         "watched_by": one.watched_by,
         "unsettled": one.unsettled,
-        "waits_for": pending_outcomes.in_words(one) or None,
-        "breakers": [safety_output.told(brake, now) for brake in brakes if brake.target_id == one.target_id],
-        "checks": [safety_output.checked(check) for check in health if check.target_id == one.target_id],
+        "waits_for": pending_outcomes.describe(one) or None,
+        "breakers": [safety_output.breaker_in_json(brake, now) for brake in brakes if brake.target_id == one.target_id],
+        "checks": [safety_output.check_in_json(check) for check in health if check.target_id == one.target_id],
     }
 
 
-def _of_run(one: Working) -> Told:
-    asked = run_cost.of(one.id, conf.current().prices, most=run_cost.MOST)
+def _of_run(one: OpenRun) -> Told:
+    asked = run_cost.cost_of_run(one.id, conf.current().prices, most=run_cost.MAX_COUNTED)
     return {
         "name": one.name,
         "kind": one.kind,

@@ -9,9 +9,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
-from reprocessing.management.arguments import moment, words
-from reprocessing.management.console import when
-from reprocessing.management.shared.parking_command import Decided, ParkingCommand
+from reprocessing.management.arguments import iso_time, not_empty
+from reprocessing.management.console import format_time
+from reprocessing.management.shared.parking_command import Decisions, ParkingCommand
 from reprocessing.models import DeadLetterQueue, Run, Target
 from reprocessing.models.run import RunKind
 from reprocessing.pipeline.parking_lot import act_on_parked
@@ -35,19 +35,19 @@ class Command(ParkingCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
-            "--at", type=moment, metavar="TIME",
+            "--at", type=iso_time, metavar="TIME",
             help="earliest time to send (ISO 8601); later messages of the key wait too (default: now)",
         )  # fmt: skip
         parser.add_argument(
-            "--target", type=words, metavar="TARGET",
+            "--target", type=not_empty, metavar="TARGET",
             help="name, ARN or URL of a known target, instead of the one that rules choose",
         )  # fmt: skip
 
     def how(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the time and the target."""
         due: datetime | None = options["at"]
-        if due is not None and due <= lanes.clock():
-            raise CommandError(f"Nothing was done: {when(due)} is in the past. Leave out --at to send them now.")
+        if due is not None and due <= lanes.database_now():
+            raise CommandError(f"Nothing was done: {format_time(due)} is in the past. Leave out --at to send them now.")
         return {"due": due, "target": None if options["target"] is None else _target(options["target"])}
 
     def how_said(self, options: dict[str, Any]) -> list[str]:
@@ -55,7 +55,7 @@ class Command(ParkingCommand):
         at = ["--at", options["at"].isoformat()] if options["at"] else []
         return [*at, *(["--target", options["target"]] if options["target"] else [])]
 
-    def after(self, decided: Decided) -> Iterable[str]:
+    def after(self, decided: Decisions) -> Iterable[str]:
         """Yield who sends them."""
         for run in Run.objects.filter(letters__in=decided.done).distinct():
             if run.kind == RunKind.STANDING:

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.arguments import add_change
+from reprocessing.management.arguments import add_change_options
 from reprocessing.management.console import Console
-from reprocessing.management.output.notification_output import as_json, told
+from reprocessing.management.output.notification_output import as_json, route_text
 from reprocessing.store.notifications import routes
 
 
@@ -24,7 +24,7 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("destination", metavar="NAME", help="name of the destination")
-        add_change(parser)
+        add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         route = routes.find_route(options["destination"])
@@ -35,4 +35,4 @@ class Command(Console):
         elif options["confirm"]:
             self.say(f"Nothing more is sent to {route.destination}.")
         else:
-            self.say(f"{told(route)}\nThis was a dry run. To remove it, add --confirm.")
+            self.say(f"{route_text(route)}\nThis was a dry run. To remove it, add --confirm.")

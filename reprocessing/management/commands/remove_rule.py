@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.arguments import add_change
+from reprocessing.management.arguments import add_change_options
 from reprocessing.management.console import Console
 from reprocessing.management.output.drain_output import counted
 from reprocessing.management.shared import rule_command
@@ -26,7 +26,7 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", metavar="NAME", help="name of the rule")
-        add_change(parser)
+        add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         row = rule_command.find_rule(options["name"])
@@ -34,7 +34,7 @@ class Command(Console):
         told: dict[str, Any] = {"rule": row.name, "dry_run": not options["confirm"]}
         if options["confirm"]:
             rule_changes.remove(key, by=options["by"], reason=options["reason"])
-            told["asked_anew"] = rule_command.followed()
+            told["asked_anew"] = rule_command.reroute_held()
             rule_changes.erase(key)
         if options["json"]:
             self.report(told)
@@ -43,5 +43,5 @@ class Command(Console):
         else:
             self.say(
                 f"This was a dry run: {row.name} is removed with --confirm. It has decided about "
-                f"{counted(row.hits, 'message')}."
+                f"{counted(row.match_count, 'message')}."
             )

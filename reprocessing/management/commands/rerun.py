@@ -6,10 +6,15 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.arguments import add_confirm, add_json, whoever_is_here
+from reprocessing.management.arguments import add_confirm, add_json, current_user
 from reprocessing.management.command_line import command
-from reprocessing.management.shared.drain_command import Drainer, Interruption, refuse, refuse_moves
-from reprocessing.management.shared.progress import Telling
+from reprocessing.management.shared.drain_command import (
+    DrainCommand,
+    Interruption,
+    refuse_native_redrive,
+    refuse_stopped,
+)
+from reprocessing.management.shared.progress import ProgressLog
 from reprocessing.management.shared.run_command import find_run
 from reprocessing.models import Run
 from reprocessing.models.run import RunState
@@ -17,7 +22,7 @@ from reprocessing.pipeline.runs import drain
 from reprocessing.store.runs import progress
 
 
-class Command(Drainer):
+class Command(DrainCommand):
     """Continue a run, as it was planned.
 
     Messages that are finished are not sent again.
@@ -35,24 +40,24 @@ class Command(Drainer):
 
     def answer(self, options: dict[str, Any]) -> None:
         run = find_run(options["run"], standing=False)
-        tally = progress.tally(run.pk)
+        tally = progress.count_letters(run.pk)
         if not options["confirm"] or not tally.open:
-            self.tell(run, options, tally, dry_run=not options["confirm"])
+            self.show_result(run, options, tally, dry_run=not options["confirm"])
             if not options["json"]:
                 self.say(_next(run, options) if tally.open else "Nothing is left to do.")
             return
-        refuse(run.dlq, acts=True)
-        refuse_moves(run.dlq, Telling(self.stderr))
+        refuse_stopped(run.dlq, acts=True)
+        refuse_native_redrive(run.dlq, ProgressLog(self.stderr))
         with Interruption() as interruption:
-            drain.again(run, by=whoever_is_here(), reason="rerun")
+            drain.continue_run(run, by=current_user(), reason="rerun")
             if options["enqueue"]:
-                self.leave(run, options)
+                self.leave_to_workers(run, options)
             else:
                 self.work(run, options, interruption)
 
 
 def _next(run: Run, options: dict[str, Any]) -> str:
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
-        return drain.standing_still(run)
+        return drain.describe_stopped(run)
     flags = ["--enqueue"] if options["enqueue"] else []
     return f"This was a dry run: nothing was done. To continue:\n{command('rerun', run.name, *flags, '--confirm')}"

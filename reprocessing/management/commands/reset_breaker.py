@@ -7,16 +7,16 @@ from typing import Any, Literal
 
 from django.core.management.base import CommandError, CommandParser
 
-from reprocessing.management.arguments import add_change, add_name, number
-from reprocessing.management.console import Console, find, when
+from reprocessing.management.arguments import add_change_options, add_name, number
+from reprocessing.management.console import Console, find_dlq, format_time
 from reprocessing.management.output import safety_output
 from reprocessing.management.shared.dlq_targets import targets_of
 from reprocessing.management.shared.rule_command import find_rate_class
 from reprocessing.models import DeadLetterQueue
-from reprocessing.models.target import FORTNIGHT
+from reprocessing.models.target import MAX_SECONDS
 from reprocessing.store.ordering import lanes
 from reprocessing.store.safety import breaker_resets, breaker_status
-from reprocessing.store.safety.breaker_status import Bearing
+from reprocessing.store.safety.breaker_status import BreakerStatus
 
 
 class Command(Console):
@@ -36,19 +36,19 @@ class Command(Console):
         parser.add_argument("--rate-class", metavar="NAME", help="only the breakers of this rate class")
         parser.add_argument("--open", action="store_true", help="open the breakers instead")
         parser.add_argument(
-            "--for", dest="seconds", type=number(0.1, FORTNIGHT), metavar="SECONDS",
+            "--for", dest="seconds", type=number(0.1, MAX_SECONDS), metavar="SECONDS",
             help="with --open: time until a canary (default: the cooldown of each breaker)",
         )  # fmt: skip
-        add_change(parser)
+        add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         if options["seconds"] is not None and not options["open"]:
             raise CommandError("--for sets how long a breaker stays open. Add --open, or leave out --for.")
-        dlq = find(options["name"])
+        dlq = find_dlq(options["name"])
         targets = [target.pk for target in targets_of(dlq, options["target"])]
         which = find_rate_class(options["rate_class"]) if options["rate_class"] is not None else None
         rate_class = which.pk if which else None
-        found = breaker_status.bearings(targets, rate_class=rate_class)
+        found = breaker_status.breaker_statuses(targets, rate_class=rate_class)
         if not found:
             raise CommandError(f"No messages of {which} were sent to a target of {dlq.name}, so it has no breaker.")
         if options["confirm"]:
@@ -59,25 +59,27 @@ class Command(Console):
             )  # fmt: skip
         self.tell(dlq, found, options)
 
-    def tell(self, dlq: DeadLetterQueue, found: list[Bearing], options: dict[str, Any]) -> None:
+    def tell(self, dlq: DeadLetterQueue, found: list[BreakerStatus], options: dict[str, Any]) -> None:
         """Show the breakers, and what was done."""
-        now = lanes.clock()
-        sharing = DeadLetterQueue.objects.filter(origins__target__in={one.target_id for one in found})
+        now = lanes.database_now()
+        sharing = DeadLetterQueue.objects.filter(sources__target__in={one.target_id for one in found})
         names = list(sharing.exclude(pk=dlq.pk).order_by("name").values_list("name", flat=True).distinct())
-        breakers = [safety_output.told(one, now) for one in found]
+        breakers = [safety_output.breaker_in_json(one, now) for one in found]
         if options["json"]:
             to = "open" if options["open"] else "closed"
             told = {"dlq": dlq.name, "dry_run": not options["confirm"], "to": to}
             self.report({**told, "shared_with": names, "breakers": breakers})
             return
         for breaker in breakers:
-            self.say(f"{breaker['name']}: {safety_output.standing(breaker, now)}; {safety_output.allowed(breaker)}")
+            self.say(
+                f"{breaker['name']}: {safety_output.breaker_text(breaker, now)}; {safety_output.rate_text(breaker)}"
+            )
         if names:
             self.say(f"Messages of {', '.join(names)} go there too.")
         self.say(last_line(options, found, now))
 
 
-def last_line(options: dict[str, Any], found: list[Bearing], now: datetime) -> str:
+def last_line(options: dict[str, Any], found: list[BreakerStatus], now: datetime) -> str:
     """Return what was done, or what --confirm would do."""
     these = "the breaker" if len(found) == 1 else f"the {len(found)} breakers"
     if not options["confirm"]:
@@ -88,5 +90,5 @@ def last_line(options: dict[str, Any], found: list[Bearing], now: datetime) -> s
         return f"This was a dry run: with --confirm {these} would be open for {length} seconds."
     if options["open"]:
         until = max((one.next_canary(now) or now for one in found), default=now)
-        return f"Opened {these}: nothing is sent until {when(until)}, then one canary."
+        return f"Opened {these}: nothing is sent until {format_time(until)}, then one canary."
     return f"Closed {these}: messages are sent again, and the rate ramps up."

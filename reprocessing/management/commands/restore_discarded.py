@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.management.shared.parking_command import Decided, ParkingCommand
+from reprocessing.management.shared.parking_command import Decisions, ParkingCommand
 from reprocessing.pipeline.parking_lot import act_on_parked
 
 
@@ -24,7 +24,7 @@ class Command(ParkingCommand):
     act = staticmethod(act_on_parked.restore)
     state = LetterState.DISCARDED
 
-    def after(self, decided: Decided) -> Iterable[str]:
+    def after(self, decided: Decisions) -> Iterable[str]:
         """Yield the next step."""
         if decided.done:
             yield "They are parked. release_parked sends them."

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.arguments import add_change
-from reprocessing.management.commands.stop_redrive import add_which, in_words, naming, standing, which
+from reprocessing.management.arguments import add_change_options
+from reprocessing.management.commands.stop_redrive import add_dlq_or_all, dlq_in_json, read_dlq, stop_in_json, stop_text
 from reprocessing.management.console import Console
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import native_redrive
@@ -26,23 +26,23 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add_which(parser)
-        add_change(parser)
+        add_dlq_or_all(parser)
+        add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        dlq = which(options)
+        dlq = read_dlq(options)
         key = None if dlq is None else dlq.pk
         if dlq is None:
             stops.refuse_while_held()
-        was = stops.stopped(key)
+        was = stops.stop_of(key)
         if options["confirm"]:
-            native_redrive.look_first(key)
+            native_redrive.check_before_resuming(key)
             was = stops.resume(key, by=options["by"], reason=options["reason"])
         still = still_stopped(dlq)
         if options["json"]:
             resumed = options["confirm"] and was is not None
-            said = {"dry_run": not options["confirm"], "resumed": resumed, "was": standing(was) if was else None}
-            self.report({**naming(dlq), **said, "still_stopped": still})
+            said = {"dry_run": not options["confirm"], "resumed": resumed, "was": stop_in_json(was) if was else None}
+            self.report({**dlq_in_json(dlq), **said, "still_stopped": still})
             return
         self.say(self.sentence(dlq, was, acted=options["confirm"]))
         for one in still:
@@ -54,8 +54,8 @@ class Command(Console):
         if was is None:
             return f"{what}: not stopped, nothing to resume."
         if acted:
-            return f"{what}: resumed. It was stopped {in_words(was)}."
-        return f"{what}: stopped {in_words(was)}. This was a dry run; with --confirm it is resumed."
+            return f"{what}: resumed. It was stopped {stop_text(was)}."
+        return f"{what}: stopped {stop_text(was)}. This was a dry run; with --confirm it is resumed."
 
 
 def still_stopped(dlq: DeadLetterQueue | None) -> list[str]:
@@ -63,11 +63,11 @@ def still_stopped(dlq: DeadLetterQueue | None) -> list[str]:
     if dlq is None:
         names = DeadLetterQueue.objects.filter(stopped_at__isnull=False).order_by("name").values_list("name", flat=True)
         return [f"{name} is still stopped by a stop of its own: {_resume(name)}" for name in names]
-    halt, moved = stops.stopped(None), aws_redrives.of(dlq.pk)
-    native = [aws_redrives.in_words(moved)] if moved else []
+    halt, moved = stops.stop_of(None), aws_redrives.current(dlq.pk)
+    native = [aws_redrives.describe(moved)] if moved else []
     if halt and halt.restored:
-        return [f"Everything is held {in_words(halt)} after a restore: manage.py after_restore report", *native]
-    return [f"Everything is still stopped {in_words(halt)}: {_resume('--all')}", *native] if halt else native
+        return [f"Everything is held {stop_text(halt)} after a restore: manage.py after_restore report", *native]
+    return [f"Everything is still stopped {stop_text(halt)}: {_resume('--all')}", *native] if halt else native
 
 
 def _resume(which: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.arguments import add_change
+from reprocessing.management.arguments import add_change_options
 from reprocessing.management.console import Console
 from reprocessing.store.outcomes import reporters
 
@@ -23,10 +23,10 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", metavar="NAME", help="name of the reporter")
-        add_change(parser)
+        add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        row = reporters.find(options["name"])
+        row = reporters.find_reporter(options["name"])
         already = row.revoked_at is not None
         if options["confirm"]:
             already = not reporters.revoke(row.name, by=options["by"], reason=options["reason"])

@@ -8,9 +8,9 @@ from django.core.management.base import CommandParser
 
 from reprocessing import conf
 from reprocessing.domain.notifications.event import EventKind
-from reprocessing.management.arguments import add_change
+from reprocessing.management.arguments import add_change_options
 from reprocessing.management.console import Console
-from reprocessing.management.output.notification_output import as_json, told, without_url
+from reprocessing.management.output.notification_output import as_json, route_text, without_url
 from reprocessing.store.notifications import routes
 from reprocessing.store.notifications.routes import Route
 
@@ -36,13 +36,13 @@ class Command(Console):
             "--dlq", action="append", default=[], metavar="NAME",
             help="only events of this DLQ; repeatable (default: all DLQs and the service itself)",
         )  # fmt: skip
-        add_change(parser, reason="set_notification")
+        add_change_options(parser, reason="set_notification")
 
     def answer(self, options: dict[str, Any]) -> None:
         names = [name for entry in options["events"] for name in entry.split(",")]
         wanted = Route(options["destination"], routes.read_kinds(names), tuple(sorted(set(options["dlq"]))))
-        routes.check(wanted)
-        before = routes.route(wanted.destination)
+        routes.check_route(wanted)
+        before = routes.route_or_none(wanted.destination)
         lacks = without_url(wanted.destination, conf.current().destinations)
         if options["confirm"]:
             routes.set_route(wanted, by=options["by"], reason=options["reason"])
@@ -52,9 +52,9 @@ class Command(Console):
                 "has_url": not lacks,
             })  # fmt: skip
             return
-        self.say(told(wanted))
+        self.say(route_text(wanted))
         if before and before != wanted:
-            self.say(f"Before: {told(before)}")
+            self.say(f"Before: {route_text(before)}")
         if lacks:
             self.say(lacks)
         if before == wanted:

@@ -8,10 +8,10 @@ from django.core.management.base import CommandParser
 from django.db.models import F
 
 from reprocessing import conf
-from reprocessing.management.arguments import add_json, whole
-from reprocessing.management.console import Console, find
+from reprocessing.management.arguments import add_json, whole_number
+from reprocessing.management.console import Console, find_dlq
 from reprocessing.management.output import run_output
-from reprocessing.management.output.run_output import Seen
+from reprocessing.management.output.run_output import RunStatus
 from reprocessing.management.shared.run_command import find_run
 from reprocessing.models import Run
 from reprocessing.models.run import RunState
@@ -33,25 +33,25 @@ class Command(Console):
         parser.add_argument("name", nargs="?", metavar="NAME", help="name of a DLQ (default: all)")
         parser.add_argument("--run", metavar="ID", help="only this run")
         parser.add_argument(
-            "--last", type=whole(0), default=5, metavar="N", help="number of ended runs (default: %(default)s)"
+            "--last", type=whole_number(0), default=5, metavar="N", help="number of ended runs (default: %(default)s)"
         )
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         runs = Run.objects.select_related("dlq")
         if options["name"]:
-            runs = runs.filter(dlq=find(options["name"]))
+            runs = runs.filter(dlq=find_dlq(options["name"]))
         if options["run"]:
             runs = runs.filter(pk=find_run(options["run"]).pk)
         # Ordered by their end: a short run can begin after a long one, and end before it.
         ended = runs.filter(state__in=_ENDED).order_by(F("finished_at").desc(nulls_last=True), "-pk")[: options["last"]]
         chosen = sorted([*runs.exclude(state__in=_ENDED), *ended], key=lambda run: run.pk)
         view = conf.current()
-        seen = [Seen.look(run, count_lag=view.count_lag.total_seconds(), prices=view.prices) for run in chosen]
+        seen = [RunStatus.read(run, count_lag=view.count_lag.total_seconds(), prices=view.prices) for run in chosen]
         if options["json"]:
             self.report({"runs": [run_output.in_json(one) for one in seen]})
         else:
             self.say(
-                "\n\n".join("\n".join(run_output.lines(one)) for one in seen)
+                "\n\n".join("\n".join(run_output.run_lines(one)) for one in seen)
                 or "There are no runs. To plan one: manage.py drain_dlq NAME, a dry run."
             )

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from reprocessing.management.arguments import add_change
-from reprocessing.management.console import Console, find, when
+from reprocessing.management.arguments import add_change_options
+from reprocessing.management.console import Console, find_dlq, format_time
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.safety import stops
@@ -25,22 +25,22 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add_which(parser)
-        add_change(parser)
+        add_dlq_or_all(parser)
+        add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        dlq = which(options)
+        dlq = read_dlq(options)
         key = None if dlq is None else dlq.pk
         if options["confirm"]:
             stop: stops.Stop | None = stops.stop(key, by=options["by"], reason=options["reason"])
         else:
-            stop = stops.stopped(key)
+            stop = stops.stop_of(key)
         if options["json"]:
-            said = standing(stop) if stop else {}
-            self.report({**naming(dlq), "dry_run": not options["confirm"], "stopped": stop is not None, **said})
+            said = stop_in_json(stop) if stop else {}
+            self.report({**dlq_in_json(dlq), "dry_run": not options["confirm"], "stopped": stop is not None, **said})
         else:
             self.say(sentence(dlq, stop))
-            for one in aws_redrives.under_way():
+            for one in aws_redrives.all_current():
                 if key in {None, one.dlq_id}:
                     self.say(aws_goes_on(DeadLetterQueue.objects.get(pk=one.dlq_id)))
 
@@ -59,32 +59,32 @@ def sentence(dlq: DeadLetterQueue | None, stop: stops.Stop | None) -> str:
     if stop.new:
         resume = f"manage.py resume_redrive {dlq.name if dlq else '--all'} --reason WHY --confirm"
         return f"{what} is stopped: nothing is sent. To resume: {resume}"
-    return f"{what} was stopped already, {in_words(stop)}: nothing to change."
+    return f"{what} was stopped already, {stop_text(stop)}: nothing to change."
 
 
-def add_which(parser: CommandParser) -> None:
+def add_dlq_or_all(parser: CommandParser) -> None:
     """Add the name of a DLQ, or --all."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="name of the DLQ")
     parser.add_argument("--all", action="store_true", help="all DLQs, and those added later")
 
 
-def which(options: dict[str, Any]) -> DeadLetterQueue | None:
+def read_dlq(options: dict[str, Any]) -> DeadLetterQueue | None:
     """Return the DLQ; None for all."""
     if options["all"] == bool(options["name"]):
         raise CommandError("Give the name of a DLQ, or --all.")
-    return None if options["all"] else find(options["name"])
+    return None if options["all"] else find_dlq(options["name"])
 
 
-def naming(dlq: DeadLetterQueue | None) -> dict[str, str | None]:
+def dlq_in_json(dlq: DeadLetterQueue | None) -> dict[str, str | None]:
     """Return the DLQ as JSON; null for all."""
     return {"dlq": dlq.name if dlq else None}
 
 
-def standing(stop: stops.Stop) -> dict[str, object]:
+def stop_in_json(stop: stops.Stop) -> dict[str, object]:
     """Return a stop as JSON; `new` is false if it existed before."""
     return {"new": stop.new, "since": stop.since, "by": stop.by, "reason": stop.reason}
 
 
-def in_words(stop: stops.Stop) -> str:
+def stop_text(stop: stops.Stop) -> str:
     """Return the time, author and reason of a stop."""
-    return f'since {when(stop.since)} by {stop.by} ("{stop.reason}")'
+    return f'since {format_time(stop.since)} by {stop.by} ("{stop.reason}")'

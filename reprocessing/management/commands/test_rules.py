@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from reprocessing.management.arguments import add_json
-from reprocessing.management.console import Console, find
+from reprocessing.management.console import Console, find_dlq
 from reprocessing.management.output import rule_output
 from reprocessing.management.shared import rule_command
 from reprocessing.store.routing import rules
@@ -30,17 +30,17 @@ class Command(Console):
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        dlq = find(options["dlq"]).pk if options["dlq"] is not None else None
+        dlq = find_dlq(options["dlq"]).pk if options["dlq"] is not None else None
         days, focus = options["days"], None
         if options["rule"] is not None:
             row = rule_command.find_rule(options["rule"])
-            some, focus = rule_command.with_rule(row), row.pk
+            some, focus = rule_command.rules_with(row), row.pk
         else:
             some = list(rules.in_force().rules)
-        found = rule_command.look(some, days=days, dlq=dlq, focus=focus)
+        found = rule_command.preview_rules(some, days=days, dlq=dlq, focus=focus)
         if options["json"]:
             self.report(rule_output.in_json(found, days=days))
         else:
-            self.say("\n".join(rule_output.shares(found, days=days)))
+            self.say("\n".join(rule_output.preview_lines(found, days=days)))
             if not some:
                 self.say("No rule is in force. To see all rules: manage.py list_rules")

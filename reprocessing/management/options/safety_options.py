@@ -6,12 +6,12 @@ from argparse import BooleanOptionalAction
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.arguments import number, whole
+from reprocessing.management.arguments import number, whole_number
 from reprocessing.management.shared.rule_command import or_off
-from reprocessing.models.target import FORTNIGHT
+from reprocessing.models.target import MAX_SECONDS
 
 
-def add_brakes(parser: CommandParser) -> None:
+def add_safety(parser: CommandParser) -> None:
     """Add the options of waves, ramp-up and circuit breakers."""
     parser.add_argument(
         "--waves", action=BooleanOptionalAction, help="send 1 message first, then 10, then 100, then all (default: yes)"
@@ -22,23 +22,23 @@ def add_brakes(parser: CommandParser) -> None:
         "(default: 0.8)",
     )  # fmt: skip
     parser.add_argument(
-        "--give-up-after", type=or_off(number(1, FORTNIGHT)), metavar="SECONDS",
+        "--give-up-after", type=or_off(number(1, MAX_SECONDS)), metavar="SECONDS",
         help="mode automatic: pause the run when no message to a target succeeded for so long, or off (default: 86400)",
     )  # fmt: skip
-    add_brakes_of_targets(parser)
+    add_target_safety(parser)
 
 
-def add_brakes_of_targets(parser: CommandParser) -> None:
+def add_target_safety(parser: CommandParser) -> None:
     """Add the options of ramp-up and circuit breakers."""
     parser.add_argument(
         "--ramp-from", type=or_off(number(0.001, 1)), metavar="SHARE",
         help="share of the rate to start with, or off for the full rate (default: 0.1)",
     )  # fmt: skip
     parser.add_argument(
-        "--ramp-every", type=number(0.1, FORTNIGHT), metavar="SECONDS", help="time between doublings (default: 10)"
+        "--ramp-every", type=number(0.1, MAX_SECONDS), metavar="SECONDS", help="time between doublings (default: 10)"
     )
     parser.add_argument(
-        "--breaker-threshold", type=whole(1, 1_000), metavar="N",
+        "--breaker-threshold", type=whole_number(1, 1_000), metavar="N",
         help="failures in a row that open the circuit breaker (default: 5)",
     )  # fmt: skip
     parser.add_argument(
@@ -46,10 +46,10 @@ def add_brakes_of_targets(parser: CommandParser) -> None:
         help="share of failures among the last 20 or more messages that opens it (default: 0.5)",
     )  # fmt: skip
     parser.add_argument(
-        "--breaker-cooldown", type=number(0.1, FORTNIGHT), metavar="SECONDS",
+        "--breaker-cooldown", type=number(0.1, MAX_SECONDS), metavar="SECONDS",
         help="time until a canary, doubled after each failed canary up to 600 (default: 30)",
     )  # fmt: skip
     parser.add_argument(
-        "--breaker-closes-after", type=whole(1, 1_000), metavar="N",
+        "--breaker-closes-after", type=whole_number(1, 1_000), metavar="N",
         help="canaries in a row that must succeed to close it (default: 3)",
     )  # fmt: skip

@@ -6,30 +6,32 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.selection import Selection
-from reprocessing.management.arguments import moment, whole, words
+from reprocessing.management.arguments import iso_time, not_empty, whole_number
 from reprocessing.models import DeadLetterQueue
 
 
 def add_selection(parser: CommandParser) -> None:
     """Add the options; with none of them, all messages are selected."""
     chosen = parser.add_argument_group("which messages (a message must match all of these)")
-    chosen.add_argument("--limit", type=whole(1), metavar="N", help="at most N messages, oldest ordering keys first")
-    chosen.add_argument("--origin", type=words, metavar="NAME", help="messages of this source queue")
     chosen.add_argument(
-        "--died-after", type=moment, metavar="TIME", help="messages that failed since this time (ISO 8601)"
+        "--limit", type=whole_number(1), metavar="N", help="at most N messages, oldest ordering keys first"
     )
-    chosen.add_argument("--died-before", type=moment, metavar="TIME", help="messages that failed before this time")
+    chosen.add_argument("--source", type=not_empty, metavar="NAME", help="messages of this source queue")
+    chosen.add_argument(
+        "--died-after", type=iso_time, metavar="TIME", help="messages that failed since this time (ISO 8601)"
+    )
+    chosen.add_argument("--died-before", type=iso_time, metavar="TIME", help="messages that failed before this time")
     chosen.add_argument("--key", metavar="KEY", help="messages of one ordering key")
     chosen.add_argument(
-        "--message-id", action="append", type=words, metavar="ID",
+        "--message-id", action="append", type=not_empty, metavar="ID",
         help="this message; repeatable. It is sent only if all captured messages before it in its ordering key are "
         "selected too",
     )  # fmt: skip
 
 
-def selected(options: dict[str, Any], dlq: DeadLetterQueue) -> Selection | None:
+def read_selection(options: dict[str, Any], dlq: DeadLetterQueue) -> Selection | None:
     """Return the selection, or None if no option was given.
 
     Raises:
@@ -37,7 +39,7 @@ def selected(options: dict[str, Any], dlq: DeadLetterQueue) -> Selection | None:
     """
     wish = Selection(
         limit=options["limit"],
-        origin=options["origin"],
+        source=options["source"],
         died_after=options["died_after"],
         died_before=options["died_before"],
         key=options["key"],
@@ -45,9 +47,9 @@ def selected(options: dict[str, Any], dlq: DeadLetterQueue) -> Selection | None:
     )
     if wish.died_after and wish.died_before and wish.died_after >= wish.died_before:
         raise CommandError("No message can match: --died-after is not before --died-before. Swap them.")
-    if wish.origin is not None:
-        known = list(dlq.origins.order_by("arn").values_list("arn", flat=True))
-        if not any(wish.origin in {arn, name_of(arn)} for arn in known):
-            names = ", ".join(map(name_of, known)) or "none"
-            raise CommandError(f"{dlq.name} has no source queue {wish.origin}. It has: {names}.")
+    if wish.source is not None:
+        known = list(dlq.sources.order_by("arn").values_list("arn", flat=True))
+        if not any(wish.source in {arn, resource_name(arn)} for arn in known):
+            names = ", ".join(map(resource_name, known)) or "none"
+            raise CommandError(f"{dlq.name} has no source queue {wish.source}. It has: {names}.")
     return None if wish == Selection() else wish

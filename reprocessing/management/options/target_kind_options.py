@@ -10,10 +10,10 @@ from django.core.management.base import CommandParser
 from reprocessing.models.target import TargetKind
 
 #: Options by the names of the target's fields that they fill.
-FIELDS: Final = ("kind", "strips_eta", "strips_expires", "resets_retries", "renews_id")
+CELERY_FIELDS: Final = ("kind", "strips_eta", "strips_expires", "resets_retries", "renews_id")
 
 
-def add_target(parser: CommandParser) -> None:
+def add_celery_options(parser: CommandParser) -> None:
     """Add the options."""
     parser.add_argument(
         "--celery", dest="kind", action="store_const", const=TargetKind.CELERY.value,

@@ -7,29 +7,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import Any, Final
 
-from reprocessing.domain.maintenance.findings import Grade, Remark
-from reprocessing.pipeline.maintenance.doctor import Look
+from reprocessing.domain.maintenance.findings import DoctorFinding, FindingSeverity
+from reprocessing.pipeline.maintenance.doctor import CheckResult
 
 _WIDTH: Final = 116
 _MARKS: Final = {
-    Grade.ERROR: "ERROR",
-    Grade.WARN: "warning",
-    Grade.UNKNOWN: "unknown",
-    Grade.NOTE: "note",
-    Grade.WELL: "ok",
+    FindingSeverity.ERROR: "ERROR",
+    FindingSeverity.WARN: "warning",
+    FindingSeverity.UNKNOWN: "unknown",
+    FindingSeverity.NOTE: "note",
+    FindingSeverity.WELL: "ok",
 }
 _INDENT: Final = " " * 10
 
 
-def lines(look: Look) -> Iterator[str]:
+def check_lines(look: CheckResult) -> Iterator[str]:
     """Yield the results of one check, the worst first."""
     yield look.title
-    order = list(Grade)
+    order = list(FindingSeverity)
     for one in sorted(look.remarks, key=lambda remark: order.index(remark.grade)):
         yield from _remark(look.title, one)
 
 
-def _remark(title: str, one: Remark) -> Iterator[str]:
+def _remark(title: str, one: DoctorFinding) -> Iterator[str]:
     where = "" if one.where == title else f"{one.where}: "
     yield from _wrapped(f"  {_MARKS[one.grade]:7} {where}{one.what}")
     if one.why:
@@ -43,13 +43,13 @@ def _wrapped(text: str) -> list[str]:
     return wrap(text, _WIDTH, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False)
 
 
-def counted(looks: Iterable[Look]) -> dict[str, int]:
+def count_grades(looks: Iterable[CheckResult]) -> dict[str, int]:
     """Return the number of results of each grade."""
     found = Counter(one.grade for look in looks for one in look.remarks)
-    return {grade.value: found[grade] for grade in Grade}
+    return {grade.value: found[grade] for grade in FindingSeverity}
 
 
-def last_line(counts: dict[str, int]) -> str:
+def summary(counts: dict[str, int]) -> str:
     """Return the counts as a sentence."""
     if not counts["error"] and not counts["warn"] and not counts["unknown"]:
         return "No problems found."
@@ -58,9 +58,9 @@ def last_line(counts: dict[str, int]) -> str:
     return f"{', '.join(found)}, {counts['unknown']} unknown."
 
 
-def in_json(looks: Sequence[Look]) -> dict[str, Any]:
+def in_json(looks: Sequence[CheckResult]) -> dict[str, Any]:
     """Return the results as JSON."""
-    counts = counted(looks)
+    counts = count_grades(looks)
     return {
         "well": not counts["error"],
         "counts": counts,

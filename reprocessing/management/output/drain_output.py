@@ -8,14 +8,14 @@ from typing import Any
 
 from reprocessing.domain.aws.pricing import in_words as cost_in_words
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.message.arn import name_of
-from reprocessing.domain.runs.forecast import Forecast, in_words
-from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.runs.forecast import Forecast, duration_in_words
+from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
 from reprocessing.models.dlq import DeadLetterQueue, DeleteWhen
 from reprocessing.models.run import Run
-from reprocessing.pipeline.runs.forecast_plan import Outlook, held_by
-from reprocessing.store.runs.plan_figures import Prospect, Share
-from reprocessing.store.runs.progress import Tally
+from reprocessing.pipeline.runs.forecast_plan import PlanForecast, describe_holder
+from reprocessing.store.runs.plan_figures import PlanFigures, TargetFigures
+from reprocessing.store.runs.progress import RunCounts
 
 #: Ids that are shown of many.
 _NAMED = 10
@@ -31,20 +31,20 @@ _ENDS = {
 }
 
 
-def hiding(dlq: DeadLetterQueue) -> str:
+def capture_notice(dlq: DeadLetterQueue) -> str:
     """Return what a capture changes for other readers of the DLQ."""
     if dlq.delete_when == DeleteWhen.CAPTURED:
         return f"Capturing {dlq.name}: its messages move to PostgreSQL and are deleted from SQS."
     return f"Capturing {dlq.name}: its messages stay there, invisible to other readers for a while."
 
 
-def plan(outlook: Outlook, new: int) -> Iterable[str]:
+def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
     """Yield the plan; `new` messages were captured just now."""
     asked = Selection.read(outlook.run.selection)
     waits = "only messages of paused runs wait" if outlook.paused else "no message waits"
-    if outlook.nothing and asked == ALL and not outlook.behind:
+    if outlook.is_empty and asked == ALL_LETTERS and not outlook.behind:
         yield f"{outlook.dlq.name}: nothing to redrive. The DLQ is empty, and {waits}."
-    elif outlook.nothing:
+    elif outlook.is_empty:
         yield f"{outlook.dlq.name}: nothing to redrive: {asked} were selected, and none can be sent."
     else:
         yield from _ahead(outlook, new)
@@ -54,10 +54,10 @@ def plan(outlook: Outlook, new: int) -> Iterable[str]:
         yield f"  behind          {number:,}: earlier messages of their keys are not part of this run. {ids}"
     for one in outlook.plans:
         many = counted(one.selected or 0, "message")
-        yield f"  planned         {many}: {held_by(one)} (manage.py show_runs {outlook.dlq.name})"
+        yield f"  planned         {many}: {describe_holder(one)} (manage.py show_runs {outlook.dlq.name})"
     for one in outlook.paused:
-        yield f"  paused          {waits_for(one)}"
-    if gone := outlook.verified.gone:
+        yield f"  paused          {paused_notice(one)}"
+    if gone := outlook.verified.missing:
         ids = ", ".join(gone[:_NAMED])
         some = f"{len(gone):,} of {outlook.verified.asked:,} in S3"
         yield f"  bodies missing  {some}: their consumer will fail. Restore the objects, or discard the messages. {ids}"
@@ -66,12 +66,12 @@ def plan(outlook: Outlook, new: int) -> Iterable[str]:
         yield f"  parked          {counted(outlook.parked, 'message')} to review: {decide}"
 
 
-def waits_for(run: Run) -> str:
+def paused_notice(run: Run) -> str:
     """Return that a paused run blocks messages."""
     return f"{run.name} is paused, and later messages of its keys wait for it (manage.py show_runs {run.dlq.name})."
 
 
-def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
+def _ahead(outlook: PlanForecast, new: int) -> Iterable[str]:
     ahead = outlook.prospect
     total = ahead.letters + ahead.objected
     yield f"{outlook.dlq.name}: {counted(total, 'message')} captured, {new:,} of them just now"
@@ -83,11 +83,11 @@ def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
         yield f"  to be parked    {one.letters:,}: {ParkedReason(one.reason).sentence}"
     for share in outlook.shares:
         yield from _target(share, outlook.forecast(share))
-        if order := outlook.order(share):
+        if order := outlook.order_given_up(share):
             yield f"      order: {order} (add_dlq {outlook.dlq.name} ...)"
-        yield from _faster(outlook.faster(share), outlook.dlq.name)
+        yield from _faster(outlook.faster_options(share), outlook.dlq.name)
     if outlook.shares:
-        yield f"  assumes         {'; '.join(outlook.assumed)}"
+        yield f"  assumes         {'; '.join(outlook.assumptions)}"
         yield f"  costs           {cost_in_words(outlook.cost)}, plus about one request/s for outcomes"
     if ahead.expires_at and outlook.dlq.delete_when == DeleteWhen.TERMINAL:
         yield f"  expiry          SQS deletes the oldest message {_until(ahead)}; PostgreSQL keeps it"
@@ -98,14 +98,14 @@ def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
         yield f"  in progress     {counted(letters, 'message')} of the run {name} (sent with this run)"
 
 
-def _target(one: Share, forecast: Forecast) -> Iterable[str]:
+def _target(one: TargetFigures, forecast: Forecast) -> Iterable[str]:
     rate = "no rate limit" if one.rate is None else f"{one.rate:g} messages/s"
     window = f", window {one.window:g} s" if one.proof == "absence" else ""
-    yield f"  to {name_of(one.name)}: {counted(one.letters, 'message')}, {rate}"
-    if one.refires is not None:
-        yield f"      {refired(one.refires)}"
+    yield f"  to {resource_name(one.name)}: {counted(one.letters, 'message')}, {rate}"
+    if one.confirmed_fanout is not None:
+        yield f"      {refire_notice(one.confirmed_fanout)}"
     yield f"      outcome {one.proof}{window}; a key's next message is sent when the one before is {one.advance}"
-    yield f"      {forecasts(one, forecast)}"
+    yield f"      {forecast_text(one, forecast)}"
 
 
 def _faster(ways: list[str], dlq: str) -> Iterable[str]:
@@ -116,25 +116,25 @@ def _faster(ways: list[str], dlq: str) -> Iterable[str]:
         yield from (f"      - {way}" for way in ways)
 
 
-def refired(others: int) -> str:
+def refire_notice(others: int) -> str:
     """Return how many other subscribers receive each message again."""
     return f"each message is published again to {counted(others, 'other subscriber')}"
 
 
-def forecasts(one: Share, forecast: Forecast) -> str:
+def forecast_text(one: TargetFigures, forecast: Forecast) -> str:
     """Return both forecasts of a target."""
-    by_rate = f"by rate {in_words(forecast.by_rate) if forecast.by_rate else 'no time'}"
+    by_rate = f"by rate {duration_in_words(forecast.by_rate) if forecast.by_rate else 'no time'}"
     if not one.round_trip:
         return f"{by_rate}; by the longest key no time: no message waits for an outcome"
     trip = f"{one.longest:,} x {one.round_trip:g} s{', the first one sooner' if one.tail < one.round_trip else ''}"
-    return f"{by_rate}; by the longest key {in_words(forecast.by_lane)} ({trip})"
+    return f"{by_rate}; by the longest key {duration_in_words(forecast.by_lane)} ({trip})"
 
 
-def too_slow(outlook: Outlook) -> str:
+def expiry_refusal(outlook: PlanForecast) -> str:
     """Return why the plan is refused, and what to do."""
     told = "; ".join(
-        f"{counted(one.late, 'message')} to {name_of(one.name)} ({forecasts(one, outlook.forecast(one))})"
-        for one in outlook.late
+        f"{counted(one.late, 'message')} to {resource_name(one.name)} ({forecast_text(one, outlook.forecast(one))})"
+        for one in outlook.late_targets
     )
     name = outlook.dlq.name
     return (
@@ -145,16 +145,16 @@ def too_slow(outlook: Outlook) -> str:
     )
 
 
-def _until(ahead: Prospect) -> str:
+def _until(ahead: PlanFigures) -> str:
     if ahead.expires_at is None:
         return "never"
     left = (ahead.expires_at - ahead.now).total_seconds()
-    return f"in {in_words(left)}" if left > 0 else "now"
+    return f"in {duration_in_words(left)}" if left > 0 else "now"
 
 
-def plan_in_json(outlook: Outlook, new: int, refused: str) -> dict[str, Any]:
+def plan_in_json(outlook: PlanForecast, new: int, refused: str) -> dict[str, Any]:
     """Return the plan as JSON; `run` is null if there is nothing to start."""
-    run = None if refused or outlook.nothing else outlook.run.name
+    run = None if refused or outlook.is_empty else outlook.run.name
     ahead = outlook.prospect
     total = ahead.letters + ahead.objected
     return {
@@ -170,26 +170,26 @@ def plan_in_json(outlook: Outlook, new: int, refused: str) -> dict[str, Any]:
         "returned": ahead.returned,
         "forecast_seconds": outlook.seconds,
         "expires": ahead.expires_at,
-        "forecast_assumes": outlook.assumed,
+        "forecast_assumes": outlook.assumptions,
         "aws_requests": asdict(outlook.cost),
         "targets": [_target_in_json(one, outlook.forecast(one), outlook) for one in outlook.shares],
         "in_other_plans": {one.name: one.selected for one in outlook.plans},
         "behind": outlook.run.behind or 0,
         "behind_ids": outlook.behind,
-        "bodies_in_s3": {"asked": outlook.verified.asked, "gone": outlook.verified.gone},
+        "bodies_in_s3": {"asked": outlook.verified.asked, "gone": outlook.verified.missing},
         "waves": outlook.run.waves,
         "refused": refused or None,
     }
 
 
-def _target_in_json(one: Share, forecast: Forecast, outlook: Outlook) -> dict[str, Any]:
+def _target_in_json(one: TargetFigures, forecast: Forecast, outlook: PlanForecast) -> dict[str, Any]:
     return {
         "target": one.name,
         "letters": one.letters,
         "longest_lane": one.longest,
         "rate": one.rate,
         "kind": one.kind,
-        "refires": one.refires,
+        "confirmed_fanout": one.confirmed_fanout,
         "outcome": one.proof,
         "advance": one.advance,
         "window": one.window,
@@ -197,12 +197,12 @@ def _target_in_json(one: Share, forecast: Forecast, outlook: Outlook) -> dict[st
         "seconds_by_rate": forecast.by_rate,
         "seconds_by_lane": forecast.by_lane,
         "late": one.late,
-        "faster": outlook.faster(one),
-        "order_given_up": outlook.order(one) or None,
+        "faster": outlook.faster_options(one),
+        "order_given_up": outlook.order_given_up(one) or None,
     }
 
 
-def came_to(run: str, dlq: DeadLetterQueue, tally: Tally, along: Mapping[str, Tally]) -> dict[str, Any]:
+def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapping[str, RunCounts]) -> dict[str, Any]:
     """Return the result as JSON; `captured` is the sum of the other counts, without failed attempts.
 
     `along` has the results of the DLQ's other runs that were sent too, by name.
@@ -219,7 +219,7 @@ def came_to(run: str, dlq: DeadLetterQueue, tally: Tally, along: Mapping[str, Ta
     }
 
 
-def _figures(tally: Tally) -> dict[str, int]:
+def _figures(tally: RunCounts) -> dict[str, int]:
     ends = {name: getattr(tally, name) for name in _ENDS}
     return {"captured": tally.letters, **ends, "waiting": tally.open, "held": tally.held}
 
@@ -229,7 +229,7 @@ def _ends(run: str | None, captured: int, *, waiting: int) -> dict[str, Any]:
     return {"run": run, "captured": captured, **nothing, "waiting": waiting, "failed_attempts": 0}
 
 
-def progress(tally: Tally) -> str:
+def progress_text(tally: RunCounts) -> str:
     """Return the counts of a run in one line."""
     ends = [f"{getattr(tally, name):,} {words}" for name, words in _ENDS.items() if getattr(tally, name)]
     if tally.waiting:
@@ -241,12 +241,12 @@ def progress(tally: Tally) -> str:
     return f"{counted(tally.letters, 'message')}: {', '.join(ends)}" if tally.letters else "no messages"
 
 
-def end(run: str, dlq: str, own: Tally, along: Mapping[str, Tally]) -> Iterable[str]:
+def result_lines(run: str, dlq: str, own: RunCounts, along: Mapping[str, RunCounts]) -> Iterable[str]:
     """Yield the results, and what needs review."""
-    yield f"{run}: {progress(own)}."
+    yield f"{run}: {progress_text(own)}."
     for name, other in along.items():
-        yield f"Sent with it: {name}: {progress(other)}."
-    tally = together([own, *along.values()])
+        yield f"Sent with it: {name}: {progress_text(other)}."
+    tally = sum_tallies([own, *along.values()])
     if tally.held:
         shown = f"manage.py redrive_status {dlq} shows which."
         yield f"{counted(tally.held, 'message')} held by a parked message of the same key, or by a rule: {shown}"
@@ -255,13 +255,13 @@ def end(run: str, dlq: str, own: Tally, along: Mapping[str, Tally]) -> Iterable[
         yield f"Parked messages need review: {shown}"
 
 
-def together(tallies: Iterable[Tally]) -> Tally:
+def sum_tallies(tallies: Iterable[RunCounts]) -> RunCounts:
     """Return the sum of several results."""
     every = list(tallies)
-    return Tally(**{one.name: sum(getattr(tally, one.name) for tally in every) for one in fields(Tally)})
+    return RunCounts(**{one.name: sum(getattr(tally, one.name) for tally in every) for one in fields(RunCounts)})
 
 
-def unfinished(tally: Tally) -> str:
+def unfinished_text(tally: RunCounts) -> str:
     """Return the number of unfinished messages."""
     parts = [(tally.waiting, "queued"), (tally.awaiting, "awaiting outcome")]
     told = ", ".join(f"{count:,} {what}" for count, what in parts if count)

@@ -15,7 +15,7 @@ def lines(changes: Iterable[Difference], findings: Iterable[Finding], *, new: bo
     """Yield the changes and the problems."""
     for one in changes:
         before = "" if new or one.before is None else f"{one.before} -> "
-        yield f"  {one.about}.{one.field}: {before}{OFF if one.after is None else one.after}"
+        yield f"  {one.label}.{one.field}: {before}{OFF if one.after is None else one.after}"
     for finding in findings:
         cure = f"\n          {finding.cure}" if finding.cure else ""
         yield f"  {finding.severity.upper():7} {finding.what}{cure}"
@@ -24,7 +24,7 @@ def lines(changes: Iterable[Difference], findings: Iterable[Finding], *, new: bo
 def in_json(changes: Iterable[Difference], findings: Iterable[Finding]) -> dict[str, Any]:
     """Return the changes and the problems."""
     return {
-        "changes": [{"of": one.of, "field": one.field, "before": one.before, "after": one.after} for one in changes],
+        "changes": [{"of": one.name, "field": one.field, "before": one.before, "after": one.after} for one in changes],
         "findings": [{"severity": one.severity.value, "what": one.what, "cure": one.cure} for one in findings],
     }
 

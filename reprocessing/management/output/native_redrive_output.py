@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.message.arn import resource_name
 from reprocessing.gateways.sqs import Depth, Move
 from reprocessing.management.command_line import command
-from reprocessing.management.console import when
+from reprocessing.management.console import format_time
 from reprocessing.management.output.drain_output import counted
 from reprocessing.models.dlq import DeadLetterQueue, Mode
-from reprocessing.store.aws.native_redrive_lock import Standing
+from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
 
 #: What a native redrive lacks, compared with drain_dlq.
 LOST = (
@@ -22,7 +22,7 @@ LOST = (
 )
 
 
-def obstacles(dlq: DeadLetterQueue, found: Standing) -> Iterator[str]:
+def obstacles(dlq: DeadLetterQueue, found: HandoverBlockers) -> Iterator[str]:
     """Yield what prevents a native redrive, and how to change it."""
     name = dlq.name
     if found.moving:
@@ -43,15 +43,16 @@ def obstacles(dlq: DeadLetterQueue, found: Standing) -> Iterator[str]:
     yield from _of_messages(name, found)
 
 
-def _of_messages(name: str, found: Standing) -> Iterator[str]:
+def _of_messages(name: str, found: HandoverBlockers) -> Iterator[str]:
     """Yield messages that AWS would not move, or would send again."""
     if found.captured_until:
-        yield f"A capture is running, until {when(found.captured_until)} at the latest."
-    if found.unclean_until:
-        yield f"Messages of an interrupted capture may be invisible until {when(found.unclean_until)}. Wait until then."
+        yield f"A capture is running, until {format_time(found.captured_until)} at the latest."
+    if found.orphans_hidden_until:
+        yield f"Messages of an interrupted capture may be invisible until {format_time(found.orphans_hidden_until)}. Wait until then."
     if found.hidden:
         yield (
-            f"{counted(found.hidden, 'captured message')} are invisible in SQS until {when(found.hidden_until)}, and "
+            f"{counted(found.hidden, 'captured message')} are invisible in SQS until "
+            f"{format_time(found.hidden_until)}, and "
             "AWS does not move those. Wait until then, or drain them."
         )
     if found.to_delete:
@@ -62,10 +63,10 @@ def _of_messages(name: str, found: Standing) -> Iterator[str]:
 
 
 def plan(  # noqa: PLR0913  # each by its name
-    dlq: DeadLetterQueue, found: Standing, depth: Depth, *, to: str, per_second: int | None, cost: str
+    dlq: DeadLetterQueue, found: HandoverBlockers, depth: Depth, *, to: str, per_second: int | None, cost: str
 ) -> Iterator[str]:
     """Yield what AWS would do, and what is lost."""
-    where = name_of(to) if to else "their source queues"
+    where = resource_name(to) if to else "their source queues"
     rate = "at a rate that AWS chooses" if per_second is None else f"at most {per_second}/s"
     yield f"{dlq.name}: AWS would move about {counted(depth.visible, 'message')} to {where}, {rate}."
     if per_second:
@@ -85,10 +86,10 @@ def plan(  # noqa: PLR0913  # each by its name
 
 def task(one: Move) -> str:
     """Return one task of AWS."""
-    to = name_of(one.destination_arn) if one.destination_arn else "the source queues"
+    to = resource_name(one.destination_arn) if one.destination_arn else "the source queues"
     of = f" of {one.to_move:,}" if one.to_move is not None else ""
     why = f" ({one.failure})" if one.failure else ""
-    return f"  {when(one.started_at)}  {one.status}{why}: {one.moved:,}{of} moved to {to}"
+    return f"  {format_time(one.started_at)}  {one.status}{why}: {one.moved:,}{of} moved to {to}"
 
 
 def in_json(one: Move) -> dict[str, object]:

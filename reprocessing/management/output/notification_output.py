@@ -15,7 +15,7 @@ def variable(destination: str) -> str:
     return f"REDRIVE_NOTIFY_{destination.upper().replace('-', '_')}"
 
 
-def told(route: Route) -> str:
+def route_text(route: Route) -> str:
     """Return which events go to a destination, in one line."""
     events = ", ".join(kind.value for kind in route.kinds) or "all events"
     dlqs = f"for DLQ {', '.join(route.dlqs)}" if route.dlqs else "for all DLQs and the service itself"
@@ -38,7 +38,7 @@ def without_url(destination: str, known: Mapping[str, Destination]) -> str:
     )
 
 
-def unheard(kinds: Collection[EventKind]) -> str:
+def events_without_route_warning(kinds: Collection[EventKind]) -> str:
     """Return a warning that names the events which no destination gets for all DLQs, else an empty text."""
     if not kinds:
         return ""

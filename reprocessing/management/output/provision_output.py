@@ -7,9 +7,15 @@ from collections.abc import Iterable
 from typing import Any, Final, assert_never
 
 from reprocessing.domain.aws import queue_spec
-from reprocessing.domain.aws.queue_spec import Contradicts, Difference, Differs, Kept, Missing
-from reprocessing.domain.runs.forecast import in_words
-from reprocessing.pipeline.aws.provision import Look, Step
+from reprocessing.domain.aws.queue_spec import (
+    AttributeContradicts,
+    AttributeDiffers,
+    AttributeKept,
+    Difference,
+    QueueMissing,
+)
+from reprocessing.domain.runs.forecast import duration_in_words
+from reprocessing.pipeline.aws.provision import QueueComparison, Step
 
 _ATTRIBUTES: Final = {
     queue_spec.VISIBILITY: "visibility timeout",
@@ -23,32 +29,32 @@ _ATTRIBUTES: Final = {
 }
 
 
-def lines(looks: Iterable[Look]) -> Iterable[str]:
+def lines(looks: Iterable[QueueComparison]) -> Iterable[str]:
     """Yield each queue, and its differences."""
     for one in looks:
         yield f"{one.wanted.name}: {_state(one)}"
         yield from (f"  {line(each)}" for each in one.differences)
         if one.found is None and one.wanted.dlq:
             yield f"  redrive policy to {one.wanted.dlq} after {one.wanted.receives.value} receives"
-        if one.found is None and one.wanted.origins:
-            yield f"  redrive allow policy: only {', '.join(one.wanted.origins)}"
+        if one.found is None and one.wanted.sources:
+            yield f"  redrive allow policy: only {', '.join(one.wanted.sources)}"
 
 
 def line(one: Difference) -> str:
     """Return one difference."""
     match one:
-        case Missing():
+        case QueueMissing():
             return "to be created: " + ", ".join(
                 f"{_ATTRIBUTES[name]} {value(name, text)}"
                 for name, text in one.attributes.items()
                 if name in _ATTRIBUTES
             )
-        case Differs():
+        case AttributeDiffers():
             return f"{_ATTRIBUTES[one.attribute]}: {_change(one)}"
-        case Kept():
+        case AttributeKept():
             is_, wanted = value(one.attribute, one.found), value(one.attribute, one.wanted)
             return f"{_ATTRIBUTES[one.attribute]}: stays {is_}, instead of {wanted}: {one.why}"
-        case Contradicts():
+        case AttributeContradicts():
             return f"REFUSED {_ATTRIBUTES[one.attribute]}: {one.what}.\n          {one.cure}"
         case _:
             assert_never(one)
@@ -57,12 +63,12 @@ def line(one: Difference) -> str:
 def done(step: Step) -> str:
     """Return a step that was done."""
     return f"{step.name}: " + "; ".join(
-        "created" if isinstance(one, Missing) else f"{_ATTRIBUTES[one.attribute]} changed: {_change(one)}"
+        "created" if isinstance(one, QueueMissing) else f"{_ATTRIBUTES[one.attribute]} changed: {_change(one)}"
         for one in step.done
     )
 
 
-def in_json(looks: Iterable[Look]) -> list[dict[str, Any]]:
+def in_json(looks: Iterable[QueueComparison]) -> list[dict[str, Any]]:
     """Return the differences as JSON, with values as in SQS."""
     return [
         {
@@ -82,7 +88,7 @@ def value(attribute: str, text: str) -> str:
         case queue_spec.VISIBILITY | queue_spec.WAIT:
             said = f"{text} s"
         case queue_spec.RETENTION:
-            said = in_words(int(text)).removeprefix("about ")
+            said = duration_in_words(int(text)).removeprefix("about ")
         case queue_spec.REDRIVE:
             policy = json.loads(text)
             said = f"to {policy['deadLetterTargetArn']} after {policy['maxReceiveCount']} receives"
@@ -95,7 +101,7 @@ def value(attribute: str, text: str) -> str:
     return said
 
 
-def _state(one: Look) -> str:
+def _state(one: QueueComparison) -> str:
     if one.found is None:
         return "missing"
     if one.is_contradicted:
@@ -103,20 +109,20 @@ def _state(one: Look) -> str:
     return "differs" if one.is_to_be_changed else "as wanted"
 
 
-def _change(one: Differs) -> str:
+def _change(one: AttributeDiffers) -> str:
     return f"{value(one.attribute, one.found)} -> {value(one.attribute, one.wanted)}"
 
 
 def _object(one: Difference) -> dict[str, Any]:
     match one:
-        case Missing():
+        case QueueMissing():
             return {"is": "missing", "wanted": dict(one.attributes)}
-        case Differs():
+        case AttributeDiffers():
             return {"is": "to be changed", "attribute": one.attribute, "found": one.found, "wanted": one.wanted}
-        case Kept():
+        case AttributeKept():
             found = {"attribute": one.attribute, "found": one.found, "wanted": one.wanted}
             return {"is": "kept", **found, "why": one.why}
-        case Contradicts():
+        case AttributeContradicts():
             return {"is": "refused", "attribute": one.attribute, "what": one.what, "cure": one.cure}
         case _:
             assert_never(one)

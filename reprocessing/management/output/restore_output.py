@@ -7,33 +7,34 @@ from datetime import datetime
 from typing import Any
 
 from reprocessing.domain.maintenance.restore_doubt import Finding
-from reprocessing.management.console import when
-from reprocessing.store.maintenance.restore_doubts import Count, Doubted
-from reprocessing.store.maintenance.restore_hold import Hold
+from reprocessing.management.console import format_time
+from reprocessing.store.maintenance.restore_doubts import DoubtedLetter, FindingCount
+from reprocessing.store.maintenance.restore_hold import RestoreHold
 
 _KINDS = ("finished", "unfinished", "unknown")
 
 
-def held(found: Hold) -> str:
+def hold_text(found: RestoreHold) -> str:
     """Return the time, author and reason of the hold, and the time of the backup."""
     return (
-        f'Everything is held since {when(found.since)} by {found.by} ("{found.reason}"); PostgreSQL was restored to '
-        f"{when(found.restored_to)}."
+        f'Everything is held since {format_time(found.since)} by {found.by} ("{found.reason}"); PostgreSQL was restored to '
+        f"{format_time(found.restored_to)}."
     )
 
 
-def stands(found: Hold, asked: datetime) -> str:
+def already_held(found: RestoreHold, asked: datetime) -> str:
     """Return that a hold exists, with another time of the backup."""
     return (
-        f"Nothing was changed: {held(found)} --since {when(asked)} was ignored. The time is only for people: every "
+        f"Nothing was changed: {hold_text(found)} --since {format_time(asked)} was ignored. The time is only for "
+        "people: every "
         "message that the database knows as unfinished is held. If it was mistyped, say so in the --reason of "
         "after_restore release. If PostgreSQL was restored again, add --again: everything must be decided again."
     )
 
 
-def report(found: Hold, counts: Sequence[Count], undrained: Sequence[str]) -> Iterable[str]:
+def report_lines(found: RestoreHold, counts: Sequence[FindingCount], undrained: Sequence[str]) -> Iterable[str]:
     """Yield what is known, and the next step."""
-    yield held(found)
+    yield hold_text(found)
     for dlq in sorted({one.dlq for one in counts}):
         yield f"{dlq}:"
         for kind in _KINDS:
@@ -44,7 +45,8 @@ def report(found: Hold, counts: Sequence[Count], undrained: Sequence[str]) -> It
     if undrained:
         yield (
             f"Messages may still be invisible in {', '.join(undrained)}, until a capture that begins after "
-            f"{when(found.in_sight_at)} empties it. Until then, a message that was captured after the backup and sent "
+            f"{format_time(found.in_sight_at)} empties it. Until then, a message that was captured after the backup "
+            "and sent "
             "may become visible, and would be captured as new."
         )
     if counts:
@@ -55,21 +57,22 @@ def report(found: Hold, counts: Sequence[Count], undrained: Sequence[str]) -> It
             "unknown: replay or parked)"
         )
     else:
-        yield f"Everything is decided. {release(found, undrained)}"
+        yield f"Everything is decided. {release_hint(found, undrained)}"
 
 
-def release(found: Hold, undrained: Sequence[str]) -> str:
+def release_hint(found: RestoreHold, undrained: Sequence[str]) -> str:
     """Return how the hold ends, and when."""
     if not undrained:
         return "To resume sending: manage.py after_restore release --reason WHY --confirm"
     return (
-        f"To resume sending, once a capture of {', '.join(undrained)} that begins after {when(found.in_sight_at)} has "
+        f"To resume sending, once a capture of {', '.join(undrained)} that begins after "
+        f"{format_time(found.in_sight_at)} has "
         "emptied it: manage.py after_restore release --reason WHY --confirm; with --early, at once, and messages that "
         "become visible later may be sent twice."
     )
 
 
-def in_json(found: Hold | None, counts: Sequence[Count], undrained: Sequence[str]) -> dict[str, Any]:
+def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained: Sequence[str]) -> dict[str, Any]:
     """Return the state as JSON, without messages."""
     said = found and {
         "since": found.since,
@@ -84,7 +87,7 @@ def in_json(found: Hold | None, counts: Sequence[Count], undrained: Sequence[str
     return {"held": said, "undecided": sum(one.n for one in counts), "counts": told, "not_in_sight": list(undrained)}
 
 
-def letter_in_json(one: Doubted) -> dict[str, Any]:
+def letter_in_json(one: DoubtedLetter) -> dict[str, Any]:
     """Return one undecided message, by its ids."""
     kind = Finding(one.finding).kind
     return {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reprocessing.management.console import when
+from reprocessing.management.console import format_time
 from reprocessing.management.output.drain_output import STATE_NAMES, counted
-from reprocessing.pipeline.routing.preview import Preview, Share
+from reprocessing.pipeline.routing.preview import Preview, RulePreview
 from reprocessing.store.differences import Difference
-from reprocessing.store.routing.rules import Standing
+from reprocessing.store.routing.rules import RuleStatus
 
 OFF = "off"
 
@@ -29,7 +29,7 @@ def _value(value: object) -> str:
     return OFF if value is None else str(value)
 
 
-def shares(found: Preview, *, days: int) -> Iterable[str]:
+def preview_lines(found: Preview, *, days: int) -> Iterable[str]:
     """Yield the preview."""
     yield f"Of {counted(found.letters, 'message')} captured in the last {counted(days, 'day')}:"
     for one in found.shares:
@@ -40,7 +40,7 @@ def shares(found: Preview, *, days: int) -> Iterable[str]:
         yield f"  not evaluated: {counted(found.older, 'unfinished message')} captured before; see --days"
 
 
-def _share(one: Share) -> Iterable[str]:
+def _share(one: RulePreview) -> Iterable[str]:
     states = f" ({_states(one.would_act_on)})" if one.acts else ""
     yield f"  {one.name} ({one.action}) would act on {counted(one.acts, 'message')}{states}"
     if one.matched_before:
@@ -54,8 +54,8 @@ def _share(one: Share) -> Iterable[str]:
     if one.taken_first:
         taken = ", ".join(f"{n:,} by {name}" for name, n in one.taken_first.most_common())
         yield f"    matching, but an earlier rule decides: {counted(one.taken_first.total(), 'message')} ({taken})"
-    if one.errs:
-        yield f"    cannot be evaluated, and are held: {counted(one.errs, 'message')} ({one.trouble})"
+    if one.error_count:
+        yield f"    cannot be evaluated, and are held: {counted(one.error_count, 'message')} ({one.trouble})"
     if one.shown:
         yield f"    such as {', '.join(one.shown)}"
 
@@ -82,7 +82,7 @@ def in_json(found: Preview, *, days: int) -> dict[str, Any]:
                 "under_way": one.under_way,
                 "finished": dict(one.matched_before),
                 "message_ids": one.shown,
-                "errs": one.errs,
+                "error_count": one.error_count,
                 "trouble": one.trouble or None,
                 "taken_first": dict(one.taken_first),
             }
@@ -91,31 +91,31 @@ def in_json(found: Preview, *, days: int) -> dict[str, Any]:
     }
 
 
-def of_rule(one: Standing) -> dict[str, Any]:
+def rule_in_json(one: RuleStatus) -> dict[str, Any]:
     """Return an enabled rule as JSON."""
     return {
         "name": one.name,
         "action": one.action,
         "dlq": one.dlq,
-        "hits": one.hits,
+        "match_count": one.match_count,
         "last_hit_at": one.last_hit_at,
         "stopped": one.stopped,
-        "errs": one.errs,
+        "error_count": one.error_count,
         "asked": one.asked,
         "errs_too_often": one.errs_too_often,
         "trouble": one.trouble or None,
     }
 
 
-def standing(rule: Mapping[str, Any]) -> Iterable[str]:
+def rule_lines(rule: Mapping[str, Any]) -> Iterable[str]:
     """Yield the lines of an enabled rule."""
     where = f" of {rule['dlq']}" if rule["dlq"] else ""
-    last = f", last at {when(rule['last_hit_at'])}" if rule["last_hit_at"] else ""
+    last = f", last at {format_time(rule['last_hit_at'])}" if rule["last_hit_at"] else ""
     stops = f"; {counted(rule['stopped'], 'message')} held by it" if rule["stopped"] else ""
-    yield f"rule {rule['name']}{where} ({rule['action']}): {counted(rule['hits'], 'message')} decided{last}{stops}"
-    if rule["errs"]:
+    yield f"rule {rule['name']}{where} ({rule['action']}): {counted(rule['match_count'], 'message')} decided{last}{stops}"
+    if rule["error_count"]:
         word, name = "ERROR" if rule["errs_too_often"] else "error", rule["name"]
-        of = f"{rule['errs']:,} of {counted(rule['asked'] or 0, 'message')}, which it holds"
+        of = f"{rule['error_count']:,} of {counted(rule['asked'] or 0, 'message')}, which it holds"
         yield f"  {word}: it could not evaluate {of}: {rule['trouble']}"
         yield f"  to correct it: manage.py add_rule {name} --reason WHY shows it; or"
         yield f"  to disable it: manage.py disable_rule {name} --reason WHY --confirm"

@@ -8,26 +8,26 @@ from typing import Any
 
 from reprocessing.domain.aws.pricing import Cost, Prices
 from reprocessing.domain.aws.pricing import in_words as cost_in_words
-from reprocessing.domain.message.arn import name_of
-from reprocessing.domain.runs.forecast import in_words
-from reprocessing.management.console import when
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.runs.forecast import duration_in_words
+from reprocessing.management.console import format_time
 from reprocessing.management.output import drain_output
 from reprocessing.management.output.drain_output import counted
 from reprocessing.models import BreakerState, Run, Wave
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.store.outcomes import pending_outcomes
-from reprocessing.store.outcomes.pending_outcomes import Expectation
-from reprocessing.store.runs import late_arrivals, progress, run_cost
-from reprocessing.store.runs.progress import Left, Tally
+from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
+from reprocessing.store.runs import arrived_since, progress, run_cost
+from reprocessing.store.runs.progress import RunCounts, TargetRemainder
 from reprocessing.store.safety import failed_answers
-from reprocessing.store.safety.failed_answers import Failing
+from reprocessing.store.safety.failed_answers import CommonFailure
 
 #: Waves that are shown; a standing run has many.
 _WAVES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RunStatus:
     """The state of a run.
 
     Attributes:
@@ -41,29 +41,29 @@ class Seen:
     """
 
     run: Run
-    tally: Tally
+    tally: RunCounts
     waves: list[Wave]
-    left: list[Left]
-    awaited: list[Expectation]
-    elsewhere: int
-    spent: Cost
+    left: list[TargetRemainder]
+    awaited: list[PendingOutcome]
+    in_other_runs: int
+    cost: Cost
     arrived: int | None
-    failing: Failing | None
+    failing: CommonFailure | None
 
     @classmethod
-    def look(cls, run: Run, *, count_lag: float, prices: Prices) -> Seen:
+    def read(cls, run: Run, *, count_lag: float, prices: Prices) -> RunStatus:
         """Read the state of a run."""
         awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag)
-        known = pending_outcomes.known_in(awaited)
+        known = pending_outcomes.seconds_until_known(awaited)
         return cls(
             run=run,
-            tally=progress.tally(run.pk),
+            tally=progress.count_letters(run.pk),
             awaited=awaited,
-            elsewhere=progress.elsewhere(run.pk),
+            in_other_runs=progress.count_in_other_runs(run.pk),
             waves=list(Wave.objects.filter(run=run).order_by("-no")[:_WAVES])[::-1],
-            left=progress.left(run.pk, count_lag=count_lag, known_in=known),
-            spent=run_cost.of(run.pk, prices) or Cost(),
-            arrived=None if run.kind == RunKind.STANDING else late_arrivals.since(run.pk),
+            left=progress.remaining_by_target(run.pk, count_lag=count_lag, known_in=known),
+            cost=run_cost.cost_of_run(run.pk, prices) or Cost(),
+            arrived=None if run.kind == RunKind.STANDING else arrived_since.arrived_since_start(run.pk),
             failing=failed_answers.of_run(run.pk, run.dlq_id),
         )
 
@@ -84,30 +84,30 @@ class Seen:
         return max((one.seconds for one in self.left), default=0.0)
 
 
-def lines(seen: Seen) -> Iterable[str]:
+def run_lines(seen: RunStatus) -> Iterable[str]:
     """Yield the lines of a run."""
     run, tally = seen.run, seen.tally
     yield f"{run.name}  ({run.dlq.name}, {run.kind}, {run.state})"
     if run.why:
-        yield f"  {run.state:9} at {when(run.changed_at)} by {run.stopped_by}: {run.why}"
+        yield f"  {run.state:9} at {format_time(run.changed_at)} by {run.stopped_by}: {run.why}"
     if run.state == RunState.PAUSED:
         yield f"  resume    manage.py resume_run {run.name} --reason WHY --confirm"
-    begun = f", started {when(run.started_at)}" if run.started_at else ""
+    begun = f", started {format_time(run.started_at)}" if run.started_at else ""
     yield f"  asked     by {run.asked_by or 'nobody'}{begun}"
     if run.selected is not None:
         behind = f", {counted(run.behind or 0, 'message')} behind" if run.behind else ""
         yield f"  selected  {counted(run.selected, 'message')}{behind}"
     ended = f" ({tally.percent} % finished)" if tally.letters else ""
-    yield f"  messages  {drain_output.progress(tally)}{ended}"
-    if seen.elsewhere:
-        yield f"            {counted(seen.elsewhere, 'message')} that it sent, now in other runs"
+    yield f"  messages  {drain_output.progress_text(tally)}{ended}"
+    if seen.in_other_runs:
+        yield f"            {counted(seen.in_other_runs, 'message')} that it sent, now in other runs"
     if seen.failing:
         yield f"  failing   {seen.failing.answer}, {counted(seen.failing.attempts, 'attempt')} recently"
     if seen.waves:
         yield "  waves     " + "; ".join(map(_wave, seen.waves))
     yield from _forecast(seen)
-    if seen.spent.most:
-        yield f"  cost      so far {cost_in_words(seen.spent)}, for sends and deletes, without captures"
+    if seen.cost.most:
+        yield f"  cost      so far {cost_in_words(seen.cost)}, for sends and deletes, without captures"
     if seen.arrived:
         yield f"  since     {counted(seen.arrived, 'message')} more captured in {run.dlq.name}; not part of this run"
 
@@ -119,7 +119,7 @@ def _wave(one: Wave) -> str:
     return f"{size} ({one.touched or 0:,} sent, {one.failed or 0:,} failed)"
 
 
-def _forecast(seen: Seen) -> Iterable[str]:
+def _forecast(seen: RunStatus) -> Iterable[str]:
     for one in seen.left:
         if not one.letters:
             continue
@@ -127,20 +127,20 @@ def _forecast(seen: Seen) -> Iterable[str]:
         shut = "" if one.breaker == BreakerState.CLOSED else f", its breaker is {one.breaker}"
         yield f"  to {one.name.rpartition(':')[2]}: {counted(one.letters, 'message')} to be sent, {rate}{shut}"
     for sent in seen.awaited:
-        messages = f"{counted(sent.unsettled, 'message')} sent to {name_of(sent.target)}"
-        yield f"  awaits    {messages}: {pending_outcomes.in_words(sent)}"
+        messages = f"{counted(sent.unsettled, 'message')} sent to {resource_name(sent.target)}"
+        yield f"  awaits    {messages}: {pending_outcomes.describe(sent)}"
     if seen.seconds is None or not seen.tally.under_way:
         return
     if seen.tally.waiting:
-        yield f"  ends      in {in_words(seen.seconds)}, if nothing fails and the rate keeps ramping up"
+        yield f"  ends      in {duration_in_words(seen.seconds)}, if nothing fails and the rate keeps ramping up"
     else:
-        yield f"  ends      all are sent; the last outcome is known in {in_words(seen.seconds)} at the earliest"
+        yield f"  ends      all are sent; the last outcome is known in {duration_in_words(seen.seconds)} at the earliest"
 
 
-def in_json(seen: Seen) -> dict[str, Any]:
+def in_json(seen: RunStatus) -> dict[str, Any]:
     """Return a run as JSON."""
     run, tally = seen.run, seen.tally
-    ends = drain_output.came_to(run.name, run.dlq, tally, {})
+    ends = drain_output.result_in_json(run.name, run.dlq, tally, {})
     named = ("run", "dlq", "captured", "delivered", "presumed", "parked", "closed_as_duplicate", "discarded", "held")
     return {
         **{name: ends[name] for name in named},
@@ -148,7 +148,7 @@ def in_json(seen: Seen) -> dict[str, Any]:
         "awaiting": tally.awaiting,
         "failed_attempts": tally.failed_attempts,
         "failing": seen.failing and asdict(seen.failing),
-        "in_other_runs": seen.elsewhere,
+        "in_other_runs": seen.in_other_runs,
         "kind": run.kind,
         "state": run.state,
         "asked_by": run.asked_by,
@@ -172,6 +172,6 @@ def in_json(seen: Seen) -> dict[str, Any]:
              "known_in": one.known_in}
             for one in seen.left
         ],
-        "aws_requests": asdict(seen.spent),
+        "aws_requests": asdict(seen.cost),
         "arrived": seen.arrived,
     }  # fmt: skip

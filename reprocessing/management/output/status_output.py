@@ -9,21 +9,21 @@ from typing import Any
 from reprocessing.domain.aws.pricing import Cost
 from reprocessing.domain.aws.pricing import in_words as cost_in_words
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.message.safe_text import visible
-from reprocessing.domain.runs.forecast import in_words
-from reprocessing.management.console import when
+from reprocessing.domain.runs.forecast import duration_in_words
+from reprocessing.management.console import format_time
 from reprocessing.management.output import rule_output, safety_output
-from reprocessing.management.output.drain_output import STATE_NAMES, counted, refired
+from reprocessing.management.output.drain_output import STATE_NAMES, counted, refire_notice
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 
 Told = dict[str, Any]
 
 
-def screen(found: Told) -> Iterable[str]:
+def status_lines(found: Told) -> Iterable[str]:
     """Yield the lines of the status."""
-    yield f"{when(found['now'])}"
+    yield f"{format_time(found['now'])}"
     if found["held_after_restore"]:
         yield f"EVERYTHING IS HELD {_stopped(found['stopped'])}: PostgreSQL was restored from a backup."
         yield "  nothing is sent until after_restore resolve and release; see: manage.py after_restore report"
@@ -41,13 +41,13 @@ def screen(found: Told) -> Iterable[str]:
     if found["rules"]:
         yield ""
     for rule in found["rules"]:
-        yield from rule_output.standing(rule)
+        yield from rule_output.rule_lines(rule)
 
 
 def _dlq(dlq: Told, found: Told) -> Iterable[str]:
     now = found["now"]
     schedule = f", {dlq['schedule']}" if dlq["schedule"] else ""
-    following = f", next poll {when(dlq['next_poll_at'])}" if dlq["next_poll_at"] else ""
+    following = f", next poll {format_time(dlq['next_poll_at'])}" if dlq["next_poll_at"] else ""
     yield f"{dlq['name']}  ({dlq['mode']}{schedule}{following})"
     if dlq["stopped"]:
         resume = f"manage.py resume_redrive {dlq['name']} --reason WHY --confirm"
@@ -61,9 +61,9 @@ def _dlq(dlq: Told, found: Told) -> Iterable[str]:
         yield "  parked    " + "; ".join(f"{n}: {ParkedReason(why).sentence}" for why, n in dlq["parked"].items())
     if dlq["oldest"]:
         expiry = f"; SQS deletes it {_in(dlq['expires_in_seconds'])}" if dlq["expires"] else ""
-        yield f"  oldest    unfinished, sent first {in_words(dlq['oldest_age_seconds'])} ago{expiry}"
+        yield f"  oldest    unfinished, sent first {duration_in_words(dlq['oldest_age_seconds'])} ago{expiry}"
     for waiting in dlq["waiting"]:
-        due = f" (from {when(due_at)} on)" if (due_at := waiting["due_at"]) and due_at > now else ""
+        due = f" (from {format_time(due_at)} on)" if (due_at := waiting["due_at"]) and due_at > now else ""
         yield f"  waiting   {counted(waiting['lanes'], 'ordering key')}: {waiting['why']}{due}"
     for target in dlq["targets"]:
         yield from _target(target, now)
@@ -90,19 +90,19 @@ def _ailments(dlq: Told, found: Told) -> Iterable[str]:
 def _target(target: Told, now: datetime) -> Iterable[str]:
     rate = "no rate limit" if target["rate"] is None else f"{target['rate']:g} messages/s"
     unsettled = f", {target['unsettled']} sent without outcome yet" if target["unsettled"] else ""
-    origin, to = name_of(target["origin"]), name_of(target["target"])
-    way = origin if target["origin"] == target["target"] else f"{origin} \N{RIGHTWARDS ARROW} {to}"
+    source, to = resource_name(target["source"]), resource_name(target["target"])
+    way = source if target["source"] == target["target"] else f"{source} \N{RIGHTWARDS ARROW} {to}"
     yield f"  target    {way}: outcome {target['outcome']}, {rate}{unsettled}"
-    if target["refires"] is not None:
-        yield f"            {refired(target['refires'])}"
+    if target["confirmed_fanout"] is not None:
+        yield f"            {refire_notice(target['confirmed_fanout'])}"
     if target["waits_for"]:
         yield f"            waits for: {target['waits_for']}"
     for check in target["checks"]:
-        yield f"  health    {safety_output.health(check)}"
+        yield f"  health    {safety_output.check_text(check)}"
     for breaker in target["breakers"]:
         which = f" ({breaker['rate_class']})" if breaker["rate_class"] else ""
-        yield f"  breaker{which}   {safety_output.standing(breaker, now)}"
-        yield f"            {safety_output.allowed(breaker)}"
+        yield f"  breaker{which}   {safety_output.breaker_text(breaker, now)}"
+        yield f"            {safety_output.rate_text(breaker)}"
 
 
 def _stands(run: Told) -> str:
@@ -126,14 +126,14 @@ def _waiting(polling: Told) -> str:
 
 
 def _stopped(stop: Told) -> str:
-    return f'since {when(stop["since"])} by {stop["by"]} ("{stop["reason"]}")'
+    return f'since {format_time(stop["since"])} by {stop["by"]} ("{stop["reason"]}")'
 
 
 def _depth(dlq: Told) -> str:
     depth, copies = dlq["depth"], dlq["copies"]
     said = "not read yet"
     if depth["at"]:
-        said = f"about {depth['visible']} visible, {depth['in_flight']} in flight at {when(depth['at'])}"
+        said = f"about {depth['visible']} visible, {depth['in_flight']} in flight at {format_time(depth['at'])}"
     return f"{said}; {copies['held']:,} held in the DLQ, {copies['to_delete']:,} to be deleted"
 
 
@@ -142,21 +142,21 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _in(seconds: float) -> str:
-    return f"in {in_words(seconds)}" if seconds > 0 else "now"
+    return f"in {duration_in_words(seconds)}" if seconds > 0 else "now"
 
 
 def _capture(capture: Told) -> str:
-    said = f"the last clean one that emptied the DLQ began {when(capture['last_clean'])}"
+    said = f"the last clean one that emptied the DLQ began {format_time(capture['last_clean'])}"
     if capture["under_way_until"]:
         return f"running; {said}"
-    if capture["unclean_until"]:
-        return f"{said}; one was interrupted, so none is clean before {when(capture['unclean_until'])}"
+    if capture["orphans_hidden_until"]:
+        return f"{said}; one was interrupted, so none is clean before {format_time(capture['orphans_hidden_until'])}"
     return said
 
 
-def letter(found: Told) -> Iterable[str]:
+def message_lines(found: Told) -> Iterable[str]:
     """Yield the lines of one message. Texts of consumers may quote payloads, so only the admin shows them."""
-    since = f", since {when(found['since'])}" if found["since"] else ""
+    since = f", since {format_time(found['since'])}" if found["since"] else ""
     yield f"{found['message_id']}  of {found['dlq']}: {STATE_NAMES.get(found['state'], found['state'])}"
     yield f"  {found['sentence']} ({found['how']}{since})"
     yield f"  redrive id  {found['redrive_id']}, {counted(found['attempts'], 'attempt')}"
@@ -165,4 +165,4 @@ def letter(found: Told) -> Iterable[str]:
     for said in found["said"]:
         who = said["by"] or "a consumer in this database"
         why = ", ".join(one for one in (said["type"], said["fingerprint"]) if one)
-        yield f"  reported    {said['verdict']} at {when(said['at'])} by {who}{f': {why}' if why else ''}"
+        yield f"  reported    {said['verdict']} at {format_time(said['at'])} by {who}{f': {why}' if why else ''}"

@@ -15,10 +15,10 @@ def targets_of(dlq: DeadLetterQueue, named: str | None) -> list[Target]:
         CommandError: there is none.
     """
     by_rule = Q(rules__isnull=False) & (Q(rules__dlq=dlq) | Q(rules__dlq=None))
-    found = list(Target.objects.filter(Q(origins__dlq=dlq) | by_rule).distinct().order_by("arn"))
+    found = list(Target.objects.filter(Q(sources__dlq=dlq) | by_rule).distinct().order_by("arn"))
     if not found:
         raise CommandError(
-            f"{dlq.name} has no target yet. Add its source queue: manage.py add_dlq {dlq.name} --origin URL --confirm"
+            f"{dlq.name} has no target yet. Add its source queue: manage.py add_dlq {dlq.name} --source URL --confirm"
         )
     if some := [target for target in found if named in {None, target.arn, str(target)}]:
         return some

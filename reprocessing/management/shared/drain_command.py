@@ -17,27 +17,27 @@ from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
 
 from reprocessing import conf
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.gateways.redis.send_rate import Rates
-from reprocessing.gateways.redis.tick_watermark import HighWater
+from reprocessing.gateways.redis.tick_watermark import TickWatermark
 from reprocessing.management.command_line import command
 from reprocessing.management.console import Console
 from reprocessing.management.output import drain_output
-from reprocessing.management.output.drain_output import together
-from reprocessing.management.shared.progress import Pace, Telling
-from reprocessing.management.shared.progress_line import line
+from reprocessing.management.output.drain_output import sum_tallies
+from reprocessing.management.shared.drain_progress import progress_line
+from reprocessing.management.shared.progress import Pace, ProgressLog
 from reprocessing.management.shared.reachability import refuse_unreachable
-from reprocessing.management.shared.stops_in_words import stop_of
+from reprocessing.management.shared.stop_text import stop_text
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.maintenance import detect_restore
 from reprocessing.pipeline.runs import drain, forecast_plan
-from reprocessing.pipeline.runs.drain import Hands
+from reprocessing.pipeline.runs.drain import DrainContext
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs import progress
-from reprocessing.store.runs.progress import Tally
+from reprocessing.store.runs.progress import RunCounts
 from reprocessing.store.safety import stops
 
 _SIGNALLED = 128  #: a shell's exit status of a process that a signal ended, without the signal's number
@@ -79,13 +79,13 @@ class Interruption:
         return _SIGNALLED + self.signal
 
 
-def hands(stop: Callable[[], bool]) -> Hands:
+def drain_hands(stop: Callable[[], bool]) -> DrainContext:
     """Return what a drain in this process works with."""
     owner = f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
-    return Hands(conf.current(), Rates.at(settings.REDIS_URL), SystemRandom().random, owner, stop)
+    return DrainContext(conf.current(), Rates.at(settings.REDIS_URL), SystemRandom().random, owner, stop)
 
 
-def refuse(dlq: DeadLetterQueue, *, acts: bool) -> str:
+def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
     """Refuse a DLQ whose sends are stopped. Without `acts`, return what stops them, or an empty text.
 
     Raises:
@@ -96,28 +96,28 @@ def refuse(dlq: DeadLetterQueue, *, acts: bool) -> str:
             f"{dlq.name} is in mode observe: nothing is received from it. To change that: "
             f"{command('add_dlq', dlq.name, '--mode', 'manual', '--confirm')}"
         )
-    stopped, held = stop_of(dlq), stops.stopped(None)
+    stopped, held = stop_text(dlq), stops.stop_of(None)
     if stopped and (acts or (held and held.restored)):
         raise CommandError(stopped)
     return stopped
 
 
-def refuse_moves(dlq: DeadLetterQueue, telling: Telling) -> None:
+def refuse_native_redrive(dlq: DeadLetterQueue, telling: ProgressLog) -> None:
     """Refuse a DLQ during a native redrive of AWS.
 
     Raises:
         CommandError: a native redrive is running.
     """
     try:
-        native_redrive.look(dlq)
-    except QueueIsOutOfReach as error:
+        native_redrive.read_redrives(dlq)
+    except QueueUnreachable as error:
         telling.line(f"It is not known whether a native redrive is running: {error}")
-    if moved := aws_redrives.of(dlq.pk):
+    if moved := aws_redrives.current(dlq.pk):
         cancel = command("native_redrive", "cancel", dlq.name, "--reason", "WHY", "--confirm")
-        raise CommandError(f"{dlq.name}: {aws_redrives.in_words(moved)} Wait until it ends, or cancel it: {cancel}")
+        raise CommandError(f"{dlq.name}: {aws_redrives.describe(moved)} Wait until it ends, or cancel it: {cancel}")
 
 
-class Drainer(Console):
+class DrainCommand(Console):
     """A command that sends the messages of a run."""
 
     def work(self, run: Run, options: dict[str, Any], interruption: Interruption, along: Sequence[Run] = ()) -> None:
@@ -128,59 +128,64 @@ class Drainer(Console):
             CommandError: interrupted, a run was paused or aborted, or PostgreSQL failed.
         """
         refuse_unreachable(run.dlq)
-        detect_restore.look(HighWater.at(settings.REDIS_URL))
+        detect_restore.is_database_current(TickWatermark.at(settings.REDIS_URL))
         stops.refuse_while_held()
-        telling, pace = Telling(self.stderr), Pace()
+        telling, pace = ProgressLog(self.stderr), Pace()
         go_on = _going_on(run, along)
         try:
-            tally = drain.work(
-                run, hands(interruption), along=[one.pk for one in along],
-                told=lambda own: telling.seldom(lambda: line(run.dlq, together([own, *tallies(along).values()]), pace)),
+            tally = drain.replay_run(
+                run, drain_hands(interruption), along=[one.pk for one in along],
+                told=lambda own: telling.line_if_due(lambda: progress_line(run.dlq, sum_tallies([own, *tallies(along).values()]), pace)),
             )  # fmt: skip
         except DatabaseError:
             telling.line(f"Nothing is lost. To continue the run: {go_on}")
             raise
-        self.tell(run, options, tally, tallies(along))
-        refuse_success([run, *along])
-        every = together([tally, *tallies(along).values()])
+        self.show_result(run, options, tally, tallies(along))
+        fail_if_stopped([run, *along])
+        every = sum_tallies([tally, *tallies(along).values()])
         if interruption() and every.under_way:
             stop = command("stop_redrive", run.dlq.name, "--reason", "WHY", "--confirm")
             raise CommandError(
-                f"Interrupted: {drain_output.unfinished(every)}; nothing is lost. To continue here: {go_on}\n"
+                f"Interrupted: {drain_output.unfinished_text(every)}; nothing is lost. To continue here: {go_on}\n"
                 f"Running workers continue by themselves. To stop them: {stop}",
                 returncode=interruption.status,
             )
         if not options["json"]:
-            self.tell_of_others(run, along)
+            self.show_other_runs(run, along)
 
-    def tell_of_others(self, run: Run, along: Sequence[Run]) -> None:
+    def show_other_runs(self, run: Run, along: Sequence[Run]) -> None:
         """Show what is left of the DLQ's other running runs."""
-        for one in forecast_plan.others(run.dlq, run, *along):
-            left = drain_output.unfinished(progress.tally(one.pk))
+        for one in forecast_plan.other_runs(run.dlq, run, *along):
+            left = drain_output.unfinished_text(progress.count_letters(one.pk))
             standing_one = one.kind == RunKind.STANDING  # beat's, which no longer feeds it
             go_on = ("drain_dlq", run.dlq.name) if standing_one else ("rerun", one.name)
             self.say(f"Run {one.name}: {left}. To continue it: {command(*go_on, '--confirm')}")
 
-    def leave(self, run: Run, options: dict[str, Any]) -> None:
+    def leave_to_workers(self, run: Run, options: dict[str, Any]) -> None:
         """Leave the run to workers."""
-        self.tell(run, options, progress.tally(run.pk), enqueued=True)
+        self.show_result(run, options, progress.count_letters(run.pk), enqueued=True)
         if not options["json"]:
             self.say(
                 f"Workers send it, if beat and workers run. To watch: {command('redrive_status', run.dlq.name)} "
                 f"--watch; what is left: {command('rerun', run.name)}"
             )
 
-    def tell(
-        self, run: Run, options: dict[str, Any], tally: Tally, along: Mapping[str, Tally] | None = None, **more: object
+    def show_result(
+        self,
+        run: Run,
+        options: dict[str, Any],
+        tally: RunCounts,
+        along: Mapping[str, RunCounts] | None = None,
+        **more: object,
     ) -> None:
         """Show the result of the run and of those `along`."""
         if options["json"]:
-            self.report(drain_output.came_to(run.name, run.dlq, tally, along or {}) | more)
+            self.report(drain_output.result_in_json(run.name, run.dlq, tally, along or {}) | more)
         else:
-            self.say("\n".join(drain_output.end(run.name, run.dlq.name, tally, along or {})))
+            self.say("\n".join(drain_output.result_lines(run.name, run.dlq.name, tally, along or {})))
 
 
-def refuse_success(runs: Sequence[Run]) -> None:
+def fail_if_stopped(runs: Sequence[Run]) -> None:
     """Fail if a run was paused or aborted, since its messages will not finish.
 
     Raises:
@@ -190,12 +195,12 @@ def refuse_success(runs: Sequence[Run]) -> None:
         one.refresh_from_db()
     stand = [one for one in runs if one.state in {RunState.PAUSED, RunState.ABORTED}]
     if stand:
-        raise CommandError("\n".join(map(drain.standing_still, stand)))
+        raise CommandError("\n".join(map(drain.describe_stopped, stand)))
 
 
-def tallies(runs: Sequence[Run]) -> dict[str, Tally]:
+def tallies(runs: Sequence[Run]) -> dict[str, RunCounts]:
     """Return the results of these runs, by name."""
-    return {one.name: progress.tally(one.pk) for one in runs}
+    return {one.name: progress.count_letters(one.pk) for one in runs}
 
 
 def _going_on(run: Run, along: Sequence[Run]) -> str:

@@ -16,16 +16,16 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Count
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.management.arguments import add_change, add_name, whoever_is_here, whole
+from reprocessing.management.arguments import add_change_options, add_name, current_user, whole_number
 from reprocessing.management.command_line import DOCUMENTED
-from reprocessing.management.console import Console, find, when
-from reprocessing.management.shared.progress import Pace, Telling
-from reprocessing.models import DeadLetter, DeadLetterQueue
+from reprocessing.management.console import Console, find_dlq, format_time
+from reprocessing.management.shared.progress import Pace, ProgressLog
+from reprocessing.models import DeadLetterQueue, Letter
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.store.ordering import lanes
 
 #: Messages of one transaction.
-GROUP = 500
+GROUP_SIZE = 500
 #: Examples of each reason.
 _SHOWN = 3
 _LENGTH = re.compile(r"(\d{1,9})([smhd]?)", re.ASCII)
@@ -48,7 +48,7 @@ class Parked:
 
 
 @dataclass(slots=True)
-class Decided:
+class Decisions:
     """The result for a selection; reasons of refusals by message id."""
 
     done: list[int] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Decided:
 class ParkingCommand(Console):
     """Decides about parked messages."""
 
-    deed: ClassVar[str]  #: as in "12 messages are released"
+    done_word: ClassVar[str]  #: as in "12 messages are released"
     act: ClassVar[Callable[..., Reviewed]]
     state: ClassVar[LetterState] = LetterState.PARKED  #: of the messages that may be selected
 
@@ -72,81 +72,90 @@ class ParkingCommand(Console):
         parser.add_argument("--key", metavar="K", help="messages of this ordering key")
         parser.add_argument("--message-id", action="append", metavar="ID", help="this message; repeatable")
         parser.add_argument(
-            "--older-than", type=length, metavar="AGE", help=f"{self.state} for longer than this: 90s, 30m, 12h, 7d"
+            "--older-than", type=duration, metavar="AGE", help=f"{self.state} for longer than this: 90s, 30m, 12h, 7d"
         )
-        parser.add_argument("--limit", type=whole(1), metavar="N", help="at most N messages, oldest first")
+        parser.add_argument("--limit", type=whole_number(1), metavar="N", help="at most N messages, oldest first")
         parser.add_argument(
-            "--selection", type=selection, metavar="MARK", help="exactly the messages of the dry run that showed MARK"
+            "--selection",
+            type=selection_type,
+            metavar="MARK",
+            help="exactly the messages of the dry run that showed MARK",
         )
-        add_change(parser)
+        add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:  # noqa: D102  the base's own
-        dlq = find(options["name"])
-        how = self.how(options)
-        chosen = select(dlq, self.state, options)
-        mark = mark_of(chosen)
+        dlq = find_dlq(options["name"])
+        how = self.act_arguments(options)
+        chosen = select_messages(dlq, self.state, options)
+        mark = selection_mark(chosen)
         if options["selection"] not in {None, mark}:
             raise CommandError(
                 f"Nothing was done: some messages of the dry run are no longer {self.state}, or {self.state} again. "
                 "To see the messages of now, leave out --confirm and --selection."
             )
-        decided = self.decide(chosen, options, how) if options["confirm"] else Decided()
+        decided = self.decide(chosen, options, how) if options["confirm"] else Decisions()
         if options["json"]:
             self.report(self.in_json(dlq, chosen, decided, options, mark))
         else:
-            self.say("\n".join([*shown(dlq, self.state, chosen), *self.told(chosen, decided, options, mark)]))
-        if not chosen and filters(options):
-            raise CommandError(missed(dlq, self.state, options))
+            self.say(
+                "\n".join(
+                    [*selection_lines(dlq, self.state, chosen), *self.result_lines(chosen, decided, options, mark)]
+                )
+            )
+        if not chosen and filter_options(options):
+            raise CommandError(no_match(dlq, self.state, options))
         if decided.refused:
-            raise CommandError(f"{len(decided.refused):,} of {len(chosen):,} are not {self.deed}: see above why.")
+            raise CommandError(f"{len(decided.refused):,} of {len(chosen):,} are not {self.done_word}: see above why.")
 
-    def how(self, options: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def act_arguments(self, options: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Return further arguments of `act`."""
         return {}
 
-    def how_said(self, options: dict[str, Any]) -> list[str]:  # noqa: ARG002
+    def act_options(self, options: dict[str, Any]) -> list[str]:  # noqa: ARG002
         """Return the options that `how` reads."""
         return []
 
-    def decide(self, chosen: Sequence[Parked], options: dict[str, Any], how: dict[str, Any]) -> Decided:
+    def decide(self, chosen: Sequence[Parked], options: dict[str, Any], how: dict[str, Any]) -> Decisions:
         """Act on these messages, a group per transaction."""
-        decided, pace, telling = Decided(), Pace(), Telling(self.stderr)
-        for first in range(0, len(chosen), GROUP):
-            ids = {one.id: one.message_id for one in chosen[first : first + GROUP]}
+        decided, pace, telling = Decisions(), Pace(), ProgressLog(self.stderr)
+        for first in range(0, len(chosen), GROUP_SIZE):
+            ids = {one.id: one.message_id for one in chosen[first : first + GROUP_SIZE]}
             reviewed = type(self).act(list(ids), by=options["by"], reason=options["reason"], **how)
             decided.done += reviewed.done
             decided.refused |= {ids[letter]: why for letter, why in reviewed.refused.items()}
             past = first + len(ids)
-            telling.seldom(lambda: f"{past:,} of {len(chosen):,} messages{pace.of(past, len(chosen) - past)}")  # noqa: B023
+            telling.line_if_due(lambda: f"{past:,} of {len(chosen):,} messages{pace.add(past, len(chosen) - past)}")  # noqa: B023
         return decided
 
-    def told(self, chosen: Sequence[Parked], decided: Decided, options: dict[str, Any], mark: str) -> Iterable[str]:
+    def result_lines(
+        self, chosen: Sequence[Parked], decided: Decisions, options: dict[str, Any], mark: str
+    ) -> Iterable[str]:
         """Yield what was done, or the command that does it."""
         if not chosen:
             return
         if not options["confirm"]:
-            yield f"This was a dry run: none of them is {self.deed}. To act on exactly these:"
-            yield self.acting(options, mark)
+            yield f"This was a dry run: none of them is {self.done_word}. To act on exactly these:"
+            yield self.acting_command(options, mark)
             return
-        yield f"{len(decided.done):,} of {len(chosen):,} {'is' if len(chosen) == 1 else 'are'} {self.deed}."
-        yield from left_alone(decided)
-        yield from self.after(decided)
+        yield f"{len(decided.done):,} of {len(chosen):,} {'is' if len(chosen) == 1 else 'are'} {self.done_word}."
+        yield from refusal_lines(decided)
+        yield from self.next_steps(decided)
 
-    def after(self, decided: Decided) -> Iterable[str]:  # noqa: ARG002
+    def next_steps(self, decided: Decisions) -> Iterable[str]:  # noqa: ARG002
         """Yield the next steps."""
         return ()
 
-    def acting(self, options: dict[str, Any], mark: str) -> str:
+    def acting_command(self, options: dict[str, Any], mark: str) -> str:
         """Return the command that acts on this selection."""
-        given = [DOCUMENTED, type(self).__module__.rpartition(".")[2], options["name"], *filters(options)]
+        given = [DOCUMENTED, type(self).__module__.rpartition(".")[2], options["name"], *filter_options(options)]
         if options["limit"] is not None:
             given += ["--limit", str(options["limit"])]
-        given += ["--by", options["by"]] if options["by"] != whoever_is_here() else []
-        given += self.how_said(options)
-        return in_shell([*given, f"--reason={options['reason']}", "--selection", mark, "--confirm"])
+        given += ["--by", options["by"]] if options["by"] != current_user() else []
+        given += self.act_options(options)
+        return shell_quoted([*given, f"--reason={options['reason']}", "--selection", mark, "--confirm"])
 
     def in_json(
-        self, dlq: DeadLetterQueue, chosen: Sequence[Parked], decided: Decided, options: dict[str, Any], mark: str
+        self, dlq: DeadLetterQueue, chosen: Sequence[Parked], decided: Decisions, options: dict[str, Any], mark: str
     ) -> dict[str, Any]:
         """Return the result as JSON."""
         return {
@@ -154,15 +163,15 @@ class ParkingCommand(Console):
             "dry_run": not options["confirm"],
             "letters": len(chosen),
             "reasons": dict(Counter(one.reason for one in chosen)),
-            self.deed: len(decided.done),
+            self.done_word: len(decided.done),
             "refused": decided.refused,
             "selection": mark,
         }
 
 
-def select(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> list[Parked]:
+def select_messages(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> list[Parked]:
     """Return the messages that match, oldest first."""
-    found = DeadLetter.objects.filter(dlq=dlq, state=state.value)
+    found = Letter.objects.filter(dlq=dlq, state=state.value)
     if options.get("parked_for"):
         found = found.filter(reason__in=options["parked_for"])
     if options["key"] is not None:
@@ -170,7 +179,7 @@ def select(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) ->
     if options["message_id"]:
         found = found.filter(message_id__in=options["message_id"])
     if options["older_than"] is not None:
-        found = found.filter(finished_at__lt=lanes.clock() - options["older_than"])
+        found = found.filter(finished_at__lt=lanes.database_now() - options["older_than"])
     if options["selection"] is not None:  # messages parked later were not shown
         found = found.filter(finished_at__lte=_EPOCH + int(options["selection"].partition("-")[0]) * _MICROSECOND)
     limit: int | None = options["limit"]
@@ -178,7 +187,7 @@ def select(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) ->
     return [Parked(*row) for row in found.order_by("finished_at", "pk").values_list(*fields)[:limit]]
 
 
-def filters(options: dict[str, Any]) -> list[str]:
+def filter_options(options: dict[str, Any]) -> list[str]:
     """Return the options that narrow the selection."""
     given: list[str] = []
     for name in ("parked_for", "message_id"):
@@ -190,7 +199,7 @@ def filters(options: dict[str, Any]) -> list[str]:
     return given
 
 
-def in_shell(given: Iterable[str]) -> str:
+def shell_quoted(given: Iterable[str]) -> str:
     """Return words quoted for a shell, with invisible characters as escaped bytes."""
     return " ".join(shlex.quote(one) if one.isprintable() else f"$'{_escaped(one)}'" for one in given)
 
@@ -202,31 +211,32 @@ def _escaped(text: str) -> str:
     )
 
 
-def missed(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> str:
+def no_match(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> str:
     """Return that no message matched, and which messages there are."""
-    there = DeadLetter.objects.filter(dlq=dlq, state=state.value).order_by("reason").values_list("reason")
+    there = Letter.objects.filter(dlq=dlq, state=state.value).order_by("reason").values_list("reason")
     kinds = ", ".join(f"{n:,} {reason}".strip() for reason, n in there.annotate(n=Count("pk"))) or "no messages"
     return (
-        f"No {state} message of {dlq.name} matches {in_shell(filters(options))}. {state.capitalize()} there: {kinds}. "
+        f"No {state} message of {dlq.name} matches {shell_quoted(filter_options(options))}. {state.capitalize()} "
+        f"there: {kinds}. "
         "Keys and message ids must match exactly. To list messages, leave out a filter and --confirm."
     )
 
 
-def mark_of(chosen: Sequence[Parked]) -> str:
+def selection_mark(chosen: Sequence[Parked]) -> str:
     """Return a short mark of exactly these messages: the time of the newest, and a digest."""
     newest = max((one.since for one in chosen), default=_EPOCH)
     each = sorted(f"{one.id}@{(one.since - _EPOCH) // _MICROSECOND}" for one in chosen)
     return f"{(newest - _EPOCH) // _MICROSECOND}-{hashlib.sha256(' '.join(each).encode()).hexdigest()[:16]}"
 
 
-def selection(text: str) -> str:
+def selection_type(text: str) -> str:
     """Read the mark of a selection."""
     if not _MARK.fullmatch(text):
         raise ArgumentTypeError(f"{text!r} is not the mark of a selection. Copy it from a dry run")
     return text
 
 
-def shown(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[Parked]) -> Iterable[str]:
+def selection_lines(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[Parked]) -> Iterable[str]:
     """Yield the number of messages, their reasons, and examples."""
     found = f"{len(chosen):,} {state} {'message matches' if len(chosen) == 1 else 'messages match'}"
     yield f"{dlq.name}: {found}{':' if chosen else '.'}"
@@ -236,19 +246,19 @@ def shown(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[Parked]) ->
         of_reason = [one for one in chosen if one.reason == reason]
         for one in of_reason[:_SHOWN]:
             key = f", key {_short(one.key)}" if one.key is not None else ""
-            yield f"      {one.message_id}{key}, since {when(one.since)}"
+            yield f"      {one.message_id}{key}, since {format_time(one.since)}"
         if count > _SHOWN:
             yield f"      and {count - _SHOWN:,} more"
 
 
-def left_alone(decided: Decided) -> Iterable[str]:
+def refusal_lines(decided: Decisions) -> Iterable[str]:
     """Yield the reasons of refusals, with examples."""
     for why, count in Counter(decided.refused.values()).most_common():
         examples = [letter for letter, said in decided.refused.items() if said == why][:_SHOWN]
         yield f"{count:,} refused, since {why}: {', '.join(examples)}{' …' if count > _SHOWN else ''}"
 
 
-def length(text: str) -> timedelta:
+def duration(text: str) -> timedelta:
     """Read a duration."""
     found = _LENGTH.fullmatch(text)
     seconds = int(found[1]) * _SECONDS[found[2]] if found else _LONGEST + 1

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from django.core.management.base import OutputWrapper
 
-from reprocessing.domain.runs.forecast import in_words
+from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.management.command_line import as_invoked
 
 #: Seconds between two lines: on a terminal, and in a log.
@@ -24,7 +24,7 @@ class Pace:
     def __init__(self) -> None:
         self._samples: deque[tuple[float, int]] = deque(maxlen=_SAMPLES)
 
-    def of(self, done: int, left: int | None = None) -> str:
+    def add(self, done: int, left: int | None = None) -> str:
         """Return ", 12.5/s, about 2 minutes left"; empty until the rate is known."""
         now = time.monotonic()
         self._samples.append((now, done))
@@ -32,10 +32,10 @@ class Pace:
         if now <= began or done <= before:
             return ""
         rate = (done - before) / (now - began)
-        return f", {rate:,.3g}/s" + (f", {in_words(left / rate)} left" if left else "")
+        return f", {rate:,.3g}/s" + (f", {duration_in_words(left / rate)} left" if left else "")
 
 
-class Telling:
+class ProgressLog:
     """Writes lines of progress to standard error, at most one a second on a terminal, one in ten seconds elsewhere."""
 
     def __init__(self, out: OutputWrapper) -> None:
@@ -50,7 +50,7 @@ class Telling:
             self._out.write(as_invoked(text), lambda plain: plain)
             self._out.flush()
 
-    def seldom(self, text: Callable[[], str]) -> None:
+    def line_if_due(self, text: Callable[[], str]) -> None:
         """Write a line if the last one is old enough."""
         if time.monotonic() >= self._next:
             self.line(text())

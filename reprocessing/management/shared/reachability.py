@@ -6,7 +6,7 @@ from django.core.management.base import CommandError
 
 from reprocessing import conf
 from reprocessing.domain.safety import url_policy
-from reprocessing.domain.safety.url_policy import Denied
+from reprocessing.domain.safety.url_policy import UrlDenied
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import TargetKind
 
@@ -18,9 +18,9 @@ def refuse_unreachable(dlq: DeadLetterQueue) -> None:
         CommandError: a host or a secret is missing.
     """
     view = conf.current()
-    for target in Target.objects.filter(origins__dlq=dlq, origins__removed_at=None, kind=TargetKind.HTTP).distinct():
-        found = url_policy.read(target.url, view.outbound_hosts)
-        if isinstance(found, Denied):
+    for target in Target.objects.filter(sources__dlq=dlq, sources__removed_at=None, kind=TargetKind.HTTP).distinct():
+        found = url_policy.read_url(target.url, view.outbound_hosts)
+        if isinstance(found, UrlDenied):
             raise CommandError(
                 f"Messages of {dlq.name} go to {target.url}, which this process may not reach: {found.why}. "
                 f"{found.cure or 'Set REDRIVE_OUTBOUND_HOSTS here as for the workers.'}"

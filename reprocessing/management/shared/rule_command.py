@@ -10,20 +10,20 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.domain.routing.first_match import Action
-from reprocessing.management.arguments import number, whole
-from reprocessing.management.console import find, find_named
+from reprocessing.management.arguments import number, whole_number
+from reprocessing.management.console import find_dlq, find_named
 from reprocessing.management.output import rule_output
 from reprocessing.management.output.rule_output import OFF
 from reprocessing.management.shared.progress import Pace
 from reprocessing.models import RateClass, Rule, Target
 from reprocessing.models.dlq import Jitter
-from reprocessing.models.target import FORTNIGHT
+from reprocessing.models.target import MAX_SECONDS
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.routing import preview, route
 from reprocessing.pipeline.routing.preview import Preview
 from reprocessing.store.ordering import lanes
 from reprocessing.store.routing import rules
-from reprocessing.store.routing.rules import Bound
+from reprocessing.store.routing.rules import BoundRule
 
 DAYS = 7
 _MOST_DAYS = 3_650
@@ -35,7 +35,7 @@ _TOLD_EVERY = 10_000
 def add_days(parser: CommandParser) -> None:
     """Add --days."""
     parser.add_argument(
-        "--days", type=whole(1, _MOST_DAYS), default=DAYS, metavar="N",
+        "--days", type=whole_number(1, _MOST_DAYS), default=DAYS, metavar="N",
         help="preview on messages captured in the last N days (default: %(default)s)",
     )  # fmt: skip
 
@@ -43,10 +43,10 @@ def add_days(parser: CommandParser) -> None:
 def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: ANN401  # an argument's type
     """Add the options of a backoff; `base` is the type of --backoff-base where it cannot be taken back."""
     what = "initial backoff (default: 60)" if base else "initial backoff, or off (default: off, the DLQ's)"
-    base = base or or_off(number(0, FORTNIGHT))
+    base = base or or_off(number(0, MAX_SECONDS))
     parser.add_argument("--backoff-base", type=base, metavar="SECONDS", help=what)
     parser.add_argument(
-        "--backoff-cap", type=number(0, FORTNIGHT), metavar="SECONDS", help="max backoff (default: 21600)"
+        "--backoff-cap", type=number(0, MAX_SECONDS), metavar="SECONDS", help="max backoff (default: 21600)"
     )
     parser.add_argument("--jitter", dest="backoff_jitter", choices=Jitter.values, help="jitter (default: full)")
 
@@ -76,7 +76,7 @@ def find_rate_class(name: str) -> RateClass:
     return find_named(RateClass.objects.all(), name, kind="rate class", hint=hint)
 
 
-def said_of_backoff(options: Mapping[str, Any]) -> dict[str, Any]:
+def backoff_fields(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of a backoff, with defaults for what was not given; empty if nothing was given."""
     given = {option: options[option] for option in _BACKOFF if options[option] is not None}
     if not given:
@@ -94,7 +94,7 @@ def said_of_backoff(options: Mapping[str, Any]) -> dict[str, Any]:
     return {"backoff_base": given["backoff_base"], "backoff_cap": cap, "backoff_jitter": jitter}
 
 
-def said_of_rule(options: Mapping[str, Any], known: Rule | None) -> dict[str, Any]:
+def rule_fields(options: Mapping[str, Any], known: Rule | None) -> dict[str, Any]:
     """Return the columns that the command line sets; columns that the action does not use become None.
 
     Raises:
@@ -110,7 +110,7 @@ def said_of_rule(options: Mapping[str, Any], known: Rule | None) -> dict[str, An
     if options["when"] or options["every_letter"]:
         fields["conditions"] = list(options["when"] or [])
     for option, (column, look_up) in {
-        "dlq": ("dlq", find), "rate_class": ("rate_class", find_rate_class), "to": ("target", target)
+        "dlq": ("dlq", find_dlq), "rate_class": ("rate_class", find_rate_class), "to": ("target", find_target)
     }.items():  # fmt: skip
         if options[option] is not None:
             fields[column] = None if options[option] == OFF else look_up(options[option])
@@ -118,7 +118,7 @@ def said_of_rule(options: Mapping[str, Any], known: Rule | None) -> dict[str, An
     for option in ("valid_from", "valid_until"):
         if options[option] is not None:
             fields[option] = None if options[option] == OFF else options[option]
-    fields |= said_of_backoff(options)
+    fields |= backoff_fields(options)
     if options["enable"]:
         fields["enabled"] = True
     if known is None:
@@ -143,40 +143,40 @@ def _unused(action: Action) -> dict[str, Any]:
     return unused
 
 
-def target(text: str) -> Target:
+def find_target(text: str) -> Target:
     """Return a known target, or a queue by its URL or ARN, which may not be stored yet.
 
     Raises:
         TargetIsUnclear: no target, or several, match.
         QueueIsOutOfReach: the queue does not answer.
     """
-    return examine.known(text) or examine.queue(text)
+    return examine.find_target(text) or examine.queue_target(text)
 
 
-def with_rule(row: Rule) -> list[Bound]:
+def rules_with(row: Rule) -> list[BoundRule]:
     """Return the rules in force, and this one as if it were."""
-    mine = rules.bound(row)
+    mine = rules.bind(row)
     return [*(bound for bound in rules.in_force().rules if bound.rule.id != mine.rule.id), mine]
 
 
 def preview_of(row: Rule, *, days: int) -> tuple[dict[str, Any], list[str]]:
     """Return what this rule would do to recent messages, as JSON and as lines."""
-    seen = look(with_rule(row), days=days, dlq=row.dlq_id, focus=rules.bound(row).rule.id)
-    return {"preview": rule_output.in_json(seen, days=days)}, list(rule_output.shares(seen, days=days))
+    seen = preview_rules(rules_with(row), days=days, dlq=row.dlq_id, focus=rules.bind(row).rule.id)
+    return {"preview": rule_output.in_json(seen, days=days)}, list(rule_output.preview_lines(seen, days=days))
 
 
-def look(some: list[Bound], *, days: int, dlq: int | None, focus: int | None = None) -> Preview:
+def preview_rules(some: list[BoundRule], *, days: int, dlq: int | None, focus: int | None = None) -> Preview:
     """Return what these rules would do to the messages of the last days; show progress on a terminal."""
     pace = Pace()
 
     def tell(letters: int) -> None:
         if sys.stderr.isatty() and letters >= _TOLD_EVERY:
-            sys.stderr.write(f"\r{letters:,} messages evaluated{pace.of(letters)}")
+            sys.stderr.write(f"\r{letters:,} messages evaluated{pace.add(letters)}")
             sys.stderr.flush()
 
-    return preview.letters(some, since=lanes.clock() - timedelta(days=days), dlq=dlq, focus=focus, told=tell)
+    return preview.letters(some, since=lanes.database_now() - timedelta(days=days), dlq=dlq, focus=focus, told=tell)
 
 
-def followed() -> int:
+def reroute_held() -> int:
     """Route again the messages that rules hold, and return how many there were."""
-    return route.wake(route.Book.load())
+    return route.wake_stopped(route.RuleBook.load())

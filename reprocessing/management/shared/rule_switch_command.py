@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.arguments import add_change
+from reprocessing.management.arguments import add_change_options
 from reprocessing.management.console import Console
 from reprocessing.management.shared import rule_command
 from reprocessing.models import Rule
@@ -21,7 +21,7 @@ class SwitchCommand(Console):
     def add_arguments(self, parser: CommandParser) -> None:  # noqa: D102  Django's own
         parser.add_argument("name", metavar="NAME", help="name of the rule")
         rule_command.add_days(parser)
-        add_change(parser)
+        add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:  # noqa: D102  the base's own
         row = rule_command.find_rule(options["name"])
@@ -29,18 +29,18 @@ class SwitchCommand(Console):
         lines: list[str] = []
         was = row.enabled
         if options["confirm"]:
-            rule_changes.switch(row.pk, enabled=self.enables, by=options["by"], reason=options["reason"])
-            told["asked_anew"] = rule_command.followed()
+            rule_changes.set_enabled(row.pk, enabled=self.enables, by=options["by"], reason=options["reason"])
+            told["asked_anew"] = rule_command.reroute_held()
         else:
             preview, lines = rule_command.preview_of(row, days=options["days"])
             told |= preview
-        said, more = self.after(row, options)
+        said, more = self.follow_up(row, options)
         if options["json"]:
             self.report({**told, **said, "enabled": self.enables if options["confirm"] else was})
         else:
             self.say("\n".join([*lines, *more, self._last_line(row, was=was, acted=options["confirm"])]))
 
-    def after(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:  # noqa: ARG002
+    def follow_up(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:  # noqa: ARG002
         """Do what follows; return it as JSON and as lines."""
         return {}, []
 

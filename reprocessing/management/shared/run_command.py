@@ -6,50 +6,50 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from reprocessing.management.arguments import add_change
+from reprocessing.management.arguments import add_change_options
 from reprocessing.management.console import Console
 from reprocessing.management.output import drain_output
 from reprocessing.models import Run
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.store.runs import progress
-from reprocessing.store.runs.run_transitions import Moved
+from reprocessing.store.runs.run_transitions import RunBefore
 
 _NAMED = 5
 
 
-class Operator(Console):
+class RunCommand(Console):
     """A command that changes the state of a run."""
 
-    deed = ""  #: the new state: paused
-    out_of: tuple[RunState, ...] = ()  #: states in which the command is possible
+    done_word = ""  #: the new state: paused
+    allowed_states: tuple[RunState, ...] = ()  #: states in which the command is possible
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the run and the options of a change."""
         parser.add_argument("run", metavar="RUN", help="id of the run (see show_runs)")
-        add_change(parser)
+        add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         """Change the run, or show what would be changed."""
         run = find_run(options["run"])
         self.refuse(run)
         if options["confirm"]:
-            moved = self.act(run, options)
+            moved = self.change(run, options)
             run.refresh_from_db()
             if moved is None:  # the state has changed meanwhile
                 self.refuse(run)
         else:
-            moved = Moved(run.state, run.stopped_by, run.why)
-        told = self.told(run, moved, options) if moved else []
+            moved = RunBefore(run.state, run.stopped_by, run.why)
+        told = self.result_lines(run, moved, options) if moved else []
         if options["json"]:
             self.report(self.in_json(run, moved, options, told))
         else:
             self.say("\n".join(told))
 
-    def act(self, run: Run, options: dict[str, Any]) -> Moved | None:
+    def change(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
         """Change the run; return None if its state has changed meanwhile."""
         raise NotImplementedError
 
-    def told(self, run: Run, was: Moved, options: dict[str, Any]) -> list[str]:
+    def result_lines(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:
         """Return what was done, or would be."""
         raise NotImplementedError
 
@@ -59,12 +59,14 @@ class Operator(Console):
         Raises:
             CommandError: the run is in another state.
         """
-        if run.state not in self.out_of:
+        if run.state not in self.allowed_states:
             said = f' It was {run.state} by {run.stopped_by} ("{run.why}").' if run.why else ""
-            allowed = " or ".join(self.out_of)
-            raise CommandError(f"{run.name} is {run.state}. Only a run that is {allowed} can be {self.deed}.{said}")
+            allowed = " or ".join(self.allowed_states)
+            raise CommandError(
+                f"{run.name} is {run.state}. Only a run that is {allowed} can be {self.done_word}.{said}"
+            )
 
-    def in_json(self, run: Run, was: Moved | None, options: dict[str, Any], told: list[str]) -> dict[str, Any]:
+    def in_json(self, run: Run, was: RunBefore | None, options: dict[str, Any], told: list[str]) -> dict[str, Any]:
         """Return the result as JSON."""
         return {
             "run": run.name,
@@ -73,7 +75,7 @@ class Operator(Console):
             "state": run.state,
             "was": was and {"state": was.state, "by": was.by or None, "why": was.why or None},
             "told": told,
-            "open": progress.tally(run.pk).open,
+            "open": progress.count_letters(run.pk).open,
         }
 
 
@@ -98,6 +100,6 @@ def find_run(name: str, *, standing: bool = True) -> Run:
     return run
 
 
-def letters(run: Run) -> str:
+def run_progress(run: Run) -> str:
     """Return the progress of the run."""
-    return f"{run.name}: {drain_output.progress(progress.tally(run.pk))}."
+    return f"{run.name}: {drain_output.progress_text(progress.count_letters(run.pk))}."

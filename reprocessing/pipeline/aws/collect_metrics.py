@@ -8,42 +8,42 @@ from typing import Final
 
 from reprocessing.domain.aws import metric_names
 from reprocessing.domain.aws.metric_names import Metric, Sample
-from reprocessing.domain.lifecycle import OPEN, LetterState
+from reprocessing.domain.lifecycle import OPEN_STATES, LetterState
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.safety import BreakerState
 from reprocessing.store.aws import metrics
-from reprocessing.store.aws.metrics import Sum
+from reprocessing.store.aws.metrics import MetricSum
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.dlqs.dlq_status import Watch
+from reprocessing.store.dlqs.dlq_status import DlqStatus
 from reprocessing.store.maintenance import counters
-from reprocessing.store.maintenance.counters import Kind
+from reprocessing.store.maintenance.counters import CountByState
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.safety import breaker_status, stops
-from reprocessing.store.safety.breaker_status import Bearing
+from reprocessing.store.safety.breaker_status import BreakerStatus
 from reprocessing.store.targets import targets
 
 Names = Mapping[int, str]
 
 _STATES: Final = {BreakerState.CLOSED: 0.0, BreakerState.HALF_OPEN: 1.0, BreakerState.OPEN: 2.0}
-_UNFINISHED: Final = frozenset({LetterState.CAPTURED.value, *(state.value for state in OPEN)})
+_UNFINISHED: Final = frozenset({LetterState.CAPTURED.value, *(state.value for state in OPEN_STATES)})
 _BY_DLQ: Final = {metric.name: metric for metric in (metric_names.CAPTURES, metric_names.CAPTURE_ERRORS)}
 _OF_SERVICE: Final = {metric.name: metric for metric in (metric_names.SLICES, metric_names.SLICE_ERRORS)}
 
 
 def samples(*, count_lag: float) -> list[Sample]:
     """Return every sample, sorted by metric. SQS's counts may lag behind by `count_lag` seconds."""
-    watches = dlq_status.watches(copies=False)
-    dlqs, called = {watch.id: watch.name for watch in watches}, targets.names()
+    watches = dlq_status.dlq_statuses(copies=False)
+    dlqs, called = {watch.id: watch.name for watch in watches}, targets.names_in_metrics()
     found = [
         *_kept(dlqs, called),
         *_of_dlqs(watches),
-        *_of_letters(counters.kinds(), dlqs),
+        *_of_letters(counters.counts_by_state(), dlqs),
         *_of_times(dlqs),
-        *_of_breakers(breaker_status.bearings(called), called),
+        *_of_breakers(breaker_status.breaker_statuses(called), called),
         *_of_outcomes(count_lag, called),
-        *(Sample(metric_names.CONSUMED, (beat.queue,), max(0.0, beat.age)) for beat in metrics.beats()),
-        Sample(metric_names.HALTED, (), float(stops.stopped(None) is not None)),
+        *(Sample(metric_names.CONSUMED, (beat.queue,), max(0.0, beat.age)) for beat in metrics.heartbeats()),
+        Sample(metric_names.HALTED, (), float(stops.stop_of(None) is not None)),
     ]
     order = {metric.name: place for place, metric in enumerate(metric_names.METRICS)}
     return sorted(found, key=lambda sample: (order[sample.metric.name], sample.labels))
@@ -51,26 +51,26 @@ def samples(*, count_lag: float) -> list[Sample]:
 
 def _kept(dlqs: Names, called: Names) -> list[Sample]:
     """Yield the counters, from 0 on: the first event then shows as growth."""
-    by_dlq = (*metric_names.CAME_TO.values(), metric_names.CAPTURE_ERRORS)
+    by_dlq = (*metric_names.LETTER_COUNTERS.values(), metric_names.CAPTURE_ERRORS)
     never: dict[tuple[Metric, tuple[str, ...], str], float] = {
         (metric, (name,), ""): 0.0 for metric in by_dlq for name in dlqs.values()
     }
     never |= {(metric_names.ATTEMPTS, (name,), ""): 0.0 for name in called.values()}
     never |= {(metric_names.SLICE_ERRORS, (), ""): 0.0, (metric_names.THROTTLES, ("sqs",), ""): 0.0}
-    found = (sample for total in metrics.sums() if (sample := sample_of(total, dlqs, called)) is not None)
+    found = (sample for total in metrics.current_sums() if (sample := sample_of(total, dlqs, called)) is not None)
     sums = never | {(sample.metric, sample.labels, sample.part): sample.value for sample in found}
     return [Sample(*key[:2], value, key[2]) for key, value in sums.items()]
 
 
-def names() -> tuple[Names, Names]:
+def dlq_and_target_names() -> tuple[Names, Names]:
     """Return the names of the DLQs and of the targets, by their ids."""
-    return dict(DeadLetterQueue.objects.values_list("pk", "name")), targets.names()
+    return dict(DeadLetterQueue.objects.values_list("pk", "name")), targets.names_in_metrics()
 
 
-def sample_of(total: Sum, dlqs: Names, called: Names) -> Sample | None:
+def sample_of(total: MetricSum, dlqs: Names, called: Names) -> Sample | None:
     """Return the sample of a stored sum; None if its DLQ or target is gone."""
-    if total.name == metrics.CAME_TO and total.place in dlqs and total.part in metric_names.CAME_TO:
-        return Sample(metric_names.CAME_TO[total.part], (dlqs[total.place],), total.value)
+    if total.name == metrics.LETTER_EVENTS and total.place in dlqs and total.part in metric_names.LETTER_COUNTERS:
+        return Sample(metric_names.LETTER_COUNTERS[total.part], (dlqs[total.place],), total.value)
     if total.name in _BY_DLQ and total.place in dlqs:
         return Sample(_BY_DLQ[total.name], (dlqs[total.place],), total.value, total.part)
     if total.name == metric_names.ATTEMPTS.name and total.place in called:
@@ -80,7 +80,7 @@ def sample_of(total: Sum, dlqs: Names, called: Names) -> Sample | None:
     return Sample(_OF_SERVICE[total.name], (), total.value, total.part) if total.name in _OF_SERVICE else None
 
 
-def _of_dlqs(watches: Collection[Watch]) -> Iterator[Sample]:
+def _of_dlqs(watches: Collection[DlqStatus]) -> Iterator[Sample]:
     for watch in watches:
         named = (watch.name,)
         if watch.depth_visible is not None:
@@ -91,7 +91,7 @@ def _of_dlqs(watches: Collection[Watch]) -> Iterator[Sample]:
         yield Sample(metric_names.TROUBLE, named, float(bool(watch.trouble)))
 
 
-def _of_letters(kinds: Collection[Kind], dlqs: Names) -> Iterator[Sample]:
+def _of_letters(kinds: Collection[CountByState], dlqs: Names) -> Iterator[Sample]:
     """Yield letters by state and reason, and the two sums that have alarms."""
     counts = Counter[tuple[int, str, str]]()
     for kind in kinds:
@@ -107,11 +107,11 @@ def _of_letters(kinds: Collection[Kind], dlqs: Names) -> Iterator[Sample]:
 
 def _of_times(dlqs: Names) -> Iterator[Sample]:
     """Yield the oldest age and the first expiry of each DLQ that has unfinished letters."""
-    now = lanes.clock()
+    now = lanes.database_now()
     oldest: dict[int, float] = {}
-    for letter in dlq_status.oldest():
+    for letter in dlq_status.oldest_letters():
         if letter.state in _UNFINISHED:
-            age = (now - letter.died_at).total_seconds()
+            age = (now - letter.first_sent_at).total_seconds()
             oldest[letter.dlq_id] = max(oldest.get(letter.dlq_id, 0.0), age)
     yield from (Sample(metric_names.OLDEST, (dlqs[dlq],), age) for dlq, age in oldest.items() if dlq in dlqs)
     for dlq, at in dlq_status.expiries().items():
@@ -119,7 +119,7 @@ def _of_times(dlqs: Names) -> Iterator[Sample]:
             yield Sample(metric_names.EXPIRY, (dlqs[dlq],), (at - now).total_seconds())
 
 
-def _of_breakers(brakes: Collection[Bearing], called: Names) -> Iterator[Sample]:
+def _of_breakers(brakes: Collection[BreakerStatus], called: Names) -> Iterator[Sample]:
     for brake in brakes:
         labels = (called[brake.target_id], brake.rate_class or "")
         yield Sample(metric_names.BREAKER, labels, _STATES[BreakerState(brake.state)])

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from django.db import Error as DatabaseError
 
-from reprocessing.domain.aws.metric_names import ATTEMPTS, THROTTLES, Metric, spent
-from reprocessing.gateways.aws import throttled
+from reprocessing.domain.aws.metric_names import ATTEMPTS, THROTTLES, Metric, histogram_parts
+from reprocessing.gateways.aws import take_throttle_counts
 from reprocessing.store.aws import metrics
-from reprocessing.store.aws.metrics import Key
+from reprocessing.store.aws.metrics import MetricKey
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class Turn:
 
 
 @contextmanager
-def turn(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[Turn]:
+def counted_turn(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[Turn]:
     """Count the block as a turn: its seconds to `lasting`, an exception to `failing`.
 
     A turn whose process is killed is not counted, nor one that PostgreSQL does not store; that is logged.
@@ -42,13 +42,13 @@ def turn(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[Turn]:
         raise
     finally:
         if counted.failed or not counted.idle:
-            sums: dict[Key, float] = {
-                (lasting.name, place, part): n for part, n in spent(time.monotonic() - began).items()
+            sums: dict[MetricKey, float] = {
+                (lasting.name, place, part): n for part, n in histogram_parts(time.monotonic() - began).items()
             }
             sums |= {(ATTEMPTS.name, target, ""): n for target, n in counted.attempts.items()}
-            sums |= {(THROTTLES.name, 0, service): n for service, n in throttled().items()}
+            sums |= {(THROTTLES.name, 0, service): n for service, n in take_throttle_counts().items()}
             sums |= {(failing.name, place, ""): 1.0} if counted.failed else {}
             try:
-                metrics.add(sums)
+                metrics.add_to_sums(sums)
             except DatabaseError as error:
                 logger.warning("A turn is missing in the metrics: %s", error)

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, assert_never
 
-from reprocessing.domain.errors import QueueIsOutOfReach, QueueRefuses
+from reprocessing.domain.errors import QueueRequestRefused, QueueUnreachable
 from reprocessing.domain.replay.verdicts import NotSent, Refused, Unknown
-from reprocessing.gateways.aws.request_threads import as_they_end
+from reprocessing.gateways.aws.request_threads import run_as_completed
 from reprocessing.gateways.sqs import Begun, Move, begin_move, cancel_move, move_tasks
 from reprocessing.models import DeadLetterQueue
-from reprocessing.store.aws import aws_redrives, looks_at_moves, native_redrive_lock
-from reprocessing.store.aws.aws_redrives import Native
-from reprocessing.store.aws.native_redrive_lock import Standing, Wish
+from reprocessing.store.aws import aws_redrive_checks, aws_redrive_handover, aws_redrives
+from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers, RedriveRequest
+from reprocessing.store.aws.aws_redrives import AwsRedrive
 from reprocessing.store.capture import moved_by_aws
 from reprocessing.store.ordering import lanes
 
@@ -28,10 +28,10 @@ logger = logging.getLogger(__name__)
 
 #: Seconds after the claim in which AWS may be asked. The call takes at most thirteen more: a redrive that AWS does not
 #: list after GRACE was never begun.
-SOON: Final = 20.0
-GRACE: Final = 60.0
+ASK_WITHIN: Final = 20.0
+LISTED_WITHIN: Final = 60.0
 #: Seconds between two checks for redrives that somebody began outside of this service.
-EVERY: Final = 60.0
+CHECK_EVERY: Final = 60.0
 _THREADS: Final = 16
 _LOOKS_FOR: Final = 5.0  #: seconds
 
@@ -44,7 +44,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class RedriveUnknown:
     """AWS may have begun: its answer was lost. The DLQ stays claimed until AWS's list shows what happened."""
 
     why: str
@@ -52,49 +52,49 @@ class Open:
 
 def start(
     dlq: DeadLetterQueue, *, to: str, per_second: int | None, by: str, reason: str
-) -> Begun | Refusal | Open | Standing:
+) -> Begun | Refusal | RedriveUnknown | HandoverBlockers:
     """Have AWS move the DLQ's visible messages; or return what is in the way.
 
     Raises:
         QueueIsOutOfReach: AWS does not list its redrives, so a new one could not be followed.
     """
-    listed = look(dlq)
+    listed = read_redrives(dlq)
     after = max((move.started_at for move in listed), default=None)
-    began = lanes.clock()  # PostgreSQL's clock goes on while this machine is suspended
-    claimed = native_redrive_lock.claim(dlq.pk, Wish(to, per_second, after), by=by, reason=reason)
-    if isinstance(claimed, Standing):
+    began = lanes.database_now()  # PostgreSQL's clock goes on while this machine is suspended
+    claimed = aws_redrive_handover.hand_to_aws(dlq.pk, RedriveRequest(to, per_second, after), by=by, reason=reason)
+    if isinstance(claimed, HandoverBlockers):
         return claimed
-    if (lanes.clock() - began).total_seconds() > SOON:
-        aws_redrives.ended(claimed, "AWS was not asked: the claim took too long.")
+    if (lanes.database_now() - began).total_seconds() > ASK_WITHIN:
+        aws_redrives.record_end(claimed, "AWS was not asked: the claim took too long.")
         return Refusal("it was not asked, since the claim took too long; ask again")
     answer = begin_move(dlq.arn, to=to, per_second=per_second, role=dlq.role_arn)
     match answer:
         case Begun(handle):
-            aws_redrives.told(claimed, handle)
+            aws_redrives.record_task(claimed, handle)
             return answer
         case Refused() | NotSent():
             why = f"{answer.code}: {answer.message}" if isinstance(answer, Refused) else answer.why
-            aws_redrives.ended(claimed, f"AWS did not begin: {why}")
+            aws_redrives.record_end(claimed, f"AWS did not begin: {why}")
             return Refusal(why)
         case Unknown(why):
-            return Open(why)
+            return RedriveUnknown(why)
         case _ as never:
             assert_never(never)
 
 
-def look(dlq: DeadLetterQueue) -> list[Move]:
+def read_redrives(dlq: DeadLetterQueue) -> list[Move]:
     """Return AWS's redrives of a DLQ, newest first, and update the claim by them.
 
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
-    own, at = aws_redrives.of(dlq.pk), lanes.clock()
+    own, at = aws_redrives.current(dlq.pk), lanes.database_now()
     listed = move_tasks(dlq.arn, dlq.role_arn)
     _note(own, at, dlq, listed)
     return listed
 
 
-def _resolve(dlq: DeadLetterQueue, own: Native | None, listed: list[Move]) -> None:
+def _resolve(dlq: DeadLetterQueue, own: AwsRedrive | None, listed: list[Move]) -> None:
     """Update the claim `own`, which was read before AWS was asked, by what AWS listed."""
     active = next((move for move in listed if move.is_active), None)
     if own is None:
@@ -104,21 +104,21 @@ def _resolve(dlq: DeadLetterQueue, own: Native | None, listed: list[Move]) -> No
         return
     if active is not None:
         if not own.handle and active.handle:
-            aws_redrives.told(own, active.handle)
+            aws_redrives.record_task(own, active.handle)
         return
     since = [move for move in listed if own.after is None or move.started_at > own.after]
     if since:
         _end(dlq, own, _became(since[0]), since)
     elif own.handle:
         _end(dlq, own, "AWS lists it no more.", moved=True)
-    elif own.age > GRACE:
+    elif own.age > LISTED_WITHIN:
         _end(dlq, own, "AWS never began it.")
 
 
 def _note_missed(dlq: DeadLetterQueue, ended: Sequence[Move]) -> None:
     """Mark letters that these redrives, which nobody saw running, may have moved."""
     moved = next((move.started_at for move in ended if move.moved), None)
-    if ended and (n := aws_redrives.missed(dlq.pk, through=ended[0].started_at, moved=moved)):
+    if ended and (n := aws_redrives.record_missed(dlq.pk, through=ended[0].started_at, moved=moved)):
         logger.warning(
             "%s: AWS's own redrive, begun outside of this service, has ended unseen: %d letters may be moved.",
             dlq.name, n,
@@ -128,19 +128,19 @@ def _note_missed(dlq: DeadLetterQueue, ended: Sequence[Move]) -> None:
 def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
     """Record a redrive that somebody began outside of this service."""
     before = max((move.started_at for move in listed if move.started_at < active.started_at), default=None)
-    if aws_redrives.noticed(dlq.pk, to=active.destination_arn or "", handle=active.handle, after=before):
+    if aws_redrives.record_unrequested(dlq.pk, to=active.destination_arn or "", handle=active.handle, after=before):
         logger.warning(
             "%s: AWS's own redrive is at work, begun outside of this service. Nothing is captured.", dlq.name
         )
-    elif aws_redrives.of(dlq.pk) is None:
-        moved_by_aws.let_go(dlq.pk)  # a capture is under way: the next one shows which messages are left
+    elif aws_redrives.current(dlq.pk) is None:
+        moved_by_aws.mark_moved(dlq.pk)  # a capture is under way: the next one shows which messages are left
 
 
-def _end(dlq: DeadLetterQueue, own: Native, said: str, since: Sequence[Move] = (), *, moved: bool = False) -> None:
+def _end(dlq: DeadLetterQueue, own: AwsRedrive, said: str, since: Sequence[Move] = (), *, moved: bool = False) -> None:
     """End the claim. `since`: AWS's redrives after it, newest first; `moved`: messages may be moved in any case."""
     through = since[0].started_at if since else None
     moved, failed = moved or any(move.moved for move in since), bool(since) and since[0].status == "FAILED"
-    if aws_redrives.ended(own, said, through=through, moved=moved, failed=failed):
+    if aws_redrives.record_end(own, said, through=through, moved=moved, failed=failed):
         logger.info("%s: AWS's own redrive has ended: %s", dlq.name, said)
 
 
@@ -149,71 +149,73 @@ def _became(move: Move) -> str:
     return f"AWS says {move.status}{why}: {move.moved:,} messages moved."
 
 
-def is_aws_s(dlq: DeadLetterQueue) -> bool:
+def is_moved_by_aws(dlq: DeadLetterQueue) -> bool:
     """Return whether AWS moves the DLQ's messages; AWS is asked at most once in EVERY seconds. Unknown is no."""
-    if aws_redrives.is_time_to_ask(dlq.pk, every=EVERY):
-        own, at = aws_redrives.of(dlq.pk), lanes.clock()
+    if aws_redrives.is_time_to_ask(dlq.pk, every=CHECK_EVERY):
+        own, at = aws_redrives.current(dlq.pk), lanes.database_now()
         _note(own, at, *_listed(dlq))
-    return aws_redrives.of(dlq.pk) is not None
+    return aws_redrives.current(dlq.pk) is not None
 
 
-def look_first(dlq: int | None) -> None:
+def check_before_resuming(dlq: int | None) -> None:
     """Ask AWS before letters of a DLQ (None: of all) go on that were stopped: letters that AWS moved are not sent.
 
     If AWS does not answer in time, they go on.
     """
-    _look_at(moved_by_aws.exposed(dlq))
+    _look_at(moved_by_aws.exposed_dlqs(dlq))
 
 
-def before_lanes_are_leased(runs: Sequence[int] | None) -> None:
+def check_before_leasing(runs: Sequence[int] | None) -> None:
     """Ask AWS about DLQs with lanes to lease, of these runs or of any (docs/adr/0032). Called outside transactions.
 
     It costs one statement if AWS was asked about all of them lately.
     """
-    if dlqs := looks_at_moves.dlqs_to_ask_about(runs):
+    if dlqs := aws_redrive_checks.dlqs_to_ask_about(runs):
         _look_at(dlqs)
 
 
 def _look_at(dlqs: Collection[int]) -> None:
     """Ask about many DLQs in threads, and record each answer as it comes. Threads use no database connection."""
     some = list(DeadLetterQueue.objects.filter(pk__in=dlqs).order_by("?"))  # the time may not suffice for all
-    owned = {redrive.dlq_id: redrive for redrive in aws_redrives.under_way()}
-    at = lanes.clock()
-    for dlq, listed in as_they_end(_listed, some, _THREADS, within=_LOOKS_FOR):
+    owned = {redrive.dlq_id: redrive for redrive in aws_redrives.all_current()}
+    at = lanes.database_now()
+    for dlq, listed in run_as_completed(_listed, some, _THREADS, within=_LOOKS_FOR):
         _note(owned.get(dlq.pk), at, dlq, listed)
 
 
-def _note(own: Native | None, at: datetime, dlq: DeadLetterQueue, listed: list[Move] | QueueIsOutOfReach) -> None:
+def _note(own: AwsRedrive | None, at: datetime, dlq: DeadLetterQueue, listed: list[Move] | QueueUnreachable) -> None:
     """Record AWS's answer to a question asked at `at`; that it is known is written last."""
     match listed:
-        case QueueRefuses():
-            looks_at_moves.answered(dlq.pk, at=at)  # without the right to ask, nothing could ever be sent
-        case QueueIsOutOfReach():
-            looks_at_moves.unanswered(dlq.pk, str(listed))
+        case QueueRequestRefused():
+            aws_redrive_checks.record_answer(dlq.pk, at=at)  # without the right to ask, nothing could ever be sent
+        case QueueUnreachable():
+            aws_redrive_checks.record_no_answer(dlq.pk, str(listed))
         case _:
             _resolve(dlq, own, listed)
-            looks_at_moves.answered(dlq.pk, at=at)
+            aws_redrive_checks.record_answer(dlq.pk, at=at)
 
 
-def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | QueueIsOutOfReach]:
+def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | QueueUnreachable]:
     try:
         return dlq, move_tasks(dlq.arn, dlq.role_arn)
-    except QueueIsOutOfReach as error:
+    except QueueUnreachable as error:
         logger.info("Whether AWS's own redrive is at work on %s is not known: %s", dlq.name, error)
         return dlq, error
 
 
 def sweep() -> None:
     """Follow the redrives that AWS was asked for, and look for others of DLQs that no capture asks about."""
-    for redrive in aws_redrives.under_way():
+    for redrive in aws_redrives.all_current():
         dlq = DeadLetterQueue.objects.get(pk=redrive.dlq_id)
         try:
-            look(dlq)
-            aws_redrives.stands(redrive, "")
-        except QueueIsOutOfReach as error:
-            aws_redrives.stands(redrive, str(error))
+            read_redrives(dlq)
+            aws_redrives.record_status_error(redrive, "")
+        except QueueUnreachable as error:
+            aws_redrives.record_status_error(redrive, str(error))
             logger.warning("What became of AWS's own redrive of %s is not known: %s", dlq.name, error)
-    _look_at([dlq_id for dlq_id in moved_by_aws.exposed() if aws_redrives.is_time_to_ask(dlq_id, every=EVERY)])
+    _look_at(
+        [dlq_id for dlq_id in moved_by_aws.exposed_dlqs() if aws_redrives.is_time_to_ask(dlq_id, every=CHECK_EVERY)]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,35 +226,35 @@ class Cancelling:
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class NothingToCancel:
     """There is nothing to cancel. `became`: how the newest redrive ended; empty: AWS lists none."""
 
     became: str
 
 
-def cancel(dlq: DeadLetterQueue, *, by: str, reason: str) -> Cancelling | Over | Refusal | Open:
+def cancel(dlq: DeadLetterQueue, *, by: str, reason: str) -> Cancelling | NothingToCancel | Refusal | RedriveUnknown:
     """Have AWS stop the DLQ's redrive, whoever began it.
 
     Raises:
         QueueIsOutOfReach: AWS does not list its redrives.
     """
-    listed = look(dlq)
+    listed = read_redrives(dlq)
     active = next((move for move in listed if move.is_active), None)
     if active is None:
-        return Over(_became(listed[0]) if listed else "")
+        return NothingToCancel(_became(listed[0]) if listed else "")
     if not active.handle:
         return Cancelling(active.moved)  # AWS shows no handle of a redrive that is being cancelled
-    aws_redrives.note_cancel(dlq.pk, by=by, reason=reason)
+    aws_redrives.record_cancel(dlq.pk, by=by, reason=reason)
     match cancel_move(dlq.arn, active.handle, dlq.role_arn):
         case int(moved):
-            look(dlq)
+            read_redrives(dlq)
             return Cancelling(moved)
         case Refused(code, message):
-            newest = look(dlq)[0]  # it may have ended meanwhile
-            return Refusal(f"{code}: {message}") if newest.is_active else Over(_became(newest))
+            newest = read_redrives(dlq)[0]  # it may have ended meanwhile
+            return Refusal(f"{code}: {message}") if newest.is_active else NothingToCancel(_became(newest))
         case NotSent(why):
             return Refusal(why)
         case Unknown(why):
-            return Open(why)
+            return RedriveUnknown(why)
         case _ as never:
             assert_never(never)

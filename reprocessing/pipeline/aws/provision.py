@@ -7,33 +7,42 @@ from dataclasses import dataclass
 from typing import Final
 
 from reprocessing.domain.aws.queue_diff import differences
-from reprocessing.domain.aws.queue_spec import ALLOW, Contradicts, Difference, Differs, Found, Missing, Wanted, fitted
+from reprocessing.domain.aws.queue_spec import (
+    ALLOW,
+    AttributeContradicts,
+    AttributeDiffers,
+    Difference,
+    ExistingQueue,
+    QueueMissing,
+    WantedQueue,
+    with_source_deduplication,
+)
 from reprocessing.gateways.aws.queue_address import QueueAddress
-from reprocessing.gateways.sqs.provisioning import Place, change, create, find
+from reprocessing.gateways.sqs.provisioning import QueueLocation, change_attributes, find_queue, make_queue
 
 _LOOKS: Final = 8  #: four steps, and some because SQS may show changes late
 _REST: Final = 1.0  #: seconds. AWS, CreateQueue: "you must wait at least one second" before a queue is used
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class QueueComparison:
     """A queue as it is wanted and as it is."""
 
-    place: Place
-    wanted: Wanted
+    place: QueueLocation
+    wanted: WantedQueue
     address: QueueAddress | None
-    found: Found | None
+    found: ExistingQueue | None
     differences: tuple[Difference, ...]
 
     @property
     def is_to_be_changed(self) -> bool:
         """Return whether the queue is to be created or changed."""
-        return any(isinstance(difference, Missing | Differs) for difference in self.differences)
+        return any(isinstance(difference, QueueMissing | AttributeDiffers) for difference in self.differences)
 
     @property
     def is_contradicted(self) -> bool:
         """Return whether a person has to decide first."""
-        return any(isinstance(difference, Contradicts) for difference in self.differences)
+        return any(isinstance(difference, AttributeContradicts) for difference in self.differences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +50,27 @@ class Step:
     """A change that was made to a queue."""
 
     name: str
-    done: tuple[Missing | Differs, ...]
+    done: tuple[QueueMissing | AttributeDiffers, ...]
 
 
-def look(wanted: Iterable[tuple[Place, Wanted]]) -> list[Look]:
+def compare_queues(wanted: Iterable[tuple[QueueLocation, WantedQueue]]) -> list[QueueComparison]:
     """Compare each queue with what SQS has.
 
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
-    asked = [(place, queue, find(place, queue.name)) for place, queue in wanted]
+    asked = [(place, queue, find_queue(place, queue.name)) for place, queue in wanted]
     found = {queue.name: seen[1] if seen else None for _, queue, seen in asked}
     looks = []
-    for (place, _, seen), queue in zip(asked, fitted([queue for _, queue, _ in asked], found), strict=True):
+    for (place, _, seen), queue in zip(
+        asked, with_source_deduplication([queue for _, queue, _ in asked], found), strict=True
+    ):
         address, there = seen or (None, None)
-        looks.append(Look(place, queue, address, there, differences(queue, there)))
+        looks.append(QueueComparison(place, queue, address, there, differences(queue, there)))
     return looks
 
 
-def queues(looks: Sequence[Look], *, pause: Callable[[float], None]) -> Iterable[Step]:
+def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], None]) -> Iterable[Step]:
     """Create and change the queues, none of which may be contradicted; yield each step when it is done.
 
     Queues are created first, so that policies name existing queues. A DLQ's RedriveAllowPolicy admits a source queue
@@ -81,38 +92,40 @@ def queues(looks: Sequence[Look], *, pause: Callable[[float], None]) -> Iterable
             if step not in before:
                 yield step
         before = [step for step, _ in steps]
-        looks = look([(seen.place, seen.wanted) for seen in looks])
+        looks = compare_queues([(seen.place, seen.wanted) for seen in looks])
 
 
-def _next(looks: Sequence[Look]) -> list[tuple[Step, Look]]:
+def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]]:
     """Return the steps that come first of those that are left."""
     left = [
         (difference, seen)
         for seen in looks
         for difference in seen.differences
-        if isinstance(difference, Missing | Differs)
+        if isinstance(difference, QueueMissing | AttributeDiffers)
     ]
     first = min((_order(difference) for difference, _ in left), default=0)
-    due: dict[str, tuple[list[Missing | Differs], Look]] = {}
+    due: dict[str, tuple[list[QueueMissing | AttributeDiffers], QueueComparison]] = {}
     for difference, seen in left:
         if _order(difference) == first:
             due.setdefault(seen.wanted.name, ([], seen))[0].append(difference)
     return [(Step(name, tuple(some)), seen) for name, (some, seen) in due.items()]
 
 
-def _order(difference: Missing | Differs) -> int:
+def _order(difference: QueueMissing | AttributeDiffers) -> int:
     """Return 0 to create a queue, 1 to widen an allow policy, 2 to set another attribute, 3 to narrow allowAll."""
-    if isinstance(difference, Missing):
+    if isinstance(difference, QueueMissing):
         return 0
     if difference.attribute != ALLOW:
         return 2
     return 3 if difference.found == "allowAll" else 1
 
 
-def _do(step: Step, seen: Look) -> None:
+def _do(step: Step, seen: QueueComparison) -> None:
     for difference in step.done:
-        if isinstance(difference, Missing):
-            create(seen.place, seen.wanted.name, difference.attributes)
-    changes = {difference.attribute: difference.wanted for difference in step.done if isinstance(difference, Differs)}
+        if isinstance(difference, QueueMissing):
+            make_queue(seen.place, seen.wanted.name, difference.attributes)
+    changes = {
+        difference.attribute: difference.wanted for difference in step.done if isinstance(difference, AttributeDiffers)
+    }
     if changes and seen.address is not None:
-        change(seen.address, changes)
+        change_attributes(seen.address, changes)

@@ -7,10 +7,10 @@ import math
 from datetime import datetime, timedelta
 from typing import Final
 
-from reprocessing.domain.aws.cloudwatch_alarm import dimension
+from reprocessing.domain.aws.cloudwatch_alarm import dimension_name
 from reprocessing.domain.aws.metric_names import METRICS, Kind, Sample
-from reprocessing.domain.errors import CloudWatchIsOutOfReach
-from reprocessing.gateways.aws_services.cloudwatch_put import Value, tell
+from reprocessing.domain.errors import CloudWatchUnreachable
+from reprocessing.gateways.aws_services.cloudwatch_put import MetricValue, put_metrics
 from reprocessing.pipeline.aws import collect_metrics
 from reprocessing.store.aws import metrics
 from reprocessing.store.maintenance import counters
@@ -18,37 +18,37 @@ from reprocessing.store.maintenance import counters
 logger = logging.getLogger(__name__)
 
 #: Seconds between two times: CloudWatch keeps one value a minute at the standard resolution.
-EVERY: Final = 60.0
+PUBLISH_EVERY: Final = 60.0
 #: After a longer gap in which nobody published, growth is dropped: CloudWatch would count it to one minute. Growth that
 #: CloudWatch refused is never dropped.
 AT_MOST_LATE: Final = timedelta(minutes=15)
 _COUNTED: Final = sorted(
-    {metrics.CAME_TO, *(metric.name for metric in METRICS if metric.kind is Kind.COUNTER and metric.cloudwatch)}
+    {metrics.LETTER_EVENTS, *(metric.name for metric in METRICS if metric.kind is Kind.COUNTER and metric.cloudwatch)}
 )
 
 
-def everything(region: str, namespace: str, *, now: datetime, count_lag: float) -> int:
+def publish_all(region: str, namespace: str, *, now: datetime, count_lag: float) -> int:
     """Publish every metric that has a CloudWatch name; return how many values CloudWatch took.
 
     Growth is marked as published before it is sent, and taken back if CloudWatch did not take it: a process that dies
     in between leaves a gap, never a double. The first time, and after a gap of `AT_MOST_LATE`, growth is dropped.
     """
-    goes_on = metrics.asked_since(now - AT_MOST_LATE)
-    counters.fold()
+    goes_on = metrics.put_attempted_since(now - AT_MOST_LATE)
+    counters.fold_deltas()
     samples = collect_metrics.samples(count_lag=count_lag)
-    owed = metrics.owed(_COUNTED)
-    names = collect_metrics.names()
+    owed = metrics.take_unpublished(_COUNTED)
+    names = collect_metrics.dlq_and_target_names()
     known = [(total, sample) for total in owed if (sample := collect_metrics.sample_of(total, *names)) is not None]
     grown = known if goes_on else []
     values = [_value(sample) for _, sample in grown] + [_value(gauge) for gauge in samples if _is_told(gauge)]
     try:
-        taken = tell(region, namespace, values, now=now)
-    except CloudWatchIsOutOfReach as error:
+        taken = put_metrics(region, namespace, values, now=now)
+    except CloudWatchUnreachable as error:
         logger.warning("The metrics of this minute are told with the next one's: %s", error)
         taken = 0
     if refused := [total for total, _ in grown[taken:]]:
-        metrics.take_back(refused)
-    metrics.note_asked(now)
+        metrics.return_unpublished(refused)
+    metrics.record_put_attempt(now)
     if left_out := len(known) - len(grown):
         logger.warning(
             "CloudWatch was told nothing for %.0f minutes, or never anything. What %d counters had grown by is left "
@@ -64,8 +64,8 @@ def _is_told(sample: Sample) -> bool:
     return sample.metric.kind is Kind.GAUGE and bool(sample.metric.cloudwatch) and math.isfinite(sample.value)
 
 
-def _value(sample: Sample) -> Value:
+def _value(sample: Sample) -> MetricValue:
     """Return a value without empty dimensions, which CloudWatch refuses."""
     named = zip(sample.metric.labels, sample.labels, strict=True)
-    dimensions = tuple((dimension(label), text) for label, text in named if text)
-    return Value(sample.metric.cloudwatch, dimensions, sample.metric.unit, sample.value)
+    dimensions = tuple((dimension_name(label), text) for label, text in named if text)
+    return MetricValue(sample.metric.cloudwatch, dimensions, sample.metric.unit, sample.value)

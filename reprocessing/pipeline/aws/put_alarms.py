@@ -8,7 +8,7 @@ from typing import Any
 
 from reprocessing.domain.aws import cloudwatch_alarm
 from reprocessing.domain.aws.cloudwatch_alarm import Alarm, Difference, differences
-from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.message.arn import resource_name
 from reprocessing.gateways.aws_services.cloudwatch_put import alarms, put_alarm
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models import DeadLetterQueue
@@ -16,7 +16,7 @@ from reprocessing.store.targets import targets
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class AlarmComparison:
     """A wanted alarm, its region, and its differences from the alarm that is there."""
 
     region: str
@@ -24,7 +24,9 @@ class Look:
     differences: tuple[Difference, ...]
 
 
-def look(region: str, namespace: str, *, names: Collection[str] = (), actions: tuple[str, ...] = ()) -> list[Look]:
+def compare_alarms(
+    region: str, namespace: str, *, names: Collection[str] = (), actions: tuple[str, ...] = ()
+) -> list[AlarmComparison]:
     """Compare the wanted alarms with CloudWatch's.
 
     Args:
@@ -43,12 +45,14 @@ def look(region: str, namespace: str, *, names: Collection[str] = (), actions: t
     looks = []
     for where, of_there in wanted.items():
         found = alarms(where, [alarm.name for alarm in of_there], of=queues)
-        usable = of_region(actions, where)
-        looks += [Look(where, alarm, differences(alarm, found.get(alarm.name), usable)) for alarm in of_there]
+        usable = actions_in_region(actions, where)
+        looks += [
+            AlarmComparison(where, alarm, differences(alarm, found.get(alarm.name), usable)) for alarm in of_there
+        ]
     return looks
 
 
-def put(looks: Sequence[Look], actions: tuple[str, ...]) -> Iterator[Look]:
+def put_differing(looks: Sequence[AlarmComparison], actions: tuple[str, ...]) -> Iterator[AlarmComparison]:
     """Put each alarm that differs; yield it when it is put.
 
     Raises:
@@ -56,26 +60,28 @@ def put(looks: Sequence[Look], actions: tuple[str, ...]) -> Iterator[Look]:
     """
     for wanted in looks:
         if wanted.differences:
-            put_alarm(wanted.region, _request(wanted, of_region(actions, wanted.region)))
+            put_alarm(wanted.region, _request(wanted, actions_in_region(actions, wanted.region)))
             yield wanted
 
 
-def of_region(actions: Collection[str], region: str) -> tuple[str, ...]:
+def actions_in_region(actions: Collection[str], region: str) -> tuple[str, ...]:
     """Return the actions that CloudWatch takes in this region: those of the region, or of none."""
     return tuple(action for action in actions if action.split(":")[3] in {"", region})
 
 
-def mute(looks: Collection[Look], actions: Collection[str]) -> list[str]:
+def regions_without_action(looks: Collection[AlarmComparison], actions: Collection[str]) -> list[str]:
     """Return the regions in which an alarm is to be put, and none of these actions can be used."""
-    return sorted({wanted.region for wanted in looks if wanted.differences and not of_region(actions, wanted.region)})
+    return sorted(
+        {wanted.region for wanted in looks if wanted.differences and not actions_in_region(actions, wanted.region)}
+    )
 
 
-def elsewhere(names: Collection[str] = ()) -> list[str]:
+def dlqs_of_other_accounts(names: Collection[str] = ()) -> list[str]:
     """Return the DLQs of other accounts: alarms on their queues belong into those accounts."""
     return [dlq.name for dlq in _dlqs(names) if dlq.role_arn]
 
 
-def _request(look: Look, actions: tuple[str, ...]) -> dict[str, Any]:
+def _request(look: AlarmComparison, actions: tuple[str, ...]) -> dict[str, Any]:
     """Return a request that keeps the alarm's other actions: PutMetricAlarm replaces the whole alarm."""
     found = alarms(look.region, [look.wanted.name]).get(look.wanted.name, {})
     kept = {name: list(found.get(name, [])) for name in ("OKActions", "InsufficientDataActions")}
@@ -84,21 +90,21 @@ def _request(look: Look, actions: tuple[str, ...]) -> dict[str, Any]:
 
 def _wanted(region: str, namespace: str, names: Collection[str]) -> Iterator[tuple[str, Alarm]]:
     for dlq in _dlqs(names):
-        origins = tuple(name_of(source.arn) for source in dlq.origins.all() if ":sqs:" in source.arn)
-        space = namespace or cloudwatch_alarm.NOWHERE
-        for alarm in cloudwatch_alarm.of_dlq(
-            dlq.name, name_of(dlq.arn), origins, namespace=space, retention=dlq.retention
+        sources = tuple(resource_name(source.arn) for source in dlq.sources.all() if ":sqs:" in source.arn)
+        space = namespace or cloudwatch_alarm.UNPUBLISHED_NAMESPACE
+        for alarm in cloudwatch_alarm.alarms_of_dlq(
+            dlq.name, resource_name(dlq.arn), sources, namespace=space, retention=dlq.retention
         ):
-            if alarm.is_of_sqs and not dlq.role_arn:
+            if alarm.is_on_sqs_metrics and not dlq.role_arn:
                 yield dlq.region, alarm
-            elif not alarm.is_of_sqs and namespace:
+            elif not alarm.is_on_sqs_metrics and namespace:
                 yield region, alarm
     if namespace and not names:
-        yield from ((region, alarm) for alarm in cloudwatch_alarm.of_service(namespace=namespace))
-        for target in targets.names().values():
-            yield from ((region, alarm) for alarm in cloudwatch_alarm.of_target(target, namespace=namespace))
+        yield from ((region, alarm) for alarm in cloudwatch_alarm.alarms_of_service(namespace=namespace))
+        for target in targets.names_in_metrics().values():
+            yield from ((region, alarm) for alarm in cloudwatch_alarm.alarms_of_target(target, namespace=namespace))
 
 
 def _dlqs(names: Collection[str]) -> list[DeadLetterQueue]:
-    found = DeadLetterQueue.objects.prefetch_related("origins").order_by("name")
+    found = DeadLetterQueue.objects.prefetch_related("sources").order_by("name")
     return list(found.filter(name__in=names) if names else found)

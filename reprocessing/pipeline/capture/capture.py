@@ -11,16 +11,16 @@ from datetime import timedelta
 from django.db import Error as DatabaseError
 
 from reprocessing.conf import Conf
-from reprocessing.domain.message.envelope import Arrival, pack
+from reprocessing.domain.message.envelope import ReceivedMessage, pack_attributes
 from reprocessing.domain.message.identity import body_hash
-from reprocessing.domain.message.redrive_attributes import earlier_attempts, read_mark, size
+from reprocessing.domain.message.redrive_attributes import attributes_size, earlier_attempts, read_mark
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import DeleteWhen
 from reprocessing.pipeline.capture import delete_copies, find_source
-from reprocessing.pipeline.capture.receivers import Listening, Poll
+from reprocessing.pipeline.capture.receivers import Poll, ReceiverPool
 from reprocessing.pipeline.replay import after_settlement
-from reprocessing.pipeline.replay.lease_keeper import unslept
+from reprocessing.pipeline.replay.lease_keeper import suspend_aware_clock
 from reprocessing.store import rows
 from reprocessing.store.capture import (
     capture_lease,
@@ -29,9 +29,9 @@ from reprocessing.store.capture import (
     returned_messages,
     returns_without_attempt,
 )
-from reprocessing.store.capture.capture_lease import Capturing, Renewed
-from reprocessing.store.capture.received_copies import Marked, NewLetter, ReturnedCopy
-from reprocessing.store.capture.returned_messages import Return
+from reprocessing.store.capture.capture_lease import CaptureLease, RenewedLease
+from reprocessing.store.capture.received_copies import MarkedCopy, NewLetter, ReturnedCopy
+from reprocessing.store.capture.returned_messages import ReturnedMessage
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.safety.spared_attempts import spare_late
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 #: others from the DLQ for this long.
 LEASE = 20.0
 #: Most copies that are written together, and most seconds that the first copy waits for the others.
-CHUNK, PATIENCE = 250, 0.25
+CHUNK, CHUNK_WAIT = 250, 0.25
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Captured:
     returns: int = 0  # copies of letters that were sent, and came back
     known: int = 0  # copies that had been received before
     drained: bool = False  # all that was visible at the beginning is committed
-    through: int = field(default=0, compare=False)  # id of the newest letter at the end
+    newest_letter: int = field(default=0, compare=False)  # id of the newest letter at the end
     busy: bool = False  # another capture holds the lease; nothing was done
     trouble: str = ""  # why receiving ended early
 
@@ -86,17 +86,17 @@ def letters(  # noqa: PLR0913  # each by its name
 
 class _Capture:
     def __init__(
-        self, dlq: DeadLetterQueue, capturing: Capturing, conf: Conf, dice: Callable[[], float], dirty: float
+        self, dlq: DeadLetterQueue, capturing: CaptureLease, conf: Conf, dice: Callable[[], float], dirty: float
     ) -> None:
         self._dlq, self._capturing, self._conf, self._dice, self._dirty = dlq, capturing, conf, dice, dirty
         self._done = Captured()
-        self._held, self._moved = capture_lease.held(dlq.pk), False
+        self._held, self._moved = capture_lease.count_held(dlq.pk), False
         self._at_capture = dlq.delete_when == DeleteWhen.CAPTURED
-        self._origins = find_source.Origins(dlq)
-        self._waiting: list[Arrival] = []
+        self._sources = find_source.Sources(dlq)
+        self._waiting: list[ReceivedMessage] = []
         self._since = self._asked = 0.0
         self._until = capturing.began_at  # until then no other reader can receive the copies of this chunk
-        self._renewed, self._clock = time.monotonic(), unslept()
+        self._renewed, self._clock = time.monotonic(), suspend_aware_clock()
         self._hides = False  # a copy was not written, or was not deleted from a FIFO DLQ and hides those behind it
 
     def run(
@@ -105,7 +105,7 @@ class _Capture:
     ) -> Captured:  # fmt: skip
         address = QueueAddress(url=self._dlq.url, region=self._dlq.region, role=self._dlq.role_arn)
         was_alone = alone()
-        with Listening(
+        with ReceiverPool(
             address, receivers=receivers, wait=self._conf.long_poll, visibility=self._conf.receive_visibility,
             seconds=seconds, stop=stop, clock=self._clock,
         ) as listening:  # fmt: skip
@@ -113,17 +113,17 @@ class _Capture:
                 if not (self._take(poll) and self._is_ours()):
                     return self._done  # the lease is lost: the messages become visible again
                 if not self._waiting:
-                    listening.settled()
+                    listening.note_written()
                 heard(self._done)
             if self._waiting and not self._write():
                 return self._done
         self._done.trouble = trouble = listening.trouble
         clean = not trouble and not self._hides
-        drained = listening.silent and clean
+        drained = listening.has_run_dry and clean
         proves = drained and was_alone and alone()  # a reader who came meanwhile may hide a returned message
         newest = capture_lease.end(self._capturing, clean=clean, drained=proves, trouble=trouble)
         self._done.drained = newest is not None and drained and self._capturing.clean
-        self._done.through = newest or 0
+        self._done.newest_letter = newest or 0
         return self._done
 
     def give_back(self) -> None:
@@ -136,17 +136,17 @@ class _Capture:
     def _is_ours(self) -> bool:
         return time.monotonic() - self._renewed < LEASE / 3 or self._renew() is not None
 
-    def _renew(self) -> Renewed | None:
+    def _renew(self) -> RenewedLease | None:
         self._renewed = time.monotonic()
         return capture_lease.renew(self._capturing, lease=LEASE, dirty=self._dirty)
 
     def _take(self, poll: Poll) -> bool:
         if poll.arrived and not self._waiting:
-            self._since, self._asked = time.monotonic(), poll.asked
+            self._since, self._asked = time.monotonic(), poll.began
         if poll.arrived:
-            self._asked = min(self._asked, poll.asked)
+            self._asked = min(self._asked, poll.began)
         self._waiting.extend(poll.arrived)
-        ripe = len(self._waiting) >= CHUNK or time.monotonic() - self._since > PATIENCE
+        ripe = len(self._waiting) >= CHUNK or time.monotonic() - self._since > CHUNK_WAIT
         return self._write() if self._waiting and ripe else True
 
     def _write(self) -> bool:
@@ -155,26 +155,26 @@ class _Capture:
             return False
         # Computed after PostgreSQL's answer, so that a worker that freezes here trusts no handle for too long.
         self._until = renewed.at + timedelta(seconds=self._conf.receive_visibility - (self._clock() - self._asked))
-        self._moved = renewed.has_let_go and moved_by_aws.are_expected(self._dlq.pk)
+        self._moved = renewed.has_let_go and moved_by_aws.has_moved_letters(self._dlq.pk)
         copies = {arrival.message_id: arrival for arrival in self._waiting}
         self._done.received += len(self._waiting)
         self._waiting.clear()
         deletable: list[Deletable] = []
         for step in (self._refresh, self._take_back, self._take_back_forgotten, self._admit):
             deletable += step(copies) if copies else []
-        if lanes.clock() >= self._until:  # some copies may not be written: they are visible again
+        if lanes.database_now() >= self._until:  # some copies may not be written: they are visible again
             self._hides = True
             return True
         here = [copy for copy in deletable if copy.dlq_id == self._dlq.pk]  # sweeps of the other DLQs delete the rest
-        if here and delete_copies.copies(self._dlq, here) < len(here):
+        if here and delete_copies.delete_from_dlq(self._dlq, here) < len(here):
             self._hides |= self._dlq.fifo
         return True
 
-    def _refresh(self, copies: dict[str, Arrival]) -> list[Deletable]:
+    def _refresh(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
         """Note new handles of copies that are known, and remove them from `copies`."""
         if self._moved:
-            moved_by_aws.stayed(self._dlq.pk, list(copies), until=self._until)
-        known = received_copies.refresh(
+            moved_by_aws.unmark_not_moved(self._dlq.pk, list(copies), until=self._until)
+        known = received_copies.refresh_known(
             self._dlq.pk, list(copies), [copy.handle for copy in copies.values()], until=self._until,
             at_capture=self._at_capture,
         )  # fmt: skip
@@ -182,12 +182,12 @@ class _Capture:
         deletable = self._remove(copies, [copy.message_id for copy in known])
         return [copy for copy, old in zip(deletable, known, strict=True) if old.state == "delete"]
 
-    def _remove(self, copies: dict[str, Arrival], message_ids: Iterable[str]) -> list[Deletable]:
+    def _remove(self, copies: dict[str, ReceivedMessage], message_ids: Iterable[str]) -> list[Deletable]:
         return [Deletable(self._dlq.pk, message_id, copies.pop(message_id).handle) for message_id in message_ids]
 
-    def _take_back(self, copies: dict[str, Arrival]) -> list[Deletable]:
+    def _take_back(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
         """Record returns of letters that were sent, and remove them from `copies`."""
-        returned = received_copies.returns(self._dlq.pk, self._marked(copies))
+        returned = received_copies.find_returns(self._dlq.pk, self._marked(copies))
         if not returned:
             return []
         back = [self._judged(copy, copies[copy.message_id].handle) for copy in returned]
@@ -200,14 +200,14 @@ class _Capture:
             lanes.advance(ids, [None] * len(ids))
             return held
 
-        held = rows.whole(record)
-        after_settlement.attempts(returned)
+        held = rows.in_transaction(record)
+        after_settlement.look_at_attempts(returned)
         self._done.returns += len(back)
         return held + self._remove(copies, [letter.message_id for letter in back])
 
-    def _take_back_forgotten(self, copies: dict[str, Arrival]) -> list[Deletable]:
+    def _take_back_forgotten(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
         """Record returns from attempts that a restored backup does not know, and remove them from `copies`."""
-        found = returns_without_attempt.returns(self._dlq.pk, self._marked(copies))
+        found = returns_without_attempt.find_unknown_returns(self._dlq.pk, self._marked(copies))
         if not found:
             return []
         ids = sorted({letter.lane_id for letter in found if letter.lane_id is not None})
@@ -218,7 +218,7 @@ class _Capture:
             returns_without_attempt.record(self._dlq.pk, found, handles, until=self._until)
             lanes.advance(ids, [None] * len(ids))
 
-        rows.whole(record)
+        rows.in_transaction(record)
         logger.warning(
             "%s: %d messages came back from attempts that PostgreSQL does not know. Was it restored from a backup? Run "
             "manage.py after_restore report.", self._dlq.name, len(found),
@@ -226,25 +226,25 @@ class _Capture:
         self._done.returns += len(found)
         return self._remove(copies, [letter.message_id for letter in found])
 
-    def _marked(self, copies: Mapping[str, Arrival]) -> list[Marked]:
-        found: list[Marked] = []
+    def _marked(self, copies: Mapping[str, ReceivedMessage]) -> list[MarkedCopy]:
+        found: list[MarkedCopy] = []
         for copy in copies.values():
             mark = read_mark(copy.attributes, self._conf.marks)
             letter, attempt = (mark.public_id, mark.attempt_no) if mark else (None, None)
             source = copy.system.get("DeadLetterQueueSourceArn")
-            found.append(Marked(copy.message_id, body_hash(copy.body), letter, attempt, source))
+            found.append(MarkedCopy(copy.message_id, body_hash(copy.body), letter, attempt, source))
         return found
 
-    def _judged(self, copy: ReturnedCopy, handle: str) -> Return:
-        due = self._dlq.rest(copy.attempts, self._dice(), copy).total_seconds()
-        return Return(copy.message_id, handle, copy.attempt_id, copy.letter_id, copy.lane_id, due=due)
+    def _judged(self, copy: ReturnedCopy, handle: str) -> ReturnedMessage:
+        due = self._dlq.backoff_delay(copy.attempts, self._dice(), copy).total_seconds()
+        return ReturnedMessage(copy.message_id, handle, copy.attempt_id, copy.letter_id, copy.lane_id, due=due)
 
-    def _admit(self, copies: dict[str, Arrival]) -> list[Deletable]:
+    def _admit(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
         """Write new letters. Above the DLQ's custody limit, their copies are deleted at once."""
-        at_capture = self._at_capture or self._held + len(copies) > self._dlq.custody_limit
+        at_capture = self._at_capture or self._held + len(copies) > self._dlq.held_copies_limit
         doubtful: set[bytes] = set()
         if self._conf.marks.redrive is None:
-            doubtful = received_copies.in_doubt([body_hash(copy.body) for copy in copies.values()])
+            doubtful = received_copies.doubtful_hashes([body_hash(copy.body) for copy in copies.values()])
         new = [self._new(copy, doubtful) for copy in copies.values()]
         if self._moved:
             new = self._without_moved(new, at_capture=at_capture)
@@ -259,18 +259,18 @@ class _Capture:
 
     def _without_moved(self, new: Sequence[NewLetter], *, at_capture: bool) -> list[NewLetter]:
         """Return the letters that were not captured already, before AWS moved their messages."""
-        back = moved_by_aws.came_back(self._dlq.pk, new, until=self._until, at_capture=at_capture)
+        back = moved_by_aws.continue_moved(self._dlq.pk, new, until=self._until, at_capture=at_capture)
         self._done.known += len(back)
         self._held += 0 if at_capture else len(back)
         return [letter for letter in new if letter.message_id not in back]
 
-    def _new(self, copy: Arrival, doubtful: set[bytes]) -> NewLetter:
-        origin = self._origins.of(copy.body, copy.attributes, copy.system)
+    def _new(self, copy: ReceivedMessage, doubtful: set[bytes]) -> NewLetter:
+        source = self._sources.of(copy.body, copy.attributes, copy.system)
         digest = body_hash(copy.body)
         return NewLetter(
-            message_id=copy.message_id, handle=copy.handle, body=copy.body, attributes=pack(copy.attributes),
-            size=len(copy.body) + size(copy.attributes), system=dict(copy.system),
-            origin=origin.pk if origin else None, target=origin.target_id if origin else None,
-            attempts=earlier_attempts(copy.attributes), body_hash=digest, died_at=copy.sent_at,
+            message_id=copy.message_id, handle=copy.handle, body=copy.body, attributes=pack_attributes(copy.attributes),
+            size=len(copy.body) + attributes_size(copy.attributes), system=dict(copy.system),
+            source=source.pk if source else None, target=source.target_id if source else None,
+            attempts=earlier_attempts(copy.attributes), body_hash=digest, first_sent_at=copy.sent_at,
             expires_at=copy.sent_at + timedelta(seconds=self._dlq.retention), possible_return=digest in doubtful,
         )  # fmt: skip

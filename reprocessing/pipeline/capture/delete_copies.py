@@ -13,17 +13,17 @@ from reprocessing.store.replay.settlement import Deletable
 Delete = Callable[[QueueAddress, Mapping[str, str]], Deleted]
 
 
-def copies(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> int:
+def delete_from_dlq(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> int:
     """Delete these copies, in tens, and return how many are gone. The others stay to be deleted."""
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     done = by(address, {copy.message_id: copy.handle for copy in deletable})
     gone = [copy for copy in deletable if copy.message_id in done.gone]
     if gone:
-        capture_lease.gone(gone)
+        capture_lease.mark_gone(gone)
     return len(gone)
 
 
-def everywhere(
+def delete_from_dlqs(
     deletable: Iterable[Deletable], *, by: Delete = delete, known: Mapping[int, DeadLetterQueue] = MappingProxyType({})
 ) -> None:
     """Delete copies from their DLQs. A copy that SQS does not delete is left to the next sweep.
@@ -36,4 +36,4 @@ def everywhere(
     missing = by_dlq.keys() - known.keys()
     dlqs = {**known, **(DeadLetterQueue.objects.in_bulk(missing) if missing else {})}
     for pk, some in by_dlq.items():
-        copies(dlqs[pk], some, by=by)
+        delete_from_dlq(dlqs[pk], some, by=by)

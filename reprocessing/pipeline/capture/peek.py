@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reprocessing.domain.errors import DlqIsNotToBeRead
-from reprocessing.domain.message.envelope import Arrival
+from reprocessing.domain.errors import DlqNotReadable
+from reprocessing.domain.message.envelope import ReceivedMessage
 from reprocessing.domain.message.identity import LetterFacts
-from reprocessing.domain.ordering.placement import Place, Policy, place
+from reprocessing.domain.ordering.placement import KeyPolicy, LetterPlace, choose_place
 from reprocessing.domain.replay.verdicts import Park
 from reprocessing.domain.sources import celery_task
-from reprocessing.domain.sources.celery_failure import causes
-from reprocessing.domain.sources.celery_task import Read, TaskMessage
+from reprocessing.domain.sources.celery_failure import probable_causes
+from reprocessing.domain.sources.celery_task import TaskMessage, TaskReading
 from reprocessing.gateways.sqs import QueueAddress, describe, receive, release
-from reprocessing.models import DeadLetter, DeadLetterQueue, Target
+from reprocessing.models import DeadLetterQueue, Letter, Target
 from reprocessing.models.dlq import Mode
 from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.capture import find_source
@@ -27,18 +27,18 @@ _A_RECEIVE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Glimpse:
+class PeekedMessage:
     """One message of the DLQ."""
 
     message_id: str
     sent_at: datetime
-    origin: str | None
+    source: str | None
     receives: int
     size: int
     attributes: tuple[str, ...]
     known: str | None  # the state of its letter, if it was captured before
-    where: Place | Park  # its place in its lane, or why a run would park it
-    task: Read  # the message, read as a Celery task
+    where: LetterPlace | Park  # its place in its lane, or why a run would park it
+    task: TaskReading  # the message, read as a Celery task
     causes: tuple[str, ...]  # why the task probably failed; empty if it is not meant to be a task
     body: bytes
 
@@ -47,7 +47,7 @@ class Glimpse:
 class Peeked:
     """The messages. `kept` of them could not be made visible; their visibility timeout does that."""
 
-    messages: list[Glimpse]
+    messages: list[PeekedMessage]
     kept: int
 
 
@@ -64,11 +64,11 @@ def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
     _refuse_what_a_receive_would_harm(dlq, address)
     capturing = capture_lease.lease(dlq.pk, lease=2.0 * VISIBILITY, dirty=float(VISIBILITY))
     if capturing is None:
-        raise DlqIsNotToBeRead(
+        raise DlqNotReadable(
             f"{dlq.name} is being captured at this moment, so its messages are out of sight. "
             f"Watch manage.py redrive_status {dlq.name}, and try again."
         )
-    found: dict[str, Arrival] = {}
+    found: dict[str, ReceivedMessage] = {}
     answered = False
     try:
         while len(found) < limit and (some := _some(address, limit - len(found))):
@@ -82,47 +82,48 @@ def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
     return Peeked(_glimpses(dlq, found), len(back.failed))
 
 
-def _some(address: QueueAddress, most: int) -> dict[str, Arrival]:
+def _some(address: QueueAddress, most: int) -> dict[str, ReceivedMessage]:
     arrived = receive(address, wait=WAIT, visibility=VISIBILITY, maximum=min(_A_RECEIVE, most))
     return {message.message_id: message for message in arrived}
 
 
 def _refuse_what_a_receive_would_harm(dlq: DeadLetterQueue, address: QueueAddress) -> None:
     if dlq.mode == Mode.OBSERVE:
-        raise DlqIsNotToBeRead(
+        raise DlqNotReadable(
             f"{dlq.name} is in mode observe: nothing is received from it. First: "
             f"manage.py add_dlq {dlq.name} --mode manual --confirm"
         )
     onward = describe(address).redrive
     if onward:
-        raise DlqIsNotToBeRead(
+        raise DlqNotReadable(
             f"{dlq.name} has a redrive policy of its own: messages that are looked at too often are moved to "
             f"{onward.target_arn}. Capture it instead: manage.py drain_dlq {dlq.name}, a dry run."
         )
 
 
-def _glimpses(dlq: DeadLetterQueue, found: Mapping[str, Arrival]) -> list[Glimpse]:
-    policy = Policy.of(
+def _glimpses(dlq: DeadLetterQueue, found: Mapping[str, ReceivedMessage]) -> list[PeekedMessage]:
+    policy = KeyPolicy.of(
         fifo=dlq.fifo, ordering=dlq.ordering_key, sequence=dlq.sequence, idempotency=dlq.idempotency_key,
         missing_key=dlq.missing_key,
     )  # fmt: skip
-    known = dict(DeadLetter.objects.filter(dlq=dlq, message_id__in=found).values_list("message_id", "state"))
-    origins = find_source.Origins(dlq)
-    glimpses: list[Glimpse] = []
+    known = dict(Letter.objects.filter(dlq=dlq, message_id__in=found).values_list("message_id", "state"))
+    sources = find_source.Sources(dlq)
+    glimpses: list[PeekedMessage] = []
     for message_id, message in found.items():
-        origin = origins.of(message.body, message.attributes, message.system)
-        glimpses.append(_glimpse(message, policy, known.get(message_id), origin.target if origin else None))
+        source = sources.of(message.body, message.attributes, message.system)
+        glimpses.append(_glimpse(message, policy, known.get(message_id), source.target if source else None))
     return glimpses
 
 
-def _glimpse(message: Arrival, policy: Policy, known: str | None, target: Target | None) -> Glimpse:
+def _glimpse(message: ReceivedMessage, policy: KeyPolicy, known: str | None, target: Target | None) -> PeekedMessage:
     task = celery_task.read(message.body)
     meant = isinstance(task, TaskMessage) or (target is not None and target.kind == TargetKind.CELERY)
     hidden = timedelta(seconds=target.visibility) if target else None
-    return Glimpse(
+    return PeekedMessage(
         message_id=message.message_id, sent_at=message.sent_at,
-        origin=find_source.died_in(message.body, message.attributes, message.system) or None,
+        source=find_source.source_arn(message.body, message.attributes, message.system) or None,
         receives=message.receives, size=len(message.body), attributes=tuple(sorted(message.attributes)), known=known,
-        where=place(policy, LetterFacts(message.message_id, message.body, message.attributes, message.system)),
-        task=task, causes=tuple(causes(task, message.system, visibility=hidden)) if meant else (), body=message.body,
+        where=choose_place(policy, LetterFacts(message.message_id, message.body, message.attributes, message.system)),
+        task=task, causes=tuple(probable_causes(task, message.system, visibility=hidden)) if meant else (),
+        body=message.body,
     )  # fmt: skip

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.message.envelope import Arrival
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.message.envelope import ReceivedMessage
 from reprocessing.gateways.sqs import QueueAddress, depth, receive
 
 #: Empty polls in a row, of each receiver, after which the queue has run dry.
-QUIET_POLLS = 3
+EMPTY_POLLS = 3
 #: Polls of each receiver, or seconds, without a full poll, after which the queue's count of visible messages decides.
 SHORT_POLLS, SHORT_SECONDS = 10, 60.0
 _ASK = 1.0  # seconds between two requests for that count
@@ -27,11 +27,11 @@ _PATIENCE = 0.1  # seconds between two looks whether receiving is over
 class Poll:
     """Messages of one receive, which began at `asked` by the clock. An empty poll says that time has passed."""
 
-    asked: float
-    arrived: Sequence[Arrival]
+    began: float
+    arrived: Sequence[ReceivedMessage]
 
 
-class Listening:
+class ReceiverPool:
     """Receivers that work inside a `with` block. Iterate for their polls, until all are quiet or time is over.
 
     A short poll proves nothing: SQS may return a few of many messages. A FIFO queue hides what is behind a received
@@ -45,7 +45,7 @@ class Listening:
         self, address: QueueAddress, *, receivers: int, wait: int, visibility: int, seconds: float,
         stop: Callable[[], bool], clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self.silent = False  # everything that the queue held at the beginning was received
+        self.has_run_dry = False  # everything that the queue held at the beginning was received
         self.trouble = ""  # why a receiver gave up
         self._address, self._wait, self._visibility = address, wait, visibility
         self._end = time.monotonic() + seconds
@@ -80,9 +80,9 @@ class Listening:
             poll = self._take(_PATIENCE)
             self._handed_over += len(poll.arrived)
             yield poll
-        self.silent = not self.trouble and (self._left_nothing or self._all_quiet())
+        self.has_run_dry = not self.trouble and (self._left_nothing or self._all_quiet())
 
-    def settled(self) -> None:
+    def note_written(self) -> None:
         """Note that all polls so far are written, and deleted if they had to be."""
         self._settled = self._handed_over
 
@@ -105,7 +105,7 @@ class Listening:
             hidden, asked = self._address.fifo and self._settled < self._arrived, self._clock()
             try:
                 arrived = receive(self._address, wait=self._wait, visibility=self._visibility)
-            except QueueIsOutOfReach as error:
+            except QueueUnreachable as error:
                 self.trouble = str(error)
                 self._over.set()
                 return
@@ -142,7 +142,7 @@ class Listening:
         self._asked_at = time.monotonic()
         try:
             self._left_nothing = depth(self._address).visible == 0
-        except QueueIsOutOfReach:
+        except QueueUnreachable:
             return False
         return self._left_nothing
 
@@ -154,4 +154,4 @@ class Listening:
 
     def _all_quiet(self) -> bool:
         with self._guard:
-            return all(polls >= QUIET_POLLS for polls in self._quiet)
+            return all(polls >= EMPTY_POLLS for polls in self._quiet)

@@ -6,29 +6,29 @@ from dataclasses import dataclass
 from typing import Final
 
 from reprocessing.domain.message import s3_pointer
-from reprocessing.domain.message.envelope import unpack
+from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.gateways.aws_services import are_gone
 from reprocessing.models import Run
-from reprocessing.store.parking_lot import s3_bodies
+from reprocessing.store.parking_lot import s3_pointers
 
-AMONG: Final = 20_000  #: letters of a run in which pointers are looked for
-MOST: Final = 500  #: pointers that S3 is asked about
+LETTERS_READ: Final = 20_000  #: letters of a run in which pointers are looked for
+POINTERS_ASKED: Final = 500  #: pointers that S3 is asked about
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class CheckedPointers:
     """`asked`: pointers that S3 was asked about; `gone`: ids of messages whose object is gone."""
 
     asked: int
-    gone: list[str]
+    missing: list[str]
 
 
-def pointers(run: Run) -> Verified:
+def find_missing_bodies(run: Run) -> CheckedPointers:
     """Return which of a run's first letters have a body that is gone from S3; unknown counts as there."""
     found = {
         letter.message_id: pointer
-        for letter in s3_bodies.pointing(run.pk, among=AMONG, most=MOST)
-        if (pointer := s3_pointer.read(bytes(letter.body), unpack(bytes(letter.attributes)))) is not None
+        for letter in s3_pointers.possible_pointers(run.pk, among=LETTERS_READ, most=POINTERS_ASKED)
+        if (pointer := s3_pointer.read(bytes(letter.body), unpack_attributes(bytes(letter.attributes)))) is not None
     }
     gone = are_gone(set(found.values()), run.dlq.region, run.dlq.role_arn) if found else set()
-    return Verified(len(found), [message_id for message_id, pointer in found.items() if pointer in gone])
+    return CheckedPointers(len(found), [message_id for message_id, pointer in found.items() if pointer in gone])

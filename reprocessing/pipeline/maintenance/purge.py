@@ -11,22 +11,22 @@ from reprocessing.store.notifications import incident_retention, sending
 _GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
 
 
-def letters(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> int:
+def purge_expired(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> int:
     """Delete letters that were delivered or discarded longer ago than the kept history; return how many.
 
     A letter is kept until its copy has been gone for the DLQ's retention and a day: the copy could turn up again.
     """
     history, purged = conf.history.total_seconds(), 0
     while not stop():
-        found = retention.forget(history=history, limit=_GROUP)
+        found = retention.delete_letters(history=history, limit=_GROUP)
         purged += found
         if found < _GROUP:
             break
-    retention.forget_waves(history=history)
-    retention.forget_groups(history=history, limit=_CAUSES)
-    retention.forget_operations(history=history, limit=_CAUSES)
-    counters.forget(history=history)
-    incident_retention.forget_incidents(history=history, limit=_CAUSES)
-    sending.give_up()  # also notifications to destinations without a URL
-    retention.forget_reports(history=history, limit=_REPORTS)
+    retention.delete_waves(history=history)
+    retention.delete_groups(history=history, limit=_CAUSES)
+    retention.delete_bulk_actions(history=history, limit=_CAUSES)
+    counters.delete_old_hours(history=history)
+    incident_retention.delete_incidents(history=history, limit=_CAUSES)
+    sending.give_up_old()  # also notifications to destinations without a URL
+    retention.delete_reports(history=history, limit=_REPORTS)
     return purged

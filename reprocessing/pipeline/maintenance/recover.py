@@ -9,13 +9,13 @@ from datetime import timedelta
 from django.db import connection
 
 from reprocessing.conf import Conf
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.gateways.sqs import QueueAddress, extend
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.parking_lot import group_failures, parking_queue
-from reprocessing.pipeline.replay.lease_keeper import unslept
+from reprocessing.pipeline.replay.lease_keeper import suspend_aware_clock
 from reprocessing.pipeline.routing import route
 from reprocessing.store.capture import capture_lease, expiry_rescue
 from reprocessing.store.maintenance import counters, parking_queue_outbox
@@ -26,28 +26,28 @@ from reprocessing.store.safety import circuit_breakers, failing_targets, redrive
 
 logger = logging.getLogger(__name__)
 
-LONGEST = 43_200  #: seconds. SQS hides a message for twelve hours at most, counted from its receive.
+MAX_HIDDEN_SECONDS = 43_200  #: seconds. SQS hides a message for twelve hours at most, counted from its receive.
 _GROUP = 500
 _COPIES = 1_000  #: held copies that a sweep checks
 _BATCHES = 4  #: of letters that a sweep assigns to failure groups
 _NEWS_FOR = 10.0  #: seconds for which notices that were read may be sent
 
 
-def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
+def sweep_all(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
     """Sweep every DLQ that is not in mode observe. A failure at one DLQ is logged, and does not stop the others.
 
     Raises:
         django.db.Error: PostgreSQL is gone.
     """
-    fleet()  # first: it needs no queue
-    group_failures.letters(batches=_BATCHES, stop=stop)
-    counters.fold()
+    sweep_service()  # first: it needs no queue
+    group_failures.assign_groups(batches=_BATCHES, stop=stop)
+    counters.fold_deltas()
     for dlq in expiry_rescue.most_urgent_first(DeadLetterQueue.objects.exclude(mode="observe")):
         if stop():
             return
         try:
-            sweep(dlq, conf=conf)
-        except QueueIsOutOfReach as error:
+            sweep_dlq(dlq, conf=conf)
+        except QueueUnreachable as error:
             logger.warning("%s: the sweep failed: %s", dlq.name, error)
         except Exception:
             if not connection.is_usable():
@@ -56,30 +56,30 @@ def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
     native_redrive.sweep()
 
 
-def fleet(book: route.Book | None = None) -> route.Book:
+def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
     """Sweep what belongs to no DLQ: breakers, waves, failing targets, redrive loops, rules, runs, plans.
 
     Return the rules as they are now, to be passed to the next call: rules that have not changed are not applied again.
     """
-    circuit_breakers.sweep()
-    waves.sweep()
-    delete_copies.everywhere(failing_targets.give_up_on_failing_targets().deletable)
+    circuit_breakers.move_all_breakers()
+    waves.judge_all_waves()
+    delete_copies.delete_from_dlqs(failing_targets.give_up_on_failing_targets().deletable)
     redrive_loops.pause_looping_runs()
-    book = route.keep_up(lanes.clock(), book)
+    book = route.refresh_rules(lanes.database_now(), book)
     progress.finish_runs()
-    plans.sweep()
+    plans.give_up_old_plans()
     return book
 
 
-def sweep(dlq: DeadLetterQueue, *, conf: Conf) -> None:
+def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
     """Delete finished and expiring copies, extend others, free held lanes, and send notices to the parking queue."""
-    capture_lease.sweep(dlq.pk, limit=_COPIES)
-    expiry_rescue.take(dlq.pk, limit=_GROUP)
-    while deletable := capture_lease.to_delete(dlq.pk, limit=_GROUP):
-        if delete_copies.copies(dlq, deletable) < len(deletable):
+    capture_lease.delete_finished_copies(dlq.pk, limit=_COPIES)
+    expiry_rescue.mark_expiring_copies(dlq.pk, limit=_GROUP)
+    while deletable := capture_lease.copies_to_delete(dlq.pk, limit=_GROUP):
+        if delete_copies.delete_from_dlq(dlq, deletable) < len(deletable):
             break
     _extend(dlq, conf)
-    decisions.let_go(dlq.pk)
+    decisions.advance_held_lanes(dlq.pk)
     while dlq.parking_url and _tell(dlq):
         pass
 
@@ -87,18 +87,18 @@ def sweep(dlq: DeadLetterQueue, *, conf: Conf) -> None:
 def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
     """Hide unfinished copies once for as long as SQS allows, when two thirds of their visibility timeout are over."""
     within = conf.receive_visibility / 3
-    longest = LONGEST - conf.receive_visibility
-    while found := capture_lease.to_extend(dlq.pk, within=within, limit=_GROUP):
+    longest = MAX_HIDDEN_SECONDS - conf.receive_visibility
+    while found := capture_lease.copies_to_extend(dlq.pk, within=within, limit=_GROUP):
         address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
-        until = lanes.clock() + timedelta(seconds=longest)  # before SQS is asked
+        until = lanes.database_now() + timedelta(seconds=longest)  # before SQS is asked
         done = extend(address, {copy.message_id: copy.handle for copy in found}, longest)
-        capture_lease.extended(dlq.pk, [copy for copy in found if copy.message_id in done.held], until=until)
+        capture_lease.mark_extended(dlq.pk, [copy for copy in found if copy.message_id in done.held], until=until)
         if len(done.held) < len(found):
             return
 
 
 def _is_stopped(dlq: DeadLetterQueue) -> bool:
-    return stops.stopped(dlq.pk) is not None or stops.stopped(None) is not None
+    return stops.stop_of(dlq.pk) is not None or stops.stop_of(None) is not None
 
 
 def _tell(dlq: DeadLetterQueue) -> bool:
@@ -106,12 +106,12 @@ def _tell(dlq: DeadLetterQueue) -> bool:
 
     A worker that freezes after it read the notices sends none of them: another may have sent them, and later ones.
     """
-    clock = unslept()
+    clock = suspend_aware_clock()
     until = clock() + _NEWS_FOR
-    if _is_stopped(dlq) or not (owed := parking_queue_outbox.owed(dlq.pk, limit=_GROUP)):
+    if _is_stopped(dlq) or not (owed := parking_queue_outbox.pending_messages(dlq.pk, limit=_GROUP)):
         return False
-    sent = parking_queue.parking_queue(dlq, owed, may_start=lambda: clock() < until)
-    parking_queue_outbox.sent(sent)
+    sent = parking_queue.send_notices(dlq, owed, may_start=lambda: clock() < until)
+    parking_queue_outbox.record_sent(sent)
     if left := len(owed) - len(sent):
         logger.warning("%s: its parking queue did not take %d of %d notices.", dlq.name, left, len(owed))
     return not left

@@ -7,14 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from reprocessing.domain.maintenance.findings import Grade
+from reprocessing.domain.maintenance.findings import FindingSeverity
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.subjects import of_finding
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.maintenance import doctor
-from reprocessing.pipeline.maintenance.doctor import Look, Patient
+from reprocessing.pipeline.maintenance.doctor import CheckContext, CheckResult
 from reprocessing.store import rows
-from reprocessing.store.notifications import doctor_rounds
+from reprocessing.store.notifications import doctor_turns
 from reprocessing.store.notifications.open_incidents import open_findings
 from reprocessing.store.notifications.outbox import announce, conclude
 
@@ -22,7 +22,7 @@ from reprocessing.store.notifications.outbox import announce, conclude
 DLQS: Final = 5
 
 
-def checkup(of: Patient) -> None:
+def checkup(of: CheckContext) -> None:
     """Check the service and the next DLQs; announce each part that has an error, conclude parts that have none.
 
     The open incidents are the last result. A part that could not be checked keeps its incident; a part that there is
@@ -37,11 +37,11 @@ def checkup(of: Patient) -> None:
             over.append((EventKind.DOCTOR_WORSE, subject))
     for look, dlq in looks:
         grades = [remark.grade for remark in look.remarks]
-        if Grade.ERROR in grades:
+        if FindingSeverity.ERROR in grades:
             found.append(_event(look, dlq))
-        elif Grade.UNKNOWN not in grades:
+        elif FindingSeverity.UNKNOWN not in grades:
             over.append((EventKind.DOCTOR_WORSE, of_finding(look.title)))
-    rows.whole(partial(_write, found, over))
+    rows.in_transaction(partial(_write, found, over))
 
 
 def _write(found: list[Event], over: list[tuple[EventKind, str]]) -> None:
@@ -49,21 +49,21 @@ def _write(found: list[Event], over: list[tuple[EventKind, str]]) -> None:
     conclude(over)
 
 
-def _looks(of: Patient) -> Iterator[tuple[Look, int | None]]:
-    for look in doctor.service(of):
+def _looks(of: CheckContext) -> Iterator[tuple[CheckResult, int | None]]:
+    for look in doctor.run_service_checks(of):
         yield look, None
-    turns = doctor_rounds.next_dlqs(DLQS)
+    turns = doctor_turns.next_dlqs(DLQS)
     names = dict(DeadLetterQueue.objects.filter(pk__in=turns).values_list("pk", "name"))
     for dlq in turns:
-        for look in doctor.dlqs_alone(replace(of, names=(names[dlq],))):
+        for look in doctor.run_dlq_checks(replace(of, names=(names[dlq],))):
             yield look, dlq
 
 
-def _event(look: Look, dlq: int | None) -> Event:
+def _event(look: CheckResult, dlq: int | None) -> Event:
     """Return an event with the part and the number of errors. Findings are left out: they may quote AWS's answers."""
     facts: dict[str, str | int | float] = {
-        "errors": sum(remark.grade is Grade.ERROR for remark in look.remarks),
-        "warnings": sum(remark.grade is Grade.WARN for remark in look.remarks),
+        "errors": sum(remark.grade is FindingSeverity.ERROR for remark in look.remarks),
+        "warnings": sum(remark.grade is FindingSeverity.WARN for remark in look.remarks),
         "finding": f"There is an error at {look.title}.",
     }
     return Event(EventKind.DOCTOR_WORSE, of_finding(look.title), facts, dlq_id=dlq)

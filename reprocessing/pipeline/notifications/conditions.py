@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, assert_never
 
 from reprocessing.conf import Conf
-from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.notifications import standstill
 from reprocessing.domain.notifications.dlq_growth import NOTES, Growth, GrowthUnknown, NotGrowing, growth
 from reprocessing.domain.notifications.event import Event, EventKind
@@ -20,9 +20,9 @@ from reprocessing.models.dlq import Mode
 from reprocessing.store import rows
 from reprocessing.store.aws import metrics
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.dlqs.dlq_status import Watch
-from reprocessing.store.notifications import dlq_notes, heartbeats, stalled_runs
-from reprocessing.store.notifications.open_incidents import left_open, open_incidents
+from reprocessing.store.dlqs.dlq_status import DlqStatus
+from reprocessing.store.notifications import dlq_samples, heartbeats, stalled_runs
+from reprocessing.store.notifications.open_incidents import open_incidents, orphaned_incidents
 from reprocessing.store.notifications.outbox import announce, conclude
 from reprocessing.store.notifications.parked_messages import ParkedMessages, parked_messages
 from reprocessing.store.notifications.stalled_runs import StalledRun, UnseenEmpty
@@ -46,16 +46,16 @@ _BACK_FOR: Final = 300.0
 _STEP: Final = 600
 
 
-def look(conf: Conf) -> None:
+def check_conditions(conf: Conf) -> None:
     """Announce the conditions that hold, and conclude those that do not hold. What is not known changes nothing.
 
     A dozen statements, each of which reads maintained counts, rows of DLQs, some hundred lanes of each running run, and
     the sent messages of each target: their cost does not depend on how many messages there are. Called outside
     transactions; commits by itself.
     """
-    back_for = heartbeats.looked(gap=GAP)
+    back_for = heartbeats.record_check(gap=GAP)
     is_open = open_incidents(_POLLED)
-    watches = dlq_status.watches(copies=False)
+    watches = dlq_status.dlq_statuses(copies=False)
     uncaptured = _uncaptured(watches, conf)
     observations = [
         *_parked(conf, is_open),
@@ -64,9 +64,9 @@ def look(conf: Conf) -> None:
         *_stalled(conf, back_for, is_open),
     ]
     found, over = _sorted_out(observations)
-    over = [place for place in over if place in is_open] + left_open()
+    over = [place for place in over if place in is_open] + orphaned_incidents()
     if found or over:
-        rows.whole(partial(_write, found, over))
+        rows.in_transaction(partial(_write, found, over))
 
 
 def _sorted_out(observations: Collection[Observation]) -> tuple[list[Event], list[Place]]:
@@ -114,24 +114,24 @@ def _of_lot(kind: EventKind, lot: ParkedMessages, **more: int) -> Event:
     return Event(kind, of_dlq(lot.dlq_id), {"dlq": lot.name, "messages": lot.messages, **more}, dlq_id=lot.dlq_id)
 
 
-def _uncaptured(watches: Collection[Watch], conf: Conf) -> dict[int, int]:
+def _uncaptured(watches: Collection[DlqStatus], conf: Conf) -> dict[int, int]:
     """Return the uncaptured messages of each DLQ, without the DLQs of which they are not known.
 
     A DLQ in mode automatic counts only while its captures fail. Of another one they are not known during a capture.
     """
-    ours = dlq_status.in_sight(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
+    ours = dlq_status.visible_copies(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     known = (watch for watch in watches if watch.mode == Mode.AUTOMATIC or not watch.captured_until)
     return {watch.id: _left_out(watch, ours.get(watch.id, 0)) for watch in known}
 
 
-def _left_out(watch: Watch, ours: int) -> int:
+def _left_out(watch: DlqStatus, ours: int) -> int:
     if watch.mode == Mode.AUTOMATIC:
         return watch.depth_visible or 0 if watch.trouble else 0
     return dlq_status.uncaptured(watch, ours)
 
 
-def _expiring(conf: Conf, watches: Collection[Watch], uncaptured: dict[int, int]) -> Iterator[Observation]:
-    waited = dlq_notes.uncaptured_for(uncaptured)
+def _expiring(conf: Conf, watches: Collection[DlqStatus], uncaptured: dict[int, int]) -> Iterator[Observation]:
+    waited = dlq_samples.uncaptured_seconds(uncaptured)
     within = conf.thresholds.expires_within.total_seconds()
     for watch in watches:
         place = (EventKind.MESSAGES_EXPIRING, of_dlq(watch.id))
@@ -151,12 +151,12 @@ def _expiring(conf: Conf, watches: Collection[Watch], uncaptured: dict[int, int]
 
 
 def _growing(
-    conf: Conf, watches: Collection[Watch], uncaptured: dict[int, int], is_open: Open
+    conf: Conf, watches: Collection[DlqStatus], uncaptured: dict[int, int], is_open: Open
 ) -> Iterator[Observation]:  # fmt: skip
     within = conf.thresholds.growing_for.total_seconds()
     if metrics.is_due("dlq notes", every=within / NOTES):
-        dlq_notes.note(uncaptured, within=within)
-    notes = dlq_notes.notes(within=within)
+        dlq_samples.record_samples(uncaptured, within=within)
+    notes = dlq_samples.recent_samples(within=within)
     for watch in watches:
         place = (EventKind.DLQ_GROWING, of_dlq(watch.id))
         match growth(notes.get(watch.id, []), within=within, is_open=place in is_open):
@@ -194,7 +194,7 @@ def _never_empty(conf: Conf) -> list[UnseenEmpty]:
 
 
 def _of_run(run: StalledRun) -> Event:
-    why = standstill.why(Standstill(run.cause), name_of(run.target))
+    why = standstill.standstill_sentence(Standstill(run.cause), resource_name(run.target))
     facts: dict[str, str | int | float] = {
         "run": run.name, "run_id": run.run_id, "dlq": run.dlq, "why": why, "messages": run.messages,
         "seconds": _in_steps(run.seconds),

@@ -17,8 +17,8 @@ from reprocessing.domain.notifications.destination import Destination
 from reprocessing.domain.notifications.text import compose, trial_text
 from reprocessing.pipeline.notifications.links import links
 from reprocessing.pipeline.notifications.send import Letterhead, send
-from reprocessing.store.notifications import filing, sending
-from reprocessing.store.notifications.sending import Claimed, Owed
+from reprocessing.store.notifications import notification_writer, sending
+from reprocessing.store.notifications.sending import LeasedDestination, PendingText
 from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
@@ -33,8 +33,8 @@ _AT_ONCE: Final = 8
 class _Turn:
     """A leased destination, and its pending notifications."""
 
-    claimed: Claimed
-    owed: Owed
+    claimed: LeasedDestination
+    owed: PendingText
 
 
 def is_due(conf: Conf) -> bool:
@@ -48,10 +48,10 @@ def deliver(conf: Conf, *, seconds: float = SEND_SECONDS) -> int:
     At-least-once: if a process dies between sending and recording, the next turn sends the text again after the lease
     has ended.
     """
-    filing.file_notifications()
-    if given_up := sending.give_up():
+    notification_writer.file_notifications()
+    if given_up := sending.give_up_old():
         logger.warning("%d notifications were given up: they could not be sent for a day.", given_up)
-    turns, now = _claimed(conf), lanes.clock()
+    turns, now = _claimed(conf), lanes.database_now()
     done: queue.SimpleQueue[tuple[_Turn, Delivery]] = queue.SimpleQueue()
     for turn in turns:
         name = f"notification to {turn.claimed.destination}"
@@ -62,17 +62,17 @@ def deliver(conf: Conf, *, seconds: float = SEND_SECONDS) -> int:
 def send_trial(conf: Conf, name: str, *, seconds: float = SEND_SECONDS) -> Delivery:
     """Send a test text to a destination now. It counts towards no limit, and nothing is stored."""
     text = trial_text(conf.place, name, links(conf.public_url))
-    now = lanes.clock()
+    now = lanes.database_now()
     head = Letterhead(conf.place, name, f"test-{name}-{now.timestamp():.0f}", now)
     return send(conf.destinations[name], text, (), head, seconds=seconds)
 
 
 def _claimed(conf: Conf) -> Sequence[_Turn]:
     turns = []
-    for claimed in sending.claim(conf.destinations, limit=_AT_ONCE):
-        owed = sending.owed(claimed.route_id)
+    for claimed in sending.lease_destinations(conf.destinations, limit=_AT_ONCE):
+        owed = sending.pending_text(claimed.route_id)
         if owed is None:
-            sending.give_back(claimed, lanes.clock())
+            sending.release_destination(claimed, lanes.database_now())
         else:
             turns.append(_Turn(claimed, owed))
     return turns
@@ -112,6 +112,6 @@ def _record(turns: Sequence[_Turn], done: queue.SimpleQueue[tuple[_Turn, Deliver
 
 
 def _write(turn: _Turn, came: Delivery) -> None:
-    sending.record(turn.claimed, turn.owed.ids, came, lanes.clock())
+    sending.record_result(turn.claimed, turn.owed.ids, came, lanes.database_now())
     if isinstance(came, Failed):
         logger.warning("Sending to the destination %s failed: %s. It is retried.", turn.claimed.destination, came.why)

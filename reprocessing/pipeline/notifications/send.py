@@ -12,13 +12,13 @@ from typing import Final, assert_never
 from reprocessing.domain.errors import RedriveError
 from reprocessing.domain.notifications.delivery import Delivery, Failed, Sent
 from reprocessing.domain.notifications.destination import AppriseService, Destination, SignedWebhook, SnsTopic
-from reprocessing.domain.notifications.text import Section, Text
+from reprocessing.domain.notifications.text import Text, TextSection
 from reprocessing.domain.notifications.webhook_body import webhook_body
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
 from reprocessing.domain.sources.sns_notification import Publication
 from reprocessing.domain.targets import webhook_signature
-from reprocessing.domain.targets.async_sender import Post
-from reprocessing.domain.targets.http_responses import Answers
+from reprocessing.domain.targets.async_sender import HttpCall
+from reprocessing.domain.targets.http_responses import StatusMeanings
 from reprocessing.gateways.aws_services import sns_eventbridge_publish
 from reprocessing.gateways.http.post import Posts
 from reprocessing.gateways.notifiers import apprise_process
@@ -42,7 +42,7 @@ class Letterhead:
 
 
 def send(
-    destination: Destination, text: Text, sections: Sequence[Section], head: Letterhead, *, seconds: float
+    destination: Destination, text: Text, sections: Sequence[TextSection], head: Letterhead, *, seconds: float
 ) -> Delivery:
     """Send a text; return the result, which shows neither the URL nor the answer."""
     try:
@@ -81,15 +81,15 @@ def _publish(topic: SnsTopic, text: Text, *, within: float) -> Delivery:
 
 
 def _post(
-    webhook: SignedWebhook, text: Text, sections: Sequence[Section], head: Letterhead, seconds: float
+    webhook: SignedWebhook, text: Text, sections: Sequence[TextSection], head: Letterhead, seconds: float
 ) -> Delivery:
     body = webhook_body(text, sections, place=head.place, destination=head.name)
     signed = webhook_signature.headers(webhook.key, message_id=head.message_id, now=head.now, body=body)
     headers = (("Content-Type", "application/json"), *signed)
-    return _told(_asked(webhook, Post(0, webhook.url, body, headers, seconds, Answers())))
+    return _told(_asked(webhook, HttpCall(0, webhook.url, body, headers, seconds, StatusMeanings())))
 
 
-def _asked(webhook: SignedWebhook, post: Post) -> Outcome | None:
+def _asked(webhook: SignedWebhook, post: HttpCall) -> Outcome | None:
     posts = Posts(webhook.allowed)
     until = time.monotonic() + post.timeout + _AFTER
     try:

@@ -12,7 +12,7 @@ from reprocessing.store.notifications.open_incidents import open_incidents
 from reprocessing.store.notifications.outbox import announce, conclude
 
 
-def note(silence: Silence, *, control: str, silent_for: float) -> None:
+def record_silence(silence: Silence, *, control: str, silent_for: float) -> None:
     """Announce who is silent, and conclude the incident of who is not. What is not known changes nothing.
 
     However many processes watch, at most one incident is open for beat, and one for the workers. Commits by itself.
@@ -32,7 +32,7 @@ def note(silence: Silence, *, control: str, silent_for: float) -> None:
     if silence.workers is False:  # the control queue may have had another name
         over |= open_incidents((EventKind.WORKERS_SILENT,))
     if found or over:
-        rows.whole(partial(_write, found, over))
+        rows.in_transaction(partial(_write, found, over))
 
 
 def _write(found: list[Event], over: set[tuple[EventKind, str]]) -> None:

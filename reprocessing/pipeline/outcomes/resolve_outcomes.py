@@ -12,20 +12,20 @@ from datetime import timedelta
 from typing import Final
 
 from reprocessing.conf import Conf
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.gateways.aws.request_threads import as_they_end
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.gateways.aws.request_threads import run_as_completed
 from reprocessing.gateways.sqs import QueueAddress, depth
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.replay import after_settlement
-from reprocessing.pipeline.replay.lease_keeper import unslept
+from reprocessing.pipeline.replay.lease_keeper import suspend_aware_clock
 from reprocessing.store import rows
 from reprocessing.store.aws import metrics
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import acknowledgements, evidence
-from reprocessing.store.outcomes.evidence import Look, Ripe, Watched
-from reprocessing.store.replay.settlement import Deletable, presume
+from reprocessing.store.outcomes.evidence import OpenAttempt, TargetLook, WatchedTarget
+from reprocessing.store.replay.settlement import Deletable, presume_delivered
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ _LOOKS_FOR: Final = 10.0
 _LOOK_ENDS: Final = 30.0  # seconds after which another worker may look, if the worker that looks has died
 
 
-def letters(*, conf: Conf, dice: Callable[[], float]) -> int:
+def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     """Resolve outcomes of all DLQs, and return how many letters were presumed delivered.
 
     In this order: apply early reports, look at targets, presume delivered, park letters whose consumer did not answer
@@ -45,21 +45,24 @@ def letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     the looks, so that it is not always the same target for which no time is left. After a restore nothing is presumed:
     letters may have come back and be forgotten.
     """
-    record_reports.again(dice=dice)
+    record_reports.apply_late(dice=dice)
     _look_in_turn(dice)
-    if restore_hold.standing() is not None:
+    if restore_hold.current_hold() is not None:
         return 0
     promoted = 0
     lag = conf.count_lag.total_seconds()
-    while found := evidence.ripe(count_lag=lag, limit=_GROUP):
-        _close(found, presume)
+    while found := evidence.presumable_attempts(count_lag=lag, limit=_GROUP):
+        _close(found, presume_delivered)
         promoted += len(found)
-        if len(found) < _GROUP or restore_hold.standing() is not None:  # then nothing was promoted
+        if len(found) < _GROUP or restore_hold.current_hold() is not None:  # then nothing was promoted
             break
-    while found := acknowledgements.overdue(limit=_GROUP):
-        _close(found, acknowledgements.silence)
-    while found := [*evidence.outlasted(count_lag=lag, limit=_GROUP), *acknowledgements.outlasted(limit=_GROUP)]:
-        _close(found, acknowledgements.give_up)
+    while found := acknowledgements.overdue_attempts(limit=_GROUP):
+        _close(found, acknowledgements.close_silent)
+    while found := [
+        *evidence.outlasted_attempts(count_lag=lag, limit=_GROUP),
+        *acknowledgements.outlasted_unwatched_attempts(limit=_GROUP),
+    ]:
+        _close(found, acknowledgements.close_unknown)
     return promoted
 
 
@@ -68,36 +71,36 @@ def _look_in_turn(dice: Callable[[], float]) -> None:
     if not metrics.is_due("look", every=_LOOK_ENDS):
         return
     try:
-        _look(sorted(evidence.watched(), key=lambda _: dice()))
+        _look(sorted(evidence.watched_targets(), key=lambda _: dice()))
     finally:
-        metrics.is_over("look")
+        metrics.make_due("look")
 
 
-def _look(some: Sequence[Watched]) -> None:
+def _look(some: Sequence[WatchedTarget]) -> None:
     """Note how many messages each target holds, with the time of the question, as soon as SQS answers.
 
     Times are computed from one answer of PostgreSQL, since the threads that ask SQS have no connection to it.
     """
-    clock = unslept()
-    before, began, since = clock(), lanes.clock(), clock()
+    clock = suspend_aware_clock()
+    before, began, since = clock(), lanes.database_now(), clock()
 
-    def ask(target: Watched) -> tuple[list[Look], float, float]:
-        asked, looks = clock(), list[Look]()
+    def ask(target: WatchedTarget) -> tuple[list[TargetLook], float, float]:
+        asked, looks = clock(), list[TargetLook]()
         try:
             found = depth(QueueAddress(url=target.url, region=target.region, role=target.role_arn))
             empty = found.visible == 0 and found.delayed == 0
-            looks.append(Look(target.target_id, empty=empty, quiet=empty and found.in_flight == 0))
-        except QueueIsOutOfReach as error:
+            looks.append(TargetLook(target.target_id, empty=empty, quiet=empty and found.in_flight == 0))
+        except QueueUnreachable as error:
             logger.warning("%s", error)
         except Exception:  # of one target; the others are noted
             logger.exception("The number of messages in %s is not known.", target.url)
         return looks, asked - since, clock() - asked + since - before
 
-    for looks, after, took in as_they_end(ask, some, _THREADS, within=_LOOKS_FOR):
-        evidence.sight(looks, at=began + timedelta(seconds=after), took=took)
+    for looks, after, took in run_as_completed(ask, some, _THREADS, within=_LOOKS_FOR):
+        evidence.record_looks(looks, at=began + timedelta(seconds=after), took=took)
 
 
-def _close(found: Sequence[Ripe], close: Callable[[Sequence[int]], list[Deletable]]) -> None:
+def _close(found: Sequence[OpenAttempt], close: Callable[[Sequence[int]], list[Deletable]]) -> None:
     """Close attempts under their lanes' locks. A return or a report that locked the lane before has decided already."""
     ids = sorted({attempt.lane_id for attempt in found})
 
@@ -107,5 +110,5 @@ def _close(found: Sequence[Ripe], close: Callable[[Sequence[int]], list[Deletabl
         lanes.advance(ids, [None] * len(ids))
         return deletable
 
-    delete_copies.everywhere(rows.whole(record))
-    after_settlement.attempts(found)
+    delete_copies.delete_from_dlqs(rows.in_transaction(record))
+    after_settlement.look_at_attempts(found)

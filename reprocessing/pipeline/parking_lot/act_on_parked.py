@@ -9,17 +9,17 @@ from functools import partial
 from uuid import uuid4
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.message.envelope import unpack
-from reprocessing.domain.ordering.placement import Policy
+from reprocessing.domain.message.envelope import unpack_attributes
+from reprocessing.domain.ordering.placement import KeyPolicy
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.models.audit import Act
+from reprocessing.models.audit import AuditAct
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import assignment, decisions, restore_discarded
-from reprocessing.store.parking_lot.decisions import Asked
+from reprocessing.store.parking_lot.decisions import LockedLetter
 from reprocessing.store.runs import enlistment, released_into_runs
 
 
@@ -43,17 +43,17 @@ def release(  # noqa: PLR0913  # each by its name
     the id `target`, whatever rules say. `operation` is the id of a bulk action.
     """
     put = partial(_release, by=by, reason=reason, due=due, target=target)
-    return _review(letters, _Deed(Act.RELEASED, put, target=target), by, reason, operation)
+    return _review(letters, _Deed(AuditAct.RELEASED, put, target=target), by, reason, operation)
 
 
 def discard(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
     """Discard parked letters. Later letters with the same idempotency key are parked. `restore` undoes it."""
-    return _review(letters, _Deed(Act.DISCARDED, decisions.discard), by, reason, operation)
+    return _review(letters, _Deed(AuditAct.DISCARDED, decisions.discard_letters), by, reason, operation)
 
 
 def restore(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
     """Park discarded letters again, for their former reason; a letter that a rule discarded is quarantined."""
-    return _review(letters, _Deed(Act.RESTORED, restore_discarded.restore), by, reason, operation)
+    return _review(letters, _Deed(AuditAct.RESTORED, restore_discarded.restore_letters), by, reason, operation)
 
 
 def assign(  # noqa: PLR0913  # each by its name
@@ -62,15 +62,15 @@ def assign(  # noqa: PLR0913  # each by its name
 ) -> Reviewed:  # fmt: skip
     """Assign parked letters to a user name; empty: to nobody. A letter that was assigned after `seen_at` is left."""
 
-    def write(able: list[Asked]) -> None:
+    def write(able: list[LockedLetter]) -> None:
         ids = [letter.letter_id for letter in able]
-        assignment.assign(ids, to=to, by=by, reason=reason, operation=operation)
+        assignment.assign_letters(ids, to=to, by=by, reason=reason, operation=operation)
 
-    def look(able: list[Asked]) -> dict[int, str]:
+    def look(able: list[LockedLetter]) -> dict[int, str]:
         if seen_at is None:
             return {}
         ids = [letter.letter_id for letter in able]
-        later = assignment.since(ids, since=seen_at, operation=operation)
+        later = assignment.assigned_since(ids, since=seen_at, operation=operation)
         return {found.letter_id: f"{found.by} assigned it to {found.to or 'nobody'} since" for found in later}
 
     return _mark(letters, write, by, reason, look=look)
@@ -79,8 +79,10 @@ def assign(  # noqa: PLR0913  # each by its name
 def note(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
     """Record a note on parked letters; nothing else changes."""
 
-    def write(able: list[Asked]) -> None:
-        decisions.record(able, Act.NOTED, was=LetterState.PARKED, by=by, reason=reason, operation=operation)
+    def write(able: list[LockedLetter]) -> None:
+        decisions.record_decisions(
+            able, AuditAct.NOTED, was=LetterState.PARKED, by=by, reason=reason, operation=operation
+        )
 
     return _mark(letters, write, by, reason)
 
@@ -89,51 +91,51 @@ def note(letters: Collection[int], *, by: str, reason: str, operation: int | Non
 class _Deed:
     """An act that moves letters; `do` returns the lanes that it touched."""
 
-    act: Act
+    act: AuditAct
     do: Callable[[list[int]], set[int]]
     target: int | None = None
 
     @property
     def moves_out_of(self) -> LetterState:
         """Return the state that letters must be in."""
-        return LetterState.DISCARDED if self.act is Act.RESTORED else LetterState.PARKED
+        return LetterState.DISCARDED if self.act is AuditAct.RESTORED else LetterState.PARKED
 
 
 def _review(letters: Collection[int], deed: _Deed, by: str, reason: str, operation: int | None) -> Reviewed:
     _insist(by, reason)
 
     def decide() -> Reviewed:
-        if deed.act is Act.RELEASED:
+        if deed.act is AuditAct.RELEASED:
             _name(letters)
             _place(letters)
         was = deed.moves_out_of
-        asked = decisions.lock(letters, need_lane=deed.act is Act.RELEASED, state=was, target=deed.target)
+        asked = decisions.lock_letters(letters, need_lane=deed.act is AuditAct.RELEASED, state=was, target=deed.target)
         able = [letter for letter in asked if not letter.refusal]
         if able:
             touched = sorted(deed.do([letter.letter_id for letter in able]))
-            decisions.record(able, deed.act, was=was, by=by, reason=reason, operation=operation)
-            if deed.act is Act.RELEASED:
-                released_into_runs.record(
+            decisions.record_decisions(able, deed.act, was=was, by=by, reason=reason, operation=operation)
+            if deed.act is AuditAct.RELEASED:
+                released_into_runs.record_release(
                     [letter.letter_id for letter in able], by=by, reason=reason, operation=operation
                 )
             lanes.advance(touched, [None] * len(touched))
         return _reviewed(letters, asked)
 
-    return rows.whole(decide)
+    return rows.in_transaction(decide)
 
 
-_Write = Callable[[list[Asked]], None]
-_Look = Callable[[list[Asked]], dict[int, str]]  # refusals by letter id
+_Write = Callable[[list[LockedLetter]], None]
+_Look = Callable[[list[LockedLetter]], dict[int, str]]  # refusals by letter id
 
 
 def _mark(letters: Collection[int], write: _Write, by: str, reason: str, look: _Look | None = None) -> Reviewed:
     """Act on letters that stay parked."""
     _insist(by, reason)
-    return rows.whole(partial(_marked, letters, write, look))
+    return rows.in_transaction(partial(_marked, letters, write, look))
 
 
 def _marked(letters: Collection[int], write: _Write, look: _Look | None) -> Reviewed:
-    asked = decisions.lock(letters, need_lane=False)
+    asked = decisions.lock_letters(letters, need_lane=False)
     if look is not None:
         left = look([letter for letter in asked if not letter.refusal])
         asked = [replace(letter, refusal=left.get(letter.letter_id, letter.refusal)) for letter in asked]
@@ -147,7 +149,7 @@ def _insist(by: str, reason: str) -> None:
         raise ValueError("a review says who decided, and why")
 
 
-def _reviewed(letters: Collection[int], asked: Sequence[Asked]) -> Reviewed:
+def _reviewed(letters: Collection[int], asked: Sequence[LockedLetter]) -> Reviewed:
     refused = {letter.letter_id: letter.refusal for letter in asked if letter.refusal}
     refused |= dict.fromkeys(set(letters) - {letter.letter_id for letter in asked}, "there is no such letter")
     return Reviewed(tuple(letter.letter_id for letter in asked if not letter.refusal), refused)
@@ -155,34 +157,36 @@ def _reviewed(letters: Collection[int], asked: Sequence[Asked]) -> Reviewed:
 
 def _name(letters: Collection[int]) -> None:
     """Give letters without a known source queue the one that was added since."""
-    origins: dict[int, find_source.Origins] = {}
-    for some in decisions.nameless(letters):
-        unknown = {letter.dlq_id for letter in some} - origins.keys()
-        origins |= {dlq.pk: find_source.Origins(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
+    sources: dict[int, find_source.Sources] = {}
+    for some in decisions.letters_without_source(letters):
+        unknown = {letter.dlq_id for letter in some} - sources.keys()
+        sources |= {dlq.pk: find_source.Sources(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
         traced = {
-            letter.id: origins[letter.dlq_id].of(bytes(letter.body), unpack(bytes(letter.attributes)), letter.system)
+            letter.id: sources[letter.dlq_id].of(
+                bytes(letter.body), unpack_attributes(bytes(letter.attributes)), letter.system
+            )
             for letter in some
         }
-        enlistment.name({pk: origin.pk for pk, origin in traced.items() if origin is not None})
+        enlistment.set_sources({pk: source.pk for pk, source in traced.items() if source is not None})
 
 
 def _place(letters: Collection[int]) -> None:
     """Give letters that were parked without a place one, if the DLQ's settings say by now where their keys are."""
-    policies: dict[int, Policy] = {}
-    for some in enlistment.strays(letters):
+    policies: dict[int, KeyPolicy] = {}
+    for some in enlistment.unplaced_parked_letters(letters):
         unknown = {letter.dlq_id for letter in some} - policies.keys()
         policies |= {dlq.pk: place_letters.policy_of(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
-        placed = [place_letters.letter(policies[letter.dlq_id], letter) for letter in some]
+        placed = [place_letters.place_letter(policies[letter.dlq_id], letter) for letter in some]
         # A person has overruled any other objection.
-        known = [replace(place, objection="", detail="") for place in placed if place.key_hash is not None]
-        enlistment.place(known, state=LetterState.PARKED)
+        known = [replace(place, blocked_reason="", detail="") for place in placed if place.key_hash is not None]
+        enlistment.set_places(known, state=LetterState.PARKED)
 
 
 def _release(letters: list[int], *, by: str, reason: str, due: datetime | None, target: int | None) -> set[int]:
     """Put letters back onto their lanes; start a run where their DLQ has none."""
-    for dlq in decisions.without_run(letters):
+    for dlq in decisions.dlqs_without_run(letters):
         Run.objects.create(
             name=f"release-{uuid4().hex[:12]}", dlq_id=dlq, state=RunState.RUNNING, asked_by=by, reason=reason,
-            started_at=lanes.clock(), selection={"released": True},
+            started_at=lanes.database_now(), selection={"released": True},
         )  # fmt: skip
-    return decisions.release(letters, by=by, due=due, target=target)
+    return decisions.release_letters(letters, by=by, due=due, target=target)

@@ -8,27 +8,32 @@ from datetime import datetime
 from typing import assert_never
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.message.envelope import Attribute, pack, unpack
+from reprocessing.domain.message.envelope import Attribute, pack_attributes, unpack_attributes
 from reprocessing.domain.message.identity import LetterFacts
-from reprocessing.domain.message.redrive_attributes import MarkNames, size
+from reprocessing.domain.message.redrive_attributes import MarkNames, attributes_size
 from reprocessing.domain.ordering import placement
-from reprocessing.domain.ordering.placement import Place, Policy
+from reprocessing.domain.ordering.placement import KeyPolicy, LetterPlace
 from reprocessing.domain.parking_lot import edit_policy
-from reprocessing.domain.parking_lot.edit_policy import Keys, Locked
+from reprocessing.domain.parking_lot.edit_policy import LockedAttribute, SelectorsByPurpose
 from reprocessing.domain.replay.verdicts import Park
 from reprocessing.models import DeadLetterQueue
-from reprocessing.models.audit import Act
+from reprocessing.models.audit import AuditAct
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows
-from reprocessing.store.parking_lot import editing
-from reprocessing.store.parking_lot.editing import Revised, Stand
+from reprocessing.store.parking_lot import message_edits
+from reprocessing.store.parking_lot.message_edits import EditableLetter, NewRevision
 
-_DONE = {Act.RELEASED: "released", Act.DISCARDED: "discarded", Act.EDITED: "edited", Act.RESTORED: "restored"}
+_DONE = {
+    AuditAct.RELEASED: "released",
+    AuditAct.DISCARDED: "discarded",
+    AuditAct.EDITED: "edited",
+    AuditAct.RESTORED: "restored",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenLetter:
     """The version that a person saw: when it was parked, and its revision (0: as captured)."""
 
     finished_at: datetime
@@ -46,7 +51,7 @@ class Alteration:
     @property
     def size(self) -> int:
         """Return the size in bytes, as SQS counts it."""
-        return len(self.body) + size(self.attributes)
+        return len(self.body) + attributes_size(self.attributes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +59,11 @@ class Edited:
     """The letter has revision `no`. `left`: why it is still parked, if it was to be replayed."""
 
     no: int
-    left: str = ""
+    still_parked_because: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Overtaken:
+class ChangedMeanwhile:
     """Nothing was done: the letter has changed since it was seen."""
 
     why: str
@@ -71,14 +76,16 @@ class Unsendable:
     problems: tuple[str, ...]
 
 
-def keys(dlq: DeadLetterQueue) -> Keys:
+def keys_of(dlq: DeadLetterQueue) -> SelectorsByPurpose:
     """Return the keys that the DLQ and its rules read from a letter."""
-    return edit_policy.keys(place_letters.policy_of(dlq), message_type=dlq.message_type, tenant=dlq.tenant)
+    return edit_policy.selectors_by_purpose(
+        place_letters.policy_of(dlq), message_type=dlq.message_type, tenant=dlq.tenant
+    )
 
 
-def problems(stand: Stand, to: Alteration, names: MarkNames) -> list[str]:
+def problems(stand: EditableLetter, to: Alteration, names: MarkNames) -> list[str]:
     """Return why a letter cannot be edited so, in sentences without values."""
-    body, own = bytes(stand.body), unpack(bytes(stand.attributes))
+    body, own = bytes(stand.body), unpack_attributes(bytes(stand.attributes))
     if (to.body, dict(to.attributes)) == (body, own):
         return ["Nothing is changed."]
     found = edit_policy.problems(to.body, to.attributes, former=own, names=names, largest=stand.largest)
@@ -86,10 +93,10 @@ def problems(stand: Stand, to: Alteration, names: MarkNames) -> list[str]:
         f"{name} stays as it is: {told.why}."
         for name in sorted(own.keys() | to.attributes.keys())
         if own.get(name) != to.attributes.get(name)
-        and isinstance(told := edit_policy.standing(name, names, {}), Locked)
+        and isinstance(told := edit_policy.attribute_class(name, names, {}), LockedAttribute)
     ]
     if to.body != body:
-        closed = edit_policy.closed(body, own)
+        closed = edit_policy.why_not_editable(body, own)
         found += [f"Its body cannot be edited here: {closed}."] if closed else []
         found += edit_policy.body_problems(to.body)
         broken = edit_policy.json_problem(body, to.body)
@@ -97,13 +104,13 @@ def problems(stand: Stand, to: Alteration, names: MarkNames) -> list[str]:
     return found
 
 
-def touched(stand: Stand, to: Alteration, goes_by: Keys) -> list[str]:
+def changed_keys(stand: EditableLetter, to: Alteration, goes_by: SelectorsByPurpose) -> list[str]:
     """Return which keys the edit changes, in sentences."""
-    before = LetterFacts(stand.message_id, bytes(stand.body), unpack(bytes(stand.attributes)), stand.system)
-    return edit_policy.touched(goes_by, before, _facts(stand, to))
+    before = LetterFacts(stand.message_id, bytes(stand.body), unpack_attributes(bytes(stand.attributes)), stand.system)
+    return edit_policy.changed_selectors(goes_by, before, _facts(stand, to))
 
 
-def order(stand: Stand, to: Alteration, policy: Policy) -> str:
+def place_after_edit(stand: EditableLetter, to: Alteration, policy: KeyPolicy) -> str:
     """Return the letter's place after the edit, in sentences."""
     if not stand.led:
         return "The queue it goes back to is not known: as long as that is so, nothing replays it."
@@ -111,11 +118,11 @@ def order(stand: Stand, to: Alteration, policy: Policy) -> str:
         return "It keeps its ordering key, its lane and its place there, whatever the edit changes."
     if stand.placed:
         return "It has no ordering key and goes alone, in no order with other letters; the edit gives it none."
-    found = placement.place(policy, _facts(stand, to))
+    found = placement.choose_place(policy, _facts(stand, to))
     match found:
-        case Place(key=None):
+        case LetterPlace(key=None):
             return "It had no place. With this edit it has one, without an ordering key: it goes alone."
-        case Place():
+        case LetterPlace():
             return "It had no place. With this edit it has an ordering key, and takes its place in that lane."
         case Park(_, detail):
             return f"It has no place, and this edit gives it none: {detail} Replayed, it goes alone, in no order."
@@ -123,21 +130,21 @@ def order(stand: Stand, to: Alteration, policy: Policy) -> str:
             assert_never(never)
 
 
-def overtaken(pk: int, stand: Stand | None) -> str:
+def describe_change(pk: int, stand: EditableLetter | None) -> str:
     """Return how a letter has changed since it was seen, and who changed it."""
     if stand is None:
         return "its bytes are no longer kept"
     now = "" if stand.state == LetterState.PARKED else f"; it is {stand.state}"
-    deed = editing.last(pk)
+    deed = message_edits.last_action(pk)
     if deed is None:
         return f"it is not as you saw it any more{now}"
-    what = _DONE.get(Act(deed.act), deed.act)
+    what = _DONE.get(AuditAct(deed.act), deed.act)
     return f'it is not as you saw it any more: {deed.by} {what} it at {deed.at:%H:%M:%S} UTC ("{deed.reason}"){now}'
 
 
-def letter(  # noqa: PLR0913  # each by its name
-    pk: int, seen: Seen, to: Alteration, *, names: MarkNames, by: str, reason: str, replay: bool
-) -> Edited | Overtaken | Unsendable:
+def edit_letter(  # noqa: PLR0913  # each by its name
+    pk: int, seen: SeenLetter, to: Alteration, *, names: MarkNames, by: str, reason: str, replay: bool
+) -> Edited | ChangedMeanwhile | Unsendable:
     """Edit a parked letter if it is exactly as it was seen; then release it, if `replay`; in one transaction.
 
     The captured bytes, the lane, the place and the claim stay. Returns of every version are recognised. `names` are the
@@ -146,39 +153,39 @@ def letter(  # noqa: PLR0913  # each by its name
     if not by.strip() or not reason.strip():
         raise ValueError("an edit says who made it, and why")
 
-    def decide() -> Edited | Overtaken | Unsendable:
-        editing.lock(pk)
-        stand = editing.stands(pk)
+    def decide() -> Edited | ChangedMeanwhile | Unsendable:
+        message_edits.lock_letter(pk)
+        stand = message_edits.read_letter(pk)
         if stand is None or not _is(stand, seen):
-            return Overtaken(overtaken(pk, stand))
+            return ChangedMeanwhile(describe_change(pk, stand))
         if against := problems(stand, to, names):
             return Unsendable(tuple(against))
-        made = editing.revise(
-            pk, body=to.body, attributes=pack(to.attributes), size=to.size, key=to.key, by=by, reason=reason
+        made = message_edits.add_revision(
+            pk, body=to.body, attributes=pack_attributes(to.attributes), size=to.size, key=to.key, by=by, reason=reason
         )
         _record(stand, to, made, by=by, reason=reason)
         if not replay:
             return Edited(made.no)
         return Edited(made.no, act_on_parked.release([pk], by=by, reason=reason).refused.get(pk, ""))
 
-    return rows.whole(decide)
+    return rows.in_transaction(decide)
 
 
-def _facts(stand: Stand, to: Alteration) -> LetterFacts:
+def _facts(stand: EditableLetter, to: Alteration) -> LetterFacts:
     return LetterFacts(stand.message_id, to.body, to.attributes, stand.system)
 
 
-def _is(stand: Stand, seen: Seen) -> bool:
+def _is(stand: EditableLetter, seen: SeenLetter) -> bool:
     return (stand.state, stand.finished_at, stand.revision) == (LetterState.PARKED, seen.finished_at, seen.revision)
 
 
-def _record(stand: Stand, to: Alteration, made: Revised, *, by: str, reason: str) -> None:
+def _record(stand: EditableLetter, to: Alteration, made: NewRevision, *, by: str, reason: str) -> None:
     """Record what was edited, without its content."""
-    own = unpack(bytes(stand.attributes))
+    own = unpack_attributes(bytes(stand.attributes))
     changed = sorted(name for name in own.keys() | to.attributes.keys() if own.get(name) != to.attributes.get(name))
     before = {"revision": stand.revision, "size": stand.size}
     after = {
         "revision": made.no, "size": made.size, "sha256": bytes(made.body_hash).hex(), "attributes": changed,
         "body": to.body != bytes(stand.body), "new_key": to.key is not None,
     }  # fmt: skip
-    editing.record(stand.letter_id, Act.EDITED, by=by, reason=reason, before=before, after=after)
+    message_edits.record_action(stand.letter_id, AuditAct.EDITED, by=by, reason=reason, before=before, after=after)

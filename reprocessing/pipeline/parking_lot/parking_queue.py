@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from reprocessing.domain.message.envelope import Attribute, Departure, unpack
-from reprocessing.domain.message.redrive_attributes import MarkNames, addressed
+from reprocessing.domain.message.envelope import Attribute, OutgoingMessage, unpack_attributes
+from reprocessing.domain.message.redrive_attributes import MarkNames, attributes_to_send
 from reprocessing.domain.replay.verdicts import Refused, Taken
 from reprocessing.gateways.sqs import LARGEST, QueueAddress, send
 from reprocessing.models import DeadLetterQueue
-from reprocessing.models.system import News
-from reprocessing.store.maintenance.parking_queue_outbox import Owed
+from reprocessing.models.system import ParkingEvent
+from reprocessing.store.maintenance.parking_queue_outbox import PendingMessage
 
 #: Attributes of a notice, beside the letter's own.
 LETTER, STATUS, REASON = "RedriveLetter", "RedriveStatus", "RedriveReason"
 _OF_NO_ATTEMPT = MarkNames(redrive=None, idempotency_key=None, message_id=None, reprocessed_from=None)
 
 
-def parking_queue(dlq: DeadLetterQueue, owed: Sequence[Owed], *, may_start: Callable[[], bool]) -> list[int]:
+def send_notices(dlq: DeadLetterQueue, owed: Sequence[PendingMessage], *, may_start: Callable[[], bool]) -> list[int]:
     """Send notices in their order; return the ids of those that were taken, or can never be taken.
 
     A parked letter is sent as a copy of its bytes. When it leaves the parking lot, a message without its bytes follows,
@@ -34,17 +34,19 @@ def parking_queue(dlq: DeadLetterQueue, owed: Sequence[Owed], *, may_start: Call
     ]
 
 
-def _departure(notice: Owed, *, fifo: bool) -> Departure:
+def _departure(notice: PendingMessage, *, fifo: bool) -> OutgoingMessage:
     said = {
         LETTER: Attribute("String", str(notice.public_id)),
-        STATUS: Attribute("String", notice.news if notice.news == News.PARKED else notice.state),
+        STATUS: Attribute(
+            "String", notice.parking_event if notice.parking_event == ParkingEvent.PARKED else notice.state
+        ),
         REASON: Attribute("String", notice.reason or "none"),
     }
-    parked = notice.news == News.PARKED
-    own = unpack(bytes(notice.attributes)) if parked else {}
+    parked = notice.parking_event == ParkingEvent.PARKED
+    own = unpack_attributes(bytes(notice.attributes)) if parked else {}
     body = bytes(notice.body) if parked else f'{{"letter": "{notice.public_id}", "status": "{notice.state}"}}'.encode()
-    attributes, _ = addressed(own, said, _OF_NO_ATTEMPT, space=LARGEST - len(body))
-    return Departure(
+    attributes, _ = attributes_to_send(own, said, _OF_NO_ATTEMPT, space=LARGEST - len(body))
+    return OutgoingMessage(
         attempt=notice.notice_id,
         body=body,
         attributes=attributes,

@@ -10,53 +10,53 @@ from datetime import datetime
 from functools import partial
 from typing import Any, assert_never
 
-from reprocessing.models import Operation
-from reprocessing.models.parking_lot import OperationAct
+from reprocessing.models import BulkAction
+from reprocessing.models.parking_lot import BulkActionKind
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import bulk_actions
-from reprocessing.store.parking_lot.bulk_actions import Held
+from reprocessing.store.parking_lot.bulk_actions import LeasedAction
 
 
-def operation(operation_id: int, *, seconds: float) -> bool:
+def run_bulk_action(operation_id: int, *, seconds: float) -> bool:
     """Continue a bulk action for so many seconds; return whether there is more to do, and no other worker does it."""
-    held = bulk_actions.take(operation_id)
+    held = bulk_actions.take_over(operation_id)
     ends = time.monotonic() + seconds
     while held is not None:
-        held = rows.whole(partial(_batch, held))
+        held = rows.in_transaction(partial(_batch, held))
         if held is not None and time.monotonic() >= ends:
-            bulk_actions.give_back(held)
+            bulk_actions.release_lease(held)
             return True
     return False
 
 
-def _batch(held: Held) -> Held | None:
+def _batch(held: LeasedAction) -> LeasedAction | None:
     """Do one batch; return None if it was the last one, or another worker has taken over."""
-    mine = bulk_actions.step(held)
+    mine = bulk_actions.renew_lease(held)
     if mine is None:
         return None
-    found = bulk_actions.letters(mine)
+    found = bulk_actions.next_letters(mine)
     reviewed = _act(mine, found) if found else Reviewed((), {})
-    kept = len(Operation.objects.values_list("refusals", flat=True).get(pk=mine.id))
-    bulk_actions.count(mine, found, done=len(reviewed.done), refused=reviewed.refused, kept=kept)
-    return bulk_actions.take(mine.id)
+    kept = len(BulkAction.objects.values_list("refusals", flat=True).get(pk=mine.id))
+    bulk_actions.record_batch(mine, found, done=len(reviewed.done), refused=reviewed.refused, kept=kept)
+    return bulk_actions.take_over(mine.id)
 
 
-def _act(held: Held, letters: list[int]) -> Reviewed:
+def _act(held: LeasedAction, letters: list[int]) -> Reviewed:
     said: dict[str, Any] = {"by": held.by, "reason": held.reason, "operation": held.id}
-    match OperationAct(held.act):
-        case OperationAct.RELEASE:
+    match BulkActionKind(held.act):
+        case BulkActionKind.RELEASE:
             due = held.arguments.get("due")
             when = datetime.fromisoformat(due) if due else None
             return act_on_parked.release(letters, due=when, target=held.arguments.get("target"), **said)
-        case OperationAct.DISCARD:
+        case BulkActionKind.DISCARD:
             return act_on_parked.discard(letters, **said)
-        case OperationAct.RESTORE:
+        case BulkActionKind.RESTORE:
             return act_on_parked.restore(letters, **said)
-        case OperationAct.ASSIGN:
+        case BulkActionKind.ASSIGN:
             return act_on_parked.assign(letters, to=held.arguments["to"], seen_at=held.asked_at, **said)
-        case OperationAct.NOTE:
+        case BulkActionKind.NOTE:
             return act_on_parked.note(letters, **said)
         case _ as never:
             assert_never(never)

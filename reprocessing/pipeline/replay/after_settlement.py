@@ -17,20 +17,22 @@ class _Closed(Protocol):
     def run_id(self) -> int | None: ...
 
 
-def attempts(closed: Collection[_Closed]) -> None:
+def look_at_attempts(closed: Collection[_Closed]) -> None:
     """Look at the breakers and the runs of attempts that were closed."""
-    outcomes(of_breakers=[attempt.breaker_id for attempt in closed], of_runs=[attempt.run_id for attempt in closed])
+    look_at_outcomes(
+        of_breakers=[attempt.breaker_id for attempt in closed], of_runs=[attempt.run_id for attempt in closed]
+    )
 
 
-def outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int | None]) -> None:
+def look_at_outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int | None]) -> None:
     """Look at the breakers, and at the waves of the runs, of which outcomes were recorded."""
     if breakers := {breaker for breaker in of_breakers if breaker is not None}:
-        circuit_breakers.look(breakers)
+        circuit_breakers.move_breakers(breakers)
     if runs := {run for run in of_runs if run is not None}:
-        waves.look(runs)
+        waves.judge_waves(runs)
 
 
-def ramps(some: Collection[int]) -> None:
+def climb_ramps(some: Collection[int]) -> None:
     """Take the next step of these breakers' ramps, if it is due."""
     if some:
-        rate_ramps.climb(some)
+        rate_ramps.step_due_ramps(some)

@@ -18,36 +18,40 @@ from reprocessing.domain.safety.failure_cause import (
     failure_cause,
 )
 from reprocessing.models import ClaimState
-from reprocessing.store.ordering.lanes import Standing
-from reprocessing.store.replay.settlement import Closing
-from reprocessing.store.safety.send_limits import Brake
+from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.replay.settlement import LetterClosing
+from reprocessing.store.safety.send_limits import SendLimit
 
 #: Waits of lanes, after which the gate is asked again: for another letter with the same key that is being sent,
 TWIN_UNDER_WAY = timedelta(seconds=2)
 #: for a copy of another letter with the same key, at most,
 TWIN_MAY_BE_THERE = timedelta(seconds=30)
 #: until breaker and target let letters go: the lane is not leased before,
-AS_SOON_AS_IT_OPENS = timedelta(0)
+UNTIL_BREAKER_OPENS = timedelta(0)
 #: until a capture shows whether AWS moved the message,
-A_CAPTURE_TELLS = timedelta(seconds=30)
+UNTIL_CAPTURED = timedelta(seconds=30)
 MAYBE_MOVED = "AWS may have moved its message; waiting for the next capture"
 #: for a breaker that was not found, for outcomes of other letters of the target, and for room at the target.
-UNKNOWN_BREAKER, OTHERS_TELL, TARGET_IS_FULL = timedelta(seconds=10), timedelta(seconds=5), timedelta(seconds=2)
+UNKNOWN_BREAKER, UNTIL_OTHERS_SETTLE, TARGET_IS_FULL = timedelta(seconds=10), timedelta(seconds=5), timedelta(seconds=2)
 
 
 @dataclass(slots=True)
 class Judged:
     """Heads after the gate."""
 
-    going: list[Standing] = field(default_factory=list)  # may go, as soon as there are tokens
-    waiting: list[tuple[Standing, Wait]] = field(default_factory=list)
-    closings: dict[tuple[int, int], Closing] = field(default_factory=dict)  # by lane and fence
+    going: list[LaneState] = field(default_factory=list)  # may go, as soon as there are tokens
+    waiting: list[tuple[LaneState, Wait]] = field(default_factory=list)
+    closings: dict[tuple[int, int], LetterClosing] = field(default_factory=dict)  # by lane and fence
     full: set[int] = field(default_factory=set)  # breakers of targets without room
     opening: dict[int, str] = field(default_factory=dict)  # breakers at whose targets nothing succeeds, and why
 
 
-def heads(
-    some: Sequence[Standing], *, brakes: Mapping[int, Brake], room: Counter[int], failures: Mapping[int, LastFailures]
+def judge_heads(
+    some: Sequence[LaneState],
+    *,
+    brakes: Mapping[int, SendLimit],
+    room: Counter[int],
+    failures: Mapping[int, LastFailures],
 ) -> Judged:
     """Judge the heads of many lanes.
 
@@ -62,7 +66,7 @@ def heads(
     for standing in sorted(some, key=lambda standing: standing.tries or 0):  # the best canary has failed least
         breaker, target, letter = standing.breaker_id or 0, standing.target_id or 0, standing.letter_id or 0
         place = standing.lane_id, standing.fence
-        verdict = head(
+        verdict = judge_head(
             standing, brakes.get(breaker), room=left[target], canary_out=breaker in canaries,
             failures=failures.get(letter),
         )  # fmt: skip
@@ -76,19 +80,19 @@ def heads(
                 if target and left[target] <= 0:
                     judged.full.add(breaker)
             case Skip(original):
-                judged.closings[place] = Closing(letter, LetterState.DUPLICATE, original=original)
+                judged.closings[place] = LetterClosing(letter, LetterState.DUPLICATE, original=original)
             case Park(reason, detail):
-                judged.closings[place] = Closing(letter, LetterState.PARKED, reason=reason, detail=detail)
+                judged.closings[place] = LetterClosing(letter, LetterState.PARKED, reason=reason, detail=detail)
             case OpenBreaker(why):
                 judged.opening[breaker] = why
-                judged.waiting.append((standing, Wait(OTHERS_TELL, why)))
+                judged.waiting.append((standing, Wait(UNTIL_OTHERS_SETTLE, why)))
             case _ as never:
                 assert_never(never)
     return judged
 
 
-def head(
-    standing: Standing, brake: Brake | None, *, room: int, canary_out: bool = False,
+def judge_head(
+    standing: LaneState, brake: SendLimit | None, *, room: int, canary_out: bool = False,
     failures: LastFailures | None = None,
 ) -> Verdict:  # fmt: skip
     """Judge a lane's head; the arguments are those of `heads`, for one lane. `canary_out`: the breaker has its canary.
@@ -102,7 +106,7 @@ def head(
         return spent
     if standing.stale and standing.never_sent and not standing.released and standing.stale_policy == "park":
         return Park(ParkedReason.STALE)
-    ceiling = standing.receive_ceiling
+    ceiling = standing.receive_limit
     if ceiling is not None and not standing.released and (standing.receives or 0) > ceiling:
         return Park(ParkedReason.RECEIVED_TOO_OFTEN, f"{standing.receives} receives")
     if room <= 0:
@@ -110,7 +114,7 @@ def head(
     return Go()
 
 
-def is_spent(standing: Standing) -> bool:
+def is_spent(standing: LaneState) -> bool:
     """Return whether a lane's head has no attempts left."""
     return (standing.attempts or 0) >= (standing.max_attempts or 1)
 
@@ -121,30 +125,30 @@ def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
         case MessageFails():
             return Park(ParkedReason.ATTEMPTS_SPENT)
         case NotKnownYet():
-            return Wait(OTHERS_TELL, "no attempts left; waiting for other messages to its target")
+            return Wait(UNTIL_OTHERS_SETTLE, "no attempts left; waiting for other messages to its target")
         case TargetFails():
             return None if on_trial else OpenBreaker("a message used up its attempts, and no other message succeeded")
         case _:
             assert_never(cause)
 
 
-def _moved(standing: Standing) -> Park | Wait | None:
+def _moved(standing: LaneState) -> Park | Wait | None:
     if standing.gone is None:
         return None
-    return Park(ParkedReason.MOVED_BY_AWS) if standing.gone else Wait(A_CAPTURE_TELLS, MAYBE_MOVED)
+    return Park(ParkedReason.MOVED_BY_AWS) if standing.gone else Wait(UNTIL_CAPTURED, MAYBE_MOVED)
 
 
-def _held_back(brake: Brake | None, *, canary_out: bool) -> Wait | None:
+def _held_back(brake: SendLimit | None, *, canary_out: bool) -> Wait | None:
     if brake is None:
         return Wait(UNKNOWN_BREAKER, "its circuit breaker was not found")
     if shut := brake.why_shut:
-        return Wait(AS_SOON_AS_IT_OPENS, shut)
+        return Wait(UNTIL_BREAKER_OPENS, shut)
     if brake.on_trial and canary_out:
-        return Wait(AS_SOON_AS_IT_OPENS, "the circuit breaker is half open, and its canary has no outcome yet")
+        return Wait(UNTIL_BREAKER_OPENS, "the circuit breaker is half open, and its canary has no outcome yet")
     return None
 
 
-def _copy_of_twin(standing: Standing) -> Wait | None:
+def _copy_of_twin(standing: LaneState) -> Wait | None:
     """Return the wait for a copy of the finished letter that has the key; None if the target can have no copy."""
     if not standing.claim_rests:
         return None
@@ -152,7 +156,7 @@ def _copy_of_twin(standing: Standing) -> Wait | None:
     return Wait(after, "a copy of another message with its idempotency key may be in its target")
 
 
-def _twin(standing: Standing) -> Verdict | None:
+def _twin(standing: LaneState) -> Verdict | None:
     if standing.claim_letter is None or standing.claim_letter == standing.letter_id:
         return None
     match standing.claim_state:

@@ -14,13 +14,13 @@ from django.db import connection
 from reprocessing.domain.replay.verdicts import Outcome
 from reprocessing.pipeline.replay import slow_targets as streams
 from reprocessing.pipeline.replay.slow_targets import Stream
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.replay.intent import IntendedSend
 
 logger = logging.getLogger(__name__)
 
 _WAIT = 0.5  # longest wait for outcomes, in seconds, before leases are renewed
 
-Finish = Callable[[Sequence[tuple[Intended, Outcome]]], None]
+Finish = Callable[[Sequence[tuple[IntendedSend, Outcome]]], None]
 
 
 class _Lingering(threading.Thread):
@@ -31,21 +31,21 @@ class _Lingering(threading.Thread):
     def run(self) -> None:
         try:
             while self._stream.open:
-                ended = self._stream.ended(within=min(_WAIT, self._lease / 3))
+                ended = self._stream.take_ended(within=min(_WAIT, self._lease / 3))
                 if ended:
                     self._record(ended)
                 self._stream.renew(lease=self._lease)
                 if not ended:
                     connection.close()  # many such threads may wait for a target's timeout
-            streams.give_back(self._stream)
+            streams.give_back_stream(self._stream)
         finally:
             connection.close()
             _lingering.discard(self)
 
     def open_at(self, target_id: int) -> int:
-        return self._stream.open_at(target_id)
+        return self._stream.open_requests(target_id)
 
-    def _record(self, ended: Sequence[tuple[Intended, Outcome]]) -> None:
+    def _record(self, ended: Sequence[tuple[IntendedSend, Outcome]]) -> None:
         """Record outcomes, and try again over a new connection if that fails; recording twice changes nothing."""
         for _ in range(2):
             try:
@@ -64,19 +64,19 @@ class _Lingering(threading.Thread):
 _lingering: set[_Lingering] = set()
 
 
-def follow(stream: Stream, finish: Finish, *, lease: float) -> None:
+def follow_stream(stream: Stream, finish: Finish, *, lease: float) -> None:
     """Take over a stream from its turn, record its outcomes with `finish`, and renew leases of `lease` seconds."""
     thread = _Lingering(stream, finish, lease)
     _lingering.add(thread)
     thread.start()
 
 
-def open_at(target_id: int) -> int:
+def open_requests(target_id: int) -> int:
     """Return the number of letters that a target has from turns that are over."""
     return sum(thread.open_at(target_id) for thread in list(_lingering))
 
 
-def wait(seconds: float) -> bool:
+def wait_for_all(seconds: float) -> bool:
     """Wait for all streams before this process ends, and return whether they ended in time."""
     until = time.monotonic() + seconds
     for thread in list(_lingering):

@@ -13,7 +13,7 @@ from django.db import connection
 
 from reprocessing.domain.replay.verdicts import Outcome
 from reprocessing.store.ordering import lanes
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.replay.intent import IntendedSend
 
 logger = logging.getLogger(__name__)
 Done = TypeVar("Done")
@@ -23,11 +23,11 @@ SEND_MARGIN = 2.0  # seconds of lease that must be left when a request begins; i
 _WAKEFUL: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
-class Ownership:
+class LeaseKeeper:
     """The leases of lanes whose letters are being sent. `beside` is called with each renewal."""
 
     def __init__(
-        self, intended: Sequence[Intended], lease: float, *, began: float, beside: Callable[[], None] = lambda: None
+        self, intended: Sequence[IntendedSend], lease: float, *, began: float, beside: Callable[[], None] = lambda: None
     ) -> None:
         """`began` is the monotonic time before the intent."""
         self._lanes, self._fences = [attempt.lane_id for attempt in intended], [attempt.fence for attempt in intended]
@@ -35,11 +35,11 @@ class Ownership:
         #: The monotonic time until which requests may start.
         self.until = began + min([lease, *(attempt.lease_left for attempt in intended)]) - SEND_MARGIN
 
-    def while_it_lasts(self, deliver: Callable[[], dict[int, Outcome]]) -> dict[int, Outcome]:
+    def send(self, deliver: Callable[[], dict[int, Outcome]]) -> dict[int, Outcome]:
         """Send in another thread, renew the leases meanwhile, and return the outcomes."""
-        return meanwhile(deliver, self._renew, every=self._lease / 3)
+        return run_while_renewing(deliver, self._renew, every=self._lease / 3)
 
-    def keep_up(self) -> None:
+    def renew_if_due(self) -> None:
         """Renew the leases if that is due."""
         if time.monotonic() - self._began > self._lease / 3:
             self._renew()
@@ -57,7 +57,7 @@ class Ownership:
         self._beside()
 
 
-def meanwhile(work: Callable[[], Done], renew: Callable[[], None], *, every: float) -> Done:
+def run_while_renewing(work: Callable[[], Done], renew: Callable[[], None], *, every: float) -> Done:
     """Run `work` in another thread, call `renew` every so many seconds meanwhile, and return the result."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         trip = pool.submit(work)
@@ -66,7 +66,7 @@ def meanwhile(work: Callable[[], Done], renew: Callable[[], None], *, every: flo
         return trip.result()
 
 
-def unslept() -> Callable[[], float]:
+def suspend_aware_clock() -> Callable[[], float]:
     """Return a clock that starts at the monotonic time and goes on while the machine is suspended, as leases do."""
     told, began = time.clock_gettime(_WAKEFUL), time.monotonic()
     return lambda: began + time.clock_gettime(_WAKEFUL) - told

@@ -8,13 +8,13 @@ from datetime import timedelta
 from reprocessing.pipeline.replay import after_settlement
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes, orphaned_lanes
-from reprocessing.store.ordering.lanes import Leased, Standing
+from reprocessing.store.ordering.lanes import LaneState, LeasedLane
 
 
-def due(  # noqa: PLR0913  # each by its name
+def lease_due(  # noqa: PLR0913  # each by its name
     owner: str, *, room: int, lease: timedelta, only: Sequence[int] | None, runs: Sequence[int] | None,
     but: Collection[int], strictly: bool,
-) -> list[Standing]:  # fmt: skip
+) -> list[LaneState]:  # fmt: skip
     """Lease due lanes of `only`, or else, unless `strictly`, of all, and return the lanes with their heads.
 
     Both happen in one transaction: the lease locks the lanes, and a later statement finds the heads. Attempts that dead
@@ -25,8 +25,8 @@ def due(  # noqa: PLR0913  # each by its name
     """
     seconds = lease.total_seconds()
 
-    def work() -> tuple[list[Leased], list[Standing]]:
-        leased: list[Leased] = []
+    def work() -> tuple[list[LeasedLane], list[LaneState]]:
+        leased: list[LeasedLane] = []
         if only:
             leased = lanes.lease(owner, limit=room, lease=seconds, only=only, runs=runs)
         if not leased and not strictly:
@@ -35,14 +35,14 @@ def due(  # noqa: PLR0913  # each by its name
         ids, fences = [lane.lane_id for lane in own], [lane.fence for lane in own]
         return leased, lanes.advance(ids, fences, keep=True, lease=seconds) if own else []
 
-    leased, standings = rows.whole(work)
+    leased, standings = rows.in_transaction(work)
     if inherited := [lane for lane in leased if lane.inherited]:
         _close(owner, inherited)
-        standings += heads(inherited, lease=lease)
+        standings += find_heads(inherited, lease=lease)
     return standings
 
 
-def heads(some: Sequence[Leased] | Sequence[Standing], *, lease: timedelta) -> list[Standing]:
+def find_heads(some: Sequence[LeasedLane] | Sequence[LaneState], *, lease: timedelta) -> list[LaneState]:
     """Find the heads of lanes that the caller has leased. Lanes with a due head are leased anew, the others are freed.
 
     The lanes are locked by a statement of its own. Otherwise a statement that waited for somebody who adds a letter to
@@ -50,17 +50,17 @@ def heads(some: Sequence[Leased] | Sequence[Standing], *, lease: timedelta) -> l
     """
     ids, fences = [lane.lane_id for lane in some], [lane.fence for lane in some]
 
-    def work() -> list[Standing]:
+    def work() -> list[LaneState]:
         lanes.lock(ids, fences)
         return lanes.advance(ids, fences, keep=True, lease=lease.total_seconds())
 
-    return rows.whole(work) if ids else []
+    return rows.in_transaction(work) if ids else []
 
 
-def _close(owner: str, inherited: Sequence[Leased]) -> None:
-    def work() -> list[orphaned_lanes.Left]:
+def _close(owner: str, inherited: Sequence[LeasedLane]) -> None:
+    def work() -> list[orphaned_lanes.OrphanedAttempt]:
         lanes.lock([lane.lane_id for lane in inherited], [lane.fence for lane in inherited])
-        return orphaned_lanes.close(owner, [lane.lane_id for lane in inherited])
+        return orphaned_lanes.close_attempts(owner, [lane.lane_id for lane in inherited])
 
-    left = rows.whole(work)
-    after_settlement.attempts(left)
+    left = rows.in_transaction(work)
+    after_settlement.look_at_attempts(left)

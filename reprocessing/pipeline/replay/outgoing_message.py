@@ -7,37 +7,39 @@ from dataclasses import dataclass, replace
 from reprocessing.conf import Conf
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message import redrive_attributes
-from reprocessing.domain.message.envelope import Attribute, Departure, unpack
+from reprocessing.domain.message.envelope import Attribute, OutgoingMessage, unpack_attributes
 from reprocessing.domain.message.identity import deduplication_id
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.replay.verdicts import NotSent, Refused
 from reprocessing.domain.sources import eventbridge_event, failed_delivery, sns_notification
-from reprocessing.domain.sources.celery_rewriting import Adaptation, leaving, renewed_id
+from reprocessing.domain.sources.celery_rewriting import TaskChanges, body_to_send, new_task_id
 from reprocessing.domain.sources.eventbridge_event import Event
-from reprocessing.domain.sources.failed_delivery import ShapeKind
+from reprocessing.domain.sources.failed_delivery import FailedDeliveryKind
 from reprocessing.domain.sources.sns_notification import Notification, Publication
 from reprocessing.domain.targets import http_responses, signing_secret, webhook_headers, webhook_signature
-from reprocessing.domain.targets.async_sender import Invocation, Post
+from reprocessing.domain.targets.async_sender import HttpCall, LambdaCall
 from reprocessing.models import Target
 from reprocessing.models.target import TargetKind
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.replay.intent import IntendedSend
 
 
 @dataclass(frozen=True, slots=True)
 class _Content:
     body: bytes
     attributes: dict[str, Attribute]
-    kind: ShapeKind | None = None
+    kind: FailedDeliveryKind | None = None
 
 
-def departure(letter: Intended, target: Target, conf: Conf, dlq: str) -> Departure | Refused:
+def queue_message(letter: IntendedSend, target: Target, conf: Conf, dlq: str) -> OutgoingMessage | Refused:
     """Return the message for a queue or a topic, with as many redrive attributes as fit."""
     content = _content(letter, target)
     if isinstance(content, Refused):
         return content
     space = target.size_limit - len(content.body)
-    attributes, _ = redrive_attributes.addressed(content.attributes, _marks(letter, conf, dlq), conf.marks, space=space)
-    return Departure(
+    attributes, _ = redrive_attributes.attributes_to_send(
+        content.attributes, _marks(letter, conf, dlq), conf.marks, space=space
+    )
+    return OutgoingMessage(
         attempt=letter.attempt_id, body=content.body, attributes=attributes,
         group_id=letter.system.get("MessageGroupId") or (letter.message_id if target.fifo else None),
         deduplication_id=deduplication_id(letter.public_id, letter.epoch) if target.fifo else None,
@@ -45,9 +47,9 @@ def departure(letter: Intended, target: Target, conf: Conf, dlq: str) -> Departu
     )  # fmt: skip
 
 
-def publication(letter: Intended, target: Target, conf: Conf, dlq: str) -> Publication | Refused:
+def topic_message(letter: IntendedSend, target: Target, conf: Conf, dlq: str) -> Publication | Refused:
     """Return the message for a topic: what was published, if the letter is a notification; else the letter itself."""
-    found = departure(letter, target, conf, dlq)
+    found = queue_message(letter, target, conf, dlq)
     if isinstance(found, Refused):
         return found
     group, deduplication = (found.group_id, found.deduplication_id) if target.fifo else (None, None)
@@ -61,11 +63,13 @@ def publication(letter: Intended, target: Target, conf: Conf, dlq: str) -> Publi
     if isinstance(again, Unreadable):
         return _unsupported(again)
     space = target.size_limit - len(again.message)
-    attributes, _ = redrive_attributes.addressed(again.attributes, _marks(letter, conf, dlq), conf.marks, space=space)
+    attributes, _ = redrive_attributes.attributes_to_send(
+        again.attributes, _marks(letter, conf, dlq), conf.marks, space=space
+    )
     return replace(again, attributes=attributes)
 
 
-def happening(letter: Intended) -> Event | Refused:
+def bus_event(letter: IntendedSend) -> Event | Refused:
     """Return the event for a bus. Events have no place for redrive attributes."""
     read = eventbridge_event.read(
         bytes(letter.body), attempt=letter.attempt_id, trace_header=letter.system.get("AWSTraceHeader")
@@ -73,32 +77,41 @@ def happening(letter: Intended) -> Event | Refused:
     return _unsupported(read) if isinstance(read, Unreadable) else read
 
 
-def call(letter: Intended, target: Target, conf: Conf, dlq: str) -> Post | Invocation | NotSent | Refused:
+def slow_request(
+    letter: IntendedSend, target: Target, conf: Conf, dlq: str
+) -> HttpCall | LambdaCall | NotSent | Refused:
     """Return the request for an endpoint or a function."""
     content = _content(letter, target)
     if isinstance(content, Refused):
         return content
     if target.kind == TargetKind.LAMBDA:
-        return Invocation(letter.attempt_id, target.arn, target.region, target.role_arn, content.body, target.timeout)
+        return LambdaCall(letter.attempt_id, target.arn, target.region, target.role_arn, content.body, target.timeout)
     signed = _signature(letter, target, conf, content.body)
     if isinstance(signed, NotSent):
         return signed
     headers = (*_headers(letter, target, conf, dlq, content), *signed)
-    return Post(
-        letter.attempt_id, target.url, content.body, headers, target.timeout, http_responses.parse(target.answers)
+    return HttpCall(
+        letter.attempt_id,
+        target.url,
+        content.body,
+        headers,
+        target.timeout,
+        http_responses.parse_answers(target.answers),
     )
 
 
-def _marks(letter: Intended, conf: Conf, dlq: str) -> dict[str, Attribute]:
+def _marks(letter: IntendedSend, conf: Conf, dlq: str) -> dict[str, Attribute]:
     return redrive_attributes.marks(
         conf.marks, redrive_attributes.Mark(letter.public_id, letter.no),
         idempotency_key=letter.idempotency_key or letter.message_id, message_id=letter.message_id, reprocessed_from=dlq,
     )  # fmt: skip
 
 
-def _headers(letter: Intended, target: Target, conf: Conf, dlq: str, content: _Content) -> tuple[tuple[str, str], ...]:
+def _headers(
+    letter: IntendedSend, target: Target, conf: Conf, dlq: str, content: _Content
+) -> tuple[tuple[str, str], ...]:
     """Return the HTTP headers; a subscriber of a topic also gets those that SNS would have sent."""
-    read = sns_notification.read(content.body) if content.kind is ShapeKind.SNS else None
+    read = sns_notification.read(content.body) if content.kind is FailedDeliveryKind.SNS else None
     usual = sns_notification.CONTENT_TYPE if isinstance(read, Notification) else target.content_type
     headers = webhook_headers.headers(
         _marks(letter, conf, dlq), conf.marks, attributes=content.attributes, body=content.body, content_type=usual
@@ -106,28 +119,28 @@ def _headers(letter: Intended, target: Target, conf: Conf, dlq: str, content: _C
     return (*headers, *sns_notification.headers(read)) if isinstance(read, Notification) else headers
 
 
-def _signature(letter: Intended, target: Target, conf: Conf, body: bytes) -> tuple[tuple[str, str], ...] | NotSent:
+def _signature(letter: IntendedSend, target: Target, conf: Conf, body: bytes) -> tuple[tuple[str, str], ...] | NotSent:
     """Return the headers that sign the request, if the target has a secret."""
     if not target.secret:
         return ()
-    key = signing_secret.key(conf.secrets.get(target.secret, signing_secret.PREFIX))
+    key = signing_secret.secret_bytes(conf.secrets.get(target.secret, signing_secret.PREFIX))
     if not key:
         return NotSent(f"the secret {target.secret} is not among REDRIVE_SECRETS of this process")
     return webhook_signature.headers(key, message_id=str(letter.public_id), now=letter.opened_at, body=body)
 
 
-def _content(letter: Intended, target: Target) -> _Content | Refused:
-    body, own = bytes(letter.body), unpack(bytes(letter.attributes))
+def _content(letter: IntendedSend, target: Target) -> _Content | Refused:
+    body, own = bytes(letter.body), unpack_attributes(bytes(letter.attributes))
     found = failed_delivery.recognise(body, own, letter.system)
     if found is not None:
-        parcel = failed_delivery.parcel(found, body, target.kind)
+        parcel = failed_delivery.original_input(found, body, target.kind)
         if isinstance(parcel, Unreadable):
             return _unsupported(parcel)
-        left = {name: attribute for name, attribute in own.items() if name not in failed_delivery.OF_ITS_DEATH}
+        left = {name: attribute for name, attribute in own.items() if name not in failed_delivery.FAILURE_ATTRIBUTES}
         return _Content(parcel, left, found.kind)
     if target.kind == TargetKind.CELERY:
-        task = leaving(
-            body, _adaptation(letter, target), now=letter.opened_at, died_in=_name(letter.origin_arn or ""),
+        task = body_to_send(
+            body, _adaptation(letter, target), now=letter.opened_at, died_in=_name(letter.source_arn or ""),
             goes_to=_name(target.arn), released=letter.released,
         )  # fmt: skip
         return task if isinstance(task, Refused) else _Content(task, own)
@@ -139,10 +152,10 @@ def _unsupported(why: Unreadable) -> Refused:
     return Refused(reason.value, why.why, poison=True, reason=reason)
 
 
-def _adaptation(letter: Intended, target: Target) -> Adaptation:
-    return Adaptation(
+def _adaptation(letter: IntendedSend, target: Target) -> TaskChanges:
+    return TaskChanges(
         strips_eta=target.strips_eta, strips_expires=target.strips_expires, resets_retries=target.resets_retries,
-        new_id=renewed_id(letter.public_id, letter.epoch) if target.renews_id else None,
+        new_id=new_task_id(letter.public_id, letter.epoch) if target.renews_id else None,
     )  # fmt: skip
 
 

@@ -20,24 +20,24 @@ from reprocessing.models.target import Proof
 from reprocessing.pipeline.aws import count_turn, native_redrive
 from reprocessing.pipeline.replay import gate, lease_lanes, settle, take_tokens
 from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN
-from reprocessing.pipeline.replay.send import DELETES, Wire
-from reprocessing.pipeline.replay.slow_targets import GROUP, RIPE_AFTER
-from reprocessing.pipeline.replay.take_tokens import Metered
+from reprocessing.pipeline.replay.send import DELETE_AFTER_GROUPS, Sender
+from reprocessing.pipeline.replay.slow_targets import GROUP_AGE, GROUP_SIZE
+from reprocessing.pipeline.replay.take_tokens import MeteredHeads
 from reprocessing.pipeline.routing import route
-from reprocessing.pipeline.routing.evaluate_rules import Book
+from reprocessing.pipeline.routing.evaluate_rules import RuleBook
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import HandedBack, Standing
+from reprocessing.store.ordering.lanes import HandedBack, LaneState
 from reprocessing.store.replay.intent import intend
-from reprocessing.store.replay.settlement import Closing
+from reprocessing.store.replay.settlement import LetterClosing
 from reprocessing.store.safety import circuit_breakers, send_limits
-from reprocessing.store.safety.send_limits import Brake
+from reprocessing.store.safety.send_limits import SendLimit
 from reprocessing.store.safety.used_up_attempts import last_failures
 
 logger = logging.getLogger(__name__)
 #: Every turn may wait this many seconds for a token. For a longer wait, one turn waits for each target, and the other
 #: turns hand their lanes back, to be due again after `LATER`. Otherwise waiting turns would fill all workers.
-NAP = 0.25
-LATER = timedelta(seconds=2)
+TOKEN_WAIT = 0.25
+DUE_LATER = timedelta(seconds=2)
 _ASKS_EVERY = 5.0  # seconds between two requests to AWS about native redrives
 _SEEN_FOR = 0.5  # seconds for which breakers and rules are not loaded again, while nothing fails
 
@@ -54,7 +54,7 @@ class Report:
 
 
 @dataclass(slots=True)
-class Slice:
+class Turn:
     """One worker's turn at due lanes."""
 
     owner: str  # unique name of the turn; the lanes that it leases carry it
@@ -65,15 +65,15 @@ class Slice:
     runs: Sequence[int] | None = None  # ids of runs; None: all
     strictly: bool = False  # lease no lane outside `only`
     stop: Callable[[], bool] = lambda: False  # asked between rounds; True ends the turn early
-    book: Book | None = None  # the rules as they were last loaded
+    book: RuleBook | None = None  # the rules as they were last loaded
     report: Report = field(default_factory=Report)
-    _standings: dict[int, Standing] = field(default_factory=dict)
+    _standings: dict[int, LaneState] = field(default_factory=dict)
     _full: set[int] = field(default_factory=set)  # breakers of targets that are full: their lanes are not leased
     _has_worked: bool = False
     _asks_at: float = 0.0
     _looks_at: float = 0.0  # monotonic time at which brakes are loaded again; an attempt that fails is sooner
     _failed_before: int = 0  # attempts that had failed when brakes were loaded
-    _wire: Wire = field(init=False)
+    _wire: Sender = field(init=False)
 
     def run(self, *, seconds: float) -> Report:
         """Work for `seconds` at most, then hand the remaining lanes back.
@@ -82,8 +82,8 @@ class Slice:
             django.db.Error: PostgreSQL failed. Letters that were being sent are recovered when their leases end.
         """
         end = time.monotonic() + seconds
-        self._wire = Wire(self.conf, self.dice)
-        with count_turn.turn(SLICES, SLICE_ERRORS) as counted:
+        self._wire = Sender(self.conf, self.dice)
+        with count_turn.counted_turn(SLICES, SLICE_ERRORS) as counted:
             counted.attempts = self._wire.attempts
             self._work(end)
             counted.idle = not self._has_worked
@@ -93,11 +93,11 @@ class Slice:
         try:
             while time.monotonic() < end and not self.stop() and (self._fill() or self._wire.open):
                 self._rest(self._round(), end)
-            self._remember(self._wire.await_the_quick())
+            self._remember(self._wire.await_fast_answers())
         finally:
             self._hand_back()
-            self._wire.leave()
-        self._wire.clear()
+            self._wire.end()
+        self._wire.delete_copies()
         self.report.taken, self.report.failed = self._wire.taken, self._wire.failed
 
     def _fill(self) -> bool:
@@ -106,7 +106,7 @@ class Slice:
         room = most - len(self._standings) - self._wire.open
         if room > 0 and len(self._standings) <= few // 2:
             self._ask_aws()
-            taken = lease_lanes.due(
+            taken = lease_lanes.lease_due(
                 self.owner, room=room, lease=self.conf.lease, only=self.only, runs=self.runs, but=self._full,
                 strictly=self.strictly,
             )  # fmt: skip
@@ -117,18 +117,18 @@ class Slice:
 
     def _ask_aws(self) -> None:
         if (now := time.monotonic()) >= self._asks_at:
-            native_redrive.before_lanes_are_leased(self.runs)
+            native_redrive.check_before_leasing(self.runs)
             self._asks_at = now + _ASKS_EVERY
 
     def _rest(self, pause: float | None, end: float) -> None:
         left = max(0.0, end - time.monotonic())
         if self._wire.open:
-            usual = 0.0 if self._standings else RIPE_AFTER
-            self._remember(self._wire.hear(min(left, usual if pause is None else pause)))
+            usual = 0.0 if self._standings else GROUP_AGE
+            self._remember(self._wire.record_answers(min(left, usual if pause is None else pause)))
         elif pause is not None and self._standings:
             time.sleep(min(pause, left))
 
-    def _remember(self, standings: Sequence[Standing]) -> None:
+    def _remember(self, standings: Sequence[LaneState]) -> None:
         for standing in standings:
             if standing.phase == LanePhase.LEASED:
                 self._standings[standing.lane_id] = standing
@@ -140,7 +140,9 @@ class Slice:
         going = self._through_the_gate(self._asked())
         if not going:
             return None
-        metered = take_tokens.heads(going, targets=self._wire.targets, brakes=self._wire.brakes, rates=self.rates)
+        metered = take_tokens.take_for_heads(
+            going, targets=self._wire.targets, brakes=self._wire.brakes, rates=self.rates
+        )
         if not metered.heads:
             return self._await_tokens(going, metered)
         chosen = metered.heads
@@ -153,52 +155,52 @@ class Slice:
             [head.letter_id or 0 for head in chosen],
             margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # it is renewed after a third of its length
             hold=self.conf.lease.total_seconds(), most=self.conf.max_unsettled,
-            canary=self._wire.longest({head.target_id or 0 for head in chosen}),
+            canary=self._wire.longest_wait({head.target_id or 0 for head in chosen}),
             book=self.book.version if self.book else 0,
         )  # fmt: skip
         sent = {attempt.lane_id for attempt in intended}
         if missed := [head for head in chosen if head.lane_id not in sent]:  # another letter has their key, perhaps
             self._looks_at = 0.0
-            self._remember(lease_lanes.heads(missed, lease=self.conf.lease))
+            self._remember(lease_lanes.find_heads(missed, lease=self.conf.lease))
         if intended:
-            self._remember(self._wire.letters(intended, metered.until, began=began))
+            self._remember(self._wire.letters(intended, metered.valid_until, began=began))
         return None
 
-    def _await_tokens(self, going: Sequence[Standing], metered: Metered) -> float | None:
+    def _await_tokens(self, going: Sequence[LaneState], metered: MeteredHeads) -> float | None:
         """Wait for tokens with the lanes, if the wait is short or no other turn waits; else hand the lanes back."""
-        targets = {head.target_id or 0 for head in going} if metered.pause > NAP and not self.strictly else ()
-        if all(self.rates.may_wait(target, self.owner, metered.pause) for target in targets):
+        targets = {head.target_id or 0 for head in going} if metered.pause > TOKEN_WAIT and not self.strictly else ()
+        if all(self.rates.claim_wait(target, self.owner, metered.pause) for target in targets):
             self._keep(going)
             return metered.pause
         self._full |= {head.breaker_id or 0 for head in going}
         why = "Redis does not tell its target's rate" if metered.unknown else "another turn waits for its target's rate"
-        self._wait([(head, Wait(LATER, why)) for head in going])
+        self._wait([(head, Wait(DUE_LATER, why)) for head in going])
         return None
 
-    def _asked(self) -> list[Standing]:
+    def _asked(self) -> list[LaneState]:
         """Route the heads that the current rules have not decided, and return those that they have."""
         self._look_at_brakes()
-        self.book = Book.load(self.book, next((brake.rules for brake in self._wire.brakes.values()), None))
+        self.book = RuleBook.load(self.book, next((brake.rules for brake in self._wire.brakes.values()), None))
         if asked := [head for head in self._standings.values() if self._is_new(head)][: self.conf.intent_size]:
-            turned = route.heads(asked, self.book, lease=self.conf.lease.total_seconds())
+            turned = route.route_heads(asked, self.book, lease=self.conf.lease.total_seconds())
             self._forget({head.lane_id for head in asked})
             self._remember(turned.standings)
-            self._wire.clear(turned.deletable, least=self.conf.intent_size * DELETES)
+            self._wire.delete_copies(turned.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
             self._looks_at = 0.0
             self._look_at_brakes()  # of targets that rules chose
-        most = max(self.conf.intent_size, GROUP) if self._wire.open else self.conf.intent_size
+        most = max(self.conf.intent_size, GROUP_SIZE) if self._wire.open else self.conf.intent_size
         return [head for head in self._standings.values() if not self._is_new(head)][:most]
 
-    def _is_new(self, head: Standing) -> bool:
+    def _is_new(self, head: LaneState) -> bool:
         """Return whether rules changed since they decided about this head, and there are or were any."""
-        if self.book is None or (head.route_version or 0) >= self.book.version:
+        if self.book is None or (head.rulebook_version or 0) >= self.book.version:
             return False
-        return bool(self.book.rules) or bool(head.route_version)
+        return bool(self.book.rules) or bool(head.rulebook_version)
 
-    def _through_the_gate(self, heads: Sequence[Standing]) -> list[Standing]:
+    def _through_the_gate(self, heads: Sequence[LaneState]) -> list[LaneState]:
         room = Counter({brake.target_id: self._room(brake) for brake in self._wire.brakes.values()})
         failures = last_failures({head.letter_id or 0 for head in heads if gate.is_spent(head)})
-        judged = gate.heads(heads, brakes=self._wire.brakes, room=room, failures=failures)
+        judged = gate.judge_heads(heads, brakes=self._wire.brakes, room=room, failures=failures)
         self._full |= judged.full
         self._open(judged.opening)
         self._wait(judged.waiting)
@@ -215,8 +217,8 @@ class Slice:
         now = time.monotonic()
         if now < self._looks_at and self._has_seen(targets) and self._wire.failed == self._failed_before:
             return
-        self._wire.learn(targets)
-        self._wire.brakes = {brake.breaker_id: brake for brake in send_limits.sight(targets)}
+        self._wire.load_targets(targets)
+        self._wire.brakes = {brake.breaker_id: brake for brake in send_limits.read_limits(targets)}
         self._failed_before = self._wire.failed
         self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.brakes.values())) else 0.0
 
@@ -226,28 +228,28 @@ class Slice:
         breakers = {head.breaker_id for head in self._standings.values() if head.breaker_id}
         return breakers <= brakes.keys() and targets <= {brake.target_id for brake in brakes.values()}
 
-    def _is_quiet(self, brake: Brake) -> bool:
+    def _is_quiet(self, brake: SendLimit) -> bool:
         """Return whether a breaker lets everything go, and only a failure can change that soon."""
         accepted = self._wire.targets[brake.target_id].proof == Proof.ACCEPTED
         return accepted and not brake.on_trial and brake.unwell is None and not brake.step_due
 
-    def _room(self, brake: Brake) -> int:
+    def _room(self, brake: SendLimit) -> int:
         unsettled = brake.unsettled if self._wire.targets[brake.target_id].proof != Proof.ACCEPTED else -(2**31)
         here = self._wire.room(brake.target_id)
         most = self.conf.max_unsettled - unsettled
         return most if here is None else min(most, here)
 
-    def _close(self, closings: dict[tuple[int, int], Closing]) -> None:
+    def _close(self, closings: dict[tuple[int, int], LetterClosing]) -> None:
         if not closings:
             return
         settled = settle.heads(closings, lease=self.conf.lease.total_seconds())
         self._forget({lane for lane, _ in closings})
         self._remember(settled.standings)
-        self._wire.clear(settled.deletable, least=self.conf.intent_size * DELETES)
+        self._wire.delete_copies(settled.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
         self.report.duplicates += sum(closing.state is LetterState.DUPLICATE for closing in settled.closed)
         self.report.parked += sum(closing.state is LetterState.PARKED for closing in settled.closed)
 
-    def _wait(self, waiting: Sequence[tuple[Standing, Wait]]) -> None:
+    def _wait(self, waiting: Sequence[tuple[LaneState, Wait]]) -> None:
         if waiting:
             lanes.hand_back([
                 HandedBack(head.lane_id, head.fence, verdict.after.total_seconds(), verdict.why, head.breaker_id)
@@ -255,7 +257,7 @@ class Slice:
             ])  # fmt: skip
             self._forget({head.lane_id for head, _ in waiting})
 
-    def _keep(self, going: Sequence[Standing]) -> None:
+    def _keep(self, going: Sequence[LaneState]) -> None:
         """Renew the leases of lanes that wait for a token, and forget lanes whose lease is lost."""
         mine = lanes.renew(
             [head.lane_id for head in going], [head.fence for head in going], lease=self.conf.lease.total_seconds()

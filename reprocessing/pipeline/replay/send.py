@@ -16,19 +16,21 @@ from reprocessing.gateways.sqs import Deleted, QueueAddress, delete
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.replay import after_settlement, late_answers, send_batches, settle, slow_targets
-from reprocessing.pipeline.replay.lease_keeper import Ownership, meanwhile, unslept
+from reprocessing.pipeline.replay.lease_keeper import LeaseKeeper, run_while_renewing, suspend_aware_clock
 from reprocessing.pipeline.replay.slow_targets import Stream
-from reprocessing.store.ordering.lanes import Standing
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.replay.settlement import Deletable
-from reprocessing.store.safety.send_limits import Brake
+from reprocessing.store.safety.send_limits import SendLimit
 
-GRACE = 1.0  # seconds that a turn waits at its end for answers of slow targets
-DELETES = 5  # groups of settled letters after which copies are deleted, at the latest at the end of the turn
+END_WAIT = 1.0  # seconds that a turn waits at its end for answers of slow targets
+DELETE_AFTER_GROUPS = (
+    5  # groups of settled letters after which copies are deleted, at the latest at the end of the turn
+)
 
 
 @dataclass(slots=True)
-class Wire:
+class Sender:
     """Sends the letters of one turn."""
 
     conf: Conf
@@ -36,16 +38,18 @@ class Wire:
     taken: int = 0  # number of letters that targets took
     failed: int = 0  # number of attempts that ended otherwise
     attempts: Counter[int] = field(default_factory=Counter)  # number of attempts by target
-    brakes: dict[int, Brake] = field(default_factory=dict)  # by breaker, as last loaded
+    brakes: dict[int, SendLimit] = field(default_factory=dict)  # by breaker, as last loaded
     targets: dict[int, Target] = field(default_factory=dict)  # all targets of this turn
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
     _deletable: list[Deletable] = field(default_factory=list)
     _stream: Stream = field(init=False)
     _is_over: bool = False
-    _clock: Callable[[], float] = field(default_factory=unslept)  # starts before the tokens of the next group are taken
+    _clock: Callable[[], float] = field(
+        default_factory=suspend_aware_clock
+    )  # starts before the tokens of the next group are taken
 
     def __post_init__(self) -> None:
-        self._stream = slow_targets.borrow(self.conf.outbound_hosts, self.conf.open_requests)
+        self._stream = slow_targets.borrow_stream(self.conf.outbound_hosts, self.conf.open_requests)
 
     @property
     def open(self) -> int:
@@ -59,25 +63,25 @@ class Wire:
 
     def room(self, target_id: int) -> int | None:
         """Return how many more letters a slow target may have open in this process; None: any number."""
-        is_slow = self.targets[target_id].is_slow
-        return self._stream.room(target_id) - late_answers.open_at(target_id) if is_slow else None
+        is_slow = self.targets[target_id].is_synchronous
+        return self._stream.room_for(target_id) - late_answers.open_requests(target_id) if is_slow else None
 
-    def learn(self, targets: Collection[int]) -> None:
+    def load_targets(self, targets: Collection[int]) -> None:
         """Load these targets into `targets`."""
         if missing := set(targets) - self.targets.keys():
             self.targets |= Target.objects.in_bulk(missing)
 
-    def longest(self, targets: Collection[int]) -> float:
+    def longest_wait(self, targets: Collection[int]) -> float:
         """Return the seconds after which no answer of these targets can arrive any more."""
-        slow = [target.timeout for pk in targets if (target := self.targets[pk]).is_slow]
+        slow = [target.timeout for pk in targets if (target := self.targets[pk]).is_synchronous]
         return max([4 * self.lease, *(timeout + self.lease for timeout in slow)])
 
-    def letters(self, intended: Sequence[Intended], until: Mapping[int, float], *, began: float) -> list[Standing]:
+    def letters(self, intended: Sequence[IntendedSend], until: Mapping[int, float], *, began: float) -> list[LaneState]:
         """Send letters, and return the lanes whose outcomes are known, with their next heads (the others: `hear`).
 
         `until` is the monotonic time until which each target's tokens are valid; `began` that before the intent.
         """
-        owned = Ownership(intended, self.lease, began=began, beside=self._renew)
+        owned = LeaseKeeper(intended, self.lease, began=began, beside=self._renew)
         self.attempts.update(attempt.target_id for attempt in intended)
         clock = self._clock
 
@@ -85,22 +89,22 @@ class Wire:
             return clock() < min(owned.until, until.get(target_id, math.inf))
 
         names = self._names({attempt.dlq_id for attempt in intended})
-        slow = [attempt for attempt in intended if self.targets[attempt.target_id].is_slow]
-        calls, outcomes = send_batches.calls(slow, self.targets, conf=self.conf, dlqs=names)
+        slow = [attempt for attempt in intended if self.targets[attempt.target_id].is_synchronous]
+        calls, outcomes = send_batches.slow_requests(slow, self.targets, conf=self.conf, dlqs=names)
         if calls:
-            owned.keep_up()
+            owned.renew_if_due()
         self._stream.start(calls, may_start=may_start)
-        if quick := [attempt for attempt in intended if not self.targets[attempt.target_id].is_slow]:
-            outcomes |= owned.while_it_lasts(
+        if quick := [attempt for attempt in intended if not self.targets[attempt.target_id].is_synchronous]:
+            outcomes |= owned.send(
                 lambda: send_batches.letters(quick, self.targets, conf=self.conf, dlqs=names, may_start=may_start)
             )
-        self._clock = unslept()
+        self._clock = suspend_aware_clock()
         started = {attempt.attempt_id for attempt, _ in calls}
         return self._settle([attempt for attempt in intended if attempt.attempt_id not in started], outcomes)
 
-    def hear(self, within: float) -> list[Standing]:
+    def record_answers(self, within: float) -> list[LaneState]:
         """Wait for slow targets, record what they answered, and return the lanes with their next heads."""
-        ended = self._stream.ended(within=min(within, self.lease / 3))  # leases are renewed after it
+        ended = self._stream.take_ended(within=min(within, self.lease / 3))  # leases are renewed after it
         try:
             standings = self._settle([attempt for attempt, _ in ended], _by_attempt(ended))
         except DatabaseError:
@@ -109,29 +113,31 @@ class Wire:
         self._renew()
         return standings
 
-    def await_the_quick(self) -> list[Standing]:
+    def await_fast_answers(self) -> list[LaneState]:
         """Wait a moment for slow targets, so that the next turn can use their connections."""
-        until, standings = time.monotonic() + GRACE, list[Standing]()
+        until, standings = time.monotonic() + END_WAIT, list[LaneState]()
         while self.open and (left := until - time.monotonic()) > 0:
-            standings += self.hear(left)
+            standings += self.record_answers(left)
         return standings
 
-    def leave(self) -> None:
+    def end(self) -> None:
         """End the turn. Another thread takes the stream over if requests are open."""
         self._is_over = True
         if self.open:
-            late_answers.follow(self._stream, self._finish, lease=self.lease)
+            late_answers.follow_stream(self._stream, self._finish, lease=self.lease)
         else:
-            slow_targets.give_back(self._stream)
+            slow_targets.give_back_stream(self._stream)
 
-    def clear(self, some: Sequence[Deletable] = (), *, least: int = 0) -> None:
+    def delete_copies(self, some: Sequence[Deletable] = (), *, least: int = 0) -> None:
         """Delete copies from their DLQs: these, and those of settled letters, as soon as there are `least`."""
         self._deletable.extend(some)
         if self._deletable and len(self._deletable) >= least:
-            delete_copies.everywhere(self._deletable, by=delete if self._is_over else self._delete, known=self._dlqs)
+            delete_copies.delete_from_dlqs(
+                self._deletable, by=delete if self._is_over else self._delete, known=self._dlqs
+            )
             self._deletable.clear()
 
-    def _settle(self, intended: Sequence[Intended], outcomes: Mapping[int, Outcome]) -> list[Standing]:
+    def _settle(self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]) -> list[LaneState]:
         if not intended:
             return []
         taken = sum(isinstance(outcomes.get(attempt.attempt_id), Taken) for attempt in intended)
@@ -141,23 +147,23 @@ class Wire:
             intended, outcomes, targets=self.targets, dlqs=self._dlqs, dice=self.dice, lease=self.lease
         )
         self._tell(intended, outcomes)
-        self.clear(settled.deletable, least=self.conf.intent_size * DELETES)
+        self.delete_copies(settled.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
         return settled.standings
 
-    def _finish(self, ended: Sequence[tuple[Intended, Outcome]]) -> None:
+    def _finish(self, ended: Sequence[tuple[IntendedSend, Outcome]]) -> None:
         intended = [attempt for attempt, _ in ended]
         settled = settle.attempts(
             intended, _by_attempt(ended), targets=self.targets, dlqs=self._dlqs, dice=self.dice, lease=0.0, keep=False
         )
-        after_settlement.attempts(intended)
-        delete_copies.everywhere(settled.deletable, by=self._delete, known=self._dlqs)
+        after_settlement.look_at_attempts(intended)
+        delete_copies.delete_from_dlqs(settled.deletable, by=self._delete, known=self._dlqs)
 
     def _delete(self, address: QueueAddress, handles: Mapping[str, str]) -> Deleted:
         if not self.open:
             return delete(address, handles)
-        return meanwhile(lambda: delete(address, handles), self._renew, every=self.lease / 3)
+        return run_while_renewing(lambda: delete(address, handles), self._renew, every=self.lease / 3)
 
-    def _tell(self, intended: Sequence[Intended], outcomes: Mapping[int, Outcome]) -> None:
+    def _tell(self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]) -> None:
         """Look at breakers that failed or have a canary, at waves, and at ramps whose step is due.
 
         A last wave has no size, and only failures can end it.
@@ -167,9 +173,9 @@ class Wire:
         on_trial = {brake.breaker_id for brake in self.brakes.values() if brake.on_trial}
         telling = intended if any(attempt.wave_size for attempt in intended) else unaccepted
         of_waves = [attempt.run_id for attempt in telling if attempt.wave_id or attempt.no > 1]
-        after_settlement.outcomes(of_breakers=failed | (on_trial & sent), of_runs=of_waves)
+        after_settlement.look_at_outcomes(of_breakers=failed | (on_trial & sent), of_runs=of_waves)
         due = {brake.breaker_id for brake in self.brakes.values() if brake.step_due}
-        after_settlement.ramps(due & sent)
+        after_settlement.climb_ramps(due & sent)
 
     def _renew(self) -> None:
         self._stream.renew(lease=self.lease)
@@ -180,5 +186,5 @@ class Wire:
         return {pk: dlq.name for pk, dlq in self._dlqs.items()}
 
 
-def _by_attempt(ended: Sequence[tuple[Intended, Outcome]]) -> dict[int, Outcome]:
+def _by_attempt(ended: Sequence[tuple[IntendedSend, Outcome]]) -> dict[int, Outcome]:
     return {attempt.attempt_id: outcome for attempt, outcome in ended}

@@ -8,19 +8,19 @@ from typing import TypeVar
 
 from reprocessing.conf import Conf
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused
-from reprocessing.domain.targets.async_sender import Invocation, Post
+from reprocessing.domain.targets.async_sender import HttpCall, LambdaCall
 from reprocessing.gateways.aws_services import publish, put
 from reprocessing.gateways.sqs import QueueAddress, send
 from reprocessing.models import Target
 from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.replay import outgoing_message
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.replay.intent import IntendedSend
 
 Form = TypeVar("Form")
 
 
 def letters(
-    intended: Sequence[Intended], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str],
+    intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str],
     may_start: Callable[[int], bool],
 ) -> dict[int, Outcome]:  # fmt: skip
     """Send letters, and return every attempt's outcome by its id. Errors of AWS are outcomes.
@@ -36,21 +36,21 @@ def letters(
 
 
 def _to(
-    target: Target, group: Sequence[Intended], *, conf: Conf, dlqs: Mapping[int, str], may_start: Callable[[], bool]
+    target: Target, group: Sequence[IntendedSend], *, conf: Conf, dlqs: Mapping[int, str], may_start: Callable[[], bool]
 ) -> dict[int, Outcome]:
     match target.kind:
         case TargetKind.TOPIC:
             publications, refused = _split({
-                letter.attempt_id: outgoing_message.publication(letter, target, conf, dlqs[letter.dlq_id])
+                letter.attempt_id: outgoing_message.topic_message(letter, target, conf, dlqs[letter.dlq_id])
                 for letter in group
             })  # fmt: skip
             return refused | publish(target.arn, publications, may_start=may_start, role=target.role_arn)
         case TargetKind.BUS:
-            events, refused = _split({letter.attempt_id: outgoing_message.happening(letter) for letter in group})
+            events, refused = _split({letter.attempt_id: outgoing_message.bus_event(letter) for letter in group})
             return refused | put(target.arn, events, may_start=may_start, role=target.role_arn)
         case _:
             departures, refused = _split({
-                letter.attempt_id: outgoing_message.departure(letter, target, conf, dlqs[letter.dlq_id])
+                letter.attempt_id: outgoing_message.queue_message(letter, target, conf, dlqs[letter.dlq_id])
                 for letter in group
             })  # fmt: skip
             address = QueueAddress(url=target.url, region=target.region, role=target.role_arn)
@@ -64,14 +64,14 @@ def _split(wrapped: Mapping[int, Form | Refused]) -> tuple[list[Form], dict[int,
     )
 
 
-def calls(
-    intended: Sequence[Intended], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str]
-) -> tuple[list[tuple[Intended, Post | Invocation]], dict[int, Outcome]]:
+def slow_requests(
+    intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str]
+) -> tuple[list[tuple[IntendedSend, HttpCall | LambdaCall]], dict[int, Outcome]]:
     """Return the requests to slow targets, and the outcomes of letters that cannot be sent."""
-    requests: list[tuple[Intended, Post | Invocation]] = []
+    requests: list[tuple[IntendedSend, HttpCall | LambdaCall]] = []
     outcomes: dict[int, Outcome] = {}
     for letter in intended:
-        call = outgoing_message.call(letter, targets[letter.target_id], conf, dlqs[letter.dlq_id])
+        call = outgoing_message.slow_request(letter, targets[letter.target_id], conf, dlqs[letter.dlq_id])
         if isinstance(call, Refused | NotSent):
             outcomes[letter.attempt_id] = call
         else:

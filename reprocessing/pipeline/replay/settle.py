@@ -10,21 +10,21 @@ from typing import assert_never
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState, ParkedReason
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
 from reprocessing.models import DeadLetterQueue, Target
-from reprocessing.models.target import FORTNIGHT, Advance, Proof
+from reprocessing.models.target import MAX_SECONDS, Advance, Proof
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import Standing
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.replay.settlement import (
-    PUT_OFF,
-    Closing,
+    WAITS_FOR_COPY,
     Deletable,
-    Fate,
-    are_back,
-    close,
-    keep_evidence,
-    put_off,
-    settle,
+    LetterClosing,
+    Settlement,
+    close_letters,
+    put_off_letters,
+    record_message_ids,
+    returned_attempts,
+    settle_attempts,
 )
 from reprocessing.store.routing import routing_decisions
 from reprocessing.store.safety.spared_attempts import spare_late
@@ -40,13 +40,13 @@ UNSENT_CAP = 60.0
 class Settled:
     """The lanes with their next heads, copies that may be deleted, and heads that were closed without being sent."""
 
-    standings: list[Standing]
+    standings: list[LaneState]
     deletable: list[Deletable]
-    closed: tuple[Closing, ...] = ()
+    closed: tuple[LetterClosing, ...] = ()
 
 
 def attempts(  # noqa: PLR0913  # each by its name
-    intended: Sequence[Intended], outcomes: Mapping[int, Outcome], *, targets: Mapping[int, Target],
+    intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome], *, targets: Mapping[int, Target],
     dlqs: Mapping[int, DeadLetterQueue], dice: Dice, lease: float, keep: bool = True,
 ) -> Settled:  # fmt: skip
     """Record the outcomes of attempts. Of lanes that the caller has lost, only the evidence is recorded.
@@ -65,18 +65,20 @@ def attempts(  # noqa: PLR0913  # each by its name
         ours = [attempt for attempt in ordered if attempt.lane_id in mine]
         lost = [fates[attempt.attempt_id] for attempt in ordered if attempt.lane_id not in mine]
         if lost:
-            keep_evidence([fate.attempt_id for fate in lost], [fate.sent_message_id for fate in lost])
+            record_message_ids([fate.attempt_id for fate in lost], [fate.sent_message_id for fate in lost])
         if not ours:
             return Settled([], [])
         final = _after_returns(ours, fates, outcomes, dlqs, dice)
-        deletable = settle(final)
-        spare_late([fate.attempt_id for fate in final if fate.ill and fate.counted])
+        deletable = settle_attempts(final)
+        spare_late([fate.attempt_id for fate in final if fate.counts_as_failure and fate.counted])
         return Settled(_next(ours, outcomes, lease, keep=keep), deletable)
 
-    return rows.whole(record)
+    return rows.in_transaction(record)
 
 
-def _next(ours: Sequence[Intended], outcomes: Mapping[int, Outcome], lease: float, *, keep: bool) -> list[Standing]:
+def _next(
+    ours: Sequence[IntendedSend], outcomes: Mapping[int, Outcome], lease: float, *, keep: bool
+) -> list[LaneState]:
     return lanes.advance(
         [attempt.lane_id for attempt in ours], [attempt.fence for attempt in ours],
         passed=[attempt.sequence if _has_passed(outcomes.get(attempt.attempt_id)) else None for attempt in ours],
@@ -89,17 +91,17 @@ def _has_passed(outcome: Outcome | None) -> bool:
 
 
 def _after_returns(
-    ours: Sequence[Intended], fates: Mapping[int, Fate], outcomes: Mapping[int, Outcome],
+    ours: Sequence[IntendedSend], fates: Mapping[int, Settlement], outcomes: Mapping[int, Outcome],
     dlqs: Mapping[int, DeadLetterQueue], dice: Dice,
-) -> list[Fate]:  # fmt: skip
+) -> list[Settlement]:  # fmt: skip
     """Return the fates. If the target swallowed a resend of a copy that has come back, both attempts failed."""
     taken = {
         attempt.attempt_id: outcome.message_id
         for attempt in ours
         if isinstance(outcome := outcomes.get(attempt.attempt_id), Taken) and outcome.message_id and attempt.no > 1
     }
-    back = are_back(taken) if taken else set()
-    final: list[Fate] = []
+    back = returned_attempts(taken) if taken else set()
+    final: list[Settlement] = []
     for attempt in ours:
         fate = fates[attempt.attempt_id]
         if attempt.attempt_id in back:
@@ -110,7 +112,7 @@ def _after_returns(
     return final
 
 
-def heads(closings: Mapping[tuple[int, int], Closing], *, lease: float) -> Settled:
+def heads(closings: Mapping[tuple[int, int], LetterClosing], *, lease: float) -> Settled:
     """Close heads that are not to be sent. Their lanes, given with their fences, are leased by the caller.
 
     A head whose copy may still come back waits until it cannot, and its lane with it. Then the caller decides again.
@@ -119,29 +121,35 @@ def heads(closings: Mapping[tuple[int, int], Closing], *, lease: float) -> Settl
     def record() -> Settled:
         mine = lanes.lock([lane for lane, _ in closings], [fence for _, fence in closings])
         ours = {lane: closing for lane, closing in closings.items() if lane[0] in mine}
-        later = put_off([closing.letter_id for closing in ours.values()])
+        later = put_off_letters([closing.letter_id for closing in ours.values()])
         closed = tuple(closing for closing in ours.values() if closing.letter_id not in later)
-        deletable = close(closed)
+        deletable = close_letters(closed)
         standings = lanes.advance([lane for lane, _ in ours], [fence for _, fence in ours], keep=True, lease=lease)
         if later:
-            routing_decisions.note({lane: PUT_OFF for (lane, _), closing in ours.items() if closing.letter_id in later})
+            routing_decisions.record_reasons(
+                {lane: WAITS_FOR_COPY for (lane, _), closing in ours.items() if closing.letter_id in later}
+            )
         return Settled(standings, deletable, closed)
 
-    return rows.whole(record)
+    return rows.in_transaction(record)
 
 
 def _fate(
-    attempt: Intended, outcome: Outcome, targets: Mapping[int, Target], dlqs: Mapping[int, DeadLetterQueue], dice: Dice
-) -> Fate:
+    attempt: IntendedSend,
+    outcome: Outcome,
+    targets: Mapping[int, Target],
+    dlqs: Mapping[int, DeadLetterQueue],
+    dice: Dice,
+) -> Settlement:
     match outcome:
         case Taken(message_id):
             return _taken(attempt, message_id, targets[attempt.target_id])
         case NotSent():
-            return Fate(
+            return Settlement(
                 attempt.attempt_id, attempt.letter_id, AttemptOutcome.NOT_SENT, LetterState.WAITING,
                 "held" if attempt.unsure else "free",
-                due=max(rest_unsent(attempt.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,
-                ill=outcome.unreachable or None,
+                due=max(unsent_wait(attempt.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,
+                counts_as_failure=outcome.unreachable or None,
             )  # fmt: skip
         case Unknown() | Refused():
             return _failed(attempt, outcome, dlqs[attempt.dlq_id], dice, targets[attempt.target_id])
@@ -149,30 +157,30 @@ def _fate(
             assert_never(never)
 
 
-def rest_unsent(before: int) -> float:
+def unsent_wait(before: int) -> float:
     """Return the seconds until a letter that was not sent is tried again: 0 at first, a minute at most."""
     return min(UNSENT_CAP, 2.0 ** min(before, 10) - 1.0)
 
 
 def _asked(after: timedelta | None) -> float:
-    return 0.0 if after is None else min(max(0.0, after.total_seconds()), FORTNIGHT)
+    return 0.0 if after is None else min(max(0.0, after.total_seconds()), MAX_SECONDS)
 
 
-def _taken(attempt: Intended, message_id: str | None, target: Target) -> Fate:
+def _taken(attempt: IntendedSend, message_id: str | None, target: Target) -> Settlement:
     if target.proof == Proof.ACCEPTED:
-        return Fate(
+        return Settlement(
             attempt.attempt_id, attempt.letter_id, AttemptOutcome.ACCEPTED, LetterState.DELIVERED, "delivered",
-            sent_message_id=message_id, taken=True, ill=False,
+            sent_message_id=message_id, taken=True, counts_as_failure=False,
         )  # fmt: skip
-    return Fate(
+    return Settlement(
         attempt.attempt_id, attempt.letter_id, None, LetterState.AWAITING, "held",
-        sent_message_id=message_id, taken=True, deadline=target.window, lets_pass=target.advance == Advance.ACCEPTED,
+        sent_message_id=message_id, taken=True, deadline=target.window, frees_lane=target.advance == Advance.ACCEPTED,
     )  # fmt: skip
 
 
 def _failed(
-    attempt: Intended, failure: Unknown | Refused, dlq: DeadLetterQueue, dice: Dice, target: Target | None
-) -> Fate:
+    attempt: IntendedSend, failure: Unknown | Refused, dlq: DeadLetterQueue, dice: Dice, target: Target | None
+) -> Settlement:
     """Make the letter due after its backoff, or park it: at once if it is poison, else when no attempt is left.
 
     If this or an earlier outcome is unknown, the target may have the letter: the claim stays held, and the epoch stays.
@@ -182,23 +190,23 @@ def _failed(
     outcome = AttemptOutcome.REFUSED if isinstance(failure, Refused) else AttemptOutcome.UNKNOWN
     detail = f"{failure.code}: {failure.message}"[:500] if isinstance(failure, Refused) else failure.why
     reason = (failure.reason or ParkedReason.REFUSED) if isinstance(failure, Refused) and failure.poison else None
-    ill = True if reason is None else None  # a target that rejects a message works
+    counts_as_failure = True if reason is None else None  # a target that rejects a message works
     if reason is None and attempt.attempts >= dlq.max_attempts and not attempt.standing:  # else the gate decides
         reason = ParkedReason.ATTEMPTS_SPENT
-    if reason is not None and not known and target is not None and target.outlasts:
-        return Fate(
+    if reason is not None and not known and target is not None and target.holds_lane_after_unknown:
+        return Settlement(
             attempt.attempt_id, attempt.letter_id, None, LetterState.PARKED, "held",
-            deadline=target.window, detail=detail, reason=reason, ill=ill,
+            deadline=target.window, detail=detail, reason=reason, counts_as_failure=counts_as_failure,
         )  # fmt: skip
     if reason is not None:
-        return Fate(
+        return Settlement(
             attempt.attempt_id, attempt.letter_id, outcome, LetterState.PARKED, "free" if known else "held",
             deadline=target.copy_window if target is not None and outcome is AttemptOutcome.UNKNOWN else None,
-            detail=detail, reason=reason, known=known, ill=ill,
+            detail=detail, reason=reason, known=known, counts_as_failure=counts_as_failure,
         )  # fmt: skip
-    due = dlq.rest(attempt.tries, dice(), attempt).total_seconds()
+    due = dlq.backoff_delay(attempt.tries, dice(), attempt).total_seconds()
     asked = _asked(failure.after) if isinstance(failure, Refused) else 0.0
-    return Fate(
+    return Settlement(
         attempt.attempt_id, attempt.letter_id, outcome, LetterState.WAITING, "free" if known else "held",
-        due=max(due, asked), detail=detail, known=known, ill=ill,
+        due=max(due, asked), detail=detail, known=known, counts_as_failure=counts_as_failure,
     )  # fmt: skip

@@ -17,23 +17,23 @@ from django.db import connection
 
 from reprocessing.domain.replay.verdicts import Outcome, Unknown
 from reprocessing.domain.safety.url_policy import AllowList
-from reprocessing.domain.targets.async_sender import Carrier, Invocation, Post
+from reprocessing.domain.targets.async_sender import AsyncSender, HttpCall, LambdaCall
 from reprocessing.gateways.aws_services import Invocations
 from reprocessing.gateways.http import Posts
 from reprocessing.store.ordering import lanes
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.replay.intent import IntendedSend
 
 logger = logging.getLogger(__name__)
 
 #: A group of outcomes is returned when it has this size, or is this many seconds old, or most requests have ended.
-GROUP: Final = 100
-RIPE_AFTER: Final = 0.1
-SHARE: Final = 0.8  # largest share of the open requests for one target
-OVERDUE: Final = 30.0  # seconds after its timeout at which a request without outcome is given up, as unknown
-SPARE: Final = 2  # idle streams that a process keeps
+GROUP_SIZE: Final = 100
+GROUP_AGE: Final = 0.1
+TARGET_SHARE: Final = 0.8  # largest share of the open requests for one target
+GIVE_UP_AFTER: Final = 30.0  # seconds after its timeout at which a request without outcome is given up, as unknown
+IDLE_STREAMS: Final = 2  # idle streams that a process keeps
 _GLANCE: Final = 0.005  # seconds to wait for each of two kinds of requests in turn, while both have open ones
 
-Call = Post | Invocation
+Call = HttpCall | LambdaCall
 
 
 @dataclass(slots=True)
@@ -42,10 +42,10 @@ class Stream:
 
     allowed: AllowList
     limit: int
-    _carriers: dict[type[Call], Carrier[Any]] = field(default_factory=dict)
-    _open: dict[int, Intended] = field(default_factory=dict)
+    _carriers: dict[type[Call], AsyncSender[Any]] = field(default_factory=dict)
+    _open: dict[int, IntendedSend] = field(default_factory=dict)
     _until: dict[int, float] = field(default_factory=dict)
-    _ended: list[tuple[Intended, Outcome]] = field(default_factory=list)
+    _ended: list[tuple[IntendedSend, Outcome]] = field(default_factory=list)
     _first: float = 0.0
     _renewed: float = 0.0
 
@@ -54,21 +54,21 @@ class Stream:
         """The number of letters that were started and whose outcome was not returned."""
         return len(self._open) + len(self._ended)
 
-    def room(self, target_id: int) -> int:
+    def room_for(self, target_id: int) -> int:
         """Return how many more letters a target may have open: one that hangs must not take all the room."""
-        return max(1, math.floor(self.limit * SHARE)) - self.open_at(target_id)
+        return max(1, math.floor(self.limit * TARGET_SHARE)) - self.open_requests(target_id)
 
-    def open_at(self, target_id: int) -> int:
+    def open_requests(self, target_id: int) -> int:
         """Return the number of letters that a target has open. Other threads may call this."""
         return sum(letter.target_id == target_id for letter in list(self._open.values()))
 
-    def start(self, calls: Sequence[tuple[Intended, Call]], *, may_start: Callable[[int], bool]) -> None:
+    def start(self, calls: Sequence[tuple[IntendedSend, Call]], *, may_start: Callable[[int], bool]) -> None:
         """Begin these requests. `may_start` is asked with the target's id before each; if it is False: `NotSent`."""
         if not self.open:
             self._renewed = time.monotonic()
         now = time.monotonic()
         self._open |= {letter.attempt_id: letter for letter, _ in calls}
-        self._until |= {letter.attempt_id: now + call.timeout + OVERDUE for letter, call in calls}
+        self._until |= {letter.attempt_id: now + call.timeout + GIVE_UP_AFTER for letter, call in calls}
         for target_id in {letter.target_id for letter, _ in calls}:
             of = [call for letter, call in calls if letter.target_id == target_id]
             may = partial(may_start, target_id)
@@ -79,19 +79,19 @@ class Stream:
                     logger.exception("%d requests could not be started", len(of))
                     self._note([(call.attempt, Unknown("the request could not be started")) for call in of])
 
-    def ended(self, *, within: float) -> list[tuple[Intended, Outcome]]:
+    def take_ended(self, *, within: float) -> list[tuple[IntendedSend, Outcome]]:
         """Wait up to `within` seconds for a group of outcomes, and return it; empty if it is not ready."""
         until = time.monotonic() + within
         while True:
             now = time.monotonic()
-            self._receive(max(0.0, min(until, self._first + RIPE_AFTER if self._ended else until) - now))
+            self._receive(max(0.0, min(until, self._first + GROUP_AGE if self._ended else until) - now))
             if self._is_ripe():
                 group, self._ended = self._ended, []
                 return group
             if not self._open or time.monotonic() >= until:
                 return []
 
-    def take_back(self, group: Sequence[tuple[Intended, Outcome]]) -> None:
+    def take_back(self, group: Sequence[tuple[IntendedSend, Outcome]]) -> None:
         """Take back outcomes that could not be recorded. `ended` returns them again."""
         self._ended = [*group, *self._ended]
 
@@ -137,25 +137,25 @@ class Stream:
             if letter := self._open.pop(attempt, None):
                 self._ended.append((letter, outcome))
 
-    def _carrier(self, kind: type[Call]) -> Carrier[Any]:
+    def _carrier(self, kind: type[Call]) -> AsyncSender[Any]:
         if kind not in self._carriers:
             self._carriers[kind] = (
-                Posts(self.allowed, limit=self.limit) if kind is Post else Invocations(limit=self.limit)
+                Posts(self.allowed, limit=self.limit) if kind is HttpCall else Invocations(limit=self.limit)
             )
         return self._carriers[kind]
 
     def _is_ripe(self) -> bool:
         if not self._ended:
             return False
-        most = len(self._ended) >= min(GROUP, len(self._open))
-        return most or time.monotonic() - self._first >= RIPE_AFTER
+        most = len(self._ended) >= min(GROUP_SIZE, len(self._open))
+        return most or time.monotonic() - self._first >= GROUP_AGE
 
 
 _idle: list[Stream] = []
 _lock = threading.Lock()
 
 
-def borrow(allowed: AllowList, limit: int) -> Stream:
+def borrow_stream(allowed: AllowList, limit: int) -> Stream:
     """Return a stream without open requests, an idle one if possible; the caller gives it back."""
     with _lock:
         for stream in _idle:
@@ -165,20 +165,20 @@ def borrow(allowed: AllowList, limit: int) -> Stream:
     return Stream(allowed, limit)
 
 
-def give_back(stream: Stream) -> None:
+def give_back_stream(stream: Stream) -> None:
     """Keep a stream that has no open requests, with its connections, or close it."""
     with _lock:
-        if len(_idle) < SPARE:
+        if len(_idle) < IDLE_STREAMS:
             _idle.append(stream)
             return
     stream.close()
 
 
-def forget() -> None:
+def forget_streams() -> None:
     """Forget all streams, in a forked child."""
     global _lock  # noqa: PLW0603  # the parent's lock may be held
     _lock = threading.Lock()
     _idle.clear()
 
 
-os.register_at_fork(after_in_child=forget)
+os.register_at_fork(after_in_child=forget_streams)

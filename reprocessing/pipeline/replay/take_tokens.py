@@ -6,36 +6,36 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reprocessing.domain.errors import RateIsUnknown
+from reprocessing.domain.errors import RateLimitUnavailable
 from reprocessing.gateways.redis.send_rate import Granted, Rates
 from reprocessing.models import Target
-from reprocessing.store.ordering.lanes import Standing
-from reprocessing.store.safety.send_limits import Brake
+from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.safety.send_limits import SendLimit
 
 logger = logging.getLogger(__name__)
 
-RATE_IS_UNKNOWN_FOR = 1.0  # seconds that lanes wait while Redis does not answer
+REDIS_RETRY = 1.0  # seconds that lanes wait while Redis does not answer
 
 
 @dataclass(slots=True)
-class Metered:
+class MeteredHeads:
     """Heads that have tokens, and how long the others wait."""
 
-    heads: list[Standing] = field(default_factory=list)
-    until: dict[int, float] = field(default_factory=dict)  # monotonic time, by target; no entry: no limit
+    heads: list[LaneState] = field(default_factory=list)
+    valid_until: dict[int, float] = field(default_factory=dict)  # monotonic time, by target; no entry: no limit
     pause: float = 0.0  # seconds that the other heads wait
     unknown: bool = False  # they wait because Redis did not answer
 
 
-def heads(
-    going: Sequence[Standing], *, targets: Mapping[int, Target], brakes: Mapping[int, Brake], rates: Rates
-) -> Metered:
+def take_for_heads(
+    going: Sequence[LaneState], *, targets: Mapping[int, Target], brakes: Mapping[int, SendLimit], rates: Rates
+) -> MeteredHeads:
     """Take a token of the target, and one of the rate class if that has a rate, for as many heads as possible.
 
     Of a class no more tokens are taken than the target has.
     """
-    metered, meter = Metered(), _Meter(brakes, rates)
-    by_target: dict[int, list[Standing]] = {}
+    metered, meter = MeteredHeads(), _Meter(brakes, rates)
+    by_target: dict[int, list[LaneState]] = {}
     for head in going:
         by_target.setdefault(head.target_id or 0, []).append(head)
     for target_id, some in by_target.items():
@@ -47,7 +47,7 @@ def heads(
             left, until = meter.take(left, until, limit)
         metered.heads += left
         if left and until is not None:
-            metered.until[target_id] = until
+            metered.valid_until[target_id] = until
     metered.pause, metered.unknown = min(meter.waits, default=0.0), meter.unknown
     return metered
 
@@ -63,15 +63,15 @@ class _Limit:
 
 @dataclass(slots=True)
 class _Meter:
-    brakes: Mapping[int, Brake]
+    brakes: Mapping[int, SendLimit]
     rates: Rates
     waits: list[float] = field(default_factory=list)  # seconds that heads without a token wait
     unknown: bool = False
 
-    def brake(self, head: Standing) -> Brake:
+    def brake(self, head: LaneState) -> SendLimit:
         return self.brakes[head.breaker_id or 0]
 
-    def limit_of(self, target: Target, some: Sequence[Standing]) -> _Limit | None:
+    def limit_of(self, target: Target, some: Sequence[LaneState]) -> _Limit | None:
         """Return the rate limit of a target, times the least of its ramps; None: no limit."""
         if target.rate is None:
             return None
@@ -82,18 +82,18 @@ class _Meter:
         """Return the number of tokens that are there, and take none."""
         try:
             found = self.rates.peek(limit.key, limit.rate, limit.burst)
-        except RateIsUnknown as error:
+        except RateLimitUnavailable as error:
             self._await_redis(error)
             return 0
         if not found.count:
             self.waits.append(found.retry_after)
         return found.count
 
-    def take_of_classes(self, some: Sequence[Standing], room: int) -> tuple[list[Standing], float | None]:
+    def take_of_classes(self, some: Sequence[LaneState], room: int) -> tuple[list[LaneState], float | None]:
         """Take tokens of the rate classes of one target's heads, for `room` heads at most."""
-        left: list[Standing] = []
+        left: list[LaneState] = []
         until: float | None = None
-        by_class: dict[int | None, list[Standing]] = {}
+        by_class: dict[int | None, list[LaneState]] = {}
         for head in some:
             by_class.setdefault(head.rate_class_id, []).append(head)
         for rate_class, every in by_class.items():
@@ -105,12 +105,12 @@ class _Meter:
         return left, until
 
     def take(
-        self, some: list[Standing], until: float | None, limit: _Limit
-    ) -> tuple[list[Standing], float | None]:  # fmt: skip
+        self, some: list[LaneState], until: float | None, limit: _Limit
+    ) -> tuple[list[LaneState], float | None]:  # fmt: skip
         """Take as many tokens as there are. Return their heads, and the time at which the first of all tokens ends."""
         try:
             token: Granted = self.rates.take(limit.key, len(some), limit.rate, limit.burst)
-        except RateIsUnknown as error:
+        except RateLimitUnavailable as error:
             self._await_redis(error)
             return [], until
         if not token.count:
@@ -118,7 +118,7 @@ class _Meter:
             return [], until
         return some[: token.count], token.until if until is None else min(until, token.until)
 
-    def _await_redis(self, error: RateIsUnknown) -> None:
+    def _await_redis(self, error: RateLimitUnavailable) -> None:
         logger.warning("%s", error)
-        self.waits.append(RATE_IS_UNKNOWN_FOR)
+        self.waits.append(REDIS_RETRY)
         self.unknown = True

@@ -7,17 +7,25 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from reprocessing.domain.message.envelope import unpack
-from reprocessing.domain.message.identity import LetterFacts, Selector, Source
-from reprocessing.domain.routing.conditions import Field, Kind
-from reprocessing.domain.routing.first_match import Erred, Matched, Routed, Routes, Rule, Unmatched, compiled
-from reprocessing.domain.routing.message_fields import BODY_LIMIT, Facts
+from reprocessing.domain.message.envelope import unpack_attributes
+from reprocessing.domain.message.identity import LetterFacts, Selector, SelectorSource
+from reprocessing.domain.routing.conditions import Field, FieldKind
+from reprocessing.domain.routing.first_match import (
+    IndexedRules,
+    NoRuleMatched,
+    RoutingResult,
+    Rule,
+    RuleMatched,
+    RuleUnreadable,
+    index_rules,
+)
+from reprocessing.domain.routing.message_fields import BODY_LIMIT, MessageFields
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.routing import rules
-from reprocessing.store.routing.routing_decisions import Asked
-from reprocessing.store.routing.rules import Bound, InForce
+from reprocessing.store.routing.routing_decisions import RoutableLetter
+from reprocessing.store.routing.rules import BoundRule, InForce
 
-WORD_EVERY = 60.0  # seconds between two log lines about one rule
+LOG_EVERY = 60.0  # seconds between two log lines about one rule
 
 # In place of a body that is too large for rules, and is not loaded.
 _TOO_LARGE = bytes(BODY_LIMIT + 1)
@@ -30,22 +38,22 @@ class _Dlq:
     name: str
     type: Selector | None
     tenant: Selector | None
-    routes: Routes
+    routes: IndexedRules
     reads_bodies: bool
 
-    def facts(self, letter: Asked) -> Facts:
+    def facts(self, letter: RoutableLetter) -> MessageFields:
         body = bytes(letter.body) if letter.size <= BODY_LIMIT else _TOO_LARGE
-        known = LetterFacts(letter.message_id, body, unpack(bytes(letter.attributes)), letter.system)
-        return Facts(known, self.name, letter.origin, self.type, self.tenant)
+        known = LetterFacts(letter.message_id, body, unpack_attributes(bytes(letter.attributes)), letter.system)
+        return MessageFields(known, self.name, letter.source, self.type, self.tenant)
 
 
-class Book:
+class RuleBook:
     """The rules of one version of the rulebook, compiled for letters of any DLQ, with counts of their errors."""
 
-    def __init__(self, version: int, bound: Iterable[Bound]) -> None:
+    def __init__(self, version: int, bound: Iterable[BoundRule]) -> None:
         self.version = version
         self.rules = tuple(sorted(bound, key=lambda row: (row.rule.position, row.rule.id)))
-        self._broken = {row.rule.id: row.broken for row in self.rules if row.broken}
+        self._broken = {row.rule.id: row.error for row in self.rules if row.error}
         self._dlqs: dict[int, _Dlq] = {}
         self._places = {row.rule.id: place for place, row in enumerate(self.rules)}
         self._asked = 0
@@ -54,7 +62,7 @@ class Book:
         self._told: dict[int, float] = {}
 
     @classmethod
-    def load(cls, known: Book | None = None, version: int | None = None) -> Book:
+    def load(cls, known: RuleBook | None = None, version: int | None = None) -> RuleBook:
         """Return the current book: the known one, if its version is current (`version`, if the caller has loaded it).
 
         A process compiles the same rules once, and counts their errors in one place.
@@ -73,23 +81,23 @@ class Book:
         """Return whether a rule reads bodies of letters of these DLQs."""
         return any(self._of(dlq).reads_bodies for dlq in dlqs)
 
-    def ask(self, letter: Asked) -> Routed:
+    def ask(self, letter: RoutableLetter) -> RoutingResult:
         """Return the decision about a letter. No content raises an error, and no text quotes a value."""
         dlq = self._of(letter.dlq_id)
         if not dlq.routes.rules:
-            return Unmatched()
+            return NoRuleMatched()
         routed = dlq.routes.route(dlq.facts(letter))
         match routed:
-            case Matched(rule) if rule.id in self._broken:
-                routed = Erred(rule, self._broken[rule.id])
-            case Erred(_, why) if letter.size > BODY_LIMIT:
+            case RuleMatched(rule) if rule.id in self._broken:
+                routed = RuleUnreadable(rule, self._broken[rule.id])
+            case RuleUnreadable(_, why) if letter.size > BODY_LIMIT:
                 routed = replace(routed, why=why.replace(f"{len(_TOO_LARGE)} bytes", f"{letter.size} bytes"))
             case _:
                 pass
         self._count(routed)
         return routed
 
-    def trouble(self) -> list[tuple[Rule, int, int]]:
+    def failing_rules(self) -> list[tuple[Rule, int, int]]:
         """Return rules that fail for too many letters and were not returned lately: rule, errors, letters asked.
 
         Other threads may count meanwhile, so the counters are copied.
@@ -99,16 +107,16 @@ class Book:
         for rule_id, erred in self._erred.copy().items():
             place = self._places[rule_id]
             asked = self._asked - sum(n for decided, n in self._decided.copy().items() if self._places[decided] < place)
-            if erred >= rules.ILL * asked and now - self._told.get(rule_id, -WORD_EVERY) >= WORD_EVERY:
+            if erred >= rules.ERROR_SHARE * asked and now - self._told.get(rule_id, -LOG_EVERY) >= LOG_EVERY:
                 self._told[rule_id] = now
                 found.append((self.rules[place].rule, erred, asked))
         return found
 
-    def _count(self, routed: Routed) -> None:
+    def _count(self, routed: RoutingResult) -> None:
         self._asked += 1
-        if not isinstance(routed, Unmatched):
+        if not isinstance(routed, NoRuleMatched):
             self._decided[routed.rule.id] += 1
-        if isinstance(routed, Erred):
+        if isinstance(routed, RuleUnreadable):
             self._erred[routed.rule.id] += 1
 
     def _of(self, dlq_id: int) -> _Dlq:
@@ -120,10 +128,10 @@ class Book:
         row = DeadLetterQueue.objects.get(pk=dlq_id)
         its = [rule.rule for rule in self.rules if rule.dlq_id in {None, dlq_id}]
         kind, tenant = _selector(row.message_type), _selector(row.tenant)
-        return _Dlq(row.name, kind, tenant, compiled(its), _reads_bodies(its, kind, tenant))
+        return _Dlq(row.name, kind, tenant, index_rules(its), _reads_bodies(its, kind, tenant))
 
 
-_LATEST: dict[InForce, Book] = {}
+_LATEST: dict[InForce, RuleBook] = {}
 
 
 def _selector(text: str) -> Selector | None:
@@ -132,9 +140,12 @@ def _selector(text: str) -> Selector | None:
 
 def _reads_bodies(some: Sequence[Rule], kind: Selector | None, tenant: Selector | None) -> bool:
     fields = {condition.field for rule in some for condition in rule.conditions}
-    selected = {Field(Kind.TYPE): kind, Field(Kind.TENANT): tenant}
+    selected = {Field(FieldKind.TYPE): kind, Field(FieldKind.TENANT): tenant}
     return any(
-        field.kind in (Kind.BODY, Kind.TASK)
-        or ((selector := selected.get(field)) is not None and selector.source in (Source.BODY, Source.CONTENT_HASH))
+        field.kind in (FieldKind.BODY, FieldKind.TASK)
+        or (
+            (selector := selected.get(field)) is not None
+            and selector.source in (SelectorSource.BODY, SelectorSource.CONTENT_HASH)
+        )
         for field in fields
     )

@@ -7,19 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from reprocessing.domain.lifecycle import FINISHED, LetterState
-from reprocessing.domain.routing.first_match import Action, Erred, Matched, Routed, Unmatched
+from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
+from reprocessing.domain.routing.first_match import Action, NoRuleMatched, RoutingResult, RuleMatched, RuleUnreadable
 from reprocessing.models import DeadLetterQueue
-from reprocessing.pipeline.routing.evaluate_rules import Book
+from reprocessing.pipeline.routing.evaluate_rules import RuleBook
 from reprocessing.store.routing import routing_decisions
-from reprocessing.store.routing.routing_decisions import Asked
-from reprocessing.store.routing.rules import Bound
+from reprocessing.store.routing.routing_decisions import RoutableLetter
+from reprocessing.store.routing.rules import BoundRule
 
-SHOWN = 10  # message ids that are returned for a rule
+IDS_SHOWN = 10  # message ids that are returned for a rule
 
 
 @dataclass(slots=True)
-class Share:
+class RulePreview:
     """What one rule would do, in numbers of letters."""
 
     name: str
@@ -30,7 +30,7 @@ class Share:
     under_way: int = 0  # at their target; it would decide if they come back
     matched_before: Counter[str] = field(default_factory=Counter)  # finished, by state
     shown: list[str] = field(default_factory=list)  # message ids of the newest that it would act on
-    errs: int = 0  # for which it fails, and which it would hold
+    error_count: int = 0  # for which it fails, and which it would hold
     trouble: str = ""  # the error for the newest of these
     taken_first: Counter[str] = field(default_factory=Counter)  # that match, but the rule of this name decides
 
@@ -44,7 +44,7 @@ class Share:
 class Preview:
     """What rules would do to `letters` letters, by rule, in the order of the rules."""
 
-    shares: list[Share]
+    shares: list[RulePreview]
     letters: int = 0
     unmatched: int = 0  # no rule matches them
     older: int = 0  # unfinished, captured before, and not part of the preview
@@ -52,7 +52,7 @@ class Preview:
 
 
 def letters(  # noqa: PLR0913  # each by its name
-    rules: Sequence[Bound], *, since: datetime, dlq: int | None = None, focus: int | None = None,
+    rules: Sequence[BoundRule], *, since: datetime, dlq: int | None = None, focus: int | None = None,
     told: Callable[[int], None] = lambda _: None, most: int | None = None, stop: Callable[[], bool] = lambda: False,
 ) -> Preview:  # fmt: skip
     """Preview these rules, in their order, on the letters captured since a moment, of one DLQ or all, newest first.
@@ -60,14 +60,16 @@ def letters(  # noqa: PLR0913  # each by its name
     With `focus`, the id of a rule, only that rule is reported, with what other rules take from it. `told` gets the
     number of letters after each chunk. The preview ends after about `most` letters, or when `stop` returns True.
     """
-    book = Book(0, rules)
-    alone = Book(0, [row for row in rules if row.rule.id == focus]) if focus is not None else None
-    shares = {row.rule.id: Share(row.rule.name, row.rule.action) for row in book.rules if focus in {None, row.rule.id}}
-    preview = Preview(list(shares.values()), older=routing_decisions.older(since=since, dlq=dlq))
+    book = RuleBook(0, rules)
+    alone = RuleBook(0, [row for row in rules if row.rule.id == focus]) if focus is not None else None
+    shares = {
+        row.rule.id: RulePreview(row.rule.name, row.rule.action) for row in book.rules if focus in {None, row.rule.id}
+    }
+    preview = Preview(list(shares.values()), older=routing_decisions.count_older(since=since, dlq=dlq))
     dlqs = DeadLetterQueue.objects.values_list("pk", flat=True) if dlq is None else [dlq]
     bodies = book.reads_bodies(list(dlqs))
     below: int | None = None
-    while chunk := routing_decisions.captured(since=since, dlq=dlq, below=below, bodies=bodies):
+    while chunk := routing_decisions.captured_since(since=since, dlq=dlq, below=below, bodies=bodies):
         for letter in chunk:
             if stop():
                 preview.cut = True
@@ -81,31 +83,37 @@ def letters(  # noqa: PLR0913  # each by its name
     return preview
 
 
-def _add(preview: Preview, shares: dict[int, Share], letter: Asked, routed: Routed, alone: Routed | None) -> None:
+def _add(
+    preview: Preview,
+    shares: dict[int, RulePreview],
+    letter: RoutableLetter,
+    routed: RoutingResult,
+    alone: RoutingResult | None,
+) -> None:
     preview.letters += 1
-    if isinstance(routed, Unmatched):
+    if isinstance(routed, NoRuleMatched):
         preview.unmatched += 1
         return
     if (share := shares.get(routed.rule.id)) is not None:
         _decide(share, letter, routed)
-    elif isinstance(alone, Matched):
+    elif isinstance(alone, RuleMatched):
         shares[alone.rule.id].taken_first[routed.rule.name] += 1
 
 
-def _decide(share: Share, letter: Asked, routed: Matched | Erred) -> None:
-    if isinstance(routed, Erred):
-        share.errs += 1
+def _decide(share: RulePreview, letter: RoutableLetter, routed: RuleMatched | RuleUnreadable) -> None:
+    if isinstance(routed, RuleUnreadable):
+        share.error_count += 1
         share.trouble = share.trouble or routed.why
         return
-    if letter.state in FINISHED:
+    if letter.state in FINISHED_STATES:
         share.matched_before[letter.state] += 1
-    elif letter.objection:
+    elif letter.blocked_reason:
         share.objected += 1
     elif routed.rule.action is Action.QUARANTINE and letter.is_released_from(routed.rule):
         share.released += 1
     elif letter.state in {LetterState.WAITING, LetterState.CAPTURED}:
         share.would_act_on[letter.state] += 1
-        if len(share.shown) < SHOWN:
+        if len(share.shown) < IDS_SHOWN:
             share.shown.append(letter.message_id)
     else:
         share.under_way += 1

@@ -10,17 +10,30 @@ from datetime import datetime
 from typing import assert_never
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState, ParkedReason
-from reprocessing.domain.routing.first_match import Action, Erred, Matched, Routed, Rule, Unmatched
-from reprocessing.pipeline.routing.evaluate_rules import Book
+from reprocessing.domain.routing.first_match import (
+    Action,
+    NoRuleMatched,
+    RoutingResult,
+    Rule,
+    RuleMatched,
+    RuleUnreadable,
+)
+from reprocessing.pipeline.routing.evaluate_rules import RuleBook
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import Standing
-from reprocessing.store.replay.settlement import PUT_OFF, Closing, Deletable, close, put_off
+from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.replay.settlement import (
+    WAITS_FOR_COPY,
+    Deletable,
+    LetterClosing,
+    close_letters,
+    put_off_letters,
+)
 from reprocessing.store.routing import routing_decisions, rules
-from reprocessing.store.routing.routing_decisions import Asked, Decided
+from reprocessing.store.routing.routing_decisions import RoutableLetter, RoutingDecision
 from reprocessing.store.safety import send_limits
 
-__all__ = ["Book", "Turned", "heads", "keep_up", "wake"]
+__all__ = ["RoutedLanes", "RuleBook", "refresh_rules", "route_heads", "wake_stopped"]
 
 logger = logging.getLogger(__name__)
 
@@ -29,10 +42,10 @@ _LONGEST_WHY = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class RoutedLanes:
     """Lanes with their heads after routing, and copies that may be deleted. Lanes that the caller lost are left out."""
 
-    standings: list[Standing]
+    standings: list[LaneState]
     deletable: list[Deletable]
 
 
@@ -54,8 +67,8 @@ class _Lot:
 class _Answer:
     """A decision about one letter. `why`: the reason why its lane waits. `leaves`: its key moves to another target."""
 
-    decided: Decided
-    closing: Closing | None = None
+    decided: RoutingDecision
+    closing: LetterClosing | None = None
     why: str = ""
     trouble: str = ""
     leaves: bool = False
@@ -66,7 +79,7 @@ class _Answer:
         return self.closing is not None or self.leaves
 
 
-def heads(standings: Sequence[Standing], book: Book, *, lease: float) -> Turned:
+def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float) -> RoutedLanes:
     """Ask the rules about the heads of lanes that the caller has leased.
 
     Lanes whose head goes on are leased for `lease` seconds more. Held and delayed heads, and those for which a rule
@@ -88,22 +101,22 @@ def heads(standings: Sequence[Standing], book: Book, *, lease: float) -> Turned:
     return turned
 
 
-def _make_up_for_changes(lot: _Lot, book: Book) -> None:
+def _make_up_for_changes(lot: _Lot, book: RuleBook) -> None:
     """Ask again if the rules changed meanwhile: that change woke stopped letters before these were stopped."""
     while rules.version() != book.version:
-        book = Book.load()
+        book = RuleBook.load()
         _route(replace(lot, fences=[None] * len(lot.lanes)), book, lease=0.0)
 
 
-def wake(book: Book) -> int:
+def wake_stopped(book: RuleBook) -> int:
     """Ask again about letters that rules of another version stopped, and return their number.
 
     Lanes that nothing stops any more are due at once. Lanes behind an open breaker or an unhealthy target are asked
     once, since rules may quarantine or divert their heads. Waking twice, or at the same time, is harmless.
     """
-    routing_decisions.look_again(book.version, rules=bool(book.rules))
+    routing_decisions.wake_for_new_rules(book.version, rules=bool(book.rules))
     done, above = 0, 0
-    while some := routing_decisions.stopped(version=book.version, above=above):
+    while some := routing_decisions.stopped_letters(version=book.version, above=above):
         lot = _Lot(
             [letter.lane_id for letter in some], [None] * len(some), [letter.letter_id for letter in some],
             {letter.dlq_id for letter in some},
@@ -113,35 +126,35 @@ def wake(book: Book) -> int:
     return done
 
 
-def keep_up(now: datetime, known: Book | None = None) -> Book:
+def refresh_rules(now: datetime, known: RuleBook | None = None) -> RuleBook:
     """Apply begins and ends of rules, wake what they stopped if the book is new, and return the current book."""
-    rules.turn_over(now)
-    book = Book.load(known)
+    rules.raise_version_if_due(now)
+    book = RuleBook.load(known)
     if book is not known and book.version:
-        wake(book)
+        wake_stopped(book)
     return book
 
 
-def _route(lot: _Lot, book: Book, *, lease: float) -> Turned:
+def _route(lot: _Lot, book: RuleBook, *, lease: float) -> RoutedLanes:
     answers = _answers(lot, book)
     _tell(book)
     classes = [(answer.decided.target_id, answer.decided.rate_class_id) for answer in answers.values()]
     if places := {(target, of) for target, of in classes if target is not None and of is not None}:
         send_limits.make_breakers(places)
 
-    def record() -> Turned:
+    def record() -> RoutedLanes:
         mine = lanes.lock(lot.lanes, lot.fences)
         later = _put_off(lot, answers, mine)
         decided = [answer.decided for letter, answer in answers.items() if letter not in later]
         written = routing_decisions.write(decided, mine, version=book.version, owned=lot.owned)
         closings = [closing for answer in written if (closing := answers[answer.letter_id].closing) is not None]
-        deletable = close(closings) if closings else []
+        deletable = close_letters(closings) if closings else []
         standings = lanes.advance(lot.lanes, lot.fences, keep=True, lease=lease)
         _note(lot, answers, {answer.letter_id for answer in written}, later)
         _count([answers[answer.letter_id] for answer in written if answer.new])
-        return Turned(standings, deletable)
+        return RoutedLanes(standings, deletable)
 
-    return rows.whole(record)
+    return rows.in_transaction(record)
 
 
 def _put_off(lot: _Lot, answers: Mapping[int, _Answer], mine: Collection[int]) -> set[int]:
@@ -150,14 +163,14 @@ def _put_off(lot: _Lot, answers: Mapping[int, _Answer], mine: Collection[int]) -
         for lane, letter in zip(lot.lanes, lot.letters, strict=True)
         if lane in mine and letter in answers and answers[letter].is_final
     ]
-    return put_off(ending, owned=lot.owned) if ending else set()
+    return put_off_letters(ending, owned=lot.owned) if ending else set()
 
 
-def _answers(lot: _Lot, book: Book) -> dict[int, _Answer]:
+def _answers(lot: _Lot, book: RuleBook) -> dict[int, _Answer]:
     answers: dict[int, _Answer] = {}
     left = sorted(lot.letters)
     bodies = book.reads_bodies(lot.dlqs)
-    while left and (loaded := routing_decisions.load(left, bodies=bodies)):
+    while left and (loaded := routing_decisions.load_waiting(left, bodies=bodies)):
         for letter in loaded:
             answer = _answer(letter, book.ask(letter))
             decided = answer.decided
@@ -167,23 +180,23 @@ def _answers(lot: _Lot, book: Book) -> dict[int, _Answer]:
     return answers
 
 
-def _answer(letter: Asked, routed: Routed) -> _Answer:
+def _answer(letter: RoutableLetter, routed: RoutingResult) -> _Answer:
     match routed:
-        case Unmatched():
-            return _Answer(Decided(letter.letter_id, letter.route_version, target_id=letter.home))
-        case Erred(rule, why):
+        case NoRuleMatched():
+            return _Answer(RoutingDecision(letter.letter_id, letter.rulebook_version, target_id=letter.home))
+        case RuleUnreadable(rule, why):
             why = why[:_LONGEST_WHY]
-            decided = Decided(letter.letter_id, letter.route_version, ERRED, rule.id, keeps_place=True)
+            decided = RoutingDecision(letter.letter_id, letter.rulebook_version, ERRED, rule.id, keeps_place=True)
             return _Answer(decided, why=f"rule {rule.name} could not be asked: {why}", trouble=why)
-        case Matched(rule):
+        case RuleMatched(rule):
             return _matched(letter, rule)
         case _ as never:
             assert_never(never)
 
 
-def _matched(letter: Asked, rule: Rule) -> _Answer:
-    decided = Decided(
-        letter.letter_id, letter.route_version, rule.action, rule.id,
+def _matched(letter: RoutableLetter, rule: Rule) -> _Answer:
+    decided = RoutingDecision(
+        letter.letter_id, letter.rulebook_version, rule.action, rule.id,
         target_id=letter.home if rule.target is None else rule.target, rate_class_id=rule.rate_class,
         delay=None if rule.delay is None else rule.delay.total_seconds(),
     )  # fmt: skip
@@ -197,35 +210,37 @@ def _matched(letter: Asked, rule: Rule) -> _Answer:
         case Action.QUARANTINE if letter.is_released_from(rule):
             return _Answer(decided)
         case Action.QUARANTINE:
-            quarantined = Closing(letter.letter_id, LetterState.PARKED, ParkedReason.QUARANTINED, detail=rule.name)
+            quarantined = LetterClosing(
+                letter.letter_id, LetterState.PARKED, ParkedReason.QUARANTINED, detail=rule.name
+            )
             return _Answer(decided, quarantined)
         case Action.DISCARD:
-            return _Answer(decided, Closing(letter.letter_id, LetterState.DISCARDED, detail=rule.name))
+            return _Answer(decided, LetterClosing(letter.letter_id, LetterState.DISCARDED, detail=rule.name))
         case _ as never:
             assert_never(never)
 
 
 def _note(lot: _Lot, answers: dict[int, _Answer], written: set[int], later: set[int]) -> None:
     whys = {
-        lane: PUT_OFF if letter in later else answers[letter].why
+        lane: WAITS_FOR_COPY if letter in later else answers[letter].why
         for lane, letter in zip(lot.lanes, lot.letters, strict=True)
         if letter in later or (letter in written and (answers[letter].why or not lot.owned))
     }
     if whys:
-        routing_decisions.note(whys)
+        routing_decisions.record_reasons(whys)
 
 
 def _count(answers: Sequence[_Answer]) -> None:
     by_rule = [(rule, answer.trouble) for answer in answers if (rule := answer.decided.rule_id) is not None]
-    hits = Counter(rule for rule, trouble in by_rule if not trouble)
-    errs = Counter(rule for rule, trouble in by_rule if trouble)
+    match_count = Counter(rule for rule, trouble in by_rule if not trouble)
+    error_count = Counter(rule for rule, trouble in by_rule if trouble)
     troubles = {rule: trouble for rule, trouble in by_rule if trouble}
     if by_rule:
-        routing_decisions.count(hits, errs, troubles)
+        routing_decisions.add_counts(match_count, error_count, troubles)
 
 
-def _tell(book: Book) -> None:
-    for rule, erred, asked in book.trouble():
+def _tell(book: RuleBook) -> None:
+    for rule, erred, asked in book.failing_rules():
         logger.error(
             "Rule %s could not be asked of %d of the last %d letters, which are held. Correct it (manage.py add_rule "
             "%s --reason WHY shows it), or disable it (manage.py disable_rule %s --reason WHY --confirm).",

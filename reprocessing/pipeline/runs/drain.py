@@ -14,12 +14,12 @@ from django.db.models import Q
 
 from reprocessing.conf import Conf
 from reprocessing.domain.aws.metric_names import CAPTURE_ERRORS, CAPTURES
-from reprocessing.domain.errors import AwsMovesTheMessages, QueueIsOutOfReach, RunIsAnother, RunStandsOtherwise
-from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.domain.errors import InvalidRunState, NativeRedriveConflict, QueueUnreachable, RunIdInUse
+from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.gateways.sqs import QueueAddress, depth
 from reprocessing.models import Attempt, DeadLetterQueue, Run, Target
-from reprocessing.models.attempt import OUTCOME_IS_OPEN
+from reprocessing.models.attempt import AWAITS_OUTCOME
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.aws import count_turn
 from reprocessing.pipeline.capture import capture
@@ -28,25 +28,25 @@ from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.pipeline.parking_lot import group_failures
 from reprocessing.pipeline.replay import late_answers, replay_slice
-from reprocessing.pipeline.routing.evaluate_rules import Book
+from reprocessing.pipeline.routing.evaluate_rules import RuleBook
 from reprocessing.pipeline.runs import feed_run, plan
 from reprocessing.pipeline.safety import run_health_checks
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs import plans, progress, run_transitions
-from reprocessing.store.runs.plans import Asked
-from reprocessing.store.runs.progress import Tally
+from reprocessing.store.runs.plans import RunRequest
+from reprocessing.store.runs.progress import RunCounts
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
 
 LONG_POLL = 2  #: seconds of a long poll while somebody watches
-PATIENCE = 10.0  #: seconds to wait at the end for answers of slow targets
-SORTED = 20  #: batches of letters that are assigned to failure groups at the end
+LATE_ANSWER_SECONDS = 10.0  #: seconds to wait at the end for answers of slow targets
+GROUP_BATCHES = 20  #: batches of letters that are assigned to failure groups at the end
 IDLE = 0.25  #: seconds between two turns if nothing was due
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class DrainContext:
     """Settings and connections of a drain."""
 
     conf: Conf
@@ -56,42 +56,44 @@ class Hands:
     stop: Callable[[], bool]
 
 
-def collect(dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], None], seconds: float) -> Captured:
+def capture_dlq(
+    dlq: DeadLetterQueue, hands: DrainContext, *, heard: Callable[[Captured], None], seconds: float
+) -> Captured:
     """Capture the DLQ until it is empty, and give the letters their places.
 
     Raises:
         QueueIsOutOfReach: the DLQ could not be read.
     """
     conf = _brisk(hands.conf)
-    with count_turn.turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
+    with count_turn.counted_turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
         found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
         captured = capture.letters(
             dlq, conf=conf, dice=hands.dice, seconds=seconds, stop=hands.stop, heard=heard,
-            receivers=feed_run.receivers(found.visible, conf), alone=lambda: feed_run.is_ours_alone(dlq, conf),
+            receivers=feed_run.receiver_count(found.visible, conf), alone=lambda: feed_run.is_ours_alone(dlq, conf),
         )  # fmt: skip
         counted.failed, counted.idle = bool(captured.trouble), captured.busy
     if captured.trouble and not captured.received:
-        raise QueueIsOutOfReach(captured.trouble)
-    plan.places(dlq)
+        raise QueueUnreachable(captured.trouble)
+    plan.place_captured(dlq)
     return captured
 
 
-def prepare(dlq: DeadLetterQueue, asked: Asked) -> Run:
+def plan_run(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
     """Plan the run and select its letters, or return the run of this name. Letters stay captured.
 
     Raises:
         RunIsAnother: the name is taken by a run with another selection.
     """
-    run = plans.plan(dlq, asked)
+    run = plans.create_plan(dlq, asked)
     _compare(run, dlq, asked.selection)
     why = asked.reason or f"{asked.selection} of {dlq.name}"
-    plans.select(run.pk, by=asked.by, reason=why, through=asked.through)
+    plans.select_letters(run.pk, by=asked.by, reason=why, through=asked.through)
     run.refresh_from_db()
     return run
 
 
-def begin(
-    dlq: DeadLetterQueue, *, name: str, asked_by: str, selection: Selection = ALL, in_waves: bool | None = None
+def start_run(
+    dlq: DeadLetterQueue, *, name: str, asked_by: str, selection: Selection = ALL_LETTERS, in_waves: bool | None = None
 ) -> Run:
     """Plan and start the run, or continue the run of this name.
 
@@ -99,10 +101,10 @@ def begin(
         RunIsAnother: the name is taken by a run with another selection.
         RunStandsOtherwise: it is paused, or was aborted.
     """
-    return again(prepare(dlq, Asked(name, asked_by, selection, in_waves=in_waves)), by=asked_by)
+    return continue_run(plan_run(dlq, RunRequest(name, asked_by, selection, in_waves=in_waves)), by=asked_by)
 
 
-def known(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) -> Run | None:
+def find_run(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) -> Run | None:
     """Return the run of this name, if there is one. `selection` None: any.
 
     Raises:
@@ -114,7 +116,7 @@ def known(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) -> Ru
     return run
 
 
-def again(run: Run, *, by: str, reason: str = "It was asked for.") -> Run:
+def continue_run(run: Run, *, by: str, reason: str = "It was asked for.") -> Run:
     """Start a planned run, or continue a finished one with letters that came back; return it, running.
 
     Raises:
@@ -123,21 +125,21 @@ def again(run: Run, *, by: str, reason: str = "It was asked for.") -> Run:
     """
     match run.state:
         case RunState.PLANNED:
-            plan.places(run.dlq)
-            plans.select(run.pk, by=by, reason=reason)  # if its selection was never committed
+            plan.place_captured(run.dlq)
+            plans.select_letters(run.pk, by=by, reason=reason)  # if its selection was never committed
             run.refresh_from_db()
             run_transitions.start(run, by=by, reason=reason)
         case RunState.FINISHED:
-            run_transitions.go_on(run.pk, by=by, reason=reason)
+            run_transitions.reopen(run.pk, by=by, reason=reason)
     run.refresh_from_db()
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
-        raise RunStandsOtherwise(standing_still(run))
-    if moved := aws_redrives.of(run.dlq_id):
-        raise AwsMovesTheMessages(f"{run.dlq.name}: {aws_redrives.in_words(moved)}")
+        raise InvalidRunState(describe_stopped(run))
+    if moved := aws_redrives.current(run.dlq_id):
+        raise NativeRedriveConflict(f"{run.dlq.name}: {aws_redrives.describe(moved)}")
     return run
 
 
-def standing_still(run: Run) -> str:
+def describe_stopped(run: Run) -> str:
     """Return who paused or aborted a run, why, and how to continue."""
     by_itself = run.stopped_by == THE_SERVICE
     said = f"{run.name}: {run.why}" if by_itself else f'{run.name} was {run.state} by {run.stopped_by} ("{run.why}").'
@@ -147,11 +149,11 @@ def standing_still(run: Run) -> str:
 
 
 def _compare(run: Run, dlq: DeadLetterQueue, selection: Selection | None) -> None:
-    asked = f"{ALL if selection is None else selection} of {dlq.name}"
-    is_drain = run.kind == RunKind.DRAIN and not run.is_of_released
+    asked = f"{ALL_LETTERS if selection is None else selection} of {dlq.name}"
+    is_drain = run.kind == RunKind.DRAIN and not run.is_for_released_letters
     same = is_drain and selection in {None, Selection.read(run.selection)}
     if run.dlq_id != dlq.pk or not same:
-        raise RunIsAnother(
+        raise RunIdInUse(
             f"The run {run.name} was asked for {_told(run)}; now it is asked for {asked}. "
             "A run is repeated as it was (by starting it again), or another one is begun under another id."
         )
@@ -160,11 +162,13 @@ def _compare(run: Run, dlq: DeadLetterQueue, selection: Selection | None) -> Non
 def _told(run: Run) -> str:
     if run.kind == RunKind.STANDING:
         return f"whatever {run.dlq.name} holds, by beat"
-    what = "released letters" if run.is_of_released else Selection.read(run.selection)
+    what = "released letters" if run.is_for_released_letters else Selection.read(run.selection)
     return f"{what} of {run.dlq.name}"
 
 
-def work(run: Run, hands: Hands, *, told: Callable[[Tally], None], along: Sequence[int] = ()) -> Tally:
+def replay_run(
+    run: Run, hands: DrainContext, *, told: Callable[[RunCounts], None], along: Sequence[int] = ()
+) -> RunCounts:
     """Replay a running run until its letters are finished, it is paused or aborted, or `hands.stop`; return its tally.
 
     It does not wait for letters behind a parked one. The DLQ's other running runs are replayed too, since their letters
@@ -175,34 +179,34 @@ def work(run: Run, hands: Hands, *, told: Callable[[Tally], None], along: Sequen
         thread.start()
     try:
         while not hands.stop():
-            turn = replay_slice.Slice(
+            turn = replay_slice.Turn(
                 owner=hands.owner, conf=hands.conf, rates=hands.rates, dice=hands.dice,
-                runs=progress.running(run.dlq_id), stop=hands.stop,
+                runs=progress.running_runs(run.dlq_id), stop=hands.stop,
             )  # fmt: skip
             report = turn.run(seconds=hands.conf.slice.total_seconds())
-            tally = progress.tally(run.pk)
+            tally = progress.count_letters(run.pk)
             told(tally)
-            if progress.state(run.pk) in {RunState.PAUSED, RunState.ABORTED}:
+            if progress.run_state(run.pk) in {RunState.PAUSED, RunState.ABORTED}:
                 break
-            running = set(progress.running(run.dlq_id)).intersection(along)
-            if not tally.under_way and not any(progress.tally(other).under_way for other in running):
+            running = set(progress.running_runs(run.dlq_id)).intersection(along)
+            if not tally.under_way and not any(progress.count_letters(other).under_way for other in running):
                 break
             if not report.taken and not report.left:
                 time.sleep(IDLE)
     finally:
         for thread in threads:
             thread.end()
-        late_answers.wait(PATIENCE)
-    recover.sweep(run.dlq, conf=hands.conf)
-    group_failures.letters(batches=SORTED)
+        late_answers.wait_for_all(LATE_ANSWER_SECONDS)
+    recover.sweep_dlq(run.dlq, conf=hands.conf)
+    group_failures.assign_groups(batches=GROUP_BATCHES)
     progress.finish_runs()
-    return progress.tally(run.pk)
+    return progress.count_letters(run.pk)
 
 
 class _Beside(threading.Thread):
     """A thread that repeats a check beside the replay until it is over."""
 
-    def __init__(self, run: Run, hands: Hands) -> None:
+    def __init__(self, run: Run, hands: DrainContext) -> None:
         super().__init__(name=f"{type(self).__name__} of {run.name}")
         self._hands = replace(hands, conf=_brisk(hands.conf), stop=self._is_over)
         self._asked = hands.stop
@@ -238,42 +242,42 @@ class _Beside(threading.Thread):
 class _Checks(_Beside):
     """Checks health, rules, breakers and waves, and enlists batches; apart from captures, which may take long."""
 
-    def __init__(self, run: Run, hands: Hands) -> None:
+    def __init__(self, run: Run, hands: DrainContext) -> None:
         super().__init__(run, hands)
-        self._book: Book | None = None
+        self._book: RuleBook | None = None
         self._dlq = run.dlq_id
 
     def _look(self) -> None:
-        self._book = recover.fleet(self._book)
-        for run in progress.running(self._dlq):
-            plan.go_on(only=run, stop=self._is_over)
+        self._book = recover.sweep_service(self._book)
+        for run in progress.running_runs(self._dlq):
+            plan.enlist_started_plans(only=run, stop=self._is_over)
         # Not the targets of other DLQs: this process may lack the rights.
-        run_health_checks.targets(conf=self._hands.conf, dlq=self._dlq)
+        run_health_checks.run_due(conf=self._hands.conf, dlq=self._dlq)
 
 
 class _Watch(_Beside):
     """Captures DLQs to find returns and prove absences, resolves outcomes, and sweeps copies."""
 
-    def __init__(self, run: Run, hands: Hands) -> None:
+    def __init__(self, run: Run, hands: DrainContext) -> None:
         super().__init__(run, hands)
         self._dlq = run.dlq_id
 
     def _look(self) -> None:
         for dlq in DeadLetterQueue.objects.filter(pk__in=self._watched(), stopped_at=None).exclude(mode="observe"):
             self._turn(dlq)
-        resolve_outcomes.letters(conf=self._hands.conf, dice=self._hands.dice)
+        resolve_outcomes.resolve_letters(conf=self._hands.conf, dice=self._hands.dice)
 
     def _watched(self) -> set[int]:
         """Return the DLQs to which letters may come back: also those of other targets, chosen by rules or people."""
-        under_way = Attempt.objects.filter(OUTCOME_IS_OPEN, run__dlq=self._dlq).values("target")
-        found = Target.objects.filter(Q(origins__dlq=self._dlq) | Q(pk__in=under_way), watched_by__isnull=False)
+        under_way = Attempt.objects.filter(AWAITS_OUTCOME, run__dlq=self._dlq).values("target")
+        found = Target.objects.filter(Q(sources__dlq=self._dlq) | Q(pk__in=under_way), watched_by__isnull=False)
         return {self._dlq, *found.values_list("watched_by", flat=True)}
 
     def _turn(self, dlq: DeadLetterQueue) -> None:
         try:
-            feed_run.letters(dlq, conf=self._hands.conf, dice=self._hands.dice, seconds=30, stop=self._hands.stop)
-            recover.sweep(dlq, conf=self._hands.conf)
-        except QueueIsOutOfReach as error:
+            feed_run.take_turn(dlq, conf=self._hands.conf, dice=self._hands.dice, seconds=30, stop=self._hands.stop)
+            recover.sweep_dlq(dlq, conf=self._hands.conf)
+        except QueueUnreachable as error:
             self._rest_after(error)
 
 

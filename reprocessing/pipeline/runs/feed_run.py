@@ -14,17 +14,17 @@ from django.db import transaction
 
 from reprocessing.conf import Conf
 from reprocessing.domain.aws.metric_names import CAPTURE_ERRORS, CAPTURES
-from reprocessing.domain.errors import AwsMovesTheMessages, QueueIsOutOfReach
+from reprocessing.domain.errors import NativeRedriveConflict, QueueUnreachable
 from reprocessing.gateways.sqs import QueueAddress, depth, extend
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run
-from reprocessing.models.attempt import OUTCOME_IS_OPEN
+from reprocessing.models import Attempt, DeadLetterQueue, Letter, Run
+from reprocessing.models.attempt import AWAITS_OUTCOME
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.aws import count_turn, native_redrive
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.runs import plan
-from reprocessing.pipeline.runs.plan import Fed
+from reprocessing.pipeline.runs.plan import EnlistResult
 from reprocessing.store.capture import capture_lease, moved_by_aws
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
@@ -40,18 +40,18 @@ _ASKED_FOR = 500  #: copies that SQS is asked about in one turn
 
 
 @dataclass(slots=True)
-class Gathered:
+class TurnResult:
     """The result of a turn. `skipped`: the DLQ was empty, and nothing waits for a capture of it."""
 
     captured: Captured = field(default_factory=Captured)
-    enlisted: Fed | None = None
+    enlisted: EnlistResult | None = None
     skipped: bool = False
 
 
-def letters(
+def take_turn(
     dlq: DeadLetterQueue, *, conf: Conf, dice: Callable[[], float], seconds: float,
     stop: Callable[[], bool] = lambda: False,
-) -> Gathered:  # fmt: skip
+) -> TurnResult:  # fmt: skip
     """Take one turn at a DLQ. It costs one SQS call if the DLQ is empty and nothing waits for a capture.
 
     `seconds` limit the capture; the rest of them is for enlisting, and the next turn continues it.
@@ -59,7 +59,7 @@ def letters(
     Raises:
         QueueIsOutOfReach: the DLQ's depth could not be read.
     """
-    with count_turn.turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
+    with count_turn.counted_turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
         gathered = _letters(dlq, conf, dice, seconds, stop)
         counted.failed = bool(gathered.captured.trouble)
         counted.idle = gathered.skipped or gathered.captured.busy
@@ -68,31 +68,31 @@ def letters(
 
 def _letters(
     dlq: DeadLetterQueue, conf: Conf, dice: Callable[[], float], seconds: float, stop: Callable[[], bool]
-) -> Gathered:
+) -> TurnResult:
     ends = time.monotonic() + seconds
     visible = _note_depth(dlq)
     if visible == 0 and not _is_waited_for(dlq):
-        return Gathered(skipped=True)
-    if native_redrive.is_aws_s(dlq):
-        return Gathered(Captured(busy=True))
-    gathered = Gathered(
+        return TurnResult(skipped=True)
+    if native_redrive.is_moved_by_aws(dlq):
+        return TurnResult(Captured(busy=True))
+    gathered = TurnResult(
         capture.letters(
-            dlq, conf=conf, dice=dice, seconds=seconds, stop=stop, receivers=receivers(visible, conf),
+            dlq, conf=conf, dice=dice, seconds=seconds, stop=stop, receivers=receiver_count(visible, conf),
             alone=lambda: is_ours_alone(dlq, conf),
         )
     )  # fmt: skip
     if not gathered.captured.busy:
-        plan.places(dlq)
+        plan.place_captured(dlq)
         if gathered.captured.drained:
-            plan.choose(dlq, through=gathered.captured.through)
+            plan.select_waiting_plans(dlq, through=gathered.captured.newest_letter)
         if dlq.mode == Mode.AUTOMATIC and gathered.captured.drained:
             until = max(ends, time.monotonic() + _AT_LEAST)
-            gathered.enlisted = _enlist(dlq, gathered.captured.through, until, stop)
+            gathered.enlisted = _enlist(dlq, gathered.captured.newest_letter, until, stop)
     return gathered
 
 
-def _enlist(dlq: DeadLetterQueue, through: int, until: float, stop: Callable[[], bool]) -> Fed | None:
-    with suppress(AwsMovesTheMessages):  # the DLQ was handed to AWS a moment ago
+def _enlist(dlq: DeadLetterQueue, through: int, until: float, stop: Callable[[], bool]) -> EnlistResult | None:
+    with suppress(NativeRedriveConflict):  # the DLQ was handed to AWS a moment ago
         run = standing_run(dlq)
         return plan.enlist(dlq, run, through=through, stop=lambda: stop() or time.monotonic() >= until)
     return None
@@ -107,7 +107,7 @@ def is_wanted(dlq: DeadLetterQueue) -> bool:
     return dlq.mode == Mode.AUTOMATIC or _is_waited_for(dlq)
 
 
-def look(dlq: DeadLetterQueue) -> bool:
+def record_depth(dlq: DeadLetterQueue) -> bool:
     """Record the DLQ's depth; return whether beat is to capture it.
 
     Raises:
@@ -123,7 +123,7 @@ def _note_depth(dlq: DeadLetterQueue) -> int:
     return found.visible
 
 
-def receivers(visible: int, conf: Conf) -> int:
+def receiver_count(visible: int, conf: Conf) -> int:
     """Return the number of receivers for so many visible messages."""
     return max(1, min(conf.receivers, math.ceil(visible / _PER_RECEIVER)))
 
@@ -139,14 +139,16 @@ def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
         return _can_be_ours(dlq, address, conf) or (
             _hides_more(dlq, address, conf) and _can_be_ours(dlq, address, conf)
         )
-    except QueueIsOutOfReach as error:
+    except QueueUnreachable as error:
         logger.warning("%s: whether another reads it is not known, so nothing counts as drained: %s", dlq.name, error)
         return False
 
 
 def _can_be_ours(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
     in_flight = depth(address).in_flight  # before our own copies are counted
-    return in_flight == 0 or in_flight <= capture_lease.out_of_sight(dlq.pk, count_lag=conf.count_lag.total_seconds())
+    return in_flight == 0 or in_flight <= capture_lease.count_invisible(
+        dlq.pk, count_lag=conf.count_lag.total_seconds()
+    )
 
 
 def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
@@ -154,12 +156,12 @@ def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool
 
     A worker may have extended them and died before it recorded that. SQS only extends copies that are hidden.
     """
-    perhaps = capture_lease.to_extend(dlq.pk, within=0.0, since=_LONGEST, limit=_ASKED_FOR)
+    perhaps = capture_lease.copies_to_extend(dlq.pk, within=0.0, since=_LONGEST, limit=_ASKED_FOR)
     if not perhaps:
         return False
-    until = lanes.clock() + timedelta(seconds=conf.receive_visibility)  # before SQS is asked
+    until = lanes.database_now() + timedelta(seconds=conf.receive_visibility)  # before SQS is asked
     hidden = extend(address, {copy.message_id: copy.handle for copy in perhaps}, conf.receive_visibility).held
-    capture_lease.extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)
+    capture_lease.mark_extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)
     return bool(hidden)
 
 
@@ -170,7 +172,7 @@ def standing_run(dlq: DeadLetterQueue) -> Run:
             dlq=dlq, kind=RunKind.STANDING,
             defaults={
                 "name": f"standing:{dlq.pk}",  # no id that a person can give a run
-                "state": RunState.RUNNING, "asked_by": "beat", "started_at": lanes.clock(),
+                "state": RunState.RUNNING, "asked_by": "beat", "started_at": lanes.database_now(),
             },
         )  # fmt: skip
         if Run.objects.filter(pk=run.pk).exclude(waves=dlq.waves).update(waves=dlq.waves):
@@ -181,19 +183,19 @@ def standing_run(dlq: DeadLetterQueue) -> Run:
 
 def _is_waited_for(dlq: DeadLetterQueue) -> bool:
     """Return whether sent letters await a capture as evidence, or captured letters wait for the DLQ to be drained."""
-    if _is_looked_into(dlq) or Attempt.objects.filter(OUTCOME_IS_OPEN, target__watched_by=dlq).exists():
+    if _is_looked_into(dlq) or Attempt.objects.filter(AWAITS_OUTCOME, target__watched_by=dlq).exists():
         return True
     if dlq.mode != Mode.AUTOMATIC:
         return False
-    captured = DeadLetter.objects.filter(dlq=dlq, state="captured", run=None)
+    captured = Letter.objects.filter(dlq=dlq, state="captured", run=None)
     ended = (RunState.FINISHED, RunState.ABORTED)
-    back = DeadLetter.objects.filter(run__dlq=dlq, run__state__in=ended, state__in=("waiting", "sending", "awaiting"))
+    back = Letter.objects.filter(run__dlq=dlq, run__state__in=ended, state__in=("waiting", "sending", "awaiting"))
     return captured.exists() or back.exists()
 
 
 def _is_looked_into(dlq: DeadLetterQueue) -> bool:
     """Return whether it is captured even if stopped: for a hold, a plan, or messages AWS may have moved."""
-    if restore_hold.standing() is not None or moved_by_aws.are_sought(dlq.pk):
+    if restore_hold.current_hold() is not None or moved_by_aws.letters_wait_for_capture(dlq.pk):
         return True
-    waiting = plans.unselected(dlq.pk)
+    waiting = plans.unselected_plans(dlq.pk)
     return any(dlq.drained_through is None or dlq.drained_through < run.created_at for run in waiting)

@@ -9,28 +9,28 @@ from typing import Final
 from reprocessing.domain.aws import pricing
 from reprocessing.domain.aws.pricing import Cost, Prices
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.message.arn import name_of
-from reprocessing.domain.runs.forecast import Climb, Forecast, in_words, next_turn
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.runs.forecast import Forecast, RateClimb, duration_in_words, seconds_to_next_turn
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.domain.safety import wave_progression
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import DeleteWhen, Mode
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.models.target import QUEUES, Proof
+from reprocessing.models.target import QUEUE_KINDS, Proof
 from reprocessing.pipeline.maintenance import check_s3_pointers
-from reprocessing.pipeline.maintenance.check_s3_pointers import Verified
+from reprocessing.pipeline.maintenance.check_s3_pointers import CheckedPointers
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.maintenance import counters
 from reprocessing.store.runs import plan_figures, progress, selection
-from reprocessing.store.runs.plan_figures import Objection, Prospect, Share
-from reprocessing.store.runs.progress import Tally
+from reprocessing.store.runs.plan_figures import BlockedCount, PlanFigures, TargetFigures
+from reprocessing.store.runs.progress import RunCounts
 
 NAMED: Final = 10  #: letters behind others that are named
 _PUBLIC: Final = Prices()
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class PlanForecast:
     """What a drain of a DLQ would do.
 
     Attributes:
@@ -41,20 +41,20 @@ class Outlook:
     """
 
     dlq: DeadLetterQueue
-    prospect: Prospect
-    objections: list[Objection]
-    shares: list[Share]
+    prospect: PlanFigures
+    objections: list[BlockedCount]
+    shares: list[TargetFigures]
     under_way: dict[str, int]
     parked: int
     run: Run
     behind: list[str]
-    verified: Verified
+    verified: CheckedPointers
     paused: list[Run]
     plans: list[Run]
     prices: Prices
 
     @property
-    def nothing(self) -> bool:
+    def is_empty(self) -> bool:
         """Return whether a run would find nothing to do."""
         ahead = self.prospect
         return not (ahead.letters or ahead.objected or ahead.returned or self.under_way)
@@ -67,12 +67,12 @@ class Outlook:
     @property
     def waves(self) -> int:
         """Return the number of waves that must succeed before the last letter is sent."""
-        return wave_progression.before_last(self.prospect.letters) if self.run.waves else 0
+        return wave_progression.waves_before_last(self.prospect.letters) if self.run.waves else 0
 
     @property
     def wave_wait(self) -> float:
         """Return the shortest seconds from one wave to the next."""
-        return min((next_turn(share.tail, share.every) for share in self.shares), default=0.0)
+        return min((seconds_to_next_turn(share.tail, share.every) for share in self.shares), default=0.0)
 
     @property
     def waves_wait_for(self) -> str:
@@ -81,17 +81,17 @@ class Outlook:
             return ""
         seen = " and ".join(f"a capture of {name}, one every {every:g} s" for name, every in self._captures)
         if not seen:
-            return f"each waits {in_words(self.wave_wait)} for its outcome"
-        return f"each waits {in_words(self.wave_wait)}, until {seen}, shows that nothing came back"
+            return f"each waits {duration_in_words(self.wave_wait)} for its outcome"
+        return f"each waits {duration_in_words(self.wave_wait)}, until {seen}, shows that nothing came back"
 
     @property
     def _captures(self) -> list[tuple[str, float]]:
         """Return the DLQs whose captures prove absence, with the seconds between two captures."""
         return sorted({(share.watched_by, share.every) for share in self.shares if share.watched_by and share.every})
 
-    def forecast(self, share: Share) -> Forecast:
+    def forecast(self, share: TargetFigures) -> Forecast:
         """Return the shortest duration for one target; the ramp may climb once with each wave."""
-        climb = Climb(share=share.ramp, every=share.ramp_every, first=max(share.ramp_every, share.tail))
+        climb = RateClimb(share=share.ramp, every=share.ramp_every, first=max(share.ramp_every, share.tail))
         first = min((each.tail for each in self.shares), default=0.0)
         return Forecast.of(
             letters=share.letters, rate=share.rate, longest_lane=share.longest, round_trip=share.round_trip,
@@ -100,33 +100,33 @@ class Outlook:
         )  # fmt: skip
 
     @property
-    def assumed(self) -> list[str]:
+    def assumptions(self) -> list[str]:
         """Return the assumptions of the forecasts."""
         told = ["no failures, and nothing else is sent to these targets"]
         ramps = sorted({(share.ramp, share.ramp_every) for share in self.shares if share.rate and share.ramp < 1})
         told += [f"the rate ramps from {share:.0%} and doubles every {every:g} s" for share, every in ramps]
         if self.waves:
-            known = f"after {in_words(self.wave_wait)}" if self.wave_wait else "at once"
+            known = f"after {duration_in_words(self.wave_wait)}" if self.wave_wait else "at once"
             told.append(f"every wave succeeds, and its outcome is known {known}")
         told += [
             f"{name} is captured every {every:g} s, as its schedule says, which shows whether messages came back"
             for name, every in self._captures
         ]
         told += [
-            f"{name_of(share.name)} is empty when it is checked; if others fill it, an outcome takes "
-            f"{in_words(share.tail_of_busy)}"
+            f"{resource_name(share.name)} is empty when it is checked; if others fill it, an outcome takes "
+            f"{duration_in_words(share.tail_of_busy)}"
             for share in self.shares
             if share.tail < share.tail_of_busy
         ]
         return told
 
-    def faster(self, share: Share) -> list[str]:
+    def faster_options(self, share: TargetFigures) -> list[str]:
         """Return what would be faster, if the longest lane takes far longer than the rate needs."""
         forecast = self.forecast(share)
-        if not forecast.is_held_up:
+        if not forecast.is_far_slower_by_lane:
             return []
-        by_rate = in_words(forecast.by_rate)
-        acknowledged = in_words(max(forecast.by_rate, float(share.longest)))
+        by_rate = duration_in_words(forecast.by_rate)
+        acknowledged = duration_in_words(max(forecast.by_rate, float(share.longest)))
         pace = max(math.floor(forecast.by_rate / share.round_trip), 1)
         messages = f"{pace:,} message{'' if pace == 1 else 's'}"
         order = (
@@ -139,7 +139,7 @@ class Outlook:
             f"a finer --ordering-key: {by_rate}, if no key has more than {messages}; one has {share.longest:,}",
         ]
 
-    def order(self, share: Share) -> str:
+    def order_given_up(self, share: TargetFigures) -> str:
         """Return which order of a key is given up, and what keeping it takes; empty: none."""
         if not share.overtakes:
             return ""
@@ -150,7 +150,7 @@ class Outlook:
         )
         if share.proof == Proof.ACCEPTED:
             return f"{given_up}; the order is kept with --outcome absence or acknowledged, and --advance settled"
-        lasts = f": the longest key then takes {in_words(share.longest * share.tail)}" if share.tail else ""
+        lasts = f": the longest key then takes {duration_in_words(share.longest * share.tail)}" if share.tail else ""
         return f"{given_up}; the order is kept with --advance settled{lasts}"
 
     @property
@@ -159,26 +159,32 @@ class Outlook:
 
         Checks for outcomes come on top, about one a second.
         """
-        queues = [share for share in self.shares if share.kind in QUEUES]
+        queues = [share for share in self.shares if share.kind in QUEUE_KINDS]
         prices = [self.prices.of(fifo=queue.name.endswith(".fifo")) for queue in queues]
         sends = zip(queues, prices, strict=True)
-        sent = sum((pricing.sends(x.letters, x.size, longest=x.longest, each=each) for x, each in sends), Cost())
+        sent = sum(
+            (pricing.cost_of_sends(x.letters, x.size, longest=x.longest, each=each) for x, each in sends), Cost()
+        )
         if self.dlq.delete_when == DeleteWhen.CAPTURED:
             return sent
         each = self.prices.of(fifo=self.dlq.fifo)
-        return sent + pricing.deletes(self.prospect.letters, each=each) + Cost.of(0, self.prospect.letters, each=each)
+        return (
+            sent
+            + pricing.cost_of_deletes(self.prospect.letters, each=each)
+            + Cost.of(0, self.prospect.letters, each=each)
+        )
 
     @property
-    def late(self) -> list[Share]:
+    def late_targets(self) -> list[TargetFigures]:
         """Return the targets whose letters SQS would delete before it is their turn."""
         if self.dlq.delete_when == DeleteWhen.CAPTURED:
             return []  # SQS has nothing left to expire
         return [share for share in self.shares if share.late]
 
 
-def plan(
+def forecast_run(
     run: Run, *, count_lag: float, by_beat: bool = False, asks_s3: bool = True, prices: Prices = _PUBLIC
-) -> Outlook:
+) -> PlanForecast:
     """Forecast a plan whose letters are selected.
 
     Args:
@@ -190,44 +196,46 @@ def plan(
     """
     dlq = run.dlq
     wish = Selection.read(run.selection)
-    return Outlook(
+    return PlanForecast(
         dlq,
-        plan_figures.prospect(dlq.pk, run=run.pk),
-        plan_figures.objections(dlq.pk, run=run.pk),
-        _paced(plan_figures.shares(dlq.pk, run=run.pk, count_lag=count_lag), by_beat=by_beat),
-        {other.name: glance(other).under_way for other in others(dlq)},
-        sum(kind.n for kind in counters.kinds(dlq.pk) if kind.state == LetterState.PARKED),
+        plan_figures.plan_figures_of(dlq.pk, run=run.pk),
+        plan_figures.blocked_counts(dlq.pk, run=run.pk),
+        _paced(plan_figures.target_figures(dlq.pk, run=run.pk, count_lag=count_lag), by_beat=by_beat),
+        {other.name: quick_tally(other).under_way for other in other_runs(dlq)},
+        sum(kind.n for kind in counters.counts_by_state(dlq.pk) if kind.state == LetterState.PARKED),
         run,
-        selection.behind(dlq.pk, run.pk, wish, most=NAMED) if run.behind else [],
-        check_s3_pointers.pointers(run) if asks_s3 else Verified(0, []),
-        paused(dlq),
+        selection.letters_behind(dlq.pk, run.pk, wish, most=NAMED) if run.behind else [],
+        check_s3_pointers.find_missing_bodies(run) if asks_s3 else CheckedPointers(0, []),
+        paused_runs(dlq),
         _plans(dlq, run),
         prices,
     )
 
 
-def _paced(shares: list[Share], *, by_beat: bool) -> list[Share]:
+def _paced(shares: list[TargetFigures], *, by_beat: bool) -> list[TargetFigures]:
     """Add the seconds between two captures that show whether letters came back."""
-    cadences = schedule.cadences([share.watched_by_id for share in shares if share.watched_by_id]) if by_beat else {}
+    cadences = (
+        schedule.poll_intervals([share.watched_by_id for share in shares if share.watched_by_id]) if by_beat else {}
+    )
     every = [cadences.get(share.watched_by_id or 0, 0.0) for share in shares]
     return [
-        replace(share, every=each, round_trip=share.round_trip and next_turn(share.round_trip, each))
+        replace(share, every=each, round_trip=share.round_trip and seconds_to_next_turn(share.round_trip, each))
         for share, each in zip(shares, every, strict=True)
     ]
 
 
-def others(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
+def other_runs(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
     """Return the DLQ's other running runs with letters in progress, without the one that beat feeds."""
     found = Run.objects.filter(dlq=dlq, state=RunState.RUNNING).exclude(pk__in=[run.pk for run in but]).order_by("pk")
     if dlq.mode == Mode.AUTOMATIC:
         found = found.exclude(kind=RunKind.STANDING)
-    return [run for run in found if glance(run).under_way]
+    return [run for run in found if quick_tally(run).under_way]
 
 
-def paused(dlq: DeadLetterQueue) -> list[Run]:
+def paused_runs(dlq: DeadLetterQueue) -> list[Run]:
     """Return the DLQ's paused runs with waiting letters: letters of other runs may stand behind them."""
     found = Run.objects.filter(dlq=dlq, state=RunState.PAUSED).order_by("pk")
-    return [run for run in found if glance(run).waiting]
+    return [run for run in found if quick_tally(run).waiting]
 
 
 def _plans(dlq: DeadLetterQueue, but: Run) -> list[Run]:
@@ -236,11 +244,11 @@ def _plans(dlq: DeadLetterQueue, but: Run) -> list[Run]:
     return list(found.order_by("pk"))
 
 
-def held_by(plan: Run) -> str:
+def describe_holder(plan: Run) -> str:
     """Return a phrase that names the plan and who made it."""
     return f"in the plan {plan.name}, which {plan.asked_by} made and nobody has started"
 
 
-def glance(run: Run) -> Tally:
+def quick_tally(run: Run) -> RunCounts:
     """Return the tally of a run, at bounded cost."""
-    return progress.at_a_glance(run.pk, selected=run.selected)
+    return progress.estimate_counts(run.pk, selected=run.selected)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from reprocessing.domain.message.envelope import unpack
-from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.domain.message.envelope import unpack_attributes
+from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.run import RunKind
 from reprocessing.pipeline.capture import find_source
@@ -15,14 +15,14 @@ from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs import enlistment, enlistment_batches, leftover_lanes, plans, selection
-from reprocessing.store.runs.enlistment import Enlisted, Unplaced
+from reprocessing.store.runs.enlistment import Enlisted, UnplacedLetter
 from reprocessing.store.safety import waves
 
 _RUNS = 20  #: that one turn looks at
 
 
 @dataclass(frozen=True, slots=True)
-class Fed(Enlisted):
+class EnlistResult(Enlisted):
     """What was enlisted; each batch counts its lanes. `left`: it was stopped, and the next turn continues."""
 
     letters: int = 0
@@ -31,48 +31,49 @@ class Fed(Enlisted):
     left: bool = False
 
 
-def places(dlq: DeadLetterQueue) -> int:
+def place_captured(dlq: DeadLetterQueue) -> int:
     """Compute the keys of letters that lack them; return how many got a place or an objection.
 
     Letters stay captured: an objection becomes a parking reason only when a run takes them.
     """
     policy = place_letters.policy_of(dlq)
     done = 0
-    while found := enlistment.unplaced(dlq.pk, bodies=place_letters.reads_bodies(policy)):
-        if _named(dlq, [letter for letter in found if letter.origin_id is None]):
+    while found := enlistment.unplaced_letters(dlq.pk, bodies=place_letters.reads_bodies(policy)):
+        if _named(dlq, [letter for letter in found if letter.source_id is None]):
             continue  # they are read again, with their targets' limits
-        enlistment.place([place_letters.letter(policy, letter) for letter in found])
+        enlistment.set_places([place_letters.place_letter(policy, letter) for letter in found])
         done += len(found)
     return done
 
 
-def _named(dlq: DeadLetterQueue, some: Sequence[Unplaced]) -> int:
+def _named(dlq: DeadLetterQueue, some: Sequence[UnplacedLetter]) -> int:
     """Give letters the source queue that was added after they were captured; return how many got it."""
     if not some:
         return 0
-    origins = find_source.Origins(dlq)
+    sources = find_source.Sources(dlq)
     traced = {
-        letter.id: origins.of(bytes(letter.body), unpack(bytes(letter.attributes)), letter.system) for letter in some
+        letter.id: sources.of(bytes(letter.body), unpack_attributes(bytes(letter.attributes)), letter.system)
+        for letter in some
     }
-    return enlistment.name({pk: origin.pk for pk, origin in traced.items() if origin is not None})
+    return enlistment.set_sources({pk: source.pk for pk, source in traced.items() if source is not None})
 
 
-def choose(dlq: DeadLetterQueue, *, through: int) -> int:
+def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:
     """Select the letters of the DLQ's waiting plans, with ids up to `through`; return how many plans were selected."""
     done = [
-        plans.select(run.pk, by=run.asked_by, reason=run.reason or "The dlq has run dry.", through=through)
-        for run in plans.unselected(dlq.pk)
+        plans.select_letters(run.pk, by=run.asked_by, reason=run.reason or "The dlq has run dry.", through=through)
+        for run in plans.unselected_plans(dlq.pk)
     ]
     return sum(selected is not None for selected in done)
 
 
-def go_on(*, stop: Callable[[], bool], only: int | None = None) -> int:
+def enlist_started_plans(*, stop: Callable[[], bool], only: int | None = None) -> int:
     """Enlist what started plans, or `only` this one, have left, until `stop`; return how many letters."""
     done = 0
-    for run in [only] if only else [owing.id for owing in enlistment_batches.owing(limit=_RUNS)]:
-        while not stop() and (left := enlistment_batches.ahead(run)):
+    for run in [only] if only else [owing.id for owing in enlistment_batches.unenlisted_runs(limit=_RUNS)]:
+        while not stop() and (left := enlistment_batches.next_batches(run)):
             for some in left:
-                enlisted = None if stop() else enlistment_batches.pay(run, some)
+                enlisted = None if stop() else enlistment_batches.enlist_batch(run, some)
                 if enlisted is None:
                     return done
                 done += enlisted.letters + enlisted.parked
@@ -82,7 +83,7 @@ def go_on(*, stop: Callable[[], bool], only: int | None = None) -> int:
 def enlist(
     dlq: DeadLetterQueue, run: Run, *, limit: int | None = None, through: int | None = None,
     stop: Callable[[], bool] = lambda: False,
-) -> Fed:  # fmt: skip
+) -> EnlistResult:  # fmt: skip
     """Put the DLQ's placed letters that are in no run onto their lanes, for this run, in one transaction.
 
     Only letters with ids up to `through`: later ones may have an earlier letter of their lane still in the DLQ. A
@@ -93,47 +94,49 @@ def enlist(
         AwsMovesTheMessages: out of this DLQ.
     """
     if run.kind == RunKind.STANDING:
-        if not rows.whole(partial(_begin_anew, dlq.pk, run.pk)):
-            return Fed()
-        if not leftover_lanes.adopt(dlq.pk, run.pk, stop=stop):
-            return Fed(left=True)
-        found = enlistment_batches.free(dlq.pk, through=through)
-        if found.n > enlistment_batches.SIZE:
+        if not rows.in_transaction(partial(_begin_anew, dlq.pk, run.pk)):
+            return EnlistResult()
+        if not leftover_lanes.adopt_leftovers(dlq.pk, run.pk, stop=stop):
+            return EnlistResult(left=True)
+        found = enlistment_batches.count_free(dlq.pk, through=through)
+        if found.n > enlistment_batches.BATCH_LETTERS:
             return _by_instalments(dlq.pk, run.pk, found.newest, stop)
     done = _at_once(dlq, run, limit, through)
-    return Fed(done.letters, done.lanes, done.parked)
+    return EnlistResult(done.letters, done.lanes, done.parked)
 
 
 def _begin_anew(dlq: int, run: int) -> bool:
     """Begin new waves; return False if the run takes no letters any more."""
-    aws_redrives.keep_out(dlq)
-    if not enlistment_batches.is_fed(run):
+    aws_redrives.lock_out_aws(dlq)
+    if not enlistment_batches.takes_letters(run):
         return False
-    waves.begin_anew(run)
+    waves.restart_when_empty(run)
     return True
 
 
 def _at_once(dlq: DeadLetterQueue, run: Run, limit: int | None, through: int | None) -> Enlisted:
     def work() -> Enlisted:
-        aws_redrives.keep_out(dlq.pk)
-        selection.take_turn(dlq.pk)  # wait before the run is read
-        if run.kind == RunKind.STANDING and not enlistment_batches.is_fed(run.pk):
+        aws_redrives.lock_out_aws(dlq.pk)
+        selection.lock_selection(dlq.pk)  # wait before the run is read
+        if run.kind == RunKind.STANDING and not enlistment_batches.takes_letters(run.pk):
             return Enlisted(0, 0, 0)
-        selection.select(dlq.pk, run.pk, ALL if limit is None else Selection(limit=limit), through=through)
-        return enlistment.enlist(dlq.pk, run.pk)
+        selection.select_letters(
+            dlq.pk, run.pk, ALL_LETTERS if limit is None else Selection(limit=limit), through=through
+        )
+        return enlistment.enlist_letters(dlq.pk, run.pk)
 
-    return rows.whole(work)
+    return rows.in_transaction(work)
 
 
-def _by_instalments(dlq: int, run: int, through: int, stop: Callable[[], bool]) -> Fed:
-    done, before = Fed(), None
-    while done != before and (some := enlistment_batches.to_take(dlq, run, through=through)):
+def _by_instalments(dlq: int, run: int, through: int, stop: Callable[[], bool]) -> EnlistResult:
+    done, before = EnlistResult(), None
+    while done != before and (some := enlistment_batches.next_standing_batches(dlq, run, through=through)):
         before = done
         for letters in some:
-            taken = enlistment_batches.take(dlq, run, letters)
+            taken = enlistment_batches.enlist_standing_batch(dlq, run, letters)
             if taken is None:
                 return done
-            done = Fed(done.letters + taken.letters, done.lanes + taken.lanes, done.parked + taken.parked)
+            done = EnlistResult(done.letters + taken.letters, done.lanes + taken.lanes, done.parked + taken.parked)
             if stop():
                 return replace(done, left=True)
     return done

@@ -10,26 +10,26 @@ from itertools import groupby
 from typing import Final
 
 from reprocessing.conf import Conf
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown, within
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy, Unhealthy, within_ceiling
 from reprocessing.gateways import http
 from reprocessing.gateways.aws_services import cloudwatch_alarms
 from reprocessing.gateways.sqs import QueueAddress, depth, describe
 from reprocessing.models.safety import CheckKind
 from reprocessing.store.safety import health_checks
-from reprocessing.store.safety.health_checks import Check
+from reprocessing.store.safety.health_checks import ClaimedCheck
 
 logger = logging.getLogger(__name__)
 
-Found = list[tuple[Check, Finding]]
-_Job = tuple[list[Check], Callable[[list[Check]], list[Finding]]]
+Found = list[tuple[ClaimedCheck, HealthResult]]
+_Job = tuple[list[ClaimedCheck], Callable[[list[ClaimedCheck]], list[HealthResult]]]
 
 #: Checks of one round, and threads that run them.
-GROUP: Final = 64
+ROUND_SIZE: Final = 64
 _THREADS: Final = 32
 
 
-def targets(*, conf: Conf, only: Sequence[int] | None = None, dlq: int | None = None) -> int:
+def run_due(*, conf: Conf, only: Sequence[int] | None = None, dlq: int | None = None) -> int:
     """Run the checks that are due of targets that letters wait for (of one DLQ), and return their number.
 
     `only`: ids of targets whose checks are all run instead, due or not. `conf` says which hosts may be asked.
@@ -37,14 +37,14 @@ def targets(*, conf: Conf, only: Sequence[int] | None = None, dlq: int | None = 
     if only is not None:
         return _round(health_checks.claim_all(only), conf)
     performed = 0
-    while claimed := health_checks.claim(limit=GROUP, dlq=dlq):
+    while claimed := health_checks.claim_due(limit=ROUND_SIZE, dlq=dlq):
         performed += _round(claimed, conf)
-        if len(claimed) < GROUP:
+        if len(claimed) < ROUND_SIZE:
             break
     return performed
 
 
-def look(claimed: Sequence[Check], *, conf: Conf) -> Found:
+def run_checks(claimed: Sequence[ClaimedCheck], *, conf: Conf) -> Found:
     """Return the findings of these checks. The database is not used."""
     jobs = list(_jobs(claimed, conf))
     if not jobs:
@@ -53,12 +53,12 @@ def look(claimed: Sequence[Check], *, conf: Conf) -> Found:
         return [pair for found in pool.map(_safely, jobs) for pair in found]
 
 
-def _round(claimed: Sequence[Check], conf: Conf) -> int:
-    health_checks.record(look(claimed, conf=conf))
+def _round(claimed: Sequence[ClaimedCheck], conf: Conf) -> int:
+    health_checks.record_results(run_checks(claimed, conf=conf))
     return len(claimed)
 
 
-def _jobs(claimed: Sequence[Check], conf: Conf) -> Iterator[_Job]:
+def _jobs(claimed: Sequence[ClaimedCheck], conf: Conf) -> Iterator[_Job]:
     """Yield checks that share a request: alarms and ages of a region, and every other check by itself."""
     for (kind, _), some in groupby(sorted(claimed, key=_kind_and_region), key=_kind_and_region):
         match CheckKind(kind):
@@ -74,7 +74,7 @@ def _jobs(claimed: Sequence[Check], conf: Conf) -> Iterator[_Job]:
                 yield from (([check], _policy) for check in some)
 
 
-def _kind_and_region(check: Check) -> tuple[str, str]:
+def _kind_and_region(check: ClaimedCheck) -> tuple[str, str]:
     return check.kind, check.region
 
 
@@ -82,51 +82,51 @@ def _safely(job: _Job) -> Found:
     checks, ask = job
     try:
         return list(zip(checks, ask(checks), strict=True))
-    except QueueIsOutOfReach as error:
+    except QueueUnreachable as error:
         why = str(error)
     except Exception as error:  # of check check; the others are recorded
         logger.exception("a health check failed")
         why = f"the check itself failed ({type(error).__name__}); the log of this process says where"
-    return [(check, Unknown(why)) for check in checks]
+    return [(check, HealthUnknown(why)) for check in checks]
 
 
-def _alarms(some: list[Check]) -> list[Finding]:
-    found = cloudwatch_alarms.alarms(some[0].region, [check.subject for check in some])
+def _alarms(some: list[ClaimedCheck]) -> list[HealthResult]:
+    found = cloudwatch_alarms.alarm_states(some[0].region, [check.subject for check in some])
     return [found[check.subject] for check in some]
 
 
-def _ages(some: list[Check]) -> list[Finding]:
-    found = cloudwatch_alarms.ages(
+def _ages(some: list[ClaimedCheck]) -> list[HealthResult]:
+    found = cloudwatch_alarms.oldest_message_ages(
         some[0].region, [_queue(check).name for check in some], now=min(check.began for check in some)
     )
     return [_age(check, found[_queue(check).name]) for check in some]
 
 
-def _age(check: Check, said: float | Unknown) -> Finding:
+def _age(check: ClaimedCheck, said: float | HealthUnknown) -> HealthResult:
     if said is cloudwatch_alarms.NOBODY_USES_IT and depth(_queue(check)).total == 0:
         return Healthy("nobody uses it, and it is empty")
-    if isinstance(said, Unknown):
+    if isinstance(said, HealthUnknown):
         return said
-    return within("the age of its oldest message", said, _ceiling(check), "seconds")
+    return within_ceiling("the age of its oldest message", said, _ceiling(check), "seconds")
 
 
-def _http(conf: Conf, some: list[Check]) -> list[Finding]:
+def _http(conf: Conf, some: list[ClaimedCheck]) -> list[HealthResult]:
     return [http.check(check.subject, allowed=conf.outbound_hosts, expected=check.expected_status) for check in some]
 
 
-def _depth(some: list[Check]) -> list[Finding]:
-    return [within("its depth", depth(_queue(check)).total, _ceiling(check), "messages") for check in some]
+def _depth(some: list[ClaimedCheck]) -> list[HealthResult]:
+    return [within_ceiling("its depth", depth(_queue(check)).total, _ceiling(check), "messages") for check in some]
 
 
-def _policy(some: list[Check]) -> list[Finding]:
+def _policy(some: list[ClaimedCheck]) -> list[HealthResult]:
     """Find queues without a redrive policy: Celery workers delete what they reject from them (kombu 5.7)."""
     lost = Unhealthy("its queue has no redrive policy, so its workers delete what they reject; give it check again")
     return [Healthy("a redrive policy") if describe(_queue(check)).redrive else lost for check in some]
 
 
-def _queue(check: Check) -> QueueAddress:
+def _queue(check: ClaimedCheck) -> QueueAddress:
     return QueueAddress(url=check.url, region=check.region, role=check.role_arn)
 
 
-def _ceiling(check: Check) -> float:
+def _ceiling(check: ClaimedCheck) -> float:
     return check.ceiling if check.ceiling is not None else 0.0

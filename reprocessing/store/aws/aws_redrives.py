@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, LiteralString
 
-from reprocessing.domain.errors import AwsMovesTheMessages
+from reprocessing.domain.errors import NativeRedriveConflict
 from reprocessing.store import rows
 from reprocessing.store.capture import moved_by_aws
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 #: Who asked for a redrive that was not started here.
-SOMEBODY: Final = "somebody outside this service"
+UNKNOWN_REQUESTER: Final = "somebody outside this service"
 #: Prefix of a DLQ's trouble that AWS's redrive caused; polls do not clear such trouble.
-TROUBLE: Final[LiteralString] = "AWS's own redrive "
+ERROR_PREFIX: Final[LiteralString] = "AWS's own redrive "
 #: AWS's limit of 36 hours (AWS: Amazon SQS dead-letter queue redrive, quotas), and an hour.
-LONGEST: Final = timedelta(hours=37)
+MAX_DURATION: Final = timedelta(hours=37)
 
 
 @dataclass(frozen=True, slots=True)
-class Native:
+class AwsRedrive:
     """AWS's redrive of a DLQ. `to` empty: to the source queues. `handle` empty: not known yet. `age`: seconds.
 
     `after`: start of the newest earlier task, by AWS's clock.
@@ -46,96 +46,103 @@ class _Known:
 
 
 _NATIVE: Final[LiteralString] = """
-SELECT id AS dlq_id, native_at AS at, extract(epoch FROM redrive_now() - native_at)::float8 AS age, native_by AS by,
-       native_reason AS reason, native_to AS to, native_handle AS handle, native_after AS after
-  FROM redrive_dlq WHERE native_at IS NOT NULL AND (%(dlq)b::bigint IS NULL OR id = %(dlq)b::bigint)
+SELECT id AS dlq_id, aws_redrive_since AS at, extract(epoch FROM redrive_now() - aws_redrive_since)::float8 AS age,
+       aws_redrive_by AS by,
+       aws_redrive_reason AS reason, aws_redrive_destination AS to, aws_redrive_task AS handle,
+              aws_redrive_last_task_at AS after
+  FROM redrive_dlq WHERE aws_redrive_since IS NOT NULL AND (%(dlq)b::bigint IS NULL OR id = %(dlq)b::bigint)
 """
 
 # Blocks only the hand-over to AWS, which locks the row as a whole.
 _KEEP_OUT: Final[LiteralString] = "SELECT id FROM redrive_dlq WHERE id = %(dlq)b FOR KEY SHARE"
 
 _TOLD = """
-UPDATE redrive_dlq SET native_handle = %(handle)b::text
- WHERE id = %(dlq)b AND native_at = %(at)b AND native_handle = ''
+UPDATE redrive_dlq SET aws_redrive_task = %(handle)b::text
+ WHERE id = %(dlq)b AND aws_redrive_since = %(at)b AND aws_redrive_task = ''
 """
 
 # Not during a capture: the next check finds the redrive again.
 _NOTICED = """
 UPDATE redrive_dlq
-   SET native_at = redrive_now(), native_by = %(by)b::text, native_reason = 'It was not started by this service.',
-       native_to = %(to)b::text, native_handle = %(handle)b::text, native_after = %(after)b::timestamptz,
+   SET aws_redrive_since = redrive_now(), aws_redrive_by = %(by)b::text,
+          aws_redrive_reason = 'It was not started by this service.',
+       aws_redrive_destination = %(to)b::text, aws_redrive_task = %(handle)b::text,
+              aws_redrive_last_task_at = %(after)b::timestamptz,
        leased_until = NULL, fence = nextval('redrive_fence')
- WHERE id = %(dlq)b AND native_at IS NULL AND coalesce(leased_until <= redrive_now(), true)
+ WHERE id = %(dlq)b AND aws_redrive_since IS NULL AND coalesce(leased_until <= redrive_now(), true)
 """
 
 _ENDED = """
 WITH ended AS (
     UPDATE redrive_dlq d
-       SET native_at = NULL, native_by = '', native_reason = '', native_to = '', native_handle = '',
-           native_after = greatest(d.native_after, %(through)b::timestamptz),
+       SET aws_redrive_since = NULL, aws_redrive_by = '', aws_redrive_reason = '', aws_redrive_destination = '',
+              aws_redrive_task = '',
+           aws_redrive_last_task_at = greatest(d.aws_redrive_last_task_at, %(through)b::timestamptz),
            trouble = CASE WHEN %(trouble)b::text <> '' OR starts_with(d.trouble, %(ours)b::text)
                           THEN %(trouble)b::text ELSE d.trouble END
-      FROM (SELECT id, native_at, native_by, native_reason, native_to FROM redrive_dlq
-             WHERE id = %(dlq)b AND native_at = %(at)b FOR UPDATE) was
+      FROM (SELECT id, aws_redrive_since, aws_redrive_by, aws_redrive_reason, aws_redrive_destination FROM redrive_dlq
+             WHERE id = %(dlq)b AND aws_redrive_since = %(at)b FOR UPDATE) was
      WHERE d.id = was.id
-    RETURNING d.id, was.native_at, was.native_by, was.native_reason
+    RETURNING d.id, was.aws_redrive_since, was.aws_redrive_by, was.aws_redrive_reason
 )
-INSERT INTO redrive_review (act, dlq_id, by, reason, before, after)
+INSERT INTO redrive_audit_entry (act, dlq_id, by, reason, before, after)
 SELECT 'changed', id, %(by)b::text, %(said)b::text,
-       jsonb_build_object('native_redrive', true, 'since', native_at, 'by', native_by, 'reason', native_reason),
+       jsonb_build_object('native_redrive', true, 'since', aws_redrive_since, 'by', aws_redrive_by, 'reason',
+              aws_redrive_reason),
        jsonb_build_object('native_redrive', false) FROM ended
 """
 
 # FOR UPDATE waits for enlistments in progress.
 _OURS = """
-SELECT native_after AS after FROM redrive_dlq
- WHERE id = %(dlq)b AND native_at IS NULL AND coalesce(native_after < %(through)b::timestamptz, true) FOR UPDATE
+SELECT aws_redrive_last_task_at AS after FROM redrive_dlq
+ WHERE id = %(dlq)b AND aws_redrive_since IS NULL AND coalesce(aws_redrive_last_task_at < %(through)b::timestamptz,
+        true) FOR UPDATE
 """
 
-_SEEN = "UPDATE redrive_dlq SET native_after = %(through)b::timestamptz WHERE id = %(dlq)b"
+_SEEN = "UPDATE redrive_dlq SET aws_redrive_last_task_at = %(through)b::timestamptz WHERE id = %(dlq)b"
 
 _CANCELLED = """
-INSERT INTO redrive_review (act, dlq_id, by, reason, before, after)
+INSERT INTO redrive_audit_entry (act, dlq_id, by, reason, before, after)
 VALUES ('aborted', %(dlq)b, %(by)b::text, %(reason)b::text, '{"native_redrive": true}',
         '{"native_redrive": "to be cancelled"}')
 """
 
 _STANDS = """
 UPDATE redrive_dlq SET trouble = %(trouble)b::text
- WHERE id = %(dlq)b AND native_at = %(at)b
+ WHERE id = %(dlq)b AND aws_redrive_since = %(at)b
    AND (starts_with(trouble, %(ours)b::text) OR %(trouble)b::text <> '') AND trouble <> %(trouble)b::text
 """
 
 _ASKED = """
-UPDATE redrive_dlq SET native_asked_at = redrive_now()
+UPDATE redrive_dlq SET aws_redrive_asked_at = redrive_now()
  WHERE id = %(dlq)b
-   AND coalesce(native_asked_at <= redrive_now() - make_interval(secs => %(every)b::float8), true)
+   AND coalesce(aws_redrive_asked_at <= redrive_now() - make_interval(secs => %(every)b::float8), true)
 """
 
 
-def of(dlq: int) -> Native | None:
+def current(dlq: int) -> AwsRedrive | None:
     """Return AWS's redrive of this DLQ; None: there is none."""
-    found = rows.fetch(Native, _NATIVE, {"dlq": dlq})
+    found = rows.fetch(AwsRedrive, _NATIVE, {"dlq": dlq})
     return found[0] if found else None
 
 
-def under_way() -> list[Native]:
+def all_current() -> list[AwsRedrive]:
     """Return AWS's redrives of all DLQs."""
-    return rows.fetch(Native, _NATIVE, {"dlq": None})
+    return rows.fetch(AwsRedrive, _NATIVE, {"dlq": None})
 
 
-def keep_out(dlq: int) -> None:
+def lock_out_aws(dlq: int) -> None:
     """Keep AWS's redrive of this DLQ from starting until the caller's transaction ends.
 
     Raises:
         AwsMovesTheMessages: it has started already.
     """
     rows.execute(_KEEP_OUT, {"dlq": dlq})
-    if found := of(dlq):  # a later statement: what was waited for is committed by now
-        raise AwsMovesTheMessages(in_words(found))
+    if found := current(dlq):  # a later statement: what was waited for is committed by now
+        raise NativeRedriveConflict(describe(found))
 
 
-def in_words(redrive: Native) -> str:
+def describe(redrive: AwsRedrive) -> str:
     """Return since when and why nothing of a DLQ is captured or sent."""
     return (
         f"A redrive by AWS has run since {redrive.at:%Y-%m-%d %H:%M:%S} UTC, as {redrive.by} asked "
@@ -144,40 +151,41 @@ def in_words(redrive: Native) -> str:
     )
 
 
-def told(redrive: Native, handle: str) -> None:
+def record_task(redrive: AwsRedrive, handle: str) -> None:
     """Record the handle by which AWS knows the task."""
     rows.execute(_TOLD, {"dlq": redrive.dlq_id, "at": redrive.at, "handle": handle})
 
 
-def noticed(dlq: int, *, to: str, handle: str, after: datetime | None) -> bool:
+def record_unrequested(dlq: int, *, to: str, handle: str, after: datetime | None) -> bool:
     """Record a redrive that was not started here; return False while a capture runs, or if one is recorded already."""
-    values = {"dlq": dlq, "by": SOMEBODY, "to": to, "handle": handle, "after": after}
+    values = {"dlq": dlq, "by": UNKNOWN_REQUESTER, "to": to, "handle": handle, "after": after}
     return rows.execute(_NOTICED, values) == 1
 
 
-def ended(
-    redrive: Native, said: str, *, through: datetime | None = None, moved: bool = False, failed: bool = False
+def record_end(
+    redrive: AwsRedrive, said: str, *, through: datetime | None = None, moved: bool = False, failed: bool = False
 ) -> bool:
     """Record the end of AWS's redrive; return False if somebody else has.
 
     `said`: the result. `through`: start of the newest task, by AWS's clock. `moved`: letters whose copies are
     visible may have been moved. `failed`: record it as the DLQ's trouble.
     """
-    trouble = f"{TROUBLE}failed. {said} Messages that it did not move are still in the DLQ." if failed else ""
+    trouble = f"{ERROR_PREFIX}failed. {said} Messages that it did not move are still in the DLQ." if failed else ""
     values = {
-        "dlq": redrive.dlq_id, "at": redrive.at, "by": THE_SERVICE, "said": said, "trouble": trouble, "ours": TROUBLE,
+        "dlq": redrive.dlq_id, "at": redrive.at, "by": THE_SERVICE, "said": said, "trouble": trouble,
+        "ours": ERROR_PREFIX,
     }  # fmt: skip
 
     def work() -> bool:
         done = rows.execute(_ENDED, values | {"through": through}) == 1
         if done and moved:
-            moved_by_aws.let_go(redrive.dlq_id)
+            moved_by_aws.mark_moved(redrive.dlq_id)
         return done
 
-    return rows.whole(work)
+    return rows.in_transaction(work)
 
 
-def missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
+def record_missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
     """Record tasks that ended unseen; return how many letters may have been moved.
 
     By AWS's clock, `through`: start of the newest task; `moved`: of the newest that moved anything, None: none did.
@@ -191,18 +199,18 @@ def missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
         rows.execute(_SEEN, {"dlq": dlq, "through": through})
         if moved is None or (known is not None and moved <= known):
             return 0
-        return moved_by_aws.let_go(dlq, until=moved + LONGEST)
+        return moved_by_aws.mark_moved(dlq, until=moved + MAX_DURATION)
 
-    return rows.whole(work)
+    return rows.in_transaction(work)
 
 
-def stands(redrive: Native, why: str) -> None:
+def record_status_error(redrive: AwsRedrive, why: str) -> None:
     """Record why the result cannot be read; empty: it can be, and that trouble is over."""
-    trouble = f"{TROUBLE}cannot be checked, so the DLQ stays with AWS: {why}" if why else ""
-    rows.execute(_STANDS, {"dlq": redrive.dlq_id, "at": redrive.at, "trouble": trouble, "ours": TROUBLE})
+    trouble = f"{ERROR_PREFIX}cannot be checked, so the DLQ stays with AWS: {why}" if why else ""
+    rows.execute(_STANDS, {"dlq": redrive.dlq_id, "at": redrive.at, "trouble": trouble, "ours": ERROR_PREFIX})
 
 
-def note_cancel(dlq: int, *, by: str, reason: str) -> None:
+def record_cancel(dlq: int, *, by: str, reason: str) -> None:
     """Record who cancels AWS's redrive, before AWS is called."""
     rows.execute(_CANCELLED, {"dlq": dlq, "by": by, "reason": reason})
 

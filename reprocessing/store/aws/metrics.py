@@ -10,11 +10,11 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 
 #: Metric of letter events; its parts are in `domain.aws.metric_names.CAME_TO`.
-CAME_TO: Final = "redrive_came_to"
+LETTER_EVENTS: Final = "redrive_came_to"
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class MetricSum:
     """One part of a metric. `place`: id of a DLQ or target; 0: none."""
 
     name: str
@@ -24,14 +24,14 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class QueueHeartbeat:
     """Seconds since a task of one of the service's own queues was consumed."""
 
     queue: str
     age: float
 
 
-Key = tuple[str, int, str]
+MetricKey = tuple[str, int, str]
 
 # Sorted, so that two concurrent statements do not deadlock.
 _ADD = """
@@ -45,7 +45,7 @@ ON CONFLICT (name, place, part) DO UPDATE SET value = m.value + excluded.value
 _SUMS = """
 SELECT name, place, part, sum(value) AS value FROM (
     SELECT name, place, part, value FROM redrive_metric
-    UNION ALL SELECT 'redrive_came_to', dlq_id, what, n FROM redrive_flow_delta) t
+    UNION ALL SELECT 'redrive_came_to', dlq_id, what, n FROM redrive_hourly_count_delta) t
  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
@@ -93,27 +93,27 @@ SELECT EXISTS (
 """
 
 _BEATS = """
-SELECT queue, extract(epoch FROM clock_timestamp() - beaten_at)::float8 AS age FROM reprocessing_pulse ORDER BY queue
+SELECT queue, extract(epoch FROM clock_timestamp() - consumed_at)::float8 AS age FROM redrive_heartbeat ORDER BY queue
 """
 
 
-def add(some: Mapping[Key, float]) -> None:
+def add_to_sums(some: Mapping[MetricKey, float]) -> None:
     """Add to the sums, by name, place and part; one statement."""
     if some:
-        rows.execute(_ADD, _columns([Sum(*key, value) for key, value in some.items()]))
+        rows.execute(_ADD, _columns([MetricSum(*key, value) for key, value in some.items()]))
 
 
-def sums() -> list[Sum]:
+def current_sums() -> list[MetricSum]:
     """Return all sums."""
-    return rows.fetch(Sum, _SUMS, {})
+    return rows.fetch(MetricSum, _SUMS, {})
 
 
-def owed(names: list[str]) -> list[Sum]:
+def take_unpublished(names: list[str]) -> list[MetricSum]:
     """Return what these metrics have grown by since the last call, and count it as published."""
-    return rows.fetch(Sum, _OWED, {"names": names})
+    return rows.fetch(MetricSum, _OWED, {"names": names})
 
 
-def take_back(some: list[Sum]) -> None:
+def return_unpublished(some: list[MetricSum]) -> None:
     """Undo `owed` for values that could not be published."""
     rows.execute(_TAKE_BACK, _columns(some))
 
@@ -123,27 +123,27 @@ def is_due(what: str, *, every: float) -> bool:
     return rows.execute(_IS_DUE, {"what": what, "every": every}) == 1
 
 
-def is_over(what: str) -> None:
+def make_due(what: str) -> None:
     """Make `what` due again."""
     rows.execute(_IS_OVER, {"what": what})
 
 
-def note_asked(at: datetime) -> None:
+def record_put_attempt(at: datetime) -> None:
     """Record that CloudWatch was called at this moment."""
     rows.execute(_NOTE_ASKED, {"at": at})
 
 
-def asked_since(at: datetime) -> bool:
+def put_attempted_since(at: datetime) -> bool:
     """Return whether CloudWatch was called at this moment or later."""
     return rows.value(bool, _ASKED_SINCE, {"at": at})
 
 
-def beats() -> list[Beat]:
+def heartbeats() -> list[QueueHeartbeat]:
     """Return the ages of the heartbeats, by queue."""
-    return rows.fetch(Beat, _BEATS, {})
+    return rows.fetch(QueueHeartbeat, _BEATS, {})
 
 
-def _columns(some: list[Sum]) -> dict[str, list[object]]:
+def _columns(some: list[MetricSum]) -> dict[str, list[object]]:
     return {
         "names": [part.name for part in some], "places": [part.place for part in some],
         "parts": [part.part for part in some], "values": [float(part.value) for part in some],

@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString
 
-from reprocessing.models.system import UNSEEN
+from reprocessing.models.system import COPY_IS_UNSEEN
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.replay.settlement import Deletable
 
 
 @dataclass(frozen=True, slots=True)
-class Capturing:
+class CaptureLease:
     """A DLQ that is leased for a capture."""
 
     dlq_id: int
     fence: int
     began_at: datetime
     clean: bool  #: if this capture drains the DLQ, that counts as evidence; otherwise an earlier capture died
-    unclean_until: datetime | None  #: until then the messages that it had received may be invisible
+    orphans_hidden_until: datetime | None  #: until then the messages that it had received may be invisible
 
 
 @dataclass(frozen=True, slots=True)
-class Renewed:
+class RenewedLease:
     """A renewed lease. `at`: when; `has_let_go`: letters of the DLQ may be marked as moved by AWS."""
 
     at: datetime
@@ -35,27 +35,27 @@ class Renewed:
 _LEASE = """
 UPDATE redrive_dlq d
    SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8), fence = nextval('redrive_fence'),
-       unclean_until = greatest(d.unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))
-  FROM (SELECT id, unclean_until, coalesce(unclean_until <= redrive_now(), true) AS clean FROM redrive_dlq
+       orphans_hidden_until = greatest(d.orphans_hidden_until, redrive_now() + make_interval(secs => %(dirty)b::float8))
+  FROM (SELECT id, orphans_hidden_until, coalesce(orphans_hidden_until <= redrive_now(), true) AS clean FROM redrive_dlq
          WHERE id = %(dlq)b AND mode <> 'observe' AND coalesce(leased_until <= redrive_now(), true)
-           AND native_at IS NULL FOR NO KEY UPDATE SKIP LOCKED) free
+           AND aws_redrive_since IS NULL FOR NO KEY UPDATE SKIP LOCKED) free
  WHERE d.id = free.id
-RETURNING d.id AS dlq_id, d.fence, redrive_now() AS began_at, free.clean, free.unclean_until
+RETURNING d.id AS dlq_id, d.fence, redrive_now() AS began_at, free.clean, free.orphans_hidden_until
 """
 
 _RENEW = """
 UPDATE redrive_dlq
    SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8),
-       unclean_until = greatest(unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))
+       orphans_hidden_until = greatest(orphans_hidden_until, redrive_now() + make_interval(secs => %(dirty)b::float8))
  WHERE id = %(dlq)b AND fence = %(fence)b
-RETURNING redrive_now() AS at, let_go_at IS NOT NULL AS has_let_go
+RETURNING redrive_now() AS at, aws_may_have_moved_at IS NOT NULL AS has_let_go
 """
 
 # Every received copy is committed. What an earlier capture left invisible stays so, so `before` is put back.
 _END = """
 UPDATE redrive_dlq
    SET leased_until = NULL, trouble = %(trouble)b::text,
-       unclean_until = CASE WHEN %(clean)b::bool THEN %(before)b::timestamptz ELSE unclean_until END,
+       orphans_hidden_until = CASE WHEN %(clean)b::bool THEN %(before)b::timestamptz ELSE orphans_hidden_until END,
        drained_through = CASE WHEN %(drained)b::bool THEN greatest(drained_through, %(began)b::timestamptz)
                               ELSE drained_through END
  WHERE id = %(dlq)b AND fence = %(fence)b
@@ -63,49 +63,49 @@ RETURNING coalesce((SELECT max(l.id) FROM redrive_letter l WHERE l.dlq_id = %(dl
 """
 
 # SQS may count a deleted message as in flight for `count_lag` seconds more. A copy that is visible again is not
-# counted, because that would hide another reader. A copy may be invisible for longer than known here (see `to_extend`).
-# A copy known only from a backup (`UNSEEN`) proves nothing until it was received again.
+# counted, because that would hide another reader. A copy may be invisible for longer than known here (see
+# `copies_to_extend`). A copy known only from a backup (`COPY_IS_UNSEEN`) proves nothing until it was received again.
 _LAG: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
 _OUT_OF_SIGHT = f"""
-SELECT (SELECT count(*) FROM redrive_custody c
-         WHERE dlq_id = %(dlq)b AND state = 'held' AND visible_until > redrive_now() AND NOT {UNSEEN})
-     + (SELECT count(*) FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'delete'
+SELECT (SELECT count(*) FROM redrive_dlq_copy c
+         WHERE dlq_id = %(dlq)b AND state = 'held' AND visible_until > redrive_now() AND NOT {COPY_IS_UNSEEN})
+     + (SELECT count(*) FROM redrive_dlq_copy WHERE dlq_id = %(dlq)b AND state = 'delete'
                                                AND visible_until > redrive_now() - {_LAG})
-     + (SELECT count(*) FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'gone'
+     + (SELECT count(*) FROM redrive_dlq_copy WHERE dlq_id = %(dlq)b AND state = 'gone'
                                                AND gone_at > redrive_now() - {_LAG}) AS n
 """  # noqa: S608  # the inserted text is a constant
 
 # A handle may be good for longer than known here: the answer to a visibility change may have been lost. A FIFO queue
 # rejects an expired handle. A standard queue accepts it, and a copy that is still there is received again.
 _TO_DELETE = """
-SELECT c.dlq_id, c.message_id, c.handle FROM redrive_custody c JOIN redrive_dlq d ON d.id = c.dlq_id
+SELECT c.dlq_id, c.message_id, c.handle FROM redrive_dlq_copy c JOIN redrive_dlq d ON d.id = c.dlq_id
  WHERE c.dlq_id = %(dlq)b AND c.state = 'delete' AND (c.visible_until > redrive_now() OR NOT d.fifo) LIMIT %(limit)b
 """
 
 # `state || ''` keeps the planner from a partial index, which would read every copy that was to be deleted.
 _GONE = """
-UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
+UPDATE redrive_dlq_copy c SET state = 'gone', gone_at = redrive_now()
   FROM unnest(%(dlq_id)b::bigint[], %(message_id)b::text[], %(handle)b::text[]) AS g(dlq_id, message_id, handle)
  WHERE c.dlq_id = g.dlq_id AND c.message_id = g.message_id
    AND c.handle = g.handle AND c.state || '' NOT IN ('held', 'gone')
 """
 
 # Copies of letters of unfinished runs that become visible soon; each is extended once. Or copies that are visible
-# already, unless a worker that died may have extended them (`UNSEEN`). The letter's state is a subquery: joined, the
-# planner might read all copies for each letter.
+# already, unless a worker that died may have extended them (`COPY_IS_UNSEEN`). The letter's state is a subquery:
+# joined, the planner might read all copies for each letter.
 _TO_EXTEND = f"""
-SELECT c.dlq_id, c.message_id, c.handle FROM redrive_custody c
+SELECT c.dlq_id, c.message_id, c.handle FROM redrive_dlq_copy c
  WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND NOT c.extended
    AND c.visible_until BETWEEN (SELECT redrive_now() - make_interval(secs => %(since)b::float8))
                            AND (SELECT redrive_now() + make_interval(secs => %(within)b::float8))
    AND (SELECT l.state IN ('waiting', 'sending', 'awaiting') AND r.state IN ('running', 'paused')
           FROM redrive_letter l JOIN redrive_run r ON r.id = l.run_id WHERE l.id = c.letter_id)
-   AND NOT {UNSEEN}
+   AND NOT {COPY_IS_UNSEEN}
  LIMIT %(limit)b
 """  # noqa: S608  # the inserted text is a constant
 
 _EXTENDED = """
-UPDATE redrive_custody c SET extended = true, visible_until = %(until)b::timestamptz
+UPDATE redrive_dlq_copy c SET extended = true, visible_until = %(until)b::timestamptz
   FROM unnest(%(message_id)b::text[], %(handle)b::text[]) AS g(message_id, handle)
  WHERE c.dlq_id = %(dlq)b AND c.message_id = g.message_id AND c.handle = g.handle AND c.state NOT IN ('delete', 'gone')
 """
@@ -114,7 +114,7 @@ UPDATE redrive_custody c SET extended = true, visible_until = %(until)b::timesta
 # the order in which they become visible; the next sweep continues after them.
 _SWEEP = """
 WITH held AS MATERIALIZED (
-    SELECT c.message_id, c.letter_id, c.visible_until FROM redrive_custody c
+    SELECT c.message_id, c.letter_id, c.visible_until FROM redrive_dlq_copy c
      WHERE c.dlq_id = %(dlq)b AND c.state = 'held'
        AND c.visible_until > (SELECT coalesce(swept_through, '-infinity') FROM redrive_dlq WHERE id = %(dlq)b)
      ORDER BY c.visible_until FETCH FIRST %(limit)b ROWS WITH TIES
@@ -123,7 +123,7 @@ WITH held AS MATERIALIZED (
       FROM (SELECT CASE WHEN count(*) >= %(limit)b THEN max(visible_until) END AS through FROM held) s
      WHERE d.id = %(dlq)b AND d.swept_through IS DISTINCT FROM s.through
 )
-UPDATE redrive_custody c SET state = 'delete'
+UPDATE redrive_dlq_copy c SET state = 'delete'
  WHERE c.dlq_id = %(dlq)b AND c.state || '' = 'held' AND c.message_id = ANY (ARRAY (
        SELECT h.message_id FROM held h
         WHERE (SELECT l.state FROM redrive_letter l WHERE l.id = h.letter_id)
@@ -131,21 +131,21 @@ UPDATE redrive_custody c SET state = 'delete'
 """
 
 
-def lease(dlq: int, *, lease: float, dirty: float) -> Capturing | None:
+def lease(dlq: int, *, lease: float, dirty: float) -> CaptureLease | None:
     """Lease the DLQ for a capture, in seconds; None if it is being captured, in mode observe, or moved by AWS.
 
     `dirty`: seconds in which nothing counts as drained if this capture dies, since its messages are invisible.
     """
-    return rows.first(Capturing, _LEASE, {"dlq": dlq, "lease": lease, "dirty": dirty})
+    return rows.first(CaptureLease, _LEASE, {"dlq": dlq, "lease": lease, "dirty": dirty})
 
 
-def renew(capturing: Capturing, *, lease: float, dirty: float) -> Renewed | None:
+def renew(capturing: CaptureLease, *, lease: float, dirty: float) -> RenewedLease | None:
     """Renew the lease; None if another capture has taken the DLQ."""
     values = {"dlq": capturing.dlq_id, "fence": capturing.fence, "lease": lease, "dirty": dirty}
-    return rows.first(Renewed, _RENEW, values)
+    return rows.first(RenewedLease, _RENEW, values)
 
 
-def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
+def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
     """End the lease; return the id of the DLQ's newest captured letter (0: none), or None if another has taken the DLQ.
 
     `clean`: everything received is committed. `drained`: and no message that the DLQ held at the beginning is missing.
@@ -154,7 +154,7 @@ def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") 
         "dlq": capturing.dlq_id,
         "fence": capturing.fence,
         "clean": clean,
-        "before": capturing.unclean_until,
+        "before": capturing.orphans_hidden_until,
         "drained": drained and clean and capturing.clean,
         "began": capturing.began_at,
         "trouble": trouble,
@@ -162,13 +162,13 @@ def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") 
     return next(iter(rows.column(int, _END, values)), None)
 
 
-def held(dlq: int) -> int:
+def count_held(dlq: int) -> int:
     """Return how many copies are held in this DLQ."""
-    statement = "SELECT count(*) AS n FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held'"
+    statement = "SELECT count(*) AS n FROM redrive_dlq_copy WHERE dlq_id = %(dlq)b AND state = 'held'"
     return rows.value(int, statement, {"dlq": dlq})
 
 
-def out_of_sight(dlq: int, *, count_lag: float) -> int:
+def count_invisible(dlq: int, *, count_lag: float) -> int:
     """Return how many messages in flight in this DLQ were received by us, as far as is known.
 
     `count_lag`: seconds in which SQS may still count a deleted message.
@@ -176,27 +176,27 @@ def out_of_sight(dlq: int, *, count_lag: float) -> int:
     return rows.value(int, _OUT_OF_SIGHT, {"dlq": dlq, "count_lag": count_lag})
 
 
-def to_delete(dlq: int, *, limit: int) -> list[Deletable]:
+def copies_to_delete(dlq: int, *, limit: int) -> list[Deletable]:
     """Return copies to be deleted whose handle may still be good."""
     return rows.fetch(Deletable, _TO_DELETE, {"dlq": dlq, "limit": limit})
 
 
-def gone(copies: Sequence[Deletable]) -> None:
+def mark_gone(copies: Sequence[Deletable]) -> None:
     """Record that these copies were deleted. A copy received again since, under another handle, stays as it is."""
     rows.execute(_GONE, rows.arrays(Deletable, copies))
 
 
-def to_extend(dlq: int, *, within: float, limit: int, since: float = 0.0) -> list[Deletable]:
+def copies_to_extend(dlq: int, *, within: float, limit: int, since: float = 0.0) -> list[Deletable]:
     """Return held copies of unfinished letters that become visible within so many seconds, or did `since` so many."""
     return rows.fetch(Deletable, _TO_EXTEND, {"dlq": dlq, "within": within, "limit": limit, "since": since})
 
 
-def extended(dlq: int, copies: Sequence[Deletable], *, until: datetime) -> None:
+def mark_extended(dlq: int, copies: Sequence[Deletable], *, until: datetime) -> None:
     """Record that these copies stay invisible until then, except those received again since."""
     rows.execute(_EXTENDED, {**rows.arrays(Deletable, copies), "dlq": dlq, "until": until})
 
 
-def sweep(dlq: int, *, limit: int) -> int:
+def delete_finished_copies(dlq: int, *, limit: int) -> int:
     """Mark copies of finished letters for deletion, among the next `limit` that are held; return how many."""
     return rows.execute(_SWEEP, {"dlq": dlq, "limit": limit})
 
@@ -215,9 +215,9 @@ UPDATE redrive_dlq SET trouble = %(trouble)b WHERE id = %(dlq)b AND NOT starts_w
 
 def note_depth(dlq: int, *, visible: int, in_flight: int) -> None:
     """Record how many messages the DLQ holds, and that it has no trouble, except what AWS's own redrive left."""
-    rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight, "native": aws_redrives.TROUBLE})
+    rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight, "native": aws_redrives.ERROR_PREFIX})
 
 
 def note_trouble(dlq: int, trouble: str) -> None:
     """Record why the DLQ could not be asked."""
-    rows.execute(_TROUBLE, {"dlq": dlq, "trouble": trouble, "native": aws_redrives.TROUBLE})
+    rows.execute(_TROUBLE, {"dlq": dlq, "trouble": trouble, "native": aws_redrives.ERROR_PREFIX})

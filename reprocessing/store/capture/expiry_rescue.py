@@ -14,25 +14,25 @@ from reprocessing.store.dlqs import dlq_status
 
 #: Seconds before SQS drops a copy. In a standard DLQ a message's retention counts from its first SentTimestamp; in a
 #: FIFO DLQ from its move, but nothing is held there.
-MARGIN: Final = 3_600.0
+RESCUE_SECONDS: Final = 3_600.0
 
 # In order of expiry, bounded by the clock, so that only the index's beginning is read. A letter's copies are found by
 # the letter, not among all held copies. A locked copy is left for the next call.
 _RESCUE = """
 WITH due AS (
     SELECT c.dlq_id, c.message_id FROM redrive_letter l CROSS JOIN LATERAL (
-            SELECT k.dlq_id, k.message_id FROM redrive_custody k
+            SELECT k.dlq_id, k.message_id FROM redrive_dlq_copy k
              WHERE k.letter_id = l.id AND k.dlq_id = %(dlq)b AND k.state || '' = 'held' OFFSET 0) c
      WHERE l.dlq_id = %(dlq)b AND l.finished_at IS NULL
        AND l.expires_at <= (SELECT redrive_now() + make_interval(secs => %(margin)b::float8))
      ORDER BY l.expires_at, l.id LIMIT %(limit)b FOR UPDATE OF c SKIP LOCKED
 )
-UPDATE redrive_custody c SET state = 'delete'
+UPDATE redrive_dlq_copy c SET state = 'delete'
   FROM due WHERE (c.dlq_id, c.message_id) = (due.dlq_id, due.message_id) AND c.state = 'held'
 """
 
 
-def take(dlq: int, *, limit: int, margin: float = MARGIN) -> int:
+def mark_expiring_copies(dlq: int, *, limit: int, margin: float = RESCUE_SECONDS) -> int:
     """Mark for deletion the copies of unfinished letters that expire within `margin` seconds; return how many."""
     return rows.execute(_RESCUE, {"dlq": dlq, "limit": limit, "margin": margin})
 

@@ -17,13 +17,13 @@ from reprocessing.store.capture.received_copies import NewLetter
 # The run's letters and the visible copy are found by index, however many the DLQ holds.
 _EXPOSED = """
 SELECT d.id FROM redrive_dlq d
- WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint) AND d.native_at IS NULL
+ WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint) AND d.aws_redrive_since IS NULL
    AND EXISTS (SELECT FROM redrive_run r
                 WHERE r.dlq_id = d.id AND r.state IN ('running', 'paused')
                   AND (SELECT l.id FROM redrive_letter l
                         WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting')
                         ORDER BY l.run_id, l.state LIMIT 1) IS NOT NULL)
-   AND (SELECT c.visible_until FROM redrive_custody c
+   AND (SELECT c.visible_until FROM redrive_dlq_copy c
          WHERE c.dlq_id = d.id AND c.state = 'held' ORDER BY c.dlq_id, c.visible_until LIMIT 1)
        <= (SELECT redrive_now())
  ORDER BY d.id
@@ -32,15 +32,16 @@ SELECT d.id FROM redrive_dlq d
 # Letters that wait on their lanes until a capture has shown whether AWS moved their messages.
 _SOUGHT = """
 SELECT EXISTS (SELECT FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
-                WHERE d.id = %(dlq)b AND d.let_go_at IS NOT NULL AND coalesce(d.drained_through < d.let_go_at, true)
-                  AND l.objection = 'moved_by_aws' AND l.state IN ('waiting', 'sending', 'awaiting')) AS is_so
+                WHERE d.id = %(dlq)b AND d.aws_may_have_moved_at IS NOT NULL
+                       AND coalesce(d.drained_through < d.aws_may_have_moved_at, true)
+                  AND l.blocked_reason = 'moved_by_aws' AND l.state IN ('waiting', 'sending', 'awaiting')) AS is_so
 """
 
 # As the partial index says it.
-_MOVED: Final[LiteralString] = "(l.objection = 'moved_by_aws' OR l.reason = 'moved_by_aws')"
+_MOVED: Final[LiteralString] = "(l.blocked_reason = 'moved_by_aws' OR l.reason = 'moved_by_aws')"
 # A letter on a lane goes on there.
 _AS_IT_WAS: Final[LiteralString] = """
-state = CASE WHEN l.state = 'parked' THEN 'captured' ELSE l.state END, reason = '', objection = '', detail = '',
+state = CASE WHEN l.state = 'parked' THEN 'captured' ELSE l.state END, reason = '', blocked_reason = '', detail = '',
 planned = l.state NOT IN ('captured', 'parked'), finished_at = NULL,
 run_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.run_id END,
 lane_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.lane_id END
@@ -54,14 +55,14 @@ _OPEN: Final[LiteralString] = """
 # cannot have moved an invisible copy. A letter that was sent is affected only if its attempt fails.
 _LET_GO = """
 WITH let_go AS (
-    UPDATE redrive_letter l SET planned = true, objection = 'moved_by_aws', detail = ''
-      FROM redrive_custody c
+    UPDATE redrive_letter l SET planned = true, blocked_reason = 'moved_by_aws', detail = ''
+      FROM redrive_dlq_copy c
      WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND c.visible_until <= (SELECT redrive_now())
        AND (%(until)b::timestamptz IS NULL OR c.visible_until < %(until)b::timestamptz)
        AND l.id = c.letter_id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')
     RETURNING l.id
 ), noted AS (
-    UPDATE redrive_dlq SET let_go_at = redrive_now() WHERE id = %(dlq)b AND EXISTS (SELECT FROM let_go)
+    UPDATE redrive_dlq SET aws_may_have_moved_at = redrive_now() WHERE id = %(dlq)b AND EXISTS (SELECT FROM let_go)
 )
 SELECT count(*) AS n FROM let_go
 """
@@ -70,35 +71,35 @@ _EXPECTED = f"SELECT EXISTS (SELECT FROM redrive_letter l WHERE l.dlq_id = %(dlq
 
 _STAYED = f"""
 UPDATE redrive_letter l SET {_AS_IT_WAS}
-  FROM redrive_custody c
+  FROM redrive_dlq_copy c
  WHERE c.dlq_id = %(dlq)b AND c.message_id = ANY(%(ids)b::text[]) AND l.id = c.letter_id AND l.dlq_id = %(dlq)b
    AND {_MOVED} AND {_OPEN} AND redrive_now() < %(until)b::timestamptz
 """  # noqa: S608  # the inserted texts are constants
 
 _CAME_BACK = f"""
 WITH seen AS (
-    SELECT *, row_number() OVER (PARTITION BY body_hash, attributes, origin_id ORDER BY died_at, message_id) AS n
+    SELECT *, row_number() OVER (PARTITION BY body_hash, attributes, source_id ORDER BY first_sent_at, message_id) AS n
       FROM unnest(%(message_id)b::text[], %(handle)b::text[], %(body_hash)b::bytea[], %(attributes)b::bytea[],
-                  %(origin)b::bigint[], %(died_at)b::timestamptz[], %(expires_at)b::timestamptz[])
-           AS s(message_id, handle, body_hash, attributes, origin_id, died_at, expires_at)
+                  %(source)b::bigint[], %(first_sent_at)b::timestamptz[], %(expires_at)b::timestamptz[])
+           AS s(message_id, handle, body_hash, attributes, source_id, first_sent_at, expires_at)
      WHERE redrive_now() < %(until)b::timestamptz
 ), moved AS (
-    SELECT l.id, l.body_hash, p.attributes, l.origin_id, l.captured_at,
-           row_number() OVER (PARTITION BY l.body_hash, p.attributes, l.origin_id ORDER BY l.died_at, l.id) AS n
+    SELECT l.id, l.body_hash, p.attributes, l.source_id, l.captured_at,
+           row_number() OVER (PARTITION BY l.body_hash, p.attributes, l.source_id ORDER BY l.first_sent_at, l.id) AS n
       FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
      WHERE l.dlq_id = %(dlq)b AND {_MOVED} AND l.body_hash = ANY(%(body_hash)b::bytea[]) AND {_OPEN}
 ), met AS (
     SELECT s.message_id, s.handle, s.expires_at, m.id AS letter_id
       FROM seen s JOIN moved m USING (body_hash, attributes, n)
-     WHERE m.origin_id IS NOT DISTINCT FROM s.origin_id AND s.died_at > m.captured_at
+     WHERE m.source_id IS NOT DISTINCT FROM s.source_id AND s.first_sent_at > m.captured_at
 ), back AS (
     UPDATE redrive_letter l SET {_AS_IT_WAS}, expires_at = m.expires_at
       FROM met m WHERE l.id = m.letter_id AND {_MOVED} AND {_OPEN} RETURNING l.id
 ), former AS (
-    UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
+    UPDATE redrive_dlq_copy c SET state = 'gone', gone_at = redrive_now()
       FROM back b WHERE c.letter_id = b.id AND c.attempt_id IS NULL AND c.state <> 'gone'
 ), kept AS (
-    INSERT INTO redrive_custody (dlq_id, message_id, letter_id, state, handle, visible_until)
+    INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until)
     SELECT %(dlq)b, m.message_id, b.id, %(state)b, m.handle, %(until)b::timestamptz
       FROM back b JOIN met m ON m.letter_id = b.id ON CONFLICT (dlq_id, message_id) DO NOTHING
 )
@@ -106,17 +107,17 @@ SELECT m.message_id FROM back b JOIN met m ON m.letter_id = b.id
 """  # noqa: S608  # the inserted texts are constants
 
 
-def exposed(dlq: int | None = None) -> list[int]:
+def exposed_dlqs(dlq: int | None = None) -> list[int]:
     """Return the DLQs (or this one) with letters to be sent whose copies AWS could move meanwhile."""
     return rows.column(int, _EXPOSED, {"dlq": dlq})
 
 
-def are_sought(dlq: int) -> bool:
+def letters_wait_for_capture(dlq: int) -> bool:
     """Return whether letters wait for a capture of this DLQ, which shows whether AWS moved their messages."""
     return rows.value(bool, _SOUGHT, {"dlq": dlq})
 
 
-def let_go(dlq: int, *, until: datetime | None = None) -> int:
+def mark_moved(dlq: int, *, until: datetime | None = None) -> int:
     """Mark unfinished letters whose copies are visible as moved by AWS; return how many.
 
     `until`: except copies that were invisible until then or longer, since AWS was done by that time.
@@ -124,17 +125,17 @@ def let_go(dlq: int, *, until: datetime | None = None) -> int:
     return rows.value(int, _LET_GO, {"dlq": dlq, "until": until})
 
 
-def are_expected(dlq: int) -> bool:
+def has_moved_letters(dlq: int) -> bool:
     """Return whether letters of this DLQ are marked as moved by AWS and have not been received since."""
     return rows.value(bool, _EXPECTED, {"dlq": dlq})
 
 
-def stayed(dlq: int, ids: Sequence[str], *, until: datetime) -> int:
+def unmark_not_moved(dlq: int, ids: Sequence[str], *, until: datetime) -> int:
     """Unmark letters whose messages AWS did not move; return how many."""
     return rows.execute(_STAYED, {"dlq": dlq, "ids": list(ids), "until": until})
 
 
-def came_back(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
+def continue_moved(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
     """Continue letters that AWS moved with these new copies; return the copies' message ids."""
     state = "delete" if at_capture else "held"
     values = {**rows.arrays(NewLetter, copies), "dlq": dlq, "state": state, "until": until}

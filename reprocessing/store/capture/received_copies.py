@@ -13,7 +13,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from reprocessing.models.rule import BACKOFF
+from reprocessing.models.rule import RULE_BACKOFF
 from reprocessing.store import rows
 
 
@@ -27,11 +27,11 @@ class NewLetter:
     attributes: bytes
     size: int  #: bytes as SQS counts them: body, names, types and values
     system: dict[str, str]
-    origin: int | None
+    source: int | None
     target: int | None
     attempts: int  #: attempts that earlier tools recorded in the message
     body_hash: bytes
-    died_at: datetime
+    first_sent_at: datetime
     expires_at: datetime
     possible_return: bool = False
 
@@ -45,7 +45,7 @@ class KnownCopy:
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedCopy:
     """A copy and its redrive id: `public_id` and `no` are None if it has none."""
 
     message_id: str
@@ -77,9 +77,9 @@ _REFRESH = """
 WITH seen AS (
     SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[]) AS s(message_id, handle)
 ), known AS (
-    SELECT message_id FROM redrive_custody WHERE dlq_id = %(dlq)b AND message_id = ANY(%(ids)b::text[])
+    SELECT message_id FROM redrive_dlq_copy WHERE dlq_id = %(dlq)b AND message_id = ANY(%(ids)b::text[])
 ), noted AS (
-    UPDATE redrive_custody c
+    UPDATE redrive_dlq_copy c
        SET handle = s.handle, visible_until = %(until)b::timestamptz,
            receives = c.receives + 1, extended = false, gone_at = NULL,
            state = CASE WHEN c.attempt_id IS NULL AND NOT %(at_capture)b::bool
@@ -92,7 +92,7 @@ WITH seen AS (
 SELECT message_id, coalesce(n.state, 'held') AS state FROM known LEFT JOIN noted n USING (message_id)
 """
 
-#: The copies of a statement that takes `Marked` ones.
+#: The copies of a statement that takes `MarkedCopy` ones.
 MARKED: Final[LiteralString] = """
 SELECT * FROM unnest(%(message_id)b::text[], %(body_hash)b::bytea[], %(public_id)b::uuid[], %(no)b::int[],
                      %(source)b::text[]) AS s(message_id, body_hash, public_id, no, source)
@@ -101,10 +101,10 @@ SELECT * FROM unnest(%(message_id)b::text[], %(body_hash)b::bytea[], %(public_id
 #: Of a marked copy s, the letter l with its redrive id, and a target t: the copy is this letter, and failed in t.
 IS_LETTER: Final[LiteralString] = """
 (l.body_hash = s.body_hash OR t.kind = 'celery' OR EXISTS (
-    SELECT FROM redrive_revision v WHERE v.letter_id = l.id AND s.body_hash IN (v.body_hash, v.former_hash)))
+    SELECT FROM redrive_revision v WHERE v.letter_id = l.id AND s.body_hash IN (v.body_hash, v.previous_body_hash)))
 AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source
          ELSE %(dlq)b IN (l.dlq_id, t.watched_by_id)
-           OR EXISTS (SELECT FROM redrive_origin o WHERE o.dlq_id = %(dlq)b AND o.target_id = t.id) END
+           OR EXISTS (SELECT FROM redrive_source o WHERE o.dlq_id = %(dlq)b AND o.target_id = t.id) END
 """
 
 # A return is recognised by the message id that the target gave, or else by its redrive id and equal bytes; of several
@@ -127,7 +127,7 @@ WITH seen AS (
      WHERE {IS_LETTER}
 )
 SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.letter_id, met.lane_id,
-       l.attempts - l.forgiven AS attempts, met.run_id, met.breaker_id, {BACKOFF}
+       l.attempts - l.attempts_before_release AS attempts, met.run_id, met.breaker_id, {RULE_BACKOFF}
   FROM met CROSS JOIN LATERAL (SELECT * FROM redrive_letter x WHERE x.id = met.letter_id OFFSET 0) l
   LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
  ORDER BY met.message_id, met.rank, met.no DESC
@@ -139,32 +139,33 @@ SELECT DISTINCT k.body_hash
         UNION ALL
         SELECT letter_id, body_hash FROM redrive_revision WHERE body_hash = ANY(%(hashes)b::bytea[])
         UNION ALL
-        SELECT letter_id, former_hash FROM redrive_revision WHERE former_hash = ANY(%(hashes)b::bytea[])) k
+        SELECT letter_id, previous_body_hash FROM redrive_revision
+               WHERE previous_body_hash = ANY(%(hashes)b::bytea[])) k
   JOIN redrive_attempt a ON a.letter_id = k.id
  WHERE a.closed_at IS NULL OR (a.outcome = 'unknown' AND a.returned_at IS NULL)
 """
 
 _ADMIT = """
 WITH arrived AS (
-    SELECT *, CASE WHEN possible_return THEN 'possible_return' ELSE '' END AS objection FROM unnest(
+    SELECT *, CASE WHEN possible_return THEN 'possible_return' ELSE '' END AS blocked_reason FROM unnest(
         %(message_id)b::text[], %(handle)b::text[], %(body)b::bytea[], %(attributes)b::bytea[], %(size)b::int[],
-        %(system)b::jsonb[], %(origin)b::bigint[], %(target)b::bigint[], %(attempts)b::int[], %(body_hash)b::bytea[],
-        %(died_at)b::timestamptz[], %(expires_at)b::timestamptz[], %(possible_return)b::bool[])
-    AS s(message_id, handle, body, attributes, size, system, origin_id, target_id, attempts, body_hash, died_at,
+        %(system)b::jsonb[], %(source)b::bigint[], %(target)b::bigint[], %(attempts)b::int[], %(body_hash)b::bytea[],
+        %(first_sent_at)b::timestamptz[], %(expires_at)b::timestamptz[], %(possible_return)b::bool[])
+    AS s(message_id, handle, body, attributes, size, system, source_id, target_id, attempts, body_hash, first_sent_at,
          expires_at, possible_return)
      WHERE redrive_now() < %(until)b::timestamptz
 ), lettered AS (
-    INSERT INTO redrive_letter (public_id, dlq_id, message_id, origin_id, target_id, attempts, earlier, body_hash, size,
-                                died_at, expires_at, captured_at, planned, objection)
-    SELECT gen_random_uuid(), %(dlq)b, message_id, origin_id, target_id, attempts, attempts, body_hash,
-           size, died_at, expires_at, redrive_now(), possible_return, objection
-      FROM arrived ORDER BY died_at, message_id ON CONFLICT (dlq_id, message_id) DO NOTHING
+    INSERT INTO redrive_letter (public_id, dlq_id, message_id, source_id, target_id, attempts, earlier, body_hash, size,
+                                first_sent_at, expires_at, captured_at, planned, blocked_reason)
+    SELECT gen_random_uuid(), %(dlq)b, message_id, source_id, target_id, attempts, attempts, body_hash,
+           size, first_sent_at, expires_at, redrive_now(), possible_return, blocked_reason
+      FROM arrived ORDER BY first_sent_at, message_id ON CONFLICT (dlq_id, message_id) DO NOTHING
     RETURNING id, message_id
 ), kept AS (
     INSERT INTO redrive_payload (letter_id, body, attributes, system)
     SELECT l.id, a.body, a.attributes, a.system FROM lettered l JOIN arrived a USING (message_id)
 )
-INSERT INTO redrive_custody (dlq_id, message_id, letter_id, state, handle, visible_until)
+INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until)
 SELECT %(dlq)b, l.message_id, l.id, %(state)b, a.handle, %(until)b::timestamptz
   FROM lettered l JOIN arrived a USING (message_id)
 ON CONFLICT (dlq_id, message_id) DO NOTHING
@@ -172,7 +173,7 @@ RETURNING message_id
 """
 
 
-def refresh(
+def refresh_known(
     dlq: int, ids: Sequence[str], handles: Sequence[str], *, until: datetime, at_capture: bool
 ) -> list[KnownCopy]:
     """Record the new handles of known copies; return what is to become of each copy."""
@@ -180,12 +181,12 @@ def refresh(
     return rows.fetch(KnownCopy, _REFRESH, values)
 
 
-def returns(dlq: int, copies: Sequence[Marked]) -> list[ReturnedCopy]:
+def find_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[ReturnedCopy]:
     """Return the copies, received from this DLQ, that are letters of any DLQ which were sent and returned."""
-    return rows.fetch(ReturnedCopy, _RETURNS, {**rows.arrays(Marked, copies), "dlq": dlq})
+    return rows.fetch(ReturnedCopy, _RETURNS, {**rows.arrays(MarkedCopy, copies), "dlq": dlq})
 
 
-def in_doubt(hashes: Sequence[bytes]) -> set[bytes]:
+def doubtful_hashes(hashes: Sequence[bytes]) -> set[bytes]:
     """Return those body digests under which an attempt is open or unknown: a copy with one may be that attempt's."""
     return set(rows.column(bytes, _TWINS, {"hashes": list(hashes)}))
 

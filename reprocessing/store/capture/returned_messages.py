@@ -9,10 +9,17 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 from reprocessing.store.replay.settlement import Deletable
-from reprocessing.store.replay.settlement_effects import AFTERMATH, DENIED, JUDGED, LEFT_BEHIND, PASSED, STAYS
+from reprocessing.store.replay.settlement_effects import (
+    CLAIMS_AND_COPIES,
+    FREE_FORMER_CLAIMS,
+    JUDGED,
+    PASSED,
+    REPORTED_FAILED,
+    STAYS,
+)
 
 _SPENT: Final[LiteralString] = """
-(SELECT l.attempts - l.forgiven - l.spared >= d.max_attempts AND NOT EXISTS (
+(SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND NOT EXISTS (
            SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.kind = 'standing')
    FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id WHERE l.id = b.letter_id)
 """
@@ -25,7 +32,7 @@ WITH back AS (
                          %(due)b::float8[]) AS b(message_id, handle, attempt_id, letter_id, due)
      WHERE redrive_now() < %(until)b::timestamptz
 ), kept AS (
-    INSERT INTO redrive_custody (dlq_id, message_id, letter_id, attempt_id, state, handle, visible_until)
+    INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, attempt_id, state, handle, visible_until)
     SELECT %(dlq)b, message_id, letter_id, attempt_id, 'delete', handle, %(until)b::timestamptz FROM back
     ON CONFLICT (dlq_id, message_id) DO NOTHING
 ), closed AS (
@@ -35,11 +42,12 @@ WITH back AS (
            sent_message_id = coalesce(a.sent_message_id, b.message_id)
       FROM (SELECT DISTINCT ON (attempt_id) * FROM back) b
      WHERE a.id = b.attempt_id AND a.returned_at IS NULL
-    RETURNING a.id, a.letter_id, a.no, b.due, a.outcome = 'returned' AS was_open, {DENIED} AS denied, {_SPENT} AS spent
+    RETURNING a.id, a.letter_id, a.no, b.due, a.outcome = 'returned' AS was_open, {REPORTED_FAILED} AS denied,
+           {_SPENT} AS spent
 ), {JUDGED}, moved AS (
     UPDATE redrive_letter l
-       SET epoch = l.epoch + 1, lets_pass = false, presumed = false,
-           objection = CASE WHEN c.ends THEN '' ELSE l.objection END,
+       SET epoch = l.epoch + 1, frees_lane = false, presumed = false,
+           blocked_reason = CASE WHEN c.ends THEN '' ELSE l.blocked_reason END,
            state = CASE WHEN {STAYS} THEN l.state WHEN c.ends THEN 'parked' ELSE 'waiting' END,
            due_at = CASE WHEN NOT ({STAYS} OR c.ends) THEN redrive_now() + make_interval(secs => c.due) END,
            reason = CASE WHEN {STAYS} THEN l.reason WHEN c.ends THEN 'attempts_spent' ELSE '' END,
@@ -53,13 +61,13 @@ WITH back AS (
        AND l.state IN ('waiting', 'sending', 'awaiting', 'delivered', 'parked', 'discarded')
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE WHEN l.state = 'discarded' THEN 'discarded' ELSE 'free' END AS claim, c.until
-), {LEFT_BEHIND}, {PASSED}, {AFTERMATH}
+), {FREE_FORMER_CLAIMS}, {PASSED}, {CLAIMS_AND_COPIES}
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
+class ReturnedMessage:
     """A copy that came back. `due`: seconds until its letter may be tried again."""
 
     message_id: str
@@ -70,10 +78,10 @@ class Return:
     due: float
 
 
-def record(dlq: int, returns: Sequence[Return], *, until: datetime) -> list[Deletable]:
+def record(dlq: int, returns: Sequence[ReturnedMessage], *, until: datetime) -> list[Deletable]:
     """Record returns, and queue or park their letters; return the held copies of parked letters. Lanes are locked.
 
     Whether the DLQ allows another attempt is checked under the lock: a person may have released the letter. If a later
     attempt was sent, the letter stays as it is. `until`: as in `received_copies`.
     """
-    return rows.fetch(Deletable, _RETURN, {**rows.arrays(Return, returns), "dlq": dlq, "until": until})
+    return rows.fetch(Deletable, _RETURN, {**rows.arrays(ReturnedMessage, returns), "dlq": dlq, "until": until})

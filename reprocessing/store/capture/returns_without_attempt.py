@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reprocessing.store import rows
-from reprocessing.store.capture.received_copies import IS_LETTER, MARKED, Marked
+from reprocessing.store.capture.received_copies import IS_LETTER, MARKED, MarkedCopy
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL, PASSED_ONCE
 
 # Recognised like any return (see `received_copies`), by the target that the letter has now.
@@ -33,7 +33,7 @@ WITH back AS (
            AS b(message_id, handle, letter_id, no)
      WHERE redrive_now() < %(until)b::timestamptz
 ), kept AS (
-    INSERT INTO redrive_custody (dlq_id, message_id, letter_id, state, handle, visible_until)
+    INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until)
     SELECT %(dlq)b, message_id, letter_id, 'delete', handle, %(until)b::timestamptz FROM back
     ON CONFLICT (dlq_id, message_id) DO NOTHING
     RETURNING letter_id, message_id
@@ -45,11 +45,12 @@ WITH back AS (
            detail = coalesce(a.detail, 'a later attempt returned, which was made after the restored backup')
       FROM newest n WHERE a.letter_id = n.letter_id AND a.no < n.no AND num_nonnulls(a.closed_at) = 0
 ), doubted AS (
-    UPDATE redrive_doubt x SET came_back = greatest(x.came_back, n.no)
+    UPDATE redrive_restore_doubt x SET came_back = greatest(x.came_back, n.no)
       FROM newest n WHERE x.letter_id = n.letter_id AND x.word = ''
 ), moved AS (
     UPDATE redrive_letter l
-       SET attempts = greatest(l.attempts, n.no - l.not_sent), epoch = l.epoch + 1, lets_pass = false, presumed = false,
+       SET attempts = greatest(l.attempts, n.no - l.not_sent), epoch = l.epoch + 1, frees_lane = false,
+              presumed = false,
            state = CASE WHEN l.state IN ('sending', 'awaiting', 'delivered') THEN 'waiting' ELSE l.state END,
            due_at = CASE WHEN l.state IN ('sending', 'awaiting', 'delivered') THEN redrive_now() ELSE l.due_at END,
            finished_at = CASE WHEN l.state <> 'delivered' THEN l.finished_at END,
@@ -66,7 +67,7 @@ UPDATE redrive_claim c SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'h
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class UnknownReturn:
     """A copy of a letter that returned from an attempt which is not in the database."""
 
     message_id: str
@@ -75,12 +76,12 @@ class Forgotten:
     lane_id: int | None
 
 
-def returns(dlq: int, copies: Sequence[Marked]) -> list[Forgotten]:
+def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[UnknownReturn]:
     """Return the copies, received from this DLQ, that are letters returned from attempts not in the database."""
     marked = [copy for copy in copies if copy.public_id is not None]
-    return rows.fetch(Forgotten, _FORGOTTEN, {**rows.arrays(Marked, marked), "dlq": dlq}) if marked else []
+    return rows.fetch(UnknownReturn, _FORGOTTEN, {**rows.arrays(MarkedCopy, marked), "dlq": dlq}) if marked else []
 
 
-def record(dlq: int, back: Sequence[Forgotten], handles: Sequence[str], *, until: datetime) -> None:
+def record(dlq: int, back: Sequence[UnknownReturn], handles: Sequence[str], *, until: datetime) -> None:
     """Record these returns; each letter waits for its next attempt, or for a person. The lanes are locked."""
-    rows.execute(_RECORD, {**rows.arrays(Forgotten, back), "dlq": dlq, "handles": list(handles), "until": until})
+    rows.execute(_RECORD, {**rows.arrays(UnknownReturn, back), "dlq": dlq, "handles": list(handles), "until": until})

@@ -1,1 +1,1 @@
-"""The rows of DLQs and their origins."""
+"""The rows of DLQs and their sources."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, LiteralString
 
-from reprocessing.domain.runs.forecast import in_words
+from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models.dlq import DeadLetterQueue, Mode
 from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.stalled_lanes import TICK
+from reprocessing.store.ordering.stalled_lanes import TICK_TASK
 from reprocessing.store.safety import stops
 
 #: Seconds; beat ticks every two.
@@ -21,7 +21,7 @@ _START: Final = "Start one: celery -A redrive_service {} (with the environment o
 _SEEN: Final[LiteralString] = """
 SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
           FROM django_celery_beat_periodictask WHERE task = %(tick)b AND enabled) AS ticked,
-       (SELECT extract(epoch FROM clock_timestamp() - max(beaten_at))::float8 FROM reprocessing_pulse) AS consumed
+       (SELECT extract(epoch FROM clock_timestamp() - max(consumed_at))::float8 FROM redrive_heartbeat) AS consumed
 """
 
 
@@ -33,9 +33,9 @@ class _Seen:
     consumed: float | None
 
 
-def missing() -> list[str]:
+def missing_processes() -> list[str]:
     """Return which of beat and workers were not seen lately, and how to start them."""
-    seen = rows.fetch(_Seen, _SEEN, {"tick": TICK})[0]
+    seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
     said = []
     if _is_late(seen.ticked):
         said.append(f"No beat was seen {_since(seen.ticked)}: nothing is polled. {_START.format('beat')}")
@@ -44,7 +44,7 @@ def missing() -> list[str]:
     return said
 
 
-def outlook(name: str, *, by_hand: str) -> str:
+def describe_redrive(name: str, *, by_hand: str) -> str:
     """Describe who redrives a DLQ in its new mode; `by_hand`: the text for mode manual."""
     dlq = DeadLetterQueue.objects.select_related("interval", "crontab").get(name=name)
     if dlq.mode == Mode.MANUAL:
@@ -54,12 +54,12 @@ def outlook(name: str, *, by_hand: str) -> str:
             "It is in mode observe: nothing is received from it. To allow that: "
             f"manage.py add_dlq {name} --mode manual --confirm"
         )
-    now = lanes.clock()
+    now = lanes.database_now()
     first = schedule.first_poll(dlq, now=now)
     when = "as soon as beat ticks" if first is None or first <= now else f"{first:%Y-%m-%d %H:%M:%S} UTC"
     said = f"Beat and a worker redrive it automatically, from the next poll on ({when})."
     watch = f"manage.py redrive_status {name} --watch shows it."
-    return " ".join(filter(None, (said, watch, stops.in_words(dlq), *missing())))
+    return " ".join(filter(None, (said, watch, stops.describe_stop(dlq), *missing_processes())))
 
 
 def _is_late(age: float | None) -> bool:
@@ -67,4 +67,4 @@ def _is_late(age: float | None) -> bool:
 
 
 def _since(age: float | None) -> str:
-    return "in this database yet" if age is None else f"for {in_words(age)}"
+    return "in this database yet" if age is None else f"for {duration_in_words(age)}"

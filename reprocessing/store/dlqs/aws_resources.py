@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from django.db.models import Q
 
-from reprocessing.domain.aws.iam_policy import ALL, Purpose, Use
-from reprocessing.domain.message.arn import Named, read
-from reprocessing.models.dlq import DeadLetterQueue, Origin
+from reprocessing.domain.aws.iam_policy import ANY_RESOURCE, Purpose, ResourceUse
+from reprocessing.domain.message.arn import ResourceKind, read
+from reprocessing.models.dlq import DeadLetterQueue, Source
 from reprocessing.models.rule import Rule
 from reprocessing.models.safety import CheckKind, HealthCheck
-from reprocessing.models.target import QUEUES, Target, TargetKind
+from reprocessing.models.target import QUEUE_KINDS, Target, TargetKind
 
 #: Uses of targets that are not queues.
 _PURPOSES = {
@@ -20,47 +20,49 @@ _PURPOSES = {
 }  # fmt: skip
 
 
-def uses(dlqs: Sequence[DeadLetterQueue]) -> Iterator[Use]:
+def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUse]:
     """Yield what these DLQs use, with repetitions; parking queues are left to `parking_queues`."""
     for dlq in dlqs:
-        yield from of_dlq(dlq.arn, dlq.role_arn)
-    for origin in Origin.objects.filter(dlq__in=dlqs).select_related("dlq"):
-        arn = read(origin.arn)
-        if arn and arn.named is Named.SUBSCRIPTION:
-            yield Use(Purpose.SUBSCRIBER, arn.text, origin.dlq.role_arn)
-        if arn and arn.named is Named.QUEUE:
-            yield Use(Purpose.LOOK, arn.text, origin.dlq.role_arn)
+        yield from uses_of_dlq(dlq.arn, dlq.role_arn)
+    for source in Source.objects.filter(dlq__in=dlqs).select_related("dlq"):
+        arn = read(source.arn)
+        if arn and arn.named is ResourceKind.SUBSCRIPTION:
+            yield ResourceUse(Purpose.SUBSCRIBER, arn.text, source.dlq.role_arn)
+        if arn and arn.named is ResourceKind.QUEUE:
+            yield ResourceUse(Purpose.LOOK, arn.text, source.dlq.role_arn)
     targets = targets_of(dlqs)
     for target in targets:
-        if target.kind in QUEUES:
-            yield from of_queue(target.arn, target.role_arn)
+        if target.kind in QUEUE_KINDS:
+            yield from uses_of_queue(target.arn, target.role_arn)
         else:
-            yield from (Use(purpose, target.arn, target.role_arn) for purpose in _PURPOSES[TargetKind(target.kind)])
+            yield from (
+                ResourceUse(purpose, target.arn, target.role_arn) for purpose in _PURPOSES[TargetKind(target.kind)]
+            )
     yield from _checks(targets)
 
 
-def of_dlq(arn: str, role: str = "") -> Iterator[Use]:
+def uses_of_dlq(arn: str, role: str = "") -> Iterator[ResourceUse]:
     """Yield the uses of a DLQ."""
-    yield from (Use(purpose, arn, role) for purpose in (Purpose.WATCH, Purpose.TAKE))
+    yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.WATCH, Purpose.TAKE))
 
 
-def of_queue(arn: str, role: str = "") -> Iterator[Use]:
+def uses_of_queue(arn: str, role: str = "") -> Iterator[ResourceUse]:
     """Yield the uses of a queue that letters are sent to."""
-    yield from (Use(purpose, arn, role) for purpose in (Purpose.LOOK, Purpose.SEND))
+    yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.LOOK, Purpose.SEND))
 
 
 def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
     """Return the targets of these DLQs, by source queue or rule."""
     ruled = Rule.objects.filter(Q(dlq__in=dlqs) | Q(dlq=None), target__isnull=False).values("target")
     return list(
-        Target.objects.filter(Q(origins__dlq__in=dlqs, origins__removed_at=None) | Q(pk__in=ruled))
+        Target.objects.filter(Q(sources__dlq__in=dlqs, sources__removed_at=None) | Q(pk__in=ruled))
         .distinct()
         .order_by("arn")
     )
 
 
-def _checks(targets: Iterable[Target]) -> Iterator[Use]:
+def _checks(targets: Iterable[Target]) -> Iterator[ResourceUse]:
     """Yield uses of health checks. They run as the service itself, whatever the role of the target."""
     purposes = {CheckKind.ALARM: Purpose.ALARMS, CheckKind.AGE: Purpose.AGES}
     for check in HealthCheck.objects.filter(target__in=targets, kind__in=purposes).select_related("target"):
-        yield Use(purposes[CheckKind(check.kind)], ALL, within=check.target.region)
+        yield ResourceUse(purposes[CheckKind(check.kind)], ANY_RESOURCE, within=check.target.region)

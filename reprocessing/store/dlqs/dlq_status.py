@@ -11,11 +11,11 @@ from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.models.dlq import Mode
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
-from reprocessing.store.safety.send_limits import BESIDE, OBSTACLE
+from reprocessing.store.safety.send_limits import OBSTACLE, OBSTACLE_JOINS
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class DlqStatus:
     """A DLQ.
 
     Attributes:
@@ -25,7 +25,7 @@ class Watch:
         unclean_until: until when a crashed capture may have left messages invisible.
         native: since when and for whom AWS redrives it; empty: it does not.
         trouble: why its last capture, or AWS's redrive, failed.
-        held: invisible copies; `to_delete`: copies of finished letters.
+        held: invisible copies; `copies_to_delete`: copies of finished letters.
         every, crontab: its schedule.
     """
 
@@ -41,7 +41,7 @@ class Watch:
     next_poll_at: datetime | None
     drained_through: datetime | None
     captured_until: datetime | None
-    unclean_until: datetime | None
+    orphans_hidden_until: datetime | None
     native: str
     trouble: str
     fifo: bool
@@ -53,16 +53,16 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
-class Oldest:
+class OldestLetter:
     """When the oldest letter of a DLQ in one state was first sent."""
 
     dlq_id: int
     state: str
-    died_at: datetime
+    first_sent_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class LaneCount:
     """Count of lanes of a DLQ in one phase, for one reason.
 
     Attributes:
@@ -81,7 +81,7 @@ class Lanes:
 
 
 @dataclass(frozen=True, slots=True)
-class Working:
+class OpenRun:
     """An open run. `unfinished` is counted up to a limit, which also skips `touched` in a wave without a size.
 
     `why`: who stopped it and why. `wave`: number of its open wave, of `wave_size` letters (None: all), `touched` sent.
@@ -110,14 +110,14 @@ _PHASES: Final = {
 # Copies are counted only on request.
 _WATCHES = """
 SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_visible, d.depth_in_flight,
-       d.depth_at, d.next_poll_at, d.drained_through, CASE WHEN d.native_at IS NULL THEN '' ELSE
-           'A redrive by AWS has run since ' || to_char(d.native_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
-           || ' UTC, as ' || d.native_by || ' asked ("' || d.native_reason
+       d.depth_at, d.next_poll_at, d.drained_through, CASE WHEN d.aws_redrive_since IS NULL THEN '' ELSE
+           'A redrive by AWS has run since ' || to_char(d.aws_redrive_since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
+           || ' UTC, as ' || d.aws_redrive_by || ' asked ("' || d.aws_redrive_reason
            || '"): nothing is captured or sent until it ends.' END AS native,
-       concat_ws(' ', nullif(d.trouble, ''), CASE WHEN d.native_at < redrive_now() - %(longest)b::interval THEN
+       concat_ws(' ', nullif(d.trouble, ''), CASE WHEN d.aws_redrive_since < redrive_now() - %(longest)b::interval THEN
            %(ours)b::text || 'has run for more than 36 hours, the limit of AWS: cancel it.'
            END) AS trouble,
-       CASE WHEN d.unclean_until > redrive_now() THEN d.unclean_until END AS unclean_until,
+       CASE WHEN d.orphans_hidden_until > redrive_now() THEN d.orphans_hidden_until END AS orphans_hidden_until,
        CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,
        d.fifo, d.retention, coalesce(c.held, 0) AS held, coalesce(c.to_delete, 0) AS to_delete,
        i.every || ' ' || i.period AS every,
@@ -127,7 +127,7 @@ SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_
   LEFT JOIN django_celery_beat_crontabschedule t ON t.id = d.crontab_id
   LEFT JOIN (SELECT dlq_id, count(*) FILTER (WHERE state = 'held') AS held,
                     count(*) FILTER (WHERE state = 'delete') AS to_delete
-               FROM redrive_custody WHERE state IN ('held', 'delete') AND %(copies)b::bool GROUP BY dlq_id) c
+               FROM redrive_dlq_copy WHERE state IN ('held', 'delete') AND %(copies)b::bool GROUP BY dlq_id) c
          ON c.dlq_id = d.id
  WHERE %(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint
  ORDER BY d.name
@@ -135,19 +135,19 @@ SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_
 
 # Reads one index entry for each state.
 _OLDEST = """
-SELECT d.id AS dlq_id, s.state, l.died_at
+SELECT d.id AS dlq_id, s.state, l.first_sent_at
   FROM redrive_dlq d CROSS JOIN unnest(ARRAY['captured', 'waiting', 'sending', 'awaiting', 'parked']) AS s(state)
  CROSS JOIN LATERAL (
-       SELECT died_at FROM redrive_letter l
+       SELECT first_sent_at FROM redrive_letter l
         WHERE l.dlq_id = d.id AND l.state = s.state AND (l.finished_at IS NULL OR l.state = 'parked')
-        ORDER BY died_at LIMIT 1) l
+        ORDER BY first_sent_at LIMIT 1) l
  WHERE %(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint
 """
 
 _LANES: Final[LiteralString] = f"""
 SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, coalesce(n.due_at <= redrive_now(), false) AS due,
        count(*) AS n, min(n.due_at) AS due_at
-  FROM (SELECT * FROM redrive_lane WHERE phase <> 'idle' AND {{which}}) n {BESIDE}
+  FROM (SELECT * FROM redrive_lane WHERE phase <> 'idle' AND {{which}}) n {OBSTACLE_JOINS}
  CROSS JOIN LATERAL (SELECT {OBSTACLE} AS obstacle) h
  CROSS JOIN LATERAL (
     SELECT CASE WHEN h.obstacle <> '' THEN h.obstacle
@@ -167,10 +167,10 @@ SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
  CROSS JOIN LATERAL (
        SELECT l.expires_at AS at FROM redrive_letter l
         WHERE l.dlq_id = d.id AND l.finished_at IS NULL AND l.expires_at IS NOT NULL
-          AND EXISTS (SELECT FROM redrive_custody c WHERE c.letter_id = l.id AND c.state || '' = 'held')
+          AND EXISTS (SELECT FROM redrive_dlq_copy c WHERE c.letter_id = l.id AND c.state || '' = 'held')
         ORDER BY l.expires_at LIMIT 1) first
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
-   AND (SELECT c.dlq_id FROM redrive_custody c WHERE c.dlq_id = d.id AND c.state = 'held'
+   AND (SELECT c.dlq_id FROM redrive_dlq_copy c WHERE c.dlq_id = d.id AND c.state = 'held'
          ORDER BY c.dlq_id, c.visible_until LIMIT 1) IS NOT NULL
 """
 
@@ -181,10 +181,10 @@ SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
   FROM (SELECT *, depth_at + make_interval(secs => %(visibility)b::float8 - %(count_lag)b::float8) AS newest
           FROM redrive_dlq) d
  CROSS JOIN LATERAL (
-       SELECT count(*) AS n FROM redrive_custody c WHERE c.dlq_id = d.id AND c.state = 'held'
+       SELECT count(*) AS n FROM redrive_dlq_copy c WHERE c.dlq_id = d.id AND c.state = 'held'
           AND (c.visible_until <= d.depth_at OR (c.visible_until > d.newest AND NOT c.extended))
        UNION ALL
-       SELECT count(*) FROM redrive_custody c
+       SELECT count(*) FROM redrive_dlq_copy c
         WHERE c.dlq_id = d.id AND (c.state = 'delete' OR (c.state = 'gone' AND c.gone_at > d.depth_at))
           AND (c.visible_until <= d.depth_at OR (c.visible_until > d.newest AND NOT c.extended))) ours
  WHERE d.mode <> 'automatic' AND d.depth_visible > 0 AND coalesce(d.drained_through < d.depth_at, true) GROUP BY d.id
@@ -211,13 +211,13 @@ SELECT message_id, state FROM redrive_letter WHERE dlq_id = %(dlq)b AND message_
 """
 
 
-def watches(dlq: int | None = None, *, copies: bool = True) -> list[Watch]:
+def dlq_statuses(dlq: int | None = None, *, copies: bool = True) -> list[DlqStatus]:
     """Return the status of this DLQ, or of all, by name; without `copies` their counts are 0."""
-    values = {"dlq": dlq, "copies": copies, "longest": aws_redrives.LONGEST, "ours": aws_redrives.TROUBLE}
-    return rows.fetch(Watch, _WATCHES, values)
+    values = {"dlq": dlq, "copies": copies, "longest": aws_redrives.MAX_DURATION, "ours": aws_redrives.ERROR_PREFIX}
+    return rows.fetch(DlqStatus, _WATCHES, values)
 
 
-def uncaptured(watch: Watch, in_sight: int) -> int:
+def uncaptured(watch: DlqStatus, in_sight: int) -> int:
     """Return how many visible messages of a DLQ are not captured. `in_sight`: visible copies of captured ones.
 
     0 for mode automatic, during a capture, and if the last capture that emptied the DLQ began after SQS was asked.
@@ -228,22 +228,22 @@ def uncaptured(watch: Watch, in_sight: int) -> int:
     return max(0, (watch.depth_visible or 0) - in_sight)
 
 
-def oldest(dlq: int | None = None) -> list[Oldest]:
+def oldest_letters(dlq: int | None = None) -> list[OldestLetter]:
     """Return the oldest letters of this DLQ, or of all, in each state."""
-    return rows.fetch(Oldest, _OLDEST, {"dlq": dlq})
+    return rows.fetch(OldestLetter, _OLDEST, {"dlq": dlq})
 
 
-def lanes(dlq: int | None = None) -> list[Lanes]:
+def lane_counts(dlq: int | None = None) -> list[LaneCount]:
     """Count the lanes of this DLQ, or of all, that have letters to redrive."""
-    return rows.fetch(Lanes, _LANES_OF_DLQ, {"dlq": dlq})
+    return rows.fetch(LaneCount, _LANES_OF_DLQ, {"dlq": dlq})
 
 
-def lanes_of(run: int, *, most: int) -> list[Lanes]:
+def lane_counts_of_run(run: int, *, most: int) -> list[LaneCount]:
     """Count the lanes of a run, at most `most`."""
-    return rows.fetch(Lanes, _LANES_OF_RUN, {"run": run, "most": most})
+    return rows.fetch(LaneCount, _LANES_OF_RUN, {"run": run, "most": most})
 
 
-def in_words(counted: Lanes) -> str:
+def describe_lanes(counted: LaneCount) -> str:
     """Return why these lanes wait."""
     if counted.is_barred or (counted.phase == LanePhase.HELD and counted.why.startswith("rule ")):
         return counted.why
@@ -269,7 +269,7 @@ class _InSight:
     n: int
 
 
-def in_sight(*, visibility: float, count_lag: float) -> dict[int, int]:
+def visible_copies(*, visibility: float, count_lag: float) -> dict[int, int]:
     """Return for each DLQ that is not automatic how many captured copies SQS counted as visible.
 
     In seconds, `visibility`: of a capture's receives; `count_lag`: delay of SQS's counts.
@@ -278,9 +278,9 @@ def in_sight(*, visibility: float, count_lag: float) -> dict[int, int]:
     return {row.dlq_id: row.n for row in rows.fetch(_InSight, _IN_SIGHT, values)}
 
 
-def working(dlq: int | None = None, *, most: int | None = None) -> list[Working]:
+def open_runs(dlq: int | None = None, *, most: int | None = None) -> list[OpenRun]:
     """Return the open runs of this DLQ, or of all; letters are counted up to `most`."""
-    return rows.fetch(Working, _WORKING, {"dlq": dlq, "most": most})
+    return rows.fetch(OpenRun, _WORKING, {"dlq": dlq, "most": most})
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ class _State:
     state: str
 
 
-def states(dlq: int, *, page: int = 5_000) -> Iterator[dict[str, str]]:
+def letter_states(dlq: int, *, page: int = 5_000) -> Iterator[dict[str, str]]:
     """Yield the states of all letters of a DLQ by message id, `page` at a time."""
     above: str | None = ""
     while above is not None:

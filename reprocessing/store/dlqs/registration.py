@@ -12,11 +12,11 @@ from django.db import IntegrityError, transaction
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 from psycopg.errors import UniqueViolation
 
-from reprocessing.domain.errors import DlqIsTaken
-from reprocessing.domain.message.arn import name_of
-from reprocessing.models.audit import Act, Review
-from reprocessing.models.dlq import DeadLetterQueue, Origin
-from reprocessing.store.differences import Difference, Fields, differing
+from reprocessing.domain.errors import DlqAlreadyRegistered
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.models.audit import AuditAct, AuditEntry
+from reprocessing.models.dlq import DeadLetterQueue, Source
+from reprocessing.store.differences import Difference, Fields, changed_fields
 from reprocessing.store.parking_lot import decisions
 from reprocessing.store.routing import rules
 from reprocessing.store.runs import enlistment
@@ -26,21 +26,21 @@ _CRONTAB = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class DlqProposal:
     """What to store of a DLQ, its source queues and their targets.
 
     Attributes:
         dlq: values by field name; `interval` in seconds, `crontab` as five fields in one text.
         ways: the target's ARN of each source queue's ARN.
         targets: values by the target's ARN; see `targets.differences`.
-        default_origin: ARN of the source queue of letters that name none.
+        default_source: ARN of the source queue of letters that name none.
     """
 
     name: str
     dlq: Fields
     ways: Mapping[str, str] = field(default_factory=dict)
     targets: Mapping[str, Fields] = field(default_factory=dict)
-    default_origin: str | None = None
+    default_source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,40 +51,40 @@ class Registered:
     differences: list[Difference]
 
 
-def differences(proposal: Proposal) -> list[Difference]:
+def differences(proposal: DlqProposal) -> list[Difference]:
     """Return what a proposal would change; for a new DLQ, all of it."""
     dlq = DeadLetterQueue.objects.filter(name=proposal.name).select_related("interval", "crontab").first()
-    known = targets.known(proposal.targets)
-    goes_to = dict(dlq.origins.values_list("arn", "target__arn")) if dlq else {}
-    found = differing(proposal.name, _values_of_dlq(dlq, proposal.dlq) if dlq else {}, proposal.dlq)
+    known = targets.find_targets(proposal.targets)
+    goes_to = dict(dlq.sources.values_list("arn", "target__arn")) if dlq else {}
+    found = changed_fields(proposal.name, _values_of_dlq(dlq, proposal.dlq) if dlq else {}, proposal.dlq)
     of_targets: list[Difference] = []
     for arn, target in proposal.ways.items():
         if arn not in goes_to:
-            found.append(Difference(proposal.name, ORIGIN, None, arn))
+            found.append(Difference(proposal.name, SOURCE, None, arn))
         if goes_to.get(arn, arn) != target:
-            found.append(Difference(proposal.name, f"{TO} {name_of(arn)}", goes_to.get(arn), target))
+            found.append(Difference(proposal.name, f"{TO} {resource_name(arn)}", goes_to.get(arn), target))
     for arn, values in proposal.targets.items():
         kind = SOURCE_QUEUE if arn in proposal.ways else TARGET
         of_targets += [replace(change, kind=kind) for change in targets.differences(arn, values, known.get(arn))]
-    default = dlq.default_origin.arn if dlq and dlq.default_origin else None
-    if proposal.default_origin not in {None, default}:
-        found.append(Difference(proposal.name, DEFAULT, default, proposal.default_origin))
+    default = dlq.default_source.arn if dlq and dlq.default_source else None
+    if proposal.default_source not in {None, default}:
+        found.append(Difference(proposal.name, DEFAULT, default, proposal.default_source))
     return [*(replace(change, kind=DLQ) for change in found), *of_targets]
 
 
 #: What a difference is of: a DLQ and its source queue often have the same name.
 DLQ, SOURCE_QUEUE, TARGET = "DLQ", "source queue", "target"
 #: Fields of a difference; TO is followed by the name of a source queue.
-ORIGIN, DEFAULT, TO = "origin", "default_origin", "target of"
+SOURCE, DEFAULT, TO = "source", "default_source", "target of"
 #: A change of one of these has captured letters placed again.
-KEYS = ("ordering_key", "sequence", "idempotency_key", "missing_key")
+PLACE_KEYS = ("ordering_key", "sequence", "idempotency_key", "missing_key")
 #: The same of a target's fields.
-FITTING = ("kind", "strips_expires")
+TARGET_KEYS = ("kind", "strips_expires")
 #: Fields that rules read: a change makes them decide again.
-ASKED = ("message_type", "tenant")
+RULE_KEYS = ("message_type", "tenant")
 
 
-def register(proposal: Proposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None) -> Registered:
+def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None) -> Registered:
     """Add or change the DLQ, with an audit log entry.
 
     `seen`: the changes that a person saw; any other change is refused. None: no check.
@@ -97,37 +97,40 @@ def register(proposal: Proposal, *, by: str, reason: str, seen: Sequence[Differe
     except IntegrityError as error:
         if not isinstance(error.__cause__, UniqueViolation):
             raise
-        raise DlqIsTaken(
+        raise DlqAlreadyRegistered(
             f"{proposal.name} was not saved: somebody else has just added it, or its queue under another name. "
             "Run manage.py redrive_status, then this again."
         ) from error
-    if any(change.field == "parked_head" for change in registered.differences):
-        decisions.let_go(DeadLetterQueue.objects.get(name=proposal.name).pk)
+    if any(change.field == "when_parked" for change in registered.differences):
+        decisions.advance_held_lanes(DeadLetterQueue.objects.get(name=proposal.name).pk)
     return registered
 
 
-def _register(proposal: Proposal, by: str, reason: str, seen: Sequence[Difference] | None) -> Registered:
+def _register(proposal: DlqProposal, by: str, reason: str, seen: Sequence[Difference] | None) -> Registered:
     with transaction.atomic():
-        if asked := any(name in ASKED for name in proposal.dlq):
+        if asked := any(name in RULE_KEYS for name in proposal.dlq):
             rules.lock()
         dlq = DeadLetterQueue.objects.select_for_update().filter(name=proposal.name).first()
         changes = differences(proposal)
         if seen is not None and changes != list(seen):
-            raise DlqIsTaken(f"{proposal.name} was not written: somebody else has changed it since you looked.")
+            raise DlqAlreadyRegistered(
+                f"{proposal.name} was not written: somebody else has changed it since you looked."
+            )
         if not changes:
             return Registered(new=False, differences=[])
         new = dlq is None
         places_changed = any(
-            change.field in {*KEYS, *FITTING, ORIGIN, DEFAULT} or change.field.startswith(TO) for change in changes
+            change.field in {*PLACE_KEYS, *TARGET_KEYS, SOURCE, DEFAULT} or change.field.startswith(TO)
+            for change in changes
         )
         dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
-        _write_origins(dlq, proposal)
+        _write_sources(dlq, proposal)
         if places_changed and not new:
-            enlistment.replan(dlq.pk)
-        if asked and not new and any(change.field in ASKED for change in changes):
-            rules.bump()
-        Review.objects.create(
-            act=Act.ADDED if new else Act.CHANGED, dlq=dlq, by=by, reason=reason,
+            enlistment.place_again(dlq.pk)
+        if asked and not new and any(change.field in RULE_KEYS for change in changes):
+            rules.raise_version()
+        AuditEntry.objects.create(
+            act=AuditAct.ADDED if new else AuditAct.CHANGED, dlq=dlq, by=by, reason=reason,
             before={} if new else {name: change.before for name, change in _named(changes).items()},
             after={name: change.after for name, change in _named(changes).items()},
         )  # fmt: skip
@@ -138,8 +141,8 @@ def _named(changes: Sequence[Difference]) -> dict[str, Difference]:
     """Return each change by a unique name: a DLQ and its source queue may share one."""
     named: dict[str, Difference] = {}
     for change in changes:
-        name = f"{change.of}.{change.field}"
-        named[f"{change.about}.{change.field}" if name in named else name] = change
+        name = f"{change.name}.{change.field}"
+        named[f"{change.label}.{change.field}" if name in named else name] = change
     return named
 
 
@@ -152,18 +155,18 @@ def _write_dlq(dlq: DeadLetterQueue, values: Fields) -> DeadLetterQueue:
     return dlq
 
 
-def _write_origins(dlq: DeadLetterQueue, proposal: Proposal) -> None:
-    rows = {arn: targets.write(arn, values) for arn, values in proposal.targets.items()}
-    rows |= targets.known(set(proposal.ways.values()) - rows.keys())
+def _write_sources(dlq: DeadLetterQueue, proposal: DlqProposal) -> None:
+    rows = {arn: targets.write_target(arn, values) for arn, values in proposal.targets.items()}
+    rows |= targets.find_targets(set(proposal.ways.values()) - rows.keys())
     for arn, target in proposal.ways.items():
-        Origin.every.update_or_create(dlq=dlq, arn=arn, defaults={"target": rows[target], "removed_at": None})
-    if proposal.default_origin:
+        Source.with_removed.update_or_create(dlq=dlq, arn=arn, defaults={"target": rows[target], "removed_at": None})
+    if proposal.default_source:
         DeadLetterQueue.objects.filter(pk=dlq.pk).update(
-            default_origin=Origin.objects.get(dlq=dlq, arn=proposal.default_origin)
+            default_source=Source.objects.get(dlq=dlq, arn=proposal.default_source)
         )
 
 
-def crontab(text: str) -> CrontabSchedule:
+def crontab_schedule(text: str) -> CrontabSchedule:
     """Return the unsaved row of a crontab's five fields.
 
     Raises:
@@ -172,7 +175,7 @@ def crontab(text: str) -> CrontabSchedule:
     return CrontabSchedule(**dict(zip(_CRONTAB, text.split(), strict=True)), timezone=settings.TIME_ZONE)
 
 
-def seconds(interval: IntervalSchedule) -> float:
+def interval_seconds(interval: IntervalSchedule) -> float:
     """Return the length of an interval, even one longer than any calendar."""
     unit = timedelta(**{interval.period: 1})
     return float(interval.every) * unit.total_seconds()
@@ -188,7 +191,7 @@ def _interval(seconds: int | None) -> IntervalSchedule | None:
 def _crontab(text: str | None) -> CrontabSchedule | None:
     if text is None:
         return None
-    wanted = {part: getattr(crontab(text), part) for part in (*_CRONTAB, "timezone")}
+    wanted = {part: getattr(crontab_schedule(text), part) for part in (*_CRONTAB, "timezone")}
     row, _ = CrontabSchedule.objects.get_or_create(**wanted)
     return row
 
@@ -199,7 +202,7 @@ _SCHEDULES: Mapping[str, Callable[[Any], Any]] = {"interval": _interval, "cronta
 def _values_of_dlq(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
     values = {name: getattr(dlq, name) for name in wanted}
     if "interval" in values:
-        values["interval"] = dlq.interval and seconds(dlq.interval)
+        values["interval"] = dlq.interval and interval_seconds(dlq.interval)
     if "crontab" in values:
         values["crontab"] = dlq.crontab and " ".join(str(getattr(dlq.crontab, part)) for part in _CRONTAB)
     return values

@@ -16,17 +16,17 @@ from reprocessing.store.ordering import lanes
 logger = logging.getLogger(__name__)
 
 #: Interval of a DLQ without a schedule.
-EVERY = timedelta(seconds=60)
+DEFAULT_INTERVAL = timedelta(seconds=60)
 #: After this time a DLQ is polled again if its poll did not run: its task was lost, or failed.
-AGAIN = timedelta(seconds=60)
+RETRY_AFTER = timedelta(seconds=60)
 #: When a DLQ is looked at again whose schedule has no next time (such as 30 February).
-NEVER = timedelta(days=1)
+RECHECK_AFTER = timedelta(days=1)
 _A_DAY = 86_400.0
 _NO_TIME = "Its schedule has no next time. Set another interval or crontab."
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class PollTurn:
     """A poll in progress. `stamp`: the DLQ's `next_poll_at`; `then`: its next scheduled time, None: stored already."""
 
     dlq_id: int
@@ -34,7 +34,7 @@ class Turn:
     then: datetime | None
 
 
-def due(*, now: datetime, limit: int) -> list[int]:
+def claim_due(*, now: datetime, limit: int) -> list[int]:
     """Return the DLQs that are due, the longest due first, and make them due again.
 
     Each is due again at its next scheduled time, but after `AGAIN` at most, in case its task is lost. A crontab names
@@ -55,33 +55,33 @@ def due(*, now: datetime, limit: int) -> list[int]:
                 dlq.trouble = _NO_TIME
             elif dlq.next_poll_at is not None or dlq.crontab is None:
                 turns.append(dlq.pk)
-                then = min(then, now + AGAIN)
-            dlq.next_poll_at = then or now + NEVER
+                then = min(then, now + RETRY_AFTER)
+            dlq.next_poll_at = then or now + RECHECK_AFTER
         DeadLetterQueue.objects.bulk_update(found, ["next_poll_at"])
         DeadLetterQueue.objects.bulk_update([dlq for dlq in found if dlq.trouble == _NO_TIME], ["trouble"])
     return turns
 
 
-def take(dlq: DeadLetterQueue, *, now: datetime) -> Turn | None:
+def begin_turn(dlq: DeadLetterQueue, *, now: datetime) -> PollTurn | None:
     """Begin the poll of a DLQ that was read a moment ago; None: somebody else did, or has finished it."""
     stamp, then = dlq.next_poll_at, _next(dlq, now)
-    if stamp is None or then is None or then <= now + AGAIN:
-        return Turn(dlq.pk, stamp, None)
-    return Turn(dlq.pk, stamp, then) if stamp <= now + AGAIN else None
+    if stamp is None or then is None or then <= now + RETRY_AFTER:
+        return PollTurn(dlq.pk, stamp, None)
+    return PollTurn(dlq.pk, stamp, then) if stamp <= now + RETRY_AFTER else None
 
 
-def keep(turn: Turn, *, until: datetime) -> Turn:
+def extend_turn(turn: PollTurn, *, until: datetime) -> PollTurn:
     """Keep the DLQ from being polled until `until` and `AGAIN`; no effect if it became due otherwise."""
-    return turn if turn.then is None else _stamp(turn, min(turn.then, until + AGAIN))
+    return turn if turn.then is None else _stamp(turn, min(turn.then, until + RETRY_AFTER))
 
 
-def had(turn: Turn) -> None:
+def end_turn(turn: PollTurn) -> None:
     """End the poll: the DLQ is due at its next scheduled time; no effect if it became due otherwise."""
     if turn.then is not None:
         _stamp(turn, turn.then)
 
 
-def _stamp(turn: Turn, at: datetime) -> Turn:
+def _stamp(turn: PollTurn, at: datetime) -> PollTurn:
     DeadLetterQueue.objects.filter(pk=turn.dlq_id, next_poll_at=turn.stamp).update(next_poll_at=at)
     return replace(turn, stamp=at)
 
@@ -93,28 +93,28 @@ def first_poll(dlq: DeadLetterQueue, *, now: datetime) -> datetime | None:
     return _next(dlq, now)
 
 
-def at_once(dlq: DeadLetterQueue) -> None:
+def poll_now(dlq: DeadLetterQueue) -> None:
     """Make the DLQ due now."""
-    DeadLetterQueue.objects.filter(pk=dlq.pk).update(next_poll_at=lanes.clock())
+    DeadLetterQueue.objects.filter(pk=dlq.pk).update(next_poll_at=lanes.database_now())
 
 
-def turns() -> float:
+def polls_per_second() -> float:
     """Return how many polls a second the schedules of all DLQs make."""
     found = DeadLetterQueue.objects.select_related("interval", "crontab").only("interval", "crontab")
     return sum(_turns(dlq) for dlq in found)
 
 
-def cadences(dlqs: Collection[int]) -> dict[int, float]:
+def poll_intervals(dlqs: Collection[int]) -> dict[int, float]:
     """Return the seconds between polls of each DLQ, for a crontab on average."""
     found = DeadLetterQueue.objects.filter(pk__in=dlqs).select_related("interval", "crontab")
     turns = {dlq.pk: _turns(dlq) for dlq in found.only("interval", "crontab")}
-    return {dlq: 1 / often if often else NEVER.total_seconds() for dlq, often in turns.items()}
+    return {dlq: 1 / often if often else RECHECK_AFTER.total_seconds() for dlq, often in turns.items()}
 
 
 def _turns(dlq: DeadLetterQueue) -> float:
     schedule = dlq.interval or dlq.crontab
     if schedule is None:
-        return 1 / EVERY.total_seconds()
+        return 1 / DEFAULT_INTERVAL.total_seconds()
     try:
         timing = schedule.schedule
         if dlq.interval is not None:
@@ -127,7 +127,7 @@ def _turns(dlq: DeadLetterQueue) -> float:
 def _next(dlq: DeadLetterQueue, now: datetime) -> datetime | None:
     schedule = dlq.interval or dlq.crontab
     if schedule is None:
-        return now + EVERY
+        return now + DEFAULT_INTERVAL
     try:
         timing = schedule.schedule
         timing.nowfun = lambda: now  # else it counts from this machine's clock, which may differ from the database's

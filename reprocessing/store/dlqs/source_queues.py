@@ -7,66 +7,66 @@ from collections.abc import Mapping
 from django.db import transaction
 from django.db.models import Count, Q
 
-from reprocessing.domain.errors import OriginIsNeeded
+from reprocessing.domain.errors import SourceInUse
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import DeadLetter, DeadLetterQueue, Origin, Review
-from reprocessing.models.audit import Act
+from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Source
+from reprocessing.models.audit import AuditAct
 from reprocessing.store.ordering import lanes
 
 
-def find(dlq: DeadLetterQueue, text: str) -> Origin:
+def find_source(dlq: DeadLetterQueue, text: str) -> Source:
     """Return the DLQ's source queue of this ARN, name or URL.
 
     Raises:
-        OriginIsNeeded: there is none.
+        SourceIsNeeded: there is none.
     """
-    known = list(dlq.origins.select_related("target").order_by("arn"))
-    found = [origin for origin in known if text in {origin.arn, str(origin), origin.target.url}]
+    known = list(dlq.sources.select_related("target").order_by("arn"))
+    found = [source for source in known if text in {source.arn, str(source), source.target.url}]
     if len(found) != 1:
-        there_are = f"It has: {', '.join(origin.arn for origin in known)}." if known else "It has none."
-        raise OriginIsNeeded(f'{dlq.name} has no origin "{text}". {there_are}')
+        there_are = f"It has: {', '.join(source.arn for source in known)}." if known else "It has none."
+        raise SourceInUse(f'{dlq.name} has no source "{text}". {there_are}')
     return found[0]
 
 
-def needed_by(origin: Origin) -> Mapping[str, int]:
+def unfinished_letters(source: Source) -> Mapping[str, int]:
     """Return how many unfinished or parked letters of this source queue there are, by state."""
-    unfinished = DeadLetter.objects.filter(Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=origin.dlq_id)
-    found = unfinished.filter(origin=origin).values_list("state").annotate(n=Count("id")).order_by("state")
+    unfinished = Letter.objects.filter(Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=source.dlq_id)
+    found = unfinished.filter(source=source).values_list("state").annotate(n=Count("id")).order_by("state")
     return dict(found)
 
 
-def refuse_needed(origin: Origin) -> None:
+def refuse_if_needed(source: Source) -> None:
     """Refuse a source queue that letters depend on.
 
     Raises:
-        OriginIsNeeded: letters depend on it.
+        SourceIsNeeded: letters depend on it.
     """
-    if needed := needed_by(origin):
+    if needed := unfinished_letters(source):
         letters = ", ".join(f"{n:,} {state}" for state, n in needed.items())
-        name = origin.dlq.name
-        raise OriginIsNeeded(
-            f"Nothing was done: messages of {name} from {origin} are not finished: {letters}. Finish the run "
+        name = source.dlq.name
+        raise SourceInUse(
+            f"Nothing was done: messages of {name} from {source} are not finished: {letters}. Finish the run "
             f"(manage.py redrive_status {name} shows it), and release or discard what is parked; or send them "
-            f"elsewhere: manage.py add_dlq {name} --origin {origin.arn} --to TARGET --confirm"
+            f"elsewhere: manage.py add_dlq {name} --source {source.arn} --to TARGET --confirm"
         )
 
 
-def remove(origin: Origin, *, by: str, reason: str) -> None:
-    """Remove a source queue, also as the default. Its row stays for history; `add_dlq --origin` restores it.
+def remove_source(source: Source, *, by: str, reason: str) -> None:
+    """Remove a source queue, also as the default. Its row stays for history; `add_dlq --source` restores it.
 
     Raises:
-        OriginIsNeeded: unfinished letters depend on it.
+        SourceIsNeeded: unfinished letters depend on it.
     """
     with transaction.atomic():
-        dlq = DeadLetterQueue.objects.select_for_update().get(pk=origin.dlq_id)
-        locked = Origin.objects.select_for_update().filter(pk=origin.pk).select_related("dlq").first()
+        dlq = DeadLetterQueue.objects.select_for_update().get(pk=source.dlq_id)
+        locked = Source.objects.select_for_update().filter(pk=source.pk).select_related("dlq").first()
         if locked is None:
-            raise OriginIsNeeded(f"{origin} was removed from {dlq.name} before: nothing to change.")
-        refuse_needed(locked)
-        locked.removed_at = lanes.clock()
+            raise SourceInUse(f"{source} was removed from {dlq.name} before: nothing to change.")
+        refuse_if_needed(locked)
+        locked.removed_at = lanes.database_now()
         locked.save(update_fields=["removed_at"])
-        DeadLetterQueue.objects.filter(pk=dlq.pk, default_origin=locked).update(default_origin=None)
-        Review.objects.create(
-            act=Act.CHANGED, dlq=dlq, by=by, reason=reason, before={f"{dlq.name}.origin": locked.arn},
-            after={f"{dlq.name}.origin": None},
+        DeadLetterQueue.objects.filter(pk=dlq.pk, default_source=locked).update(default_source=None)
+        AuditEntry.objects.create(
+            act=AuditAct.CHANGED, dlq=dlq, by=by, reason=reason, before={f"{dlq.name}.source": locked.arn},
+            after={f"{dlq.name}.source": None},
         )  # fmt: skip

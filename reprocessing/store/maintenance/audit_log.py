@@ -14,7 +14,7 @@ _CHUNK: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """One entry. `operation`: the bulk action it was part of; without a letter, the entry of the bulk action itself."""
 
     id: int
@@ -35,7 +35,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class LogFilter:
     """Which entries; None: any. `until` is exclusive."""
 
     since: datetime | None = None
@@ -47,7 +47,7 @@ class Span:
 _ENTRIES = """
 SELECT v.id, v.at, v.act, v.by, v.reason, v.operation_id AS operation, d.name AS dlq, l.public_id AS letter,
        l.message_id, v.group_id AS group, r.name AS run, t.arn AS target, u.name AS rule, v.before, v.after
-  FROM redrive_review v
+  FROM redrive_audit_entry v
   LEFT JOIN redrive_dlq d ON d.id = v.dlq_id LEFT JOIN redrive_letter l ON l.id = v.letter_id
   LEFT JOIN redrive_run r ON r.id = v.run_id LEFT JOIN redrive_target t ON t.id = v.target_id
   LEFT JOIN redrive_rule u ON u.id = v.rule_id
@@ -60,12 +60,12 @@ SELECT v.id, v.at, v.act, v.by, v.reason, v.operation_id AS operation, d.name AS
 """
 
 
-def entries(span: Span) -> Iterator[Entry]:
+def log_entries(span: LogFilter) -> Iterator[LogEntry]:
     """Yield the entries of a span, the oldest first; new ones may be among them."""
     values: dict[str, Any] = {
         "since": span.since, "until": span.until, "by": span.by, "operation": span.operation, "above": 0,
         "limit": _CHUNK,
     }  # fmt: skip
-    while found := rows.fetch(Entry, _ENTRIES, values):
+    while found := rows.fetch(LogEntry, _ENTRIES, values):
         yield from found
         values["above"] = found[-1].id

@@ -12,7 +12,7 @@ from reprocessing.store import rows
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CountByState:
     """How many letters of a DLQ are in one state, parked for one reason, presumed or not."""
 
     dlq_id: int
@@ -23,7 +23,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class InGroup:
+class CountInGroup:
     """How many letters of a group are in one state."""
 
     group_id: int
@@ -32,7 +32,7 @@ class InGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Hour:
+class CountInHour:
     """How many letters of a DLQ had an event in the hour that began at `hour`."""
 
     dlq_id: int
@@ -43,8 +43,8 @@ class Hour:
 
 #: Counts of letters. One statement sees each change in one of the two tables.
 COUNTS: Final[LiteralString] = """(
-    SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_tally
-    UNION ALL SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_tally_delta)"""
+    SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_letter_count
+    UNION ALL SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_letter_count_delta)"""
 
 _KINDS = f"""
 SELECT dlq_id, state, reason, presumed, sum(n)::bigint AS n FROM {COUNTS} t
@@ -59,7 +59,8 @@ SELECT group_id, state, sum(n)::bigint AS n FROM {COUNTS} t
 
 _HOURS = """
 SELECT dlq_id, hour, what, sum(n)::bigint AS n FROM (
-    SELECT dlq_id, hour, what, n FROM redrive_flow UNION ALL SELECT dlq_id, hour, what, n FROM redrive_flow_delta) t
+    SELECT dlq_id, hour, what, n FROM redrive_hourly_count UNION ALL SELECT dlq_id, hour, what, n
+           FROM redrive_hourly_count_delta) t
  WHERE hour > redrive_now() - make_interval(hours => %(hours)b::int)
    AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
@@ -70,43 +71,43 @@ _TURN = "SELECT pg_try_advisory_xact_lock(1381126738, 0) AS mine"
 
 _FOLD: Final[tuple[LiteralString, ...]] = (
     """
-WITH gone AS (DELETE FROM redrive_tally_delta RETURNING *)
-INSERT INTO redrive_tally AS t (dlq_id, group_id, state, reason, presumed, n)
+WITH gone AS (DELETE FROM redrive_letter_count_delta RETURNING *)
+INSERT INTO redrive_letter_count AS t (dlq_id, group_id, state, reason, presumed, n)
 SELECT dlq_id, group_id, state, reason, presumed, sum(n) FROM gone GROUP BY 1, 2, 3, 4, 5 HAVING sum(n) <> 0
 ON CONFLICT (dlq_id, group_id, state, reason, presumed) DO UPDATE SET n = t.n + excluded.n
 """,
     """
-WITH gone AS (DELETE FROM redrive_flow_delta RETURNING *), summed AS (
+WITH gone AS (DELETE FROM redrive_hourly_count_delta RETURNING *), summed AS (
     INSERT INTO redrive_metric AS m (name, place, part, value)
     SELECT 'redrive_came_to', dlq_id, what, sum(n) FROM gone GROUP BY 2, 3 ORDER BY 2, 3
     ON CONFLICT (name, place, part) DO UPDATE SET value = m.value + excluded.value
 )
-INSERT INTO redrive_flow AS f (dlq_id, hour, what, n)
+INSERT INTO redrive_hourly_count AS f (dlq_id, hour, what, n)
 SELECT dlq_id, hour, what, sum(n) FROM gone GROUP BY 1, 2, 3
 ON CONFLICT (dlq_id, hour, what) DO UPDATE SET n = f.n + excluded.n
 """,
-    "DELETE FROM redrive_tally WHERE n = 0",
+    "DELETE FROM redrive_letter_count WHERE n = 0",
 )
 
-_FORGET = "DELETE FROM redrive_flow WHERE hour < redrive_now() - make_interval(secs => %(history)b::float8)"
+_FORGET = "DELETE FROM redrive_hourly_count WHERE hour < redrive_now() - make_interval(secs => %(history)b::float8)"
 
 
-def kinds(dlq: int | None = None) -> list[Kind]:
+def counts_by_state(dlq: int | None = None) -> list[CountByState]:
     """Count the letters of this DLQ, or of all, by kind."""
-    return rows.fetch(Kind, _KINDS, {"dlq": dlq})
+    return rows.fetch(CountByState, _KINDS, {"dlq": dlq})
 
 
-def in_groups(groups: list[int]) -> list[InGroup]:
+def counts_in_groups(groups: list[int]) -> list[CountInGroup]:
     """Count the letters of these groups by state."""
-    return rows.fetch(InGroup, _IN_GROUPS, {"groups": groups})
+    return rows.fetch(CountInGroup, _IN_GROUPS, {"groups": groups})
 
 
-def hours(most: int, dlq: int | None = None) -> list[Hour]:
+def counts_by_hour(most: int, dlq: int | None = None) -> list[CountInHour]:
     """Count events of the last `most` hours: captured, failed, or a finished state."""
-    return rows.fetch(Hour, _HOURS, {"hours": most, "dlq": dlq})
+    return rows.fetch(CountInHour, _HOURS, {"hours": most, "dlq": dlq})
 
 
-def fold() -> None:
+def fold_deltas() -> None:
     """Add the differences to the counts; those committed meanwhile are left to the next fold."""
     with transaction.atomic():
         if rows.value(bool, _TURN, {}):
@@ -114,6 +115,6 @@ def fold() -> None:
                 rows.execute(statement, {})
 
 
-def forget(*, history: float) -> int:
+def delete_old_hours(*, history: float) -> int:
     """Delete hours that ended `history` seconds ago; return how many rows."""
     return rows.execute(_FORGET, {"history": history})

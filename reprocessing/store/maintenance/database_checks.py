@@ -28,7 +28,7 @@ class Server:
     ours: datetime
 
 
-def server() -> Server:
+def read_server() -> Server:
     """Return the server's version and clocks.
 
     Raises:
@@ -37,14 +37,14 @@ def server() -> Server:
     return rows.fetch(Server, _SERVER, {})[0]
 
 
-def pending() -> list[str]:
+def pending_migrations() -> list[str]:
     """Return the migrations that are not applied, as APP.NAME."""
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 
-def halfway() -> list[str]:
+def missing_replaced_migrations() -> list[str]:
     """Return replaced migrations that were not applied, of a squashed one whose others were, as APP.NAME.
 
     Their files are gone, and Django would wrongly record the squashed migration as applied.
@@ -67,7 +67,7 @@ def has_dlqs() -> bool:
 
 
 @contextmanager
-def patience(seconds: float) -> Iterator[None]:
+def statement_timeout(seconds: float) -> Iterator[None]:
     """Set a statement timeout.
 
     Raises:

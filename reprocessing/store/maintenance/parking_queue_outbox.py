@@ -10,11 +10,11 @@ from reprocessing.store import rows
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class PendingMessage:
     """One pending message, with its letter; `body` is empty unless the letter was parked."""
 
     notice_id: int
-    news: str
+    parking_event: str
     public_id: UUID
     message_id: str
     reason: str
@@ -25,26 +25,26 @@ class Owed:
 
 # Chunks of bounded size. Only messages about parked letters need the body.
 _OWED = """
-SELECT o.notice_id, o.news, o.public_id, o.message_id, o.reason, o.state, p.attributes,
-       CASE WHEN o.news = 'parked' THEN p.body ELSE ''::bytea END AS body
+SELECT o.notice_id, o.parking_event, o.public_id, o.message_id, o.reason, o.state, p.attributes,
+       CASE WHEN o.parking_event = 'parked' THEN p.body ELSE ''::bytea END AS body
   FROM (SELECT *, sum(size) OVER (ORDER BY notice_id) - size AS before
-          FROM (SELECT n.id AS notice_id, n.news, l.id, l.public_id, l.message_id, l.reason, l.state,
-                       CASE WHEN n.news = 'parked' THEN l.size ELSE 0 END AS size
-                  FROM redrive_notice n JOIN redrive_letter l ON l.id = n.letter_id
+          FROM (SELECT n.id AS notice_id, n.parking_event, l.id, l.public_id, l.message_id, l.reason, l.state,
+                       CASE WHEN n.parking_event = 'parked' THEN l.size ELSE 0 END AS size
+                  FROM redrive_parking_queue_message n JOIN redrive_letter l ON l.id = n.letter_id
                  WHERE n.sent_at IS NULL AND l.dlq_id = %(dlq)b ORDER BY n.id LIMIT %(limit)b) first) o
   JOIN redrive_payload p ON p.letter_id = o.id
  WHERE o.before < 16777216
  ORDER BY o.notice_id
 """
 
-_SENT = "UPDATE redrive_notice SET sent_at = redrive_now() WHERE id = ANY(%(ids)b::bigint[]) AND sent_at IS NULL"
+_SENT = "UPDATE redrive_parking_queue_message SET sent_at = redrive_now() WHERE id = ANY(%(ids)b::bigint[]) AND sent_at IS NULL"
 
 
-def owed(dlq: int, *, limit: int) -> list[Owed]:
+def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:
     """Return the oldest pending messages of this DLQ's parking queue, about 16 MiB of letters at most."""
-    return rows.fetch(Owed, _OWED, {"dlq": dlq, "limit": limit})
+    return rows.fetch(PendingMessage, _OWED, {"dlq": dlq, "limit": limit})
 
 
-def sent(ids: Sequence[int]) -> None:
+def record_sent(ids: Sequence[int]) -> None:
     """Record that these were sent."""
     rows.execute(_SENT, {"ids": list(ids)})

@@ -9,7 +9,7 @@ from reprocessing.store import rows
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class DatabaseTicks:
     """Identity and tick count of this database."""
 
     database: UUID
@@ -17,27 +17,27 @@ class Stand:
 
 
 _RISE = """
-INSERT INTO redrive_tide AS t (id, ticks) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET ticks = t.ticks + 1
+INSERT INTO redrive_tick_count AS t (id, ticks) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET ticks = t.ticks + 1
 RETURNING t.database, t.ticks
 """
 
-_STAND = "SELECT database, ticks FROM redrive_tide"
+_STAND = "SELECT database, ticks FROM redrive_tick_count"
 
-_CATCH_UP = "UPDATE redrive_tide SET ticks = %(ticks)b::bigint WHERE ticks < %(ticks)b::bigint"
+_CATCH_UP = "UPDATE redrive_tick_count SET ticks = %(ticks)b::bigint WHERE ticks < %(ticks)b::bigint"
 
 
-def rise() -> Stand:
+def count_tick() -> DatabaseTicks:
     """Count a tick; outside a transaction the returned count is committed."""
-    return rows.fetch(Stand, _RISE, {})[0]
+    return rows.fetch(DatabaseTicks, _RISE, {})[0]
 
 
-def stand() -> Stand | None:
+def read_ticks() -> DatabaseTicks | None:
     """Return the tick count; None before the first tick."""
-    found = rows.fetch(Stand, _STAND, {})
+    found = rows.fetch(DatabaseTicks, _STAND, {})
     return found[0] if found else None
 
 
-def catch_up(ticks: int) -> bool:
+def raise_ticks(ticks: int) -> bool:
     """Raise the count to the highest seen before a restore; return False if it was raised already.
 
     The caller's transaction locks the row until its end.

@@ -9,12 +9,12 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.maintenance.restore_doubt import Finding
-from reprocessing.models.system import Word
+from reprocessing.models.system import RestoreDecision
 from reprocessing.store import rows
-from reprocessing.store.maintenance.restore_hold import HIDDEN_FOR
+from reprocessing.store.maintenance.restore_hold import MAX_VISIBILITY
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay import settlement
-from reprocessing.store.replay.settlement import Closing, Deletable
+from reprocessing.store.replay.settlement import Deletable, LetterClosing
 
 # `gone`: the copy was held when the hold began, and a capture that began after all copies were visible emptied the DLQ
 # without it. So it was deleted, as copies of finished letters are, or else expired (`dropped`).
@@ -29,12 +29,15 @@ CASE WHEN x.came_back IS NOT NULL THEN 'came_back'
      ELSE 'hidden' END
 """
 
-_TIMES: Final = {"hidden": HIDDEN_FOR, "margin": timedelta(hours=2)}  # copies are given up an hour before they expire
+_TIMES: Final = {
+    "hidden": MAX_VISIBILITY,
+    "margin": timedelta(hours=2),
+}  # copies are given up an hour before they expire
 
 _OPEN: Final[LiteralString] = """
-  FROM redrive_doubt x JOIN redrive_letter l ON l.id = x.letter_id JOIN redrive_dlq d ON d.id = l.dlq_id
-  JOIN redrive_halt h ON h.id = 2
-  LEFT JOIN redrive_custody c ON c.dlq_id = l.dlq_id AND c.message_id = l.message_id
+  FROM redrive_restore_doubt x JOIN redrive_letter l ON l.id = x.letter_id JOIN redrive_dlq d ON d.id = l.dlq_id
+  JOIN redrive_global_stop h ON h.id = 2
+  LEFT JOIN redrive_dlq_copy c ON c.dlq_id = l.dlq_id AND c.message_id = l.message_id
  WHERE x.word = '' AND l.finished_at IS NULL
 """
 
@@ -68,8 +71,8 @@ UPDATE redrive_attempt a
 # As after a release, a letter on its last attempt gets one more.
 _AGAIN = """
 UPDATE redrive_letter l
-   SET state = 'waiting', lets_pass = false,
-       forgiven = greatest(l.forgiven, l.attempts - l.spared - d.max_attempts + 1),
+   SET state = 'waiting', frees_lane = false,
+       attempts_before_release = greatest(l.attempts_before_release, l.attempts - l.spared - d.max_attempts + 1),
        due_at = CASE WHEN l.state = 'waiting' THEN l.due_at ELSE redrive_now() END
   FROM redrive_dlq d
  WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state IN ('waiting', 'sending', 'awaiting') AND d.id = l.dlq_id
@@ -78,8 +81,8 @@ UPDATE redrive_letter l
 _DELIVERED = """
 WITH moved AS (
     UPDATE redrive_letter l
-       SET state = 'delivered', presumed = true, finished_at = redrive_now(), due_at = NULL, lets_pass = false,
-           objection = '', detail = %(detail)b::text
+       SET state = 'delivered', presumed = true, finished_at = redrive_now(), due_at = NULL, frees_lane = false,
+           blocked_reason = '', detail = %(detail)b::text
      WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.body_hash
 ), claims AS (
@@ -92,7 +95,7 @@ WITH moved AS (
        SET state = 'delivered', letter_id = excluded.letter_id, body_hash = excluded.body_hash, until = NULL
      WHERE c.state IN ('free', 'held')
 )
-UPDATE redrive_custody c SET state = 'delete'
+UPDATE redrive_dlq_copy c SET state = 'delete'
   FROM moved m
  WHERE c.dlq_id = m.dlq_id AND c.message_id = m.message_id AND c.state NOT IN ('delete', 'gone')
 RETURNING c.dlq_id, c.message_id, c.handle
@@ -100,12 +103,12 @@ RETURNING c.dlq_id, c.message_id, c.handle
 
 _RECORD = """
 WITH said AS (
-    UPDATE redrive_doubt x SET word = %(word)b::text, decided_at = redrive_now()
+    UPDATE redrive_restore_doubt x SET word = %(word)b::text, decided_at = redrive_now()
       FROM unnest(%(letters)b::bigint[], %(findings)b::text[], %(states)b::text[]) AS s(letter_id, finding, state)
      WHERE x.letter_id = s.letter_id AND x.word = ''
     RETURNING x.letter_id, s.finding, s.state
 )
-INSERT INTO redrive_review (act, letter_id, dlq_id, by, reason, at, before, after)
+INSERT INTO redrive_audit_entry (act, letter_id, dlq_id, by, reason, at, before, after)
 SELECT 'changed', l.id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(),
        jsonb_build_object('state', s.state, 'after_a_restore', s.finding),
        jsonb_build_object('state', l.state, 'after_a_restore', %(word)b::text)
@@ -114,7 +117,7 @@ SELECT 'changed', l.id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(),
 
 
 @dataclass(frozen=True, slots=True)
-class Doubted:
+class DoubtedLetter:
     """An undecided letter, and the finding about it."""
 
     letter_id: int
@@ -128,7 +131,7 @@ class Doubted:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class FindingCount:
     """Undecided letters of one DLQ with one finding."""
 
     dlq: str
@@ -141,17 +144,21 @@ class Count:
         return Finding(self.finding).kind
 
 
-def tally() -> list[Count]:
+def count_findings() -> list[FindingCount]:
     """Count the undecided letters by finding."""
-    return [Count(count.dlq, Finding(count.finding), count.n) for count in rows.fetch(Count, _TALLY, _TIMES)]
+    return [
+        FindingCount(count.dlq, Finding(count.finding), count.n) for count in rows.fetch(FindingCount, _TALLY, _TIMES)
+    ]
 
 
-def page(*, dlq: int | None, above: int, limit: int) -> list[Doubted]:
+def doubted_letters(*, dlq: int | None, above: int, limit: int) -> list[DoubtedLetter]:
     """Return undecided letters above an id, in the order of their ids."""
-    return rows.fetch(Doubted, _PAGE, {**_TIMES, "dlq": dlq, "above": above, "limit": limit})
+    return rows.fetch(DoubtedLetter, _PAGE, {**_TIMES, "dlq": dlq, "above": above, "limit": limit})
 
 
-def decide(letters: Sequence[Doubted], word: Word, *, by: str, reason: str) -> tuple[int, list[Deletable]]:
+def record_decision(
+    letters: Sequence[DoubtedLetter], word: RestoreDecision, *, by: str, reason: str
+) -> tuple[int, list[Deletable]]:
     """Record a decision about letters, in the caller's transaction; return how many, and copies that may be deleted.
 
     Letters that are finished, or have another finding by now, are left alone. Lanes advance past letters that are
@@ -161,7 +168,7 @@ def decide(letters: Sequence[Doubted], word: Word, *, by: str, reason: str) -> t
     lanes.lock(lane_ids, [None] * len(lane_ids))
     seen = {letter.letter_id: letter.finding for letter in letters}
     asked = {**_TIMES, "letters": sorted(seen)}
-    these = [letter for letter in rows.fetch(Doubted, _THESE, asked) if seen[letter.letter_id] == letter.finding]
+    these = [letter for letter in rows.fetch(DoubtedLetter, _THESE, asked) if seen[letter.letter_id] == letter.finding]
     if not these:
         return 0, []
     ids = [letter.letter_id for letter in these]
@@ -173,20 +180,20 @@ def decide(letters: Sequence[Doubted], word: Word, *, by: str, reason: str) -> t
     })  # fmt: skip
     passed = dict.fromkeys(lane_ids, "")
     for letter in these:
-        if letter.lane_id in passed and (word is Word.DELIVERED or letter.state in {"sending", "awaiting"}):
+        if letter.lane_id in passed and (word is RestoreDecision.DELIVERED or letter.state in {"sending", "awaiting"}):
             passed[letter.lane_id] = max(passed[letter.lane_id], letter.sequence or "", key=str.encode)
     lanes.advance(lane_ids, [None] * len(lane_ids), passed=[passed[lane] or None for lane in lane_ids])
     return len(these), deletable
 
 
-def _move(ids: list[int], word: Word, detail: str) -> list[Deletable]:
+def _move(ids: list[int], word: RestoreDecision, detail: str) -> list[Deletable]:
     match word:
-        case Word.DELIVERED:
+        case RestoreDecision.DELIVERED:
             return rows.fetch(Deletable, _DELIVERED, {"letters": ids, "detail": detail})
-        case Word.REPLAY:
+        case RestoreDecision.REPLAY:
             rows.execute(_AGAIN, {"letters": ids})
             return []
-        case Word.PARKED:
-            closings = [Closing(letter, LetterState.PARKED, ParkedReason.IN_DOUBT, detail) for letter in ids]
+        case RestoreDecision.PARKED:
+            closings = [LetterClosing(letter, LetterState.PARKED, ParkedReason.IN_DOUBT, detail) for letter in ids]
             unfinished = (LetterState.CAPTURED, LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
-            return settlement.close(closings, out_of=unfinished)
+            return settlement.close_letters(closings, out_of=unfinished)

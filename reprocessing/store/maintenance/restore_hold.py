@@ -10,19 +10,19 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from reprocessing.domain.errors import BackupIsUnreconciled
+from reprocessing.domain.errors import RestoreUnresolved
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.subjects import RESTORE
 from reprocessing.store import rows
 from reprocessing.store.notifications.outbox import announce, conclude
 
 #: SQS hides a message for 12 hours at most: what was invisible before the hold is visible by then.
-HIDDEN_FOR: Final = timedelta(hours=12)
+MAX_VISIBILITY: Final = timedelta(hours=12)
 _INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class RestoreHold:
     """The hold. `restored_to`: time of the backup; `new`: it began with this call."""
 
     since: datetime
@@ -34,49 +34,49 @@ class Hold:
     @property
     def in_sight_at(self) -> datetime:
         """From when on every copy that was invisible before the hold is visible."""
-        return self.since + HIDDEN_FOR
+        return self.since + MAX_VISIBILITY
 
 
-_STANDING = "SELECT since, by, reason, restored_to, false AS new FROM redrive_halt WHERE id = 2"
+_STANDING = "SELECT since, by, reason, restored_to, false AS new FROM redrive_global_stop WHERE id = 2"
 
 # A new restore replaces the hold of an earlier one.
 _BEGIN = """
 WITH held AS (
-    INSERT INTO redrive_halt AS h (id, since, by, reason, restored_to)
+    INSERT INTO redrive_global_stop AS h (id, since, by, reason, restored_to)
     VALUES (2, redrive_now(), %(by)b::text, %(reason)b::text, %(restored_to)b::timestamptz)
     ON CONFLICT (id) DO UPDATE
        SET since = excluded.since, by = excluded.by, reason = excluded.reason, restored_to = excluded.restored_to
      WHERE %(anew)b::bool
     RETURNING since, by, reason, restored_to
 ), noted AS (
-    INSERT INTO redrive_review (act, by, reason, before, after)
+    INSERT INTO redrive_audit_entry (act, by, reason, before, after)
     SELECT 'stopped', held.by, held.reason,
            CASE WHEN was.id IS NULL THEN '{"held": false}'
                 ELSE jsonb_build_object('held', true, 'since', was.since, 'by', was.by, 'reason', was.reason,
                                         'restored_to', was.restored_to) END,
            jsonb_build_object('held', true, 'restored_to', held.restored_to)
-      FROM held LEFT JOIN redrive_halt was ON was.id = 2
+      FROM held LEFT JOIN redrive_global_stop was ON was.id = 2
 )
 SELECT since, by, reason, restored_to, true AS new FROM held
 """
 
 # Letters left undecided by an earlier restore are doubted again.
-_FORGET = "DELETE FROM redrive_doubt"
+_FORGET = "DELETE FROM redrive_restore_doubt"
 
 _DOUBT = """
-INSERT INTO redrive_doubt (letter_id, receives)
+INSERT INTO redrive_restore_doubt (letter_id, receives)
 SELECT l.id, c.receives
   FROM redrive_letter l
-  LEFT JOIN redrive_custody c ON c.dlq_id = l.dlq_id AND c.message_id = l.message_id AND c.attempt_id IS NULL
+  LEFT JOIN redrive_dlq_copy c ON c.dlq_id = l.dlq_id AND c.message_id = l.message_id AND c.attempt_id IS NULL
         AND c.state = 'held'
  WHERE l.finished_at IS NULL
 """
 
 # From a message that was there before the hold: it may have been captured and sent between backup and restore.
 _DOUBT_ARRIVED = """
-INSERT INTO redrive_doubt (letter_id, arrived)
-SELECT l.id, true FROM redrive_letter l JOIN redrive_halt h ON h.id = 2
- WHERE l.finished_at IS NULL AND l.captured_at >= h.since AND l.died_at < h.since
+INSERT INTO redrive_restore_doubt (letter_id, arrived)
+SELECT l.id, true FROM redrive_letter l JOIN redrive_global_stop h ON h.id = 2
+ WHERE l.finished_at IS NULL AND l.captured_at >= h.since AND l.first_sent_at < h.since
 ON CONFLICT (letter_id) DO NOTHING
 """
 
@@ -87,22 +87,22 @@ SELECT count(*) AS n FROM redrive_attempt WHERE opened_at > %(restored_to)b::tim
 _UNFINISHED = "SELECT count(*) AS n FROM redrive_letter WHERE finished_at IS NULL"
 
 _OPEN = """
-SELECT count(*) AS n FROM redrive_doubt x JOIN redrive_letter l ON l.id = x.letter_id
+SELECT count(*) AS n FROM redrive_restore_doubt x JOIN redrive_letter l ON l.id = x.letter_id
  WHERE x.word = '' AND l.finished_at IS NULL
 """
 
 # DLQs whose copies may not all have become visible.
 _UNDRAINED = """
-SELECT d.name FROM redrive_dlq d JOIN redrive_halt h ON h.id = 2
+SELECT d.name FROM redrive_dlq d JOIN redrive_global_stop h ON h.id = 2
  WHERE d.mode <> 'observe' AND coalesce(d.drained_through < h.since + %(hidden)b::interval, true)
  ORDER BY d.name
 """
 
 _END = """
 WITH was AS (
-    DELETE FROM redrive_halt WHERE id = 2 RETURNING since, by, reason, restored_to
+    DELETE FROM redrive_global_stop WHERE id = 2 RETURNING since, by, reason, restored_to
 ), noted AS (
-    INSERT INTO redrive_review (act, by, reason, before, after)
+    INSERT INTO redrive_audit_entry (act, by, reason, before, after)
     SELECT 'resumed', %(by)b::text, %(reason)b::text,
            jsonb_build_object('held', true, 'since', since, 'by', by, 'reason', reason, 'restored_to', restored_to),
            '{"held": false}'
@@ -117,23 +117,23 @@ _HINTS = "UPDATE redrive_lane SET hinted_until = NULL WHERE hinted_until > redri
 _LOCK = f"{_STANDING} FOR UPDATE"
 
 
-def standing() -> Hold | None:
+def current_hold() -> RestoreHold | None:
     """Return the hold; None: there is none."""
-    found = rows.fetch(Hold, _STANDING, {})
+    found = rows.fetch(RestoreHold, _STANDING, {})
     return found[0] if found else None
 
 
-def begin(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> Hold:
+def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> RestoreHold:
     """Stop all sends and doubt every unfinished letter; return the hold, also one that was begun before.
 
     `anew`: the database was restored again; the hold and all decisions begin anew.
     """
     values = {"restored_to": restored_to, "by": by, "reason": reason, "anew": anew}
 
-    def work() -> Hold:
-        found = rows.fetch(Hold, _BEGIN, values)
+    def work() -> RestoreHold:
+        found = rows.fetch(RestoreHold, _BEGIN, values)
         if not found:  # a later statement: who was waited for has committed
-            return rows.fetch(Hold, _STANDING, {})[0]
+            return rows.fetch(RestoreHold, _STANDING, {})[0]
         rows.execute(_FORGET, {})
         doubted = rows.execute(_DOUBT, {})
         conclude([_INCIDENT])  # of an earlier restore, which was notified before the backup
@@ -141,32 +141,32 @@ def begin(restored_to: datetime, *, by: str, reason: str, anew: bool = False) ->
         announce([Event(EventKind.RESTORE_DETECTED, RESTORE, {"backup_time": backup_time, "messages": doubted})])
         return found[0]
 
-    return rows.whole(work)
+    return rows.in_transaction(work)
 
 
-def doubt_arrived() -> int:
+def doubt_newly_captured() -> int:
     """Doubt letters captured since the hold from older messages; return how many are new."""
     return rows.execute(_DOUBT_ARRIVED, {})
 
 
-def unfinished() -> int:
+def count_unfinished() -> int:
     """Count the letters that a hold would doubt."""
     return rows.value(int, _UNFINISHED, {})
 
 
-def sent_since(restored_to: datetime) -> int:
+def count_attempts_since(restored_to: datetime) -> int:
     """Count attempts that are newer than the backup: the service ran since, or the time is wrong."""
     return rows.value(int, _SENT_SINCE, {"restored_to": restored_to})
 
 
-def undecided() -> int:
+def count_undecided() -> int:
     """Count unfinished letters without a decision."""
     return rows.value(int, _OPEN, {})
 
 
-def undrained() -> list[str]:
+def undrained_dlqs() -> list[str]:
     """Return the DLQs whose copies may not all have become visible since the hold began."""
-    return rows.column(str, _UNDRAINED, {"hidden": HIDDEN_FOR})
+    return rows.column(str, _UNDRAINED, {"hidden": MAX_VISIBILITY})
 
 
 def refuse_release(*, early: bool) -> None:
@@ -175,34 +175,34 @@ def refuse_release(*, early: bool) -> None:
     Raises:
         BackupIsUnreconciled: letters are undecided, or DLQs are not drained.
     """
-    doubt_arrived()
-    if left := undecided():
+    doubt_newly_captured()
+    if left := count_undecided():
         what = "message is" if left == 1 else "messages are"
-        raise BackupIsUnreconciled(
+        raise RestoreUnresolved(
             f"Nothing was done: {left:,} {what} undecided. List them: manage.py after_restore report"
         )
-    if not early and (names := undrained()):
-        raise BackupIsUnreconciled(
+    if not early and (names := undrained_dlqs()):
+        raise RestoreUnresolved(
             f"Nothing was done: not all hidden messages are visible yet in {', '.join(names)}. Messages that appear "
             "later count as new, although they may have been sent since the backup. Wait for a capture that begins 12 "
             "hours after the hold, or add --early; then such messages may be sent twice."
         )
 
 
-def end(*, by: str, reason: str, early: bool) -> Hold | None:
+def end_hold(*, by: str, reason: str, early: bool) -> RestoreHold | None:
     """Release the hold; None: there is none. `early`: although copies of unknown letters may still become visible.
 
     Raises:
         BackupIsUnreconciled: letters are undecided, or DLQs are not drained.
     """
-    return rows.whole(partial(_end, by, reason, early))
+    return rows.in_transaction(partial(_end, by, reason, early))
 
 
-def _end(by: str, reason: str, early: bool) -> Hold | None:  # noqa: FBT001  # as `end` has it
-    if not rows.fetch(Hold, _LOCK, {}):
+def _end(by: str, reason: str, early: bool) -> RestoreHold | None:  # noqa: FBT001  # as `end` has it
+    if not rows.fetch(RestoreHold, _LOCK, {}):
         return None
     refuse_release(early=early)
-    found = rows.fetch(Hold, _END, {"by": by, "reason": reason})
+    found = rows.fetch(RestoreHold, _END, {"by": by, "reason": reason})
     rows.execute(_FORGET, {})
     rows.execute(_HINTS, {})
     conclude([_INCIDENT])

@@ -15,7 +15,7 @@ _CHOOSE = f"""
 SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
  WHERE l.state IN ('delivered', 'duplicate', 'discarded')
    AND l.finished_at < redrive_now() - make_interval(secs => %(history)b::float8)
-   AND NOT EXISTS (SELECT FROM redrive_custody c WHERE c.letter_id = l.id
+   AND NOT EXISTS (SELECT FROM redrive_dlq_copy c WHERE c.letter_id = l.id
                     AND coalesce(c.gone_at, c.visible_until)
                         > redrive_now() - make_interval(secs => d.retention) - interval '1 day')
    AND NOT EXISTS (SELECT FROM redrive_letter t WHERE t.duplicate_of_id = l.id)
@@ -25,14 +25,14 @@ SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
 """  # noqa: S608  # the inserted text is a constant
 
 #: Permits deleting audit log entries until the end of the transaction.
-FORGETS: Final[LiteralString] = "SET LOCAL redrive.forgets = 'on'"
+ALLOW_AUDIT_DELETE: Final[LiteralString] = "SET LOCAL redrive.forgets = 'on'"
 
 _FORGET: Final[tuple[LiteralString, ...]] = (
     "DELETE FROM redrive_claim WHERE letter_id = ANY(%(ids)b::bigint[])",
-    "DELETE FROM redrive_custody WHERE letter_id = ANY(%(ids)b::bigint[])",
-    "DELETE FROM redrive_doubt WHERE letter_id = ANY(%(ids)b::bigint[])",
-    "DELETE FROM redrive_notice WHERE letter_id = ANY(%(ids)b::bigint[])",
-    "DELETE FROM redrive_review WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_dlq_copy WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_restore_doubt WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_parking_queue_message WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_audit_entry WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_attempt WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_payload WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_revision WHERE letter_id = ANY(%(ids)b::bigint[])",
@@ -67,9 +67,9 @@ DELETE FROM redrive_report WHERE id IN (
 
 # Locked before checked: whoever puts a letter into a group locks it. Ignored groups stay ignored.
 _EMPTY_GROUPS = """
-SELECT id FROM redrive_group
+SELECT id FROM redrive_failure_group
  WHERE last_at < redrive_now() - make_interval(secs => %(history)b::float8) AND status <> 'ignored'
-   AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.group_id = redrive_group.id)
+   AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.group_id = redrive_failure_group.id)
  ORDER BY last_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED
 """
 
@@ -79,26 +79,26 @@ SELECT id FROM unnest(%(ids)b::bigint[]) AS g(id)
 """
 
 _GROUPS: Final[tuple[LiteralString, ...]] = (
-    "DELETE FROM redrive_review WHERE group_id = ANY(%(ids)b::bigint[])",
-    "DELETE FROM redrive_group WHERE id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_audit_entry WHERE group_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_failure_group WHERE id = ANY(%(ids)b::bigint[])",
 )
 
 
 # Kept as long as audit log entries of letters name it.
 _OPERATIONS = """
-SELECT o.id FROM redrive_operation o
+SELECT o.id FROM redrive_bulk_action o
  WHERE o.finished_at < redrive_now() - make_interval(secs => %(history)b::float8)
-   AND NOT EXISTS (SELECT FROM redrive_review r WHERE r.operation_id = o.id AND r.letter_id IS NOT NULL)
+   AND NOT EXISTS (SELECT FROM redrive_audit_entry r WHERE r.operation_id = o.id AND r.letter_id IS NOT NULL)
  ORDER BY o.finished_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED
 """
 
 _OF_OPERATIONS: Final[tuple[LiteralString, ...]] = (
-    "DELETE FROM redrive_review WHERE operation_id = ANY(%(ids)b::bigint[])",
-    "DELETE FROM redrive_operation WHERE id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_audit_entry WHERE operation_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_bulk_action WHERE id = ANY(%(ids)b::bigint[])",
 )
 
 
-def forget(*, history: float, limit: int) -> int:
+def delete_letters(*, history: float, limit: int) -> int:
     """Delete up to `limit` letters that were finished `history` seconds ago; return how many."""
     with transaction.atomic():
         ids = rows.column(int, _CHOOSE, {"history": history, "limit": limit})
@@ -108,41 +108,41 @@ def forget(*, history: float, limit: int) -> int:
                 "SELECT DISTINCT lane_id FROM redrive_letter WHERE id = ANY(%(ids)b::bigint[]) AND lane_id IS NOT NULL",
                 {"ids": ids},
             )
-            rows.execute(FORGETS, {})
+            rows.execute(ALLOW_AUDIT_DELETE, {})
             for statement in _FORGET:
                 rows.execute(statement, {"ids": ids})
             rows.execute(_LANES, {"lanes": lanes})
     return len(ids)
 
 
-def forget_waves(*, history: float) -> int:
+def delete_waves(*, history: float) -> int:
     """Delete waves that were settled `history` seconds ago and have no attempts; return how many."""
     return rows.execute(_WAVES, {"history": history})
 
 
-def forget_reports(*, history: float, limit: int) -> int:
+def delete_reports(*, history: float, limit: int) -> int:
     """Delete up to `limit` reports that are `history` seconds old and name no letter; return how many."""
     return rows.execute(_REPORTS, {"history": history, "limit": limit})
 
 
-def forget_operations(*, history: float, limit: int) -> int:
+def delete_bulk_actions(*, history: float, limit: int) -> int:
     """Delete up to `limit` bulk actions that ended `history` seconds ago and name no letter; return how many."""
     with transaction.atomic():
         ids = rows.column(int, _OPERATIONS, {"history": history, "limit": limit})
         if ids:
-            rows.execute(FORGETS, {})
+            rows.execute(ALLOW_AUDIT_DELETE, {})
             for statement in _OF_OPERATIONS:
                 rows.execute(statement, {"ids": ids})
     return len(ids)
 
 
-def forget_groups(*, history: float, limit: int) -> int:
+def delete_groups(*, history: float, limit: int) -> int:
     """Delete up to `limit` failure groups that are empty and `history` seconds old; return how many."""
     with transaction.atomic():
         chosen = rows.column(int, _EMPTY_GROUPS, {"history": history, "limit": limit})
         ids = rows.column(int, _STILL_EMPTY, {"ids": chosen})
         if ids:
-            rows.execute(FORGETS, {})
+            rows.execute(ALLOW_AUDIT_DELETE, {})
             for statement in _GROUPS:
                 rows.execute(statement, {"ids": ids})
     return len(ids)

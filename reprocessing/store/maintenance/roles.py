@@ -23,8 +23,8 @@ class Role:
 
 
 _OPERATES: Final = (
-    "release_parkedletter", "discard_parkedletter", "assign_parkedletter", "change_lettergroup", "operate_run",
-    "reset_breaker", "stop_lane", "stop_deadletterqueue", "stop_sends", "export_deadletter",
+    "release_parkedletter", "discard_parkedletter", "assign_parkedletter", "change_failuregroup", "operate_run",
+    "reset_breaker", "stop_lane", "stop_deadletterqueue", "stop_sends", "export_letter",
 )  # fmt: skip
 _READS: Final = (_PAYLOADS, "edit_parkedletter")
 _CONFIGURES: Final = (
@@ -47,7 +47,7 @@ ROLES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RoleDifference:
     """Permissions that a role's group lacks, or has too many of. `new`: the group does not exist."""
 
     role: Role
@@ -61,25 +61,25 @@ class Difference:
         return not (self.new or self.lacks or self.exceeds)
 
 
-def differences() -> list[Difference]:
+def role_differences() -> list[RoleDifference]:
     """Return the difference of each role."""
     return [_difference(role, Group.objects.filter(name=role.group).first()) for role in ROLES]
 
 
-def make() -> list[Difference]:
+def update_groups() -> list[RoleDifference]:
     """Give each role's group its permissions, all or none; return the differences."""
     with transaction.atomic():
-        found = differences()
+        found = role_differences()
         for difference in found:
             group, _ = Group.objects.select_for_update().get_or_create(name=difference.role.group)
             group.permissions.set(_permissions(difference.role))
     return found
 
 
-def _difference(role: Role, group: Group | None) -> Difference:
+def _difference(role: Role, group: Group | None) -> RoleDifference:
     has = _names(group.permissions.all()) if group else set()
     wanted = _names(_permissions(role))
-    return Difference(role, group is None, tuple(sorted(wanted - has)), tuple(sorted(has - wanted)))
+    return RoleDifference(role, group is None, tuple(sorted(wanted - has)), tuple(sorted(has - wanted)))
 
 
 def _permissions(role: Role) -> QuerySet[Permission]:

@@ -16,7 +16,7 @@ _DLQS: Final[LiteralString] = """
 SELECT b.id AS breaker_id, d.id AS dlq_id, d.name
   FROM redrive_breaker b
  CROSS JOIN LATERAL (
-       SELECT min(o.dlq_id) AS id FROM redrive_origin o
+       SELECT min(o.dlq_id) AS id FROM redrive_source o
         WHERE o.target_id = b.target_id AND o.removed_at IS NULL
        HAVING count(DISTINCT o.dlq_id) = 1) sole
   JOIN redrive_dlq d ON d.id = sole.id

@@ -13,7 +13,7 @@ from reprocessing.store.maintenance import counters
 from reprocessing.store.notifications.outbox import announce
 
 _NAMES: Final[LiteralString] = """
-SELECT g.id, g.title, d.name AS dlq FROM redrive_group g JOIN redrive_dlq d ON d.id = g.dlq_id
+SELECT g.id, g.title, d.name AS dlq FROM redrive_failure_group g JOIN redrive_dlq d ON d.id = g.dlq_id
  WHERE g.id = ANY(%(groups)b::bigint[])
 """
 _UNFINISHED: Final = frozenset({"captured", "waiting", "sending", "awaiting", "parked"})
@@ -47,7 +47,7 @@ def announce_groups(groups: Collection[MovedGroup]) -> None:
 def unfinished_messages(groups: Collection[int]) -> dict[int, int]:
     """Return how many unfinished messages each of these groups has now; one statement, or none."""
     found = dict.fromkeys(groups, 0)
-    for counted in counters.in_groups(list(groups)) if groups else ():
+    for counted in counters.counts_in_groups(list(groups)) if groups else ():
         if counted.state in _UNFINISHED:
             found[counted.group_id] += counted.n
     return found

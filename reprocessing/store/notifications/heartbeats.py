@@ -6,11 +6,11 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.notifications.heartbeat import Signs
 from reprocessing.store import rows
-from reprocessing.store.ordering.stalled_lanes import TICK
+from reprocessing.store.ordering.stalled_lanes import TICK_TASK
 
 _SIGNS: Final[LiteralString] = """
 SELECT (SELECT sum(total_run_count)::bigint FROM django_celery_beat_periodictask WHERE task = %(tick)b) AS ticks,
-       (SELECT beaten_at FROM reprocessing_pulse WHERE queue = %(control)b) AS consumed_at
+       (SELECT consumed_at FROM redrive_heartbeat WHERE queue = %(control)b) AS consumed_at
 """
 
 # Two rows, in seconds since 1970: the last check, and the first check since the last gap.
@@ -31,11 +31,11 @@ RETURNING (extract(epoch FROM redrive_now()) - value)::float8 AS seconds
 """
 
 
-def signs(control: str) -> Signs:
+def read_signs(control: str) -> Signs:
     """Return the signs of life; `control` is the name of the queue that beat's tick travels in. One statement."""
-    return rows.fetch(Signs, _SIGNS, {"tick": TICK, "control": control})[0]
+    return rows.fetch(Signs, _SIGNS, {"tick": TICK_TASK, "control": control})[0]
 
 
-def looked(*, gap: float) -> float:
+def record_check(*, gap: float) -> float:
     """Record a check of conditions; return for how many seconds they were checked without a gap of `gap` seconds."""
     return rows.value(float, _LOOKED, {"gap": gap})

@@ -17,6 +17,6 @@ DELETE FROM redrive_incident i USING old WHERE i.id = old.id
 """
 
 
-def forget_incidents(*, history: float, limit: int) -> int:
+def delete_incidents(*, history: float, limit: int) -> int:
     """Delete up to `limit` incidents that ended more than `history` seconds ago; return how many."""
     return rows.execute(_DELETE, {"history": history, "limit": limit})

@@ -25,7 +25,7 @@ SELECT i.kind, i.subject FROM redrive_incident i
             SELECT FROM redrive_breaker b WHERE b.id = split_part(i.subject, ':', 2)::bigint AND b.state <> 'closed')
        WHEN i.kind IN ('run_stopped', 'redrive_loop') THEN NOT EXISTS (
             SELECT FROM redrive_run r WHERE r.id = split_part(i.subject, ':', 2)::bigint AND r.state = 'paused')
-       WHEN i.kind = 'restore_detected' THEN NOT EXISTS (SELECT FROM redrive_halt WHERE id = 2)
+       WHEN i.kind = 'restore_detected' THEN NOT EXISTS (SELECT FROM redrive_global_stop WHERE id = 2)
        ELSE false END
 """
 
@@ -53,6 +53,6 @@ def open_findings() -> dict[str, int | None]:
     return {finding.subject: finding.dlq_id for finding in rows.fetch(_Finding, _FINDINGS, {})}
 
 
-def left_open() -> list[tuple[EventKind, str]]:
+def orphaned_incidents() -> list[tuple[EventKind, str]]:
     """Return open incidents of breakers, runs and restores that are over; one statement."""
     return [(EventKind(place.kind), place.subject) for place in rows.fetch(_Place, _LEFT_OPEN, {})]

@@ -17,9 +17,9 @@ from reprocessing.domain.notifications.limits import REMINDED_EVERY
 from reprocessing.store import rows
 
 #: Seconds between an incident's beginning and its notifications. An incident that ends earlier is not notified.
-SETTLES: Final = 10.0
+SETTLING_SECONDS: Final = 10.0
 #: Seconds after its end in which a flapping condition is the same incident. Its end is notified after them.
-RESUMES: Final = 60.0
+RESUME_WITHIN: Final = 60.0
 
 # A polled condition is announced again and again: its row is written only if its facts changed. Moments are counted.
 _ANNOUNCE: Final[LiteralString] = """
@@ -76,13 +76,13 @@ UPDATE redrive_incident i
 """
 
 _MOMENTS: Final = [kind.value for kind in EventKind if kind.is_moment]
-_FLAPPING: Final = [kind.value for kind in EventKind if kind.may_flap]
+_FLAPPING: Final = [kind.value for kind in EventKind if kind.reopens_incident]
 
 
 def announce(events: Collection[Event]) -> None:
     """Open an incident for each event, or update the facts of the one that is open for its kind and subject.
 
-    A condition that may flap and ended less than `RESUMES` seconds ago goes on, with a second statement.
+    A condition that may flap and ended less than `RESUME_WITHIN` seconds ago goes on, with a second statement.
     In the caller's transaction; a roll-back takes it back.
     """
     if not events:
@@ -100,7 +100,7 @@ def announce(events: Collection[Event]) -> None:
             "dlqs": [event.dlq_id for event, _ in newest.values()],
             "facts": [Jsonb(event.shown_facts) for event, _ in newest.values()],
             "times": [times for _, times in newest.values()],
-            "settles": SETTLES,
+            "settles": SETTLING_SECONDS,
             "moments": _MOMENTS,
             "flapping": _FLAPPING,
         },
@@ -108,7 +108,12 @@ def announce(events: Collection[Event]) -> None:
     if new:
         rows.execute(
             _RESUME,
-            {"new": new, "resumes": RESUMES, "settles": SETTLES, "reminded": REMINDED_EVERY / timedelta(seconds=1)},
+            {
+                "new": new,
+                "resumes": RESUME_WITHIN,
+                "settles": SETTLING_SECONDS,
+                "reminded": REMINDED_EVERY / timedelta(seconds=1),
+            },
         )
 
 
@@ -124,6 +129,6 @@ def conclude(ended: Collection[tuple[EventKind, str]]) -> None:
                 "kinds": [kind.value for kind, _ in ended],
                 "subjects": [subject for _, subject in ended],
                 "flapping": _FLAPPING,
-                "resumes": RESUMES,
+                "resumes": RESUME_WITHIN,
             },
         )

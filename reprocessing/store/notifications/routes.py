@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from reprocessing.domain.errors import NotificationIsUnclear
+from reprocessing.domain.errors import InvalidNotificationRoute
 from reprocessing.domain.notifications.destination import is_name
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.models import DeadLetterQueue, NotificationRoute
-from reprocessing.models.audit import Act, Review
+from reprocessing.models.audit import AuditAct, AuditEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +37,21 @@ def read_kinds(names: Sequence[str]) -> tuple[EventKind, ...]:
     """
     wanted = {name.strip() for name in names if name.strip()}
     if not wanted:
-        raise NotificationIsUnclear("No event is named. Type --events all for every event, or name some of them.")
+        raise InvalidNotificationRoute("No event is named. Type --events all for every event, or name some of them.")
     if wanted == {"all"}:
         return ()
     if "all" in wanted:
         some = " ".join(sorted(wanted - {"all"}))[:100]
-        raise NotificationIsUnclear(
+        raise InvalidNotificationRoute(
             f'"all" cannot be combined with other events. Type --events all, or --events {some}'
         )
     if unknown := sorted(wanted - set(EventKind)):
         known = ", ".join(kind.value for kind in EventKind)
-        raise NotificationIsUnclear(f"There is no event {', '.join(unknown)[:100]}. There are: all, {known}.")
+        raise InvalidNotificationRoute(f"There is no event {', '.join(unknown)[:100]}. There are: all, {known}.")
     return tuple(kind for kind in EventKind if kind in wanted)
 
 
-def route(destination: str) -> Route | None:
+def route_or_none(destination: str) -> Route | None:
     """Return the route of this destination, or None."""
     row = NotificationRoute.objects.filter(destination=destination).first()
     return None if row is None else read_route(row)
@@ -63,11 +63,11 @@ def find_route(destination: str) -> Route:
     Raises:
         NotificationIsUnclear: there is none; the message lists the destinations that have one.
     """
-    found = route(destination)
+    found = route_or_none(destination)
     if found is None:
         known = ", ".join(NotificationRoute.objects.order_by("destination").values_list("destination", flat=True))
         there_are = f"There are: {known}." if known else "Nothing is sent to any destination yet."
-        raise NotificationIsUnclear(f'Nothing is sent to a destination named "{destination}". {there_are}')
+        raise InvalidNotificationRoute(f'Nothing is sent to a destination named "{destination}". {there_are}')
     return found
 
 
@@ -78,20 +78,20 @@ def read_route(row: NotificationRoute) -> Route:
     )
 
 
-def check(wanted: Route) -> None:
+def check_route(wanted: Route) -> None:
     """Refuse a route that cannot be written.
 
     Raises:
         NotificationIsUnclear: the destination's name is not allowed, or a DLQ does not exist.
     """
     if not is_name(wanted.destination):
-        raise NotificationIsUnclear(
+        raise InvalidNotificationRoute(
             f'No destination can be named "{wanted.destination[:50]}". A name is lower case, digits and hyphens: '
             "the variable REDRIVE_NOTIFY_TEAM_A is the destination team-a."
         )
     known = set(DeadLetterQueue.objects.filter(name__in=wanted.dlqs).values_list("name", flat=True))
     if missing := [name for name in wanted.dlqs if name not in known]:
-        raise NotificationIsUnclear(f'No DLQ is named "{missing[0]}". List the DLQs: manage.py redrive_status.')
+        raise InvalidNotificationRoute(f'No DLQ is named "{missing[0]}". List the DLQs: manage.py redrive_status.')
 
 
 def set_route(wanted: Route, *, by: str, reason: str) -> bool:
@@ -101,7 +101,7 @@ def set_route(wanted: Route, *, by: str, reason: str) -> bool:
         NotificationIsUnclear: as `check`.
     """
     with transaction.atomic():
-        check(wanted)
+        check_route(wanted)
         row, new = NotificationRoute.objects.select_for_update().get_or_create(destination=wanted.destination)
         before = None if new else read_route(row)
         if before == wanted:
@@ -109,9 +109,9 @@ def set_route(wanted: Route, *, by: str, reason: str) -> bool:
         row.kinds = [kind.value for kind in wanted.kinds]
         row.save(update_fields=["kinds"])
         row.dlqs.set(DeadLetterQueue.objects.filter(name__in=wanted.dlqs))
-        act = Act.ADDED if before is None else Act.CHANGED
+        act = AuditAct.ADDED if before is None else AuditAct.CHANGED
         told = before.told() if before else {}
-        Review.objects.create(act=act, by=by, reason=reason, before=told, after=wanted.told())
+        AuditEntry.objects.create(act=act, by=by, reason=reason, before=told, after=wanted.told())
     return True
 
 
@@ -125,7 +125,7 @@ def remove_route(destination: str, *, by: str, reason: str) -> None:
         before = find_route(destination)
         NotificationRoute.objects.filter(destination=destination).delete()
         after = {"notifications": destination, "removed": True}
-        Review.objects.create(act=Act.CHANGED, by=by, reason=reason, before=before.told(), after=after)
+        AuditEntry.objects.create(act=AuditAct.CHANGED, by=by, reason=reason, before=before.told(), after=after)
 
 
 def events_without_route(routes: Collection[Route]) -> tuple[EventKind, ...]:

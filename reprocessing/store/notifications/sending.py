@@ -11,13 +11,13 @@ from typing import Any, Final, LiteralString
 from reprocessing.domain.notifications.delivery import Failed, Sent
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.notifications.limits import APART, GIVEN_UP_AFTER, next_text_at, retry_at
-from reprocessing.domain.notifications.text import EXAMPLES, Section, Stage, Told
+from reprocessing.domain.notifications.text import EXAMPLES, IncidentFacts, Stage, TextSection
 from reprocessing.store import rows
 from reprocessing.store.notifications.group_events import unfinished_messages
 
 _OF_GROUPS: Final = frozenset({EventKind.FAILURE_GROUP_NEW.value, EventKind.FAILURE_GROUP_REOPENED.value})
 #: Seconds of the lease on a destination. If its worker dies, another worker takes over after that.
-LEASE: Final = 60.0
+LEASE_SECONDS: Final = 60.0
 
 #: Of a route r: a text may be sent to it now, and no other worker has the lease. An urgent incident that has just
 #: opened does not wait until a minute has passed since the last text.
@@ -97,7 +97,7 @@ SELECT count(*) FROM redrive_notification WHERE given_up_at > redrive_now() - in
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class LeasedDestination:
     """A destination that this process has leased for `LEASE` seconds."""
 
     route_id: int
@@ -107,10 +107,10 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class PendingText:
     """The pending notifications that one text is about. `ids`: theirs, in order."""
 
-    sections: tuple[Section, ...]
+    sections: tuple[TextSection, ...]
     ids: tuple[int, ...]
 
     @property
@@ -133,25 +133,27 @@ def is_due(destinations: Collection[str]) -> bool:
     return rows.value(bool, _DUE, {"names": sorted(destinations), **_LIMITS})
 
 
-def claim(destinations: Collection[str], *, limit: int) -> list[Claimed]:
+def lease_destinations(destinations: Collection[str], *, limit: int) -> list[LeasedDestination]:
     """Lease those of these destinations that have pending notifications and may get a text now."""
-    return rows.fetch(Claimed, _CLAIM, {"names": sorted(destinations), "limit": limit, "lease": LEASE, **_LIMITS})
+    return rows.fetch(
+        LeasedDestination, _CLAIM, {"names": sorted(destinations), "limit": limit, "lease": LEASE_SECONDS, **_LIMITS}
+    )
 
 
-def owed(route_id: int) -> Owed | None:
+def pending_text(route_id: int) -> PendingText | None:
     """Return all pending notifications of a destination, grouped; None if there are none."""
     found = rows.fetch(_Group, _OWED, {"route": route_id, "examples": EXAMPLES})
     if not found:
         return None
     _count_messages(found)
     sections = tuple(
-        Section(EventKind(group.kind), Stage(group.stage), group.many, tuple(map(_told, group.examples)))
+        TextSection(EventKind(group.kind), Stage(group.stage), group.many, tuple(map(_told, group.examples)))
         for group in found
     )
-    return Owed(sections, tuple(sorted(number for group in found for number in group.ids)))
+    return PendingText(sections, tuple(sorted(number for group in found for number in group.ids)))
 
 
-def record(claimed: Claimed, ids: Collection[int], came: Sent | Failed, now: datetime) -> None:
+def record_result(claimed: LeasedDestination, ids: Collection[int], came: Sent | Failed, now: datetime) -> None:
     """Record whether a text about these notifications was sent, and when the next text, or a retry, is due."""
 
     def sent() -> None:
@@ -160,18 +162,18 @@ def record(claimed: Claimed, ids: Collection[int], came: Sent | Failed, now: dat
         _free(claimed, next_at=next_text_at(texts, now), sent=now)
 
     if isinstance(came, Sent):
-        rows.whole(sent)
+        rows.in_transaction(sent)
     else:
         failures = claimed.failures + 1
         _free(claimed, next_at=retry_at(failures, now), failures=failures, trouble=came.why)
 
 
-def give_back(claimed: Claimed, now: datetime) -> None:
+def release_destination(claimed: LeasedDestination, now: datetime) -> None:
     """Release a destination to which nothing was sent."""
     _free(claimed, next_at=now)
 
 
-def give_up() -> int:
+def give_up_old() -> int:
     """Give up notifications that could not be sent for `GIVEN_UP_AFTER`; return how many."""
     return rows.execute(_GIVE_UP, {"after": GIVEN_UP_AFTER / timedelta(seconds=1)})
 
@@ -182,7 +184,7 @@ def given_up_lately() -> int:
 
 
 def _free(
-    claimed: Claimed, *, next_at: datetime, failures: int = 0, trouble: str = "", sent: datetime | None = None
+    claimed: LeasedDestination, *, next_at: datetime, failures: int = 0, trouble: str = "", sent: datetime | None = None
 ) -> None:
     values: Mapping[str, object] = {
         "route": claimed.route_id, "fence": claimed.fence, "next": next_at, "failures": failures, "trouble": trouble,
@@ -199,6 +201,6 @@ def _count_messages(found: Collection[_Group]) -> None:
         facts["messages"] = messages[facts["group_id"]]
 
 
-def _told(row: Mapping[str, Any]) -> Told:
+def _told(row: Mapping[str, Any]) -> IncidentFacts:
     opened, ended = (row[name] and datetime.fromtimestamp(row[name], UTC) for name in ("opened_at", "ended_at"))
-    return Told(row["subject"], row["facts"], row["times"], opened, ended)
+    return IncidentFacts(row["subject"], row["facts"], row["times"], opened, ended)

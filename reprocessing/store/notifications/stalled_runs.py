@@ -8,8 +8,8 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 from reprocessing.store.ordering.lanes import ACTIVE_RUNS
-from reprocessing.store.safety.breaker_status import NAME
-from reprocessing.store.safety.send_limits import BESIDE, OBSTACLE
+from reprocessing.store.safety.breaker_status import BREAKER_NAME
+from reprocessing.store.safety.send_limits import OBSTACLE, OBSTACLE_JOINS
 
 _UNHEALTHY: Final[LiteralString] = "the target is not known to be healthy"
 #: Most lanes of a run that are read: those that have been due for longest.
@@ -19,7 +19,7 @@ _LANES: Final = 100
 # at the latest of: the newest attempt at these targets, when the heads could be sent, the last change of its state.
 _WAITING: Final[LiteralString] = f"""
 WITH seen AS (
-    SELECT n.run_id, {NAME} AS target, newest.opened_at, greatest(head.due_at, head.captured_at) AS could_go,
+    SELECT n.run_id, {BREAKER_NAME} AS target, newest.opened_at, greatest(head.due_at, head.captured_at) AS could_go,
            CASE WHEN h.obstacle = '{_UNHEALTHY}' THEN 'unhealthy'
                 WHEN n.due_at <= redrive_now() - make_interval(secs => %(long)b::float8) THEN 'not_taken'
                 WHEN n.phase = 'ready' AND n.why LIKE 'Redis does not tell%%' THEN 'rate_unknown' END AS cause
@@ -27,12 +27,12 @@ WITH seen AS (
      CROSS JOIN LATERAL (
            SELECT * FROM redrive_lane
             WHERE run_id = active.id AND due_at <= redrive_now() + make_interval(mins => 1)
-            ORDER BY due_at LIMIT {_LANES}) n {BESIDE}
+            ORDER BY due_at LIMIT {_LANES}) n {OBSTACLE_JOINS}
       JOIN redrive_target t ON t.id = b.target_id LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
      CROSS JOIN LATERAL (SELECT {OBSTACLE} AS obstacle) h
      CROSS JOIN LATERAL (
            SELECT l.due_at, l.captured_at FROM redrive_letter l
-            WHERE l.lane_id = n.id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass
+            WHERE l.lane_id = n.id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.frees_lane
             ORDER BY l.sequence, l.message_id LIMIT 1) head
       LEFT JOIN LATERAL (
            SELECT a.opened_at FROM redrive_attempt a
@@ -53,7 +53,7 @@ SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, s.cause, s.target, s.mes
 
 # Runs whose sent messages wait for these targets, to which nothing was sent either.
 _AWAITING: Final[LiteralString] = f"""
-SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, 'not_consumed' AS cause, {NAME} AS target,
+SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, 'not_consumed' AS cause, {BREAKER_NAME} AS target,
        u.unsettled AS messages, extract(epoch FROM redrive_now() - x.since)::float8 AS seconds
   FROM ({ACTIVE_RUNS}) active JOIN redrive_run r ON r.id = active.id JOIN redrive_dlq d ON d.id = r.dlq_id
   JOIN unnest(%(dlqs)b::bigint[], %(targets)b::bigint[], %(unsettled)b::bigint[], %(seconds)b::float8[])

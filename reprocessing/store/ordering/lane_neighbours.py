@@ -7,17 +7,17 @@ from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.safety.send_limits import BESIDE, OBSTACLE
+from reprocessing.store.safety.send_limits import OBSTACLE, OBSTACLE_JOINS
 
 #: Letters behind a letter, or parked beside it, that are counted at most; one more means "more".
-MOST: Final = 1_000
+COUNTED_AT_MOST: Final = 1_000
 
 # As the index has it, and in its order: otherwise the planner reads the whole table for the end of a long lane.
-_OPEN: Final[LiteralString] = "lane_id = l.lane_id AND state IN ('waiting', 'sending', 'awaiting') AND NOT lets_pass"
+_OPEN: Final[LiteralString] = "lane_id = l.lane_id AND state IN ('waiting', 'sending', 'awaiting') AND NOT frees_lane"
 
 _AMONG = f"""
 SELECT n.id AS lane_id, n.phase, n.due_at, n.due_at <= redrive_now() AS is_due, n.why, n.single, n.stopped_at,
-       n.stopped_by, n.stop_reason, {OBSTACLE} AS obstacle, d.parked_head = 'hold' AS holds,
+       n.stopped_by, n.stop_reason, {OBSTACLE} AS obstacle, d.when_parked = 'hold' AS holds,
        h.id AS head_id, h.message_id AS head, h.state AS head_state, h.route AS head_route, u.name AS head_rule,
        p.id AS before_id, p.message_id AS before, f.id AS after_id, f.message_id AS after,
        (SELECT count(*) FROM (
@@ -26,7 +26,7 @@ SELECT n.id AS lane_id, n.phase, n.due_at, n.due_at <= redrive_now() AS is_due, 
        (SELECT count(*) FROM (
             SELECT FROM redrive_letter WHERE lane_id = l.lane_id AND state = 'parked' AND id <> l.id
              LIMIT %(most)b::int + 1) few) AS parked
-  FROM redrive_letter l JOIN redrive_lane n ON n.id = l.lane_id {BESIDE}
+  FROM redrive_letter l JOIN redrive_lane n ON n.id = l.lane_id {OBSTACLE_JOINS}
   LEFT JOIN LATERAL (
         SELECT id, message_id, state, route, rule_id FROM redrive_letter WHERE {_OPEN}
          ORDER BY sequence, message_id LIMIT 1) h ON true
@@ -71,6 +71,6 @@ class Neighbours:
     parked: int
 
 
-def of(letter: int) -> Neighbours | None:
+def neighbours_of(letter: int) -> Neighbours | None:
     """Return the neighbours of one letter; None: it has no lane yet."""
-    return rows.first(Neighbours, _AMONG, {"letter": letter, "most": MOST})
+    return rows.first(Neighbours, _AMONG, {"letter": letter, "most": COUNTED_AT_MOST})

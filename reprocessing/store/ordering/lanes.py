@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.aws.looks_at_moves import MOVES_UNKNOWN, WAITS_FOR_AWS
+from reprocessing.store.aws.aws_redrive_checks import MOVES_UNKNOWN, WAITS_FOR_AWS
 from reprocessing.store.replay.settlement_effects import LAPSED
 from reprocessing.store.safety.send_limits import FULL, MAY_GO, SHUT, UNTOLD
 
 
 @dataclass(frozen=True, slots=True)
-class Leased:
+class LeasedLane:
     """A lane that is leased by the caller. `inherited`: its former owner died."""
 
     lane_id: int
@@ -23,7 +23,7 @@ class Leased:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LaneState:
     """A lane after `advance`, and what the gate needs to know about its head."""
 
     lane_id: int
@@ -39,7 +39,7 @@ class Standing:
     stale_policy: str | None
     released: bool | None
     receives: int | None
-    receive_ceiling: int | None
+    receive_limit: int | None
     claim_state: str | None  #: None: nobody has claimed the head's key
     claim_letter: int | None
     claim_same_body: bool | None
@@ -49,15 +49,16 @@ class Standing:
     gone: bool | None = None
     breaker_id: int | None = None  #: the breaker that counts the head's outcomes
     rate_class_id: int | None = None
-    rule_id: int | None = None  #: the rule that decided about the head, at `route_version`
-    route_version: int | None = None
+    rule_id: int | None = None  #: the rule that decided about the head, at `rulebook_version`
+    rulebook_version: int | None = None
     tries: int | None = None  #: attempts since a person released the head, counted or not
 
 
 # A run's lanes are sent while it runs, its DLQ is neither stopped nor observed, and nothing is halted.
 ACTIVE_RUNS = """
-SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.native_at IS NULL
- WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe' AND NOT EXISTS (SELECT FROM redrive_halt)
+SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.aws_redrive_since IS NULL
+ WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe' AND NOT EXISTS (SELECT
+        FROM redrive_global_stop)
 """
 
 # Active runs that do not wait for an answer of AWS: hints to others would be in vain.
@@ -154,18 +155,19 @@ _NEXT = f"""
 WITH mine AS (
     SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[]) AS m(lane_id, fence, passed)
 ), head AS (
-    SELECT m.lane_id, m.fence AS my_fence, m.passed, h.*, d.max_attempts, d.stale AS stale_policy, d.receive_ceiling,
+    SELECT m.lane_id, m.fence AS my_fence, m.passed, h.*, d.max_attempts, d.stale AS stale_policy, d.receive_limit,
            CASE WHEN {LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,
            c.body_hash = h.body_hash AS claim_same_body,
            CASE WHEN c.until > redrive_now() AND c.letter_id <> h.id THEN (
                 SELECT extract(epoch FROM c.until - redrive_now())::float8 FROM redrive_letter w
                  WHERE w.id = c.letter_id AND w.finished_at IS NOT NULL) END AS claim_rests,
-           CASE WHEN h.objection = 'moved_by_aws' THEN coalesce(d.drained_through >= d.let_go_at, false) END AS gone,
-           (d.parked_head = 'hold' AND (
+           CASE WHEN h.blocked_reason = 'moved_by_aws' THEN coalesce(d.drained_through >= d.aws_may_have_moved_at,
+                  false) END AS gone,
+           (d.when_parked = 'hold' AND (
                 SELECT p.lane_id FROM redrive_letter p
                  WHERE p.lane_id = m.lane_id AND p.state = 'parked' LIMIT 1) IS NOT NULL)
-           OR coalesce(h.route IN ('hold', 'erred') AND h.route_version = coalesce(book.version, 0), false) AS held,
-           b.id AS breaker_id, h.route_version >= coalesce(book.version, 0) AS routed, o.stopped_at,
+           OR coalesce(h.route IN ('hold', 'erred') AND h.rulebook_version = coalesce(book.version, 0), false) AS held,
+           b.id AS breaker_id, h.rulebook_version >= coalesce(book.version, 0) AS routed, o.stopped_at,
            h.state = 'awaiting' OR (
                 SELECT a.deadline FROM redrive_attempt a
                  WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NOT NULL AS awaits
@@ -175,11 +177,13 @@ WITH mine AS (
       LEFT JOIN redrive_rulebook book ON book.id = 1
       LEFT JOIN LATERAL (
             SELECT l.id, l.state, l.due_at, l.run_id, l.sequence, l.dlq_id, l.target_id,
-                   l.attempts - l.forgiven - l.spared AS attempts, l.attempts - l.forgiven AS tries, l.body_hash,
+                   l.attempts - l.attempts_before_release - l.spared AS attempts,
+                          l.attempts - l.attempts_before_release AS tries, l.body_hash,
                    l.attempts + l.not_sent = l.earlier AS never_sent, l.released_by IS NOT NULL AS released,
-                   l.idempotency_key, l.message_id, l.rate_class_id, l.rule_id, l.route, l.route_version, l.objection
+                   l.idempotency_key, l.message_id, l.rate_class_id, l.rule_id, l.route, l.rulebook_version,
+                          l.blocked_reason
               FROM redrive_letter l
-             WHERE l.lane_id = m.lane_id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass
+             WHERE l.lane_id = m.lane_id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.frees_lane
              ORDER BY l.sequence, l.message_id LIMIT 1) h ON true
       LEFT JOIN redrive_breaker b ON b.target_id = h.target_id AND b.rate_class_id IS NOT DISTINCT FROM h.rate_class_id
       LEFT JOIN redrive_claim c ON h.idempotency_key IS NOT NULL AND c.target_id = h.target_id
@@ -193,7 +197,7 @@ WITH mine AS (
       FROM head
 ), moved AS (
     UPDATE redrive_lane n
-       SET passed_sequence = greatest(n.passed_sequence, head.passed), run_id = head.run_id,
+       SET highest_sent_sequence = greatest(n.highest_sent_sequence, head.passed), run_id = head.run_id,
            phase = CASE WHEN head.id IS NULL THEN 'idle' WHEN head.held THEN 'held' WHEN head.awaits THEN 'awaiting'
                         WHEN head.kept THEN 'leased' ELSE 'ready' END,
            due_at = CASE WHEN head.id IS NULL OR head.held OR head.awaits THEN NULL
@@ -204,14 +208,14 @@ WITH mine AS (
      WHERE n.id = head.lane_id
        AND CASE WHEN head.my_fence IS NULL THEN n.phase <> 'leased'
                 ELSE n.fence = head.my_fence AND n.phase = 'leased' END
-    RETURNING n.id AS lane_id, n.fence, n.phase, n.passed_sequence, head.id AS letter_id
+    RETURNING n.id AS lane_id, n.fence, n.phase, n.highest_sent_sequence, head.id AS letter_id
 )
 SELECT moved.lane_id, moved.fence, moved.phase, moved.letter_id, head.dlq_id, head.target_id, head.attempts,
-       head.max_attempts, head.never_sent, head.sequence < moved.passed_sequence AS stale, head.stale_policy,
-       head.released, cu.receives, head.receive_ceiling, head.claim_state, head.claim_letter, head.claim_same_body,
-       head.claim_rests, head.gone, head.breaker_id, head.rate_class_id, head.rule_id, head.route_version, head.tries
+       head.max_attempts, head.never_sent, head.sequence < moved.highest_sent_sequence AS stale, head.stale_policy,
+       head.released, cu.receives, head.receive_limit, head.claim_state, head.claim_letter, head.claim_same_body,
+       head.claim_rests, head.gone, head.breaker_id, head.rate_class_id, head.rule_id, head.rulebook_version, head.tries
   FROM moved JOIN head USING (lane_id)
-  LEFT JOIN redrive_custody cu ON head.receive_ceiling IS NOT NULL AND cu.dlq_id = head.dlq_id
+  LEFT JOIN redrive_dlq_copy cu ON head.receive_limit IS NOT NULL AND cu.dlq_id = head.dlq_id
         AND cu.message_id = head.message_id
  ORDER BY moved.lane_id
 """  # noqa: S608  # the inserted text is the constant above
@@ -252,7 +256,7 @@ def lease(  # noqa: PLR0913  # each by its name
     only: Sequence[int] | None = None,
     runs: Sequence[int] | None = None,
     but: Collection[int] = (),
-) -> list[Leased]:
+) -> list[LeasedLane]:
     """Lease up to `limit` due lanes of active runs, those of dead owners first; locked lanes are skipped.
 
     Lanes of a DLQ whose messages AWS may have moved are left out. `only`: these lanes; otherwise any, except those
@@ -262,7 +266,7 @@ def lease(  # noqa: PLR0913  # each by its name
         "owner": owner, "limit": limit, "lease": lease,
         "only": list(only or ()), "runs": None if runs is None else list(runs), "but": list(but),
     }  # fmt: skip
-    return rows.fetch(Leased, _LEASE if only is None else _LEASE_THESE, values)
+    return rows.fetch(LeasedLane, _LEASE if only is None else _LEASE_THESE, values)
 
 
 def lock(lanes: Sequence[int], fences: Sequence[int | None]) -> set[int]:
@@ -277,7 +281,7 @@ def advance(
     passed: Sequence[str | None] | None = None,
     keep: bool = False,
     lease: float = 0.0,
-) -> list[Standing]:
+) -> list[LaneState]:
     """Set each lane's phase and due time by its head. Run it in a later statement than the one that moved its letters.
 
     Fences are the owner's; None if the caller is not the owner, and moves the lane only if it is not leased. `passed`:
@@ -285,7 +289,7 @@ def advance(
     """
     passing = [None] * len(lanes) if passed is None else list(passed)
     values = {"lanes": list(lanes), "fences": list(fences), "passed": passing, "keep": keep, "lease": lease}
-    return rows.fetch(Standing, _NEXT, values)
+    return rows.fetch(LaneState, _NEXT, values)
 
 
 def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:
@@ -314,6 +318,6 @@ def hint(*, limit: int, lifetime: float) -> list[int]:
     return rows.column(int, _HINT, {"limit": limit, "lifetime": lifetime})
 
 
-def clock() -> datetime:
+def database_now() -> datetime:
     """Return the database's time, which leases and deadlines go by."""
     return rows.value(datetime, "SELECT redrive_now() AS now", {})

@@ -10,14 +10,15 @@ from reprocessing.store.ordering import lanes
 # The lane waits for the quiet period, as a new lane does: a letter before this one may still be retried in its queue.
 _QUIET = """
 UPDATE redrive_lane n
-   SET due_at = greatest(n.due_at, l.captured_at + make_interval(secs => coalesce(d.quiet_for, t.visibility::float8)))
+   SET due_at = greatest(n.due_at, l.captured_at + make_interval(secs => coalesce(d.new_key_delay,
+          t.visibility::float8)))
   FROM redrive_letter l
   JOIN redrive_dlq d ON d.id = l.dlq_id JOIN redrive_target t ON t.id = l.target_id
  WHERE l.id = ANY(%(heads)b::bigint[]) AND NOT l.single AND n.id = l.lane_id AND n.phase = 'ready'
 """
 
 
-def give(ahead: Collection[int]) -> None:
+def move_to_new_heads(ahead: Collection[int]) -> None:
     """Move lanes that were held or not due by the earlier letters that were enlisted onto them.
 
     Otherwise they would wait as long as the later letter has to, and for its run. The lanes are locked, and not leased.

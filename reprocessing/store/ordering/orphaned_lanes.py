@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reprocessing.store import rows
-from reprocessing.store.replay.settlement_effects import AFTERMATH, COPY_UNTIL, OUTLASTS
+from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES, COPY_UNTIL, OUTLASTS
 
 # The outcome of these attempts is not known, and their letters are sent again under the same key and epoch. If a letter
 # has no attempt left and its target's DLQ is watched, the attempt holds the lane until it cannot return any more.
@@ -16,7 +16,8 @@ UPDATE redrive_attempt a
        holds_lane = w.lasts, detail = 'its worker was lost before the outcome was recorded',
        deadline = CASE WHEN w.lasts THEN redrive_now() + make_interval(secs => t.window) END
   FROM redrive_lane n, redrive_letter l, redrive_dlq d, redrive_target t
- CROSS JOIN LATERAL (SELECT l.attempts - l.forgiven - l.spared >= d.max_attempts AND {OUTLASTS} AS lasts) w
+ CROSS JOIN LATERAL (SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts
+        AND {OUTLASTS} AS lasts) w
  WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.phase = 'leased' AND n.owner = %(owner)b
    AND a.lane_id = n.id AND a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) = 0 AND a.fence < n.fence
    AND l.id = a.letter_id AND d.id = l.dlq_id AND t.id = a.target_id
@@ -25,42 +26,42 @@ RETURNING a.breaker_id, a.run_id
 
 _WAIT = f"""
 WITH found AS (
-    SELECT l.id, l.sequence, l.lane_id, l.attempts - l.forgiven - l.spared >= d.max_attempts AS spent,
+    SELECT l.id, l.sequence, l.lane_id, l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AS spent,
            (SELECT a.deadline FROM redrive_attempt a WHERE a.letter_id = l.id AND a.holds_lane) AS until
       FROM redrive_letter l JOIN redrive_lane n ON n.id = l.lane_id JOIN redrive_dlq d ON d.id = l.dlq_id
      WHERE l.lane_id = ANY(%(lanes)b::bigint[]) AND n.owner = %(owner)b AND l.state = 'sending'
 ), passed AS (
-    UPDATE redrive_lane n SET passed_sequence = greatest(n.passed_sequence, f.sequence)
+    UPDATE redrive_lane n SET highest_sent_sequence = greatest(n.highest_sent_sequence, f.sequence)
       FROM (SELECT lane_id, max(sequence) AS sequence FROM found GROUP BY lane_id) f WHERE n.id = f.lane_id
 ), moved AS (
     UPDATE redrive_letter l
        SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,
            reason = CASE WHEN f.spent THEN 'attempts_spent' ELSE '' END,
-           objection = CASE WHEN f.spent THEN '' ELSE l.objection END,
+           blocked_reason = CASE WHEN f.spent THEN '' ELSE l.blocked_reason END,
            detail = CASE WHEN f.spent THEN 'the outcome of the last attempt is not known' ELSE '' END,
            finished_at = CASE WHEN f.spent THEN redrive_now() END
       FROM found f WHERE l.id = f.id AND l.state = 'sending'
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE WHEN f.spent THEN 'free' ELSE 'held' END AS claim, coalesce(f.until, {COPY_UNTIL}) AS until
-), {AFTERMATH}
+), {CLAIMS_AND_COPIES}
 SELECT count(*) FROM moved
 """  # noqa: S608  # the inserted text is the constant of settlement.py
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class OrphanedAttempt:
     """An attempt whose owner died: its breaker and its run."""
 
     breaker_id: int | None
     run_id: int | None
 
 
-def close(owner: str, lanes: Sequence[int]) -> list[Left]:
+def close_attempts(owner: str, lanes: Sequence[int]) -> list[OrphanedAttempt]:
     """Close the open attempts of dead owners of these lanes as unknown; queue or park their letters.
 
     Call it in a transaction, with the lanes locked. Returns the attempts that were closed.
     """
     values = {"lanes": list(lanes), "owner": owner}
-    closed = rows.fetch(Left, _CLOSE, values)
+    closed = rows.fetch(OrphanedAttempt, _CLOSE, values)
     rows.execute(_WAIT, values)
     return closed

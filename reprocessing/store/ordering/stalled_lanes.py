@@ -8,14 +8,14 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 from reprocessing.store.ordering.lanes import ANSWERED_RUNS
-from reprocessing.store.safety.send_limits import BESIDE, MAY_GO, OBSTACLE
+from reprocessing.store.safety.send_limits import MAY_GO, OBSTACLE, OBSTACLE_JOINS
 
 #: The name of beat's task in its schedule.
-TICK: Final = "reprocessing.tick"
+TICK_TASK: Final = "reprocessing.tick"
 
 
 @dataclass(frozen=True, slots=True)
-class Stalled:
+class StalledLanes:
     """Lanes of a DLQ that are stalled in the same way."""
 
     dlq: str
@@ -32,7 +32,7 @@ runs AS (SELECT x.id FROM redrive_run x WHERE x.state = 'running' AND x.dlq_id I
 SELECT d.name AS dlq, 'overdue' AS how, count(*) AS n, min(n.due_at) AS since
   FROM runs CROSS JOIN LATERAL (
        SELECT * FROM redrive_lane WHERE run_id = runs.id AND due_at <= redrive_now() - make_interval(secs => %(long)b)
-          AND phase = 'ready' ORDER BY due_at LIMIT %(most)b) n {BESIDE}
+          AND phase = 'ready' ORDER BY due_at LIMIT %(most)b) n {OBSTACLE_JOINS}
  WHERE {OBSTACLE} = '' AND NOT EXISTS (
        SELECT FROM (SELECT opened_at FROM redrive_attempt WHERE breaker_id = b.id ORDER BY id DESC LIMIT 1) newest
         WHERE newest.opened_at > redrive_now() - make_interval(secs => %(long)b))
@@ -52,18 +52,18 @@ SELECT a.name, 'held', count(*), NULL FROM redrive_lane n JOIN asked a ON a.id =
 """  # noqa: S608  # the inserted texts are constants
 
 
-def lanes(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) -> list[Stalled]:
+def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) -> list[StalledLanes]:
     """Return lanes, of these DLQs or of all, that are stalled although nothing holds them.
 
     `long`: seconds for which a lane has been due while its breaker let nothing go. `lost`: seconds since a lease ended.
     `most`: overdue lanes that are counted for each run.
     """
     values = {"dlqs": dlqs, "long": float(long), "lost": float(lost), "most": most}
-    return rows.fetch(Stalled, _STALLED, values)
+    return rows.fetch(StalledLanes, _STALLED, values)
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class BeatStatus:
     """Beat and the workers, as far as the tables show."""
 
     #: seconds since beat sent its latest tick, by the clock of beat's machine, so it may be below 0; None: never
@@ -78,9 +78,9 @@ class Beat:
 _BEAT: Final[LiteralString] = f"""
 SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
           FROM django_celery_beat_periodictask WHERE task = %(tick)b AND enabled) AS ticked,
-       (SELECT extract(epoch FROM clock_timestamp() - beaten_at)::float8
-          FROM reprocessing_pulse WHERE queue = %(control)b) AS consumed,
-       (SELECT lifetime FROM redrive_dispatch WHERE id = 1) AS lifetime,
+       (SELECT extract(epoch FROM clock_timestamp() - consumed_at)::float8
+          FROM redrive_heartbeat WHERE queue = %(control)b) AS consumed,
+       (SELECT lifetime FROM redrive_task_hints WHERE id = 1) AS lifetime,
        (SELECT count(*) FROM (
             SELECT FROM redrive_lane WHERE run_id IN ({ANSWERED_RUNS}) AND due_at IS NOT NULL AND stopped_at IS NULL
                AND phase = 'ready' AND hinted_until IS NOT NULL AND {MAY_GO} LIMIT 1000) h) AS hinted,
@@ -91,6 +91,6 @@ SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
 """  # noqa: S608  # the inserted texts are constants
 
 
-def beat(control: str) -> Beat:
+def beat_status(control: str) -> BeatStatus:
     """Return what is known about beat, the workers of the queue `control`, and those for which hints are."""
-    return rows.fetch(Beat, _BEAT, {"tick": TICK, "control": control})[0]
+    return rows.fetch(BeatStatus, _BEAT, {"tick": TICK_TASK, "control": control})[0]

@@ -6,25 +6,33 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, LiteralString
 
-from reprocessing.models.rule import BACKOFF
+from reprocessing.models.rule import RULE_BACKOFF
 from reprocessing.store import rows
-from reprocessing.store.outcomes.evidence import Ripe
-from reprocessing.store.outcomes.reports import LATELY, SAID
+from reprocessing.store.outcomes.evidence import OpenAttempt
+from reprocessing.store.outcomes.reports import RECENT_SECONDS, SAID
 from reprocessing.store.replay.settlement import Deletable
-from reprocessing.store.replay.settlement_effects import AFTERMATH, COPY_UNTIL, JUDGED, LEFT_BEHIND, PASSED, STAYS
+from reprocessing.store.replay.settlement_effects import (
+    CLAIMS_AND_COPIES,
+    COPY_UNTIL,
+    FREE_FORMER_CLAIMS,
+    JUDGED,
+    PASSED,
+    STAYS,
+)
 
 _NAMED = f"""
-SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.forgiven AS attempts, a.run_id, a.breaker_id,
-       l.attempts - l.forgiven - l.spared >= d.max_attempts AND NOT EXISTS (
-            SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.kind = 'standing') AS spent, {BACKOFF}
+SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.attempts_before_release AS attempts, a.run_id,
+       a.breaker_id,
+       l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND NOT EXISTS (
+            SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.kind = 'standing') AS spent, {RULE_BACKOFF}
   FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id JOIN redrive_dlq d ON d.id = l.dlq_id
   LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
  WHERE a.id = ANY(%(attempts)b::bigint[]) ORDER BY a.id
 """  # noqa: S608  # the inserted text is a constant
 
 # If both outcomes were reported, the attempt failed: trying again loses nothing. A return has already said so, and an
-# attempt with a later one moves nothing. A closed attempt keeps its outcome; `ill` records what was reported since.
-# What a person decided about a letter stays.
+# attempt with a later one moves nothing. A closed attempt keeps its outcome; `counts_as_failure` records what was
+# reported since. What a person decided about a letter stays.
 _BELIEVE = f"""
 WITH asked AS (
     SELECT * FROM unnest(%(attempts)b::bigint[], %(dues)b::float8[], %(spent)b::bool[]) AS q(attempt_id, due, spent)
@@ -37,18 +45,18 @@ WITH asked AS (
        AND NOT EXISTS (SELECT FROM redrive_attempt later WHERE later.letter_id = a.letter_id AND later.no > a.no
                           AND later.outcome IS DISTINCT FROM 'not_sent')
        AND (a.closed_at IS NULL OR a.outcome = 'unknown'
-            OR (a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent') AND a.ill IS NOT TRUE))
+            OR (a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent') AND a.counts_as_failure IS NOT TRUE))
 ), closed AS (
     UPDATE redrive_attempt a
        SET outcome = coalesce(a.outcome, CASE WHEN w.failed THEN 'failed' ELSE 'acknowledged' END),
            closed_at = coalesce(a.closed_at, redrive_now()), holds_lane = false,
-           ill = CASE WHEN a.outcome = 'unknown' THEN a.ill ELSE w.failed END
+           counts_as_failure = CASE WHEN a.outcome = 'unknown' THEN a.counts_as_failure ELSE w.failed END
       FROM word w WHERE a.id = w.id
     RETURNING a.id, a.letter_id, w.was, w.was IS NULL AS was_open, w.failed, w.due, w.spent
 ), {JUDGED}, moved AS (
     UPDATE redrive_letter l
-       SET epoch = l.epoch + c.failed::int, lets_pass = false, presumed = false,
-           objection = CASE WHEN c.failed AND NOT c.ends THEN l.objection ELSE '' END,
+       SET epoch = l.epoch + c.failed::int, frees_lane = false, presumed = false,
+           blocked_reason = CASE WHEN c.failed AND NOT c.ends THEN l.blocked_reason ELSE '' END,
            state = CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'waiting' OR {STAYS} THEN l.state
                         WHEN c.ends THEN 'parked' ELSE 'waiting' END,
            due_at = CASE WHEN NOT c.failed OR {STAYS} THEN NULL
@@ -66,11 +74,11 @@ WITH asked AS (
                 WHEN c.failed THEN l.state IN ('waiting', 'parked', 'discarded')
                 WHEN l.state = 'parked' THEN (c.was = 'silent' AND l.reason = 'no_answer')
                                           OR (coalesce(c.was, 'unknown') = 'unknown' AND l.reason = 'attempts_spent')
-                ELSE c.was = 'unknown' AND l.state = 'waiting' AND l.forgiven < l.attempts END
+                ELSE c.was = 'unknown' AND l.state = 'waiting' AND l.attempts_before_release < l.attempts END
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'discarded' THEN 'discarded'
                    ELSE 'free' END AS claim, c.until
-), {LEFT_BEHIND}, {PASSED}, {AFTERMATH}
+), {FREE_FORMER_CLAIMS}, {PASSED}, {CLAIMS_AND_COPIES}
 SELECT * FROM copies
 """  # noqa: S608  # as above
 
@@ -93,14 +101,14 @@ WITH closed AS (
     RETURNING a.letter_id, a.deadline
 ), moved AS (
     UPDATE redrive_letter l
-       SET state = 'parked', reason = 'no_answer', objection = '', lets_pass = false, finished_at = redrive_now(),
+       SET state = 'parked', reason = 'no_answer', blocked_reason = '', frees_lane = false, finished_at = redrive_now(),
            due_at = NULL,
            detail = 'its consumer reported nothing until '
                     || to_char(c.deadline AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC'
       FROM closed c WHERE l.id = c.letter_id AND l.state = 'awaiting'
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim,
               {COPY_UNTIL} AS until
-), {AFTERMATH}
+), {CLAIMS_AND_COPIES}
 SELECT * FROM copies
 """  # noqa: S608  # as above
 
@@ -115,7 +123,7 @@ WITH closed AS (
 ), moved AS (
     SELECT l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim, c.until
       FROM judged c JOIN redrive_letter l ON l.id = c.letter_id WHERE l.state = 'parked'
-), {LEFT_BEHIND}, {AFTERMATH}
+), {FREE_FORMER_CLAIMS}, {CLAIMS_AND_COPIES}
 SELECT * FROM copies
 """  # noqa: S608  # as above
 
@@ -131,7 +139,7 @@ SELECT EXISTS (SELECT FROM redrive_target t
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ReportedAttempt:
     """A reported attempt, and what its failure would lead to."""
 
     attempt_id: int
@@ -146,12 +154,12 @@ class Named:
     backoff_jitter: str | None
 
 
-def named(attempts: Collection[int]) -> list[Named]:
+def reported_attempts(attempts: Collection[int]) -> list[ReportedAttempt]:
     """Return these attempts."""
-    return rows.fetch(Named, _NAMED, {"attempts": list(attempts)})
+    return rows.fetch(ReportedAttempt, _NAMED, {"attempts": list(attempts)})
 
 
-def believe(attempts: Sequence[int], dues: Sequence[float], spent: Sequence[bool]) -> list[Deletable]:
+def apply_reports(attempts: Sequence[int], dues: Sequence[float], spent: Sequence[bool]) -> list[Deletable]:
     """Apply all that was reported about these attempts; return copies that may be deleted. A repeat changes nothing.
 
     The lanes are locked. `dues`: seconds until each letter may be tried again if it failed; `spent`: it may not be.
@@ -159,26 +167,26 @@ def believe(attempts: Sequence[int], dues: Sequence[float], spent: Sequence[bool
     return rows.fetch(Deletable, _BELIEVE, {"attempts": list(attempts), "dues": list(dues), "spent": list(spent)})
 
 
-def overdue(*, limit: int) -> list[Ripe]:
+def overdue_attempts(*, limit: int) -> list[OpenAttempt]:
     """Return attempts whose consumers missed the deadline to report, where nothing else can tell; by lane."""
-    return rows.fetch(Ripe, _OVERDUE, {"limit": limit})
+    return rows.fetch(OpenAttempt, _OVERDUE, {"limit": limit})
 
 
-def silence(attempts: Sequence[int]) -> list[Deletable]:
+def close_silent(attempts: Sequence[int]) -> list[Deletable]:
     """Close attempts as silent and park their letters; the lanes are locked."""
     return rows.fetch(Deletable, _SILENT, {"attempts": list(attempts)})
 
 
-def outlasted(*, limit: int) -> list[Ripe]:
+def outlasted_unwatched_attempts(*, limit: int) -> list[OpenAttempt]:
     """Return last attempts of unknown end whose deadline is over, where no DLQ is watched; by lane."""
-    return rows.fetch(Ripe, _OUTLASTED, {"limit": limit})
+    return rows.fetch(OpenAttempt, _OUTLASTED, {"limit": limit})
 
 
-def give_up(attempts: Sequence[int]) -> list[Deletable]:
+def close_unknown(attempts: Sequence[int]) -> list[Deletable]:
     """Close attempts of parked letters as unknown: their lanes go on, and their keys are free. The lanes are locked."""
     return rows.fetch(Deletable, _GIVE_UP, {"attempts": list(attempts)})
 
 
-def is_awaited() -> bool:
+def has_open_outcomes() -> bool:
     """Return whether there are letters whose outcome is to be looked for."""
-    return rows.value(bool, _AWAITED, {"lately": LATELY})
+    return rows.value(bool, _AWAITED, {"lately": RECENT_SECONDS})

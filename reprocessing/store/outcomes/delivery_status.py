@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString
 
-from reprocessing.domain.outcomes.delivery_status import Facts, Knowledge, known
-from reprocessing.models.letter import DeadLetter
+from reprocessing.domain.outcomes.delivery_status import DeliveryFacts, DeliveryStatus, status_of_letter
+from reprocessing.models.letter import Letter
 from reprocessing.store import rows
 from reprocessing.store.outcomes.reports import NUMBERED, SAID
-from reprocessing.store.replay.settlement_effects import DENIED
+from reprocessing.store.replay.settlement_effects import REPORTED_FAILED
 
 # The newest attempt that was sent decides.
 _NEWEST: Final[LiteralString] = """
@@ -22,7 +22,8 @@ AND NOT EXISTS (SELECT FROM redrive_attempt later WHERE later.letter_id = a.lett
 _FACTS = f"""
 SELECT l.state, l.presumed, t.proof = 'acknowledged' AS acknowledges, coalesce(w.mode <> 'observe', false) AS watched,
        a.outcome, a.opened_at AS sent_at, a.taken_at, a.deadline, a.closed_at, a.returned_at, l.finished_at,
-       {DENIED} AS denied, word.verdict AS said, word.happened_at AS said_at, coalesce(word.name, '') AS said_by
+       {REPORTED_FAILED} AS denied, word.verdict AS said, word.happened_at AS said_at, coalesce(word.name,
+              '') AS said_by
   FROM redrive_letter l
   LEFT JOIN redrive_attempt a ON a.letter_id = l.id AND {_NEWEST}
   LEFT JOIN redrive_target t ON t.id = coalesce(a.target_id, l.target_id)
@@ -59,7 +60,7 @@ WITH said AS MATERIALIZED (
      WHERE l.state = 'delivered' AND (%(dlq)b::bigint IS NULL OR l.dlq_id = %(dlq)b::bigint)
     UNION ALL
     SELECT l.dlq_id, CASE WHEN l.state IN ('sending', 'awaiting') THEN 'open'
-                          WHEN a.returned_at IS NOT NULL OR a.outcome = 'refused' OR {DENIED} THEN 'failed'
+                          WHEN a.returned_at IS NOT NULL OR a.outcome = 'refused' OR {REPORTED_FAILED} THEN 'failed'
                           WHEN a.outcome = 'silent' THEN 'silent' ELSE 'unknown' END
       FROM redrive_letter l JOIN redrive_attempt a ON a.letter_id = l.id AND {_NEWEST}
      WHERE l.state IN ('waiting', 'sending', 'awaiting', 'parked', 'discarded')
@@ -80,7 +81,7 @@ WITH named AS (
 ), targets AS (
     SELECT l.target_id FROM redrive_letter l WHERE l.id = %(letter)b
     UNION
-    SELECT o.target_id FROM redrive_letter l JOIN redrive_origin o ON o.id = l.origin_id WHERE l.id = %(letter)b
+    SELECT o.target_id FROM redrive_letter l JOIN redrive_source o ON o.id = l.source_id WHERE l.id = %(letter)b
     UNION
     SELECT a.target_id FROM redrive_attempt a WHERE a.letter_id = %(letter)b
 )
@@ -96,8 +97,8 @@ SELECT r.id, r.verdict, r.type, r.message, r.fingerprint, r.happened_at, r.recei
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """How many sent letters of a DLQ have this delivery status (`How`)."""
+class StatusCount:
+    """How many sent letters of a DLQ have this delivery status (`OutcomeSource`)."""
 
     dlq_id: int
     how: str
@@ -105,7 +106,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class ConsumerReason:
     """A consumer's report about a letter. `message` may quote the payload: only for people who may see payloads."""
 
     id: int
@@ -120,16 +121,16 @@ class Reason:
     message_id: str | None
 
 
-def of(letter: DeadLetter) -> Knowledge:
+def status_of(letter: Letter) -> DeliveryStatus:
     """Return whether the letter was delivered, how that is known, and since when."""
-    return known(rows.fetch(Facts, _FACTS, {"letter": letter.pk})[0])
+    return status_of_letter(rows.fetch(DeliveryFacts, _FACTS, {"letter": letter.pk})[0])
 
 
-def counted(dlq: int | None = None) -> list[Counted]:
+def count_by_status(dlq: int | None = None) -> list[StatusCount]:
     """Return how many letters of this DLQ, or of all, have each delivery status."""
-    return rows.fetch(Counted, _COUNTED, {"dlq": dlq})
+    return rows.fetch(StatusCount, _COUNTED, {"dlq": dlq})
 
 
-def reasons(letter: DeadLetter, *, most: int = 200) -> list[Reason]:
+def reasons_of(letter: Letter, *, most: int = 200) -> list[ConsumerReason]:
     """Return the reports about this letter, the newest first."""
-    return rows.fetch(Reason, _REASONS, {"letter": letter.pk, "most": most})
+    return rows.fetch(ConsumerReason, _REASONS, {"letter": letter.pk, "most": most})

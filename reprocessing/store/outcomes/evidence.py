@@ -19,7 +19,7 @@ PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
 #: Seconds between beat's looks.
 LOOKS_EVERY: Final = 2.0
 # The least seconds from a send to its outcome: the target is seen empty, or a window passes.
-SOONEST: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LOOKS_EVERY}) + %(count_lag)b::float8"
+LEAST_WAIT: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LOOKS_EVERY}) + %(count_lag)b::float8"
 # A look is of some moment between question and answer: `seen_at` where it has to be late enough, `TOLD` where something
 # has to follow.
 TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
@@ -28,12 +28,12 @@ FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_a
 _SETTLED: Final[LiteralString] = f"""
 WITH seen AS MATERIALIZED (
     SELECT t.id AS target_id, d.drained_through,
-           (SELECT s.seen_at FROM redrive_sighting s
+           (SELECT s.seen_at FROM redrive_target_check s
              WHERE s.target_id = t.id AND s.empty AND s.seen_at <= again.seen_at - {GAP}
                AND {FROM} + {GAP} <= again.seen_at
              ORDER BY s.seen_at DESC LIMIT 1) AS seen_at
       FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id
-     CROSS JOIN LATERAL (SELECT s.seen_at FROM redrive_sighting s
+     CROSS JOIN LATERAL (SELECT s.seen_at FROM redrive_target_check s
                           WHERE s.target_id = t.id AND s.empty AND s.seen_at <= d.drained_through
                             AND {TOLD} <= d.drained_through
                           ORDER BY s.seen_at DESC LIMIT 1) again
@@ -50,13 +50,13 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
 _EMPTIED: Final[LiteralString] = f"""
 WITH quiet AS MATERIALIZED (
     SELECT t.id AS target_id, d.drained_through,
-           (SELECT s.seen_at FROM redrive_sighting s
-             WHERE s.target_id = t.id AND s.quiet_since >= again.quiet_since AND s.seen_at <= again.seen_at - {PAUSE}
+           (SELECT s.seen_at FROM redrive_target_check s
+             WHERE s.target_id = t.id AND s.idle_since >= again.idle_since AND s.seen_at <= again.seen_at - {PAUSE}
                AND {FROM} + {PAUSE} <= again.seen_at
              ORDER BY s.seen_at DESC LIMIT 1) AS seen_at
       FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id AND d.mode <> 'observe'
-     CROSS JOIN LATERAL (SELECT s.seen_at, s.quiet_since FROM redrive_sighting s
-                          WHERE s.target_id = t.id AND s.quiet_since + {PAUSE} <= s.seen_at
+     CROSS JOIN LATERAL (SELECT s.seen_at, s.idle_since FROM redrive_target_check s
+                          WHERE s.target_id = t.id AND s.idle_since + {PAUSE} <= s.seen_at
                             AND s.seen_at <= d.drained_through AND {TOLD} <= d.drained_through
                           ORDER BY s.seen_at DESC LIMIT 1) again
 )
@@ -92,27 +92,27 @@ SELECT DISTINCT t.id AS target_id, t.url, t.region, t.role_arn, t.watched_by_id 
 # ends the time in which the target was empty.
 _SIGHT = """
 WITH old AS (
-    DELETE FROM redrive_sighting WHERE id = ANY (ARRAY (
+    DELETE FROM redrive_target_check WHERE id = ANY (ARRAY (
         SELECT o.id FROM redrive_target t
          CROSS JOIN LATERAL (
-            SELECT s.id FROM redrive_sighting s
+            SELECT s.id FROM redrive_target_check s
              WHERE s.target_id = t.id
                AND s.seen_at < (SELECT redrive_now()) - make_interval(days => 1, secs => t.window)
              ORDER BY s.target_id, s.seen_at DESC LIMIT 1000) o
          WHERE t.id = ANY(%(target_id)b::bigint[])))
 )
-INSERT INTO redrive_sighting (target_id, seen_at, took, empty, quiet_since)
+INSERT INTO redrive_target_check (target_id, seen_at, took, empty, idle_since)
 SELECT q.target_id, %(at)b, %(took)b::float8, q.empty,
-       CASE WHEN q.quiet THEN coalesce(latest.quiet_since, %(at)b::timestamptz) END
+       CASE WHEN q.quiet THEN coalesce(latest.idle_since, %(at)b::timestamptz) END
   FROM unnest(%(target_id)b::bigint[], %(empty)b::bool[], %(quiet)b::bool[]) AS q(target_id, empty, quiet)
-  LEFT JOIN LATERAL (SELECT s.empty, s.quiet_since FROM redrive_sighting s
+  LEFT JOIN LATERAL (SELECT s.empty, s.idle_since FROM redrive_target_check s
                       WHERE s.target_id = q.target_id ORDER BY s.seen_at DESC LIMIT 1) latest ON true
  WHERE q.empty OR latest.empty
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Ripe:
+class OpenAttempt:
     """An open attempt whose letter may be presumed delivered."""
 
     attempt_id: int
@@ -122,7 +122,7 @@ class Ripe:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedTarget:
     """A target with letters whose outcome is open, and the DLQ behind it."""
 
     target_id: int
@@ -133,7 +133,7 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TargetLook:
     """What a look at a target found. `empty`: nothing visible or delayed; `quiet`: nothing in flight, either."""
 
     target_id: int
@@ -141,22 +141,22 @@ class Look:
     quiet: bool
 
 
-def ripe(*, count_lag: float, limit: int) -> list[Ripe]:
+def presumable_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
     """Return attempts that may be closed as absent, by lane. `count_lag`: seconds by which SQS's counts may lag."""
-    return rows.fetch(Ripe, _RIPE, {"count_lag": count_lag, "limit": limit})
+    return rows.fetch(OpenAttempt, _RIPE, {"count_lag": count_lag, "limit": limit})
 
 
-def outlasted(*, count_lag: float, limit: int) -> list[Ripe]:
+def outlasted_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
     """Return unknown last attempts that have not returned and may be closed, so that their lanes go on; like `ripe`."""
-    return rows.fetch(Ripe, _OUTLASTED, {"count_lag": count_lag, "limit": limit})
+    return rows.fetch(OpenAttempt, _OUTLASTED, {"count_lag": count_lag, "limit": limit})
 
 
-def watched() -> list[Watched]:
+def watched_targets() -> list[WatchedTarget]:
     """Return targets that have letters whose outcome waits for evidence."""
-    return rows.fetch(Watched, _WATCHED, {})
+    return rows.fetch(WatchedTarget, _WATCHED, {})
 
 
-def sight(looks: Sequence[Look], *, at: object, took: float) -> None:
+def record_looks(looks: Sequence[TargetLook], *, at: object, took: float) -> None:
     """Record looks at targets, begun at `at` and answered `took` seconds later; delete old looks."""
     if looks:
-        rows.execute(_SIGHT, {**rows.arrays(Look, looks), "at": at, "took": took})
+        rows.execute(_SIGHT, {**rows.arrays(TargetLook, looks), "at": at, "took": took})

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, LiteralString
 
-from reprocessing.domain.message.arn import name_of
-from reprocessing.domain.runs.forecast import in_words as lasting
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.runs.forecast import duration_in_words as lasting
 from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.outcomes.evidence import FROM, GAP, PAUSE
@@ -19,16 +19,16 @@ _LONG: Final = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Expectation:
+class PendingOutcome:
     """A target of a DLQ, and the evidence that its sent letters still lack."""
 
     which: str  #: the letter that the other fields are about, "oldest" or "newest"
     dlq_id: int
-    origin: str
+    source: str
     target_id: int
     target: str
     kind: str
-    refires: int | None
+    confirmed_fanout: int | None
     proof: str
     advance: str
     rate: float | None
@@ -55,72 +55,73 @@ class Expectation:
 
 
 _COUNTED: Final[LiteralString] = "open.taken_at + make_interval(secs => %(count_lag)b::float8)"
-# An unsettled letter of each target, and which conditions of `evidence.ripe` are not met yet.
+# An unsettled letter of each target, and which conditions of `evidence.presumable_attempts` are not met yet.
 _STATEMENT: Final[LiteralString] = f"""
 WITH open AS (
     SELECT a.target_id, count(*) AS unsettled, {{bound}}(a.taken_at) AS taken_at, {{bound}}(a.deadline) AS until
       FROM redrive_attempt a WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL AND {{of}} GROUP BY a.target_id
 )
-SELECT {{which}} AS which, o.dlq_id, o.arn AS origin, t.id AS target_id, t.arn AS target, t.kind, t.refires, t.proof,
+SELECT {{which}} AS which, o.dlq_id, o.arn AS source, t.id AS target_id, t.arn AS target, t.kind, t.confirmed_fanout,
+       t.proof,
        t.advance, t.rate, t.burst, t.window,
        w.id AS watched_by_id, w.name AS watched_by, w.mode AS watched_mode, w.next_poll_at AS watched_next_at,
        w.drained_through, coalesce(open.unsettled, 0) AS unsettled, open.taken_at, open.until,
        extract(epoch FROM {GAP})::float8 AS gap, %(count_lag)b::float8 AS count_lag, {_COUNTED} AS counted_from,
        s.seen_at, s.seen_at + {GAP} AS again_from, again.at AS again_at,
-       CASE WHEN newest.quiet_since IS NOT NULL THEN greatest(newest.quiet_since, {_COUNTED}) END AS quiet_from,
+       CASE WHEN newest.idle_since IS NOT NULL THEN greatest(newest.idle_since, {_COUNTED}) END AS quiet_from,
        least(CASE WHEN again.at IS NOT NULL THEN greatest(open.until, again.at) END,
              CASE WHEN t.proof = 'acknowledged' AND emptied.at IS NOT NULL THEN greatest(open.until, emptied.at)
                   ELSE emptied.at END) AS needed_from,
        redrive_now() AS now
-  FROM {{origins}} o
+  FROM {{sources}} o
   JOIN redrive_target t ON t.id = o.target_id
   LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
   LEFT JOIN open ON open.target_id = t.id
   LEFT JOIN LATERAL (
-        SELECT min(seen_at) AS seen_at FROM redrive_sighting
+        SELECT min(seen_at) AS seen_at FROM redrive_target_check
          WHERE target_id = t.id AND empty AND seen_at >= {_COUNTED}) s ON true
   LEFT JOIN LATERAL (
-        SELECT min(g.seen_at) AS at FROM redrive_sighting g
+        SELECT min(g.seen_at) AS at FROM redrive_target_check g
          WHERE g.target_id = t.id AND g.empty AND g.seen_at >= s.seen_at + {GAP}) again ON true
   LEFT JOIN LATERAL (
-        SELECT n.quiet_since FROM redrive_sighting n
+        SELECT n.idle_since FROM redrive_target_check n
          WHERE n.target_id = t.id AND n.seen_at >= {_COUNTED} ORDER BY n.seen_at DESC LIMIT 1) newest ON true
   LEFT JOIN LATERAL (
-        SELECT again.seen_at + make_interval(secs => again.took) AS at FROM redrive_sighting again
-         WHERE again.target_id = t.id AND again.quiet_since IS NOT NULL AND again.seen_at >= {_COUNTED}
-           AND EXISTS (SELECT FROM redrive_sighting s
-                        WHERE s.target_id = again.target_id AND s.quiet_since = again.quiet_since
+        SELECT again.seen_at + make_interval(secs => again.took) AS at FROM redrive_target_check again
+         WHERE again.target_id = t.id AND again.idle_since IS NOT NULL AND again.seen_at >= {_COUNTED}
+           AND EXISTS (SELECT FROM redrive_target_check s
+                        WHERE s.target_id = again.target_id AND s.idle_since = again.idle_since
                           AND s.seen_at >= {_COUNTED} AND {FROM} + {PAUSE} <= again.seen_at)
          ORDER BY again.seen_at LIMIT 1) emptied ON true
  WHERE %(dlq)b::bigint IS NULL OR o.dlq_id = %(dlq)b::bigint
  ORDER BY o.dlq_id, o.arn
 """  # noqa: S608  # the inserted text is a constant
 
-_OLDEST = _STATEMENT.format(bound="min", of="true", which="'oldest'", origins="redrive_origin")
+_OLDEST = _STATEMENT.format(bound="min", of="true", which="'oldest'", sources="redrive_source")
 # A rule may send letters of a run to another target than their source's.
 _NEWEST = _STATEMENT.format(
     bound="max", of="a.run_id = %(run)b", which="'newest'",
-    origins="(SELECT %(dlq)b::bigint AS dlq_id, '' AS arn, target_id FROM open)",
+    sources="(SELECT %(dlq)b::bigint AS dlq_id, '' AS arn, target_id FROM open)",
 )  # fmt: skip
 
 
-def of_targets(dlq: int | None = None, *, count_lag: float) -> list[Expectation]:
+def of_targets(dlq: int | None = None, *, count_lag: float) -> list[PendingOutcome]:
     """Return the targets of this DLQ, or of all. `count_lag`: seconds by which SQS's counts may lag."""
-    return rows.fetch(Expectation, _OLDEST, {"dlq": dlq, "count_lag": count_lag})
+    return rows.fetch(PendingOutcome, _OLDEST, {"dlq": dlq, "count_lag": count_lag})
 
 
-def of_run(run: int, dlq: int, *, count_lag: float) -> list[Expectation]:
+def of_run(run: int, dlq: int, *, count_lag: float) -> list[PendingOutcome]:
     """Return the targets with unsettled letters of this run of this DLQ, with the newest letter of each."""
-    return rows.fetch(Expectation, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag})
+    return rows.fetch(PendingOutcome, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag})
 
 
-def known_in(found: Collection[Expectation]) -> dict[int, float | None]:
+def seconds_until_known(found: Collection[PendingOutcome]) -> dict[int, float | None]:
     """Return the least seconds until these letters' outcomes are known, by target; None: unknown."""
-    cadences = schedule.cadences([one.watched_by_id for one in found if one.watched_by_id])
+    cadences = schedule.poll_intervals([one.watched_by_id for one in found if one.watched_by_id])
     return {one.target_id: _known_in(one, cadences.get(one.watched_by_id or 0, 0.0)) for one in found}
 
 
-def _known_in(one: Expectation, every: float) -> float | None:
+def _known_in(one: PendingOutcome, every: float) -> float | None:
     if one.taken_at is None or one.until is None or is_endless(one):
         return None
     if one.watched_by is None or one.proof == "acknowledged":
@@ -135,7 +136,7 @@ def _known_in(one: Expectation, every: float) -> float | None:
     return (turn - one.now).total_seconds() + turns * every
 
 
-def _needed(one: Expectation) -> datetime:
+def _needed(one: PendingOutcome) -> datetime:
     """Return when the capture that proves it may begin, if every look from now on finds the target empty."""
     earliest = max(one.now, one.counted_from or one.now)
     emptied = max(one.now, (one.quiet_from or earliest) + timedelta(seconds=one.count_lag))
@@ -143,7 +144,7 @@ def _needed(one: Expectation) -> datetime:
     return min(emptied, max(one.until or one.now, one.again_at or max(one.now, seen + timedelta(seconds=one.gap))))
 
 
-def in_words(one: Expectation) -> str:
+def describe(one: PendingOutcome) -> str:
     """Return what has to happen before the target's letter is settled; empty if none is unsettled."""
     if not one.unsettled or one.taken_at is None or one.until is None:
         return ""
@@ -154,30 +155,30 @@ def in_words(one: Expectation) -> str:
     return _lacking(one) or "the next outcome check: the evidence is complete"
 
 
-def is_endless(one: Expectation) -> bool:
+def is_endless(one: PendingOutcome) -> bool:
     """Return whether the wait does not end by itself."""
-    return is_never_empty(one) or in_words(one).startswith("nothing")
+    return is_never_empty(one) or describe(one).startswith("nothing")
 
 
-def is_never_empty(one: Expectation) -> bool:
+def is_never_empty(one: PendingOutcome) -> bool:
     """Return whether the wait is for somebody to empty the target."""
-    return in_words(one).startswith(f"{name_of(one.target)} has not been empty")
+    return describe(one).startswith(f"{resource_name(one.target)} has not been empty")
 
 
-def is_long(one: Expectation) -> bool:
+def is_long(one: PendingOutcome) -> bool:
     """Return whether the target has not been empty for so long that its consumer may be stopped."""
     since = one.again_from or one.taken_at
     return since is not None and one.now - since >= _LONG
 
 
-def _unseen(one: Expectation) -> str:
+def _unseen(one: PendingOutcome) -> str:
     if one.proof == "acknowledged":
         return f"nothing: its consumer did not report in time, so the {one.which} message will be parked"
     watched = f"{one.watched_by} is in mode observe" if one.watched_by else "its DLQ is not watched"
     return f"nothing: {watched}, so returned messages are not seen"
 
 
-def _lacking(one: Expectation) -> str:
+def _lacking(one: PendingOutcome) -> str:
     """Return the first missing piece of evidence; empty if none is missing."""
     if one.needed_from is not None:
         if one.drained_through is not None and one.drained_through >= one.needed_from:
@@ -186,13 +187,13 @@ def _lacking(one: Expectation) -> str:
         return f"a capture of {one.watched_by} that {begins} and finds no returned message; {_next_capture(one)}"
     if one.counted_from is not None and one.now < one.counted_from:
         lag = f"SQS's counts may lag by {one.count_lag:g} s"
-        return f"a look at {name_of(one.target)}, at {one.counted_from:%H:%M:%S} UTC or later: {lag}"
+        return f"a look at {resource_name(one.target)}, at {one.counted_from:%H:%M:%S} UTC or later: {lag}"
     return _not_empty(one)
 
 
-def _not_empty(one: Expectation) -> str:
+def _not_empty(one: PendingOutcome) -> str:
     """Return why the target does not count as empty."""
-    name, since = name_of(one.target), one.taken_at
+    name, since = resource_name(one.target), one.taken_at
     if one.seen_at is None or one.again_from is None:
         when = f"{since:%Y-%m-%d %H:%M:%S} UTC" + (": its consumer may be stopped" if is_long(one) else "")
         return f"{name} has not been empty since it received the {one.which} message, at {when}"
@@ -205,6 +206,6 @@ def _not_empty(one: Expectation) -> str:
     return f"{name} has not been empty again since {one.again_from:%H:%M:%S} UTC: failed messages may still be in it"
 
 
-def _next_capture(one: Expectation) -> str:
+def _next_capture(one: PendingOutcome) -> str:
     left = (one.watched_next_at - one.now).total_seconds() if one.watched_next_at else 0.0
     return f"the next is due in {lasting(left)}" if left > 0 else "the next is due now"

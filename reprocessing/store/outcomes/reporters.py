@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from django.db import transaction
 
-from reprocessing.domain.errors import ReporterIsUnclear
-from reprocessing.models.audit import Act, Review
+from reprocessing.domain.errors import InvalidReporter
+from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.report import Reporter
 from reprocessing.models.target import Target
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.ordering.lanes import database_now
 
 #: The prefix by which people and secret scanners recognise a token, and its random bytes.
 PREFIX, BYTES = "redrive-", 32
@@ -21,21 +21,21 @@ _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class SavedReporter:
     """What was done. `token`: shown once and not stored; None: the reporter keeps its token."""
 
     new: bool
     token: str | None = field(repr=False)
 
 
-def of(token: str) -> Reporter | None:
+def by_token(token: str) -> Reporter | None:
     """Return the reporter with this token, revoked or not. Looked up by digest, so timing reveals nothing."""
     if not token or len(token) > _LONGEST:
         return None
     return Reporter.objects.filter(token_hash=_digest(token)).first()
 
 
-def targets(names: Collection[str]) -> list[Target]:
+def resolve_targets(names: Collection[str]) -> list[Target]:
     """Return the targets with these ARNs, URLs or unique names; ReporterIsUnclear if a name has none, or several."""
     known = list(Target.objects.order_by("arn"))
     return [_target(name, known) for name in dict.fromkeys(names)]
@@ -46,19 +46,19 @@ def _target(name: str, known: Collection[Target]) -> Target:
     if len(found) != 1:
         there_are = ", ".join(row.arn for row in found or known)
         there_are = there_are or "none; add one: manage.py add_dlq NAME --url URL --confirm"
-        raise ReporterIsUnclear(
+        raise InvalidReporter(
             f'{"More than one target is" if found else "No target is"} named "{name}". There are: {there_are}.'
         )
     return found[0]
 
 
-def put(name: str, some: Collection[Target], *, anew: bool, by: str, reason: str) -> Added:
+def save_reporter(name: str, some: Collection[Target], *, anew: bool, by: str, reason: str) -> SavedReporter:
     """Add the reporter, or change its targets, if any are named, and its token, if `anew`. Errors as in `check`."""
     with transaction.atomic():
         row = Reporter.objects.select_for_update().filter(name=name).first()
-        check(row, name, some, anew=anew)
+        check_reporter(row, name, some, anew=anew)
         token = PREFIX + secrets.token_urlsafe(BYTES) if row is None or anew else None
-        before = {} if row is None else told(row)
+        before = {} if row is None else audit_values(row)
         if row is None:
             row = Reporter(name=name, added_by=by)
         if token is not None:
@@ -66,44 +66,44 @@ def put(name: str, some: Collection[Target], *, anew: bool, by: str, reason: str
         row.save()
         if some:
             row.targets.set(some)
-        after = told(row) | ({"token": "new"} if token else {})
-        act = Act.CHANGED if before else Act.ADDED
-        Review.objects.create(act=act, by=by, reason=reason, before=before, after=after)
-    return Added(new=not before, token=token)
+        after = audit_values(row) | ({"token": "new"} if token else {})
+        act = AuditAct.CHANGED if before else AuditAct.ADDED
+        AuditEntry.objects.create(act=act, by=by, reason=reason, before=before, after=after)
+    return SavedReporter(new=not before, token=token)
 
 
-def check(row: Reporter | None, name: str, some: Collection[Target], *, anew: bool) -> None:
+def check_reporter(row: Reporter | None, name: str, some: Collection[Target], *, anew: bool) -> None:
     """Raise ReporterIsUnclear if it would have no target, or was revoked and gets no new token."""
     if row is None and not some:
-        raise ReporterIsUnclear(f"{name} could not report on any message. Name its targets: --target ARN.")
+        raise InvalidReporter(f"{name} could not report on any message. Name its targets: --target ARN.")
     if row is not None and row.revoked_at is not None and not anew:
-        raise ReporterIsUnclear(f"{name} was revoked. To accept its reports again, create a new token: --new-token.")
+        raise InvalidReporter(f"{name} was revoked. To accept its reports again, create a new token: --new-token.")
 
 
 def revoke(name: str, *, by: str, reason: str) -> bool:
     """Accept no more reports of this reporter, nor its reports on unknown messages; return whether it was active."""
     with transaction.atomic():
-        row = find(name, locked=True)
+        row = find_reporter(name, locked=True)
         if row.revoked_at is not None:
             return False
-        before = told(row)
-        row.revoked_at = clock()
+        before = audit_values(row)
+        row.revoked_at = database_now()
         row.save(update_fields=["revoked_at"])
-        Review.objects.create(act=Act.CHANGED, by=by, reason=reason, before=before, after=told(row))
+        AuditEntry.objects.create(act=AuditAct.CHANGED, by=by, reason=reason, before=before, after=audit_values(row))
     return True
 
 
-def find(name: str, *, locked: bool = False) -> Reporter:
+def find_reporter(name: str, *, locked: bool = False) -> Reporter:
     """Return the reporter of this name; ReporterIsUnclear, which names those there are, if there is none."""
     every = Reporter.objects.select_for_update() if locked else Reporter.objects.all()
     if (found := every.filter(name=name).first()) is None:
         known = ", ".join(Reporter.objects.order_by("name").values_list("name", flat=True))
         add = "None has been added yet. Add one: manage.py add_reporter NAME --target TARGET --confirm"
-        raise ReporterIsUnclear(f'No reporter is named "{name}". {f"There are: {known}." if known else add}')
+        raise InvalidReporter(f'No reporter is named "{name}". {f"There are: {known}." if known else add}')
     return found
 
 
-def told(row: Reporter) -> dict[str, object]:
+def audit_values(row: Reporter) -> dict[str, object]:
     """Return a reporter as the audit log records it."""
     return {
         "reporter": row.name,

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, LiteralString
 
-from reprocessing.domain.outcomes.consumer_report import Said
+from reprocessing.domain.outcomes.consumer_report import ConsumerReport
 from reprocessing.store import rows
 
 #: Seconds for which a report is looked at again: its attempt may not have been settled when it came.
-LATELY: Final = 60.0
+RECENT_SECONDS: Final = 60.0
 #: How many of these are looked at, the newest first.
 _MOST: Final = 5_000
 
@@ -60,13 +60,13 @@ WITH said AS (
     UNION ALL
     SELECT s.n, 2, 0, NULL, l.id, l.target_id, o.target_id
       FROM said s JOIN redrive_letter l ON l.public_id = s.public_id
-      LEFT JOIN redrive_origin o ON o.id = l.origin_id
+      LEFT JOIN redrive_source o ON o.id = l.source_id
      WHERE s.no IS NULL OR s.message_id IS NOT NULL
     UNION ALL
     SELECT s.n, 3, 0, NULL, l.id, l.target_id, o.target_id
       FROM said s CROSS JOIN redrive_dlq d
       JOIN redrive_letter l ON l.dlq_id = d.id AND l.message_id = s.message_id
-      LEFT JOIN redrive_origin o ON o.id = l.origin_id
+      LEFT JOIN redrive_source o ON o.id = l.source_id
 )
 SELECT DISTINCT ON (met.n) met.n, met.id AS attempt_id,
        %(reporter)b::bigint IS NULL
@@ -114,16 +114,16 @@ SELECT a.id
          ORDER BY received_at DESC LIMIT %(most)b) late
   JOIN redrive_attempt a ON a.sent_message_id = late.message_id
   JOIN redrive_letter l ON l.id = a.letter_id
- WHERE (late.verdict = 'failed' AND a.ill IS NOT TRUE AND a.returned_at IS NULL
+ WHERE (late.verdict = 'failed' AND a.counts_as_failure IS NOT TRUE AND a.returned_at IS NULL
         AND a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent'))
     OR (late.verdict = 'delivered' AND a.returned_at IS NULL
-        AND (a.outcome = 'silent' AND a.ill IS NULL OR a.outcome = 'absent' AND l.presumed
+        AND (a.outcome = 'silent' AND a.counts_as_failure IS NULL OR a.outcome = 'absent' AND l.presumed
              OR a.outcome = 'unknown' AND l.state = 'waiting'))
 """  # noqa: S608  # as above
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ReportMatch:
     """What the n-th report is about. `attempt_id` None: no attempt; `ours`: the reporter may report on it."""
 
     n: int
@@ -131,18 +131,20 @@ class Found:
     ours: bool
 
 
-def find(said: Sequence[Said], reporter: int | None) -> dict[int, Found]:
+def match_reports(said: Sequence[ConsumerReport], reporter: int | None) -> dict[int, ReportMatch]:
     """Return what each of these reports is about, by its position; reports about nothing known are left out."""
-    values = {**rows.arrays(Said, said), "ns": list(range(len(said))), "reporter": reporter}
-    return {found.n: found for found in rows.fetch(Found, _FIND, values)}
+    values = {**rows.arrays(ConsumerReport, said), "ns": list(range(len(said))), "reporter": reporter}
+    return {found.n: found for found in rows.fetch(ReportMatch, _FIND, values)}
 
 
-def keep(said: Sequence[Said], reporter: int | None) -> set[bytes]:
+def write_reports(said: Sequence[ConsumerReport], reporter: int | None) -> set[bytes]:
     """Write reports; return the digests of those that are new."""
     digests = [report.digest(reporter) for report in said]
-    return set(rows.column(bytes, _KEEP, {**rows.arrays(Said, said), "reporter": reporter, "digests": digests}))
+    return set(
+        rows.column(bytes, _KEEP, {**rows.arrays(ConsumerReport, said), "reporter": reporter, "digests": digests})
+    )
 
 
-def unheard() -> list[int]:
+def unmatched_attempts() -> list[int]:
     """Return attempts about which a report came before it could be matched."""
-    return rows.column(int, _UNHEARD, {"lately": LATELY, "most": _MOST})
+    return rows.column(int, _UNHEARD, {"lately": RECENT_SECONDS, "most": _MOST})

@@ -15,7 +15,7 @@ WITH was AS (
 ), moved AS (
     UPDATE redrive_letter l SET assigned_to = %(to)b::text FROM was WHERE l.id = was.id
 )
-INSERT INTO redrive_review (act, letter_id, dlq_id, by, reason, at, before, after, operation_id)
+INSERT INTO redrive_audit_entry (act, letter_id, dlq_id, by, reason, at, before, after, operation_id)
 SELECT 'assigned', was.id, was.dlq_id, %(by)b, %(reason)b, redrive_now(),
        jsonb_build_object('assigned_to', was.assigned_to), jsonb_build_object('assigned_to', %(to)b::text),
        %(operation)b::bigint
@@ -24,7 +24,7 @@ SELECT 'assigned', was.id, was.dlq_id, %(by)b, %(reason)b, redrive_now(),
 
 _SINCE = """
 SELECT DISTINCT ON (r.letter_id) r.letter_id, r.by, coalesce(r.after ->> 'assigned_to', '') AS "to"
-  FROM redrive_review r
+  FROM redrive_audit_entry r
  WHERE r.letter_id = ANY(%(letters)b::bigint[]) AND r.at > %(since)b AND r.act = 'assigned'
    AND r.operation_id IS DISTINCT FROM %(operation)b::bigint
  ORDER BY r.letter_id, r.at DESC, r.id DESC
@@ -32,7 +32,7 @@ SELECT DISTINCT ON (r.letter_id) r.letter_id, r.by, coalesce(r.after ->> 'assign
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
+class Assignment:
     """The latest assignment of a letter; `to` empty: to nobody."""
 
     letter_id: int
@@ -40,12 +40,12 @@ class Assigned:
     to: str
 
 
-def since(letters: Sequence[int], *, since: datetime, operation: int | None) -> list[Assigned]:
+def assigned_since(letters: Sequence[int], *, since: datetime, operation: int | None) -> list[Assignment]:
     """Return the assignments of these letters after a moment, other than by this bulk action."""
-    return rows.fetch(Assigned, _SINCE, {"letters": list(letters), "since": since, "operation": operation})
+    return rows.fetch(Assignment, _SINCE, {"letters": list(letters), "since": since, "operation": operation})
 
 
-def assign(letters: Sequence[int], *, to: str, by: str, reason: str, operation: int | None) -> None:
+def assign_letters(letters: Sequence[int], *, to: str, by: str, reason: str, operation: int | None) -> None:
     """Assign parked letters, with audit log entries; `to` empty: to nobody."""
     values = {"letters": list(letters), "to": to, "by": by, "reason": reason, "operation": operation}
     rows.execute(_ASSIGN, values)

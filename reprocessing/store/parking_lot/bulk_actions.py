@@ -13,31 +13,32 @@ from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from reprocessing.domain.parking_lot.message_filter import Sieve
-from reprocessing.models.audit import Act
-from reprocessing.models.parking_lot import OperationAct
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models.audit import AuditAct
+from reprocessing.models.parking_lot import BulkActionKind
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import message_filters
 
 #: Letters of one transaction.
-BATCH: Final = 500
+BATCH_LETTERS: Final = 500
 #: Skipped letters whose reasons are stored.
-KEPT: Final = 20
+MAX_SKIP_REASONS: Final = 20
 #: Seconds after which another worker takes over.
-LEASE: Final = 20.0
+LEASE_SECONDS: Final = 20.0
 #: Late letters are counted up to this number.
-LATE: Final = 1_000
+MAX_LATE_COUNT: Final = 1_000
 
 
 #: Audit log entry of each bulk action.
 _NOTED: Final = {
-    OperationAct.RELEASE: Act.RELEASED, OperationAct.DISCARD: Act.DISCARDED, OperationAct.RESTORE: Act.RESTORED,
-    OperationAct.ASSIGN: Act.ASSIGNED, OperationAct.NOTE: Act.NOTED,
+    BulkActionKind.RELEASE: AuditAct.RELEASED, BulkActionKind.DISCARD: AuditAct.DISCARDED,
+    BulkActionKind.RESTORE: AuditAct.RESTORED,
+    BulkActionKind.ASSIGN: AuditAct.ASSIGNED, BulkActionKind.NOTE: AuditAct.NOTED,
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LeasedAction:
     """A running bulk action that is leased until `leased_until`."""
 
     id: int
@@ -47,25 +48,27 @@ class Held:
     by: str
     reason: str
     asked_at: datetime
-    upto: int
+    max_letter_id: int
     cursor: int
     leased_until: datetime
 
 
 _BEGIN: Final[LiteralString] = """
 WITH bound AS (
-    SELECT coalesce(max(id), 0) AS upto, least(%(opened)b::timestamptz, redrive_now()) AS asked_at FROM redrive_letter
+    SELECT coalesce(max(id), 0) AS max_letter_id, least(%(opened)b::timestamptz, redrive_now()) AS asked_at
+           FROM redrive_letter
 ), begun AS (
-    INSERT INTO redrive_operation (token, act, filter, arguments, by, reason, refusals, asked_at, upto, asked)
+    INSERT INTO redrive_bulk_action (token, act, filter, arguments, by, reason, refusals, asked_at, max_letter_id,
+           asked)
     SELECT %(token)b::uuid, %(act)b, %(filter)b::text::jsonb, %(arguments)b::text::jsonb, %(by)b, %(reason)b,
-           '{{}}'::jsonb, asked_at, upto, (
+           '{{}}'::jsonb, asked_at, max_letter_id, (
                 SELECT count(*) FROM redrive_letter l
-                 WHERE l.id <= bound.upto AND coalesce(l.finished_at <= bound.asked_at, true) AND {where})
+                 WHERE l.id <= bound.max_letter_id AND coalesce(l.finished_at <= bound.asked_at, true) AND {where})
       FROM bound
     ON CONFLICT (token) DO NOTHING
     RETURNING id, asked, arguments
 ), noted AS (
-    INSERT INTO redrive_review (act, operation_id, by, reason, at, before, after)
+    INSERT INTO redrive_audit_entry (act, operation_id, by, reason, at, before, after)
     SELECT %(noted)b, id, %(by)b, %(reason)b, redrive_now(), '{{}}'::jsonb,
            arguments || jsonb_build_object('filter', %(recorded)b::text::jsonb, 'letters', asked) FROM begun
 )
@@ -73,38 +76,38 @@ SELECT id FROM begun
 """
 
 _DUE = """
-UPDATE redrive_operation
+UPDATE redrive_bulk_action
    SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8)
- WHERE id IN (SELECT id FROM redrive_operation
+ WHERE id IN (SELECT id FROM redrive_bulk_action
                WHERE state = 'running' AND (leased_until IS NULL OR leased_until <= redrive_now())
                ORDER BY id LIMIT %(limit)b FOR UPDATE SKIP LOCKED)
 RETURNING id
 """
 
 _TAKE = """
-UPDATE redrive_operation
+UPDATE redrive_bulk_action
    SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8)
  WHERE id = %(id)b::bigint AND state = 'running'
-RETURNING id, act, filter, arguments, by, reason, asked_at, upto, cursor, leased_until
+RETURNING id, act, filter, arguments, by, reason, asked_at, max_letter_id, cursor, leased_until
 """
 
 _STEP = """
-UPDATE redrive_operation
+UPDATE redrive_bulk_action
    SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8)
  WHERE id = %(id)b::bigint AND state = 'running' AND leased_until = %(held)b
-RETURNING id, act, filter, arguments, by, reason, asked_at, upto, cursor, leased_until
+RETURNING id, act, filter, arguments, by, reason, asked_at, max_letter_id, cursor, leased_until
 """
 
 _NEXT: Final[LiteralString] = """
 SELECT l.id FROM redrive_letter l
- WHERE l.id > %(cursor)b::bigint AND l.id <= %(upto)b::bigint AND coalesce(l.finished_at <= %(asked_at)b, true)
+ WHERE l.id > %(cursor)b::bigint AND l.id <= %(max_letter_id)b::bigint AND coalesce(l.finished_at <= %(asked_at)b, true)
    AND {where}
  ORDER BY l.id LIMIT %(limit)b
 """
 
 _DONE = """
-UPDATE redrive_operation o
-   SET done = o.done + %(done)b::int, left_alone = o.left_alone + %(left)b::int, cursor = %(cursor)b::bigint,
+UPDATE redrive_bulk_action o
+   SET done = o.done + %(done)b::int, letters_skipped = o.letters_skipped + %(left)b::int, cursor = %(cursor)b::bigint,
        refusals = o.refusals || %(refusals)b::text::jsonb,
        state = CASE WHEN %(last)b::bool THEN 'done' ELSE o.state END,
        finished_at = CASE WHEN %(last)b::bool THEN redrive_now() END,
@@ -113,20 +116,20 @@ UPDATE redrive_operation o
 """
 
 _GIVE_BACK = """
-UPDATE redrive_operation SET leased_until = NULL
+UPDATE redrive_bulk_action SET leased_until = NULL
  WHERE id = %(id)b::bigint AND state = 'running' AND leased_until = %(held)b
 """
 
 _ABORT = """
 WITH ended AS (
-    UPDATE redrive_operation
-       SET state = 'aborted', finished_at = redrive_now(), leased_until = NULL, ended_by = %(by)b, why = %(why)b
+    UPDATE redrive_bulk_action
+       SET state = 'aborted', finished_at = redrive_now(), leased_until = NULL, aborted_by = %(by)b, why = %(why)b
      WHERE id = %(id)b::bigint AND state = 'running'
-    RETURNING id, asked, done, left_alone
+    RETURNING id, asked, done, letters_skipped
 ), noted AS (
-    INSERT INTO redrive_review (act, operation_id, by, reason, at, before, after)
+    INSERT INTO redrive_audit_entry (act, operation_id, by, reason, at, before, after)
     SELECT 'aborted', id, %(by)b, %(why)b, redrive_now(), '{}'::jsonb,
-           jsonb_build_object('letters', asked, 'done', done, 'left_alone', left_alone) FROM ended
+           jsonb_build_object('letters', asked, 'done', done, 'letters_skipped', letters_skipped) FROM ended
 )
 SELECT id FROM ended
 """
@@ -137,8 +140,8 @@ SELECT count(*) AS n FROM (
 """
 
 
-def begin(  # noqa: PLR0913  # each by its name
-    token: UUID, act: OperationAct, sieve: Sieve, arguments: Mapping[str, Any], *, by: str, reason: str,
+def create(  # noqa: PLR0913  # each by its name
+    token: UUID, act: BulkActionKind, sieve: MessageFilter, arguments: Mapping[str, Any], *, by: str, reason: str,
     opened: datetime | None = None,
 ) -> bool:  # fmt: skip
     """Store a bulk action, with an audit log entry; return False if one of this token exists.
@@ -148,51 +151,51 @@ def begin(  # noqa: PLR0913  # each by its name
     Raises:
         FilterIsUnclear: not every letter that the filter could match can be searched.
     """
-    message_filters.insist_on_all(sieve)
-    asked = message_filters.values(sieve) | {
+    message_filters.require_exhaustive(sieve)
+    asked = message_filters.sql_parameters(sieve) | {
         "token": token, "act": act.value, "filter": json.dumps(sieve.stored()), "noted": _NOTED[act].value,
         "recorded": json.dumps(sieve.recorded()), "arguments": json.dumps(dict(arguments)), "by": by, "reason": reason,
         "opened": opened,
     }  # fmt: skip
-    return bool(rows.execute(_BEGIN.format(where=message_filters.where(sieve, whole=True)), asked))
+    return bool(rows.execute(_BEGIN.format(where=message_filters.where_clause(sieve, whole=True)), asked))
 
 
-def due(*, limit: int) -> list[int]:
+def lease_due(*, limit: int) -> list[int]:
     """Lease running bulk actions that no worker has, for the worker that is told of them; return their ids."""
-    return rows.column(int, _DUE, {"lease": LEASE, "limit": limit})
+    return rows.column(int, _DUE, {"lease": LEASE_SECONDS, "limit": limit})
 
 
-def take(operation: int) -> Held | None:
+def take_over(operation: int) -> LeasedAction | None:
     """Lease a running bulk action, also from another worker, whose next step fails; None: it has ended."""
-    found = rows.fetch(Held, _TAKE, {"id": operation, "lease": LEASE})
+    found = rows.fetch(LeasedAction, _TAKE, {"id": operation, "lease": LEASE_SECONDS})
     return found[0] if found else None
 
 
-def step(held: Held) -> Held | None:
+def renew_lease(held: LeasedAction) -> LeasedAction | None:
     """Lock the bulk action for one batch and renew the lease; None: another worker has it, or it has ended."""
-    found = rows.fetch(Held, _STEP, {"id": held.id, "held": held.leased_until, "lease": LEASE})
+    found = rows.fetch(LeasedAction, _STEP, {"id": held.id, "held": held.leased_until, "lease": LEASE_SECONDS})
     return found[0] if found else None
 
 
-def letters(held: Held) -> list[int]:
+def next_letters(held: LeasedAction) -> list[int]:
     """Return the next letters, by id, at most `BATCH`."""
-    sieve = Sieve.read(held.filter)
-    asked = message_filters.values(sieve) | {
-        "cursor": held.cursor, "upto": held.upto, "asked_at": held.asked_at, "limit": BATCH,
+    sieve = MessageFilter.read(held.filter)
+    asked = message_filters.sql_parameters(sieve) | {
+        "cursor": held.cursor, "max_letter_id": held.max_letter_id, "asked_at": held.asked_at, "limit": BATCH_LETTERS,
     }  # fmt: skip
-    return rows.column(int, _NEXT.format(where=message_filters.where(sieve, whole=True)), asked)
+    return rows.column(int, _NEXT.format(where=message_filters.where_clause(sieve, whole=True)), asked)
 
 
-def count(held: Held, found: list[int], *, done: int, refused: Mapping[int, str], kept: int) -> None:
+def record_batch(held: LeasedAction, found: list[int], *, done: int, refused: Mapping[int, str], kept: int) -> None:
     """Record the progress; fewer letters than a batch were the last. `kept`: refusals that are stored already."""
-    some = dict(list(refused.items())[: max(0, KEPT - kept)])
+    some = dict(list(refused.items())[: max(0, MAX_SKIP_REASONS - kept)])
     rows.execute(_DONE, {
-        "id": held.id, "done": done, "left": len(refused), "cursor": found[-1] if found else held.upto,
-        "refusals": json.dumps(some), "last": len(found) < BATCH,
+        "id": held.id, "done": done, "left": len(refused), "cursor": found[-1] if found else held.max_letter_id,
+        "refusals": json.dumps(some), "last": len(found) < BATCH_LETTERS,
     })  # fmt: skip
 
 
-def give_back(held: Held) -> None:
+def release_lease(held: LeasedAction) -> None:
     """Release the lease."""
     rows.execute(_GIVE_BACK, {"id": held.id, "held": held.leased_until})
 
@@ -202,7 +205,7 @@ def abort(operation: int, *, by: str, why: str) -> bool:
     return bool(rows.execute(_ABORT, {"id": operation, "by": by, "why": why}))
 
 
-def later(sieve: Sieve, *, asked_at: datetime) -> int:
+def count_late(sieve: MessageFilter, *, asked_at: datetime) -> int:
     """Count letters that finished too late for a bulk action, up to `LATE` + 1."""
-    asked = message_filters.values(sieve) | {"asked_at": asked_at, "limit": LATE + 1}
-    return rows.value(int, _LATER.format(where=message_filters.where(sieve)), asked)
+    asked = message_filters.sql_parameters(sieve) | {"asked_at": asked_at, "limit": MAX_LATE_COUNT + 1}
+    return rows.value(int, _LATER.format(where=message_filters.where_clause(sieve)), asked)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, LiteralString
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models.audit import Act
+from reprocessing.models.audit import AuditAct
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import failure_groups
@@ -20,7 +20,7 @@ _GROUP = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LockedLetter:
     """A locked letter. `refusal`: why it cannot be moved, empty: it can. `reason`, `target_id`: before the move."""
 
     letter_id: int
@@ -34,22 +34,22 @@ class Asked:
 _NAMELESS = """
 SELECT l.id, l.dlq_id, p.body, p.attributes, p.system
   FROM (SELECT id, dlq_id, sum(size) OVER (ORDER BY id) - size AS before FROM redrive_letter
-         WHERE id = ANY(%(letters)b::bigint[]) AND state = 'parked' AND origin_id IS NULL AND id > %(above)b) l
+         WHERE id = ANY(%(letters)b::bigint[]) AND state = 'parked' AND source_id IS NULL AND id > %(above)b) l
   JOIN redrive_payload p ON p.letter_id = l.id
  WHERE l.before < 16777216
  ORDER BY l.id
 """
 
 # The lane of a letter's key; without a key, a lane of its own.
-KEY_HASH: Final[LiteralString] = "coalesce(l.key_hash, sha256(convert_to('released ' || l.message_id, 'UTF8')))"
+LANE_KEY_HASH: Final[LiteralString] = "coalesce(l.key_hash, sha256(convert_to('released ' || l.message_id, 'UTF8')))"
 
 # Letters without a place get a lane of their own.
 _LANES = f"""
-INSERT INTO redrive_lane (dlq_id, origin_id, key_hash, single, phase)
-SELECT DISTINCT l.dlq_id, l.origin_id, {KEY_HASH}, l.key_hash IS NULL OR l.single, 'idle'
+INSERT INTO redrive_lane (dlq_id, source_id, key_hash, single, phase)
+SELECT DISTINCT l.dlq_id, l.source_id, {LANE_KEY_HASH}, l.key_hash IS NULL OR l.single, 'idle'
   FROM redrive_letter l
- WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NULL AND l.origin_id IS NOT NULL
-ON CONFLICT (dlq_id, origin_id, key_hash) DO NOTHING
+ WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NULL AND l.source_id IS NOT NULL
+ON CONFLICT (dlq_id, source_id, key_hash) DO NOTHING
 """  # noqa: S608  # the inserted text is a constant
 
 _SETTLE_DOWN = f"""
@@ -57,7 +57,7 @@ UPDATE redrive_letter l
    SET lane_id = n.id, planned = true, sequence = coalesce(l.sequence, ''), single = n.single, key_hash = n.key_hash
   FROM redrive_lane n
  WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NULL AND n.dlq_id = l.dlq_id
-   AND n.origin_id = l.origin_id AND n.key_hash = {KEY_HASH}
+   AND n.source_id = l.source_id AND n.key_hash = {LANE_KEY_HASH}
 """  # noqa: S608  # as above
 
 _LOCK_LANES = """
@@ -72,11 +72,11 @@ SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
        CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
             WHEN l.lane_id IS NULL AND %(need_lane)b::bool
             THEN 'its source queue is not known; add the queue to ' || d.name
-                 || ', on its page in the admin or with manage.py add_dlq ' || d.name || ' --origin URL --confirm'
+                 || ', on its page in the admin or with manage.py add_dlq ' || d.name || ' --source URL --confirm'
                  || coalesce('; it failed in ' || nullif(p.system ->> 'DeadLetterQueueSourceArn', ''),
                              '; ' || nullif(l.detail, ''), '')
             WHEN t.id IS NULL AND o.removed_at IS NOT NULL AND %(need_lane)b::bool
-            THEN 'its origin was removed; add it again: manage.py add_dlq ' || d.name || ' --origin '
+            THEN 'its source was removed; add it again: manage.py add_dlq ' || d.name || ' --source '
                  || o.arn || ' --confirm'
             WHEN t.fifo AND NOT coalesce(p.system ? 'MessageGroupId', false)
             THEN 'the other target is FIFO, and the message has no message group'
@@ -85,7 +85,7 @@ SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
                  || ', and the message was sent to something else'
             ELSE '' END AS refusal
   FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_payload p ON p.letter_id = l.id
-  LEFT JOIN redrive_origin o ON o.id = l.origin_id LEFT JOIN redrive_target h ON h.id = o.target_id
+  LEFT JOIN redrive_source o ON o.id = l.source_id LEFT JOIN redrive_target h ON h.id = o.target_id
   LEFT JOIN redrive_target t ON t.id = %(target)b::bigint
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
 """
@@ -109,14 +109,15 @@ SELECT DISTINCT l.dlq_id FROM redrive_letter l
 # until it is released without one. A time given by a person replaces a rule's delay, which ends with the rule.
 _RELEASE = f"""
 UPDATE redrive_letter l
-   SET state = 'waiting', reason = '', detail = '', objection = '', due_at = %(due)b::timestamptz, finished_at = NULL,
-       released_by = %(by)b, forgiven = l.attempts, spared = 0,
+   SET state = 'waiting', reason = '', detail = '', blocked_reason = '', due_at = %(due)b::timestamptz,
+          finished_at = NULL,
+       released_by = %(by)b, attempts_before_release = l.attempts, spared = 0,
        target_id = CASE WHEN %(target)b::bigint IS NOT NULL THEN %(target)b::bigint
-                        WHEN l.route_version = {BY_HAND}
-                        THEN coalesce((SELECT o.target_id FROM redrive_origin o WHERE o.id = l.origin_id), l.target_id)
+                        WHEN l.rulebook_version = {BY_HAND}
+                        THEN coalesce((SELECT o.target_id FROM redrive_source o WHERE o.id = l.source_id), l.target_id)
                         ELSE l.target_id END,
-       route_version = CASE WHEN %(target)b::bigint IS NOT NULL THEN {BY_HAND}
-                            WHEN l.route_version = {BY_HAND} THEN 0 ELSE l.route_version END,
+       rulebook_version = CASE WHEN %(target)b::bigint IS NOT NULL THEN {BY_HAND}
+                            WHEN l.rulebook_version = {BY_HAND} THEN 0 ELSE l.rulebook_version END,
        rule_id = CASE WHEN %(target)b::bigint IS NOT NULL THEN NULL ELSE l.rule_id END,
        rate_class_id = CASE WHEN %(target)b::bigint IS NOT NULL THEN NULL ELSE l.rate_class_id END,
        route = CASE WHEN %(target)b::bigint IS NOT NULL OR (%(due)b::timestamptz IS NOT NULL AND l.route = 'delay')
@@ -152,14 +153,14 @@ _HELD = """
 SELECT n.id AS lane_id FROM redrive_lane n JOIN redrive_dlq d ON d.id = n.dlq_id
  WHERE n.dlq_id = %(dlq)b AND n.phase = 'held'
    AND CASE WHEN EXISTS (SELECT FROM redrive_letter p WHERE p.lane_id = n.id AND p.state = 'parked')
-            THEN d.parked_head <> 'hold'
+            THEN d.when_parked <> 'hold'
             ELSE NOT EXISTS (SELECT FROM redrive_letter l WHERE l.lane_id = n.id AND l.route IN ('hold', 'erred')
-                                AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass) END
+                                AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.frees_lane) END
  ORDER BY n.id
 """
 
 _RECORD = """
-INSERT INTO redrive_review (act, letter_id, dlq_id, by, reason, at, before, after, operation_id)
+INSERT INTO redrive_audit_entry (act, letter_id, dlq_id, by, reason, at, before, after, operation_id)
 SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
        jsonb_build_object('state', %(was)b::text)
        || CASE WHEN a.reason = '' THEN '{}'::jsonb ELSE jsonb_build_object('reason', a.reason) END
@@ -178,7 +179,7 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
 
 
 @dataclass(frozen=True, slots=True)
-class Nameless:
+class LetterWithoutSource:
     """A parked letter whose source queue was not known at its capture."""
 
     id: int
@@ -188,17 +189,17 @@ class Nameless:
     system: dict[str, Any]
 
 
-def nameless(letters: Collection[int]) -> Iterator[list[Nameless]]:
+def letters_without_source(letters: Collection[int]) -> Iterator[list[LetterWithoutSource]]:
     """Yield letters without a source queue, in chunks."""
     values = {"letters": list(letters), "above": 0}
-    while found := rows.fetch(Nameless, _NAMELESS, values):
+    while found := rows.fetch(LetterWithoutSource, _NAMELESS, values):
         yield found
         values["above"] = found[-1].id
 
 
-def lock(
+def lock_letters(
     letters: Collection[int], *, need_lane: bool, state: LetterState = LetterState.PARKED, target: int | None = None
-) -> list[Asked]:
+) -> list[LockedLetter]:
     """Lock lanes, then letters; return whether each can be moved.
 
     `need_lane`: it goes back to its lane. `state`: out of which it is moved. `target`: where to; None: unchanged.
@@ -208,39 +209,41 @@ def lock(
         rows.execute(_LANES, values)
         rows.execute(_SETTLE_DOWN, values)
     rows.execute(_LOCK_LANES, values)
-    return rows.fetch(Asked, _ASK, values)
+    return rows.fetch(LockedLetter, _ASK, values)
 
 
-def release(letters: Sequence[int], *, by: str, due: datetime | None = None, target: int | None = None) -> set[int]:
+def release_letters(
+    letters: Sequence[int], *, by: str, due: datetime | None = None, target: int | None = None
+) -> set[int]:
     """Queue parked letters again, from `due` on, for `target` if given; return the ids of their lanes.
 
     Rules are not asked about a letter with a given target.
     """
     values = {"letters": list(letters), "by": by, "due": due, "target": target}
     touched = set(rows.column(int, _RELEASE, values))
-    failure_groups.replayed(letters)
+    failure_groups.record_release(letters)
     return touched
 
 
-def without_run(letters: Sequence[int]) -> list[int]:
+def dlqs_without_run(letters: Sequence[int]) -> list[int]:
     """Return the DLQs of letters without a run for them; existing runs are locked until the commit."""
     rows.execute(_LOCK_RUNS, {"letters": list(letters)})
     return rows.column(int, _IDLE_DLQS, {"letters": list(letters)})
 
 
-def discard(letters: Sequence[int]) -> set[int]:
+def discard_letters(letters: Sequence[int]) -> set[int]:
     """Discard parked letters and their idempotency keys; return the ids of their lanes."""
     return set(rows.column(int, _DISCARD, {"letters": list(letters)}))
 
 
-def let_go(dlq: int) -> None:
+def advance_held_lanes(dlq: int) -> None:
     """Advance held lanes whose DLQ's policy no longer holds them, or that have no parked letter any more.
 
     In transactions of its own. The caller must not hold a lock on the DLQ's row: others lock lanes first.
     """
     held = rows.column(int, _HELD, {"dlq": dlq})
     for first in range(0, len(held), _GROUP):
-        rows.whole(partial(_go_on, held[first : first + _GROUP]))
+        rows.in_transaction(partial(_go_on, held[first : first + _GROUP]))
 
 
 def _go_on(some: list[int]) -> None:
@@ -248,8 +251,14 @@ def _go_on(some: list[int]) -> None:
     lanes.advance(some, [None] * len(some))
 
 
-def record(  # noqa: PLR0913  # each by its name
-    asked: Sequence[Asked], act: Act, *, was: LetterState, by: str, reason: str, operation: int | None = None
+def record_decisions(  # noqa: PLR0913  # each by its name
+    asked: Sequence[LockedLetter],
+    act: AuditAct,
+    *,
+    was: LetterState,
+    by: str,
+    reason: str,
+    operation: int | None = None,
 ) -> None:
     """Write audit log entries: who moved each letter, why, out of which state, as part of which bulk action."""
     values = {

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, LiteralString
 from uuid import UUID
 
-from reprocessing.domain.parking_lot.message_filter import Sieve
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import message_filters
 
@@ -18,22 +18,22 @@ _LARGEST: Final = 1_048_576  # bytes of a message of SQS
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ExportBound:
     """Letters that are newer, or finished later, are not exported."""
 
-    upto: int
+    max_letter_id: int
     asked_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawn:
+class ExportedLetter:
     """A letter, with the bytes that would be sent if asked for. `original_body`: as captured, if `edited`."""
 
     id: int
     redrive_id: UUID
     message_id: str
     dlq: str
-    origin: str | None
+    source: str | None
     target: str | None
     state: str
     reason: str
@@ -41,7 +41,7 @@ class Withdrawn:
     idempotency_key: str | None
     attempts: int
     size: int
-    died_at: datetime
+    first_sent_at: datetime
     captured_at: datetime
     finished_at: datetime | None
     expires_at: datetime | None
@@ -54,11 +54,11 @@ class Withdrawn:
     original_attributes: bytes | None
 
 
-_BOUND = "SELECT coalesce(max(id), 0) AS upto, redrive_now() AS asked_at FROM redrive_letter"
+_BOUND = "SELECT coalesce(max(id), 0) AS max_letter_id, redrive_now() AS asked_at FROM redrive_letter"
 
 _PIECE: Final[LiteralString] = """
-SELECT l.id, l.public_id AS redrive_id, l.message_id, d.name AS dlq, o.arn AS origin, t.arn AS target, l.state,
-       l.reason, l.ordering_key, l.idempotency_key, l.attempts, l.size, l.died_at, l.captured_at, l.finished_at,
+SELECT l.id, l.public_id AS redrive_id, l.message_id, d.name AS dlq, o.arn AS source, t.arn AS target, l.state,
+       l.reason, l.ordering_key, l.idempotency_key, l.attempts, l.size, l.first_sent_at, l.captured_at, l.finished_at,
        l.expires_at, l.assigned_to, g.title AS group, l.revision_id IS NOT NULL AS edited,
        CASE WHEN %(bodies)b::bool THEN coalesce(v.body, p.body) END AS body,
        CASE WHEN %(bodies)b::bool THEN coalesce(v.attributes, p.attributes) END AS attributes,
@@ -68,11 +68,11 @@ SELECT l.id, l.public_id AS redrive_id, l.message_id, d.name AS dlq, o.arn AS or
           FROM (SELECT l.*, l.size + CASE WHEN l.revision_id IS NOT NULL AND %(originals)b::bool
                                           THEN %(largest)b::int ELSE 0 END AS weight
                   FROM redrive_letter l
-                 WHERE l.id > %(above)b::bigint AND l.id <= %(upto)b::bigint
+                 WHERE l.id > %(above)b::bigint AND l.id <= %(max_letter_id)b::bigint
                    AND coalesce(l.finished_at <= %(asked_at)b, true) AND {where}
                  ORDER BY l.id LIMIT %(limit)b) f) l
-  JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_origin o ON o.id = l.origin_id
-  LEFT JOIN redrive_target t ON t.id = l.target_id LEFT JOIN redrive_group g ON g.id = l.group_id
+  JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_source o ON o.id = l.source_id
+  LEFT JOIN redrive_target t ON t.id = l.target_id LEFT JOIN redrive_failure_group g ON g.id = l.group_id
   LEFT JOIN redrive_payload p ON p.letter_id = l.id AND %(bodies)b::bool
   LEFT JOIN redrive_revision v ON v.id = l.revision_id AND %(bodies)b::bool
  WHERE NOT %(bodies)b::bool OR l.before < %(weight)b::bigint
@@ -80,21 +80,24 @@ SELECT l.id, l.public_id AS redrive_id, l.message_id, d.name AS dlq, o.arn AS or
 """
 
 
-def bound() -> Bound:
+def current_bound() -> ExportBound:
     """Return the bound for an export that begins now."""
-    return rows.fetch(Bound, _BOUND, {})[0]
+    return rows.fetch(ExportBound, _BOUND, {})[0]
 
 
-def letters(sieve: Sieve, until: Bound, *, bodies: bool, originals: bool = False) -> Iterator[Withdrawn]:
+def export_letters(
+    sieve: MessageFilter, until: ExportBound, *, bodies: bool, originals: bool = False
+) -> Iterator[ExportedLetter]:
     """Yield the letters of a filter, by id. Letters that are moved meanwhile may be missing.
 
     `bodies`: with the bytes that would be sent. `originals`: and with the captured bytes of edited letters.
     """
-    asked = message_filters.values(sieve) | {
-        "upto": until.upto, "asked_at": until.asked_at, "limit": PIECE, "weight": WEIGHT, "bodies": bodies,
+    asked = message_filters.sql_parameters(sieve) | {
+        "max_letter_id": until.max_letter_id, "asked_at": until.asked_at, "limit": PIECE, "weight": WEIGHT,
+        "bodies": bodies,
         "originals": bodies and originals, "largest": _LARGEST, "above": 0,
     }  # fmt: skip
-    statement = _PIECE.format(where=message_filters.where(sieve, whole=True))
-    while found := rows.fetch(Withdrawn, statement, asked):
+    statement = _PIECE.format(where=message_filters.where_clause(sieve, whole=True))
+    while found := rows.fetch(ExportedLetter, statement, asked):
         yield from found
         asked["above"] = found[-1].id

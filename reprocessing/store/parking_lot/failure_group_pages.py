@@ -11,16 +11,16 @@ from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 
 #: Letters behind a group are counted up to this number, behind the newest `_ASKED` letters of the group.
-BEHIND: Final = 1_000
+MAX_BEHIND: Final = 1_000
 _ASKED: Final = 200
 _REST: Final = ("parked", "captured")
 _UNDER_WAY: Final = ("waiting", "sending", "awaiting")
 
 # Open groups come first.
 _PAGE = """
-SELECT g.id, g.dlq_id, d.name AS dlq, g.cause, g.title, g.status, g.note, g.first_at, g.last_at, g.replayed_at,
-       g.settled_at, g.settled_by
-  FROM redrive_group g JOIN redrive_dlq d ON d.id = g.dlq_id
+SELECT g.id, g.dlq_id, d.name AS dlq, g.cause, g.title, g.status, g.note, g.first_at, g.last_at, g.released_at,
+       g.settled_at, g.status_by
+  FROM redrive_failure_group g JOIN redrive_dlq d ON d.id = g.dlq_id
  WHERE (%(group)b::bigint IS NULL OR g.id = %(group)b::bigint)
    AND (%(dlq)b::bigint IS NULL OR g.dlq_id = %(dlq)b::bigint)
    AND (%(status)b::text IS NULL OR g.status = %(status)b::text)
@@ -38,7 +38,7 @@ SELECT w.id FROM (
      WHERE c.state IN ('waiting', 'parked') AND c.lane_id IS NOT NULL AND NOT c.single
      ORDER BY c.lane_id, c.sequence, c.message_id) h
   JOIN redrive_letter w
-    ON w.lane_id = h.lane_id AND w.state IN ('waiting', 'sending', 'awaiting') AND w.lets_pass = false
+    ON w.lane_id = h.lane_id AND w.state IN ('waiting', 'sending', 'awaiting') AND w.frees_lane = false
    AND (w.sequence, w.message_id) > (h.sequence, h.message_id)
  LIMIT %(most)b + 1
 """
@@ -52,7 +52,7 @@ _WHO = f"SELECT found.id FROM (SELECT %(group)b::bigint AS id) g CROSS JOIN LATE
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class GroupRow:
     """A failure group."""
 
     id: int
@@ -64,13 +64,13 @@ class Told:
     note: str
     first_at: datetime
     last_at: datetime
-    replayed_at: datetime | None
+    released_at: datetime | None
     settled_at: datetime | None
-    settled_by: str
+    status_by: str
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PageStart:
     """The last group of a page, after which the next page begins."""
 
     open: bool
@@ -79,8 +79,8 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
-    """Letters of a group by state. `behind`: letters in their lanes behind them; see `BEHIND`."""
+class GroupCounts:
+    """Letters of a group by state. `behind`: letters in their lanes behind them; see `MAX_BEHIND`."""
 
     parked: int = 0
     captured: int = 0
@@ -95,26 +95,28 @@ class _Behind:
     n: int
 
 
-def page(*, limit: int, dlq: int | None = None, status: str | None = None, after: Place | None = None) -> list[Told]:
+def group_page(
+    *, limit: int, dlq: int | None = None, status: str | None = None, after: PageStart | None = None
+) -> list[GroupRow]:
     """Return failure groups of a DLQ, or of all, with this status, or any: open ones first, the newest first."""
     values = {
         "group": None, "dlq": dlq, "status": status, "limit": limit, "after": after.id if after else None,
         "open": after.open if after else None, "last_at": after.last_at if after else None,
     }  # fmt: skip
-    return rows.fetch(Told, _PAGE, values)
+    return rows.fetch(GroupRow, _PAGE, values)
 
 
-def one(group: int) -> Told | None:
+def find_group(group: int) -> GroupRow | None:
     """Return this group, or None."""
     values = dict.fromkeys(("dlq", "status", "after", "open", "last_at"))
-    found = rows.fetch(Told, _PAGE, {**values, "group": group, "limit": 1})
+    found = rows.fetch(GroupRow, _PAGE, {**values, "group": group, "limit": 1})
     return found[0] if found else None
 
 
-def numbers(groups: Sequence[int]) -> dict[int, Numbers]:
-    """Count the letters of these groups by state, and up to `BEHIND` + 1 letters behind each."""
-    counted = counters.in_groups(list(groups))
-    values = {"groups": list(groups), "most": BEHIND, "asked": _ASKED}
+def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
+    """Count the letters of these groups by state, and up to `MAX_BEHIND` + 1 letters behind each."""
+    counted = counters.counts_in_groups(list(groups))
+    values = {"groups": list(groups), "most": MAX_BEHIND, "asked": _ASKED}
     behind = {row.group_id: row.n for row in rows.fetch(_Behind, _BEHIND, values)}
     return {
         group: _numbers([(each.state, each.n) for each in counted if each.group_id == group], behind.get(group, 0))
@@ -122,14 +124,14 @@ def numbers(groups: Sequence[int]) -> dict[int, Numbers]:
     }
 
 
-def behind(group: int) -> list[int]:
-    """Return the ids of up to `BEHIND` + 1 letters behind those of a group."""
-    return rows.column(int, _WHO, {"group": group, "most": BEHIND, "asked": _ASKED})
+def letters_behind(group: int) -> list[int]:
+    """Return the ids of up to `MAX_BEHIND` + 1 letters behind those of a group."""
+    return rows.column(int, _WHO, {"group": group, "most": MAX_BEHIND, "asked": _ASKED})
 
 
-def _numbers(counted: Iterable[tuple[str, int]], behind: int) -> Numbers:
+def _numbers(counted: Iterable[tuple[str, int]], behind: int) -> GroupCounts:
     found = dict(counted)
-    return Numbers(
+    return GroupCounts(
         parked=found.get("parked", 0),
         captured=found.get("captured", 0),
         under_way=tuple((state, found[state]) for state in _UNDER_WAY if found.get(state)),

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, LiteralString
 
-from reprocessing.domain.parking_lot.failure_fingerprint import Cause
+from reprocessing.domain.parking_lot.failure_fingerprint import FailureCause
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
-from reprocessing.models.audit import Act
-from reprocessing.models.parking_lot import GroupStatus
+from reprocessing.models.audit import AuditAct
+from reprocessing.models.parking_lot import FailureGroupStatus
 from reprocessing.store import rows
 from reprocessing.store.maintenance.counters import COUNTS
 from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
@@ -33,20 +33,20 @@ SELECT r.type, r.fingerprint
 
 # Chunks of bounded size. `version` changes with every write of the row.
 _UNSORTED = f"""
-SELECT l.id, l.dlq_id, l.message_id, l.version, l.died_at, l.size, l.reason, l.detail, d.message_type,
+SELECT l.id, l.dlq_id, l.message_id, l.version, l.first_sent_at, l.size, l.reason, l.detail, d.message_type,
        CASE WHEN l.weight > 0 THEN p.body END AS body, p.attributes, p.system, a.outcome,
        a.detail AS answer, r.type, r.fingerprint
   FROM (SELECT *, sum(weight) OVER (ORDER BY id) - weight AS before
-          FROM (SELECT w.id, w.dlq_id, w.message_id, w.public_id, w.origin_id, w.target_id, w.died_at,
+          FROM (SELECT w.id, w.dlq_id, w.message_id, w.public_id, w.source_id, w.target_id, w.first_sent_at,
                        w.size, w.reason, w.detail, w.xmin::text AS version,
                        CASE WHEN w.size <= %(most)b::int THEN w.size ELSE 0 END AS weight
                   FROM redrive_letter w
                  WHERE w.state IN ('captured', 'waiting', 'parked') AND w.planned
-                   AND (w.sorted_at IS NULL OR w.sorted_at < w.finished_at)
+                   AND (w.grouped_at IS NULL OR w.grouped_at < w.finished_at)
                  ORDER BY w.id LIMIT %(limit)b) first) l
   JOIN redrive_dlq d ON d.id = l.dlq_id
   LEFT JOIN redrive_payload p ON p.letter_id = l.id
-  LEFT JOIN redrive_origin o ON o.id = l.origin_id
+  LEFT JOIN redrive_source o ON o.id = l.source_id
   LEFT JOIN LATERAL (
         SELECT outcome, detail FROM redrive_attempt
          WHERE letter_id = l.id AND outcome IS DISTINCT FROM 'not_sent' ORDER BY no DESC LIMIT 1) a ON true
@@ -64,10 +64,10 @@ SELECT l.id FROM unnest(%(letters)b::bigint[], %(versions)b::text[]) AS s(id, ve
 
 # Sorted, so that concurrent statements do not deadlock.
 _PUT = """
-INSERT INTO redrive_group AS g (dlq_id, fingerprint, cause, title, first_at, last_at)
-SELECT dlq_id, fingerprint, min(cause), min(title), min(died_at), max(died_at)
+INSERT INTO redrive_failure_group AS g (dlq_id, fingerprint, cause, title, first_at, last_at)
+SELECT dlq_id, fingerprint, min(cause), min(title), min(first_sent_at), max(first_sent_at)
   FROM unnest(%(dlqs)b::bigint[], %(digests)b::bytea[], %(causes)b::text[], %(titles)b::text[],
-              %(deaths)b::timestamptz[]) AS s(dlq_id, fingerprint, cause, title, died_at)
+              %(deaths)b::timestamptz[]) AS s(dlq_id, fingerprint, cause, title, first_sent_at)
  GROUP BY dlq_id, fingerprint ORDER BY dlq_id, fingerprint
 ON CONFLICT (dlq_id, fingerprint) DO UPDATE
    SET first_at = least(g.first_at, excluded.first_at), last_at = greatest(g.last_at, excluded.last_at)
@@ -75,22 +75,22 @@ RETURNING g.id AS group_id, g.dlq_id, xmax = 0 AS new
 """
 
 _SORT = """
-UPDATE redrive_letter l SET group_id = g.id, sorted_at = redrive_now()
+UPDATE redrive_letter l SET group_id = g.id, grouped_at = redrive_now()
   FROM unnest(%(letters)b::bigint[], %(dlqs)b::bigint[], %(digests)b::bytea[]) AS s(id, dlq_id, fingerprint)
-  JOIN redrive_group g ON g.dlq_id = s.dlq_id AND g.fingerprint = s.fingerprint
+  JOIN redrive_failure_group g ON g.dlq_id = s.dlq_id AND g.fingerprint = s.fingerprint
  WHERE l.id = s.id
 """
 
 # The rows are locked since _PUT. A letter that failed again after its group was resolved reopens it too.
 _REOPEN = """
 WITH recurred AS (
-    UPDATE redrive_group g SET status = 'open', settled_at = redrive_now(), settled_by = %(by)b::text
+    UPDATE redrive_failure_group g SET status = 'open', settled_at = redrive_now(), status_by = %(by)b::text
      WHERE g.status = 'resolved' AND g.id IN (
             SELECT l.group_id FROM redrive_letter l
              WHERE l.id = ANY(%(letters)b::bigint[]) AND greatest(l.captured_at, l.finished_at) > g.settled_at)
     RETURNING g.id, g.dlq_id
 ), noted AS (
-    INSERT INTO redrive_review (act, group_id, dlq_id, by, reason, at, before, after)
+    INSERT INTO redrive_audit_entry (act, group_id, dlq_id, by, reason, at, before, after)
     SELECT 'changed', id, dlq_id, %(by)b, 'It recurred: a message failed for this reason after it was resolved.',
            redrive_now(), '{"status": "resolved"}', '{"status": "open"}'
       FROM recurred
@@ -101,11 +101,11 @@ SELECT id AS group_id, dlq_id, false AS new FROM recurred
 # The letters are locked; groups are locked in the order of _PUT.
 _REPLAYED = """
 WITH mine AS (
-    SELECT id FROM redrive_group
+    SELECT id FROM redrive_failure_group
      WHERE id IN (SELECT group_id FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]))
      ORDER BY dlq_id, fingerprint FOR UPDATE
 )
-UPDATE redrive_group g SET replayed_at = redrive_now() FROM mine WHERE g.id = mine.id
+UPDATE redrive_failure_group g SET released_at = redrive_now() FROM mine WHERE g.id = mine.id
 """
 
 # Letters named by failure reports, and those of attempts.
@@ -124,18 +124,18 @@ WITH said AS (
      WHERE l.id IN (SELECT id FROM meant) AND l.state IN ('captured', 'waiting', 'sending', 'awaiting', 'parked')
      ORDER BY l.id FOR UPDATE
 )
-UPDATE redrive_letter l SET sorted_at = NULL FROM unsure WHERE l.id = unsure.id
+UPDATE redrive_letter l SET grouped_at = NULL FROM unsure WHERE l.id = unsure.id
 """
 
 _SETTLE = """
 WITH settled AS (
-    UPDATE redrive_group g
-       SET status = %(status)b, note = %(note)b, settled_by = CASE WHEN %(moves)b THEN %(by)b ELSE g.settled_by END,
+    UPDATE redrive_failure_group g
+       SET status = %(status)b, note = %(note)b, status_by = CASE WHEN %(moves)b THEN %(by)b ELSE g.status_by END,
            settled_at = CASE WHEN %(moves)b THEN redrive_now() ELSE g.settled_at END
      WHERE g.id = %(group)b AND g.status = %(seen_status)b AND g.note = %(seen_note)b
     RETURNING g.id, g.dlq_id
 )
-INSERT INTO redrive_review (act, group_id, dlq_id, by, reason, at, before, after)
+INSERT INTO redrive_audit_entry (act, group_id, dlq_id, by, reason, at, before, after)
 SELECT %(act)b, id, dlq_id, %(by)b, %(reason)b, redrive_now(),
        jsonb_build_object('status', %(seen_status)b::text, 'note', %(seen_note)b::text),
        jsonb_build_object('status', %(status)b::text, 'note', %(note)b::text)
@@ -146,20 +146,20 @@ _WORST = f"""
 SELECT g.id, g.dlq_id, g.title, g.first_at, g.last_at, t.n
   FROM (SELECT group_id, sum(n)::bigint AS n FROM {COUNTS} c
          WHERE group_id > 0 AND state IN ('captured', 'parked') GROUP BY group_id HAVING sum(n) > 0) t
-  JOIN redrive_group g ON g.id = t.group_id
+  JOIN redrive_failure_group g ON g.id = t.group_id
  WHERE g.status = 'open' ORDER BY t.n DESC, g.last_at DESC, g.id DESC LIMIT %(limit)b
 """  # noqa: S608  # the inserted text is a constant
 
 
 @dataclass(frozen=True, slots=True)
-class Unsorted:
+class UngroupedLetter:
     """A letter without a group, and what is known of its failure. `body` None: too large, or deleted."""
 
     id: int
     dlq_id: int
     message_id: str
     version: str
-    died_at: datetime
+    first_sent_at: datetime
     size: int
     reason: str
     detail: str
@@ -174,7 +174,7 @@ class Unsorted:
 
 
 @dataclass(frozen=True, slots=True)
-class Worst:
+class LargestGroup:
     """An open group, and how many of its letters are captured or parked."""
 
     id: int
@@ -185,12 +185,12 @@ class Worst:
     n: int
 
 
-def unsorted(*, limit: int) -> list[Unsorted]:
+def ungrouped_letters(*, limit: int) -> list[UngroupedLetter]:
     """Return the first letters, by id, without a group, or parked or reported since they were grouped."""
-    return rows.fetch(Unsorted, _UNSORTED, {"limit": limit, "most": BODY_LIMIT})
+    return rows.fetch(UngroupedLetter, _UNSORTED, {"limit": limit, "most": BODY_LIMIT})
 
 
-def put(letters: Sequence[Unsorted], causes: Mapping[int, Cause]) -> int:
+def group_letters(letters: Sequence[UngroupedLetter], causes: Mapping[int, FailureCause]) -> int:
     """Put letters into the groups of their causes, in the caller's transaction; return how many.
 
     Letters that are locked, or changed since they were read, are skipped. A resolved group is reopened if a letter was
@@ -203,7 +203,7 @@ def put(letters: Sequence[Unsorted], causes: Mapping[int, Cause]) -> int:
         return 0
     found = {
         "by": THE_SERVICE, "letters": [letter.id for letter in held], "dlqs": [letter.dlq_id for letter in held],
-        "digests": [causes[letter.id].digest for letter in held], "deaths": [letter.died_at for letter in held],
+        "digests": [causes[letter.id].digest for letter in held], "deaths": [letter.first_sent_at for letter in held],
         "titles": [causes[letter.id].title for letter in held],
         "causes": [causes[letter.id].kind.value for letter in held],
     }  # fmt: skip
@@ -214,28 +214,28 @@ def put(letters: Sequence[Unsorted], causes: Mapping[int, Cause]) -> int:
     return len(held)
 
 
-def doubt(*, digests: Collection[bytes] = (), attempts: Collection[int] = ()) -> None:
+def mark_for_regrouping(*, digests: Collection[bytes] = (), attempts: Collection[int] = ()) -> None:
     """Have letters of these failure reports (by digest) and attempts grouped again."""
     rows.execute(_DOUBT, {"digests": list(digests), "attempts": list(attempts)})
 
 
-def replayed(letters: Collection[int]) -> None:
+def record_release(letters: Collection[int]) -> None:
     """Record a release on the groups of these locked letters."""
     rows.execute(_REPLAYED, {"letters": list(letters)})
 
 
-def settle(  # noqa: PLR0913  # each by its name
-    group: int, *, status: GroupStatus, note: str, seen_status: str, seen_note: str, by: str, reason: str
+def set_status(  # noqa: PLR0913  # each by its name
+    group: int, *, status: FailureGroupStatus, note: str, seen_status: str, seen_note: str, by: str, reason: str
 ) -> bool:
     """Set a group's status and note, with an audit log entry; return False if they are not what was seen."""
     moves = status != seen_status
     values = {
         "group": group, "status": status.value, "note": note, "seen_status": seen_status, "seen_note": seen_note,
-        "moves": moves, "act": (Act.CHANGED if moves else Act.NOTED).value, "by": by, "reason": reason,
+        "moves": moves, "act": (AuditAct.CHANGED if moves else AuditAct.NOTED).value, "by": by, "reason": reason,
     }  # fmt: skip
     return rows.execute(_SETTLE, values) == 1
 
 
-def worst(limit: int) -> list[Worst]:
+def largest_groups(limit: int) -> list[LargestGroup]:
     """Return the open groups with the most captured or parked letters."""
-    return rows.fetch(Worst, _WORST, {"limit": limit})
+    return rows.fetch(LargestGroup, _WORST, {"limit": limit})

@@ -1,6 +1,6 @@
 """SQL of a message filter: one WHERE clause for list, count, preview, bulk action and export.
 
-A look that takes longer than 5 seconds raises `FilterIsUnclear`. Values are always parameters. States are literals, so
+A look that takes longer than 5 seconds raises `InvalidFilter`. Values are always parameters. States are literals, so
 that the partial indexes of the parking lot are used.
 """
 
@@ -16,13 +16,13 @@ from uuid import UUID
 import psycopg
 from django.db import OperationalError, transaction
 
-from reprocessing.domain.errors import FilterIsUnclear
-from reprocessing.domain.parking_lot.message_filter import LOOKED_THROUGH, Sieve
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.parking_lot.message_filter import SEARCHED_LETTERS, MessageFilter
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 
 #: Letters are counted up to this number.
-COUNTED: Final = 10_000
+MAX_COUNT: Final = 10_000
 #: Milliseconds of one statement: a person waits for it.
 _PATIENCE: Final = 5_000
 
@@ -36,12 +36,12 @@ _CONDITIONS: Final[dict[str, LiteralString]] = {
     "reasons": "l.reason = ANY(%(reasons)b::text[])",
     # The DLQ selects the index of its parking lot; else the newest letters of all DLQs would be searched.
     "group": """l.group_id = %(group)b::bigint
-        AND l.dlq_id = (SELECT x.dlq_id FROM redrive_group x WHERE x.id = %(group)b::bigint)""",
-    "origin": "l.origin_id = %(origin)b::bigint",
+        AND l.dlq_id = (SELECT x.dlq_id FROM redrive_failure_group x WHERE x.id = %(group)b::bigint)""",
+    "source": "l.source_id = %(source)b::bigint",
     "target": "l.target_id = %(target)b::bigint",
     "key": "l.ordering_key = %(key)b::text",
-    "died_after": "l.died_at >= %(died_after)b",
-    "died_before": "l.died_at < %(died_before)b",
+    "died_after": "l.first_sent_at >= %(died_after)b",
+    "died_before": "l.first_sent_at < %(died_before)b",
     "finished_after": "l.finished_at >= %(finished_after)b",
     "finished_before": "l.finished_at < %(finished_before)b",
     "assigned": "l.assigned_to = %(assigned)b::text",
@@ -70,7 +70,7 @@ _IN_THE_NEWEST: Final[LiteralString] = f"""l.id IN (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ListedLetter:
     """A letter of a list, without its bytes."""
 
     id: int
@@ -83,7 +83,7 @@ class Found:
     key: str | None
     group_id: int | None
     cause: str | None
-    died_at: datetime
+    first_sent_at: datetime
     expires_at: datetime | None
     finished_at: datetime | None
     attempts: int
@@ -92,7 +92,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CountByReason:
     """How many letters of a DLQ are parked for one reason, or are in another state. `strays`: without a place."""
 
     dlq: str
@@ -102,16 +102,16 @@ class Kind:
     strays: int
 
 
-Place = tuple[datetime, int]  # where a list goes on: when the last letter shown was finished, and its id
+PageStart = tuple[datetime, int]  # where a list goes on: when the last letter shown was finished, and its id
 
 _LIST: Final[LiteralString] = """
 SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reason, l.ordering_key AS key, l.group_id,
-       g.title AS cause, l.died_at, CASE WHEN EXISTS (
-            SELECT FROM redrive_custody c
+       g.title AS cause, l.first_sent_at, CASE WHEN EXISTS (
+            SELECT FROM redrive_dlq_copy c
              WHERE c.dlq_id = l.dlq_id AND c.message_id = l.message_id AND c.state NOT IN ('delete', 'gone'))
        THEN l.expires_at END AS expires_at, l.finished_at, l.attempts, l.assigned_to, l.revision_id
   FROM (SELECT * FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(limit)b) l
-  JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_group g ON g.id = l.group_id
+  JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_failure_group g ON g.id = l.group_id
  ORDER BY l.finished_at DESC, l.id DESC
 """
 
@@ -120,7 +120,7 @@ _IDS: Final[LiteralString] = "SELECT l.id FROM redrive_letter l WHERE {where}"
 _KINDS: Final[LiteralString] = """
 SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.stray) AS strays
   FROM (SELECT l.dlq_id, l.state, l.reason,
-               l.lane_id IS NULL AND l.key_hash IS NULL AND l.origin_id IS NOT NULL AS stray
+               l.lane_id IS NULL AND l.key_hash IS NULL AND l.source_id IS NOT NULL AS stray
           FROM redrive_letter l WHERE {where} LIMIT %(limit)b) l
   JOIN redrive_dlq d ON d.id = l.dlq_id
  GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3
@@ -131,7 +131,7 @@ SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(li
 """
 
 
-def where(sieve: Sieve, *, whole: bool = False) -> LiteralString:
+def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
     """Return the condition on a letter `l`. `whole`: search all bodies, not only those of the newest letters."""
     parts: list[LiteralString] = []
     if sieve.states:
@@ -145,83 +145,85 @@ def where(sieve: Sieve, *, whole: bool = False) -> LiteralString:
     return _IN_THE_NEWEST.format(rest=rest)
 
 
-def values(sieve: Sieve) -> dict[str, Any]:
+def sql_parameters(sieve: MessageFilter) -> dict[str, Any]:
     """Return the parameters of `where`."""
     every: dict[str, Any] = {name: getattr(sieve, name) for name in _CONDITIONS}
     return every | {
         "reasons": list(sieve.reasons), "public": _uuid(sieve.named),
-        "text": None if sieve.text is None else sieve.text.encode(), "newest": LOOKED_THROUGH,
+        "text": None if sieve.text is None else sieve.text.encode(), "newest": SEARCHED_LETTERS,
     }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """A page of a list, and the number of letters in all, up to `COUNTED` + 1."""
+class LetterPage:
+    """A page of a list, and the number of letters in all, up to `MAX_COUNT` + 1."""
 
-    letters: list[Found]
+    letters: list[ListedLetter]
     n: int
 
 
-def page(sieve: Sieve, *, below: Place | None, limit: int) -> Page:
+def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
     """Return letters of a filter after a place, the last finished first."""
     with _patiently():
         if sieve.text is not None:
             return _of_text(sieve, below, limit)
         narrow = _where_reasons_are(sieve)
         if narrow is None:
-            return Page([], 0)
+            return LetterPage([], 0)
         found = _newest(narrow, below, limit)
-        return Page(found, len(found) if below is None and len(found) < limit else _count(sieve))
+        return LetterPage(found, len(found) if below is None and len(found) < limit else _count(sieve))
 
 
-def newest(sieve: Sieve, *, limit: int) -> list[Found]:
+def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
     """Return the last finished letters of a filter."""
     with _patiently():
         return _newest(sieve, None, limit)
 
 
-def kinds(sieve: Sieve) -> list[Kind]:
-    """Count the letters of a filter by kind, up to `COUNTED` + 1 in all."""
+def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
+    """Count the letters of a filter by kind, up to `MAX_COUNT` + 1 in all."""
     with _patiently():
-        return rows.fetch(Kind, _KINDS.format(where=where(sieve)), values(sieve) | {"limit": COUNTED + 1})
+        return rows.fetch(
+            CountByReason, _KINDS.format(where=where_clause(sieve)), sql_parameters(sieve) | {"limit": MAX_COUNT + 1}
+        )
 
 
-def count(sieve: Sieve) -> int:
-    """Count the letters of a filter, up to `COUNTED` + 1."""
+def count_letters(sieve: MessageFilter) -> int:
+    """Count the letters of a filter, up to `MAX_COUNT` + 1."""
     with _patiently():
         return _count(sieve)
 
 
-def is_exhaustive(sieve: Sieve) -> bool:
+def is_exhaustive(sieve: MessageFilter) -> bool:
     """Return whether all letters that could contain the text were searched."""
     if sieve.text is None:
         return True
-    asked = values(sieve) | {"text": None, "limit": LOOKED_THROUGH + 1}
-    without = where(replace(sieve, text=None))
+    asked = sql_parameters(sieve) | {"text": None, "limit": SEARCHED_LETTERS + 1}
+    without = where_clause(replace(sieve, text=None))
     with _patiently():
-        return rows.value(int, _COUNT.format(where=without), asked) <= LOOKED_THROUGH
+        return rows.value(int, _COUNT.format(where=without), asked) <= SEARCHED_LETTERS
 
 
-def insist_on_all(sieve: Sieve) -> None:
+def require_exhaustive(sieve: MessageFilter) -> None:
     """Refuse a filter that may match more letters than its list shows.
 
     Raises:
         FilterIsUnclear: there are more letters than are searched for a text.
     """
     if not is_exhaustive(sieve):
-        raise FilterIsUnclear(
-            f"A text is searched for only in the newest {LOOKED_THROUGH:,} messages, and there are more. Narrow the "
+        raise InvalidFilter(
+            f"A text is searched for only in the newest {SEARCHED_LETTERS:,} messages, and there are more. Narrow the "
             "filter by DLQ, reason or dates, so that all matching messages are searched."
         )
 
 
-def _where_reasons_are(sieve: Sieve) -> Sieve | None:
+def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
     """Return an equal filter that an index serves; None: it matches nothing. No index is of reasons."""
     if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
         return sieve
     dlqs = {
         kind.dlq_id
-        for kind in counters.kinds()
+        for kind in counters.counts_by_state()
         if kind.state == "parked" and kind.reason in sieve.reasons and kind.n > 0
     }
     if len(dlqs) > 1:
@@ -229,23 +231,25 @@ def _where_reasons_are(sieve: Sieve) -> Sieve | None:
     return replace(sieve, dlq=dlqs.pop()) if dlqs else None
 
 
-def _of_text(sieve: Sieve, below: Place | None, limit: int) -> Page:
+def _of_text(sieve: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
     """Search the bodies once, for the page and the count."""
-    held = rows.column(int, _IDS.format(where=where(sieve)), values(sieve))
-    return Page(_newest(sieve, below, limit, among=held), min(len(held), COUNTED + 1))
+    held = rows.column(int, _IDS.format(where=where_clause(sieve)), sql_parameters(sieve))
+    return LetterPage(_newest(sieve, below, limit, among=held), min(len(held), MAX_COUNT + 1))
 
 
-def _newest(sieve: Sieve, below: Place | None, limit: int, *, among: list[int] | None = None) -> list[Found]:
+def _newest(
+    sieve: MessageFilter, below: PageStart | None, limit: int, *, among: list[int] | None = None
+) -> list[ListedLetter]:
     place = " AND (l.finished_at, l.id) < (%(below_at)b, %(below_id)b::bigint)" if below else ""
-    asked = values(sieve) | {
+    asked = sql_parameters(sieve) | {
         "limit": limit, "below_at": below and below[0], "below_id": below and below[1], "among": among,
     }  # fmt: skip
-    meant = where(sieve) if among is None else "l.id = ANY(%(among)b::bigint[])"
-    return rows.fetch(Found, _LIST.format(where=meant + place), asked)
+    meant = where_clause(sieve) if among is None else "l.id = ANY(%(among)b::bigint[])"
+    return rows.fetch(ListedLetter, _LIST.format(where=meant + place), asked)
 
 
-def _count(sieve: Sieve) -> int:
-    return rows.value(int, _COUNT.format(where=where(sieve)), values(sieve) | {"limit": COUNTED + 1})
+def _count(sieve: MessageFilter) -> int:
+    return rows.value(int, _COUNT.format(where=where_clause(sieve)), sql_parameters(sieve) | {"limit": MAX_COUNT + 1})
 
 
 @contextmanager
@@ -259,7 +263,7 @@ def _patiently() -> Iterator[None]:
     except OperationalError as error:
         if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise
-        raise FilterIsUnclear(
+        raise InvalidFilter(
             f"The search took longer than {_PATIENCE // 1_000} seconds and was stopped. Narrow the filter by DLQ, "
             "group or dates."
         ) from error

@@ -13,7 +13,7 @@ _RESTORE = f"""
 WITH moved AS (
     UPDATE redrive_letter l
        SET state = 'parked', finished_at = redrive_now(),
-           reason = coalesce((SELECT nullif(r.before ->> 'reason', '') FROM redrive_review r
+           reason = coalesce((SELECT nullif(r.before ->> 'reason', '') FROM redrive_audit_entry r
                                WHERE r.letter_id = l.id AND r.act = 'discarded' ORDER BY r.at DESC, r.id DESC LIMIT 1),
                              'quarantined')
      WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'discarded'
@@ -31,6 +31,6 @@ SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 """  # noqa: S608  # the inserted text is a constant
 
 
-def restore(letters: Sequence[int]) -> set[int]:
+def restore_letters(letters: Sequence[int]) -> set[int]:
     """Park discarded letters again and free their idempotency keys; return the ids of their lanes."""
     return set(rows.column(int, _RESTORE, {"letters": list(letters)}))

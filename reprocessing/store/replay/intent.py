@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from reprocessing.models.rule import BACKOFF
+from reprocessing.models.rule import RULE_BACKOFF
 from reprocessing.store import rows
 from reprocessing.store.ordering.lanes import ACTIVE_RUNS
 from reprocessing.store.replay.settlement_effects import COPY_ENDS, LAPSED
@@ -34,9 +34,9 @@ WITH mine AS (
      ORDER BY n.id FOR UPDATE OF n
 ), wanted AS (
     SELECT m.fence, m.lease_left, l.* FROM mine m JOIN redrive_letter l ON l.id = m.letter_id
-     WHERE l.state = 'waiting' AND l.lane_id = m.lane_id AND l.objection <> 'moved_by_aws'
+     WHERE l.state = 'waiting' AND l.lane_id = m.lane_id AND l.blocked_reason <> 'moved_by_aws'
        AND l.id = (SELECT h.id FROM redrive_letter h
-                    WHERE h.lane_id = m.lane_id AND h.state IN ('waiting', 'sending', 'awaiting') AND NOT h.lets_pass
+                    WHERE h.lane_id = m.lane_id AND h.state IN ('waiting', 'sending', 'awaiting') AND NOT h.frees_lane
                     ORDER BY h.sequence, h.message_id LIMIT 1)
        AND (SELECT a.id FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NULL
        AND m.run_id IN ({ACTIVE_RUNS}) AND l.target_id NOT IN ({UNWELL})
@@ -73,7 +73,7 @@ WITH mine AS (
            sha256(convert_to(idempotency_key, 'UTF8')), id, 'held', body_hash,
            redrive_now() + make_interval(secs => %(hold)b::float8)
       FROM admitted WHERE idempotency_key IS NOT NULL
-     ORDER BY target_id, dlq_id, idempotency_key, died_at, id
+     ORDER BY target_id, dlq_id, idempotency_key, first_sent_at, id
     ON CONFLICT (target_id, key_space, key_hash) DO UPDATE
        SET letter_id = excluded.letter_id, state = 'held', body_hash = excluded.body_hash, until = excluded.until
      WHERE c.state = 'free' OR c.letter_id = excluded.letter_id
@@ -101,8 +101,9 @@ WITH mine AS (
            route = CASE l.route WHEN 'delay' THEN 'replay' ELSE l.route END
       FROM ready r LEFT JOIN canaries k ON k.letter_id = r.id
      WHERE l.id = r.id AND l.state = 'waiting' AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)
-    RETURNING l.id, l.lane_id, l.target_id, l.run_id, l.attempts, l.forgiven, l.spared, l.not_sent, l.epoch, l.sequence,
-              l.public_id, l.message_id, l.idempotency_key, l.dlq_id, l.origin_id, l.rule_id, l.rate_class_id,
+    RETURNING l.id, l.lane_id, l.target_id, l.run_id, l.attempts, l.attempts_before_release, l.spared, l.not_sent,
+           l.epoch, l.sequence,
+              l.public_id, l.message_id, l.idempotency_key, l.dlq_id, l.source_id, l.rule_id, l.rate_class_id,
               l.released_by IS NOT NULL AS released, l.revision_id,
               r.fence, r.lease_left, r.breaker_id, coalesce(k.epoch, r.breaker_epoch) AS breaker_epoch,
               CASE WHEN r.fresh THEN r.wave_id END AS wave_id, r.wave_size
@@ -114,18 +115,18 @@ WITH mine AS (
       FROM moved ORDER BY id RETURNING id, letter_id, no, opened_at
 )
 SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
-       m.attempts - m.forgiven - m.spared AS attempts, m.attempts - m.forgiven AS tries,
+       m.attempts - m.attempts_before_release - m.spared AS attempts, m.attempts - m.attempts_before_release AS tries,
        w.kind = 'standing' AS standing, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
        m.idempotency_key, m.released, coalesce(v.body, p.body) AS body,
-       coalesce(v.attributes, p.attributes) AS attributes, p.system, g.arn AS origin_arn, m.run_id, m.breaker_id,
+       coalesce(v.attributes, p.attributes) AS attributes, p.system, g.arn AS source_arn, m.run_id, m.breaker_id,
        m.wave_id, m.wave_size, m.lease_left, m.attempts + m.not_sent > 1 AND EXISTS (
             SELECT FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
              WHERE a.letter_id = m.id AND a.id <> o.id AND a.outcome = 'unknown' AND a.returned_at IS NULL
                AND {COPY_ENDS} > redrive_now()) AS unsure,
-       {BACKOFF}
+       {RULE_BACKOFF}
   FROM opened o JOIN moved m ON m.id = o.letter_id JOIN redrive_payload p ON p.letter_id = m.id
   LEFT JOIN redrive_revision v ON v.id = m.revision_id
-  LEFT JOIN redrive_origin g ON g.id = m.origin_id
+  LEFT JOIN redrive_source g ON g.id = m.source_id
   LEFT JOIN redrive_run w ON w.id = m.run_id
   LEFT JOIN redrive_rule u ON u.id = m.rule_id LEFT JOIN redrive_rate_class c ON c.id = m.rate_class_id
  ORDER BY o.id
@@ -133,7 +134,7 @@ SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fe
 
 
 @dataclass(frozen=True, slots=True)
-class Intended:
+class IntendedSend:
     """A letter that may be sent now: its attempt is committed."""
 
     attempt_id: int
@@ -157,7 +158,7 @@ class Intended:
     body: bytes
     attributes: bytes
     system: dict[str, Any]
-    origin_arn: str | None
+    source_arn: str | None
     run_id: int | None
     breaker_id: int
     wave_id: int | None
@@ -179,7 +180,7 @@ def intend(  # noqa: PLR0913  # each by its name
     canary: float | None = None,
     most: int = 2**31 - 1,
     book: int = 2**63 - 1,
-) -> list[Intended]:
+) -> list[IntendedSend]:
     """Commit the intent to send these heads of these lanes; return those that may be sent.
 
     The others lost their lane, claim or run in between, are no longer heads, are held back, or the rules changed.
@@ -195,8 +196,8 @@ def intend(  # noqa: PLR0913  # each by its name
         "canary": 4 * hold if canary is None else canary, "most": most, "book": book,
     }  # fmt: skip
 
-    def commit() -> list[Intended]:
-        send_limits.lock(letters, lanes, fences)
-        return rows.fetch(Intended, _INTENT, values)
+    def commit() -> list[IntendedSend]:
+        send_limits.lock_for_intent(letters, lanes, fences)
+        return rows.fetch(IntendedSend, _INTENT, values)
 
-    return rows.whole(commit)
+    return rows.in_transaction(commit)

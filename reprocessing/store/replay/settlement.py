@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reprocessing.domain.lifecycle import FINISHED, AttemptOutcome, LetterState, ParkedReason
+from reprocessing.domain.lifecycle import FINISHED_STATES, AttemptOutcome, LetterState, ParkedReason
 from reprocessing.store import rows
-from reprocessing.store.replay.settlement_effects import AFTERMATH, COPY_UNTIL, COPY_WINDOW, OUTLASTS
+from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES, COPY_UNTIL, COPY_WINDOW, OUTLASTS
 
 #: Why a lane waits whose head was put off.
-PUT_OFF: Final = "its head is not to be sent, and ends when a copy of it can come back no more"
+WAITS_FOR_COPY: Final = "its head is not to be sent, and ends when a copy of it can come back no more"
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class Settlement:
     """The outcome of an attempt, and what becomes of its letter."""
 
     attempt_id: int
@@ -31,8 +31,10 @@ class Fate:
     reason: ParkedReason | None = None
     counted: bool = True  #: the attempt counts against the DLQ's limit
     known: bool = False  #: the outcome is a known failure, so the next attempt belongs to a new epoch
-    lets_pass: bool = False  #: the lane's next letter need not wait for this one's outcome
-    ill: bool | None = None  #: a failure of the target (True), or a success (False); None: neither, or not known yet
+    frees_lane: bool = False  #: the lane's next letter need not wait for this one's outcome
+    counts_as_failure: bool | None = (
+        None  #: a failure of the target (True), or a success (False); None: neither, or not known yet
+    )
     taken: bool = False  #: the target has it
 
 
@@ -52,32 +54,33 @@ WITH fate AS (
     SELECT * FROM unnest(
         %(attempt_id)b::bigint[], %(letter_id)b::bigint[], %(outcome)b::text[], %(state)b::text[], %(claim)b::text[],
         %(sent_message_id)b::text[], %(deadline)b::float8[], %(due)b::float8[], %(detail)b::text[], %(reason)b::text[],
-        %(counted)b::bool[], %(known)b::bool[], %(lets_pass)b::bool[], %(ill)b::bool[], %(taken)b::bool[])
+        %(counted)b::bool[], %(known)b::bool[], %(frees_lane)b::bool[], %(counts_as_failure)b::bool[],
+               %(taken)b::bool[])
     AS f(attempt_id, letter_id, outcome, state, claim, sent_message_id, deadline, due, detail, reason, counted, known,
-         lets_pass, ill, taken)
+         frees_lane, counts_as_failure, taken)
 ), closed AS (
     UPDATE redrive_attempt a
        SET sent_message_id = coalesce(a.sent_message_id, f.sent_message_id), outcome = f.outcome, detail = f.detail,
            taken_at = CASE WHEN f.taken THEN redrive_now() END,
            deadline = redrive_now() + make_interval(secs => f.deadline),
            closed_at = CASE WHEN f.outcome IS NOT NULL THEN redrive_now() END,
-           holds_lane = f.outcome IS NULL AND NOT f.lets_pass, ill = f.ill
+           holds_lane = f.outcome IS NULL AND NOT f.frees_lane, counts_as_failure = f.counts_as_failure
       FROM fate f WHERE a.id = f.attempt_id AND num_nonnulls(a.closed_at, a.taken_at) = 0
     RETURNING a.id, a.deadline
 ), moved AS (
     UPDATE redrive_letter l
-       SET state = f.state, due_at = redrive_now() + make_interval(secs => f.due), lets_pass = f.lets_pass,
+       SET state = f.state, due_at = redrive_now() + make_interval(secs => f.due), frees_lane = f.frees_lane,
            attempts = l.attempts - (NOT f.counted)::int, not_sent = l.not_sent + (NOT f.counted)::int,
            epoch = l.epoch + f.known::int,
            reason = coalesce(f.reason, ''), detail = CASE WHEN f.reason IS NULL THEN '' ELSE coalesce(f.detail, '') END,
            presumed = false, finished_at = CASE WHEN f.state = ANY(%(finished)b::text[]) THEN redrive_now() END,
-           objection = CASE WHEN f.state = ANY(%(finished)b::text[]) THEN '' ELSE l.objection END
+           blocked_reason = CASE WHEN f.state = ANY(%(finished)b::text[]) THEN '' ELSE l.blocked_reason END
       FROM fate f JOIN closed ON closed.id = f.attempt_id
      WHERE l.id = f.letter_id AND l.state = 'sending'
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, f.claim,
               CASE WHEN f.state = 'parked' AND f.claim = 'held' THEN greatest(closed.deadline, {COPY_UNTIL})
                    ELSE closed.deadline END AS until
-), {AFTERMATH}
+), {CLAIMS_AND_COPIES}
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant
 
@@ -119,43 +122,44 @@ WITH fate AS (
 ), moved AS (
     UPDATE redrive_letter l
        SET state = f.state, reason = coalesce(f.reason, ''), detail = coalesce(f.detail, ''), due_at = NULL,
-           duplicate_of_id = f.original, finished_at = redrive_now(), lets_pass = false, objection = ''
+           duplicate_of_id = f.original, finished_at = redrive_now(), frees_lane = false, blocked_reason = ''
       FROM fate f WHERE l.id = f.letter_id AND l.state = ANY(%(from)b::text[])
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE l.state WHEN 'discarded' THEN 'discarded' WHEN 'parked' THEN 'free' END AS claim,
               {COPY_UNTIL} AS until
-), {AFTERMATH}
+), {CLAIMS_AND_COPIES}
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant
 
 _ABSENT = f"""
 WITH closed AS (
-    UPDATE redrive_attempt a SET outcome = 'absent', closed_at = redrive_now(), holds_lane = false, ill = false
+    UPDATE redrive_attempt a SET outcome = 'absent', closed_at = redrive_now(), holds_lane = false,
+           counts_as_failure = false
      WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at) = 0 AND a.taken_at IS NOT NULL
-       AND NOT EXISTS (SELECT FROM redrive_halt WHERE id = 2)  -- what came back since the backup is forgotten
+       AND NOT EXISTS (SELECT FROM redrive_global_stop WHERE id = 2)  -- what came back since the backup is forgotten
     RETURNING a.letter_id
 ), moved AS (
     UPDATE redrive_letter l
-       SET state = 'delivered', presumed = true, lets_pass = false, finished_at = redrive_now(), objection = ''
+       SET state = 'delivered', presumed = true, frees_lane = false, finished_at = redrive_now(), blocked_reason = ''
       FROM closed c WHERE l.id = c.letter_id AND l.state = 'awaiting'
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'delivered' AS claim,
               NULL::timestamptz AS until
-), {AFTERMATH}
+), {CLAIMS_AND_COPIES}
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant
 
 
-def settle(fates: Sequence[Fate]) -> list[Deletable]:
+def settle_attempts(fates: Sequence[Settlement]) -> list[Deletable]:
     """Record outcomes of attempts that are not settled yet; return the copies that may be deleted. Lanes are leased."""
-    return rows.fetch(Deletable, _SETTLE, {**rows.arrays(Fate, fates), "finished": list(FINISHED)})
+    return rows.fetch(Deletable, _SETTLE, {**rows.arrays(Settlement, fates), "finished": list(FINISHED_STATES)})
 
 
-def keep_evidence(attempts: Sequence[int], sent: Sequence[str | None]) -> None:
+def record_message_ids(attempts: Sequence[int], sent: Sequence[str | None]) -> None:
     """Record message ids for attempts whose lanes are no longer the caller's, so that their returns are recognised."""
     rows.execute(_EVIDENCE, {"attempts": list(attempts), "sent": list(sent)})
 
 
-def are_back(sent: Mapping[int, str]) -> set[int]:
+def returned_attempts(sent: Mapping[int, str]) -> set[int]:
     """Return those of these attempts, by the message id their target gave, whose message has already returned.
 
     The target deduplicated such a resend, so nothing new will return. The lanes are locked.
@@ -164,7 +168,7 @@ def are_back(sent: Mapping[int, str]) -> set[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class LetterClosing:
     """A letter that ends without having been sent."""
 
     letter_id: int
@@ -174,7 +178,7 @@ class Closing:
     original: int | None = None
 
 
-def put_off(letters: Sequence[int], *, owned: bool = True) -> set[int]:
+def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
     """Put off waiting letters of which a copy may still return, where the lane waits for that; return their ids.
 
     They keep lane and key, and may be closed only after that. The lanes are locked. `owned`: they are leased by the
@@ -183,11 +187,13 @@ def put_off(letters: Sequence[int], *, owned: bool = True) -> set[int]:
     return set(rows.column(int, _PUT_OFF, {"letters": list(letters), "owned": owned}))
 
 
-def close(closings: Sequence[Closing], *, out_of: Sequence[LetterState] = (LetterState.WAITING,)) -> list[Deletable]:
+def close_letters(
+    closings: Sequence[LetterClosing], *, out_of: Sequence[LetterState] = (LetterState.WAITING,)
+) -> list[Deletable]:
     """Park, discard or close as duplicates letters that are in one of the states `out_of`; the lanes are locked."""
-    return rows.fetch(Deletable, _CLOSE, {**rows.arrays(Closing, closings), "from": list(out_of)})
+    return rows.fetch(Deletable, _CLOSE, {**rows.arrays(LetterClosing, closings), "from": list(out_of)})
 
 
-def presume(attempts: Sequence[int]) -> list[Deletable]:
+def presume_delivered(attempts: Sequence[int]) -> list[Deletable]:
     """Close attempts as absent and presume their letters delivered; the lanes are locked."""
     return rows.fetch(Deletable, _ABSENT, {"attempts": list(attempts)})

@@ -25,7 +25,7 @@ COPY_UNTIL: Final[LiteralString] = f"""
 # copy of the letter can be in its target any more. No key is free before that, or another letter with this key would be
 # sent beside the copy; this holds for discarded letters, too. Claims and copies are found by primary key: NOT IN keeps
 # the planner from the index of all held copies. `copies` are those that may be deleted.
-AFTERMATH: Final[LiteralString] = """
+CLAIMS_AND_COPIES: Final[LiteralString] = """
 claims AS (
     UPDATE redrive_claim c
        SET state = CASE WHEN m.claim = 'free' AND m.until IS NOT NULL THEN 'held' ELSE m.claim END,
@@ -35,7 +35,7 @@ claims AS (
        AND c.key_space = m.dlq_id::text AND c.key_hash = sha256(convert_to(m.idempotency_key, 'UTF8'))
        AND c.letter_id = m.id
 ), copies AS (
-    UPDATE redrive_custody c SET state = 'delete'
+    UPDATE redrive_dlq_copy c SET state = 'delete'
       FROM moved m
      WHERE m.state IN ('delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id = m.dlq_id
        AND c.message_id = m.message_id AND c.state NOT IN ('delete', 'gone')
@@ -45,7 +45,7 @@ claims AS (
 
 # Follows a CTE `judged` with letter_id, until. Frees claims of letters that a person has given another target or key
 # since.
-LEFT_BEHIND: Final[LiteralString] = """
+FREE_FORMER_CLAIMS: Final[LiteralString] = """
 left_behind AS (
     UPDATE redrive_claim c SET state = CASE WHEN x.until IS NULL THEN 'free' ELSE 'held' END, until = x.until
       FROM judged x JOIN redrive_letter l ON l.id = x.letter_id
@@ -75,10 +75,10 @@ judged AS (
 
 _PASSED: Final[LiteralString] = """
 passed AS (
-    UPDATE redrive_lane n SET passed_sequence = f.sequence
+    UPDATE redrive_lane n SET highest_sent_sequence = f.sequence
       FROM (SELECT l.lane_id, max(l.sequence) AS sequence
               FROM {went} w JOIN redrive_letter l ON l.id = w.letter_id GROUP BY l.lane_id) f
-     WHERE n.id = f.lane_id AND coalesce(n.passed_sequence < f.sequence, f.sequence IS NOT NULL)
+     WHERE n.id = f.lane_id AND coalesce(n.highest_sent_sequence < f.sequence, f.sequence IS NOT NULL)
 )
 """
 
@@ -93,8 +93,9 @@ PASSED_ONCE: Final[LiteralString] = _PASSED.format(went="newest")
 STAYS: Final[LiteralString] = "(l.state = 'discarded' OR (l.state = 'parked' AND NOT c.reopens))"
 
 #: Of an attempt a: its consumer reported a failure, while it was open or after it had been closed as something else.
-DENIED: Final[LiteralString] = """
-coalesce(a.outcome = 'failed' OR (a.ill AND a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent')), false)
+REPORTED_FAILED: Final[LiteralString] = """
+coalesce(a.outcome = 'failed' OR (a.counts_as_failure AND a.outcome IN ('accepted', 'absent', 'acknowledged',
+       'silent')), false)
 """
 
 #: Of a claim c: its letter is not the head of its lane under this key, no attempt of it is open, and no unknown copy of
@@ -105,7 +106,7 @@ LAPSED: Final[LiteralString] = f"""
                  AND sha256(convert_to(coalesce(e.idempotency_key, ''), 'UTF8')) = c.key_hash THEN e.id END
       FROM redrive_letter e
      WHERE e.lane_id = (SELECT w.lane_id FROM redrive_letter w WHERE w.id = c.letter_id)
-       AND e.state IN ('waiting', 'sending', 'awaiting') AND NOT e.lets_pass
+       AND e.state IN ('waiting', 'sending', 'awaiting') AND NOT e.frees_lane
      ORDER BY e.sequence, e.message_id LIMIT 1)
   AND NOT EXISTS (
     SELECT FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id

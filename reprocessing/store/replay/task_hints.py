@@ -25,7 +25,7 @@ SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
 # Expired hints while no lane is leased mean that there are no workers: the next round is half as wide, and its hints
 # live twice as long. With pending hints only, nothing is known yet.
 _WIDEN = """
-INSERT INTO redrive_dispatch AS d (id, width, lifetime) VALUES (1, %(most)b::int, %(least_life)b::float8)
+INSERT INTO redrive_task_hints AS d (id, width, lifetime) VALUES (1, %(most)b::int, %(least_life)b::float8)
 ON CONFLICT (id) DO UPDATE
    SET width = CASE %(taken)b WHEN 'no' THEN greatest(1, d.width / 2) WHEN 'yes' THEN least(%(most)b::int, d.width * 2)
                     ELSE least(%(most)b::int, d.width) END,
@@ -35,7 +35,7 @@ RETURNING d.width, d.lifetime
 """
 
 _DUE = """
-UPDATE redrive_dispatch
+UPDATE redrive_task_hints
    SET swept_at = CASE WHEN %(what)b = 'sweep' THEN redrive_now() ELSE swept_at END,
        purged_at = CASE WHEN %(what)b = 'purge' THEN redrive_now() ELSE purged_at END
  WHERE id = 1 AND CASE %(what)b WHEN 'sweep' THEN swept_at ELSE purged_at END
@@ -59,14 +59,14 @@ class _Untaken:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class HintRound:
     """How many lanes to hint at now, and how many seconds the hints live."""
 
     width: int
     lifetime: float
 
 
-def next_round(*, most: int, least_life: float, most_life: float) -> Round:
+def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRound:
     """Return the next round of hints: narrower and longer-lived while nobody takes them; width 0 if enough are pending.
 
     Lanes of dead owners are hinted at in any case, since hints to a dead worker count as pending, too. `most`: lanes of
@@ -74,8 +74,8 @@ def next_round(*, most: int, least_life: float, most_life: float) -> Round:
     """
     untaken = rows.fetch(_Untaken, _UNTAKEN, {})[0]
     values = {"most": most, "least_life": least_life, "most_life": most_life, "taken": untaken.taken}
-    found = rows.fetch(Round, _WIDEN, values)[0]
-    return Round(max(found.width - untaken.pending, min(untaken.orphaned, most)), found.lifetime)
+    found = rows.fetch(HintRound, _WIDEN, values)[0]
+    return HintRound(max(found.width - untaken.pending, min(untaken.orphaned, most)), found.lifetime)
 
 
 def is_due(what: str, *, every: float) -> bool:

@@ -22,7 +22,7 @@ BY_HAND: Final = 9_000_000_000_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RoutableLetter:
     """A letter as rules see it."""
 
     letter_id: int
@@ -30,14 +30,14 @@ class Asked:
     dlq_id: int
     message_id: str
     state: str
-    origin: str  #: ARN of its source queue; empty if unknown
+    source: str  #: ARN of its source queue; empty if unknown
     home: int | None  #: the target of its source, where it goes if no rule matches
     target_id: int | None  #: its target now; `claims`: it has an idempotency key
     claims: bool
     route: str
     rule_id: int | None
-    route_version: int
-    objection: str  #: why it will be parked anyway; empty if it will not
+    rulebook_version: int
+    blocked_reason: str  #: why it will be parked anyway; empty if it will not
     released: bool  #: a person released it; `size`: bytes of its body
     size: int
     body: bytes  #: empty if it was not asked for, or is larger than rules read
@@ -50,7 +50,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class RoutingDecision:
     """The decision about a letter."""
 
     letter_id: int
@@ -65,9 +65,10 @@ class Decided:
 
 # Rules read what will be sent. A chunk's bytes are bounded, and bodies that rules do not read are not loaded.
 _COLUMNS: Final[LiteralString] = """
-SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o.arn, '') AS origin,
-       o.target_id AS home, l.target_id, l.idempotency_key IS NOT NULL AS claims, l.route, l.rule_id, l.route_version,
-       l.objection, l.released_by IS NOT NULL AS released, octet_length(coalesce(v.body, p.body)) AS size,
+SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o.arn, '') AS source,
+       o.target_id AS home, l.target_id, l.idempotency_key IS NOT NULL AS claims, l.route, l.rule_id,
+              l.rulebook_version,
+       l.blocked_reason, l.released_by IS NOT NULL AS released, octet_length(coalesce(v.body, p.body)) AS size,
        coalesce(v.attributes, p.attributes) AS attributes, p.system,
        CASE WHEN %(bodies)b::bool AND octet_length(coalesce(v.body, p.body)) <= %(limit)b::int
             THEN coalesce(v.body, p.body) ELSE ''::bytea END AS body
@@ -75,7 +76,7 @@ SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o
 
 _JOINS: Final[LiteralString] = """
   JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_revision v ON v.id = l.revision_id
-  LEFT JOIN redrive_origin o ON o.id = l.origin_id
+  LEFT JOIN redrive_source o ON o.id = l.source_id
  WHERE l.before < %(chunk)b::int
 """
 _LOAD = f"""
@@ -117,14 +118,14 @@ WITH asked AS (
            coalesce(a.delay IS NOT NULL AND l.rule_id = a.rule_id AND l.route = 'replay'
                     AND l.attempts + l.not_sent > l.earlier, false) AS had
       FROM asked a JOIN redrive_letter l ON l.id = a.letter_id JOIN redrive_lane n ON n.id = l.lane_id
-     WHERE l.state = 'waiting' AND l.route_version = a.was AND (%(owned)b::bool OR n.phase <> 'leased')
+     WHERE l.state = 'waiting' AND l.rulebook_version = a.was AND (%(owned)b::bool OR n.phase <> 'leased')
        AND coalesce(l.lane_id, 0) = ANY(%(lanes)b::bigint[])
        AND (a.rule_id IS NULL OR a.rule_id IN (SELECT id FROM there))
        AND coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) = %(version)b
      ORDER BY l.id FOR UPDATE OF l
 ), moved AS (
     UPDATE redrive_letter l
-       SET route = CASE WHEN f.had THEN 'replay' ELSE f.route END, rule_id = f.rule_id, route_version = %(version)b,
+       SET route = CASE WHEN f.had THEN 'replay' ELSE f.route END, rule_id = f.rule_id, rulebook_version = %(version)b,
            target_id = CASE WHEN f.keeps THEN l.target_id ELSE coalesce(f.target_id, l.target_id) END,
            rate_class_id = CASE WHEN f.keeps THEN l.rate_class_id ELSE f.rate_class_id END,
            due_at = CASE WHEN f.had OR (f.delay IS NULL AND f.old_route <> 'delay') THEN l.due_at
@@ -147,14 +148,15 @@ SELECT id AS letter_id, (rule_id, route) IS DISTINCT FROM (old_rule, old_route) 
 # In the order of their ids, so that workers counting the same rules do not deadlock.
 _COUNT = """
 WITH counted AS (
-    SELECT u.id, c.hits, c.errs, c.trouble
-      FROM unnest(%(rules)b::bigint[], %(hits)b::bigint[], %(errs)b::bigint[], %(troubles)b::text[])
-           AS c(rule_id, hits, errs, trouble) JOIN redrive_rule u ON u.id = c.rule_id
+    SELECT u.id, c.match_count, c.error_count, c.trouble
+      FROM unnest(%(rules)b::bigint[], %(match_count)b::bigint[], %(error_count)b::bigint[], %(troubles)b::text[])
+           AS c(rule_id, match_count, error_count, trouble) JOIN redrive_rule u ON u.id = c.rule_id
      ORDER BY u.id FOR NO KEY UPDATE OF u
 )
 UPDATE redrive_rule u
-   SET hits = u.hits + c.hits, errs = u.errs + c.errs, trouble = coalesce(nullif(c.trouble, ''), u.trouble),
-       last_hit_at = CASE WHEN c.hits > 0 THEN redrive_now() ELSE u.last_hit_at END
+   SET match_count = u.match_count + c.match_count, error_count = u.error_count + c.error_count,
+          trouble = coalesce(nullif(c.trouble, ''), u.trouble),
+       last_hit_at = CASE WHEN c.match_count > 0 THEN redrive_now() ELSE u.last_hit_at END
   FROM counted c WHERE u.id = c.id
 """
 
@@ -168,7 +170,7 @@ _STOPPED = """
 WITH stopped AS MATERIALIZED (
     SELECT l.id AS letter_id, l.lane_id, l.dlq_id FROM redrive_letter l
      WHERE l.rule_id IS NOT NULL AND l.rule_id IN (SELECT id FROM redrive_rule) AND l.state = 'waiting'
-       AND l.route IN ('hold', 'erred', 'delay') AND l.route_version <> %(version)b AND l.id > %(above)b
+       AND l.route IN ('hold', 'erred', 'delay') AND l.rulebook_version <> %(version)b AND l.id > %(above)b
 )
 SELECT letter_id, lane_id, dlq_id FROM stopped ORDER BY letter_id LIMIT %(limit)b
 """
@@ -181,28 +183,28 @@ UPDATE redrive_lane n SET breaker_id = NULL
   FROM (SELECT n.id FROM redrive_lane n
          WHERE EXISTS (SELECT FROM shut)
            AND n.phase = 'ready' AND n.due_at <= redrive_now() AND n.breaker_id IN (SELECT id FROM shut)
-           AND (SELECT l.route_version < %(version)b AND (%(rules)b::bool OR l.route_version > 0)
+           AND (SELECT l.rulebook_version < %(version)b AND (%(rules)b::bool OR l.rulebook_version > 0)
                   FROM redrive_letter l
-                 WHERE l.lane_id = n.id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass
+                 WHERE l.lane_id = n.id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.frees_lane
                  ORDER BY l.sequence, l.message_id LIMIT 1)
          ORDER BY n.id LIMIT %(limit)b FOR UPDATE OF n) due
  WHERE n.id = due.id
 """  # noqa: S608  # as above
 
 
-def load(letters: Collection[int], *, bodies: bool) -> list[Asked]:
+def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLetter]:
     """Return the waiting letters among these, by id; only the first ones if all would be too many bytes."""
     values = {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
-    return rows.fetch(Asked, _LOAD, values)
+    return rows.fetch(RoutableLetter, _LOAD, values)
 
 
-def captured(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[Asked]:
+def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:
     """Return letters captured since then, with ids below `below`, the newest first; none: there are no more."""
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
-    return rows.fetch(Asked, _CAPTURED, values)
+    return rows.fetch(RoutableLetter, _CAPTURED, values)
 
 
-def older(*, since: datetime, dlq: int | None) -> int:
+def count_older(*, since: datetime, dlq: int | None) -> int:
     """Return how many unfinished letters were captured before that."""
     return rows.value(int, _OLDER, {"since": since, "dlq": dlq})
 
@@ -215,29 +217,29 @@ class Written:
     new: bool
 
 
-def write(decided: Sequence[Decided], lanes: Collection[int], *, version: int, owned: bool) -> list[Written]:
+def write(decided: Sequence[RoutingDecision], lanes: Collection[int], *, version: int, owned: bool) -> list[Written]:
     """Write decisions about letters that have not changed since they were loaded; their lanes are locked.
 
     `version`: the rulebook's that decided; once it has risen, nothing is written. `owned`: the lanes are leased by the
     caller; otherwise leased lanes are left alone.
     """
-    values = {**rows.arrays(Decided, decided), "lanes": list(lanes), "version": version, "owned": owned}
+    values = {**rows.arrays(RoutingDecision, decided), "lanes": list(lanes), "version": version, "owned": owned}
     return rows.fetch(Written, _WRITE, values)
 
 
-def count(hits: Mapping[int, int], errs: Mapping[int, int], troubles: Mapping[int, str]) -> None:
+def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], troubles: Mapping[int, str]) -> None:
     """Add to the rules' counts of decisions and errors."""
-    rules = sorted(hits.keys() | errs.keys())
+    rules = sorted(match_count.keys() | error_count.keys())
     values = {
         "rules": rules,
-        "hits": [hits.get(rule, 0) for rule in rules],
-        "errs": [errs.get(rule, 0) for rule in rules],
+        "match_count": [match_count.get(rule, 0) for rule in rules],
+        "error_count": [error_count.get(rule, 0) for rule in rules],
         "troubles": [troubles.get(rule, "") for rule in rules],
     }
     rows.execute(_COUNT, values)
 
 
-def note(whys: Mapping[int, str]) -> None:
+def record_reasons(whys: Mapping[int, str]) -> None:
     """Record why a rule stops these lanes, except leased ones."""
     rows.execute(_WHY, {"lanes": list(whys), "whys": list(whys.values())})
 
@@ -251,12 +253,12 @@ class Stopped:
     dlq_id: int
 
 
-def stopped(*, version: int, above: int, limit: int = GROUP) -> list[Stopped]:
+def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Stopped]:
     """Return letters with ids above `above` that rules stopped under another version."""
     return rows.fetch(Stopped, _STOPPED, {"version": version, "above": above, "limit": limit})
 
 
-def look_again(version: int, *, rules: bool) -> None:
+def wake_for_new_rules(version: int, *, rules: bool) -> None:
     """Make due lanes behind shut breakers leasable once, where this version has not decided about the head.
 
     `rules`: some rules are in force; otherwise only heads that a rule has decided about are asked again.

@@ -14,14 +14,14 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Model
 
-from reprocessing.domain.errors import RuleIsUnclear
-from reprocessing.models.audit import Act, Review
+from reprocessing.domain.errors import InvalidRule
+from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.rule import Rule
 from reprocessing.models.safety import RateClass
 from reprocessing.models.target import Target
 from reprocessing.store import rows
-from reprocessing.store.differences import Difference, Fields, differing
+from reprocessing.store.differences import Difference, Fields, changed_fields
 from reprocessing.store.routing import rules
 
 #: The columns of a rule that people set.
@@ -37,7 +37,7 @@ UPDATE redrive_letter SET rule_id = NULL
 
 
 @dataclass(frozen=True, slots=True)
-class Amended:
+class RuleChange:
     """What was done. `new`: the rule was created; without differences nothing was changed."""
 
     id: int
@@ -45,7 +45,7 @@ class Amended:
     differences: list[Difference] = field(default_factory=list)
 
 
-def drafted(name: str, fields: Fields) -> Rule:
+def draft_rule(name: str, fields: Fields) -> Rule:
     """Return the rule as it would be with these fields; an existing rule keeps its others. It is not saved.
 
     RuleIsUnclear if such a rule could not be evaluated.
@@ -67,34 +67,34 @@ def differences(name: str, fields: Fields) -> list[Difference]:
 
 
 def _differences(name: str, row: Model | None, fields: Fields) -> list[Difference]:
-    now = {} if row is None else {column: plain(getattr(row, column)) for column in fields}
-    return differing(name, now, {column: plain(value) for column, value in fields.items()})
+    now = {} if row is None else {column: as_json(getattr(row, column)) for column in fields}
+    return changed_fields(name, now, {column: as_json(value) for column, value in fields.items()})
 
 
-def put(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
+def save_rule(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
     """Create the rule, or change it; a new target is saved with it. Errors as in `drafted`."""
     with transaction.atomic():
         rules.lock()
         changes = differences(name, fields)
-        row = drafted(name, fields)
+        row = draft_rule(name, fields)
         new = row._state.adding  # noqa: SLF001 - Django's own word for it
         if not changes and not new:
-            return Amended(row.pk, new=False)
+            return RuleChange(row.pk, new=False)
         if row.target is not None:
             row.target = _known(row.target)
         if new:
-            row.made_by = by
+            row.created_by = by
             row.save(force_insert=True)
         else:
             Rule.objects.filter(pk=row.pk).update(
-                **{one.field: getattr(row, one.field) for one in changes}, trouble="", errs=0
+                **{one.field: getattr(row, one.field) for one in changes}, trouble="", error_count=0
             )
         _record(row, changes, by, reason, new=new)
-        rules.bump()
-        return Amended(row.pk, new, changes)
+        rules.raise_version()
+        return RuleChange(row.pk, new, changes)
 
 
-def switch(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
+def set_enabled(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
     """Enable or disable a rule; return whether that changed it. Errors as in `check`."""
     with transaction.atomic():
         rules.lock()
@@ -105,7 +105,7 @@ def switch(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
             check(row)
         Rule.objects.filter(pk=rule).update(enabled=enabled)
         _record(row, [Difference(row.name, "enabled", not enabled, enabled)], by, reason)
-        rules.bump()
+        rules.raise_version()
         return True
 
 
@@ -115,16 +115,16 @@ def remove(rule: int, *, by: str, reason: str) -> None:
         rules.lock()
         row = Rule.objects.select_related("dlq", "target", "rate_class").get(pk=rule)
         Rule.objects.filter(pk=rule).update(enabled=False)
-        before = [Difference(row.name, column, plain(getattr(row, column)), None) for column in FIELDS]
+        before = [Difference(row.name, column, as_json(getattr(row, column)), None) for column in FIELDS]
         _record(row, [*before, Difference(row.name, "name", row.name, None)], by, reason)
-        rules.bump()
+        rules.raise_version()
 
 
 def erase(rule: int) -> None:
     """Delete the row of a removed rule, and which letters it decided about, group by group."""
     while rows.execute(_FORGET, {"rule": rule}):
         pass
-    rows.whole(partial(_erase, rule))
+    rows.in_transaction(partial(_erase, rule))
 
 
 def _erase(rule: int) -> None:
@@ -134,7 +134,7 @@ def _erase(rule: int) -> None:
     removed.delete()
 
 
-def put_class(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
+def save_rate_class(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
     """Create the rate class, or change it. No letter is asked again for that."""
     with transaction.atomic():
         rules.lock()
@@ -143,7 +143,7 @@ def put_class(name: str, fields: Fields, *, by: str, reason: str) -> Amended:
         if changes or new:
             RateClass.objects.filter(pk=row.pk).update(**dict(fields))
             _review({"rate class": name}, changes, new=new, by=by, reason=reason)
-        return Amended(row.pk, new, changes)
+        return RuleChange(row.pk, new, changes)
 
 
 def differences_of_class(name: str, fields: Fields) -> list[Difference]:
@@ -151,7 +151,7 @@ def differences_of_class(name: str, fields: Fields) -> list[Difference]:
     return _differences(name, RateClass.objects.filter(name=name).first(), fields)
 
 
-def plain(value: object) -> Any:  # noqa: ANN401 - a value of any column, as a review holds it
+def as_json(value: object) -> Any:  # noqa: ANN401 - a value of any column, as a review holds it
     """Return a column's value as JSON has it."""
     match value:
         case datetime():
@@ -168,18 +168,18 @@ def plain(value: object) -> Any:  # noqa: ANN401 - a value of any column, as a r
 
 def check(row: Rule) -> None:
     """Check that a rule can be evaluated and applied; RuleIsUnclear, with what to write, if it cannot."""
-    rules.read(row)
+    rules.parse_row(row)
     watched = row.target and DeadLetterQueue.objects.filter(arn=row.target.arn).first()
     if watched:
-        raise RuleIsUnclear(
+        raise InvalidRule(
             f'Rule "{row.name}" is unclear: {row.target} is watched, as {watched.name}: messages sent there would be '
             "captured as failed. Name a queue that is not watched."
         )
     if row.valid_from and row.valid_until and row.valid_until <= row.valid_from:
-        raise RuleIsUnclear(f'Rule "{row.name}" is unclear: it ends before it begins. Give it a later end.')
+        raise InvalidRule(f'Rule "{row.name}" is unclear: it ends before it begins. Give it a later end.')
     backoff = (row.backoff_base, row.backoff_cap, row.backoff_jitter)
     if any(one is None for one in backoff) and any(one is not None for one in backoff):
-        raise RuleIsUnclear(f'Rule "{row.name}" is unclear: a backoff has a base, a cap and a jitter. Give all three.')
+        raise InvalidRule(f'Rule "{row.name}" is unclear: a backoff has a base, a cap and a jitter. Give all three.')
 
 
 def _known(target: Target) -> Target:
@@ -193,8 +193,8 @@ def _known(target: Target) -> Target:
 
 
 def _review(of: dict[str, str], changes: list[Difference], *, new: bool, by: str, reason: str, **about: Any) -> None:  # noqa: ANN401  columns of a review
-    Review.objects.create(
-        act=Act.ADDED if new else Act.CHANGED, by=by, reason=reason, **about,
+    AuditEntry.objects.create(
+        act=AuditAct.ADDED if new else AuditAct.CHANGED, by=by, reason=reason, **about,
         before=of | ({} if new else {change.field: change.before for change in changes}),
         after=of | {change.field: change.after for change in changes},
     )  # fmt: skip

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, Q
 
-from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.replay.backoff import Backoff
 from reprocessing.domain.routing.conditions import Condition
 from reprocessing.domain.routing.first_match import Action, Rule
@@ -19,19 +19,19 @@ from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 
 #: The share of a rule's messages with errors from which on somebody is told.
-ILL = 0.01
+ERROR_SHARE = 0.01
 #: The id of a rule that is not saved yet: it comes after all others.
 UNSAVED = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundRule:
     """A rule, and the DLQ that it is for (None: all)."""
 
     rule: Rule
     dlq_id: int | None
     #: why the rule cannot be evaluated; empty if it can. It might be meant to stop letters, so it holds all of them
-    broken: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class InForce:
     """The rules in force, in order, and the rulebook's version."""
 
     version: int
-    rules: tuple[Bound, ...]
+    rules: tuple[BoundRule, ...]
 
 
 def version() -> int:
@@ -51,17 +51,17 @@ def version() -> int:
 def in_force() -> InForce:
     """Return the rules in force. The version is read first, so that rules that change now are asked again."""
     known = version()
-    now = lanes.clock()
+    now = lanes.database_now()
     held = Row.objects.filter(
         Q(valid_from=None) | Q(valid_from__lte=now), Q(valid_until=None) | Q(valid_until__gt=now), enabled=True
     )
-    return InForce(known, tuple(bound(row) for row in held.order_by("position", "id")))
+    return InForce(known, tuple(bind(row) for row in held.order_by("position", "id")))
 
 
-def leading(dlq: int) -> list[Row]:
+def rules_with_targets(dlq: int) -> list[Row]:
     """Return the enabled rules for this DLQ that name a target and have not ended."""
     found = Row.objects.filter(
-        Q(valid_until=None) | Q(valid_until__gt=lanes.clock()),
+        Q(valid_until=None) | Q(valid_until__gt=lanes.database_now()),
         Q(dlq=None) | Q(dlq=dlq),
         enabled=True,
         target__isnull=False,
@@ -69,20 +69,20 @@ def leading(dlq: int) -> list[Row]:
     return list(found.select_related("target").order_by("position", "id"))
 
 
-def bound(row: Row) -> Bound:
+def bind(row: Row) -> BoundRule:
     """Return a rule's row as a rule; a broken one holds."""
     try:
-        return Bound(read(row), row.dlq_id)
-    except RuleIsUnclear as error:
-        return Bound(Rule(row.pk, row.name, row.position, Action.HOLD), row.dlq_id, broken=str(error))
+        return BoundRule(parse_row(row), row.dlq_id)
+    except InvalidRule as error:
+        return BoundRule(Rule(row.pk, row.name, row.position, Action.HOLD), row.dlq_id, error=str(error))
 
 
-def read(row: Row) -> Rule:
+def parse_row(row: Row) -> Rule:
     """Return a rule's row as a rule; RuleIsUnclear, with how to write it, if it cannot be evaluated."""
     if not isinstance(row.conditions, list) or not all(isinstance(text, str) for text in row.conditions):
-        raise RuleIsUnclear(f'Rule "{row.name}" is unclear: its conditions are not a list of texts. Write them anew.')
+        raise InvalidRule(f'Rule "{row.name}" is unclear: its conditions are not a list of texts. Write them anew.')
     if row.action not in list(Action):
-        raise RuleIsUnclear(f'Rule "{row.name}" is unclear: it has no known action. Use one of {", ".join(Action)}.')
+        raise InvalidRule(f'Rule "{row.name}" is unclear: it has no known action. Use one of {", ".join(Action)}.')
     return Rule(
         id=row.pk or UNSAVED,
         name=row.name,
@@ -109,12 +109,12 @@ def lock() -> Rulebook:
     return Rulebook.objects.select_for_update().get(pk=1)
 
 
-def bump() -> None:
+def raise_version() -> None:
     """Raise the version, so that every head is asked again. In the transaction of the change, the rulebook locked."""
-    Rulebook.objects.filter(pk=1).update(version=F("version") + 1, changes_at=_next(lanes.clock()))
+    Rulebook.objects.filter(pk=1).update(version=F("version") + 1, changes_at=_next(lanes.database_now()))
 
 
-def turn_over(now: datetime) -> bool:
+def raise_version_if_due(now: datetime) -> bool:
     """Raise the version once if a rule has begun or ended by now; return whether it did."""
     if not Rulebook.objects.filter(pk=1, changes_at__lte=now).exists():
         return False
@@ -133,34 +133,34 @@ def _next(now: datetime) -> datetime | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RuleStatus:
     """A rule in force, and its counts."""
 
     name: str
     action: str
     dlq: str | None  #: the name of its DLQ; None: all
     #: letters that it decided about; `stopped`: those that it holds or delays now, or could not be asked about
-    hits: int
+    match_count: int
     last_hit_at: datetime | None
     stopped: int
-    errs: int  #: letters that it could not be asked about since it was written, of those `asked`
+    error_count: int  #: letters that it could not be asked about since it was written, of those `asked`
     asked: int | None
     trouble: str  #: the newest error
 
     @property
     def errs_too_often(self) -> bool:
         """Return whether somebody should be told."""
-        return self.errs > 0 and self.errs >= ILL * (self.asked or 0)
+        return self.error_count > 0 and self.error_count >= ERROR_SHARE * (self.asked or 0)
 
 
 # The letters that a rule was asked about are those that no rule before it decided about; counted only if it errs.
 _STANDING = """
-SELECT u.name, u.action, d.name AS dlq, u.hits, u.last_hit_at, u.errs, u.trouble,
+SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_count, u.trouble,
        (SELECT count(*) FROM redrive_letter l
          WHERE l.rule_id = u.id AND l.state = 'waiting' AND l.route IN ('hold', 'erred', 'delay')) AS stopped,
-       CASE WHEN u.errs > 0 THEN (
+       CASE WHEN u.error_count > 0 THEN (
             SELECT count(*) FROM redrive_letter l LEFT JOIN redrive_rule b ON b.id = l.rule_id
-             WHERE l.route_version > 0 AND (u.dlq_id IS NULL OR l.dlq_id = u.dlq_id)
+             WHERE l.rulebook_version > 0 AND (u.dlq_id IS NULL OR l.dlq_id = u.dlq_id)
                AND (b.id IS NULL OR (b.position, b.id) >= (u.position, u.id))) END AS asked
   FROM redrive_rule u LEFT JOIN redrive_dlq d ON d.id = u.dlq_id
  WHERE u.enabled AND coalesce(u.valid_from <= redrive_now(), true) AND coalesce(u.valid_until > redrive_now(), true)
@@ -169,6 +169,6 @@ SELECT u.name, u.action, d.name AS dlq, u.hits, u.last_hit_at, u.errs, u.trouble
 """
 
 
-def standing(dlq: int | None = None) -> list[Standing]:
+def rule_statuses(dlq: int | None = None) -> list[RuleStatus]:
     """Return the rules in force for this DLQ, or all, in their order."""
-    return rows.fetch(Standing, _STANDING, {"dlq": dlq})
+    return rows.fetch(RuleStatus, _STANDING, {"dlq": dlq})

@@ -10,16 +10,16 @@ from typing import Any, Final, LiteralString
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.store import rows
 from reprocessing.store.ordering import new_heads
-from reprocessing.store.replay.settlement_effects import AFTERMATH
+from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES
 
 
 @dataclass(frozen=True, slots=True)
-class Unplaced:
+class UnplacedLetter:
     """A captured letter without a place, and its target. `body` is empty unless it is needed; `asked_at`: now."""
 
     id: int
     message_id: str
-    origin_id: int | None
+    source_id: int | None
     size: int
     size_limit: int | None
     target_kind: str | None
@@ -31,11 +31,11 @@ class Unplaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedLetter:
     """A letter's place, or the objection to one."""
 
     letter_id: int
-    objection: str = ""
+    blocked_reason: str = ""
     detail: str = ""
     ordering_key: str | None = None
     key_hash: bytes | None = None
@@ -58,12 +58,12 @@ _OF_TARGET: Final[LiteralString] = "t.size_limit, t.kind AS target_kind, t.strip
 
 # Chunks of bounded size. Bodies are also read of Celery tasks, and of letters without a source queue.
 _UNPLACED = f"""
-SELECT l.id, l.message_id, l.origin_id, l.size, p.system, p.attributes, {_OF_TARGET},
+SELECT l.id, l.message_id, l.source_id, l.size, p.system, p.attributes, {_OF_TARGET},
        CASE WHEN l.is_read THEN p.body ELSE ''::bytea END AS body
   FROM (SELECT *, sum(CASE WHEN is_read THEN size ELSE 0 END) OVER (ORDER BY id)
                   - CASE WHEN is_read THEN size ELSE 0 END AS before
-          FROM (SELECT w.id, w.message_id, w.origin_id, w.target_id, w.size,
-                       %(bodies)b::bool OR w.origin_id IS NULL OR coalesce(k.kind = 'celery', false) AS is_read
+          FROM (SELECT w.id, w.message_id, w.source_id, w.target_id, w.size,
+                       %(bodies)b::bool OR w.source_id IS NULL OR coalesce(k.kind = 'celery', false) AS is_read
                   FROM redrive_letter w LEFT JOIN redrive_target k ON k.id = w.target_id
                  WHERE w.dlq_id = %(dlq)b AND w.state = 'captured' AND NOT w.planned ORDER BY w.id LIMIT 1000) first) l
   JOIN redrive_payload p ON p.letter_id = l.id
@@ -73,15 +73,15 @@ SELECT l.id, l.message_id, l.origin_id, l.size, p.system, p.attributes, {_OF_TAR
 """  # noqa: S608  # the inserted text is a constant
 
 _NAME = """
-UPDATE redrive_letter l SET origin_id = o.id, target_id = o.target_id
-  FROM unnest(%(letters)b::bigint[], %(origins)b::bigint[]) AS s(letter_id, origin_id)
-  JOIN redrive_origin o ON o.id = s.origin_id
- WHERE l.id = s.letter_id AND l.origin_id IS NULL AND l.dlq_id = o.dlq_id AND l.state IN ('captured', 'parked')
+UPDATE redrive_letter l SET source_id = o.id, target_id = o.target_id
+  FROM unnest(%(letters)b::bigint[], %(sources)b::bigint[]) AS s(letter_id, source_id)
+  JOIN redrive_source o ON o.id = s.source_id
+ WHERE l.id = s.letter_id AND l.source_id IS NULL AND l.dlq_id = o.dlq_id AND l.state IN ('captured', 'parked')
 """
 
 _PLACE = """
 UPDATE redrive_letter l
-   SET planned = true, objection = s.objection, detail = s.detail, ordering_key = s.ordering_key,
+   SET planned = true, blocked_reason = s.blocked_reason, detail = s.detail, ordering_key = s.ordering_key,
        key_hash = s.key_hash, single = s.single, sequence = s.sequence,
        idempotency_key = CASE WHEN l.revision_id IS NULL THEN s.idempotency_key ELSE coalesce((
             SELECT v.idempotency_key FROM redrive_revision v
@@ -89,19 +89,19 @@ UPDATE redrive_letter l
             s.idempotency_key) END
   FROM unnest(%(letters)b::bigint[], %(objections)b::text[], %(details)b::text[], %(keys)b::text[],
               %(hashes)b::bytea[], %(singles)b::bool[], %(sequences)b::text[], %(idems)b::text[])
-       AS s(letter_id, objection, detail, ordering_key, key_hash, single, sequence, idempotency_key)
+       AS s(letter_id, blocked_reason, detail, ordering_key, key_hash, single, sequence, idempotency_key)
  WHERE l.id = s.letter_id AND l.state = %(state)b AND l.lane_id IS NULL
 """
 
 # Letters parked without a place, for which the DLQ's keys, or an edit, may now give one.
 _STRAYS = f"""
-SELECT l.id, l.message_id, l.origin_id, l.dlq_id, l.size, p.system,
+SELECT l.id, l.message_id, l.source_id, l.dlq_id, l.size, p.system,
        coalesce(v.attributes, p.attributes) AS attributes, coalesce(v.body, p.body) AS body, {_OF_TARGET}
   FROM (SELECT w.*, sum(greatest(w.size, length(e.body))) OVER (ORDER BY w.id)
                     - greatest(w.size, length(e.body)) AS before
           FROM redrive_letter w LEFT JOIN redrive_revision e ON e.id = w.revision_id
          WHERE w.id = ANY(%(letters)b::bigint[]) AND w.state = 'parked' AND w.lane_id IS NULL AND w.key_hash IS NULL
-           AND w.origin_id IS NOT NULL AND w.id > %(above)b) l
+           AND w.source_id IS NOT NULL AND w.id > %(above)b) l
   JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_target t ON t.id = l.target_id
   LEFT JOIN redrive_revision v ON v.id = l.revision_id
  WHERE l.before < 16777216
@@ -119,23 +119,23 @@ UPDATE redrive_letter l SET run_id = NULL FROM plans p WHERE l.run_id = p.id AND
 
 # Letters that no run has are placed again.
 _REPLAN = """
-UPDATE redrive_letter SET planned = false, objection = '', detail = ''
+UPDATE redrive_letter SET planned = false, blocked_reason = '', detail = ''
  WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned
-   AND objection NOT IN ('possible_return', 'moved_by_aws')
+   AND blocked_reason NOT IN ('possible_return', 'moved_by_aws')
 """
 
 # They take the target of their source queue; letters under way or parked keep theirs.
 _LEAD = """
 UPDATE redrive_letter l SET target_id = o.target_id
-  FROM redrive_origin o
- WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.run_id IS NULL AND o.id = l.origin_id
+  FROM redrive_source o
+ WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.run_id IS NULL AND o.id = l.source_id
    AND l.target_id IS DISTINCT FROM o.target_id
 """
 
 # A subquery for each letter: joined, a planner without statistics of this DLQ would read all its lanes for each letter.
 _LANE_OF_LETTER: Final[LiteralString] = """(
        SELECT n.id FROM redrive_lane n
-        WHERE n.dlq_id = l.dlq_id AND n.origin_id = l.origin_id AND n.key_hash = l.key_hash)"""
+        WHERE n.dlq_id = l.dlq_id AND n.source_id = l.source_id AND n.key_hash = l.key_hash)"""
 
 # Of a letter l: it was selected for the run, and is among the given letters, if any are given.
 _SELECTED: Final[LiteralString] = """l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured'
@@ -143,7 +143,7 @@ _SELECTED: Final[LiteralString] = """l.dlq_id = %(dlq)b AND l.run_id = %(run)b A
 
 #: Of a run r: the next run adopts its lanes. A plan has lanes if its start failed after adopting; only a running run
 #: takes those, since that start may yet finish.
-LEAVES: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
+RUN_LEAVES_LETTERS: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
     r.state = 'planned' AND (SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running')))"""
 
 # Of a run r: it has lanes, or letters. Asked before any join: else a planner that has seen one large run would read all
@@ -159,38 +159,39 @@ SELECT count(*) AS n FROM (
     SELECT n.id FROM redrive_lane n
      WHERE n.id = ANY (ARRAY (
            SELECT {_LANE_OF_LETTER} FROM redrive_letter l
-            WHERE {_SELECTED} AND l.objection = ''
+            WHERE {_SELECTED} AND l.blocked_reason = ''
            UNION ALL
            SELECT e.id FROM redrive_lane e JOIN redrive_run r ON r.id = e.run_id
-            WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND {_HAS_LANES}))
+            WHERE r.dlq_id = %(dlq)b AND {RUN_LEAVES_LETTERS} AND {_HAS_LANES}))
      ORDER BY n.id FOR UPDATE) locked
 """  # noqa: S608  # the inserted text is a constant
 
 # A letter that came back to an ended run is the head of its lane: it is adopted, or all behind it would wait.
-ADOPTION: Final[LiteralString] = f"""
+ADOPT_LETTERS: Final[LiteralString] = f"""
 WITH adopted AS (
     UPDATE redrive_letter l SET run_id = %(run)b
       FROM redrive_run r
-     WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND {_HAS_LETTERS} AND l.run_id = r.id
+     WHERE r.dlq_id = %(dlq)b AND {RUN_LEAVES_LETTERS} AND {_HAS_LETTERS} AND l.run_id = r.id
        AND l.state IN ('waiting', 'sending', 'awaiting') AND {{letters}}
 )
 UPDATE redrive_lane n SET run_id = %(run)b
-  FROM redrive_run r WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND {_HAS_LANES} AND n.run_id = r.id AND {{lanes}}
+  FROM redrive_run r WHERE r.dlq_id = %(dlq)b AND {RUN_LEAVES_LETTERS} AND {_HAS_LANES} AND n.run_id = r.id
+         AND {{lanes}}
 """  # noqa: S608  # as above
-_ADOPT = ADOPTION.format(letters="true", lanes="true")
+_ADOPT = ADOPT_LETTERS.format(letters="true", lanes="true")
 
 # The new lane of a key waits: an earlier message of the key may still be retried in its queue.
 _LANES = f"""
-INSERT INTO redrive_lane AS n (dlq_id, origin_id, key_hash, key, single, run_id, phase, due_at)
-SELECT l.dlq_id, l.origin_id, l.key_hash, min(l.ordering_key), bool_and(l.single), %(run)b, 'ready',
+INSERT INTO redrive_lane AS n (dlq_id, source_id, key_hash, key, single, run_id, phase, due_at)
+SELECT l.dlq_id, l.source_id, l.key_hash, min(l.ordering_key), bool_and(l.single), %(run)b, 'ready',
        CASE WHEN bool_and(l.single) THEN redrive_now()
             ELSE greatest(redrive_now(), max(l.captured_at)
-                          + make_interval(secs => coalesce(max(d.quiet_for), max(t.visibility)::float8))) END
+                          + make_interval(secs => coalesce(max(d.new_key_delay), max(t.visibility)::float8))) END
   FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id JOIN redrive_target t ON t.id = l.target_id
- WHERE {_SELECTED} AND l.objection = ''
- GROUP BY l.dlq_id, l.origin_id, l.key_hash
- ORDER BY min(l.died_at), l.key_hash
-ON CONFLICT (dlq_id, origin_id, key_hash) DO UPDATE
+ WHERE {_SELECTED} AND l.blocked_reason = ''
+ GROUP BY l.dlq_id, l.source_id, l.key_hash
+ ORDER BY min(l.first_sent_at), l.key_hash
+ON CONFLICT (dlq_id, source_id, key_hash) DO UPDATE
    SET phase = CASE WHEN n.phase = 'idle' THEN 'ready' ELSE n.phase END,
        due_at = CASE WHEN n.phase = 'idle' THEN excluded.due_at ELSE n.due_at END,
        run_id = CASE WHEN n.phase = 'idle' THEN excluded.run_id ELSE n.run_id END
@@ -200,7 +201,7 @@ ON CONFLICT (dlq_id, origin_id, key_hash) DO UPDATE
 _ENLIST = f"""
 WITH enlisted AS (
     UPDATE redrive_letter l SET lane_id = {_LANE_OF_LETTER}, state = 'waiting', due_at = NULL
-     WHERE {_SELECTED} AND l.objection = ''
+     WHERE {_SELECTED} AND l.blocked_reason = ''
     RETURNING l.lane_id, l.sequence, l.message_id
 ), firsts AS MATERIALIZED (
     SELECT DISTINCT ON (lane_id) lane_id, sequence, message_id FROM enlisted ORDER BY lane_id, sequence, message_id
@@ -210,18 +211,18 @@ SELECT (SELECT count(*) FROM enlisted) AS n, coalesce(array_agg(e.lane_id) FILTE
   FROM firsts e JOIN redrive_lane n ON n.id = e.lane_id
   LEFT JOIN LATERAL (
         SELECT w.sequence, w.message_id FROM redrive_letter w
-         WHERE w.lane_id = e.lane_id AND w.state IN ('waiting', 'sending', 'awaiting') AND NOT w.lets_pass
+         WHERE w.lane_id = e.lane_id AND w.state IN ('waiting', 'sending', 'awaiting') AND NOT w.frees_lane
          ORDER BY w.sequence, w.message_id LIMIT 1) h ON true
 """  # noqa: S608  # the inserted text is a constant
 
 _OBJECT = f"""
 WITH moved AS (
     UPDATE redrive_letter l
-       SET state = 'parked', reason = l.objection, objection = '', finished_at = redrive_now()
-     WHERE {_SELECTED} AND l.objection <> ''
+       SET state = 'parked', reason = l.blocked_reason, blocked_reason = '', finished_at = redrive_now()
+     WHERE {_SELECTED} AND l.blocked_reason <> ''
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim,
               NULL::timestamptz AS until
-), {AFTERMATH}
+), {CLAIMS_AND_COPIES}
 SELECT count(*) AS n FROM moved
 """  # noqa: S608  # the inserted text is a constant
 
@@ -232,45 +233,45 @@ class _Found:
     ahead: list[int]
 
 
-def unplaced(dlq: int, *, bodies: bool) -> list[Unplaced]:
+def unplaced_letters(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
     """Return the next captured letters of a DLQ without a place; `bodies`: a key is read from the body."""
-    return rows.fetch(Unplaced, _UNPLACED, {"dlq": dlq, "bodies": bodies})
+    return rows.fetch(UnplacedLetter, _UNPLACED, {"dlq": dlq, "bodies": bodies})
 
 
 @dataclass(frozen=True, slots=True)
-class Stray(Unplaced):
+class UnplacedParkedLetter(UnplacedLetter):
     """A parked letter without a place."""
 
     dlq_id: int
 
 
-def strays(letters: Collection[int]) -> Iterator[list[Stray]]:
+def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedParkedLetter]]:
     """Yield parked letters without a place, in chunks."""
     values = {"letters": list(letters), "above": 0}
-    while found := rows.fetch(Stray, _STRAYS, values):
+    while found := rows.fetch(UnplacedParkedLetter, _STRAYS, values):
         yield found
         values["above"] = found[-1].id
 
 
-def replan(dlq: int) -> int:
+def place_again(dlq: int) -> int:
     """Have the captured letters of a DLQ placed again; return how many. Plans select theirs anew."""
     rows.execute(_UNSELECT, {"dlq": dlq})
     rows.execute(_LEAD, {"dlq": dlq})
     return rows.execute(_REPLAN, {"dlq": dlq})
 
 
-def name(origins: Mapping[int, int]) -> int:
+def set_sources(sources: Mapping[int, int]) -> int:
     """Set the source queue and target of letters without one, by ids; return how many."""
-    if not origins:
+    if not sources:
         return 0
-    return rows.execute(_NAME, {"letters": list(origins), "origins": list(origins.values())})
+    return rows.execute(_NAME, {"letters": list(sources), "sources": list(sources.values())})
 
 
-def place(places: Sequence[Placed], *, state: LetterState = LetterState.CAPTURED) -> None:
+def set_places(places: Sequence[PlacedLetter], *, state: LetterState = LetterState.CAPTURED) -> None:
     """Write the places of letters in this state."""
     values = {
         "state": state, "letters": [place.letter_id for place in places],
-        "objections": [place.objection for place in places], "details": [place.detail for place in places],
+        "objections": [place.blocked_reason for place in places], "details": [place.detail for place in places],
         "keys": [place.ordering_key for place in places], "hashes": [place.key_hash for place in places],
         "singles": [place.single for place in places], "sequences": [place.sequence for place in places],
         "idems": [place.idempotency_key for place in places],
@@ -278,7 +279,7 @@ def place(places: Sequence[Placed], *, state: LetterState = LetterState.CAPTURED
     rows.execute(_PLACE, values)
 
 
-def enlist(dlq: int, run: int, *, letters: Sequence[int] | None = None) -> Enlisted:
+def enlist_letters(dlq: int, run: int, *, letters: Sequence[int] | None = None) -> Enlisted:
     """Put the selected letters of a run onto their lanes, with the letters that ended runs left.
 
     In one transaction of the caller's, so that no letter overtakes an earlier one. `letters`: only these; all letters
@@ -289,6 +290,6 @@ def enlist(dlq: int, run: int, *, letters: Sequence[int] | None = None) -> Enlis
     rows.execute(_ADOPT, values)
     lanes = rows.execute(_LANES, values)
     found = rows.fetch(_Found, _ENLIST, values)[0]
-    new_heads.give(found.ahead)
+    new_heads.move_to_new_heads(found.ahead)
     parked = rows.value(int, _OBJECT, values)
     return Enlisted(letters=found.n, lanes=lanes, parked=parked)

@@ -16,9 +16,9 @@ from reprocessing.store.runs import enlistment, selection
 from reprocessing.store.runs.enlistment import Enlisted
 
 #: Letters of one batch, about a second; a smaller plan is enlisted with its start.
-SIZE = 2_000
+BATCH_LETTERS = 2_000
 #: Letters that are sorted at once.
-AHEAD = 50_000
+MAX_LOOKAHEAD = 50_000
 
 _OWING = """
 SELECT r.id, r.dlq_id FROM redrive_run r
@@ -30,10 +30,10 @@ SELECT r.id, r.dlq_id FROM redrive_run r
 # Lanes in the order of their oldest letter, as a plan selects them.
 _NEXT = """
 SELECT id FROM (
-    SELECT id, origin_id, key_hash, sequence, message_id,
-           min(died_at) OVER (PARTITION BY origin_id, coalesce(key_hash, int8send(id))) AS first
+    SELECT id, source_id, key_hash, sequence, message_id,
+           min(first_sent_at) OVER (PARTITION BY source_id, coalesce(key_hash, int8send(id))) AS first
       FROM redrive_letter WHERE run_id = %(run)b AND state = 'captured') l
- ORDER BY first, key_hash, origin_id, sequence, message_id LIMIT %(limit)b
+ ORDER BY first, key_hash, source_id, sequence, message_id LIMIT %(limit)b
 """
 
 # One batch of a run at a time, so that no batch overtakes an earlier one.
@@ -57,7 +57,7 @@ SELECT count(*) AS n, coalesce(max(id), 0) AS newest FROM (
 
 
 @dataclass(frozen=True, slots=True)
-class Free:
+class FreeLetters:
     """Letters of a DLQ that have a place and no run: how many, and the id of the newest."""
 
     n: int
@@ -65,47 +65,47 @@ class Free:
 
 
 @dataclass(frozen=True, slots=True)
-class Owing:
+class UnenlistedRun:
     """A running run with letters on no lane yet."""
 
     id: int
     dlq_id: int
 
 
-def owing(*, limit: int) -> list[Owing]:
+def unenlisted_runs(*, limit: int) -> list[UnenlistedRun]:
     """Return running runs with letters on no lane yet."""
-    return rows.fetch(Owing, _OWING, {"limit": limit})
+    return rows.fetch(UnenlistedRun, _OWING, {"limit": limit})
 
 
-def ahead(run: int) -> list[list[int]]:
+def next_batches(run: int) -> list[list[int]]:
     """Return the next batches of a run, in the order in which they must be enlisted."""
-    return _cut(rows.column(int, _NEXT, {"run": run, "limit": AHEAD}))
+    return _cut(rows.column(int, _NEXT, {"run": run, "limit": MAX_LOOKAHEAD}))
 
 
-def free(dlq: int, *, through: int | None = None) -> Free:
+def count_free(dlq: int, *, through: int | None = None) -> FreeLetters:
     """Count the letters that a standing run could take, up to the letter `through`."""
-    return rows.fetch(Free, _FREE, {"dlq": dlq, "through": through})[0]
+    return rows.fetch(FreeLetters, _FREE, {"dlq": dlq, "through": through})[0]
 
 
-def is_fed(run: int) -> bool:
+def takes_letters(run: int) -> bool:
     """Return whether a standing run may get letters: it is not stopped for good, and its DLQ is still automatic.
 
     In the caller's transaction that enlists them: the caller read the DLQ minutes ago.
     """
-    return bool(rows.fetch(Owing, _LOCK_STANDING, {"run": run, "states": ["running", "paused"]}))
+    return bool(rows.fetch(UnenlistedRun, _LOCK_STANDING, {"run": run, "states": ["running", "paused"]}))
 
 
-def to_take(dlq: int, run: int, *, through: int) -> list[list[int]]:
+def next_standing_batches(dlq: int, run: int, *, through: int) -> list[list[int]]:
     """Return the next batches of a standing run, in order, up to the letter `through`."""
-    return _cut(selection.ahead(dlq, run, through=through, most=AHEAD))
+    return _cut(selection.next_letters(dlq, run, through=through, most=MAX_LOOKAHEAD))
 
 
-def pay(run: int, letters: Sequence[int]) -> Enlisted | None:
+def enlist_batch(run: int, letters: Sequence[int]) -> Enlisted | None:
     """Enlist one batch in a transaction; None: the run is not running, AWS has its DLQ, or another worker enlists."""
-    return rows.whole(partial(_pay, run, letters))
+    return rows.in_transaction(partial(_pay, run, letters))
 
 
-def take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
+def enlist_standing_batch(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
     """Select and enlist one batch of a standing run in a transaction.
 
     None: the run is not running, its DLQ is not automatic any more, or another worker enlists.
@@ -113,27 +113,27 @@ def take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
     Raises:
         AwsMovesTheMessages: out of this DLQ.
     """
-    return rows.whole(partial(_take, dlq, run, letters))
+    return rows.in_transaction(partial(_take, dlq, run, letters))
 
 
 def _take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
-    aws_redrives.keep_out(dlq)
+    aws_redrives.lock_out_aws(dlq)
     if not rows.value(bool, _TURN, {"run": run}):
         return None
-    selection.take_turn(dlq)
-    if not rows.fetch(Owing, _LOCK_STANDING, {"run": run, "states": ["running"]}):
+    selection.lock_selection(dlq)
+    if not rows.fetch(UnenlistedRun, _LOCK_STANDING, {"run": run, "states": ["running"]}):
         return None
-    return enlistment.enlist(dlq, run, letters=selection.claim(dlq, run, letters))
+    return enlistment.enlist_letters(dlq, run, letters=selection.claim_letters(dlq, run, letters))
 
 
 def _cut(ids: list[int]) -> list[list[int]]:
-    return [ids[first : first + SIZE] for first in range(0, len(ids), SIZE)]
+    return [ids[first : first + BATCH_LETTERS] for first in range(0, len(ids), BATCH_LETTERS)]
 
 
 def _pay(run: int, letters: Sequence[int]) -> Enlisted | None:
     if not rows.value(bool, _TURN, {"run": run}):
         return None
-    found = rows.fetch(Owing, _LOCK, {"run": run})
-    if not found or aws_redrives.of(found[0].dlq_id) is not None:
+    found = rows.fetch(UnenlistedRun, _LOCK, {"run": run})
+    if not found or aws_redrives.current(found[0].dlq_id) is not None:
         return None
-    return enlistment.enlist(found[0].dlq_id, run, letters=letters)
+    return enlistment.enlist_letters(found[0].dlq_id, run, letters=letters)

@@ -12,7 +12,7 @@ from functools import partial
 
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
-from reprocessing.store.runs.enlistment import ADOPTION
+from reprocessing.store.runs.enlistment import ADOPT_LETTERS
 
 #: Letters of one batch, about 250 ms.
 BATCH = 2_000
@@ -40,7 +40,7 @@ SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
 
 _LOCK = "SELECT id FROM redrive_lane WHERE id = ANY(%(lanes)b::bigint[]) ORDER BY id FOR UPDATE"
 
-_ADOPT = ADOPTION.format(letters="l.id = ANY(%(letters)b::bigint[])", lanes="n.id = ANY(%(lanes)b::bigint[])")
+_ADOPT = ADOPT_LETTERS.format(letters="l.id = ANY(%(letters)b::bigint[])", lanes="n.id = ANY(%(lanes)b::bigint[])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class _Left:
     lane_id: int
 
 
-def adopt(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bool:
+def adopt_leftovers(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bool:
     """Give a plan, or the standing run, the letters that ended runs of its DLQ left; they wait until it runs.
 
     Nothing is done if AWS has the DLQ, the run is no plan any more, or the standing run's DLQ is not automatic.
@@ -57,8 +57,8 @@ def adopt(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bo
     Returns:
         Whether nothing is left; `stop` is called after each batch.
     """
-    if aws_redrives.of(dlq) is None:
-        while rows.whole(partial(_adopt, dlq, run)) == BATCH:
+    if aws_redrives.current(dlq) is None:
+        while rows.in_transaction(partial(_adopt, dlq, run)) == BATCH:
             if stop():
                 return False
     return True

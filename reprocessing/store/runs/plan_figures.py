@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString
 
-from reprocessing.domain.safety.rate_ramp import IDLE
-from reprocessing.models.target import SLOW, Advance, Proof
+from reprocessing.domain.safety.rate_ramp import IDLE_SECONDS
+from reprocessing.models.target import SYNCHRONOUS, Advance, Proof
 from reprocessing.store import rows
-from reprocessing.store.outcomes.evidence import SOONEST
+from reprocessing.store.outcomes.evidence import LEAST_WAIT
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
+class PlanFigures:
     """The captured letters of a plan, or those of a DLQ without a run.
 
     Attributes:
@@ -34,7 +34,7 @@ class Prospect:
 
 
 @dataclass(frozen=True, slots=True)
-class Objection:
+class BlockedCount:
     """How many letters would be parked at once for a reason."""
 
     reason: str
@@ -42,7 +42,7 @@ class Objection:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class TargetFigures:
     """The letters for one target, and its limits. Times are seconds.
 
     Attributes:
@@ -76,13 +76,13 @@ class Share:
     late: int
     kind: str
     size: int
-    refires: int | None
+    confirmed_fanout: int | None
 
     @property
     def overtakes(self) -> int:
         """How many later letters of its key may be sent before a failed one is sent again."""
         waits = self.advance == Advance.SETTLED and self.proof != Proof.ACCEPTED
-        answered = self.proof == Proof.ACCEPTED and self.kind in SLOW
+        answered = self.proof == Proof.ACCEPTED and self.kind in SYNCHRONOUS
         return 0 if waits or answered else self.longest - 1
 
 
@@ -95,11 +95,11 @@ ready AS (
 
 _PROSPECT: Final[LiteralString] = f"""
 WITH {_READY}, lanes AS (
-    SELECT count(*) AS n FROM ready WHERE objection = '' GROUP BY origin_id, key_hash
+    SELECT count(*) AS n FROM ready WHERE blocked_reason = '' GROUP BY source_id, key_hash
 )
 SELECT (SELECT coalesce(sum(n), 0)::bigint FROM lanes) AS letters, (SELECT count(*) FROM lanes) AS lanes,
        (SELECT coalesce(max(n), 0) FROM lanes) AS longest,
-       (SELECT count(*) FROM ready WHERE objection <> '') AS objected,
+       (SELECT count(*) FROM ready WHERE blocked_reason <> '') AS objected,
        (SELECT count(*) FROM redrive_letter l JOIN redrive_run r ON r.id = l.run_id
          WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted', 'planned')
            AND l.state IN ('waiting', 'sending', 'awaiting'))
@@ -109,17 +109,17 @@ SELECT (SELECT coalesce(sum(n), 0)::bigint FROM lanes) AS letters, (SELECT count
 
 _OBJECTIONS: Final[LiteralString] = f"""
 WITH {_READY}
-SELECT objection AS reason, count(*) AS letters FROM ready WHERE objection <> ''
- GROUP BY objection ORDER BY letters DESC, reason
+SELECT blocked_reason AS reason, count(*) AS letters FROM ready WHERE blocked_reason <> ''
+ GROUP BY blocked_reason ORDER BY letters DESC, reason
 """  # noqa: S608  # the inserted text is the constant above
 
-# After a rest the ramp starts anew (see `rate_ramps.after_rest`). An outcome by absence is known at the earliest when
-# the target can have been seen empty twice; if it is never empty, after the window and the delay of SQS's counts.
+# After a rest the ramp starts anew (see `rate_ramps.reset_idle_ramps`). An outcome by absence is known at the earliest
+# when the target can have been seen empty twice; if it is never empty, after the window and the delay of SQS's counts.
 _SHARES: Final[LiteralString] = f"""
 WITH {_READY}, placed AS (
     SELECT target_id, expires_at, size,
-           row_number() OVER (PARTITION BY origin_id, key_hash ORDER BY sequence, message_id) AS place
-      FROM ready WHERE objection = ''
+           row_number() OVER (PARTITION BY source_id, key_hash ORDER BY sequence, message_id) AS place
+      FROM ready WHERE blocked_reason = ''
 )
 SELECT t.id AS target_id, t.arn AS name, count(*) AS letters, max(place) AS longest, t.rate, t.proof, t.advance,
        t.window, b.ramp_every, tail.seconds AS tail,
@@ -130,31 +130,31 @@ SELECT t.id AS target_id, t.arn AS name, count(*) AS letters, max(place) AS long
             THEN b.ramp ELSE b.ramp_from END AS ramp,
        count(*) FILTER (WHERE place > 1 AND expires_at > redrive_now()
                           AND place * trip.seconds > extract(epoch FROM expires_at - redrive_now())) AS late,
-       t.kind, sum(size)::bigint AS size, t.refires
+       t.kind, sum(size)::bigint AS size, t.confirmed_fanout
   FROM placed JOIN redrive_target t ON t.id = placed.target_id
   JOIN redrive_breaker b ON b.target_id = t.id AND b.rate_class_id IS NULL
   LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id AND t.proof = 'absence'
  CROSS JOIN LATERAL (
-       SELECT CASE WHEN t.proof = 'absence' THEN {SOONEST} ELSE 0 END AS seconds) tail
+       SELECT CASE WHEN t.proof = 'absence' THEN {LEAST_WAIT} ELSE 0 END AS seconds) tail
  CROSS JOIN LATERAL (SELECT CASE WHEN t.advance = 'settled' THEN tail.seconds ELSE 0 END AS seconds) trip
  GROUP BY t.id, b.id, w.id, tail.seconds, trip.seconds ORDER BY t.id
 """  # noqa: S608  # the inserted text is the constant above
 
 
-def prospect(dlq: int, *, run: int | None = None) -> Prospect:
+def plan_figures_of(dlq: int, *, run: int | None = None) -> PlanFigures:
     """Return the figures of a plan; without one, of all captured letters in no run."""
-    return rows.fetch(Prospect, _of(run, _PROSPECT), {"dlq": dlq, "run": run})[0]
+    return rows.fetch(PlanFigures, _of(run, _PROSPECT), {"dlq": dlq, "run": run})[0]
 
 
-def objections(dlq: int, *, run: int | None = None) -> list[Objection]:
+def blocked_counts(dlq: int, *, run: int | None = None) -> list[BlockedCount]:
     """Count letters that would be parked at once, by reason, the most frequent first."""
-    return rows.fetch(Objection, _of(run, _OBJECTIONS), {"dlq": dlq, "run": run})
+    return rows.fetch(BlockedCount, _of(run, _OBJECTIONS), {"dlq": dlq, "run": run})
 
 
-def shares(dlq: int, *, run: int | None = None, count_lag: float = 0.0) -> list[Share]:
+def target_figures(dlq: int, *, run: int | None = None, count_lag: float = 0.0) -> list[TargetFigures]:
     """Return the figures of each target. `count_lag`: delay of SQS's counts in seconds."""
-    asked = {"dlq": dlq, "run": run, "count_lag": count_lag, "idle": IDLE}
-    return rows.fetch(Share, _of(run, _SHARES), asked)
+    asked = {"dlq": dlq, "run": run, "count_lag": count_lag, "idle": IDLE_SECONDS}
+    return rows.fetch(TargetFigures, _of(run, _SHARES), asked)
 
 
 def _of(run: int | None, statement: LiteralString) -> LiteralString:

@@ -13,26 +13,26 @@ from typing import Any, Final, LiteralString
 
 from psycopg.types.json import Jsonb
 
-from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
 from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.run import Run, RunKind, RunState
 from reprocessing.store import rows
-from reprocessing.store.maintenance.retention import FORGETS
+from reprocessing.store.maintenance.retention import ALLOW_AUDIT_DELETE
 from reprocessing.store.runs import selection
-from reprocessing.store.runs.run_transitions import FREE, give_up
-from reprocessing.store.runs.selection import Selected
+from reprocessing.store.runs.run_transitions import FREE_CAPTURED_LETTERS, give_up
+from reprocessing.store.runs.selection import SelectedCount
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
 
 #: Seconds after which a plan that was not started is given up: no other run can have its letters.
-A_PLAN_LASTS: Final = 86_400.0
+PLAN_SECONDS: Final = 86_400.0
 #: In a stored selection: no person named the plan, and the DLQ's next plan replaces it.
-UNNAMED: Final[LiteralString] = "unnamed"
+UNNAMED_KEY: Final[LiteralString] = "unnamed"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunRequest:
     """A run as it is asked for.
 
     Attributes:
@@ -43,7 +43,7 @@ class Asked:
 
     name: str
     by: str
-    selection: Selection = ALL
+    selection: Selection = ALL_LETTERS
     named: bool = True
     in_waves: bool | None = None
     reason: str = ""
@@ -66,7 +66,7 @@ _SELECTED = """
 WITH found AS (
     UPDATE redrive_run SET selected = %(selected)b, behind = %(behind)b WHERE id = %(run)b RETURNING id, dlq_id
 )
-INSERT INTO redrive_review (act, run_id, dlq_id, by, reason, at, before, after)
+INSERT INTO redrive_audit_entry (act, run_id, dlq_id, by, reason, at, before, after)
 SELECT 'planned', id, dlq_id, %(by)b::text, %(reason)b::text, redrive_now(), '{}',
        %(asked)b::jsonb || jsonb_build_object('selected', %(selected)b::int, 'behind', %(behind)b::int)
   FROM found
@@ -87,35 +87,36 @@ SELECT id FROM redrive_run
 _LOCK = "SELECT id FROM redrive_run WHERE id = %(run)b AND state = 'planned' FOR UPDATE"
 
 _FORGET = (
-    FREE, FORGETS, "DELETE FROM redrive_review WHERE run_id = %(run)b", "DELETE FROM redrive_run WHERE id = %(run)b",
+    FREE_CAPTURED_LETTERS, ALLOW_AUDIT_DELETE, "DELETE FROM redrive_audit_entry WHERE run_id = %(run)b",
+    "DELETE FROM redrive_run WHERE id = %(run)b",
 )  # fmt: skip
 
 
-def plan(dlq: DeadLetterQueue, asked: Asked) -> Run:
+def create_plan(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
     """Return the run of this name, created if it is new; its letters are not selected yet."""
-    selection = asked.selection.stored(dlq.name) | ({} if asked.named else {UNNAMED: True})
+    selection = asked.selection.stored(dlq.name) | ({} if asked.named else {UNNAMED_KEY: True})
     in_waves = dlq.waves if asked.in_waves is None else asked.in_waves
     made = {"dlq": dlq, "kind": RunKind.DRAIN, "selection": selection, "asked_by": asked.by, "waves": in_waves}
     made["reason"] = asked.reason
     return Run.objects.get_or_create(name=asked.name, defaults=made)[0]
 
 
-def select(run: int, *, by: str, reason: str, through: int | None = None) -> Selected | None:
+def select_letters(run: int, *, by: str, reason: str, through: int | None = None) -> SelectedCount | None:
     """Select the letters of a plan in one transaction; None: it has letters, or is no plan any more.
 
     Other plans of the DLQ without a given id are given up. `through`: only letters up to this id.
     """
 
-    def work() -> Selected | None:
+    def work() -> SelectedCount | None:
         for dlq in Run.objects.filter(pk=run).values_list("dlq_id", flat=True):
-            selection.take_turn(dlq)
+            selection.lock_selection(dlq)
         found = rows.fetch(_Plan, _LOCK_PLAN, {"run": run})
         if not found:
             return None
         plan = found[0]
         for other in rows.column(int, _UNNAMED_ONES, {"dlq": plan.dlq_id, "but": run}):
             give_up(other, by=by, reason="The DLQ's next plan replaced it.")
-        done = selection.select(plan.dlq_id, run, Selection.read(plan.selection), through=through)
+        done = selection.select_letters(plan.dlq_id, run, Selection.read(plan.selection), through=through)
         values = {
             "run": run, "selected": done.selected, "behind": done.behind, "asked": Jsonb(plan.selection), "by": by,
             "reason": reason,
@@ -123,30 +124,30 @@ def select(run: int, *, by: str, reason: str, through: int | None = None) -> Sel
         rows.execute(_SELECTED, values)
         return done
 
-    return rows.whole(work)
+    return rows.in_transaction(work)
 
 
-def unselected(dlq: int) -> list[Run]:
+def unselected_plans(dlq: int) -> list[Run]:
     """Return the plans of a DLQ without a selection, the oldest first."""
     found = Run.objects.filter(dlq=dlq, kind=RunKind.DRAIN, state=RunState.PLANNED, selected=None)
     return list(found.order_by("pk"))
 
 
-def forget(run: int) -> None:
+def delete_plan(run: int) -> None:
     """Delete a plan that nobody was told of; its letters are free again."""
 
     def work() -> None:
         for statement in _FORGET if rows.execute(_LOCK, {"run": run}) else ():
             rows.execute(statement, {"run": run})
 
-    rows.whole(work)
+    rows.in_transaction(work)
 
 
-def sweep() -> int:
+def give_up_old_plans() -> int:
     """Give up plans that were not started for a day; return how many."""
-    old = rows.column(int, _OLD_ONES, {"lasts": A_PLAN_LASTS})
+    old = rows.column(int, _OLD_ONES, {"lasts": PLAN_SECONDS})
     for run in old:
         reason = "It was not started within a day."
-        if rows.whole(partial(give_up, run, by=THE_SERVICE, reason=reason)):
+        if rows.in_transaction(partial(give_up, run, by=THE_SERVICE, reason=reason)):
             logger.warning("The plan %s was given up: it was not started within a day.", Run.objects.get(pk=run).name)
     return len(old)

@@ -8,16 +8,16 @@ from functools import partial
 from typing import Final
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.runs.forecast import Climb, Forecast
+from reprocessing.domain.runs.forecast import Forecast, RateClimb
 from reprocessing.store import rows
 from reprocessing.store.notifications.run_events import announce_finished
-from reprocessing.store.outcomes.evidence import SOONEST
-from reprocessing.store.replay.settlement_effects import DENIED
+from reprocessing.store.outcomes.evidence import LEAST_WAIT
+from reprocessing.store.replay.settlement_effects import REPORTED_FAILED
 from reprocessing.store.safety import waves
 
 #: Letters of a run up to which each is counted; and of more, how many of each state.
-EXACT: Final = 20_000
-CAP: Final = 50_000
+MAX_EXACT: Final = 20_000
+MAX_COUNT: Final = 50_000
 
 _UNSENT: Final = ("captured", "waiting", "sending")
 
@@ -48,7 +48,7 @@ SELECT count(*) AS letters,
            SELECT n.id FROM redrive_lane n WHERE n.phase = 'held' OR n.stopped_at IS NOT NULL)) AS held,
        (SELECT count(*) FROM redrive_attempt a
          WHERE a.run_id = %(run)b
-           AND (a.outcome IN ('returned', 'refused', 'unknown') OR a.returned_at IS NOT NULL OR {DENIED}))
+           AND (a.outcome IN ('returned', 'refused', 'unknown') OR a.returned_at IS NOT NULL OR {REPORTED_FAILED}))
        AS failed_attempts
   FROM redrive_letter WHERE run_id = %(run)b
 """  # noqa: S608  # the inserted text is a constant
@@ -71,12 +71,12 @@ SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, ma
        CASE WHEN t.advance = 'settled' THEN wait.seconds ELSE 0 END AS round_trip
   FROM (SELECT target_id, count(*) AS n, count(*) FILTER (WHERE state IN ('captured', 'waiting')) AS unsent
           FROM redrive_letter
-         WHERE run_id = %(run)b AND state IN ('captured', 'waiting', 'sending', 'awaiting') AND objection = ''
-         GROUP BY target_id, origin_id, coalesce(key_hash, int8send(id))) lane
+         WHERE run_id = %(run)b AND state IN ('captured', 'waiting', 'sending', 'awaiting') AND blocked_reason = ''
+         GROUP BY target_id, source_id, coalesce(key_hash, int8send(id))) lane
   JOIN redrive_target t ON t.id = lane.target_id
   LEFT JOIN redrive_breaker b ON b.target_id = t.id AND b.rate_class_id IS NULL
  CROSS JOIN LATERAL (
-        SELECT CASE WHEN t.proof = 'absence' THEN {SOONEST} ELSE 0 END AS seconds) wait
+        SELECT CASE WHEN t.proof = 'absence' THEN {LEAST_WAIT} ELSE 0 END AS seconds) wait
  GROUP BY t.id, b.id, wait.seconds ORDER BY t.id
 """  # noqa: S608  # the inserted text is a constant
 
@@ -90,7 +90,7 @@ _RUNNING = "SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'runni
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class RunCounts:
     """Letters of a run by state; `delivered` and `presumed` are disjoint.
 
     Of those `waiting`, `captured` are on no lane yet, `sending` are being sent, and `held` wait behind a parked letter
@@ -135,7 +135,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Rough(Tally):
+class RoughRunCounts(RunCounts):
     """The same of a larger run, counted up to `CAP` in each state. `delivered` includes presumed ones.
 
     `capped`: fields that may be larger. Held letters and failed attempts are not counted.
@@ -150,7 +150,7 @@ class Rough(Tally):
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class TargetRemainder:
     """What a run has left for one target. Times are seconds.
 
     Attributes:
@@ -176,7 +176,7 @@ class Left:
     @property
     def seconds(self) -> float:
         """The least time until the last of them has ended, if nothing fails."""
-        climb = Climb(share=self.ramp, every=self.ramp_every, first=self.ramp_every)
+        climb = RateClimb(share=self.ramp, every=self.ramp_every, first=self.ramp_every)
         found = Forecast.of(
             letters=self.letters, rate=self.rate, longest_lane=self.unsent, round_trip=self.round_trip, climb=climb
         )
@@ -190,28 +190,28 @@ class _States:
     n: int
 
 
-def tally(run: int) -> Tally:
+def count_letters(run: int) -> RunCounts:
     """Count the letters of a run by state."""
-    return rows.fetch(Tally, _TALLY, {"run": run})[0]
+    return rows.fetch(RunCounts, _TALLY, {"run": run})[0]
 
 
-def at_a_glance(run: int, *, selected: int | None) -> Tally:
+def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
     """Count the letters of a run by state, at a bounded cost.
 
     `selected`: letters of the plan, from which the one state is derived that has too many to count.
     """
-    found = _states(run, most=CAP)
-    if sum(found.values()) <= EXACT:
-        return tally(run)
-    capped = [state for state, n in found.items() if n == CAP]
+    found = _states(run, most=MAX_COUNT)
+    if sum(found.values()) <= MAX_EXACT:
+        return count_letters(run)
+    capped = [state for state, n in found.items() if n == MAX_COUNT]
     if len(capped) == 1 and selected:
         (one,) = capped
-        found[one] = max(CAP, selected - sum(found.values()) + CAP)
+        found[one] = max(MAX_COUNT, selected - sum(found.values()) + MAX_COUNT)
         capped = []
     named = {"duplicate": "closed_as_duplicate"}
     waiting = sum(found[state] for state in _UNSENT)
     ends = {named.get(state, state): n for state, n in found.items() if state != "waiting"}
-    return Rough(
+    return RoughRunCounts(
         letters=max(selected or 0, sum(found.values())), waiting=waiting, presumed=0, held=0, failed_attempts=0,
         capped=frozenset("waiting" if state in _UNSENT else named.get(state, state) for state in capped), **ends,
     )  # fmt: skip
@@ -222,24 +222,24 @@ def _states(run: int, *, most: int) -> dict[str, int]:
     return {row.state: row.n for row in rows.fetch(_States, _STATES, asked)}
 
 
-def elsewhere(run: int) -> int:
+def count_in_other_runs(run: int) -> int:
     """Count letters that a run sent and that are in other runs by now."""
     return rows.value(int, _ELSEWHERE, {"run": run})
 
 
-def running(dlq: int) -> list[int]:
+def running_runs(dlq: int) -> list[int]:
     """Return the running runs of a DLQ."""
     return rows.column(int, _RUNNING, {"dlq": dlq})
 
 
-def state(run: int) -> str:
+def run_state(run: int) -> str:
     """Return the state of a run."""
     return rows.value(str, "SELECT state FROM redrive_run WHERE id = %(run)b", {"run": run})
 
 
-def left(run: int, *, count_lag: float, known_in: Mapping[int, float | None]) -> list[Left]:
-    """Return what a run has left, by target. `known_in`: by target, see `pending_outcomes`."""
-    found = rows.fetch(Left, _LEFT, {"run": run, "count_lag": count_lag})
+def remaining_by_target(run: int, *, count_lag: float, known_in: Mapping[int, float | None]) -> list[TargetRemainder]:
+    """Return what a run has left, by target. `seconds_until_known`: by target, see `pending_outcomes`."""
+    found = rows.fetch(TargetRemainder, _LEFT, {"run": run, "count_lag": count_lag})
     return [replace(target, known_in=known_in.get(target.target_id, 0.0)) for target in found]
 
 
@@ -252,7 +252,7 @@ def finish_runs() -> int:
         announce_finished(finished)
         return finished
 
-    done = rows.whole(finish)
+    done = rows.in_transaction(finish)
     for run in done:
-        rows.whole(partial(waves.close, run))
+        rows.in_transaction(partial(waves.close, run))
     return len(done)

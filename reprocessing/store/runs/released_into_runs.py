@@ -10,7 +10,7 @@ from reprocessing.store import rows
 
 # The id is not in its column: a bulk action is deleted with its letters, a run is kept.
 _RECORD = """
-INSERT INTO redrive_review (act, run_id, dlq_id, by, reason, at, before, after)
+INSERT INTO redrive_audit_entry (act, run_id, dlq_id, by, reason, at, before, after)
 SELECT 'released', l.run_id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(), '{}',
        jsonb_strip_nulls(jsonb_build_object('letters', count(*), 'operation', %(operation)b::bigint))
   FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[]) AND l.run_id IS NOT NULL
@@ -19,14 +19,14 @@ SELECT 'released', l.run_id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_n
 
 _OF_RUN = """
 SELECT v.by, v.reason, o.id AS operation, sum((v.after ->> 'letters')::bigint)::bigint AS letters, max(v.at) AS at
-  FROM redrive_review v LEFT JOIN redrive_operation o ON o.id = (v.after ->> 'operation')::bigint
+  FROM redrive_audit_entry v LEFT JOIN redrive_bulk_action o ON o.id = (v.after ->> 'operation')::bigint
  WHERE v.run_id = %(run)b AND v.act = 'released' GROUP BY v.by, v.reason, o.id ORDER BY at DESC LIMIT %(most)b
 """
 
 # Starts from runs, which are few: a bulk action has an entry for each letter.
 _OF_OPERATION = """
 WITH found AS MATERIALIZED (
-    SELECT v.run_id, v.after FROM redrive_run r JOIN redrive_review v ON v.run_id = r.id AND v.act = 'released'
+    SELECT v.run_id, v.after FROM redrive_run r JOIN redrive_audit_entry v ON v.run_id = r.id AND v.act = 'released'
      WHERE r.finished_at IS NULL OR r.finished_at >= %(since)b::timestamptz
 )
 SELECT r.id, r.name, r.state = 'paused' AS is_paused, sum((f.after ->> 'letters')::bigint)::bigint AS letters
@@ -36,7 +36,7 @@ SELECT r.id, r.name, r.state = 'paused' AS is_paused, sum((f.after ->> 'letters'
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReleaseIntoRun:
     """Letters that a person released into a run; `operation`: the bulk action, until it is deleted."""
 
     by: str
@@ -47,7 +47,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Into:
+class RunReleasedInto:
     """A run that got letters of a bulk action, and how many."""
 
     id: int
@@ -56,17 +56,17 @@ class Into:
     letters: int
 
 
-def record(letters: Sequence[int], *, by: str, reason: str, operation: int | None) -> None:
+def record_release(letters: Sequence[int], *, by: str, reason: str, operation: int | None) -> None:
     """Write an audit log entry for each run that these letters were released into."""
     values = {"letters": list(letters), "by": by, "reason": reason, "operation": operation}
     rows.execute(_RECORD, values)
 
 
-def of_run(run: int, *, most: int) -> list[Release]:
+def releases_of_run(run: int, *, most: int) -> list[ReleaseIntoRun]:
     """Return what was released into a run, the newest first."""
-    return rows.fetch(Release, _OF_RUN, {"run": run, "most": most})
+    return rows.fetch(ReleaseIntoRun, _OF_RUN, {"run": run, "most": most})
 
 
-def of_operation(operation: int, *, since: datetime, most: int) -> list[Into]:
+def runs_of_bulk_action(operation: int, *, since: datetime, most: int) -> list[RunReleasedInto]:
     """Return the runs that a bulk action, begun at `since`, released letters into."""
-    return rows.fetch(Into, _OF_OPERATION, {"operation": operation, "since": since, "most": most})
+    return rows.fetch(RunReleasedInto, _OF_OPERATION, {"operation": operation, "since": since, "most": most})

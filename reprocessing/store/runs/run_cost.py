@@ -10,7 +10,7 @@ from reprocessing.domain.aws.pricing import Cost, Prices
 from reprocessing.store import rows
 
 #: Attempts, and letters, of a run up to which a page shows its cost.
-MOST: Final = 20_000
+MAX_COUNTED: Final = 20_000
 
 # Refused and unanswered sends are charged too. Copies deleted at capture belong to the capture.
 _ASKED = """
@@ -24,7 +24,7 @@ SELECT d.fifo, true, count(*), 0
   FROM (SELECT id, dlq_id FROM redrive_letter
          WHERE run_id = %(run)b AND state IN ('delivered', 'duplicate', 'discarded', 'parked')) l
   JOIN redrive_dlq d ON d.id = l.dlq_id AND d.delete_when = 'terminal'
-  JOIN redrive_custody c ON c.letter_id = l.id AND c.state = 'gone'
+  JOIN redrive_dlq_copy c ON c.letter_id = l.id AND c.state = 'gone'
  GROUP BY 1
 """
 
@@ -43,7 +43,7 @@ class _Asked:
     size: int
 
 
-def of(run: int, prices: Prices, *, most: int | None = None) -> Cost | None:
+def cost_of_run(run: int, prices: Prices, *, most: int | None = None) -> Cost | None:
     """Return bounds of what SQS charged for a run's sends and deletes; None: the run has more than `most` rows.
 
     Costs of captures, of looks at targets, and of other services are not included.
@@ -56,7 +56,7 @@ def of(run: int, prices: Prices, *, most: int | None = None) -> Cost | None:
 def _of(asked: _Asked, prices: Prices) -> Cost:
     each = prices.of(fifo=asked.fifo)
     return (
-        pricing.deletes(asked.n, each=each)
+        pricing.cost_of_deletes(asked.n, each=each)
         if asked.deleted
-        else pricing.sends(asked.n, asked.size, longest=0, each=each)
+        else pricing.cost_of_sends(asked.n, asked.size, longest=0, each=each)
     )

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, LiteralString, TypeVar
 
-from reprocessing.domain.errors import AwsMovesTheMessages
-from reprocessing.models.audit import Act
+from reprocessing.domain.errors import NativeRedriveConflict
+from reprocessing.models.audit import AuditAct
 from reprocessing.models.run import Run, RunState
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.notifications.run_events import conclude_standstills
 from reprocessing.store.runs import enlistment_batches, leftover_lanes
-from reprocessing.store.runs.enlistment import Enlisted, enlist
+from reprocessing.store.runs.enlistment import Enlisted, enlist_letters
 from reprocessing.store.safety import stops, waves
 
 Done = TypeVar("Done")
 
-_ACTS = {RunState.PAUSED: Act.PAUSED, RunState.ABORTED: Act.ABORTED}
+_ACTS = {RunState.PAUSED: AuditAct.PAUSED, RunState.ABORTED: AuditAct.ABORTED}
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class RunBefore:
     """A run before it was moved: its state, who had stopped it, and why."""
 
     state: str
@@ -45,7 +45,7 @@ WITH was AS (
            finished_at = CASE WHEN %(to)b::text = 'aborted' THEN redrive_now() END
       FROM was WHERE r.id = was.id
 ), noted AS (
-    INSERT INTO redrive_review (act, run_id, dlq_id, by, reason, at, before, after)
+    INSERT INTO redrive_audit_entry (act, run_id, dlq_id, by, reason, at, before, after)
     SELECT %(act)b::text, id, dlq_id, %(by)b::text, %(reason)b::text, redrive_now(),
            jsonb_strip_nulls(jsonb_build_object(
                'state', state, 'by', nullif(stopped_by, ''), 'why', nullif(why, ''))),
@@ -56,22 +56,24 @@ SELECT state, stopped_by AS by, why FROM was
 """
 
 #: Makes the captured letters of a run free again.
-FREE: Final[LiteralString] = "UPDATE redrive_letter SET run_id = NULL WHERE run_id = %(run)b AND state = 'captured'"
+FREE_CAPTURED_LETTERS: Final[LiteralString] = (
+    "UPDATE redrive_letter SET run_id = NULL WHERE run_id = %(run)b AND state = 'captured'"
+)
 
 
-def stamp(run: Run) -> str:
+def page_stamp(run: Run) -> str:
     """Return a stamp of a run as a page shows it; every move changes it."""
     return f"{run.state}@{(run.changed_at or run.created_at).isoformat()}@{run.selected}"
 
 
-def as_seen(run: int, seen: str, move: Callable[[Run], Done | None]) -> Done | None:
+def move_if_unchanged(run: int, seen: str, move: Callable[[Run], Done | None]) -> Done | None:
     """Move a run in one transaction if it is still as a page showed it; else return None."""
 
     def work() -> Done | None:
         now = Run.objects.select_for_update(no_key=True, of=("self",)).select_related("dlq").get(pk=run)
-        return move(now) if stamp(now) == seen else None
+        return move(now) if page_stamp(now) == seen else None
 
-    return rows.whole(work)
+    return rows.in_transaction(work)
 
 
 def start(run: Run, *, by: str, reason: str) -> Enlisted | None:
@@ -81,80 +83,80 @@ def start(run: Run, *, by: str, reason: str) -> Enlisted | None:
     """
 
     def work() -> Enlisted | None:
-        aws_redrives.keep_out(run.dlq_id)
-        if move(run.pk, [RunState.PLANNED], RunState.RUNNING, by=by, reason=reason) is None:
+        aws_redrives.lock_out_aws(run.dlq_id)
+        if move_run(run.pk, [RunState.PLANNED], RunState.RUNNING, by=by, reason=reason) is None:
             return None
-        much = (run.selected or 0) > enlistment_batches.SIZE
-        enlisted = Enlisted(0, 0, 0) if much else enlist(run.dlq_id, run.pk)
+        much = (run.selected or 0) > enlistment_batches.BATCH_LETTERS
+        enlisted = Enlisted(0, 0, 0) if much else enlist_letters(run.dlq_id, run.pk)
         waves.begin(run.pk)
         return enlisted
 
-    leftover_lanes.adopt(run.dlq_id, run.pk)
+    leftover_lanes.adopt_leftovers(run.dlq_id, run.pk)
     try:
-        return rows.whole(work)
-    except AwsMovesTheMessages:
+        return rows.in_transaction(work)
+    except NativeRedriveConflict:
         return None
 
 
-def go_on(run: int, *, by: str, reason: str) -> Moved | None:
+def reopen(run: int, *, by: str, reason: str) -> RunBefore | None:
     """Continue a finished run to which letters came back; None: it is not finished."""
     return _begin_again(run, RunState.FINISHED, by, reason)
 
 
-def resume(run: int, *, by: str, reason: str) -> Moved | None:
+def resume(run: int, *, by: str, reason: str) -> RunBefore | None:
     """Resume a paused run, with waves from one letter on; None: it is not paused."""
     return _begin_again(run, RunState.PAUSED, by, reason)
 
 
-def _begin_again(run: int, state: RunState, by: str, reason: str) -> Moved | None:
-    def work() -> Moved | None:
-        was = move(run, [state], RunState.RUNNING, by=by, reason=reason)
+def _begin_again(run: int, state: RunState, by: str, reason: str) -> RunBefore | None:
+    def work() -> RunBefore | None:
+        was = move_run(run, [state], RunState.RUNNING, by=by, reason=reason)
         if was:
             waves.begin(run)
         return was
 
-    return rows.whole(work)
+    return rows.in_transaction(work)
 
 
-def pause(run: int, *, by: str, reason: str) -> Moved | None:
+def pause(run: int, *, by: str, reason: str) -> RunBefore | None:
     """Pause a run; None: it is not running."""
-    return rows.whole(partial(move, run, [RunState.RUNNING], RunState.PAUSED, by=by, reason=reason))
+    return rows.in_transaction(partial(move_run, run, [RunState.RUNNING], RunState.PAUSED, by=by, reason=reason))
 
 
-def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> Moved | None:
+def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> RunBefore | None:
     """End a run for good; None: it had ended. Sent letters are settled, queued ones are left to another run.
 
     A plan's letters are free again. `stop_dlq`: stop the DLQ's sends too, unless it was a plan.
     """
 
-    def work() -> Moved | None:
+    def work() -> RunBefore | None:
         was = give_up(run.pk, by=by, reason=reason)
         if was:
             return was
-        was = move(run.pk, [RunState.RUNNING, RunState.PAUSED], RunState.ABORTED, by=by, reason=reason)
+        was = move_run(run.pk, [RunState.RUNNING, RunState.PAUSED], RunState.ABORTED, by=by, reason=reason)
         if was:
-            rows.execute(FREE, {"run": run.pk})
+            rows.execute(FREE_CAPTURED_LETTERS, {"run": run.pk})
             waves.close(run.pk)
             if stop_dlq:
                 stops.stop(run.dlq_id, by=by, reason=reason)
         return was
 
-    return rows.whole(work)
+    return rows.in_transaction(work)
 
 
-def give_up(run: int, *, by: str, reason: str) -> Moved | None:
+def give_up(run: int, *, by: str, reason: str) -> RunBefore | None:
     """Abort a plan and free its letters; None: it is no plan. In the caller's transaction."""
-    was = move(run, [RunState.PLANNED], RunState.ABORTED, by=by, reason=reason)
+    was = move_run(run, [RunState.PLANNED], RunState.ABORTED, by=by, reason=reason)
     if was:
-        rows.execute(FREE, {"run": run})
+        rows.execute(FREE_CAPTURED_LETTERS, {"run": run})
     return was
 
 
-def move(run: int, out_of: Sequence[RunState], to: RunState, *, by: str, reason: str) -> Moved | None:
+def move_run(run: int, out_of: Sequence[RunState], to: RunState, *, by: str, reason: str) -> RunBefore | None:
     """Move a run out of one of these states, with its audit log entry; None: it is in none of them."""
-    act = _ACTS.get(to) or (Act.RESUMED if RunState.PAUSED in out_of else Act.STARTED)
+    act = _ACTS.get(to) or (AuditAct.RESUMED if RunState.PAUSED in out_of else AuditAct.STARTED)
     values = {"run": run, "from": list(out_of), "to": to.value, "act": act.value, "by": by, "reason": reason}
-    found = rows.fetch(Moved, _MOVE, values)
+    found = rows.fetch(RunBefore, _MOVE, values)
     if found and (found[0].state == RunState.PAUSED or to is RunState.ABORTED):
         conclude_standstills([run])
     return found[0] if found else None

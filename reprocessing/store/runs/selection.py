@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, LiteralString
 
-from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
 from reprocessing.store import rows
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SelectedCount:
     """How many letters were selected; `behind`: asked for, but behind letters that are not in the run."""
 
     selected: int
@@ -24,23 +24,23 @@ _TURN = "SELECT pg_advisory_xact_lock(1381126738, %(dlq)b::int) IS NOT NULL AS d
 # A letter under way is ahead in its lane already; a captured one that is not selected would be overtaken.
 _LEADING: Final[LiteralString] = """
 WITH captured AS (
-    SELECT l.id, l.message_id, l.origin_id, l.key_hash, l.sequence, l.died_at, l.run_id,
+    SELECT l.id, l.message_id, l.source_id, l.key_hash, l.sequence, l.first_sent_at, l.run_id,
            coalesce(l.key_hash, int8send(l.id)) AS lane,
            l.run_id IS NULL AND (%(through)b::bigint IS NULL OR l.id <= %(through)b::bigint)
-           AND (%(origin)b::text IS NULL OR l.origin_id IN (
-                SELECT o.id FROM redrive_origin o
-                 WHERE o.dlq_id = %(dlq)b AND (o.arn = %(origin)b::text
-                       OR right(o.arn, length(%(origin)b::text) + 1) = ':' || %(origin)b::text)))
-           AND (%(after)b::timestamptz IS NULL OR l.died_at >= %(after)b::timestamptz)
-           AND (%(before)b::timestamptz IS NULL OR l.died_at < %(before)b::timestamptz)
+           AND (%(source)b::text IS NULL OR l.source_id IN (
+                SELECT o.id FROM redrive_source o
+                 WHERE o.dlq_id = %(dlq)b AND (o.arn = %(source)b::text
+                       OR right(o.arn, length(%(source)b::text) + 1) = ':' || %(source)b::text)))
+           AND (%(after)b::timestamptz IS NULL OR l.first_sent_at >= %(after)b::timestamptz)
+           AND (%(before)b::timestamptz IS NULL OR l.first_sent_at < %(before)b::timestamptz)
            AND (%(key)b::text IS NULL OR coalesce(l.ordering_key = %(key)b::text, false))
            AND (%(ids)b::text[] IS NULL OR l.message_id = ANY(%(ids)b::text[])) AS wanted
       FROM redrive_letter l
      WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.planned
 ), placed AS (
     SELECT *, bool_and(wanted OR coalesce(run_id = %(run)b, false)) OVER (
-                  PARTITION BY origin_id, lane ORDER BY sequence, message_id) AS leads,
-           min(died_at) OVER (PARTITION BY origin_id, lane) AS first
+                  PARTITION BY source_id, lane ORDER BY sequence, message_id) AS leads,
+           min(first_sent_at) OVER (PARTITION BY source_id, lane) AS first
       FROM captured
 )
 """
@@ -49,7 +49,7 @@ WITH captured AS (
 # takes the table for empty would read all letters for each chosen one.
 _SELECT = f"""
 {_LEADING}, chosen AS (
-    SELECT id, row_number() OVER (ORDER BY first, key_hash, origin_id, sequence, message_id) AS place
+    SELECT id, row_number() OVER (ORDER BY first, key_hash, source_id, sequence, message_id) AS place
       FROM placed WHERE wanted AND leads
 ), taken AS (
     UPDATE redrive_letter l SET run_id = %(run)b
@@ -63,20 +63,20 @@ SELECT (SELECT count(*) FROM taken) AS selected, (SELECT count(*) FROM placed WH
 
 _BEHIND = f"""
 {_LEADING}
-SELECT message_id FROM placed WHERE wanted AND NOT leads ORDER BY first, key_hash, origin_id, sequence, message_id
+SELECT message_id FROM placed WHERE wanted AND NOT leads ORDER BY first, key_hash, source_id, sequence, message_id
  LIMIT %(most)b
 """  # noqa: S608  # the inserted text is the constant above
 
 _NEXT = f"""
 {_LEADING}
-SELECT id FROM placed WHERE wanted AND leads ORDER BY first, key_hash, origin_id, sequence, message_id LIMIT %(most)b
+SELECT id FROM placed WHERE wanted AND leads ORDER BY first, key_hash, source_id, sequence, message_id LIMIT %(most)b
 """  # noqa: S608  # the inserted text is the constant above
 
 # Checks only the lanes of these letters again: an earlier letter may have arrived, or gone to another run. CASE makes
 # the sets hashed: a planner that takes the table for empty would join them as a product.
 _CLAIM = """
 WITH placed AS (
-    SELECT l.id, l.origin_id, coalesce(l.key_hash, int8send(l.id)) AS lane, l.sequence, l.message_id, l.run_id,
+    SELECT l.id, l.source_id, coalesce(l.key_hash, int8send(l.id)) AS lane, l.sequence, l.message_id, l.run_id,
            CASE WHEN l.id IN (SELECT unnest(%(letters)b::bigint[])) THEN l.run_id IS NULL ELSE false END AS wanted
       FROM redrive_letter l
      WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.planned
@@ -85,7 +85,7 @@ WITH placed AS (
                                      WHERE k.id = ANY(%(letters)b::bigint[]) AND k.key_hash IS NOT NULL) END
 ), told AS (
     SELECT id, wanted, bool_and(wanted OR coalesce(run_id = %(run)b, false)) OVER (
-               PARTITION BY origin_id, lane ORDER BY sequence, message_id) AS leads
+               PARTITION BY source_id, lane ORDER BY sequence, message_id) AS leads
       FROM placed
 )
 UPDATE redrive_letter l SET run_id = %(run)b
@@ -95,39 +95,39 @@ RETURNING l.id
 """
 
 
-def select(dlq: int, run: int, wish: Selection, *, through: int | None = None) -> Selected:
+def select_letters(dlq: int, run: int, wish: Selection, *, through: int | None = None) -> SelectedCount:
     """Select the placed letters that a run asks for and no other run has, in the caller's transaction.
 
     A letter is selected only with all captured letters before it in its lane. `through`: only letters up to this id.
     """
-    take_turn(dlq)
-    return rows.fetch(Selected, _SELECT, {**_values(dlq, run, wish), "through": through})[0]
+    lock_selection(dlq)
+    return rows.fetch(SelectedCount, _SELECT, {**_values(dlq, run, wish), "through": through})[0]
 
 
-def take_turn(dlq: int) -> None:
+def lock_selection(dlq: int) -> None:
     """Lock selections of this DLQ until the end of the transaction."""
     rows.execute(_TURN, {"dlq": dlq})
 
 
-def ahead(dlq: int, run: int, *, through: int, most: int) -> list[int]:
+def next_letters(dlq: int, run: int, *, through: int, most: int) -> list[int]:
     """Return the first `most` letters that a run could have, in order, up to the letter `through`."""
-    values = {**_values(dlq, run, ALL), "through": through, "most": most}
+    values = {**_values(dlq, run, ALL_LETTERS), "through": through, "most": most}
     return rows.column(int, _NEXT, values)
 
 
-def claim(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
+def claim_letters(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
     """Give a run those letters that are free and behind none but its own, in the caller's transaction; return them."""
-    take_turn(dlq)
+    lock_selection(dlq)
     return rows.column(int, _CLAIM, {"dlq": dlq, "run": run, "letters": list(letters)})
 
 
-def behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:
+def letters_behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:
     """Return message ids of letters that a run asks for and that are behind letters it does not ask for."""
     return rows.column(str, _BEHIND, {**_values(dlq, run, wish), "most": most})
 
 
 def _values(dlq: int, run: int, wish: Selection) -> dict[str, Any]:
     return {
-        "dlq": dlq, "run": run, "through": None, "limit": wish.limit, "origin": wish.origin, "after": wish.died_after,
+        "dlq": dlq, "run": run, "through": None, "limit": wish.limit, "source": wish.source, "after": wish.died_after,
         "before": wish.died_before, "key": wish.key, "ids": list(wish.message_ids) or None,
     }  # fmt: skip

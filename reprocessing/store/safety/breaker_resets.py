@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from reprocessing.models.safety import BreakerState
 from reprocessing.store import rows
 from reprocessing.store.notifications.breaker_events import OpenedBreaker, announce_opened, conclude_closed
-from reprocessing.store.safety.breaker_status import COLUMNS, WHICH, Bearing
+from reprocessing.store.safety.breaker_status import OF_TARGETS, STATUS_COLUMNS, BreakerStatus
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ _RESET = f"""
 WITH clock AS MATERIALIZED (
     SELECT redrive_now() AS now, %(state)b::text = 'closed' AS closes
 ), was AS (
-    SELECT * FROM (SELECT {COLUMNS} FROM redrive_breaker b {WHICH} FOR UPDATE OF b) b
+    SELECT * FROM (SELECT {STATUS_COLUMNS} FROM redrive_breaker b {OF_TARGETS} FOR UPDATE OF b) b
      WHERE %(breaker)b::bigint IS NULL
         OR (b.breaker_id = %(breaker)b::bigint AND b.state = %(was)b::text AND b.epoch = %(epoch)b::bigint)
 ), moved AS (
@@ -32,12 +32,12 @@ WITH clock AS MATERIALIZED (
            retry_at = CASE WHEN %(state)b::text = 'open'
                            THEN k.now + make_interval(secs => coalesce(%(seconds)b::float8, b.cooldown)) END,
            ramp = CASE WHEN k.closes THEN b.ramp_from ELSE b.ramp END,
-           ramp_ill = CASE WHEN k.closes THEN 0 ELSE b.ramp_ill END,
+           ramp_failure_ratio = CASE WHEN k.closes THEN 0 ELSE b.ramp_failure_ratio END,
            ramp_at = CASE WHEN k.closes THEN k.now ELSE b.ramp_at END,
-           ramp_why = CASE WHEN k.closes THEN 'from its start: the breaker was closed by hand' ELSE b.ramp_why END
+           ramp_reason = CASE WHEN k.closes THEN 'from its start: the breaker was closed by hand' ELSE b.ramp_reason END
       FROM clock k, was WHERE b.id = was.breaker_id RETURNING b.*
 ), noted AS (
-    INSERT INTO redrive_review (act, target_id, by, reason, before, after)
+    INSERT INTO redrive_audit_entry (act, target_id, by, reason, before, after)
     SELECT 'reset', w.target_id, %(by)b::text, %(reason)b::text,
            jsonb_build_object('breaker', w.name, 'state', w.state, 'since', w.since, 'why', w.why, 'epoch', w.epoch,
                               'retry_at', w.retry_at, 'ramp', w.ramp),
@@ -46,7 +46,7 @@ WITH clock AS MATERIALIZED (
       FROM was w JOIN moved m ON m.id = w.breaker_id ORDER BY w.breaker_id
 )
 SELECT w.breaker_id, w.target_id, w.name, w.rate_class, m.state, m.since, m.why, m.epoch, m.cooldown, m.retry_at,
-       m.canary_until, m.ramp, m.ramp_why, w.rate, w.class_rate
+       m.canary_until, m.ramp, m.ramp_reason, w.rate, w.class_rate
   FROM was w JOIN moved m ON m.id = w.breaker_id ORDER BY w.target_id, w.rate_class NULLS FIRST
 """  # noqa: S608  # the inserted texts are constants
 
@@ -59,7 +59,7 @@ def reset(  # noqa: PLR0913  # each by its name
     reason: str,
     seconds: float | None = None,
     rate_class: int | None = None,
-) -> list[Bearing]:
+) -> list[BreakerStatus]:
     """Close or open the breakers of these targets by hand; all, or those of one rate class. Return their new state.
 
     Closing forgets earlier outcomes and restarts the ramp. Opening lasts for `seconds`, by default for the cooldown;
@@ -69,7 +69,9 @@ def reset(  # noqa: PLR0913  # each by its name
     return _reset(which, to, by, reason, seconds)
 
 
-def reset_one(seen: Bearing, *, to: State, by: str, reason: str, seconds: float | None = None) -> Bearing | None:
+def reset_one(
+    seen: BreakerStatus, *, to: State, by: str, reason: str, seconds: float | None = None
+) -> BreakerStatus | None:
     """Move one breaker by hand if it has not changed since it was `seen`; return its new state, or None if it has.
 
     Half open: the next letter is a canary, and nothing else is sent.
@@ -79,18 +81,18 @@ def reset_one(seen: Bearing, *, to: State, by: str, reason: str, seconds: float 
     return done[0] if done else None
 
 
-def _reset(which: Mapping[str, Any], to: State, by: str, reason: str, seconds: float | None) -> list[Bearing]:
+def _reset(which: Mapping[str, Any], to: State, by: str, reason: str, seconds: float | None) -> list[BreakerStatus]:
     why = f'{_DID[to]} by {by}: "{reason}"'
     values = {**which, "state": to, "by": by, "reason": reason, "seconds": seconds, "why": why}
-    done = rows.whole(partial(_move, values))
+    done = rows.in_transaction(partial(_move, values))
     for breaker in done:
         level = logging.WARNING if breaker.state == BreakerState.OPEN else logging.INFO
         logger.log(level, "The circuit breaker of %s was %s", breaker.name, why)
     return done
 
 
-def _move(values: Mapping[str, Any]) -> list[Bearing]:
-    done = rows.fetch(Bearing, _RESET, values)
+def _move(values: Mapping[str, Any]) -> list[BreakerStatus]:
+    done = rows.fetch(BreakerStatus, _RESET, values)
     why = f"a person opened it: {values['by']}"
     announce_opened(
         [

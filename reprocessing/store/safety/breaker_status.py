@@ -11,27 +11,28 @@ from reprocessing.models.safety import BreakerState
 from reprocessing.store import rows
 
 #: SQL for a breaker's name: its target t (see `domain.message.arn.name_of`) and its rate class c.
-NAME: Final[LiteralString] = (
+BREAKER_NAME: Final[LiteralString] = (
     "regexp_replace(t.arn, '^arn:[^:]*:[^:]*:[^:]*:[^:]*:(function:|event-bus/)?', '') || coalesce(', ' || c.name, '')"
 )
 
-#: The columns of a `Bearing`, and the condition for these targets, or one rate class.
-COLUMNS: Final[LiteralString] = f"""
-b.id AS breaker_id, b.target_id, {NAME} AS name, c.name AS rate_class, b.state, b.since, b.why, b.epoch, b.cooldown,
-b.retry_at, b.canary_until, b.ramp, CASE WHEN b.ramp_from < 1 THEN b.ramp_why ELSE '' END AS ramp_why, t.rate,
+#: The columns of a `BreakerStatus`, and the condition for these targets, or one rate class.
+STATUS_COLUMNS: Final[LiteralString] = f"""
+b.id AS breaker_id, b.target_id, {BREAKER_NAME} AS name, c.name AS rate_class, b.state, b.since, b.why, b.epoch,
+       b.cooldown,
+b.retry_at, b.canary_until, b.ramp, CASE WHEN b.ramp_from < 1 THEN b.ramp_reason ELSE '' END AS ramp_reason, t.rate,
 c.rate AS class_rate
 """
-WHICH: Final[LiteralString] = """
+OF_TARGETS: Final[LiteralString] = """
   JOIN redrive_target t ON t.id = b.target_id
   LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
  WHERE b.target_id = ANY(%(targets)b::bigint[]) AND (%(class)b::bigint IS NULL OR b.rate_class_id = %(class)b::bigint)
  ORDER BY b.target_id, c.name NULLS FIRST
 """
-_BEARINGS = f"SELECT {COLUMNS} FROM redrive_breaker b {WHICH}"  # noqa: S608  # the inserted texts are constants
+_BEARINGS = f"SELECT {STATUS_COLUMNS} FROM redrive_breaker b {OF_TARGETS}"  # noqa: S608  # the inserted texts are constants
 
 
 @dataclass(frozen=True, slots=True)
-class Bearing:
+class BreakerStatus:
     """The state of a breaker; `name` is its target's, with its rate class."""
 
     breaker_id: int
@@ -46,7 +47,7 @@ class Bearing:
     retry_at: datetime | None  #: when an open one sends its next canary
     canary_until: datetime | None  #: until when a half-open one waits for its canary
     ramp: float  #: the share of the rate that is allowed while it is closed
-    ramp_why: str  #: the reason for that; empty if there is no ramp
+    ramp_reason: str  #: the reason for that; empty if there is no ramp
     rate: float | None  #: letters a second of the target, and `class_rate` of the class at all targets; None: no limit
     class_rate: float | None
 
@@ -65,6 +66,6 @@ class Bearing:
         return max(self.retry_at or self.canary_until or now, now)
 
 
-def bearings(targets: Collection[int], *, rate_class: int | None = None) -> list[Bearing]:
+def breaker_statuses(targets: Collection[int], *, rate_class: int | None = None) -> list[BreakerStatus]:
     """Return the breakers of these targets, or those of one rate class; a target's own comes first."""
-    return rows.fetch(Bearing, _BEARINGS, {"targets": sorted(set(targets)), "class": rate_class})
+    return rows.fetch(BreakerStatus, _BEARINGS, {"targets": sorted(set(targets)), "class": rate_class})

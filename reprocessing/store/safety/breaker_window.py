@@ -10,7 +10,7 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 
 #: The newest attempts of a breaker that are read: more than may be unsettled, and few enough to read often.
-DEPTH = 2_000
+ATTEMPTS_READ = 2_000
 
 #: The newest attempts of a breaker; with fewer than `depth`, some of other breakers follow. Compared as rows, so that a
 #: planner without statistics reads them in the order of the index.
@@ -22,35 +22,37 @@ SELECT * FROM redrive_attempt WHERE (breaker_id, id) <= ({breaker}, 922337203685
 # A letter that fails again says no more about its target: at the end of a drain the retries of a few poison letters
 # would look like an outage. In the next epoch its first failure counts again. Checked for failures only.
 _AGAIN = """
-(t.returned_at IS NOT NULL OR t.ill IS TRUE) AND EXISTS (
+(t.returned_at IS NOT NULL OR t.counts_as_failure IS TRUE) AND EXISTS (
     SELECT FROM redrive_attempt b
      WHERE b.letter_id = t.letter_id AND b.id < t.id AND coalesce(b.breaker_id, 0) = t.breaker_id
-       AND b.breaker_epoch = t.breaker_epoch AND (b.returned_at IS NOT NULL OR b.ill))
+       AND b.breaker_epoch = t.breaker_epoch AND (b.returned_at IS NOT NULL OR b.counts_as_failure))
 """
 
-# Failed: it returned, or `ill`. Closed attempts that say nothing are left out. The window ends with the newest failure,
-# or the newest settled attempt. A canary is the newest attempt of its epoch, and always decides.
+# Failed: it returned, or `counts_as_failure`. Closed attempts that say nothing are left out. The window ends with the
+# newest failure, or the newest settled attempt. A canary is the newest attempt of its epoch, and always decides.
 _WINDOWS = f"""
 SELECT a.breaker_id, coalesce(w.sends, '{{}}') AS sends, e.settled_at, e.newest IS NOT NULL AS sent,
-       c.returned_at IS NOT NULL OR c.ill AS failed,
+       c.returned_at IS NOT NULL OR c.counts_as_failure AS failed,
        coalesce(c.closed_at IS NOT NULL OR (c.taken_at IS NULL AND c.deadline IS NOT NULL), false) AS closed,
        CASE WHEN c.taken_at IS NOT NULL THEN c.deadline END AS awaited_until
   FROM unnest(%(ids)b::bigint[], %(epochs)b::bigint[], %(sizes)b::int[]) AS a(breaker_id, epoch, size)
  CROSS JOIN LATERAL (
-    SELECT max(id) FILTER (WHERE NOT again AND (ill OR returned_at IS NOT NULL OR (%(settled)b::bool AND NOT ill)))
+    SELECT max(id) FILTER (WHERE NOT again AND (counts_as_failure OR returned_at IS NOT NULL OR (%(settled)b::bool
+           AND NOT counts_as_failure)))
                AS up_to,
            max(greatest(closed_at, returned_at))
-               FILTER (WHERE NOT again AND (ill IS NOT NULL OR returned_at IS NOT NULL)) AS settled_at,
+               FILTER (WHERE NOT again AND (counts_as_failure IS NOT NULL OR returned_at IS NOT NULL)) AS settled_at,
            min(id) AS oldest, max(id) AS newest
-      FROM (SELECT id, breaker_epoch, ill, closed_at, returned_at, breaker_epoch = a.epoch AND {_AGAIN} AS again
+      FROM (SELECT id, breaker_epoch, counts_as_failure, closed_at, returned_at, breaker_epoch = a.epoch
+             AND {_AGAIN} AS again
               FROM ({NEWEST_SENDS.format(breaker="a.breaker_id")}) t WHERE t.breaker_id = a.breaker_id) newest
      WHERE breaker_epoch = a.epoch
  ) e
   LEFT JOIN LATERAL (
     SELECT array_agg(failed ORDER BY id) AS sends
-      FROM (SELECT id, returned_at IS NOT NULL OR ill AS failed FROM redrive_attempt t
+      FROM (SELECT id, returned_at IS NOT NULL OR counts_as_failure AS failed FROM redrive_attempt t
              WHERE breaker_id = a.breaker_id AND breaker_epoch = a.epoch AND id BETWEEN e.oldest AND e.up_to
-               AND (closed_at IS NULL OR ill IS NOT NULL OR returned_at IS NOT NULL) AND NOT ({_AGAIN})
+               AND (closed_at IS NULL OR counts_as_failure IS NOT NULL OR returned_at IS NOT NULL) AND NOT ({_AGAIN})
              ORDER BY id DESC LIMIT a.size) counted
  ) w ON e.up_to IS NOT NULL
   LEFT JOIN redrive_attempt c ON c.id = e.newest
@@ -78,6 +80,6 @@ def windows(
 
     They end with the newest failure, or with `settled` with the newest settled attempt.
     """
-    some = [min(size, DEPTH) for size in sizes]
-    values = {"ids": list(ids), "epochs": list(epochs), "sizes": some, "settled": settled, "depth": DEPTH}
+    some = [min(size, ATTEMPTS_READ) for size in sizes]
+    values = {"ids": list(ids), "epochs": list(epochs), "sizes": some, "settled": settled, "depth": ATTEMPTS_READ}
     return {window.breaker_id: window for window in rows.fetch(Window, _WINDOWS, values)}

@@ -13,12 +13,12 @@ from datetime import datetime
 from typing import assert_never
 
 from reprocessing.domain.safety import circuit_breaker
-from reprocessing.domain.safety.circuit_breaker import Closes, Frees, Opens, Policy
+from reprocessing.domain.safety.circuit_breaker import CloseBreaker, NextCanary, OpenBreaker, Policy
 from reprocessing.models.safety import BreakerState
 from reprocessing.store import rows
 from reprocessing.store.notifications.breaker_events import OpenedBreaker, announce_opened, conclude_closed
 from reprocessing.store.safety import breaker_window, rate_ramps
-from reprocessing.store.safety.breaker_status import NAME
+from reprocessing.store.safety.breaker_status import BREAKER_NAME
 from reprocessing.store.safety.breaker_window import Window
 from reprocessing.store.safety.spared_attempts import spare_epochs
 
@@ -29,7 +29,7 @@ _LOOKS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedBreaker:
     """A breaker that this call has moved; `target` is its name, with its rate class."""
 
     breaker_id: int
@@ -40,8 +40,8 @@ class Moved:
 
 
 _ROWS = f"""
-SELECT b.id, {NAME} AS target, b.state, b.epoch, b.threshold, b.ratio, b.at_least, b.cooldown, b.cooldown_cap,
-       b.closes_after, b.rest, b.canary_until, b.successes
+SELECT b.id, {BREAKER_NAME} AS target, b.state, b.epoch, b.threshold, b.ratio, b.at_least, b.cooldown, b.cooldown_cap,
+       b.canaries_to_close, b.rest, b.canary_until, b.successes
   FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
   LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
  WHERE b.id = ANY(%(ids)b::bigint[]) AND b.state <> 'open'
@@ -59,9 +59,9 @@ UPDATE redrive_breaker b
        failing_since = CASE m.state WHEN 'open' THEN coalesce(b.failing_since, k.now)
                             WHEN 'half_open' THEN CASE WHEN m.successes = 0 THEN b.failing_since END END,
        ramp = CASE WHEN m.state = 'closed' THEN b.ramp_from ELSE b.ramp END,
-       ramp_ill = CASE WHEN m.state = 'closed' THEN 0 ELSE b.ramp_ill END,
+       ramp_failure_ratio = CASE WHEN m.state = 'closed' THEN 0 ELSE b.ramp_failure_ratio END,
        ramp_at = CASE WHEN m.state = 'closed' THEN k.now ELSE b.ramp_at END,
-       ramp_why = CASE WHEN m.state = 'closed' THEN 'from its start: the breaker has closed' ELSE b.ramp_why END
+       ramp_reason = CASE WHEN m.state = 'closed' THEN 'from its start: the breaker has closed' ELSE b.ramp_reason END
   FROM clock k,
        unnest(%(ids)b::bigint[], %(was)b::text[], %(epochs)b::bigint[], %(slots)b::timestamptz[],
               %(state)b::text[], %(rest)b::float8[], %(until)b::timestamptz[], %(successes)b::int[], %(why)b::text[])
@@ -83,7 +83,7 @@ class _Row:
     at_least: int
     cooldown: float
     cooldown_cap: float
-    closes_after: int
+    canaries_to_close: int
     rest: float
     canary_until: datetime | None
     successes: int
@@ -92,7 +92,7 @@ class _Row:
     def policy(self) -> Policy:
         return Policy(
             threshold=self.threshold, ratio=self.ratio, at_least=self.at_least, cooldown=self.cooldown,
-            cooldown_cap=self.cooldown_cap, closes_after=self.closes_after,
+            cooldown_cap=self.cooldown_cap, canaries_to_close=self.canaries_to_close,
         )  # fmt: skip
 
 
@@ -108,9 +108,9 @@ class _Move:
     why: str | None = None
 
 
-def look(ids: Collection[int]) -> list[Moved]:
+def move_breakers(ids: Collection[int]) -> list[MovedBreaker]:
     """Open closed breakers after failures, and move half-open ones by their canary; return those opened or closed."""
-    moved: list[Moved] = []
+    moved: list[MovedBreaker] = []
     left = sorted(set(ids))
     for _ in range(_LOOKS):
         wanted = _wanted(left) if left else []
@@ -131,7 +131,7 @@ def _wanted(ids: Sequence[int]) -> list[_Move]:
 
 
 def _of_sends(row: _Row, seen: Window) -> _Move | None:
-    why = circuit_breaker.opens(row.policy, seen.sends)
+    why = circuit_breaker.why_breaker_opens(row.policy, seen.sends)
     return _Move(row, BreakerState.OPEN, row.cooldown, 0, why=why) if why else None
 
 
@@ -143,11 +143,11 @@ def _of_canary(row: _Row, seen: Window) -> _Move | None:
         return _wait(row, seen.awaited_until)
     step = circuit_breaker.after_canary(row.policy, seen.failed, successes=row.successes, rest=row.rest)
     match step:
-        case Opens(rest, why):
+        case OpenBreaker(rest, why):
             return _Move(row, BreakerState.OPEN, rest, 0, why=why)
-        case Closes(why):
+        case CloseBreaker(why):
             return _Move(row, BreakerState.CLOSED, 0.0, 0, why=why)
-        case Frees(successes):
+        case NextCanary(successes):
             return _Move(row, BreakerState.HALF_OPEN, row.rest, successes)
         case _ as never:
             assert_never(never)
@@ -175,7 +175,7 @@ def _move(wanted: Sequence[_Move]) -> set[int]:
         _follow([move for move in wanted if move.row.id in moved])
         return moved
 
-    return rows.whole(move_all) if any(move.state != move.row.state for move in wanted) else move_all()
+    return rows.in_transaction(move_all) if any(move.state != move.row.state for move in wanted) else move_all()
 
 
 def _follow(moved: Sequence[_Move]) -> None:
@@ -186,14 +186,14 @@ def _follow(moved: Sequence[_Move]) -> None:
     conclude_closed([move.row.id for move in moved if move.state == BreakerState.CLOSED])
 
 
-def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[Moved]:
+def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[MovedBreaker]:
     """Open breakers for a failed wave, or a message that used up its attempts; return those that were opened.
 
     `failures`: breakers that are not open, each with the epoch of the failed attempts; moved ones are left alone.
     """
     found = rows.fetch(_Row, _ROWS, {"ids": sorted({breaker_id for breaker_id, _ in failures})})
     wanted = [
-        _Move(row, BreakerState.OPEN, circuit_breaker.next_rest(row.policy, row.rest), 0, why=why)
+        _Move(row, BreakerState.OPEN, circuit_breaker.next_cooldown(row.policy, row.rest), 0, why=why)
         for row in found
         if (row.id, row.epoch) in failures
     ]
@@ -201,17 +201,17 @@ def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[Moved
     return [_told(move) for move in wanted if move.row.id in done]
 
 
-def _told(move: _Move) -> Moved:
+def _told(move: _Move) -> MovedBreaker:
     row = move.row
     if move.state == BreakerState.OPEN:
         opened = "The circuit breaker of %s opened: %s. Nothing is sent there for %g s."
         logger.warning(opened, row.target, move.why, move.rest)
     else:
         logger.info("The circuit breaker of %s closed: %s. Its rate ramps up.", row.target, move.why)
-    return Moved(row.id, row.target, row.state, move.state.value, move.why or "")
+    return MovedBreaker(row.id, row.target, row.state, move.state.value, move.why or "")
 
 
-def sweep() -> list[Moved]:
+def move_all_breakers() -> list[MovedBreaker]:
     """Move breakers whose worker died before it called `look`, and reset idle ramps; return those opened or closed."""
-    rate_ramps.after_rest()
-    return look(rows.column(int, "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id", {}))
+    rate_ramps.reset_idle_ramps()
+    return move_breakers(rows.column(int, "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id", {}))

@@ -18,7 +18,7 @@ _FAILED: Final[LiteralString] = f"""
 WITH asked AS MATERIALIZED (
     SELECT b.id FROM redrive_breaker b
      WHERE b.target_id IN (
-           SELECT o.target_id FROM redrive_origin o WHERE %(dlq)b::bigint IS NULL OR o.dlq_id = %(dlq)b::bigint
+           SELECT o.target_id FROM redrive_source o WHERE %(dlq)b::bigint IS NULL OR o.dlq_id = %(dlq)b::bigint
             UNION ALL
            SELECT u.target_id FROM redrive_rule u WHERE u.target_id IS NOT NULL)
 ), failed AS (
@@ -28,7 +28,7 @@ WITH asked AS MATERIALIZED (
       FROM asked CROSS JOIN LATERAL (
            SELECT * FROM ({NEWEST_SENDS.format(breaker="asked.id")}) newest WHERE newest.breaker_id = asked.id) a
      WHERE a.returned_at IS NOT NULL OR a.outcome IN ('refused', 'returned', 'failed', 'unknown', 'silent')
-        OR (a.outcome = 'not_sent' AND (a.ill OR a.detail LIKE 'it answered %%'))
+        OR (a.outcome = 'not_sent' AND (a.counts_as_failure OR a.detail LIKE 'it answered %%'))
 )
 SELECT r.dlq_id, f.outcome, f.said, count(*) AS n FROM failed f JOIN redrive_run r ON r.id = f.run_id
  WHERE (%(dlq)b::bigint IS NULL OR r.dlq_id = %(dlq)b::bigint)
@@ -38,7 +38,7 @@ SELECT r.dlq_id, f.outcome, f.said, count(*) AS n FROM failed f JOIN redrive_run
 
 
 @dataclass(frozen=True, slots=True)
-class Failing:
+class CommonFailure:
     """The most common answer among the newest failed attempts, and how many of them had it."""
 
     answer: str
@@ -53,18 +53,18 @@ class _Failed:
     n: int
 
 
-def of_dlqs(dlq: int | None = None) -> dict[int, Failing]:
+def of_dlqs(dlq: int | None = None) -> dict[int, CommonFailure]:
     """Return the most common failure of unfinished runs, by DLQ: of this one, or of all."""
     return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": None, "depth": DEPTH}))
 
 
-def of_run(run: int, dlq: int) -> Failing | None:
+def of_run(run: int, dlq: int) -> CommonFailure | None:
     """Return the most common failure of this run of this DLQ; None if none of the newest attempts failed."""
     return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": run, "depth": DEPTH})).get(dlq)
 
 
-def _most(found: list[_Failed]) -> dict[int, Failing]:
+def _most(found: list[_Failed]) -> dict[int, CommonFailure]:
     counts: dict[int, Counter[str]] = {}
     for failed in found:
         counts.setdefault(failed.dlq_id, Counter())[in_words(failed.outcome, failed.said)] += failed.n
-    return {dlq: Failing(*count.most_common(1)[0]) for dlq, count in counts.items()}
+    return {dlq: CommonFailure(*count.most_common(1)[0]) for dlq, count in counts.items()}

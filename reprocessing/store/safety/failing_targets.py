@@ -11,27 +11,27 @@ from reprocessing.domain.safety.give_up import FailingTarget, KeepTrying, ParkMe
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import ACTIVE_RUNS
-from reprocessing.store.replay.settlement import Closing, Deletable, close, put_off
-from reprocessing.store.safety.breaker_status import NAME
-from reprocessing.store.safety.breaker_window import DEPTH, NEWEST_SENDS
+from reprocessing.store.replay.settlement import Deletable, LetterClosing, close_letters, put_off_letters
+from reprocessing.store.safety.breaker_status import BREAKER_NAME
+from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 
 #: The states of a message that is not finished.
 _UNFINISHED: Final[LiteralString] = "('waiting', 'sending', 'awaiting')"
 
 # Attempts of breakers that have failed for long enough for some DLQ, in the order of sending. `pause` is the time
-# before an attempt in which no other one was open. Poison messages (refused, and `ill` is null) are no failure of the
-# target.
+# before an attempt in which no other one was open. Poison messages (refused, and `counts_as_failure` is null) are no
+# failure of the target.
 _SENDS: Final[LiteralString] = f"""
 failing AS MATERIALIZED (
-    SELECT b.id, b.target_id, b.rate_class_id, {NAME} AS name, b.failing_since,
+    SELECT b.id, b.target_id, b.rate_class_id, {BREAKER_NAME} AS name, b.failing_since,
            make_interval(secs => 2 * b.cooldown_cap) AS slack
       FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
       LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
      WHERE b.failing_since IS NOT NULL
 ), sends AS MATERIALIZED (
     SELECT f.id AS breaker_id, f.slack, a.run_id, a.lane_id, a.letter_id, a.id, a.no, a.detail, a.opened_at, a.ended,
-           a.ill IS TRUE OR a.returned_at IS NOT NULL AS failed,
+           a.counts_as_failure IS TRUE OR a.returned_at IS NOT NULL AS failed,
            a.opened_at - max(a.ended) OVER (earlier ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS pause,
            lag(a.letter_id) OVER earlier AS letter_before, lag(a.no) OVER earlier AS no_before
       FROM failing f
@@ -81,7 +81,7 @@ coalesce(
       ORDER BY a.target_id LIMIT 1),
     (SELECT l.id FROM (
         SELECT * FROM redrive_letter x
-         WHERE x.lane_id = mine.lane_id AND x.state IN {_UNFINISHED} AND NOT x.lets_pass
+         WHERE x.lane_id = mine.lane_id AND x.state IN {_UNFINISHED} AND NOT x.frees_lane
          ORDER BY x.sequence, x.message_id LIMIT %(depth)b::int) l
       WHERE l.id <> mine.letter_id AND l.run_id = y.run_id AND l.target_id = y.target_id
         AND l.rate_class_id IS NOT DISTINCT FROM y.rate_class_id LIMIT 1)
@@ -176,14 +176,14 @@ def give_up_on_failing_targets() -> GivenUp:
     """Pause automatic runs whose targets kept failing, or park their only message; commits by itself."""
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []
-    for failing in rows.fetch(_Failing, _FAILING, {"depth": DEPTH}):
+    for failing in rows.fetch(_Failing, _FAILING, {"depth": ATTEMPTS_READ}):
         match give_up(failing.target):
             case KeepTrying():
                 pass
             case ParkMessage(why):
-                deletable += rows.whole(partial(_park, failing, why))
+                deletable += rows.in_transaction(partial(_park, failing, why))
             case PauseRun(why, told):
-                done = rows.whole(partial(pause_run, failing.run_id, why, told=told))
+                done = rows.in_transaction(partial(pause_run, failing.run_id, why, told=told))
                 paused += [done] if done else []
             case _ as never:
                 assert_never(never)
@@ -196,8 +196,8 @@ def _park(failing: _Failing, why: str) -> list[Deletable]:
     started_again = "UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b"
     rows.execute(started_again, {"breaker": failing.breaker_id})  # for the next message that is tried there
     lanes.lock([lane_id], [None])
-    if put_off([letter_id], owned=False):
+    if put_off_letters([letter_id], owned=False):
         return []
-    deletable = close([Closing(letter_id, LetterState.PARKED, ParkedReason.ATTEMPTS_SPENT, why)])
+    deletable = close_letters([LetterClosing(letter_id, LetterState.PARKED, ParkedReason.ATTEMPTS_SPENT, why)])
     lanes.advance([lane_id], [None])
     return deletable

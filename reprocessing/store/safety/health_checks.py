@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString
 
-from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
-from reprocessing.models.safety import CheckKind, Health
+from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy, Unhealthy
+from reprocessing.models.safety import CheckKind, HealthStatus
 from reprocessing.store import rows
 from reprocessing.store.ordering.lanes import ACTIVE_RUNS
 
@@ -18,7 +18,7 @@ _LONGEST_DETAIL: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CheckQuestion:
     """What a health check looks at."""
 
     kind: CheckKind
@@ -28,7 +28,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ClaimedCheck:
     """A claimed health check. `began`: when, by the database's clock."""
 
     check_id: int
@@ -44,7 +44,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CheckStatus:
     """A health check and its latest result. `age`: seconds since then, None: never; `counts`: it is fresh."""
 
     check_id: int
@@ -62,9 +62,9 @@ class Told:
     counts: bool
 
     @property
-    def lets_go(self) -> bool:
+    def is_passing(self) -> bool:
         """Return whether it lets messages go."""
-        return self.counts and self.verdict == Health.HEALTHY
+        return self.counts and self.verdict == HealthStatus.HEALTHY
 
 
 # A target is checked while a DLQ that sends to it, by a source or a rule, has lanes that come due; one that no source
@@ -80,12 +80,12 @@ WITH RECURSIVE busy AS (
        AND (SELECT n.due_at FROM redrive_lane n WHERE n.run_id = r.id AND n.due_at IS NOT NULL
              ORDER BY n.due_at LIMIT 1) <= redrive_now() + make_interval(secs => %(soon)b::float8)
 ), sent_to AS (
-    SELECT o.target_id FROM redrive_origin o WHERE o.dlq_id IN (SELECT dlq_id FROM busy)
+    SELECT o.target_id FROM redrive_source o WHERE o.dlq_id IN (SELECT dlq_id FROM busy)
     UNION SELECT u.target_id FROM redrive_rule u JOIN busy ON u.dlq_id IS NULL OR u.dlq_id = busy.dlq_id
            WHERE u.enabled AND u.target_id IS NOT NULL
     UNION SELECT h.target_id FROM redrive_health_check h
            WHERE %(dlq)b::bigint IS NULL AND EXISTS (SELECT FROM busy)
-             AND h.target_id NOT IN (SELECT target_id FROM redrive_origin)
+             AND h.target_id NOT IN (SELECT target_id FROM redrive_source)
 ), behind AS (
     SELECT 0::bigint AS breaker_id, 0::bigint AS run_id, NULL::timestamptz AS due_at
      WHERE EXISTS (SELECT FROM busy) AND EXISTS (
@@ -153,7 +153,7 @@ WITH was AS (
            checked_at = NULL, next_at = redrive_now()
     RETURNING h.id
 ), noted AS (
-    INSERT INTO redrive_review (act, target_id, by, reason, before, after)
+    INSERT INTO redrive_audit_entry (act, target_id, by, reason, before, after)
     SELECT CASE WHEN was.id IS NULL THEN 'added' ELSE 'changed' END, %(target)b, %(by)b::text, %(reason)b::text,
            CASE WHEN was.id IS NULL THEN '{}' ELSE jsonb_build_object('check', made.id, 'ceiling', was.ceiling,
                 'expected_status', was.expected_status) END,
@@ -168,7 +168,7 @@ _REMOVE = """
 WITH gone AS (
     DELETE FROM redrive_health_check WHERE id = %(check)b AND target_id = ANY(%(targets)b::bigint[]) RETURNING *
 ), noted AS (
-    INSERT INTO redrive_review (act, target_id, by, reason, before, after)
+    INSERT INTO redrive_audit_entry (act, target_id, by, reason, before, after)
     SELECT 'changed', target_id, %(by)b::text, %(reason)b::text,
            jsonb_build_object('check', id, 'kind', kind, 'subject', subject, 'ceiling', ceiling,
                 'expected_status', expected_status), '{}'
@@ -183,52 +183,52 @@ def are_due() -> bool:
     return bool(rows.execute(_ANY, {"soon": _SOON, "limit": 1, "dlq": None}))
 
 
-def claim(*, limit: int, dlq: int | None = None) -> list[Check]:
+def claim_due(*, limit: int, dlq: int | None = None) -> list[ClaimedCheck]:
     """Claim due checks of targets that letters (of this DLQ, or any) wait for; they are not due again for a while."""
-    return rows.fetch(Check, _WANTED + _TAKE, {"soon": _SOON, "limit": limit, "dlq": dlq})
+    return rows.fetch(ClaimedCheck, _WANTED + _TAKE, {"soon": _SOON, "limit": limit, "dlq": dlq})
 
 
-def claim_all(targets: Sequence[int]) -> list[Check]:
+def claim_all(targets: Sequence[int]) -> list[ClaimedCheck]:
     """Claim all checks of these targets, due or not."""
-    return rows.fetch(Check, _ALL + _TAKE, {"targets": list(targets)})
+    return rows.fetch(ClaimedCheck, _ALL + _TAKE, {"targets": list(targets)})
 
 
-def record(found: Sequence[tuple[Check, Finding]]) -> int:
+def record_results(found: Sequence[tuple[ClaimedCheck, HealthResult]]) -> int:
     """Record results; return how many were. An older result never replaces a newer one."""
     if not found:
         return 0
     checks = [check for check, _ in found]
     said = [_said(finding) for _, finding in found]
     values = {
-        **rows.arrays(Check, checks),
+        **rows.arrays(ClaimedCheck, checks),
         "verdicts": [verdict for verdict, _ in said],
         "details": [detail[:_LONGEST_DETAIL] for _, detail in said],
     }
     return rows.execute(_RECORD, values)
 
 
-def told(targets: Sequence[int]) -> list[Told]:
+def checks_of(targets: Sequence[int]) -> list[CheckStatus]:
     """Return these targets' checks and their latest results."""
-    return rows.fetch(Told, _TOLD, {"targets": list(targets)})
+    return rows.fetch(CheckStatus, _TOLD, {"targets": list(targets)})
 
 
-def add(target: int, asked: Question, *, by: str, reason: str) -> int:
+def add_check(target: int, asked: CheckQuestion, *, by: str, reason: str) -> int:
     """Add a health check, or change one that exists; return its id."""
-    values = {field: found for field, (found,) in rows.arrays(Question, [asked]).items()}
+    values = {field: found for field, (found,) in rows.arrays(CheckQuestion, [asked]).items()}
     return rows.value(int, _ADD, {**values, "target": target, "by": by, "reason": reason})
 
 
-def remove(check: int, targets: Sequence[int], *, by: str, reason: str) -> bool:
+def remove_check(check: int, targets: Sequence[int], *, by: str, reason: str) -> bool:
     """Remove a health check; False if none of these targets has it."""
     values = {"check": check, "targets": list(targets), "by": by, "reason": reason}
     return bool(rows.execute(_REMOVE, values))
 
 
-def _said(finding: Finding) -> tuple[str, str]:
+def _said(finding: HealthResult) -> tuple[str, str]:
     match finding:
         case Healthy(detail):
-            return Health.HEALTHY.value, detail
+            return HealthStatus.HEALTHY.value, detail
         case Unhealthy(why):
-            return Health.UNHEALTHY.value, why
-        case Unknown(why):
-            return Health.UNKNOWN.value, why
+            return HealthStatus.UNHEALTHY.value, why
+        case HealthUnknown(why):
+            return HealthStatus.UNKNOWN.value, why

@@ -16,7 +16,7 @@ WITH paused AS (
     UPDATE redrive_run SET state = 'paused', stopped_by = %(by)b::text, why = %(why)b::text, changed_at = redrive_now()
      WHERE id = %(run)b AND state = 'running' RETURNING id, dlq_id, name
 ), noted AS (
-    INSERT INTO redrive_review (act, run_id, dlq_id, by, reason, at, before, after)
+    INSERT INTO redrive_audit_entry (act, run_id, dlq_id, by, reason, at, before, after)
     SELECT 'paused', id, dlq_id, %(by)b::text, %(why)b::text, redrive_now(), '{"state": "running"}',
            '{"state": "paused"}'
       FROM paused

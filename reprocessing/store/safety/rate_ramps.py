@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reprocessing.domain.safety import circuit_breaker, rate_ramp
-from reprocessing.domain.safety.rate_ramp import Pace, Ramp
+from reprocessing.domain.safety.rate_ramp import Ramp, RampStep
 from reprocessing.store import rows
 from reprocessing.store.safety import breaker_window
 from reprocessing.store.safety.breaker_window import Window
 
 _DUE = """
-SELECT b.id, b.epoch, b.ramp_from, b.ramp, b.ramp_ill, b.ramp_at,
+SELECT b.id, b.epoch, b.ramp_from, b.ramp, b.ramp_failure_ratio, b.ramp_at,
        b.ramp > b.ramp_from
        AND extract(epoch FROM redrive_now() - b.ramp_at) >= greatest(%(idle)b::float8, 2 * b.ramp_every) AS idle
   FROM redrive_breaker b
@@ -24,7 +24,8 @@ SELECT b.id, b.epoch, b.ramp_from, b.ramp, b.ramp_ill, b.ramp_at,
 
 _CLIMB = """
 UPDATE redrive_breaker b
-   SET ramp = greatest(m.ramp, b.ramp_from), ramp_ill = m.failure_ratio, ramp_why = m.why, ramp_at = redrive_now()
+   SET ramp = greatest(m.ramp, b.ramp_from), ramp_failure_ratio = m.failure_ratio, ramp_reason = m.why,
+          ramp_at = redrive_now()
   FROM unnest(%(id)b::bigint[], %(epoch)b::bigint[], %(ramp_at)b::timestamptz[], %(shares)b::float8[],
               %(failure_ratios)b::float8[], %(whys)b::text[]) AS m(id, epoch, at, ramp, failure_ratio, why)
  WHERE b.id = m.id AND b.epoch = m.epoch AND b.state = 'closed' AND b.ramp_at = m.at
@@ -33,12 +34,12 @@ UPDATE redrive_breaker b
 # Each step is stored, also at the full rate, so `ramp_at` shows when the ramp was last in use.
 _REST = """
 UPDATE redrive_breaker
-   SET ramp = ramp_from, ramp_ill = 0, ramp_at = redrive_now(), ramp_why = %(why)b::text
+   SET ramp = ramp_from, ramp_failure_ratio = 0, ramp_at = redrive_now(), ramp_reason = %(why)b::text
  WHERE (%(ids)b::bigint[] IS NULL OR id = ANY(%(ids)b::bigint[])) AND state = 'closed' AND ramp > ramp_from
    AND extract(epoch FROM redrive_now() - ramp_at) >= greatest(%(idle)b::float8, 2 * ramp_every)
 """
 
-_IDLE_WHY = f"from its start: nothing had been settled for {rate_ramp.IDLE / 60:g} minutes before"
+_IDLE_WHY = f"from its start: nothing had been settled for {rate_ramp.IDLE_SECONDS / 60:g} minutes before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,14 @@ class _Due:
     epoch: int
     ramp_from: float
     ramp: float
-    ramp_ill: float
+    ramp_failure_ratio: float
     ramp_at: datetime
     idle: bool
 
 
-def climb(ids: Collection[int]) -> int:
+def step_due_ramps(ids: Collection[int]) -> int:
     """Step the ramps that are due, if anything was settled since their last step; return how many."""
-    due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": rate_ramp.IDLE})
+    due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS})
     if not due:
         return 0
     sizes = [circuit_breaker.WINDOW] * len(due)
@@ -71,16 +72,16 @@ def climb(ids: Collection[int]) -> int:
     return rows.execute(_CLIMB, values)
 
 
-def _pace(row: _Due, seen: Window) -> Pace | None:
-    now = Ramp(start=row.ramp_from, share=row.ramp, failure_ratio=row.ramp_ill)
+def _pace(row: _Due, seen: Window) -> RampStep | None:
+    now = Ramp(start=row.ramp_from, share=row.ramp, failure_ratio=row.ramp_failure_ratio)
     if row.idle:
-        return rate_ramp.anew(now, _IDLE_WHY)
+        return rate_ramp.restart_ramp(now, _IDLE_WHY)
     if seen.settled_at is None or seen.settled_at <= row.ramp_at:
         return None
-    return rate_ramp.step(now, seen.sends)
+    return rate_ramp.next_step(now, seen.sends)
 
 
-def after_rest(ids: Collection[int] | None = None) -> int:
+def reset_idle_ramps(ids: Collection[int] | None = None) -> int:
     """Reset idle ramps of these breakers, or of all, to their start, before letters are sent; return how many."""
-    values = {"ids": None if ids is None else sorted(set(ids)), "idle": rate_ramp.IDLE, "why": _IDLE_WHY}
+    values = {"ids": None if ids is None else sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS, "why": _IDLE_WHY}
     return rows.execute(_REST, values)

@@ -19,7 +19,7 @@ SELECT r.id FROM redrive_run r
  WHERE r.kind = 'standing' AND r.state = 'running'
    AND (SELECT coalesce(sum(f.n) FILTER (WHERE f.what = 'delivered'), 0) >= %(least)b::bigint
                AND coalesce(sum(f.n) FILTER (WHERE f.what = 'captured'), 0) >= %(least)b::bigint
-          FROM redrive_flow f
+          FROM redrive_hourly_count f
          WHERE f.dlq_id = r.dlq_id AND f.hour > redrive_now() - make_interval(hours => 2))
  ORDER BY r.id
 """
@@ -50,7 +50,7 @@ def pause_looping_runs() -> list[PausedRun]:
         values = {"run": run, "read": _READ, "within": WITHIN, "sample": SAMPLE, "rounds": ROUNDS}
         newest = rows.fetch(NewestMessages, _NEWEST, values)[0]
         if why := redrive_loop(newest):
-            done = rows.whole(partial(_pause, run, why, newest.again))
+            done = rows.in_transaction(partial(_pause, run, why, newest.again))
             paused += [done] if done else []
     return paused
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.aws.looks_at_moves import WAITS_FOR_AWS
+from reprocessing.store.aws.aws_redrive_checks import WAITS_FOR_AWS
 
 #: Targets with a health check that is not healthy, or not fresh.
 UNWELL: Final[LiteralString] = """
@@ -39,7 +39,7 @@ SELECT w.run_id FROM redrive_wave w
 
 #: Of a closed attempt a: neither a success nor a failure.
 SAYS_NOTHING: Final[LiteralString] = (
-    "(a.outcome IN ('not_sent', 'unknown', 'silent') AND a.ill IS NULL AND a.returned_at IS NULL)"
+    "(a.outcome IN ('not_sent', 'unknown', 'silent') AND a.counts_as_failure IS NULL AND a.returned_at IS NULL)"
 )
 
 #: Lanes that a full wave itself waits for (see `waves`): a letter's first attempt said nothing, and another one
@@ -64,9 +64,9 @@ MAY_GO: Final[LiteralString] = f"""
 """  # the inserted text is constant
 
 #: The joins of `OBSTACLE`, for lanes n. While a head's breaker is not known, its source's is assumed.
-BESIDE: Final[LiteralString] = """
+OBSTACLE_JOINS: Final[LiteralString] = """
   JOIN redrive_dlq d ON d.id = n.dlq_id
-  JOIN redrive_origin o ON o.id = n.origin_id
+  JOIN redrive_source o ON o.id = n.source_id
   LEFT JOIN redrive_run r ON r.id = n.run_id
   LEFT JOIN redrive_breaker own ON own.target_id = o.target_id AND own.rate_class_id IS NULL
   LEFT JOIN redrive_breaker b ON b.id = coalesce(n.breaker_id, own.id)
@@ -77,14 +77,15 @@ BESIDE: Final[LiteralString] = """
 OBSTACLE: Final[LiteralString] = f"""
 CASE WHEN n.stopped_at IS NOT NULL THEN 'stopped by ' || n.stopped_by || ': ' || n.stop_reason
      WHEN n.phase <> 'ready' THEN ''
-     WHEN EXISTS (SELECT FROM redrive_halt)
-     THEN (SELECT 'everything is stopped by ' || by || ': ' || reason FROM redrive_halt LIMIT 1)
+     WHEN EXISTS (SELECT FROM redrive_global_stop)
+     THEN (SELECT 'everything is stopped by ' || by || ': ' || reason FROM redrive_global_stop LIMIT 1)
      WHEN d.stopped_at IS NOT NULL THEN 'the DLQ is stopped by ' || d.stopped_by || ': ' || d.stop_reason
-     WHEN d.native_at IS NOT NULL THEN 'AWS moves the messages of the DLQ (native redrive by ' || d.native_by || ')'
+     WHEN d.aws_redrive_since IS NOT NULL
+            THEN 'AWS moves the messages of the DLQ (native redrive by ' || d.aws_redrive_by || ')'
      WHEN d.mode = 'observe' THEN 'the DLQ is in mode observe'
      WHEN r.state <> 'running' THEN 'the run ' || r.name || ' is ' || r.state
      WHEN {WAITS_FOR_AWS}
-     THEN 'AWS does not say whether it moved messages of the DLQ: ' || d.native_unknown
+     THEN 'AWS does not say whether it moved messages of the DLQ: ' || d.aws_redrive_error
      WHEN r.id IN ({FULL}) AND n.id NOT IN ({UNTOLD}) AND r.id IN ({_NOT_TAKEN})
      THEN 'the target did not accept a message of the run''s wave, which will be sent again'
      WHEN r.id IN ({FULL}) AND n.id NOT IN ({UNTOLD}) THEN 'the outcome of the run''s wave is not known yet'
@@ -141,9 +142,10 @@ SELECT b.id AS breaker_id, t.id AS target_id, b.rate_class_id, b.state, b.epoch,
 
 # A rate class begins with its target's own policy, at the start of the ramp.
 _BREAKERS = """
-INSERT INTO redrive_breaker (target_id, rate_class_id, threshold, ratio, at_least, cooldown, cooldown_cap, closes_after,
+INSERT INTO redrive_breaker (target_id, rate_class_id, threshold, ratio, at_least, cooldown, cooldown_cap,
+       canaries_to_close,
                              ramp_from, ramp_every, ramp)
-SELECT b.target_id, w.rate_class_id, b.threshold, b.ratio, b.at_least, b.cooldown, b.cooldown_cap, b.closes_after,
+SELECT b.target_id, w.rate_class_id, b.threshold, b.ratio, b.at_least, b.cooldown, b.cooldown_cap, b.canaries_to_close,
        b.ramp_from, b.ramp_every, b.ramp_from
   FROM unnest(%(targets)b::bigint[], %(classes)b::bigint[]) AS w(target_id, rate_class_id)
   JOIN redrive_breaker b ON b.target_id = w.target_id AND b.rate_class_id IS NULL
@@ -153,7 +155,7 @@ ON CONFLICT (target_id, rate_class_id) DO NOTHING
 
 
 @dataclass(frozen=True, slots=True)
-class Brake:
+class SendLimit:
     """What one breaker and its target allow now."""
 
     breaker_id: int
@@ -186,12 +188,12 @@ class Brake:
         return ""
 
 
-def sight(targets: Collection[int]) -> list[Brake]:
+def read_limits(targets: Collection[int]) -> list[SendLimit]:
     """Return what the breakers of these targets allow."""
-    return rows.fetch(Brake, _SIGHT, {"targets": list(targets)}) if targets else []
+    return rows.fetch(SendLimit, _SIGHT, {"targets": list(targets)}) if targets else []
 
 
-def lock(letters: Collection[int], lanes: Collection[int], fences: Collection[int]) -> None:
+def lock_for_intent(letters: Collection[int], lanes: Collection[int], fences: Collection[int]) -> None:
     """Wait for other senders to the same target on trial, in the same wave, or on these lanes; before an intent."""
     rows.execute(_LOCK, {"letters": list(letters), "lanes": list(lanes), "fences": list(fences)})
 

@@ -11,14 +11,14 @@ from collections.abc import Collection
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.safety.breaker_window import DEPTH, NEWEST_SENDS
+from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
 
 #: Of a letter l in DLQ d: a person resumed its run, which had paused itself, and so said that its targets work. If its
 #: spared attempts have reached the DLQ's limit, failures count again. Otherwise a run that has only messages which no
 #: consumer can process would try them for ever.
 TARGET_IS_SAID_TO_BE_WELL: Final[LiteralString] = """
 (l.spared >= d.max_attempts AND (
-    SELECT max(v.id) FROM redrive_review v
+    SELECT max(v.id) FROM redrive_audit_entry v
      WHERE v.run_id = l.run_id AND v.act = 'resumed' AND v.before ->> 'by' = 'the service') IS NOT NULL)
 """
 
@@ -28,7 +28,8 @@ SEEMED_WELL: Final[LiteralString] = "coalesce(a.outcome IN ('accepted', 'absent'
 
 #: Of an attempt a: it failed, is not spared yet, and its failure may be the target's.
 _FAILED: Final[LiteralString] = f"""
-(NOT a.spared AND (a.ill OR a.returned_at IS NOT NULL) AND a.outcome IS DISTINCT FROM 'not_sent' AND NOT {SEEMED_WELL}
+(NOT a.spared AND (a.counts_as_failure OR a.returned_at IS NOT NULL) AND a.outcome IS DISTINCT FROM 'not_sent'
+       AND NOT {SEEMED_WELL}
  AND EXISTS (SELECT FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id JOIN redrive_letter l ON l.id = a.letter_id
               WHERE r.id = a.run_id AND r.kind = 'standing' AND NOT {TARGET_IS_SAID_TO_BE_WELL}))
 """  # the inserted text is a constant
@@ -38,10 +39,10 @@ _MARK: Final[LiteralString] = """
 ), epochs AS (
     SELECT f.breaker_id, f.breaker_epoch, (
             SELECT max(s.id) FROM (
-                SELECT id, breaker_id, breaker_epoch, ill, returned_at FROM redrive_attempt
+                SELECT id, breaker_id, breaker_epoch, counts_as_failure, returned_at FROM redrive_attempt
                  WHERE (breaker_id, id) > (f.breaker_id, min(f.id)) ORDER BY breaker_id, id LIMIT %(depth)b::int) s
              WHERE s.breaker_id = f.breaker_id AND s.breaker_epoch = f.breaker_epoch
-               AND s.ill IS FALSE AND s.returned_at IS NULL) AS success
+               AND s.counts_as_failure IS FALSE AND s.returned_at IS NULL) AS success
       FROM failed f GROUP BY f.breaker_id, f.breaker_epoch
 ), marked AS (
     UPDATE redrive_attempt a SET spared = true
@@ -49,7 +50,7 @@ _MARK: Final[LiteralString] = """
      WHERE a.id = f.id AND NOT a.spared AND coalesce(f.id > e.success, true)
     RETURNING a.letter_id, a.no
 )
-UPDATE redrive_letter l SET spared = least(l.attempts - l.forgiven, l.spared + m.n)
+UPDATE redrive_letter l SET spared = least(l.attempts - l.attempts_before_release, l.spared + m.n)
   FROM (SELECT letter_id, count(*)::int AS n FROM marked GROUP BY letter_id) m WHERE l.id = m.letter_id
 """
 
@@ -79,7 +80,7 @@ def spare_late(attempts: Collection[int]) -> int:
 
     Call it in the transaction that records the failures. The canary of a half-open breaker is spared at once.
     """
-    return rows.execute(_SPARE_LATE, {"attempts": sorted(attempts), "depth": DEPTH}) if attempts else 0
+    return rows.execute(_SPARE_LATE, {"attempts": sorted(attempts), "depth": ATTEMPTS_READ}) if attempts else 0
 
 
 def spare_epochs(epochs: Collection[tuple[int, int]]) -> int:
@@ -90,6 +91,10 @@ def spare_epochs(epochs: Collection[tuple[int, int]]) -> int:
     if not epochs:
         return 0
     ended = sorted(epochs)
-    values = {"breakers": [breaker for breaker, _ in ended], "epochs": [epoch for _, epoch in ended], "depth": DEPTH}
+    values = {
+        "breakers": [breaker for breaker, _ in ended],
+        "epochs": [epoch for _, epoch in ended],
+        "depth": ATTEMPTS_READ,
+    }
     rows.execute(_LOCK_LANES, values)
     return rows.execute(_SPARE_EPOCHS, values)

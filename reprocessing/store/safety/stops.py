@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString
 
-from reprocessing.domain.errors import BackupIsUnreconciled
+from reprocessing.domain.errors import RestoreUnresolved
 from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.lane import Lane
 from reprocessing.store import rows
@@ -40,7 +40,7 @@ WITH was AS (
        SET stopped_at = redrive_now(), stopped_by = %(by)b::text, stop_reason = %(reason)b::text
       FROM was WHERE r.id = was.id AND was.stopped_at IS NULL RETURNING r.*
 ), noted AS (
-    INSERT INTO redrive_review (act, dlq_id, by, reason, before, after)
+    INSERT INTO redrive_audit_entry (act, dlq_id, by, reason, before, after)
     SELECT 'stopped', {{dlq}}, stopped_by, stop_reason, jsonb_build_object('stopped', false) || {{before}},
            jsonb_build_object('stopped', true) || {{after}}
       FROM stopped
@@ -59,7 +59,7 @@ WITH was AS (
     UPDATE {{table}} r SET stopped_at = NULL, stopped_by = '', stop_reason = ''{{also}}
       FROM was WHERE r.id = was.id
 ), noted AS (
-    INSERT INTO redrive_review (act, dlq_id, by, reason, before, after)
+    INSERT INTO redrive_audit_entry (act, dlq_id, by, reason, before, after)
     SELECT 'resumed', {{dlq}}, %(by)b::text, %(reason)b::text,
            jsonb_build_object('stopped', true, 'since', since, 'by', by, 'reason', reason) || {{before}},
            jsonb_build_object('stopped', false) || {{after}}
@@ -83,12 +83,12 @@ _RESUME_LANE = _RESUME_ROW.format(
 # An existing stop is returned as it is.
 _HALT = """
 WITH halt AS (
-    INSERT INTO redrive_halt AS h (id, since, by, reason)
+    INSERT INTO redrive_global_stop AS h (id, since, by, reason)
     VALUES (1, redrive_now(), %(by)b::text, %(reason)b::text)
     ON CONFLICT (id) DO UPDATE SET id = h.id
     RETURNING h.since, h.by, h.reason, h.xmax = 0 AS new
 ), noted AS (
-    INSERT INTO redrive_review (act, by, reason, before, after)
+    INSERT INTO redrive_audit_entry (act, by, reason, before, after)
     SELECT 'stopped', by, reason, '{"stopped": false}', '{"stopped": true}' FROM halt WHERE new
 )
 SELECT since, by, reason, new FROM halt
@@ -96,10 +96,10 @@ SELECT since, by, reason, new FROM halt
 
 _RESUME_ALL = """
 WITH was AS (
-    DELETE FROM redrive_halt WHERE id = 1 AND (%(seen)b::timestamptz IS NULL OR since = %(seen)b::timestamptz)
+    DELETE FROM redrive_global_stop WHERE id = 1 AND (%(seen)b::timestamptz IS NULL OR since = %(seen)b::timestamptz)
     RETURNING since, by, reason
 ), noted AS (
-    INSERT INTO redrive_review (act, by, reason, before, after)
+    INSERT INTO redrive_audit_entry (act, by, reason, before, after)
     SELECT 'resumed', %(by)b::text, %(reason)b::text,
            jsonb_build_object('stopped', true, 'since', since, 'by', by, 'reason', reason), '{"stopped": false}'
       FROM was
@@ -108,7 +108,7 @@ SELECT since, by, reason, true AS new FROM was
 """
 
 # The hold after a restore comes before a person's stop.
-_HALTED = "SELECT since, by, reason, false AS new, id = 2 AS restored FROM redrive_halt ORDER BY id DESC LIMIT 1"
+_HALTED = "SELECT since, by, reason, false AS new, id = 2 AS restored FROM redrive_global_stop ORDER BY id DESC LIMIT 1"
 
 
 def stop(dlq: int | None, *, by: str, reason: str) -> Stop:
@@ -131,14 +131,14 @@ def resume(dlq: int | None, *, by: str, reason: str, seen: datetime | None = Non
     return rows.first(Stop, _RESUME_ALL if dlq is None else _RESUME, values)
 
 
-def stopped(dlq: int | None) -> Stop | None:
+def stop_of(dlq: int | None) -> Stop | None:
     """Return the stop of this DLQ itself (None: the stop of all DLQs), if there is one."""
     return rows.first(Stop, _HALTED if dlq is None else _STOPPED_ROW.format(table="redrive_dlq"), {"id": dlq})
 
 
-def in_words(dlq: DeadLetterQueue) -> str:
+def describe_stop(dlq: DeadLetterQueue) -> str:
     """Return a sentence that says who stopped the sends of this DLQ, and why; empty if nobody did."""
-    for stop, what in ((stopped(None), "Everything"), (stopped(dlq.pk), dlq.name)):
+    for stop, what in ((stop_of(None), "Everything"), (stop_of(dlq.pk), dlq.name)):
         if stop:
             return f'{what} is stopped by {stop.by} ("{stop.reason}"): nothing is sent until somebody resumes it.'
     return ""
@@ -146,9 +146,9 @@ def in_words(dlq: DeadLetterQueue) -> str:
 
 def refuse_while_held() -> None:
     """Raise BackupIsUnreconciled while everything is held after a restore."""
-    held = stopped(None)
+    held = stop_of(None)
     if held and held.restored:
-        raise BackupIsUnreconciled(
+        raise RestoreUnresolved(
             f'Everything is held since {held.since:%Y-%m-%d %H:%M:%S} UTC by {held.by} ("{held.reason}"): PostgreSQL '
             "was restored from a backup and does not know what was sent since. Nothing was done. Run "
             "manage.py after_restore report. Then decide (after_restore resolve) and end it (after_restore release)."
@@ -168,6 +168,6 @@ def resume_lane(lane: int, *, by: str, reason: str, seen: datetime | None = None
     return rows.first(Stop, _RESUME_LANE, {"id": lane, "by": by, "reason": reason, "seen": seen})
 
 
-def stopped_lane(lane: int) -> Stop | None:
+def stop_of_lane(lane: int) -> Stop | None:
     """Return the stop of this lane itself, if there is one."""
     return rows.first(Stop, _STOPPED_ROW.format(table="redrive_lane"), {"id": lane})

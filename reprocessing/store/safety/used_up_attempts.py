@@ -8,7 +8,7 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.safety.failure_cause import LastFailures
 from reprocessing.store import rows
-from reprocessing.store.safety.breaker_window import DEPTH, NEWEST_SENDS
+from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
 from reprocessing.store.safety.spared_attempts import SEEMED_WELL, TARGET_IS_SAID_TO_BE_WELL
 
 # Reads few messages, each by itself: `OFFSET 0` keeps the planner from joining whole tables instead. Returns nothing
@@ -36,7 +36,7 @@ SELECT l.letter_id, extract(epoch FROM redrive_now() - used.failed_at)::float8 A
         SELECT max(a.id) AS id
           FROM ({NEWEST_SENDS.format(breaker="l.breaker_id")}) a
          WHERE a.breaker_id = l.breaker_id AND a.id > used.first
-           AND a.letter_id <> l.letter_id AND a.ill IS FALSE AND a.returned_at IS NULL OFFSET 0) well
+           AND a.letter_id <> l.letter_id AND a.counts_as_failure IS FALSE AND a.returned_at IS NULL OFFSET 0) well
  WHERE NOT used.seemed_well AND used.failed_at IS NOT NULL
 """  # noqa: S608  # the inserted texts are constants
 
@@ -57,7 +57,7 @@ def last_failures(letters: Collection[int]) -> dict[int, LastFailures]:
     """
     if not letters:
         return {}
-    found = rows.fetch(_Row, _LAST_FAILURES, {"letters": sorted(letters), "depth": DEPTH})
+    found = rows.fetch(_Row, _LAST_FAILURES, {"letters": sorted(letters), "depth": ATTEMPTS_READ})
     return {
         row.letter_id: LastFailures(row.seconds_ago, row.success_since_first, row.success_since_last) for row in found
     }

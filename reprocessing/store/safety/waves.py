@@ -12,7 +12,17 @@ from functools import partial
 from typing import Final, LiteralString, assert_never
 
 from reprocessing.domain.safety import wave_progression
-from reprocessing.domain.safety.wave_progression import LAST, SIZES, Again, BeginAnew, Count, Next, Rest, Stop, Wait
+from reprocessing.domain.safety.wave_progression import (
+    LAST,
+    SIZES,
+    NextWave,
+    OpenBreakers,
+    PauseRun,
+    RepeatWave,
+    RestartWaves,
+    WaitForOutcomes,
+    WaveCounts,
+)
 from reprocessing.store import rows
 from reprocessing.store.safety import circuit_breakers
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
@@ -41,8 +51,9 @@ class _Open:
 # cannot come, because an earlier letter goes first or the lane is held, it stays silent; the two would wait for each
 # other. A poison refusal counts as failed here: a wave is about letters, a breaker about the target.
 _FATE: Final[LiteralString] = f"""
-CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.ill IS NULL THEN 'poison'
-     WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refused', 'failed') THEN 'failed'
+CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.counts_as_failure IS NULL THEN 'poison'
+     WHEN a.returned_at IS NOT NULL OR a.counts_as_failure OR a.outcome IN ('returned', 'refused', 'failed')
+            THEN 'failed'
      WHEN a.closed_at IS NULL THEN 'open'
      WHEN NOT {SAYS_NOTHING} THEN 'well' END
 """  # the inserted text is constant
@@ -51,7 +62,7 @@ CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.ill IS NULL THEN
 # for is waited for: the next letter would be told the same.
 _FOR_LATER: Final[LiteralString] = """
 (l.due_at > redrive_now() AND (l.route = 'delay' OR l.due_at = (
-    SELECT (v.after ->> 'due')::timestamptz FROM redrive_review v
+    SELECT (v.after ->> 'due')::timestamptz FROM redrive_audit_entry v
      WHERE v.letter_id = l.id AND v.act = 'released' ORDER BY v.at DESC, v.id DESC LIMIT 1)))
 """
 
@@ -64,7 +75,7 @@ SELECT a.id, coalesce(mine.fate, later.fate, CASE
                  WHERE n.id = l.lane_id AND (n.phase = 'held' OR n.stopped_at IS NOT NULL)) THEN 'silent'
            WHEN l.id = (SELECT h.id FROM redrive_letter h
                          WHERE h.lane_id = l.lane_id AND h.state IN ('waiting', 'sending', 'awaiting')
-                           AND NOT h.lets_pass
+                           AND NOT h.frees_lane
                          ORDER BY h.sequence, h.message_id LIMIT 1) THEN 'open'
            ELSE 'silent' END) AS fate
   FROM {{some}} a
@@ -175,7 +186,7 @@ def close(run_id: int) -> None:
     rows.execute(_SETTLE, {"run": run_id})
 
 
-def begin_anew(run_id: int) -> None:
+def restart_when_empty(run_id: int) -> None:
     """Begin a running run that has no queued or sent letters with a wave of one letter again.
 
     Call it in the transaction that gives the run letters, before that.
@@ -185,7 +196,7 @@ def begin_anew(run_id: int) -> None:
         begin(run_id)
 
 
-def look(run_ids: Collection[int]) -> list[PausedRun]:
+def judge_waves(run_ids: Collection[int]) -> list[PausedRun]:
     """Judge the open waves of these runs, and open the next ones or pause the run; return the paused runs.
 
     Called outside transactions; commits by itself.
@@ -193,11 +204,11 @@ def look(run_ids: Collection[int]) -> list[PausedRun]:
     if not run_ids:
         return []
     judged = {wave.run_id: _verdict(wave) for wave in _counts(run_ids)}
-    due = sorted(run for run, verdict in judged.items() if not isinstance(verdict, Wait))
+    due = sorted(run for run, verdict in judged.items() if not isinstance(verdict, WaitForOutcomes))
     for run in due:
-        if isinstance(verdict := judged[run], Rest):
+        if isinstance(verdict := judged[run], OpenBreakers):
             _open_breakers(run, verdict.why)  # first: nothing is to go between this and the next wave
-    paused = [rows.whole(partial(_move, run)) for run in due]
+    paused = [rows.in_transaction(partial(_move, run)) for run in due]
     return [run for run in paused if run]
 
 
@@ -212,18 +223,18 @@ def _open_breakers(run: int, why: str) -> None:
     circuit_breakers.open_after({(failure.breaker_id, failure.epoch) for failure in failures}, why=why)
 
 
-def sweep() -> list[PausedRun]:
+def judge_all_waves() -> list[PausedRun]:
     """Look at every running run that goes in waves, since a worker may have died before it called `look`."""
-    return look(rows.column(int, _RUNNING, {}))
+    return judge_waves(rows.column(int, _RUNNING, {}))
 
 
 def _counts(run_ids: Collection[int]) -> list[_Open]:
     return rows.fetch(_Open, _COUNTS, {"runs": list(run_ids), "last": LAST})
 
 
-def _verdict(wave: _Open) -> wave_progression.Verdict:
-    count = Count(wave.size, wave.touched, wave.open, wave.failed, wave.silent, wave.tries, wave.poison)
-    return wave_progression.judge(count, success=wave.success, heals=wave.standing)
+def _verdict(wave: _Open) -> wave_progression.WaveVerdict:
+    count = WaveCounts(wave.size, wave.touched, wave.open, wave.failed, wave.silent, wave.tries, wave.poison)
+    return wave_progression.judge_wave(count, success=wave.success, heals=wave.standing)
 
 
 def _move(run: int) -> PausedRun | None:
@@ -233,15 +244,15 @@ def _move(run: int) -> PausedRun | None:
     for wave in _counts([run]):
         verdict = _verdict(wave)
         match verdict:
-            case Wait():
+            case WaitForOutcomes():
                 return None
-            case Next(size):
+            case NextWave(size):
                 _follow(run, size)
-            case Again():
+            case RepeatWave():
                 _follow(run, wave.size)
-            case Rest() | BeginAnew():
+            case OpenBreakers() | RestartWaves():
                 _follow(run, SIZES[0])
-            case Stop(why):
+            case PauseRun(why):
                 rows.execute(_SETTLE, {"run": run})
                 return pause_run(run, f"Paused automatically: {why}.")
             case _:

@@ -8,35 +8,35 @@ from typing import Any
 
 from django.db import transaction
 
-from reprocessing.domain.errors import TargetIsUnclear
-from reprocessing.domain.message.arn import name_of
-from reprocessing.models.audit import Act, Review
+from reprocessing.domain.errors import InvalidTarget
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.safety import CheckKind, HealthCheck
 from reprocessing.models.target import Target, TargetKind
-from reprocessing.store.differences import Difference, Fields, differing
+from reprocessing.store.differences import Difference, Fields, changed_fields
 
 #: Fields of all breakers of a target that are set like fields of the target, and their names on the breaker.
-BRAKES: Mapping[str, str] = {
+BREAKER_FIELDS: Mapping[str, str] = {
     "breaker_threshold": "threshold",
     "breaker_ratio": "ratio",
     "breaker_cooldown": "cooldown",
-    "breaker_closes_after": "closes_after",
+    "breaker_closes_after": "canaries_to_close",
     "ramp_from": "ramp_from",
     "ramp_every": "ramp_every",
 }
 
 
-def known(arns: Iterable[str]) -> dict[str, Target]:
+def find_targets(arns: Iterable[str]) -> dict[str, Target]:
     """Return the existing targets among these, by ARN; an endpoint's is its URL."""
     return {row.arn: row for row in Target.objects.filter(arn__in=list(arns)).select_related("watched_by")}
 
 
-def names() -> dict[int, str]:
+def names_in_metrics() -> dict[int, str]:
     """Return the names of targets in metrics and alarms, by id: the short name, or the ARN if two have the same."""
     arns = dict(Target.objects.order_by("pk").values_list("pk", "arn"))
-    shared = Counter(name_of(arn) for arn in arns.values())
-    return {target: name if shared[name := name_of(arn)] == 1 else arn for target, arn in arns.items()}
+    shared = Counter(resource_name(arn) for arn in arns.values())
+    return {target: name if shared[name := resource_name(arn)] == 1 else arn for target, arn in arns.items()}
 
 
 def differences(arn: str, fields: Fields, row: Target | None) -> list[Difference]:
@@ -44,12 +44,12 @@ def differences(arn: str, fields: Fields, row: Target | None) -> list[Difference
 
     `watched_by` is the ARN of the target's DLQ; the names of `BRAKES` are fields of its breakers.
     """
-    return differing(name_of(arn), _values(row, fields) if row else {}, fields)
+    return changed_fields(resource_name(arn), _values(row, fields) if row else {}, fields)
 
 
-def write(arn: str, fields: Fields) -> Target:
+def write_target(arn: str, fields: Fields) -> Target:
     """Create the target, or write these fields. Call it in a transaction."""
-    row = {name: value for name, value in fields.items() if name not in BRAKES}
+    row = {name: value for name, value in fields.items() if name not in BREAKER_FIELDS}
     if "watched_by" in row:
         row["watched_by"] = DeadLetterQueue.objects.filter(arn=row["watched_by"]).first()
     target, _ = Target.objects.update_or_create(arn=arn, defaults=row)
@@ -58,7 +58,7 @@ def write(arn: str, fields: Fields) -> Target:
     return target
 
 
-def put(
+def save_target(
     arn: str, fields: Fields, *, by: str, reason: str, seen: Sequence[Difference] | None = None
 ) -> list[Difference]:
     """Create the target, or change it, with an audit log entry; return the changes.
@@ -69,11 +69,11 @@ def put(
         row = Target.objects.select_for_update(of=("self",)).select_related("watched_by").filter(arn=arn).first()
         changes = differences(arn, fields, row)
         if seen is not None and changes != list(seen):
-            raise TargetIsUnclear(f"{name_of(arn)} was not written: somebody else has changed it since you looked.")
+            raise InvalidTarget(f"{resource_name(arn)} was not written: somebody else has changed it since you looked.")
         if changes:
-            Review.objects.create(
-                act=Act.CHANGED if row else Act.ADDED,
-                target=write(arn, fields),
+            AuditEntry.objects.create(
+                act=AuditAct.CHANGED if row else AuditAct.ADDED,
+                target=write_target(arn, fields),
                 by=by,
                 reason=reason,
                 before={one.field: one.before for one in changes} if row else {},
@@ -84,7 +84,7 @@ def put(
 
 def _write_brakes(target: Target, values: Fields) -> None:
     """A ramp that has not climbed moves to its new start; one that has climbed is not put back."""
-    said = {its: values[name] for name, its in BRAKES.items() if name in values}
+    said = {its: values[name] for name, its in BREAKER_FIELDS.items() if name in values}
     if not said:
         return
     for breaker in target.breakers.select_for_update().order_by("pk"):
@@ -97,10 +97,10 @@ def _write_brakes(target: Target, values: Fields) -> None:
 
 
 def _values(target: Target, wanted: Fields) -> dict[str, Any]:
-    values = {name: getattr(target, name) for name in wanted if name not in BRAKES}
-    if any(name in BRAKES for name in wanted):
+    values = {name: getattr(target, name) for name in wanted if name not in BREAKER_FIELDS}
+    if any(name in BREAKER_FIELDS for name in wanted):
         breaker = target.breakers.get(rate_class=None)
-        values |= {name: getattr(breaker, its) for name, its in BRAKES.items() if name in wanted}
+        values |= {name: getattr(breaker, its) for name, its in BREAKER_FIELDS.items() if name in wanted}
     if "watched_by" in values:
         values["watched_by"] = target.watched_by and target.watched_by.arn
     return values

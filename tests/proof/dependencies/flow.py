@@ -69,13 +69,13 @@ KINDS = (
 
 
 class Flow:
-    """One dlq with its origin, watched by the service; letters are buried while it flows."""
+    """One dlq with its source, watched by the service; letters are buried while it flows."""
 
     def __init__(self, servers: OwnServers, kind: Kind) -> None:
         self.kind, self.servers = kind, servers
         suffix = ".fifo" if kind.fifo else ""
         self.name = f"{kind.name}-{uuid4().hex[:6]}"
-        self.origin, self.dlq = f"{self.name}{suffix}", f"{self.name}-dlq{suffix}"
+        self.source, self.dlq = f"{self.name}{suffix}", f"{self.name}-dlq{suffix}"
         self.buried = 0
         self._exit = ExitStack()
         self._flows, self._over = threading.Event(), threading.Event()
@@ -147,7 +147,7 @@ class Flow:
         """What is known of the copies that are not gone: how many are in which state, and for how long out of sight."""
         found = self.servers.ask(
             "SELECT state, extended, count(*), min(visible_until - now())::text, max(visible_until - now())::text "
-            "FROM redrive_custody WHERE dlq_id = %s AND state <> 'gone' GROUP BY 1, 2 ORDER BY 1, 2", self.pk,
+            "FROM redrive_dlq_copy WHERE dlq_id = %s AND state <> 'gone' GROUP BY 1, 2 ORDER BY 1, 2", self.pk,
         )  # fmt: skip
         return [
             f"{count} {state}{' extended' if extended else ''}, visible in {least} to {most}"
@@ -161,7 +161,7 @@ class Flow:
     def experiment(self) -> Experiment:
         """What was promised."""
         return Experiment(
-            origins=frozenset({self.origin}), dlqs=frozenset({self.dlq}), identity="event_id", ordering="account",
+            sources=frozenset({self.source}), dlqs=frozenset({self.dlq}), identity="event_id", ordering="account",
             sequence=None if self.kind.fifo else "sequence", advance=self.kind.advance, rate=self.kind.rate,
             burst=self.kind.rate,
             fifo=self.kind.fifo,
@@ -175,7 +175,7 @@ class Flow:
         return (json.loads(line) for line in lines if line.endswith(b"\n"))
 
     def _is_consumed(self) -> bool:
-        return self.kind.advance != "settled" or self._count(self.origin_url) == 0
+        return self.kind.advance != "settled" or self._count(self.source_url) == 0
 
     def _count(self, url: str) -> int:
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
@@ -188,7 +188,7 @@ class Flow:
         arn = self._sqs.get_queue_attributes(QueueUrl=self.dlq_url, AttributeNames=["QueueArn"])["Attributes"]
         policy = json.dumps({"deadLetterTargetArn": arn["QueueArn"], "maxReceiveCount": 10})
         attributes = {**fifo, "VisibilityTimeout": "5", "RedrivePolicy": policy}
-        self.origin_url = self._sqs.create_queue(QueueName=self.origin, Attributes=attributes)["QueueUrl"]
+        self.source_url = self._sqs.create_queue(QueueName=self.source, Attributes=attributes)["QueueUrl"]
 
     def _consumer(self) -> subprocess.Popen[bytes]:
         self._log = self.servers.folder / f"{self.name}.jsonl"
@@ -198,7 +198,7 @@ class Flow:
         self._log.touch()
         with said.open("wb") as out:
             return subprocess.Popen(
-                [sys.executable, "-m", module, self.origin_url, str(self._log), str(mode)], cwd=ROOT, stdout=out,
+                [sys.executable, "-m", module, self.source_url, str(self._log), str(mode)], cwd=ROOT, stdout=out,
                 stderr=out, env={**os.environ, **self.servers.environment()},
             )  # fmt: skip
 

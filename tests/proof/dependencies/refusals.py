@@ -39,7 +39,7 @@ def looks(world: World) -> list[Call]:
 
 
 def sends(world: World) -> list[Call]:
-    return [("SendMessageBatch", flow.origin) for flow in world.flows]
+    return [("SendMessageBatch", flow.source) for flow in world.flows]
 
 
 def own_sends(_: World) -> list[Call]:

@@ -11,7 +11,7 @@ from django.db import OperationalError, connection
 
 from redrive_service.sandbox.judge import Offence
 from reprocessing.gateways.aws import clients
-from reprocessing.models import Attempt, Breaker, DeadLetter
+from reprocessing.models import Attempt, Breaker, Letter
 from reprocessing.pipeline.maintenance import recover
 from tests.broker.local_sqs import LocalSqs
 from tests.conditions import eventually
@@ -32,9 +32,9 @@ def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalSqs]:
     with LocalSqs() as one:
         for name, value in one.environment.items():
             monkeypatch.setenv(name, value)
-        clients.forget()
+        clients.forget_clients()
         yield one
-        clients.forget()
+        clients.forget_clients()
 
 
 def test_a_drain_whose_connections_are_ended_repeats_what_it_could_not_record_and_nothing_else(clock: Clock) -> None:
@@ -63,17 +63,17 @@ def test_a_drain_finishes_in_order_and_repeats_nothing_while_sqs_throttles_fails
     witness, bench = Witness(), Workbench(fields=POLICY)
     Breaker.objects.filter(target=bench.target).update(threshold=1_000, at_least=1_000)
     outage.bury(bench, range(LETTERS), keys=KEYS)
-    dlq, origin = (url.rpartition("/")[2] for url in (bench.dlq_url, bench.origin_url))
+    dlq, source = (url.rpartition("/")[2] for url in (bench.dlq_url, bench.source_url))
     sqs.plan(
         _error("ReceiveMessage", dlq, 400, "ThrottlingException"),
         _error("ReceiveMessage", dlq, 403, "RequestThrottled", after=2),
         _error("ReceiveMessage", dlq, 400, "KmsThrottled", after=3),
         {"kind": "duplicate", "action": "ReceiveMessage", "queue": dlq, "times": 2},
-        _error("SendMessageBatch", origin, 400, "ThrottlingException"),
-        _error("SendMessageBatch", origin, 503, "ServiceUnavailable"),
-        {**_partial("SendMessageBatch", origin, "InternalError"), "times": 3},
-        {**_partial("SendMessageBatch", origin, "RequestThrottled"), "times": 3},
-        {"kind": "drop", "action": "SendMessageBatch", "queue": origin, "times": 1},
+        _error("SendMessageBatch", source, 400, "ThrottlingException"),
+        _error("SendMessageBatch", source, 503, "ServiceUnavailable"),
+        {**_partial("SendMessageBatch", source, "InternalError"), "times": 3},
+        {**_partial("SendMessageBatch", source, "RequestThrottled"), "times": 3},
+        {"kind": "drop", "action": "SendMessageBatch", "queue": source, "times": 1},
         _error("DeleteMessageBatch", dlq, 500, "InternalError"),
         {**_partial("DeleteMessageBatch", dlq, "ReceiptHandleIsInvalid"), "times": 2},
     )
@@ -107,7 +107,7 @@ def _end(backend: int) -> None:
 
 def _captured(bench: Workbench) -> int:
     bench.capture()
-    return DeadLetter.objects.filter(dlq=bench.dlq).count()
+    return Letter.objects.filter(dlq=bench.dlq).count()
 
 
 def _delivered(bench: Workbench) -> int:
@@ -116,12 +116,12 @@ def _delivered(bench: Workbench) -> int:
 
 
 def _left(bench: Workbench) -> int:
-    recover.dlqs(conf=bench.conf)
+    recover.sweep_all(conf=bench.conf)
     return bench.left()
 
 
 def _redrive_ids(bench: Workbench) -> dict[str, set[str]]:
-    """Of all that the origin took, by event."""
+    """Of all that the source took, by event."""
     found: dict[str, set[str]] = defaultdict(set)
     for one in bench.arrivals():
         found[one["attributes"]["event"]].add(one["attributes"]["RedriveId"].rpartition(":")[0])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from redrive_service.sandbox.incident.incident import books_of
+from redrive_service.sandbox.incident.incident import records_of
 from redrive_service.sandbox.judge import Finding, Judgement, Offence, judge
 from redrive_service.sandbox.shop.calls import calls_since
 from tests.proof.dependencies.flow import Flow
@@ -27,10 +27,10 @@ class Verdict:
 
 def verdict(flow: Flow, since: int) -> Verdict:
     """On everything that was called since that call, when all letters of the flow are finished."""
-    books = books_of(flow.letters())
+    books = records_of(flow.letters())
     calls = list(calls_since(flow.servers.endpoint, since))
     judgement = judge(flow.experiment(), calls, flow.consumed(), books)
-    arrived = _arrivals(calls, flow.origin)
+    arrived = _arrivals(calls, flow.source)
     attempts = flow.attempts()
     unfounded = [one for one in judgement.findings if not _is_allowed(one, arrived, attempts)]
     return Verdict(
@@ -41,27 +41,27 @@ def verdict(flow: Flow, since: int) -> Verdict:
 
 
 def sends_between(flow: Flow, since: int, began: float, ended: float) -> int:
-    """Letters of ours that the origin took between two moments, by the clock of the local SQS."""
+    """Letters of ours that the source took between two moments, by the clock of the local SQS."""
     return sum(
         entry["accepted"]
         for call in calls_since(flow.servers.endpoint, since)
-        if call["queue"] == flow.origin and began <= call["at"] < ended
+        if call["queue"] == flow.source and began <= call["at"] < ended
         for entry in call["sent"]
     )
 
 
 def moments(flow: Flow, since: int) -> Iterator[float]:
-    """When the origin took letters, by the clock of the local SQS."""
+    """When the source took letters, by the clock of the local SQS."""
     for call in calls_since(flow.servers.endpoint, since):
-        if call["queue"] == flow.origin:
+        if call["queue"] == flow.source:
             yield from (call["at"] for entry in call["sent"] if entry["accepted"])
 
 
-def _arrivals(calls: Iterable[Mapping[str, Any]], origin: str) -> dict[str, list[dict[str, str]]]:
-    """The attributes of what the origin took of ours and did not swallow, by event, in order."""
+def _arrivals(calls: Iterable[Mapping[str, Any]], source: str) -> dict[str, list[dict[str, str]]]:
+    """The attributes of what the source took of ours and did not swallow, by event, in order."""
     found: dict[str, list[dict[str, str]]] = defaultdict(list)
     for call in calls:
-        if call["queue"] == origin:
+        if call["queue"] == source:
             for entry in call["sent"]:
                 if entry["accepted"] and not entry["duplicate"]:
                     found[entry["attributes"]["event_id"]].append(entry["attributes"])

@@ -29,7 +29,7 @@ def shorten() -> None:
     conf._LIMITS["receive_visibility"] = (1, 43_200)
     settings.REDRIVE = {**settings.REDRIVE, **SETTINGS}
     capture.LEASE, capture.CHUNK = float(LEASE), 10
-    tasks.SWEEP_EVERY = 0.5
+    tasks.RECOVER_EVERY = 0.5
     failure_cause.PATIENCE = 2.0  # type: ignore[misc]  # for this process, and those that it forks
 
 

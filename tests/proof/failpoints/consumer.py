@@ -1,4 +1,4 @@
-"""The consumer of a cell's origin: fails each event as often as it is told to, and keeps the log for the judge."""
+"""The consumer of a cell's source: fails each event as often as it is told to, and keeps the log for the judge."""
 
 from __future__ import annotations
 

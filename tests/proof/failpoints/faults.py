@@ -17,7 +17,7 @@ from django.db import OperationalError, connection
 from django.db.backends.signals import connection_created
 
 from reprocessing import tasks
-from reprocessing.domain.errors import RateIsUnknown
+from reprocessing.domain.errors import RateLimitUnavailable
 from reprocessing.gateways.redis import send_rate
 from reprocessing.gateways.redis.send_rate import Rates
 from tests.conditions import eventually
@@ -94,7 +94,7 @@ class Striker:
         def asked(*args: Any, **options: Any) -> Any:  # noqa: ANN401  those of `_ask`
             try:
                 return ask(*args, **options)
-            except RateIsUnknown:
+            except RateLimitUnavailable:
                 (self._folder / "met").touch()
                 raise
 
@@ -104,7 +104,7 @@ class Striker:
 
 def _lead(port: int) -> None:
     """This process finds Redis at that port from now on."""
-    pool = tasks.rates()._client.connection_pool
+    pool = tasks.send_rates()._client.connection_pool
     pool.connection_kwargs["port"] = port
     pool.disconnect()
     pool.reset()  # a connection that it keeps would go where it went before

@@ -70,7 +70,7 @@ def _asks(action: str) -> Only:
 _API: Final = "botocore.client:BaseClient._make_api_call"
 _WRITING: Final = "reprocessing.pipeline.capture.capture:_Capture._write"
 _TAKING_BACK: Final = "reprocessing.pipeline.capture.capture:_Capture._take_back"
-_CLEARING: Final = "reprocessing.pipeline.capture.delete_copies:everywhere"
+_CLEARING: Final = "reprocessing.pipeline.capture.delete_copies:delete_from_dlqs"
 
 POINTS: Final = (
     Point(name="copies received, not written", where=_WRITING, most=2),
@@ -81,17 +81,17 @@ POINTS: Final = (
     ),
     Point(
         name="copies deleted at capture, not noted",
-        where="reprocessing.store.capture.capture_lease:gone", within=_WRITING,
+        where="reprocessing.store.capture.capture_lease:mark_gone", within=_WRITING,
         shapes=CAPTURED, most=2, in_database=True,
     ),
-    Point(name="letters placed, run not enlisted", where="reprocessing.pipeline.runs.plan:places", after=True),
+    Point(name="letters placed, run not enlisted", where="reprocessing.pipeline.runs.plan:place_captured", after=True),
     Point(
         name="inside the enlisting transaction", where="reprocessing.store.rows:fetch", after=True,
         only=_is(enlistment._ENLIST), in_database=True,
     ),
     Point(
         name="lanes leased, no head through the gate",
-        where="reprocessing.pipeline.replay.lease_lanes:due", after=True, most=2, meters=True,
+        where="reprocessing.pipeline.replay.lease_lanes:lease_due", after=True, most=2, meters=True,
         alone=True,
     ),
     Point(
@@ -133,7 +133,7 @@ POINTS: Final = (
     ),
     Point(
         name="copies deleted, not noted",
-        where="reprocessing.store.capture.capture_lease:gone", within=_CLEARING, shapes=HELD,
+        where="reprocessing.store.capture.capture_lease:mark_gone", within=_CLEARING, shapes=HELD,
         in_database=True,
     ),
     Point(
@@ -142,7 +142,7 @@ POINTS: Final = (
     ),
     Point(
         name="return committed, breaker not told",
-        where="reprocessing.pipeline.replay.after_settlement:outcomes", within=_TAKING_BACK,
+        where="reprocessing.pipeline.replay.after_settlement:look_at_outcomes", within=_TAKING_BACK,
     ),
     Point(
         name="inside the promotion's transaction", where="reprocessing.store.ordering.lanes:advance",
@@ -155,8 +155,8 @@ POINTS: Final = (
     ),
     Point(
         name="swept, copies not deleted",
-        where="reprocessing.pipeline.capture.delete_copies:copies",
-        within="reprocessing.pipeline.maintenance.recover:sweep",
+        where="reprocessing.pipeline.capture.delete_copies:delete_from_dlq",
+        within="reprocessing.pipeline.maintenance.recover:sweep_dlq",
         shapes=HELD,
     ),
     Point(

@@ -90,7 +90,7 @@ class Trial:
                 unwinding.callback(Clock().restore)
             connections.close_all()  # nothing of this process goes into its children
             self._armed, _ = self._start(self._arms), self._start(None)
-            with Consumer(world.origin_url, world.failures) as consumer:
+            with Consumer(world.source_url, world.failures) as consumer:
                 why = [*self._strike(), *self._finish(world)]
             calls = list(witness.calls())
             judgement = judged(world, calls, consumer.log)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from redrive_service.sandbox.incident.incident import books_of
+from redrive_service.sandbox.incident.incident import records_of
 from redrive_service.sandbox.judge import Experiment, Finding, Judgement, Offence, judge
 from tests.proof.failpoints.cells import Cell
 from tests.proof.failpoints.world import BURST, GROUP, RATE, TRIES, World
@@ -17,11 +17,11 @@ Call = Mapping[str, Any]
 def judged(world: World, calls: Sequence[Call], consumed: Sequence[Mapping[str, Any]]) -> Judgement:
     """The independent judge's word, from the call log, the consumer's log and the service's books."""
     experiment = Experiment(
-        origins=frozenset({world.origin}), dlqs=frozenset({world.dlq}), identity="event", ordering="key", sequence="n",
+        sources=frozenset({world.source}), dlqs=frozenset({world.dlq}), identity="event", ordering="key", sequence="n",
         advance="settled" if world.shape.absence else "accepted", rate=RATE, burst=BURST, fifo=world.shape.fifo,
         max_attempts=None if world.shape.trouble == "outage" else TRIES,  # it cannot tell what an outage spares
     )  # fmt: skip
-    return judge(experiment, calls, consumed, books_of(world.states()))
+    return judge(experiment, calls, consumed, records_of(world.states()))
 
 
 def broken(cell: Cell, world: World, calls: Sequence[Call], judgement: Judgement) -> Iterator[str]:
@@ -49,9 +49,9 @@ def _told(found: Sequence[Finding]) -> str:
 
 
 def _sends(world: World, calls: Sequence[Call]) -> Iterator[tuple[int, str, str, int]]:
-    """Call, event, redrive id and attempt of everything that was sent to the origin for a letter."""
+    """Call, event, redrive id and attempt of everything that was sent to the source for a letter."""
     for call in calls:
-        if call["queue"] != world.origin:
+        if call["queue"] != world.source:
             continue
         for entry in call["sent"]:
             mark = entry["attributes"].get("RedriveId")

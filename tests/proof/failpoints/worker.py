@@ -94,4 +94,4 @@ class Worker:
 
 def _leave_copies_to_the_sweep() -> None:
     """As if whoever settled letters had died each time before it deleted their copies."""
-    delete_copies.everywhere = lambda *_, **__: None
+    delete_copies.delete_from_dlqs = lambda *_, **__: None

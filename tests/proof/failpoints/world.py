@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django_celery_beat.models import IntervalSchedule
 
-from reprocessing.models import Attempt, Breaker, Claim, Custody, DeadLetter, DeadLetterQueue, Lane, Run
+from reprocessing.models import Attempt, Breaker, Claim, DeadLetterQueue, DlqCopy, Lane, Letter, Run
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import run_transitions
 from tests.proof.failpoints.shapes import Shape
@@ -43,19 +43,19 @@ class World:
             fields={**shape.policy, "idempotency_key": "attribute:event", "max_attempts": TRIES},
             target_fields={"rate": RATE, "burst": BURST},
         )
-        self.origin, self.dlq = (url.rsplit("/", 1)[-1] for url in (self._bench.origin_url, self._bench.dlq_url))
-        self.origin_url = self._bench.origin_url
+        self.source, self.dlq = (url.rsplit("/", 1)[-1] for url in (self._bench.source_url, self._bench.dlq_url))
+        self.source_url = self._bench.source_url
         Breaker.objects.update(threshold=10_000, at_least=10_000)
         if shape.trouble == "outage":
-            Breaker.objects.update(threshold=3, cooldown=0.5, cooldown_cap=1, closes_after=1)
+            Breaker.objects.update(threshold=3, cooldown=0.5, cooldown_cap=1, canaries_to_close=1)
             DeadLetterQueue.objects.update(waves=True, give_up_after=GIVES_UP_AFTER)
         if shape.absence:
             self._bench.judge_by_absence(window=WINDOW)
         few |= shape.trouble == "outage"  # whose letters go one by one at first, and fail as often as all others
         messages = self._messages(dice, keys=4 if few else dice.randint(6, 8) + 2 * shape.absence)
         self.letters = len(messages)
-        dead(self._bench, self._bench.origin_url, messages)
-        self._bench.sqs.set_queue_attributes(QueueUrl=self.origin_url, Attributes={"VisibilityTimeout": "2"})
+        dead(self._bench, self._bench.source_url, messages)
+        self._bench.sqs.set_queue_attributes(QueueUrl=self.source_url, Attributes={"VisibilityTimeout": "2"})
         self._automate()
 
     def _messages(self, dice: Random, *, keys: int) -> list[dict[str, Any]]:
@@ -99,14 +99,14 @@ class World:
     def is_finished(self) -> bool:
         """Whether both queues are empty, and nothing in the tables is under way, before and after they were looked at.
 
-        While no attempt begins, messages go from the origin into the dlq, and from there into the tables: a look at
+        While no attempt begins, messages go from the source into the dlq, and from there into the tables: a look at
         each in this order misses none. A person lets a run go on that has paused itself.
         """
         self._resume()
         if not self._rests():
             return False
         sent = Attempt.objects.count()
-        is_empty = not self._bench.left(self.origin_url) and not self._bench.left()
+        is_empty = not self._bench.left(self.source_url) and not self._bench.left()
         return is_empty and self._rests() and Attempt.objects.count() == sent
 
     def _resume(self) -> None:
@@ -114,7 +114,7 @@ class World:
             run_transitions.resume(run.pk, by="a person", reason="the target is well again")
 
     def _rests(self) -> bool:
-        finished = DeadLetter.objects.filter(state__in=("delivered", "parked")).count()
+        finished = Letter.objects.filter(state__in=("delivered", "parked")).count()
         return finished == self.letters and not any(self.open().values())
 
     def open(self) -> dict[str, int]:
@@ -123,12 +123,12 @@ class World:
         A copy to be deleted may have been, by one who did not live to note it: when it would have come to sight again
         and the dlq is empty, it is gone.
         """
-        target, now = self._bench.target, lanes.clock()
-        copies = Custody.objects.exclude(state="gone").exclude(state="delete", visible_until__lt=now)
+        target, now = self._bench.target, lanes.database_now()
+        copies = DlqCopy.objects.exclude(state="gone").exclude(state="delete", visible_until__lt=now)
         return {
-            "letters not captured": max(0, self.letters - DeadLetter.objects.count()),
-            "letters not finished": DeadLetter.objects.exclude(state__in=("delivered", "parked")).count(),
-            "letters parked without a reason": DeadLetter.objects.filter(state="parked", reason="").count(),
+            "letters not captured": max(0, self.letters - Letter.objects.count()),
+            "letters not finished": Letter.objects.exclude(state__in=("delivered", "parked")).count(),
+            "letters parked without a reason": Letter.objects.filter(state="parked", reason="").count(),
             "lanes not idle": Lane.objects.exclude(phase="idle").count(),
             "attempts open": Attempt.objects.filter(closed_at=None).count(),
             "attempts that hold a lane": Attempt.objects.filter(holds_lane=True).count(),
@@ -139,16 +139,16 @@ class World:
 
     def states(self) -> dict[str, str]:
         """Each letter's state, by the id of the message that died."""
-        return dict(DeadLetter.objects.values_list("message_id", "state"))
+        return dict(Letter.objects.values_list("message_id", "state"))
 
     def told(self) -> str:
         """How it stands, for whoever has to find out why it does not end."""
         phases = Lane.objects.exclude(phase="idle").values_list("phase", "due_at", "hinted_until", "why")
-        dlq = DeadLetterQueue.objects.values("leased_until", "unclean_until", "drained_through", "trouble").get()
-        left = {"origin": self._bench.left(self.origin_url), "dlq": self._bench.left()}
-        return f"open {self.open()}, queues {left}, lanes {list(phases)[:5]}, dlq {dlq}, now {lanes.clock()}"
+        dlq = DeadLetterQueue.objects.values("leased_until", "orphans_hidden_until", "drained_through", "trouble").get()
+        left = {"source": self._bench.left(self.source_url), "dlq": self._bench.left()}
+        return f"open {self.open()}, queues {left}, lanes {list(phases)[:5]}, dlq {dlq}, now {lanes.database_now()}"
 
     def close(self) -> None:
         """Delete the queues."""
-        for url in (self.origin_url, self._bench.dlq_url):
+        for url in (self.source_url, self._bench.dlq_url):
             self._bench.sqs.delete_queue(QueueUrl=url)

@@ -12,24 +12,24 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from reprocessing.conf import Conf
 from reprocessing.domain.runs.selection import Selection
-from reprocessing.models import DeadLetter, Run
+from reprocessing.models import Letter, Run
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import feed_run, plan
 from reprocessing.store.runs import plans, run_transitions
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
 from tests.proof.machine.ground import Buried, Ground
 from tests.proof.machine.promises import Watch
 from tests.proof.machine.turns import Turn, fresh
 
 SOMEBODY: Final = "a person"
-_TELLS = "SELECT count(*) FROM redrive_review WHERE by = %s AND reason = %s"
+_TELLS = "SELECT count(*) FROM redrive_audit_entry WHERE by = %s AND reason = %s"
 _BRAKES = """
 SELECT state, retry_at <= redrive_now(), canary_until > redrive_now(),
-       EXISTS (SELECT FROM redrive_halt) OR EXISTS (SELECT FROM redrive_dlq WHERE stopped_at IS NOT NULL)
+       EXISTS (SELECT FROM redrive_global_stop) OR EXISTS (SELECT FROM redrive_dlq WHERE stopped_at IS NOT NULL)
   FROM redrive_breaker
 """
 _RUNNING = "SELECT id FROM redrive_run WHERE state = 'running'"
@@ -42,7 +42,7 @@ SELECT n::text FROM redrive_lane n WHERE id = ANY(%(lanes)s)
 UNION ALL SELECT l::text FROM redrive_letter l WHERE lane_id = ANY(%(lanes)s)
 UNION ALL SELECT (a.id, a.outcome, a.closed_at, a.taken_at, a.holds_lane, a.detail)::text FROM redrive_attempt a
            WHERE lane_id = ANY(%(lanes)s)
-UNION ALL SELECT c::text FROM redrive_custody c JOIN redrive_letter l ON l.id = c.letter_id
+UNION ALL SELECT c::text FROM redrive_dlq_copy c JOIN redrive_letter l ON l.id = c.letter_id
            WHERE lane_id = ANY(%(lanes)s)
 UNION ALL SELECT c::text FROM redrive_claim c JOIN redrive_letter l ON l.id = c.letter_id WHERE lane_id = ANY(%(lanes)s)
 ORDER BY 1
@@ -147,17 +147,17 @@ class Deeds(RuleBasedStateMachine):
         return str(sent["MessageId"])
 
     def _capture(self) -> None:
-        feed_run.letters(self.ground.watched(), conf=self.ground.policy.conf, dice=lambda: 0.0, seconds=30)
+        feed_run.take_turn(self.ground.watched(), conf=self.ground.policy.conf, dice=lambda: 0.0, seconds=30)
 
     def _sweep(self) -> None:
-        resolve_outcomes.letters(conf=self.ground.policy.conf, dice=lambda: 0.0)
-        recover.dlqs(conf=self.ground.policy.conf)
+        resolve_outcomes.resolve_letters(conf=self.ground.policy.conf, dice=lambda: 0.0)
+        recover.sweep_all(conf=self.ground.policy.conf)
 
     def _run(self, name: str, limit: int | None) -> None:
         dlq = self.ground.watched()
-        plan.places(dlq)
-        run = plans.plan(dlq, Asked(name=name, by=SOMEBODY, selection=Selection(limit=limit)))
-        plans.select(run.pk, by=SOMEBODY, reason="they are wanted")
+        plan.place_captured(dlq)
+        run = plans.create_plan(dlq, RunRequest(name=name, by=SOMEBODY, selection=Selection(limit=limit)))
+        plans.select_letters(run.pk, by=SOMEBODY, reason="they are wanted")
         run_transitions.start(run, by=SOMEBODY, reason="they are wanted")
 
     def _abort(self, run: Run) -> None:
@@ -190,10 +190,10 @@ class Deeds(RuleBasedStateMachine):
         return self.ground.wire._admin.execute(_ROWS, {"lanes": some}).fetchall() if some else []
 
     def _lies_about(self) -> bool:
-        return any(self.ground.lies_in(url) for url in (self.ground.dlq_url, self.ground.origin_url))
+        return any(self.ground.lies_in(url) for url in (self.ground.dlq_url, self.ground.source_url))
 
-    def _lies_at_the_origin(self) -> bool:
-        return self.watch is not None and bool(self.ground.lies_in(self.ground.origin_url))
+    def _lies_at_the_source(self) -> bool:
+        return self.watch is not None and bool(self.ground.lies_in(self.ground.source_url))
 
     def _forgetful(self) -> Conf:
         return replace(self.ground.policy.conf, history=timedelta(days=1))
@@ -203,7 +203,7 @@ class Deeds(RuleBasedStateMachine):
         self.ground.wait(10.0)
         self._capture()
         if self.ground.policy.hold:
-            parked = list(DeadLetter.objects.filter(state="parked").values_list("id", flat=True))
+            parked = list(Letter.objects.filter(state="parked").values_list("id", flat=True))
             act_on_parked.discard(parked, by=SOMEBODY, reason="it is in the way")
         self.serial += 1
         fresh(self.ground, self.serial).run(seconds=2.0)
@@ -211,7 +211,7 @@ class Deeds(RuleBasedStateMachine):
         self._sweep()
 
     def _consume(self) -> None:
-        near, url = self.ground.near, self.ground.origin_url
+        near, url = self.ground.near, self.ground.source_url
         while got := near.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
             for one in got:
                 near.delete_message(QueueUrl=url, ReceiptHandle=one["ReceiptHandle"])

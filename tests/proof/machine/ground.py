@@ -14,8 +14,8 @@ from django.db import connection, connections
 
 from redrive_service.sandbox.sqs.queues.message import Message
 from reprocessing.conf import Conf
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import Breaker, DeadLetterQueue, Origin, Target
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.models import Breaker, DeadLetterQueue, Source, Target
 from tests.conftest import empty
 from tests.proof.simulation.house import Buckets, set_up
 from tests.proof.simulation.near import REGION, Near
@@ -30,7 +30,7 @@ _BREAKER: Final[dict[str, Any]] = {
     "at_least": 4,
     "cooldown": 3.0,
     "cooldown_cap": 6.0,
-    "closes_after": 1,
+    "canaries_to_close": 1,
 }
 
 
@@ -50,19 +50,19 @@ class Policy:
     deliver_stale: bool = False
     waves: bool = False
     by_event: bool = False
-    custody_limit: int = 20_000
+    held_copies_limit: int = 20_000
     intent_size: int = 50
 
     def of_dlq(self) -> dict[str, Any]:
         by_attributes = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
         by_group = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
         return {
-            "mode": "manual" if self.manual else "automatic", "quiet_for": 0, "fifo": self.fifo,
+            "mode": "manual" if self.manual else "automatic", "new_key_delay": 0, "fifo": self.fifo,
             **(by_group if self.fifo else by_attributes if self.keyed else {}),
             "delete_when": "captured" if self.fifo or self.captured else "terminal", "max_attempts": self.max_attempts,
             "backoff_base": self.backoff, "backoff_cap": 5, "backoff_jitter": "none",
-            "parked_head": "hold" if self.hold else "aside", "stale": "deliver" if self.deliver_stale else "park",
-            "waves": self.waves, "wave_success": 0.5, "custody_limit": self.custody_limit,
+            "when_parked": "hold" if self.hold else "aside", "stale": "deliver" if self.deliver_stale else "park",
+            "waves": self.waves, "wave_success": 0.5, "held_copies_limit": self.held_copies_limit,
             "idempotency_key": "attribute:event" if self.by_event else "message-id",
         }  # fmt: skip
 
@@ -131,7 +131,7 @@ class Ground:
     policy: Policy
     dlq: int
     dlq_url: str
-    origin_url: str
+    source_url: str
 
     def __init__(self) -> None:
         self.stage = Fused()
@@ -174,20 +174,20 @@ class Ground:
         self.dlq_url = self.near.create_queue(QueueName=f"dlq{end}", Attributes=made)["QueueUrl"]
         redrive = f'{{"deadLetterTargetArn": "{self._arn(self.dlq_url)}", "maxReceiveCount": 1}}'
         settings = {**made, "RedrivePolicy": redrive, "VisibilityTimeout": str(VISIBILITY)}
-        self.origin_url = self.near.create_queue(QueueName=f"origin{end}", Attributes=settings)["QueueUrl"]
+        self.source_url = self.near.create_queue(QueueName=f"source{end}", Attributes=settings)["QueueUrl"]
         dlq = DeadLetterQueue.objects.create(
             name="dlq", url=self.dlq_url, arn=self._arn(self.dlq_url), region=REGION, **policy.of_dlq()
         )
         watched = {"watched_by": dlq} if policy.absence else {}
         target = Target.objects.create(
-            arn=self._arn(self.origin_url), url=self.origin_url, region=REGION, **policy.of_target(), **watched
+            arn=self._arn(self.source_url), url=self.source_url, region=REGION, **policy.of_target(), **watched
         )
         Breaker.objects.filter(target=target).update(**_BREAKER, ramp_from=1, ramp=1)
-        Origin.objects.create(dlq=dlq, arn=target.arn, target=target)
+        Source.objects.create(dlq=dlq, arn=target.arn, target=target)
         self.dlq = dlq.pk
 
     def watched(self) -> DeadLetterQueue:
-        return DeadLetterQueue.objects.select_related("default_origin").get(pk=self.dlq)
+        return DeadLetterQueue.objects.select_related("default_source").get(pk=self.dlq)
 
     def lies_in(self, url: str) -> Mapping[str, Message]:
         """What is in a queue, in sight or not, by message id; nobody notices the look."""
@@ -210,7 +210,7 @@ class Ground:
         try:
             act()
             done = True
-        except (Crash, DatabaseError, QueueIsOutOfReach):
+        except (Crash, DatabaseError, QueueUnreachable):
             done = False
         finally:
             self.stage.fuse, self.near.wrong = -1, None

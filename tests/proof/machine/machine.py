@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from reprocessing.models import DeadLetter, DeadLetterQueue, Rule, Run
+from reprocessing.models import DeadLetterQueue, Letter, Rule, Run
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.maintenance import purge
 from reprocessing.pipeline.parking_lot import act_on_parked
@@ -55,7 +55,7 @@ class Machine(Deeds):
             max_attempts=st.sampled_from((2, 1, 3)), backoff=st.sampled_from((0, 2)),
             hold=st.sampled_from((False, False, True)), deliver_stale=st.sampled_from((False, False, True)),
             waves=st.sampled_from((False, False, True)), by_event=YES_NO,
-            custody_limit=st.sampled_from((20_000, 2)), intent_size=st.sampled_from((50, 1)),
+            held_copies_limit=st.sampled_from((20_000, 2)), intent_size=st.sampled_from((50, 1)),
         ),
         deaths=st.lists(st.tuples(st.integers(0, 1), YES_NO), min_size=2, max_size=3),
     )  # fmt: skip
@@ -89,10 +89,10 @@ class Machine(Deeds):
         one = self._watch.arrivals[which % len(self._watch.arrivals)]
         if one.original not in self._watch.letters:
             return  # it is forgotten: nobody could know it
-        origin = self._watch.buried[one.original]
+        source = self._watch.buried[one.original]
         marks = {"RedriveId": f"{one.public_id}:{one.no}", "OriginalMessageId": one.original}
         said = {name: {"DataType": "String", "StringValue": text} for name, text in marks.items()}
-        self._put(origin.body, origin.attributes | said, origin.key)
+        self._put(source.body, source.attributes | said, source.key)
 
     # -- workers, whole turns
 
@@ -119,7 +119,7 @@ class Machine(Deeds):
     def forget(self) -> None:
         """Long after, history is purged."""
         self.ground.wait(_AFTER_ALL)
-        self.ground.perform(lambda: purge.letters(conf=self._forgetful()))
+        self.ground.perform(lambda: purge.purge_expired(conf=self._forgetful()))
 
     # -- workers, step by step; one that is not heard of any more has died
 
@@ -154,37 +154,37 @@ class Machine(Deeds):
 
     # -- the consumer behind the target
 
-    @precondition(lambda self: self._lies_at_the_origin())
+    @precondition(lambda self: self._lies_at_the_source())
     @rule(target=taken, most=st.integers(1, 3))
     def receive(self, most: int) -> Any:  # noqa: ANN401  as above
         """It takes messages; what it leaves alone comes to sight again, and then dies."""
-        asked = {"QueueUrl": self.ground.origin_url, "MaxNumberOfMessages": most, "MessageAttributeNames": ["All"]}
+        asked = {"QueueUrl": self.ground.source_url, "MaxNumberOfMessages": most, "MessageAttributeNames": ["All"]}
         return multiple(*self.ground.near.receive_message(**asked).get("Messages", []))
 
     @rule(one=consumes(taken))
     def process(self, one: dict[str, Any]) -> None:
         """It is well with one; when the message is another receive's by then, or its time is over, nothing changes."""
-        before = one["MessageId"] in self.ground.lies_in(self.ground.origin_url)
+        before = one["MessageId"] in self.ground.lies_in(self.ground.source_url)
         self.ground.perform(lambda: self._acknowledge(one["ReceiptHandle"]))
-        if before and one["MessageId"] not in self.ground.lies_in(self.ground.origin_url):
+        if before and one["MessageId"] not in self.ground.lies_in(self.ground.source_url):
             self._watch.consumed.add(one["MessageId"])
 
     def _acknowledge(self, handle: str) -> None:
         """A FIFO queue refuses a handle whose time is over: its consumer is given the message again."""
         try:
-            self.ground.near.delete_message(QueueUrl=self.ground.origin_url, ReceiptHandle=handle)
+            self.ground.near.delete_message(QueueUrl=self.ground.source_url, ReceiptHandle=handle)
         except ClientError as error:
             if error.response["Error"]["Code"] != "InvalidParameterValue":
                 raise
 
-    @precondition(lambda self: self._lies_at_the_origin())
+    @precondition(lambda self: self._lies_at_the_source())
     @rule()
     def fail(self) -> None:
         """Whatever it has comes back to the dlq."""
         for _ in range(2):
-            self.ground.near.receive_message(QueueUrl=self.ground.origin_url, MaxNumberOfMessages=10)
+            self.ground.near.receive_message(QueueUrl=self.ground.source_url, MaxNumberOfMessages=10)
             self.ground.wait(2.5)
-        self.ground.near.receive_message(QueueUrl=self.ground.origin_url, MaxNumberOfMessages=10)
+        self.ground.near.receive_message(QueueUrl=self.ground.source_url, MaxNumberOfMessages=10)
 
     # -- people and time
 
@@ -204,7 +204,7 @@ class Machine(Deeds):
     @rule(discard=YES_NO)
     def decide(self, discard: bool) -> None:
         """About what is parked."""
-        parked = dict(DeadLetter.objects.filter(state="parked").values_list("id", "message_id"))
+        parked = dict(Letter.objects.filter(state="parked").values_list("id", "message_id"))
         if not parked:
             return
         act = act_on_parked.discard if discard else act_on_parked.release
@@ -234,8 +234,8 @@ class Machine(Deeds):
             "action": action, "delay": 5.0 if action == "delay" else None, "enabled": on,
             "conditions": ["attribute:half equals 1"],
         }  # fmt: skip
-        self._audited(lambda why: rule_changes.put("a-rule", fields, by=SOMEBODY, reason=why).differences)
-        self.ground.perform(lambda: route.wake(route.Book.load()))
+        self._audited(lambda why: rule_changes.save_rule("a-rule", fields, by=SOMEBODY, reason=why).differences)
+        self.ground.perform(lambda: route.wake_stopped(route.RuleBook.load()))
 
     # -- what holds, and how it ends
 
@@ -252,8 +252,8 @@ class Machine(Deeds):
             return
         self._let_go()
         for one in Rule.objects.filter(enabled=True):
-            rule_changes.switch(one.pk, enabled=False, by=SOMEBODY, reason="it is over")
-        route.wake(route.Book.load())
+            rule_changes.set_enabled(one.pk, enabled=False, by=SOMEBODY, reason="it is over")
+        route.wake_stopped(route.RuleBook.load())
         for run in Run.objects.filter(kind=RunKind.DRAIN, state=RunState.PLANNED):
             self._abort(run)
         DeadLetterQueue.objects.update(mode="automatic")

@@ -19,7 +19,7 @@ FORGOTTEN: Final = ("delivered", "duplicate", "discarded")
 UNDER_WAY: Final = ("sending", "awaiting", "delivered")
 _LETTERS: Final = """
 SELECT id, message_id, public_id::text, state, reason, detail, route, attempts, duplicate_of_id, lane_id, presumed,
-       EXISTS (SELECT FROM redrive_review r WHERE r.letter_id = l.id AND r.act = 'discarded' AND r.by <> ''),
+       EXISTS (SELECT FROM redrive_audit_entry r WHERE r.letter_id = l.id AND r.act = 'discarded' AND r.by <> ''),
        EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.taken_at IS NOT NULL)
   FROM redrive_letter l
 """
@@ -56,7 +56,7 @@ SELECT 'Lane ' || n.id || ' is idle, and letter ' || l.id || ' waits on it.'
 _EPOCHS: Final = (
     "SELECT l.public_id || ':' || a.no, a.epoch FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id"
 )
-_KNOWN: Final = "SELECT message_id FROM redrive_custody"
+_KNOWN: Final = "SELECT message_id FROM redrive_dlq_copy"
 
 
 class Letter(NamedTuple):
@@ -127,7 +127,7 @@ class Watch:
         """What is left where nothing should be, in sentences."""
         left = [f"Letter {one.id} is {one.state}." for one in self.letters.values() if one.state in OPEN]
         left += [f"{one.event} was never captured." for one in self.buried.values() if not self._is_known(one)]
-        for url in (self.ground.dlq_url, self.ground.origin_url):
+        for url in (self.ground.dlq_url, self.ground.source_url):
             left += [f"{one} lies in {url}." for one in self.ground.lies_in(url)]
         return left
 
@@ -161,8 +161,8 @@ class Watch:
     # -- what is promised
 
     def _lost(self) -> Iterator[str]:  # noqa: C901  where a letter can be
-        in_dlq, in_origin = self.ground.lies_in(self.ground.dlq_url), self.ground.lies_in(self.ground.origin_url)
-        alive = in_dlq.keys() | in_origin.keys() | self.consumed
+        in_dlq, in_source = self.ground.lies_in(self.ground.dlq_url), self.ground.lies_in(self.ground.source_url)
+        alive = in_dlq.keys() | in_source.keys() | self.consumed
         by_id = {one.id: one for one in self.letters.values()}
         arrived: dict[str, set[str]] = {}
         for each in self.arrivals:
@@ -177,7 +177,7 @@ class Watch:
                     yield f"{one.event} is neither in the dlq nor a letter."
             elif letter.state == "delivered" and not copies:
                 yield f"{one.event} is called delivered, and no copy of it is anywhere."
-            elif letter.presumed and not copies - _untouched(in_origin):
+            elif letter.presumed and not copies - _untouched(in_source):
                 yield f"{one.event} is presumed delivered, and nobody ever received it."
             elif letter.state == "discarded" and not letter.discarded and letter.route != "discard":
                 yield f"{one.event} is discarded, and nobody did it."
@@ -237,7 +237,7 @@ class Watch:
                 yield f"{mine.event} went though a twin of it is {twin.state}."
 
     def _changed(self) -> Iterator[str]:
-        for message in self.ground.lies_in(self.ground.origin_url).values():
+        for message in self.ground.lies_in(self.ground.source_url).values():
             said = message.content.attributes
             original = said.get("OriginalMessageId", {}).get("StringValue")
             one = self.buried[str(original)]

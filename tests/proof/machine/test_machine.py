@@ -48,7 +48,11 @@ def test_every_promise_is_kept_after_every_step(ground: Ground) -> None:
     [
         (lanes, "(n.fence = m.fence AND n.phase = 'leased')|n.fence = head.my_fence AND n.phase = 'leased'", "true"),
         (orphaned_lanes, "AND l.state = 'sending'", "AND false"),
-        (intent, "attempts = l.attempts + 1", "attempts = l.attempts + 1, forgiven = l.forgiven + 1"),
+        (
+            intent,
+            "attempts = l.attempts + 1",
+            "attempts = l.attempts + 1, attempts_before_release = l.attempts_before_release + 1",
+        ),
     ],
     ids=["a lane's fence", "what a dead owner left", "attempts that count"],
 )

@@ -10,8 +10,8 @@ import pytest
 
 from reprocessing.domain.replay.verdicts import Outcome
 from reprocessing.pipeline.replay import replay_slice, send_batches
-from reprocessing.pipeline.replay.send import Wire
-from reprocessing.store.replay.intent import Intended
+from reprocessing.pipeline.replay.send import Sender
+from reprocessing.store.replay.intent import IntendedSend
 from tests.proof.machine.ground import Ground
 
 
@@ -19,9 +19,9 @@ class _Halted(Exception):
     """The intent is committed, and nothing is on the wire yet."""
 
 
-def fresh(ground: Ground, serial: int) -> replay_slice.Slice:
+def fresh(ground: Ground, serial: int) -> replay_slice.Turn:
     """A turn at any due lane."""
-    return replay_slice.Slice(owner=f"turn-{serial}", conf=ground.policy.conf, rates=ground.rates, dice=lambda: 0.0)
+    return replay_slice.Turn(owner=f"turn-{serial}", conf=ground.policy.conf, rates=ground.rates, dice=lambda: 0.0)
 
 
 @dataclass(slots=True)
@@ -34,9 +34,9 @@ class Turn:
         outcomes: what the wire said.
     """
 
-    slice: replay_slice.Slice
+    slice: replay_slice.Turn
     leases: dict[int, int] = field(default_factory=dict)
-    intended: Sequence[Intended] = ()
+    intended: Sequence[IntendedSend] = ()
     outcomes: Mapping[int, Outcome] = field(default_factory=dict)
     has_sent: bool = False
     _post: Callable[[], dict[int, Outcome]] | None = None
@@ -46,14 +46,14 @@ class Turn:
 
     def lease(self) -> bool:
         """Take due lanes; whether there were any."""
-        self.slice._wire = Wire(self.slice.conf, self.slice.dice)
-        self.slice._wire.leave()  # no slow targets here
+        self.slice._wire = Sender(self.slice.conf, self.slice.dice)
+        self.slice._wire.end()  # no slow targets here
         return self._has(self.slice._fill())
 
     def intend(self) -> bool:
         """Through rules, gate and intent; whether anything may go to the wire."""
 
-        def halt(intended: Sequence[Intended], *rest: Any, **options: Any) -> dict[int, Outcome]:  # noqa: ANN401
+        def halt(intended: Sequence[IntendedSend], *rest: Any, **options: Any) -> dict[int, Outcome]:  # noqa: ANN401
             self.intended = intended
             self._post = lambda: send_batches.letters(intended, *rest, **options)
             raise _Halted
@@ -79,7 +79,7 @@ class Turn:
         """Record what became of it; whether the turn has lanes to go on with."""
         wire = self.slice._wire
         self.slice._remember(wire._settle(self.intended, self.outcomes))
-        wire.clear()
+        wire.delete_copies()
         self.intended, self.outcomes, self.has_sent = (), {}, False
         return self._has(bool(self.slice._standings))
 

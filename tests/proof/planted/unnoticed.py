@@ -14,8 +14,8 @@ UNNOTICED: Final = (
         name="heads-skip-what-awaits",
         breaks="Nothing: the lane awaits while an attempt holds it, whatever its head is.",
         file="reprocessing/store/ordering/lanes.py",
-        old="WHERE l.lane_id = m.lane_id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass",
-        new="WHERE l.lane_id = m.lane_id AND l.state = 'waiting' AND NOT l.lets_pass",
+        old="WHERE l.lane_id = m.lane_id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.frees_lane",
+        new="WHERE l.lane_id = m.lane_id AND l.state = 'waiting' AND NOT l.frees_lane",
         caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_a_lane_sends_one_letter_at_a_time",
     ),
     Bug(

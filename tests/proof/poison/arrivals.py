@@ -41,9 +41,9 @@ def _form(station: Station, one: Sent) -> Form:
 
 def _taken_out(bench: Workbench) -> Iterator[dict[str, Any]]:
     while some := bench.sqs.receive_message(
-        QueueUrl=bench.origin_url, MaxNumberOfMessages=TEN, MessageAttributeNames=["All"],
+        QueueUrl=bench.source_url, MaxNumberOfMessages=TEN, MessageAttributeNames=["All"],
         MessageSystemAttributeNames=["All"],
     ).get("Messages"):  # fmt: skip
         yield from some
         entries = [{"Id": str(number), "ReceiptHandle": one["ReceiptHandle"]} for number, one in enumerate(some)]
-        bench.sqs.delete_message_batch(QueueUrl=bench.origin_url, Entries=entries)
+        bench.sqs.delete_message_batch(QueueUrl=bench.source_url, Entries=entries)

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.models import DeadLetter, Lane, Rule, Target
+from reprocessing.models import Lane, Letter, Rule, Target
 from reprocessing.pipeline.replay import late_answers, send_batches
 from reprocessing.pipeline.routing import route
-from reprocessing.pipeline.routing.evaluate_rules import Book
-from reprocessing.store.replay.intent import Intended
+from reprocessing.pipeline.routing.evaluate_rules import RuleBook
+from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.routing import rule_changes
 from tests.conditions import eventually
 from tests.proof.poison.arrivals import heard
@@ -93,7 +93,7 @@ def run(station: Station, some: Iterable[Batch], caplog: pytest.LogCaptureFixtur
         bench.capture(seconds=60)
         bench.enlist()
         bench.replay(seconds=120)
-        late_answers.wait(10)
+        late_answers.wait_for_all(10)
     _judge(cycle, logged(caplog))
     return cycle
 
@@ -107,9 +107,9 @@ def logged(caplog: pytest.LogCaptureFixture) -> str:
 def without_rules(cycle: Cycle) -> None:
     """The rules are disabled, and there is another turn: what they held arrives, too; judged anew."""
     for one in Rule.objects.filter(name__endswith=cycle.bench.name):
-        rule_changes.switch(one.pk, enabled=False, by="a person", reason="it cannot read them")
+        rule_changes.set_enabled(one.pk, enabled=False, by="a person", reason="it cannot read them")
     cycle.station = replaced(cycle.station, rules=())
-    route.wake(Book.load())
+    route.wake_stopped(RuleBook.load())
     with _in_order(cycle):
         cycle.bench.replay(seconds=120)
     _judge(cycle, "")
@@ -132,7 +132,7 @@ def _opened(station: Station, world: World | None) -> Cycle:
 
 def _bury(cycle: Cycle, batch: Batch, number: int) -> None:
     bench = cycle.bench
-    url = bench.origin_url if cycle.station.dies else bench.dlq_url
+    url = bench.source_url if cycle.station.dies else bench.dlq_url
     entries = [one.entry() | {"Id": str(place)} for place, one in enumerate(batch)]
     if cycle.station.fifo:
         for one in entries:
@@ -150,12 +150,12 @@ def _bury(cycle: Cycle, batch: Batch, number: int) -> None:
 
 
 def _die(bench: Workbench, number: int) -> None:
-    """Nobody acknowledges what is received from the origin, so that SQS moves it to the dlq."""
+    """Nobody acknowledges what is received from the source, so that SQS moves it to the dlq."""
     policy = f'{{"deadLetterTargetArn": "{bench.arn(bench.dlq_url)}", "maxReceiveCount": 1}}'
-    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": policy})
+    bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes={"RedrivePolicy": policy})
 
     def all_died() -> bool:
-        while bench.sqs.receive_message(QueueUrl=bench.origin_url, MaxNumberOfMessages=TEN, VisibilityTimeout=0).get(
+        while bench.sqs.receive_message(QueueUrl=bench.source_url, MaxNumberOfMessages=TEN, VisibilityTimeout=0).get(
             "Messages"
         ):
             pass
@@ -169,7 +169,7 @@ def _in_order(cycle: Cycle) -> Iterator[None]:
     """What goes to the wire together goes in the order of its batch."""
     post, order = send_batches.letters, {pk: at for pk, (_, _, at) in cycle.buried.items()}
 
-    def ordered(intended: Sequence[Intended], *args: Any, **options: Any) -> Any:  # noqa: ANN401  # handed through
+    def ordered(intended: Sequence[IntendedSend], *args: Any, **options: Any) -> Any:  # noqa: ANN401  # handed through
         going = sorted(intended, key=lambda one: order[one.message_id])
         cycle.trips.append([one.message_id for one in going])
         return post(going, *args, **options)
@@ -180,7 +180,7 @@ def _in_order(cycle: Cycle) -> Iterator[None]:
 
 
 def _judge(cycle: Cycle, log: str) -> None:
-    letters = {one.message_id: one for one in DeadLetter.objects.filter(dlq=cycle.bench.dlq).select_related(
+    letters = {one.message_id: one for one in Letter.objects.filter(dlq=cycle.bench.dlq).select_related(
         "lane", "duplicate_of").prefetch_related("history")}  # fmt: skip
     cycle.problems = defaultdict(list, cycle.problems)
     troubles = list(Rule.objects.values_list("trouble", flat=True))
@@ -236,7 +236,7 @@ def _compare(cycle: Cycle, wanted: Counter[Form], owners: Mapping[Form, list[str
             cycle.problems[name].append(f"arrived and is not told of: {len(form[0])} characters")
 
 
-def _fate(station: Station, payload: Payload, letter: DeadLetter) -> str:
+def _fate(station: Station, payload: Payload, letter: Letter) -> str:
     """What is wrong about where a letter stands; nothing: it is delivered, or stopped as it may be."""
     state, why = letter.state, _why(letter)
     held = payload.guarded and bool(station.rules)
@@ -255,18 +255,18 @@ def _fate(station: Station, payload: Payload, letter: DeadLetter) -> str:
     return "" if good else f"it is {state} {letter.reason}: {why[:100]} {letter.detail[:100]} {_last(letter)[:100]}"
 
 
-def _last(letter: DeadLetter) -> str:
+def _last(letter: Letter) -> str:
     """What its last attempt came to."""
     tried = sorted(letter.history.all(), key=lambda one: one.no)
     return f"{tried[-1].outcome}: {tried[-1].detail}" if tried else ""
 
 
-def _why(letter: DeadLetter) -> str:
+def _why(letter: Letter) -> str:
     lane: Lane | None = letter.lane
     return lane.why if lane is not None else ""
 
 
-def _said(letter: DeadLetter) -> list[str]:
+def _said(letter: Letter) -> list[str]:
     """Everything that lists and pages say of a letter, but of a queue that AWS names."""
     said = [letter.reason, _why(letter), *(one.detail or "" for one in letter.history.all())]
     return said if letter.detail.startswith("it failed in arn:") else [*said, letter.detail]

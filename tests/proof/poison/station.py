@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.models import DeadLetter
+from reprocessing.models import Letter
 from tests import envelopes
 from tests.proof.poison.corpus import Payload
 from tests.proof.poison.corpus.celery_tasks import envelope
@@ -64,7 +64,7 @@ class Station:
         return KINDS[self.kind](world)
 
 
-def expected(station: Station, bench: Workbench, payload: Payload, letter: DeadLetter, group: str | None) -> Form:
+def expected(station: Station, bench: Workbench, payload: Payload, letter: Letter, group: str | None) -> Form:
     """What is to arrive of a payload."""
     body = station.form(payload.body)
     if not station.exact:
@@ -72,7 +72,7 @@ def expected(station: Station, bench: Workbench, payload: Payload, letter: DeadL
     return body, frozenset(_attributes(bench, payload, letter).items()), group, payload.trace
 
 
-def _attributes(bench: Workbench, payload: Payload, letter: DeadLetter) -> dict[str, tuple[str, str | bytes]]:
+def _attributes(bench: Workbench, payload: Payload, letter: Letter) -> dict[str, tuple[str, str | bytes]]:
     """Those of the payload, and as many of the declared additions as there is room for; counted anew."""
     leaving = dict(payload.attributes)
     _, value = leaving.get("RedriveId", ("", ""))
@@ -178,7 +178,7 @@ _WITHOUT_KEY: Final = frozenset(
         ParkedReason.STALE,
     }
 )
-_FOREIGN: Final = frozenset({ParkedReason.UNKNOWN_ORIGIN, ParkedReason.UNSUPPORTED_TARGET})
+_FOREIGN: Final = frozenset({ParkedReason.UNKNOWN_SOURCE, ParkedReason.UNSUPPORTED_TARGET})
 _REFUSED: Final = _FOREIGN | {ParkedReason.REFUSED, ParkedReason.TOO_LARGE}
 _NO_TASK: Final = frozenset({ParkedReason.UNREADABLE_TASK, ParkedReason.EXPIRED, ParkedReason.WAITS_FOR_A_WORD})
 _BY_BODY: Final = {"ordering_key": "body:key", "sequence": "body:n", "idempotency_key": "content-hash"}

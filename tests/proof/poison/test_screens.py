@@ -19,7 +19,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from reprocessing.admin.messages.readable_bytes import visible
-from reprocessing.models import DeadLetter, Rule
+from reprocessing.models import Letter, Rule
 from reprocessing.pipeline.routing import preview
 from reprocessing.store.ordering import lanes
 from reprocessing.store.routing import rules
@@ -30,7 +30,7 @@ from tests.proof.poison.corpus import Payload as Odd
 from tests.proof.poison.secrecy import quoted, values_of
 from tests.proof.poison.test_everywhere import LAYER
 from tests.proof.progress import telling
-from tests.reprocessing.admin.parking_lot.lot import LOOKS, person, token
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, person, token
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
@@ -110,14 +110,14 @@ def _screens(lot: list[Odd], everybody: list[Client]) -> dict[str, list[str]]:
     bench.capture()
     bench.enlist()
     lists = "".join(_lists(bench, everybody[0], len(lot)))
-    keys = DeadLetter.objects.filter(dlq=bench.dlq).exclude(ordering_key=None).values_list("ordering_key", flat=True)
+    keys = Letter.objects.filter(dlq=bench.dlq).exclude(ordering_key=None).values_list("ordering_key", flat=True)
     for key in keys:  # it is there to be seen
         lists = lists.replace(visible(key or "")[:60], "") if key else lists
-    for letter in DeadLetter.objects.filter(dlq=bench.dlq):
+    for letter in Letter.objects.filter(dlq=bench.dlq):
         one = ids[letter.message_id]
         found[one.name] += [f"it is quoted in a list: {words!r}"] if (words := quoted(lists, one)) else []
         found[one.name] += _of_letter(letter, one, everybody)
-    assert DeadLetter.objects.filter(dlq=bench.dlq).count() == len(lot)
+    assert Letter.objects.filter(dlq=bench.dlq).count() == len(lot)
     return found
 
 
@@ -130,28 +130,28 @@ def _peeked(bench: Workbench, many: int) -> list[str]:
 
 
 def _lists(bench: Workbench, client: Client, many: int) -> Iterator[str]:
-    since = lanes.clock() - timedelta(days=1)
-    some = [rules.bound(one) for one in Rule.objects.all()]
+    since = lanes.database_now() - timedelta(days=1)
+    some = [rules.bind(one) for one in Rule.objects.all()]
     seen = preview.letters(some, since=since, dlq=bench.dlq.pk)
     assert seen.letters == many
     yield from (one.trouble for one in seen.shares)
     yield _command("test_rules", "--dlq", bench.name, "--rule", "preview")
     yield _command("redrive_status", bench.name)
     yield from values_of(_command("redrive_status", bench.name, "--json"))
-    for desk in ("parkedletter", "deadletter"):
+    for desk in ("parkedletter", "letter"):
         answer = client.get(f"/admin/reprocessing/{desk}/?dlq__id__exact={bench.dlq.pk}")
         assert answer.status_code == 200
         yield html.unescape(answer.content.decode())
 
 
-def _of_letter(letter: DeadLetter, one: Odd, everybody: list[Client]) -> Iterator[str]:
+def _of_letter(letter: Letter, one: Odd, everybody: list[Client]) -> Iterator[str]:
     """What is wrong with the pages of a letter, and with what a command says of it."""
     told = [_command("redrive_status", "--letter", letter.message_id, *more) for more in ((), ("--json",))]
     if words := quoted([told[0], *values_of(told[1])], one):
         yield f"redrive_status --letter quotes it: {words!r}"
     if max(map(len, told)) > LONGEST_LINE or any(_RAW.search(each) for each in told):
         yield "redrive_status --letter is too long, or shows what a terminal obeys"
-    desks = ("parkedletter", "deadletter") if letter.state == "parked" else ("deadletter",)
+    desks = ("parkedletter", "letter") if letter.state == "parked" else ("letter",)
     for desk, client in product(desks, everybody):
         there = f"/admin/reprocessing/{desk}/{letter.pk}"
         answer = _sent(client, f"{there}/reveal") if client is everybody[0] else client.get(f"{there}/change/")
@@ -165,12 +165,12 @@ def _of_letter(letter: DeadLetter, one: Odd, everybody: list[Client]) -> Iterato
         if client is everybody[1] and (words := quoted(html.unescape(page), one)) and words not in _keys(letter):
             yield f"its page ({desk}) quotes it to who may not see it: {words!r}"
     yield from _edited(letter, everybody[0])
-    body = _sent(everybody[0], f"/admin/reprocessing/deadletter/{letter.pk}/body")
+    body = _sent(everybody[0], f"/admin/reprocessing/letter/{letter.pk}/body")
     if body.content != one.body.encode():
         yield "its body is handed out otherwise than it was"
 
 
-def _edited(letter: DeadLetter, client: Client) -> Iterator[str]:
+def _edited(letter: Letter, client: Client) -> Iterator[str]:
     """What is wrong with the form of a parked letter; of others there is none."""
     if letter.state != "parked":
         return
@@ -190,7 +190,7 @@ def _sent(client: Client, address: str, **values: str) -> HttpResponse:
     return answer
 
 
-def _keys(letter: DeadLetter) -> str:
+def _keys(letter: Letter) -> str:
     return f"{letter.ordering_key} {letter.sequence} {letter.detail}"
 
 

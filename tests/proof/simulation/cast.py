@@ -1,4 +1,4 @@
-"""The parts: replayers, capturers, a sweeper, the consumer behind the origin, those who bury letters, and a person."""
+"""The parts: replayers, capturers, a sweeper, the consumer behind the source, those who bury letters, and a person."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db import Error as DatabaseError
 
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import DeadLetter, DeadLetterQueue, Rule, Run
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.models import DeadLetterQueue, Letter, Rule, Run
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.outcomes import resolve_outcomes
@@ -48,7 +48,7 @@ class Cast:
     plot: Plot
     dlq: int
     dlq_url: str
-    origin_url: str
+    source_url: str
     healing: bool = False
     pace: float = 1.0
     ended: bool = False
@@ -86,7 +86,7 @@ class Cast:
         """What failed is not tried again in the same moment: where every fifth commit is lost, no time would go by."""
         try:
             act()
-        except (DatabaseError, QueueIsOutOfReach):
+        except (DatabaseError, QueueUnreachable):
             self.stage.bury()
             least, most = 0.1, 1.0
         self.stage.sleep(self.stage.dice.uniform(least, most) * self.pace)
@@ -106,24 +106,24 @@ class Cast:
             only = lanes.hint(limit=view.lanes_per_task, lifetime=5.0) or None
         strictly = only is not None and view.lanes_per_task == 1
         owner = f"{mine.actor and mine.actor.name}:{self.stage.dice.getrandbits(48):x}"
-        turn = replay_slice.Slice(
+        turn = replay_slice.Turn(
             owner=owner, conf=view, rates=self.rates, dice=self.stage.dice.random, only=only, strictly=strictly
         )
         turn.run(seconds=view.slice.total_seconds())
 
     def capture(self) -> None:
-        dlq = DeadLetterQueue.objects.select_related("default_origin").get(pk=self.dlq)
+        dlq = DeadLetterQueue.objects.select_related("default_source").get(pk=self.dlq)
         if feed_run.is_wanted(dlq):
-            feed_run.letters(dlq, conf=self.plot.conf, dice=self.stage.dice.random, seconds=30)
+            feed_run.take_turn(dlq, conf=self.plot.conf, dice=self.stage.dice.random, seconds=30)
 
     def sweep(self) -> None:
-        resolve_outcomes.letters(conf=self.plot.conf, dice=self.stage.dice.random)
-        recover.dlqs(conf=self.plot.conf)
+        resolve_outcomes.resolve_letters(conf=self.plot.conf, dice=self.stage.dice.random)
+        recover.sweep_all(conf=self.plot.conf)
 
     # -- the world around it
 
     def consume(self) -> None:
-        """One consumer of the origin: what it does not delete comes to sight again, and then dies.
+        """One consumer of the source: what it does not delete comes to sight again, and then dies.
 
         Where it gets a message several times, it pauses for less than the visibility: else its messages may be in
         flight at both looks, and `absence` presumes what fails later (ADR 0016, what is left).
@@ -131,7 +131,7 @@ class Cast:
         idle = 4.0 if self.plot.receives == 1 else 0.75 * VISIBILITY
         while True:
             got = self.near.receive_message(
-                QueueUrl=self.origin_url, MaxNumberOfMessages=2, MessageAttributeNames=["All"]
+                QueueUrl=self.source_url, MaxNumberOfMessages=2, MessageAttributeNames=["All"]
             ).get("Messages", [])
             for one in got:
                 self.at_work = True  # what is deleted is not yet written down
@@ -146,7 +146,7 @@ class Cast:
         fails = self._fails(name)
         self._failures[name] += fails
         if not fails:
-            self.near.delete_message(QueueUrl=self.origin_url, ReceiptHandle=one["ReceiptHandle"])
+            self.near.delete_message(QueueUrl=self.source_url, ReceiptHandle=one["ReceiptHandle"])
         self.consumed.append({
             "message_id": one["MessageId"], "started": began, "ended": self.stage.now,
             "outcome": "failed" if fails else "ok",
@@ -191,17 +191,17 @@ class Cast:
             run_transitions.resume(run.pk, by=SOMEBODY, reason="it goes on")
         if self.healing:
             for rule in Rule.objects.filter(enabled=True, action="hold"):
-                rule_changes.switch(rule.pk, enabled=False, by=SOMEBODY, reason="it holds no more")
-            if self.plot.dlq["parked_head"] == "hold":
+                rule_changes.set_enabled(rule.pk, enabled=False, by=SOMEBODY, reason="it holds no more")
+            if self.plot.dlq["when_parked"] == "hold":
                 self._settle_held()
 
     def _settle_held(self) -> None:
         """What stands before others is given up."""
-        parked = DeadLetter.objects.filter(dlq=self.dlq, state="parked").order_by("id")
+        parked = Letter.objects.filter(dlq=self.dlq, state="parked").order_by("id")
         act_on_parked.discard(list(parked.values_list("id", flat=True)), by=SOMEBODY, reason="it is in the way")
 
     def _release_some(self) -> None:
-        parked = DeadLetter.objects.filter(dlq=self.dlq, state="parked").order_by("id").values_list("id", "message_id")
+        parked = Letter.objects.filter(dlq=self.dlq, state="parked").order_by("id").values_list("id", "message_id")
         for pk, message_id in list(parked)[:2]:
             done = act_on_parked.release([pk], by=SOMEBODY, reason="once more").done
             self.released[message_id] += len(done)

@@ -11,14 +11,14 @@ from typing import Any, Self
 
 import pytest
 
-from reprocessing.domain.errors import QueueIsOutOfReach, RateIsUnknown
+from reprocessing.domain.errors import QueueUnreachable, RateLimitUnavailable
 from reprocessing.domain.safety.token_bucket import Bucket, capacity
 from reprocessing.gateways.aws import clients
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.gateways.sqs import QueueAddress, batch_requests, receive, received_handles
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.capture import capture
-from reprocessing.pipeline.capture.receivers import QUIET_POLLS, Poll
+from reprocessing.pipeline.capture.receivers import EMPTY_POLLS, Poll
 from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.pipeline.replay import lease_keeper, send
 from tests.proof.simulation.near import Near
@@ -45,7 +45,7 @@ class Buckets(Rates):
         stage.point("ask the rate")
         if stage.dice.random() < stage.odds.sqs / 2:
             stage.note("Redis gone", "the rate")
-            raise RateIsUnknown("Redis did not say.")
+            raise RateLimitUnavailable("Redis did not say.")
         if stage.dice.random() < stage.odds.sqs / 4:
             stage.note("Redis flushed", "the rate")
             self._buckets.clear()
@@ -77,17 +77,17 @@ class Listening:
     def __iter__(self) -> Iterator[Poll]:
         stage = _stage()
         end, quiet = stage.now + self._seconds, 0
-        while quiet < QUIET_POLLS and stage.now < end and not self._stop():
+        while quiet < EMPTY_POLLS and stage.now < end and not self._stop():
             hidden, asked = self._address.fifo and self._settled < self._arrived, self._clock()
             try:
                 arrived = receive(self._address, wait=self._wait, visibility=self._visibility)
-            except QueueIsOutOfReach as error:
+            except QueueUnreachable as error:
                 self.trouble = str(error)
                 return
             self._arrived += len(arrived)
             quiet = 0 if arrived else quiet + (not hidden)
             yield Poll(asked, arrived)
-        self.silent = quiet >= QUIET_POLLS
+        self.silent = quiet >= EMPTY_POLLS
 
     def settled(self) -> None:
         """All that was handed over is written, and deleted where it is to be."""
@@ -126,14 +126,14 @@ def set_up(stage: Stage, near: Near) -> Iterator[None]:
             if name.startswith("reprocessing.") and getattr(module, "time", None) is real:
                 patch.setattr(module, "time", clock)
         patch.setattr(clients, "_clients", SimpleNamespace(get=lambda *_, **__: near, region=lambda: "eu-west-1"))
-        patch.setattr(clients, "forget", lambda: None)
-        patch.setattr("reprocessing.gateways.aws.errors.forget", lambda: None)
-        patch.setattr(capture, "Listening", Listening)
+        patch.setattr(clients, "forget_clients", lambda: None)
+        patch.setattr("reprocessing.gateways.aws.errors.forget_clients", lambda: None)
+        patch.setattr(capture, "ReceiverPool", Listening)
         patch.setattr(capture, "LEASE", 8.0)  # worlds are short
-        patch.setattr(lease_keeper, "meanwhile", meanwhile)
-        patch.setattr(send, "meanwhile", meanwhile)
-        patch.setattr(batch_requests, "side_by_side", one_by_one)
-        patch.setattr(received_handles, "side_by_side", one_by_one)
-        patch.setattr(resolve_outcomes, "as_they_end", in_their_order)
-        patch.setattr(native_redrive, "as_they_end", in_their_order)
+        patch.setattr(lease_keeper, "run_while_renewing", meanwhile)
+        patch.setattr(send, "run_while_renewing", meanwhile)
+        patch.setattr(batch_requests, "run_in_parallel", one_by_one)
+        patch.setattr(received_handles, "run_in_parallel", one_by_one)
+        patch.setattr(resolve_outcomes, "run_as_completed", in_their_order)
+        patch.setattr(native_redrive, "run_as_completed", in_their_order)
         yield

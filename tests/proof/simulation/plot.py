@@ -20,7 +20,7 @@ POISON_HEADS: Final = 0.05
 PATIENT: Final = 0.5
 MINUTE, DAY = 60.0, 86_400.0
 AN_HOUR: Final = 3_600.0
-VISIBILITY: Final = 2  # seconds that the origin's consumer has for a message
+VISIBILITY: Final = 2  # seconds that the source's consumer has for a message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Plot:
 
     Attributes:
         dlq: fields of the dlq.
-        target: fields of the origin as a target.
+        target: fields of the source as a target.
         breaker: fields of its breaker.
         rule: fields of one rule; none: no rule.
         trouble: seconds for which things go wrong.
@@ -147,7 +147,7 @@ def _conf(dice: Random, others: Random) -> Conf:
         lanes_per_task=dice.choice((1, 3, 50)), intent_size=dice.choice((1, 3, 10, 50)),
         max_unsettled=dice.choice((3, 1_000, 1_000, 1_000, 1_000)), long_poll=0,
         count_lag=timedelta(seconds=others.choice((0, 0, 1, 3, 6))),
-        receive_visibility=dice.choice((6, 12)), custody_limit=dice.choice((3, 20_000)),
+        receive_visibility=dice.choice((6, 12)), held_copies_limit=dice.choice((3, 20_000)),
     )  # fmt: skip
 
 
@@ -155,11 +155,11 @@ def _policy(dice: Random, *, fifo: bool, keyed: bool) -> dict[str, object]:
     by_attributes = {"ordering_key": "attribute:key", "sequence": "attribute:n"} if keyed and not fifo else {}
     by_group = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"} if fifo else {}
     return {
-        "mode": "automatic", "quiet_for": 0, "fifo": fifo, **by_attributes, **by_group,
+        "mode": "automatic", "new_key_delay": 0, "fifo": fifo, **by_attributes, **by_group,
         "delete_when": "captured" if fifo else dice.choice(("captured", "terminal", "terminal")),
         "max_attempts": dice.choice((1, 2, 3)),
         "backoff_base": dice.choice((0, 1, 2)), "backoff_cap": 5, "backoff_jitter": dice.choice(("full", "none")),
-        "parked_head": dice.choice(("aside", "aside", "hold")), "stale": dice.choice(("park", "park", "deliver")),
+        "when_parked": dice.choice(("aside", "aside", "hold")), "stale": dice.choice(("park", "park", "deliver")),
         "waves": dice.random() < 0.3, "wave_success": 0.5, "give_up_after": MINUTE,
         "idempotency_key": dice.choice(("message-id", "attribute:event")),
     }  # fmt: skip
@@ -176,7 +176,7 @@ def _target(dice: Random, *, fifo: bool, proof: str, window: float) -> dict[str,
 def _breaker(dice: Random) -> dict[str, object]:
     return {
         "threshold": dice.choice((2, 5)), "at_least": 4, "cooldown": 3.0, "cooldown_cap": 12.0,
-        "closes_after": dice.choice((1, 2)), "ramp_from": dice.choice((0.2, 1.0)), "ramp_every": 2.0,
+        "canaries_to_close": dice.choice((1, 2)), "ramp_from": dice.choice((0.2, 1.0)), "ramp_every": 2.0,
     }  # fmt: skip
 
 

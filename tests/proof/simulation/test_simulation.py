@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from reprocessing.domain.safety import wave_progression
-from reprocessing.models.target import FORTNIGHT
+from reprocessing.models.target import MAX_SECONDS
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.replay import settle
 from reprocessing.store.ordering import lanes
@@ -70,7 +70,7 @@ def test_a_world_without_faults_has_no_duplicates(theatre: Theatre) -> None:
 def _patient(kind: Kind, **changed: Any) -> Plot:  # noqa: ANN401  fields of a dlq
     """A small world without other faults, whose run gives nothing up for a fortnight."""
     world = plot(CALM, kind=kind)
-    return replace(world, dlq={**world.dlq, "give_up_after": FORTNIGHT, **changed})
+    return replace(world, dlq={**world.dlq, "give_up_after": MAX_SECONDS, **changed})
 
 
 @pytest.mark.soak
@@ -121,9 +121,9 @@ def test_an_outage_that_uses_up_attempts_is_seen(theatre: Theatre, monkeypatch: 
 @pytest.mark.soak
 def test_an_automatic_run_that_stops_itself_is_seen(theatre: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failed wave stops it, as it stops a manual run."""
-    judge = wave_progression.judge
+    judge = wave_progression.judge_wave
     monkeypatch.setattr(
-        wave_progression, "judge", lambda *count, **options: judge(*count, **{**options, "heals": False})
+        wave_progression, "judge_wave", lambda *count, **options: judge(*count, **{**options, "heals": False})
     )
     world = replace(_patient("usual", waves=True), outage=Outage(((0.0, 60.0),)))
     ending = theatre.play(world)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from reprocessing.models import DeadLetter, Payload, Review
+from reprocessing.models import AuditEntry, Letter, Payload
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 from tests.proof.simulation.cast import Cast
 from tests.proof.simulation.house import Buckets
@@ -29,7 +29,7 @@ MOST = 3  # attempts
 LASTING = Outage(((0.0, OUTAGE),))
 FLAPPING = Outage(((0.0, OUTAGE), (700.0, 800.0)))
 HALF = Outage(((0.0, OUTAGE),), frozenset({"k0"}))
-GAVE_UP = "Nothing sent to origin went well: 9 attempts in 60 s failed, of 3 keys."
+GAVE_UP = "Nothing sent to source went well: 9 attempts in 60 s failed, of 3 keys."
 
 
 class World:
@@ -66,12 +66,12 @@ class World:
 
     def paused(self, when: float, reason: str, *, by: str = THE_SERVICE) -> None:
         """The run was paused."""
-        Review.objects.create(act="paused", run=self.history.run, by=by, reason=reason, at=at(when))
+        AuditEntry.objects.create(act="paused", run=self.history.run, by=by, reason=reason, at=at(when))
 
     def taken(self, often: int) -> None:
         """The target took the letter so often, in a call each."""
         near, public = self.cast.near, str(self.letter.public_id)
-        url = near.create_queue(QueueName="origin")["QueueUrl"]
+        url = near.create_queue(QueueName="source")["QueueUrl"]
         for no in range(often):
             marks = {"event": "e0", "RedriveId": f"{public}:{no + 1}"}
             typed = {name: {"DataType": "String", "StringValue": mark} for name, mark in marks.items()}
@@ -80,7 +80,7 @@ class World:
     def is_spent(self, when: float = 0.0, detail: str = "") -> None:
         """The letter is parked for its attempts."""
         parked = {"state": "parked", "reason": "attempts_spent", "detail": detail, "finished_at": at(when)}
-        DeadLetter.objects.filter(pk=self.letter.pk).update(**parked)
+        Letter.objects.filter(pk=self.letter.pk).update(**parked)
 
     def said(self, about: str) -> list[str]:
         """What is broken, in sentences that have this."""
@@ -152,9 +152,9 @@ def test_a_message_without_a_fault_of_its_own_that_is_parked_is_told() -> None:
 
 def test_the_only_message_may_be_given_up_and_not_before_its_time() -> None:
     world = World()
-    world.is_spent(PATIENCE, "3 attempts in 60 s failed, and no other message was there to try origin with.")
+    world.is_spent(PATIENCE, "3 attempts in 60 s failed, and no other message was there to try source with.")
     assert world.said("An outage") == []
-    world.is_spent(PATIENCE - 1, "3 attempts in 60 s failed, and no other message was there to try origin with.")
+    world.is_spent(PATIENCE - 1, "3 attempts in 60 s failed, and no other message was there to try source with.")
     assert world.said("An outage") == [f"An outage parked letter {world.letter.message_id}."]
 
 
@@ -173,7 +173,7 @@ def test_two_edges_may_use_up_a_limit_of_two_attempts_and_faults_more() -> None:
 
 @pytest.mark.parametrize(
     "reason",
-    ["Paused automatically: 3 waves of one message failed in a row.", "a moment", "nothing sent to origin went well"],
+    ["Paused automatically: 3 waves of one message failed in a row.", "a moment", "nothing sent to source went well"],
 )
 def test_a_run_that_pauses_itself_for_another_reason_is_told(reason: str) -> None:
     world = World()
@@ -207,7 +207,7 @@ def test_a_run_that_gives_up_while_its_target_takes_messages_is_told() -> None:
         (439.0, 445.0, {}),
         (460.0, 475.0, {}),
         (460.0, 465.0, {"outcome": "returned", "returned_at": at(470.0)}),
-        (460.0, 465.0, {"outcome": "refused", "ill": True}),
+        (460.0, 465.0, {"outcome": "refused", "counts_as_failure": True}),
     ],
     ids=["before its patience", "known after the sweep had looked", "came back", "failed"],
 )

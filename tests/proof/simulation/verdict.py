@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from django.db.models import Count
 
-from redrive_service.sandbox.judge import Books, Experiment, Finding, Offence, judge
-from reprocessing.models import Attempt, DeadLetter, Review
+from redrive_service.sandbox.judge import Experiment, Finding, Offence, ServiceRecords, judge
+from reprocessing.models import Attempt, AuditEntry, Letter
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 from tests.proof.simulation.cast import Cast
 from tests.proof.simulation.plot import BEGIN, Plot
@@ -149,9 +149,7 @@ def _too_often(cast: Cast) -> Iterator[str]:
             taken[mark.rpartition(":")[0]] += 1
     spared = Attempt.objects.filter(spared=True).values_list("letter__public_id").annotate(n=Count("pk"))
     beside = {str(public): n for public, n in spared}
-    known = {
-        str(public): message_id for public, message_id in DeadLetter.objects.values_list("public_id", "message_id")
-    }
+    known = {str(public): message_id for public, message_id in Letter.objects.values_list("public_id", "message_id")}
     for public, often in taken.items():
         most = int(str(cast.plot.dlq["max_attempts"])) * (1 + cast.released[known.get(public, "")])
         most += beside.get(public, 0)
@@ -162,10 +160,14 @@ def _too_often(cast: Cast) -> Iterator[str]:
 def _paused_too_soon(cast: Cast) -> Iterator[str]:
     """Return pauses of the automatic run for another reason than its two, or while its target still took messages."""
     patience = _patience(cast.plot)
-    for review in Review.objects.filter(act="paused", by=THE_SERVICE):
+    for review in AuditEntry.objects.filter(act="paused", by=THE_SERVICE):
         if not review.reason.startswith(_REASONS_TO_PAUSE):
             yield f"The automatic run paused itself: {review.reason}"
-        known = {"closed_at__lt": review.at - timedelta(seconds=_SWEEP_LASTS), "ill": False, "returned_at": None}
+        known = {
+            "closed_at__lt": review.at - timedelta(seconds=_SWEEP_LASTS),
+            "counts_as_failure": False,
+            "returned_at": None,
+        }
         if Attempt.objects.filter(opened_at__gt=review.at - patience, **known).exists():
             yield f"The run gave up {patience} after its target took messages: {review.reason}"
 
@@ -194,7 +196,7 @@ def _spent_by_an_outage(cast: Cast) -> Iterator[str]:
         if often > _AT_THE_EDGES:
             yield f"An outage used up {often} attempts of letter {message_id}."
     if not cast.stage.struck and int(str(plot.dlq["max_attempts"])) > _AT_THE_EDGES:
-        spent = DeadLetter.objects.filter(state="parked", reason="attempts_spent", payload__body__in=well)
+        spent = Letter.objects.filter(state="parked", reason="attempts_spent", payload__body__in=well)
         parked = spent.exclude(detail__contains=_GIVEN_UP, finished_at__gte=begins + _patience(plot))
         yield from (f"An outage parked letter {letter.message_id}." for letter in parked)
 
@@ -204,22 +206,22 @@ def _experiment(plot: Plot) -> Experiment:
     rate: Any = plot.target["rate"]
     keyed = plot.keyed and not plot.fifo
     return Experiment(
-        origins=frozenset({f"origin{end}"}), dlqs=frozenset({f"dlq{end}"}), identity="event",
+        sources=frozenset({f"source{end}"}), dlqs=frozenset({f"dlq{end}"}), identity="event",
         ordering="key" if keyed else None, sequence="n" if keyed else None,
         advance="settled" if plot.target["advance"] == "settled" else "accepted", fifo=plot.fifo,
         rate=rate, burst=max(1.0, rate) if rate else 0,
     )  # fmt: skip
 
 
-def _books(cast: Cast) -> Books:
+def _books(cast: Cast) -> ServiceRecords:
     states: dict[str, set[str]] = {}
-    found = list(DeadLetter.objects.values_list("message_id", "state", "body_hash"))
+    found = list(Letter.objects.values_list("message_id", "state", "body_hash"))
     put_aside = {digest for _, state, digest in found if state in {"parked", "discarded"}}
     for message_id, state, digest in found:
         # What came back after its twin was closed stands for that one, too.
         stands = state == "duplicate" and digest in put_aside
         states.setdefault("parked" if stands else state, set()).add(message_id)
-    return Books(
+    return ServiceRecords(
         parked=frozenset(states.get("parked", ())), discarded=frozenset(states.get("discarded", ())),
         duplicates=frozenset(states.get("duplicate", ())),
         open=frozenset().union(*(states.get(one, set()) for one in UNFINISHED)),

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from reprocessing.models import Breaker, DeadLetter, DeadLetterQueue, Origin, Rule, Target
+from reprocessing.models import Breaker, DeadLetterQueue, Letter, Rule, Source, Target
 from tests.conftest import empty
 from tests.proof.simulation.cast import Cast
 from tests.proof.simulation.house import Buckets, set_up
@@ -30,7 +30,7 @@ _LEFT = """
 SELECT (SELECT count(*) FROM redrive_letter), (SELECT count(*) FROM redrive_letter WHERE state = ANY(%s)),
        (SELECT count(*) FROM redrive_lane WHERE phase = 'leased')  -- until its lease is over, where its owner died
          + (SELECT count(*) FROM redrive_attempt WHERE closed_at IS NULL),  -- a last one, of which nobody heard the end
-       (SELECT count(*) FROM redrive_custody c JOIN redrive_dlq d ON d.id = c.dlq_id
+       (SELECT count(*) FROM redrive_dlq_copy c JOIN redrive_dlq d ON d.id = c.dlq_id
          WHERE state = 'held' OR (state = 'delete' AND (visible_until > redrive_now() OR NOT d.fifo)))
 """  # a FIFO queue takes no handle that is past its time: what it deleted without saying so, nobody can tell
 
@@ -147,7 +147,7 @@ class Theatre:
         letters, unfinished, leased, copies = self._wire.ask(_LEFT, list(UNFINISHED))[0]
         if cast.buried < sum(one.copies for one in cast.plot.events) or letters < cast.buried:
             return False
-        quiet = not cast.at_work and not any(self._depth(url) for url in (cast.dlq_url, cast.origin_url))
+        quiet = not cast.at_work and not any(self._depth(url) for url in (cast.dlq_url, cast.source_url))
         return not unfinished + leased + copies and quiet
 
     # -- before and after
@@ -158,7 +158,7 @@ class Theatre:
         dlq_url = self.near.create_queue(QueueName=f"dlq{end}", Attributes=made)["QueueUrl"]
         policy = f'{{"deadLetterTargetArn": "{self._arn(dlq_url)}", "maxReceiveCount": {plot.receives}}}'
         settings = {**made, "RedrivePolicy": policy, "VisibilityTimeout": str(VISIBILITY)}
-        origin_url = self.near.create_queue(QueueName=f"origin{end}", Attributes=settings)["QueueUrl"]
+        source_url = self.near.create_queue(QueueName=f"source{end}", Attributes=settings)["QueueUrl"]
         dlq = DeadLetterQueue.objects.create(
             name="dlq",
             url=dlq_url,
@@ -168,15 +168,15 @@ class Theatre:
         )
         proved = {"watched_by": dlq} if plot.target["proof"] == "absence" else {}
         target = Target.objects.create(
-            arn=self._arn(origin_url), url=origin_url, region=REGION, **{**plot.target, **proved}
+            arn=self._arn(source_url), url=source_url, region=REGION, **{**plot.target, **proved}
         )
         Breaker.objects.filter(target=target).update(**plot.breaker, ramp=plot.breaker["ramp_from"])
-        Origin.objects.create(dlq=dlq, arn=target.arn, target=target)
+        Source.objects.create(dlq=dlq, arn=target.arn, target=target)
         if plot.rule:
             Rule.objects.create(
-                name="a-rule", enabled=True, conditions=["attribute:event equals e1"], made_by="us", **plot.rule
+                name="a-rule", enabled=True, conditions=["attribute:event equals e1"], created_by="us", **plot.rule
             )
-        return Cast(self.stage, self.near, self.rates, plot, dlq.pk, dlq_url, origin_url)
+        return Cast(self.stage, self.near, self.rates, plot, dlq.pk, dlq_url, source_url)
 
     def _arn(self, url: str) -> str:
         found = self.near.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
@@ -214,10 +214,10 @@ class Theatre:
         found = self._wire.ask("SELECT state, count(*) FROM redrive_letter GROUP BY 1 ORDER BY 1")
         lanes = self._wire.ask("SELECT phase, why, count(*) FROM redrive_lane GROUP BY 1, 2 ORDER BY 1, 2")
         copies = self._wire.ask(
-            "SELECT state, message_id, visible_until, attempt_id FROM redrive_custody WHERE state <> 'gone'"
+            "SELECT state, message_id, visible_until, attempt_id FROM redrive_dlq_copy WHERE state <> 'gone'"
         )
-        depths = [self._depth(url) for url in (cast.dlq_url, cast.origin_url)]
-        return f"{dict(found)}, lanes {lanes}, copies {copies}, in dlq and origin {depths}"
+        depths = [self._depth(url) for url in (cast.dlq_url, cast.source_url)]
+        return f"{dict(found)}, lanes {lanes}, copies {copies}, in dlq and source {depths}"
 
 
 class _Looks:
@@ -241,7 +241,7 @@ def _event(sent: Mapping[str, Any]) -> str:
 
 def _states() -> tuple[str, ...]:
     """How each letter ended, by its event."""
-    found = DeadLetter.objects.order_by("id").values_list("payload__body", "state", "reason", "detail", "attempts")
+    found = Letter.objects.order_by("id").values_list("payload__body", "state", "reason", "detail", "attempts")
     return tuple(
         f"{bytes(body).decode().split()[-1]}: {state} {reason} {detail} after {often}"
         for body, state, reason, detail, often in found

@@ -49,10 +49,10 @@ def listeners() -> Iterator[Listeners]:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         for service in ("SNS", "EVENTBRIDGE", "STS"):
             patch.setenv(f"AWS_ENDPOINT_URL_{service}", moto.url)
-        aws.forget()
+        aws.forget_clients()
         made: Any = boto3.session.Session(region_name=REGION).client
         yield Listeners(made("sns"), made("events"))
-    aws.forget()
+    aws.forget_clients()
 
 
 def function(name: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from reprocessing.domain.lifecycle import FINISHED, LanePhase, LetterState
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Origin, Payload, Run, Target
+from reprocessing.domain.lifecycle import FINISHED_STATES, LanePhase, LetterState
+from reprocessing.models import Attempt, DeadLetterQueue, Lane, Letter, Payload, Run, Source, Target
 from reprocessing.models.target import Proof
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.ordering.lanes import database_now
 
 _numbers = count(1)
 HOUR = timedelta(hours=1)
@@ -16,26 +16,26 @@ HOUR = timedelta(hours=1)
 
 def ago(**length: float) -> datetime:
     """That long before the database's now."""
-    return clock() - timedelta(**length)
+    return database_now() - timedelta(**length)
 
 
-def add_origin(dlq: DeadLetterQueue, name: str = "shop", **target: object) -> Origin:
+def add_source(dlq: DeadLetterQueue, name: str = "shop", **target: object) -> Source:
     """A queue whose messages die into the dlq, presumed by absence."""
     arn = f"arn:aws:sqs:us-east-1:000000000000:{name}"
     values = {"url": f"http://127.0.0.1:9/0/{name}", "region": "us-east-1", "proof": Proof.ABSENCE, "watched_by": dlq}
     row = Target.objects.create(**{"arn": arn} | values | target)
-    return Origin.objects.create(dlq=dlq, arn=arn, target=row)
+    return Source.objects.create(dlq=dlq, arn=arn, target=row)
 
 
-def add_lane(origin: Origin, phase: LanePhase = LanePhase.READY, **values: object) -> Lane:
+def add_lane(source: Source, phase: LanePhase = LanePhase.READY, **values: object) -> Lane:
     """A lane of a key of its own, due now."""
-    due = clock() if phase in {LanePhase.READY, LanePhase.LEASED} else None
+    due = database_now() if phase in {LanePhase.READY, LanePhase.LEASED} else None
     key = f"key-{next(_numbers)}"
     row = {"key": key, "key_hash": key.encode(), "phase": phase, "due_at": due}
-    return Lane.objects.create(dlq=origin.dlq, origin=origin, **row | values)
+    return Lane.objects.create(dlq=source.dlq, source=source, **row | values)
 
 
-def add_letter(origin: Origin, state: LetterState, *, body: bytes = b"{}", **values: object) -> DeadLetter:
+def add_letter(source: Source, state: LetterState, *, body: bytes = b"{}", **values: object) -> Letter:
     """A letter in some state, with all that this state asks for."""
     number = next(_numbers)
     row: dict[str, object] = {
@@ -43,28 +43,28 @@ def add_letter(origin: Origin, state: LetterState, *, body: bytes = b"{}", **val
         "state": state,
         "body_hash": b"hash",
         "size": len(body),
-        "died_at": datetime(2026, 1, 1, tzinfo=UTC),
-        "finished_at": clock() if state in FINISHED else None,
+        "first_sent_at": datetime(2026, 1, 1, tzinfo=UTC),
+        "finished_at": database_now() if state in FINISHED_STATES else None,
         "reason": "attempts_spent" if state == LetterState.PARKED else "",
     }
     if state in {LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING}:
         row |= {"planned": True, "sequence": f"{number:06}"}
-        row["lane"] = values["lane"] if "lane" in values else add_lane(origin)
+        row["lane"] = values["lane"] if "lane" in values else add_lane(source)
     if state == LetterState.DUPLICATE:
-        row["duplicate_of"] = add_letter(origin, LetterState.DELIVERED)
-    letter = DeadLetter.objects.create(dlq=origin.dlq, origin=origin, target=origin.target, **row | values)
+        row["duplicate_of"] = add_letter(source, LetterState.DELIVERED)
+    letter = Letter.objects.create(dlq=source.dlq, source=source, target=source.target, **row | values)
     Payload.objects.create(letter=letter, body=body, attributes=b"{}", system={})
     return letter
 
 
-def add_sent(origin: Origin, *, taken_at: datetime, deadline: datetime, run: Run | None = None) -> Attempt:
+def add_sent(source: Source, *, taken_at: datetime, deadline: datetime, run: Run | None = None) -> Attempt:
     """A letter that its target took, and whose outcome is not known."""
-    lane = add_lane(origin, LanePhase.AWAITING, run=run)
-    letter = add_letter(origin, LetterState.AWAITING, lane=lane, run=run, attempts=1)
+    lane = add_lane(source, LanePhase.AWAITING, run=run)
+    letter = add_letter(source, LetterState.AWAITING, lane=lane, run=run, attempts=1)
     return Attempt.objects.create(
         letter=letter,
         lane=lane,
-        target=origin.target,
+        target=source.target,
         run=run,
         no=1,
         epoch=0,

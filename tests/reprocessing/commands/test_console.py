@@ -17,14 +17,14 @@ from django.core.management.base import CommandError
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.gateways import aws
 from reprocessing.management.commands import release_parked
-from reprocessing.management.console import LATER, Console
-from reprocessing.management.shared.parking_command import Decided
-from reprocessing.models import DeadLetterQueue, Halt, Review
+from reprocessing.management.console import PIECES, Console
+from reprocessing.management.shared.parking_command import Decisions
+from reprocessing.models import AuditEntry, DeadLetterQueue, GlobalStop
 from reprocessing.pipeline.runs import feed_run
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.maintenance import roles
 from tests.reprocessing.commands.conftest import AddRow, Ask
-from tests.reprocessing.commands.stock import add_letter, add_origin
+from tests.reprocessing.commands.stock import add_letter, add_source
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +36,7 @@ COMMANDS = [
     ("add_dlq", "orders", "--by", "?"),
     ("add_dlq", "orders", "--reason", "?"),
     ("add_dlq", "orders", "--url", "?"),
-    ("add_dlq", "orders", "--origin", "?"),
+    ("add_dlq", "orders", "--source", "?"),
     ("add_dlq", "orders", "--parking-url", "?"),
     ("peek_dlq", "?"),
     ("drain_dlq", "?"),
@@ -80,7 +80,7 @@ def test_what_is_no_text_is_refused_in_a_sentence(command: tuple[str, ...], bad:
         call_command(*(bad if one == "?" else one for one in command))
     assert str(told.value).isascii()
     row.refresh_from_db()
-    assert (row.stopped_at, Halt.objects.count(), Review.objects.count()) == (None, 0, 0)
+    assert (row.stopped_at, GlobalStop.objects.count(), AuditEntry.objects.count()) == (None, 0, 0)
 
 
 @pytest.mark.parametrize("age", ["1e300", "nan", "-1", "soon"])
@@ -93,7 +93,7 @@ def test_ctrl_c_ends_a_command_in_a_sentence_with_the_status_of_a_shell(monkeypa
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(roles, "differences", interrupted)
+    monkeypatch.setattr(roles, "role_differences", interrupted)
     with pytest.raises(CommandError, match=r"Interrupted\. Changes that were made before") as told:
         call_command("make_roles")
     assert told.value.returncode == 130
@@ -117,7 +117,7 @@ def test_the_manual_says_what_every_command_exits_with() -> None:
 )  # fmt: skip
 def test_what_is_long_is_one_object_on_one_line(pieces: list[Any], told: object) -> None:
     out = StringIO()
-    Console(stdout=out).report_at_length({"n": 3, "dlqs": [{"long": LATER}]}, pieces)
+    Console(stdout=out).report_in_pieces({"n": 3, "dlqs": [{"long": PIECES}]}, pieces)
     assert out.getvalue().count("\n") == 1
     assert json.loads(out.getvalue()) == {"n": 3, "dlqs": [{"long": told}]}
 
@@ -130,20 +130,20 @@ def test_of_what_is_long_each_piece_is_told_before_the_next_is_read() -> None:
             yield [number]
             seen.append(out.getvalue())
 
-    Console(stdout=out).report_at_length({"long": LATER}, pieces())
+    Console(stdout=out).report_in_pieces({"long": PIECES}, pieces())
     assert seen == ['{"long": [0', '{"long": [0, 1', '{"long": [0, 1, 2']
 
 
 def test_the_states_of_letters_are_read_some_at_a_time_and_told_as_one_object(
     add_row: AddRow, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    origin = add_origin(add_row("orders"))
-    letters = [add_letter(origin, LetterState.PARKED) for _ in range(5)]
+    source = add_source(add_row("orders"))
+    letters = [add_letter(source, LetterState.PARKED) for _ in range(5)]
     states = {one.message_id: "parked" for one in letters}
-    pages = list(dlq_status.states(origin.dlq_id, page=2))
+    pages = list(dlq_status.letter_states(source.dlq_id, page=2))
     assert [len(one) for one in pages] == [2, 2, 1]
     assert {key: value for one in pages for key, value in one.items()} == states
-    monkeypatch.setattr(dlq_status, "states", partial(dlq_status.states, page=2))
+    monkeypatch.setattr(dlq_status, "letter_states", partial(dlq_status.letter_states, page=2))
     assert json.loads(ask("redrive_status", "orders", "--letters", "--json"))["dlqs"][0]["states"] == states
 
 
@@ -166,8 +166,8 @@ def test_a_standing_run_is_told_of_in_words(add_row: AddRow, ask: Ask) -> None:
     assert "run       standing is running: 0 messages unfinished" in ask("redrive_status", "orders")
     with pytest.raises(CommandError, match="This is the standing run of orders"):
         ask("rerun", run.name)
-    letter = add_letter(add_origin(row), LetterState.PARKED, run=run)
-    assert list(release_parked.Command().after(Decided([letter.pk]))) == [
+    letter = add_letter(add_source(row), LetterState.PARKED, run=run)
+    assert list(release_parked.Command().after(Decisions([letter.pk]))) == [
         "They belong to the standing run: workers send them."
     ]
 
@@ -180,10 +180,10 @@ def test_an_aws_configuration_that_cannot_be_used_is_a_refusal_with_its_cure(
 ) -> None:
     add_row("orders")
     monkeypatch.setenv("AWS_PROFILE", "nobody")
-    aws.forget()
+    aws.forget_clients()
     try:
         with pytest.raises(CommandError, match=r"\(nobody\) could not be found\. Correct or unset AWS_PROFILE"):
             call_command(*command, stdout=StringIO())
     finally:
         monkeypatch.undo()
-        aws.forget()
+        aws.forget_clients()

@@ -67,4 +67,4 @@ def test_a_pace_is_the_rate_of_the_last_samples_and_the_time_left(monkeypatch: p
     clock = iter([0.0, 10.0, 20.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     pace = Pace()
-    assert [pace.of(0, 100), pace.of(50, 50), pace.of(100)] == ["", ", 5/s, about 10 seconds left", ", 5/s"]
+    assert [pace.add(0, 100), pace.add(50, 50), pace.add(100)] == ["", ", 5/s, about 10 seconds left", ", 5/s"]

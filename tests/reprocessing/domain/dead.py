@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from reprocessing.domain.message.envelope import Attribute, Attributes
-from reprocessing.domain.sources.failed_delivery import Shape, recognise
+from reprocessing.domain.sources.failed_delivery import FailedDelivery, recognise
 
 TOPIC = "arn:aws:sns:us-west-2:123456789012:MyTopic"
 SUBSCRIPTION = f"{TOPIC}:c9135db0-26c4-47ec-8998-413945fb5a96"
@@ -75,7 +75,7 @@ class Dead:
     body: bytes
     attributes: Attributes = field(default_factory=dict)
 
-    def shape(self, **system: str) -> Shape | None:
+    def shape(self, **system: str) -> FailedDelivery | None:
         return recognise(self.body, self.attributes, system)
 
 

@@ -25,9 +25,9 @@ def endpoint(own_sqs: Endpoint) -> Iterator[Endpoint]:
     """The endpoint that the package speaks to."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_SQS", own_sqs.url)
-        aws.forget()
+        aws.forget_clients()
         yield own_sqs
-    aws.forget()
+    aws.forget_clients()
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """A monkeypatch for what clients are made from: after `aws.forget()` it counts, after the test it is undone."""
     yield monkeypatch
     monkeypatch.undo()
-    aws.forget()
+    aws.forget_clients()
 
 
 @pytest.fixture

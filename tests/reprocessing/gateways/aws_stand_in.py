@@ -80,7 +80,7 @@ def amazon() -> Iterator[Aws]:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         for service in ("SNS", "EVENTBRIDGE", "S3", "SQS"):
             patch.setenv(f"AWS_ENDPOINT_URL_{service}", moto.url)
-        aws.forget()
+        aws.forget_clients()
         made: Any = boto3.session.Session(region_name=REGION).client
         yield Aws(made("sns"), made("events"), made("s3"), made("sqs"))
-    aws.forget()
+    aws.forget_clients()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reprocessing.domain.message.envelope import Arrival, Attributes, Departure
+from reprocessing.domain.message.envelope import Attributes, OutgoingMessage, ReceivedMessage
 from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import Outcomes, QueueAddress
 from tests.contract.endpoints import Answer, Sandbox
@@ -11,10 +11,10 @@ from tests.contract.queues import Queue
 
 def letter(
     attempt: int, body: str | bytes | None = None, attributes: Attributes | None = None, group: str | None = None
-) -> Departure:
+) -> OutgoingMessage:
     """A letter whose body is its attempt's number, unless told otherwise."""
     content = str(attempt) if body is None else body
-    return Departure(
+    return OutgoingMessage(
         attempt=attempt,
         body=content.encode() if isinstance(content, str) else content,
         attributes=attributes or {},
@@ -26,13 +26,13 @@ def letter(
 TEN = [letter(number) for number in range(10)]
 
 
-def send(address: QueueAddress, *departures: Departure) -> Outcomes:
+def send(address: QueueAddress, *departures: OutgoingMessage) -> Outcomes:
     return sqs.send(address, departures, may_start=lambda: True)
 
 
-def arrivals(address: QueueAddress) -> list[Arrival]:
+def arrivals(address: QueueAddress) -> list[ReceivedMessage]:
     """All that can be received at the moment, in order."""
-    found: list[Arrival] = []
+    found: list[ReceivedMessage] = []
     while some := sqs.receive(address, wait=0, visibility=30):
         found += some
     return found

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from reprocessing.idempotency import table
-from reprocessing.idempotency.table import Place
+from reprocessing.idempotency.table import ClaimKey
 from tests.reprocessing.idempotency.stock import lapse, row
 
 HOLDERS = st.integers(0, 2)
@@ -23,7 +23,7 @@ class Holders(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.place = Place(using="default", space="any", key=str(uuid4()), payload_hash=None, keep=LEASE)
+        self.place = ClaimKey(using="default", space="any", key=str(uuid4()), payload_hash=None, keep=LEASE)
         self.tokens: dict[int, UUID] = {}
         self.has: UUID | None = None
         self.lapsed = False
@@ -32,7 +32,7 @@ class Holders(RuleBasedStateMachine):
 
     @rule(who=HOLDERS)
     def take(self, who: int) -> None:
-        token = table.take(self.place, lease=LEASE)
+        token = table.take_claim(self.place, lease=LEASE)
         assert (token is not None) == (self.result is None and (self.has is None or self.lapsed))
         if token:
             self.tokens[who] = self.has = token
@@ -42,7 +42,7 @@ class Holders(RuleBasedStateMachine):
     @rule(who=HOLDERS)
     def finish(self, who: int) -> None:
         token = self.tokens.get(who, uuid4())
-        done = table.done(self.place, token, result=f'"{token}"')
+        done = table.record_done(self.place, token, result=f'"{token}"')
         assert done == (token == self.has)
         if done:
             self.result = f'"{token}"'
@@ -50,7 +50,7 @@ class Holders(RuleBasedStateMachine):
     @rule(who=HOLDERS)
     def fail(self, who: int) -> None:
         token = self.tokens.get(who, uuid4())
-        released = table.failed(self.place, token, error=("Broke", ""))
+        released = table.record_failed(self.place, token, error=("Broke", ""))
         assert released == (token == self.has and self.result is None)
         if released:
             self.has = None
@@ -59,7 +59,7 @@ class Holders(RuleBasedStateMachine):
     @rule(who=HOLDERS)
     def renew(self, who: int) -> None:
         token = self.tokens.get(who, uuid4())
-        renewed = table.renew(self.place, token, lease=LEASE)
+        renewed = table.renew_lease(self.place, token, lease=LEASE)
         assert renewed == (token == self.has and self.result is None)
         self.lapsed = self.lapsed and not renewed
 
@@ -71,7 +71,7 @@ class Holders(RuleBasedStateMachine):
 
     @invariant()
     def the_row_says_so(self) -> None:
-        seen = table.look(self.place)
+        seen = table.read_claim(self.place)
         assert (seen is None) == (self.taken == 0)
         if seen:
             state = "done" if self.result else "in_progress" if self.has else "failed"

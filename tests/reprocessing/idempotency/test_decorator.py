@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reprocessing.idempotency import ClaimIsUnclear, PayloadConflict, idempotent, message_key, task_key
+from reprocessing.idempotency import InvalidClaim, PayloadConflict, idempotent, message_key, task_key
 from tests.reprocessing.idempotency.stock import row
 
 MESSAGE: dict[str, Any] = {"MessageId": "m-1", "Body": "{}"}
@@ -55,7 +55,7 @@ def test_the_function_keeps_its_name_and_its_docstring() -> None:
 
 
 def test_an_unknown_argument_is_refused_at_import() -> None:
-    with pytest.raises(ClaimIsUnclear, match='has no argument "ordr"'):
+    with pytest.raises(InvalidClaim, match='has no argument "ordr"'):
         idempotent(key="ordr", space="orders")(lambda order: order)
 
 
@@ -65,7 +65,7 @@ def test_coroutines_and_generators_are_refused() -> None:
         yield
 
     for function in (later, bit_by_bit):
-        with pytest.raises(ClaimIsUnclear, match="coroutine or a generator"):
+        with pytest.raises(InvalidClaim, match="coroutine or a generator"):
             idempotent(key=lambda: 1, space="orders")(function)
 
 
@@ -77,5 +77,5 @@ def test_the_first_delivery_and_a_redrive_of_a_message_have_one_key(message: dic
 
 @pytest.mark.parametrize("properties", [None, {}, {"delivery_info": {"routing_key": "orders"}}])
 def test_a_task_that_did_not_come_from_sqs_has_no_message_key(properties: dict[str, Any] | None) -> None:
-    with pytest.raises(ClaimIsUnclear, match="Use the task's id"):
+    with pytest.raises(InvalidClaim, match="Use the task's id"):
         task_key(Request(properties))

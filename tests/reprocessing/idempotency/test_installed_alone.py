@@ -69,8 +69,8 @@ def test_the_settings_are_checked(settings: Any, value: object, expected: list[s
 
 
 def test_a_decorator_that_forgets_too_soon_is_a_warning(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
-    monkeypatch.setattr(decorator, "declared", known := dict[str, Any]())
-    monkeypatch.setattr("reprocessing.idempotency.checks.declared", known)
+    monkeypatch.setattr(decorator, "keep_by_space", known := dict[str, Any]())
+    monkeypatch.setattr("reprocessing.idempotency.checks.keep_by_space", known)
     decorator.idempotent(key=lambda: 1, space="orders", keep=timedelta(days=2))(lambda: 1)
     assert ids(settings, {}) == ["redrive_idempotency.W001"]
 

@@ -14,13 +14,13 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 
 from reprocessing.idempotency import Claim as Claiming
 from reprocessing.idempotency import (
-    ClaimIsUnclear,
-    ClaimWasLost,
-    ClaimWouldNotBeSeen,
+    ClaimInsideTransaction,
+    ClaimLost,
     InProgress,
+    InvalidClaim,
+    InvalidIdempotencySettings,
     PayloadConflict,
     ResultIsNotJson,
-    SettingsAreUnclear,
     once,
 )
 from reprocessing.idempotency.models import Claim
@@ -76,7 +76,7 @@ def test_a_key_is_a_text_a_number_or_a_uuid(key: object) -> None:
 
 @pytest.mark.parametrize("key", ["", "  ", None, True, 1.5, b"key", "k" * 501, "4111-1111\0", "\ud800"])
 def test_an_empty_or_unstorable_key_is_refused_and_not_quoted(key: object) -> None:
-    with pytest.raises(ClaimIsUnclear) as refused:
+    with pytest.raises(InvalidClaim) as refused:
         do(key=key)
     assert "4111" not in str(refused.value)
 
@@ -130,7 +130,7 @@ def test_a_keyboard_interrupt_releases_the_claim() -> None:
 
 
 def test_a_claim_whose_lease_has_ended_is_taken_by_another_worker_whose_result_counts() -> None:
-    with pytest.raises(ClaimWasLost), once("key", space=SPACE) as claim:
+    with pytest.raises(ClaimLost), once("key", space=SPACE) as claim:
         lapse()
         assert do("theirs") == "theirs"
         claim.result("ours, too late")
@@ -140,7 +140,7 @@ def test_a_claim_whose_lease_has_ended_is_taken_by_another_worker_whose_result_c
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_worker_that_lost_the_claim_does_not_end_the_others_work(fails: bool) -> None:
     with ExitStack() as theirs:
-        with pytest.raises(Broke if fails else ClaimWasLost), once("key", space=SPACE):
+        with pytest.raises(Broke if fails else ClaimLost), once("key", space=SPACE):
             lapse()
             theirs.enter_context(once("key", space=SPACE))
             if fails:
@@ -175,7 +175,7 @@ def test_a_renewed_lease_has_its_whole_duration() -> None:
 
 
 def test_a_lost_claim_is_not_renewed() -> None:
-    with pytest.raises(ClaimWasLost), once("key", space=SPACE) as claim:
+    with pytest.raises(ClaimLost), once("key", space=SPACE) as claim:
         lapse()
         do()
         claim.renew()
@@ -213,7 +213,7 @@ def test_a_payload_that_is_given_later_counts_from_then_on() -> None:
 
 
 def test_an_invalid_payload_is_refused_before_the_claim() -> None:
-    with pytest.raises(ClaimIsUnclear):
+    with pytest.raises(InvalidClaim):
         do(payload=object())
     assert Claim.objects.count() == 0
 
@@ -237,16 +237,16 @@ def test_a_claim_is_committed_before_the_work_begins() -> None:
 
 
 def test_a_claim_inside_a_transaction_is_refused() -> None:
-    with pytest.raises(ClaimWouldNotBeSeen), transaction.atomic():
+    with pytest.raises(ClaimInsideTransaction), transaction.atomic():
         do()
-    with transaction.atomic(), pytest.raises(ClaimWouldNotBeSeen):
+    with transaction.atomic(), pytest.raises(ClaimInsideTransaction):
         do()
 
 
 def test_a_claim_without_autocommit_is_refused() -> None:
     transaction.set_autocommit(False)
     try:
-        with pytest.raises(ClaimWouldNotBeSeen):
+        with pytest.raises(ClaimInsideTransaction):
             do()
     finally:
         transaction.rollback()
@@ -264,7 +264,7 @@ def test_work_whose_failure_cannot_be_recorded_raises_its_own_error(monkeypatch:
     def gone(*_: object, **__: object) -> None:
         raise OperationalError("the server went away")
 
-    monkeypatch.setattr("reprocessing.idempotency.table.failed", gone)
+    monkeypatch.setattr("reprocessing.idempotency.table.record_failed", gone)
     with pytest.raises(Broke) as raised, once("key", space=SPACE):
         raise Broke
     note = "Its claim could not be released, because the database is away. It ends with its lease."
@@ -273,7 +273,7 @@ def test_work_whose_failure_cannot_be_recorded_raises_its_own_error(monkeypatch:
 
 @pytest.mark.parametrize("lease", [0, -1, True, "60", timedelta(), timedelta(hours=13), float("nan"), float("inf")])
 def test_an_invalid_lease_is_refused(lease: Any) -> None:  # noqa: ANN401
-    with pytest.raises(SettingsAreUnclear):
+    with pytest.raises(InvalidIdempotencySettings):
         do(lease=lease)
 
 

@@ -9,16 +9,16 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
-from reprocessing.idempotency import ClaimIsUnclear, InProgress, ResultIsNotJson, claiming, once
+from reprocessing.idempotency import InProgress, InvalidClaim, ResultIsNotJson, claiming, once
 from reprocessing.idempotency.models import Claim
-from reprocessing.idempotency.table import Place
+from reprocessing.idempotency.table import ClaimKey
 from tests.race.abreast import elsewhere, together
 from tests.reprocessing.idempotency.stock import SPACE, row
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-PLACE = Place(using="default", space=SPACE, key="key", payload_hash=None, keep=timedelta(days=1))
+PLACE = ClaimKey(using="default", space=SPACE, key="key", payload_hash=None, keep=timedelta(days=1))
 
 
 class Broke(Exception):
@@ -113,7 +113,7 @@ def test_a_claim_in_the_callers_transaction_is_committed_by_the_caller() -> None
 
 
 def test_a_transactional_claim_takes_no_lease() -> None:
-    with pytest.raises(ClaimIsUnclear), once("key", space=SPACE, transactional=True, lease=5):
+    with pytest.raises(InvalidClaim), once("key", space=SPACE, transactional=True, lease=5):
         pass
 
 

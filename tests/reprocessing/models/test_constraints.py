@@ -47,7 +47,7 @@ def _dlq(stock: Stock, **fields: object) -> None:
 
 
 def _letter(stock: Stock, **fields: object) -> None:
-    models.DeadLetter.objects.filter(pk=stock.letter.pk).update(**fields)
+    models.Letter.objects.filter(pk=stock.letter.pk).update(**fields)
 
 
 def _target(stock: Stock, **fields: object) -> None:
@@ -63,7 +63,7 @@ def _class(**fields: object) -> models.RateClass:
 
 
 def _rule(**fields: object) -> models.Rule:
-    return models.Rule.objects.create(**{"name": "rule", "action": "replay", "made_by": "anna", **fields})
+    return models.Rule.objects.create(**{"name": "rule", "action": "replay", "created_by": "anna", **fields})
 
 
 def _check(stock: Stock, **fields: object) -> models.HealthCheck:
@@ -79,18 +79,25 @@ def _wave(stock: Stock, **fields: object) -> models.Wave:
     return models.Wave.objects.create(**{"run": stock.run, "no": 1, "size": 1, **fields})
 
 
-def _group(stock: Stock, **fields: object) -> models.LetterGroup:
+def _group(stock: Stock, **fields: object) -> models.FailureGroup:
     values = {"dlq": stock.dlq, "fingerprint": HASH, "cause": "shape", "title": "t", "first_at": NOW, "last_at": NOW}
-    return models.LetterGroup.objects.create(**{**values, **fields})
+    return models.FailureGroup.objects.create(**{**values, **fields})
 
 
-def _operation(**fields: object) -> models.Operation:
-    values = {"act": "release", "filter": {}, "by": "anna", "reason": "why", "upto": 1, "asked": 1}
-    return models.Operation.objects.create(**{**values, **fields})
+def _operation(**fields: object) -> models.BulkAction:
+    values = {"act": "release", "filter": {}, "by": "anna", "reason": "why", "max_letter_id": 1, "asked": 1}
+    return models.BulkAction.objects.create(**{**values, **fields})
 
 
 def _revision(stock: Stock, **fields: object) -> models.Revision:
-    values = {"letter": stock.letter, "no": 1, "body": b"{}", "attributes": b"", "body_hash": HASH, "former_hash": HASH}
+    values = {
+        "letter": stock.letter,
+        "no": 1,
+        "body": b"{}",
+        "attributes": b"",
+        "body_hash": HASH,
+        "previous_body_hash": HASH,
+    }
     return models.Revision.objects.create(**{**values, "size": 2, "by": "anna", "reason": "why", **fields})
 
 
@@ -104,161 +111,167 @@ def _twice(create: Callable[[Stock], object]) -> Callable[[Stock], object]:
 
 VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     (
-        "a_key_has_one_lane",
-        lambda s: models.Lane.objects.create(dlq=s.dlq, origin=s.origin, key_hash=bytes(s.lane.key_hash)),
+        "one_lane_per_key",
+        lambda s: models.Lane.objects.create(dlq=s.dlq, source=s.source, key_hash=bytes(s.lane.key_hash)),
     ),
-    ("a_lane_is_due_when_ready_or_leased", lambda s: models.Lane.objects.filter(pk=s.lane.pk).update(phase="ready")),
-    ("a_message_is_one_letter", lambda s: s.another_letter(message_id=s.letter.message_id)),
-    ("a_letter_under_way_has_lane_target_and_sequence", lambda s: _letter(s, lane=None)),
-    ("a_parked_letter_says_why", lambda s: _letter(s, state="parked", finished_at=NOW)),
-    ("a_duplicate_names_the_letter_that_was_delivered", lambda s: _letter(s, state="duplicate", finished_at=NOW)),
-    ("a_finished_letter_says_since_when", lambda s: _letter(s, state="delivered")),
-    ("only_a_sent_letter_lets_pass", lambda s: _letter(s, lets_pass=True)),
-    ("attempts_are_counted_upwards", lambda s: _letter(s, attempts=-1)),
+    ("ready_or_leased_lane_has_due_time", lambda s: models.Lane.objects.filter(pk=s.lane.pk).update(phase="ready")),
+    ("one_letter_per_message", lambda s: s.another_letter(message_id=s.letter.message_id)),
+    ("queued_letter_has_lane_target_and_sequence", lambda s: _letter(s, lane=None)),
+    ("only_parked_letter_has_reason", lambda s: _letter(s, state="parked", finished_at=NOW)),
+    ("only_duplicate_names_delivered_letter", lambda s: _letter(s, state="duplicate", finished_at=NOW)),
+    ("only_finished_letter_has_end_time", lambda s: _letter(s, state="delivered")),
+    ("only_awaiting_letter_frees_lane", lambda s: _letter(s, frees_lane=True)),
+    ("attempt_counts_not_negative", lambda s: _letter(s, attempts=-1)),
     (
-        "an_attempt_number_is_never_reused",
+        "unique_attempt_number_per_letter",
         lambda s: [_attempt(s, holds_lane=False, outcome="unknown", closed_at=NOW), _attempt(s)],
     ),
-    ("one_attempt_holds_a_lane", lambda s: [_attempt(s), _attempt(s, letter=s.another_letter())]),
-    ("a_closed_attempt_has_an_outcome", lambda s: _attempt(s, holds_lane=False, closed_at=NOW)),
-    ("a_closed_attempt_holds_no_lane", lambda s: _attempt(s, outcome="unknown", closed_at=NOW)),
-    ("a_held_claim_says_until_when", lambda s: _claim(s, state="held")),
+    ("one_lane_holding_attempt_per_lane", lambda s: [_attempt(s), _attempt(s, letter=s.another_letter())]),
+    ("closed_attempt_has_outcome", lambda s: _attempt(s, holds_lane=False, closed_at=NOW)),
+    ("closed_attempt_holds_no_lane", lambda s: _attempt(s, outcome="unknown", closed_at=NOW)),
+    ("held_claim_has_end", lambda s: _claim(s, state="held")),
     (
-        "a_copy_that_is_gone_says_since_when",
-        lambda s: models.Custody.objects.create(
+        "gone_copy_has_time",
+        lambda s: models.DlqCopy.objects.create(
             dlq=s.dlq, message_id="copy", letter=s.letter, state="gone", handle="h", visible_until=NOW
         ),
     ),
     (
-        "a_dlq_has_one_standing_run",
+        "one_standing_run_per_dlq",
         lambda s: [models.Run.objects.create(name=name, dlq=s.dlq, kind="standing") for name in ("one", "two")],
     ),
     (
-        "a_standing_run_never_ends",
+        "standing_run_never_ends",
         lambda s: models.Run.objects.create(name="standing", dlq=s.dlq, kind="standing", state="finished"),
     ),
     (
-        "a_run_that_stands_says_who_and_why",
+        "stopped_run_has_person_and_reason",
         lambda s: models.Run.objects.create(name="drain", dlq=s.dlq, state="paused", stopped_by="anna"),
     ),
-    ("a_wave_succeeds_by_a_share", lambda s: _dlq(s, wave_success=1.1)),
-    ("automatic_redrive_gives_up_within_a_fortnight_or_never", lambda s: _dlq(s, give_up_after=0)),
-    ("a_closed_breaker_is_not_failing", lambda s: _breaker(s, failing_since=NOW)),
+    ("wave_success_between_0_and_1", lambda s: _dlq(s, wave_success=1.1)),
+    ("give_up_after_between_1_second_and_14_days", lambda s: _dlq(s, give_up_after=0)),
+    ("closed_breaker_is_not_failing", lambda s: _breaker(s, failing_since=NOW)),
     (
-        "spared_attempts_are_attempts_since_the_last_release",
-        lambda s: models.DeadLetter.objects.filter(pk=s.letter.pk).update(attempts=2, forgiven=1, spared=2),
+        "outage_attempts_are_since_the_last_release",
+        lambda s: models.Letter.objects.filter(pk=s.letter.pk).update(attempts=2, attempts_before_release=1, spared=2),
     ),
-    ("a_wave_has_one_number", lambda s: [_wave(s, settled_at=NOW, touched=1, failed=0), _wave(s)]),
-    ("a_run_has_one_open_wave", lambda s: [_wave(s, no=number) for number in (1, 2)]),
-    ("a_wave_has_letters", lambda s: _wave(s, size=0)),
-    ("a_settled_wave_says_how_it_went", lambda s: _wave(s, settled_at=NOW, touched=1, failed=2)),
-    ("a_class_has_one_breaker_a_target", lambda s: models.Breaker.objects.create(target=s.target)),
-    ("a_breaker_can_open_and_close", lambda s: _breaker(s, threshold=0)),
-    ("a_breaker_rests_between_its_cooldown_and_its_cap", lambda s: _breaker(s, cooldown=601)),
-    ("a_ramp_is_a_share_of_the_rate", lambda s: _breaker(s, ramp=1.1)),
-    ("an_open_breaker_says_until_when", lambda s: _breaker(s, state="open")),
-    ("only_a_half_open_breaker_has_a_canary", lambda s: _breaker(s, canary_until=NOW)),
-    ("a_class_has_a_rate_of_a_thousandth_to_a_million_or_none", lambda _: _class(rate=0)),
-    ("a_class_bursts_one_to_a_million", lambda _: _class(burst=0.5)),
-    ("a_class_has_a_whole_backoff_or_none", lambda _: _class(backoff_base=1)),
-    ("a_delay_says_how_long", lambda _: _rule(action="delay", delay=0)),
-    ("a_diversion_says_where_to", lambda _: _rule(action="divert")),
+    ("unique_wave_number_per_run", lambda s: [_wave(s, settled_at=NOW, touched=1, failed=0), _wave(s)]),
+    ("one_open_wave_per_run", lambda s: [_wave(s, no=number) for number in (1, 2)]),
+    ("wave_size_at_least_1", lambda s: _wave(s, size=0)),
+    ("only_settled_wave_has_result", lambda s: _wave(s, settled_at=NOW, touched=1, failed=2)),
+    ("one_breaker_per_target_and_class", lambda s: models.Breaker.objects.create(target=s.target)),
+    ("breaker_limits_are_reachable", lambda s: _breaker(s, threshold=0)),
+    ("breaker_cooldown_at_most_cap_at_most_14_days", lambda s: _breaker(s, cooldown=601)),
+    ("ramp_between_0_and_1", lambda s: _breaker(s, ramp=1.1)),
+    ("only_open_breaker_has_retry_time", lambda s: _breaker(s, state="open")),
+    ("only_half_open_breaker_has_canary", lambda s: _breaker(s, canary_until=NOW)),
+    ("class_rate_between_0_001_and_1000000", lambda _: _class(rate=0)),
+    ("class_burst_between_1_and_1000000", lambda _: _class(burst=0.5)),
+    ("class_backoff_complete_or_absent", lambda _: _class(backoff_base=1)),
+    ("only_delay_rule_has_delay", lambda _: _rule(action="delay", delay=0)),
+    ("divert_rule_has_target", lambda _: _rule(action="divert")),
     ("only_replay_and_divert_have_a_target", lambda s: _rule(action="hold", target=s.target)),
-    ("a_rule_ends_after_it_begins", lambda _: _rule(valid_from=NOW, valid_until=NOW)),
-    ("a_rule_has_a_whole_backoff_or_none", lambda _: _rule(backoff_cap=1)),
-    ("a_rule_says_who_made_it", lambda _: _rule(made_by="")),
-    ("there_is_one_rulebook", lambda _: models.Rulebook.objects.create(id=2)),
-    ("a_target_is_asked_one_thing_once", lambda s: [_check(s), _check(s, ceiling=2)]),
-    ("a_check_says_what_it_asks", lambda s: _check(s, kind="http")),
-    ("a_check_is_repeated_before_it_is_stale", lambda s: _check(s, every=31)),
-    ("nothing_is_healthy_unseen", lambda s: _check(s, verdict="healthy")),
-    ("a_rate_is_a_thousandth_to_a_million_or_none", lambda s: _target(s, rate=0)),
-    ("a_burst_is_one_to_a_million", lambda s: _target(s, burst=0.5)),
-    ("a_window_lasts_a_fortnight_at_most", lambda s: _target(s, window=-1)),
-    ("an_answer_takes_a_quarter_of_an_hour_at_most", lambda s: _target(s, timeout=901)),
-    ("publishing_again_is_agreed_to", lambda s: _target(s, kind="topic", refires=-1)),
-    ("a_report_names_a_message", lambda _: _report(message_id=None)),
-    ("an_attempt_is_one_of_a_letter", lambda _: _report(attempt_no=1)),
-    ("absence_needs_a_watched_dlq", lambda s: _target(s, proof="absence")),
-    ("a_dlq_is_set_to_what_there_is", lambda s: _dlq(s, stale="[]")),
-    ("a_target_is_set_to_what_there_is", lambda s: _target(s, advance="[]")),
-    ("a_dlq_allows_one_attempt", lambda s: _dlq(s, max_attempts=0)),
-    ("a_backoff_lasts_a_fortnight_at_most", lambda s: _dlq(s, backoff_cap=-1)),
-    ("a_fresh_lane_rests_a_fortnight_at_most", lambda s: _dlq(s, quiet_for=-1)),
+    ("rule_ends_after_it_begins", lambda _: _rule(valid_from=NOW, valid_until=NOW)),
+    ("rule_backoff_complete_or_absent", lambda _: _rule(backoff_cap=1)),
+    ("rule_has_author", lambda _: _rule(created_by="")),
+    ("one_rulebook_row", lambda _: models.Rulebook.objects.create(id=2)),
+    ("one_check_per_target_kind_and_subject", lambda s: [_check(s), _check(s, ceiling=2)]),
+    ("check_has_fields_of_its_kind", lambda s: _check(s, kind="http")),
+    ("check_repeats_before_max_age", lambda s: _check(s, every=31)),
+    ("healthy_check_has_time", lambda s: _check(s, verdict="healthy")),
+    ("target_rate_between_0_001_and_1000000", lambda s: _target(s, rate=0)),
+    ("target_burst_between_1_and_1000000", lambda s: _target(s, burst=0.5)),
+    ("return_window_at_most_14_days", lambda s: _target(s, window=-1)),
+    ("target_timeout_at_most_15_minutes", lambda s: _target(s, timeout=901)),
+    ("topic_and_bus_have_confirmed_fanout", lambda s: _target(s, kind="topic", confirmed_fanout=-1)),
+    ("report_names_a_message", lambda _: _report(message_id=None)),
+    ("report_with_attempt_names_a_letter", lambda _: _report(attempt_no=1)),
+    ("proof_by_absence_needs_dlq", lambda s: _target(s, proof="absence")),
+    ("dlq_choices_are_known", lambda s: _dlq(s, stale="[]")),
+    ("target_choices_are_known", lambda s: _target(s, advance="[]")),
+    ("dlq_allows_at_least_one_attempt", lambda s: _dlq(s, max_attempts=0)),
+    ("dlq_backoff_at_most_14_days", lambda s: _dlq(s, backoff_cap=-1)),
+    ("new_key_delay_at_most_14_days", lambda s: _dlq(s, new_key_delay=-1)),
     (
-        "a_dlq_has_one_schedule_at_most",
+        "dlq_has_interval_or_crontab",
         lambda s: _dlq(s, interval=_schedule(), crontab=CrontabSchedule.objects.create()),
     ),
-    ("a_fifo_dlq_is_emptied_at_capture", lambda s: _dlq(s, fifo=True, delete_when="terminal")),
-    ("a_stop_says_who_and_why", lambda s: _dlq(s, stopped_at=NOW, stopped_by="anna")),
-    ("a_native_redrive_says_who_and_why", lambda s: _dlq(s, native_at=NOW, native_by="anna")),
+    ("fifo_dlq_deletes_when_captured", lambda s: _dlq(s, fifo=True, delete_when="terminal")),
+    ("dlq_stop_has_person_and_reason", lambda s: _dlq(s, stopped_at=NOW, stopped_by="anna")),
+    ("aws_redrive_has_person_and_reason", lambda s: _dlq(s, aws_redrive_since=NOW, aws_redrive_by="anna")),
     (
-        "nobody_captures_what_aws_moves",
-        lambda s: _dlq(s, native_at=NOW, native_by="anna", native_reason="why", leased_until=NOW),
+        "no_capture_during_aws_redrive",
+        lambda s: _dlq(s, aws_redrive_since=NOW, aws_redrive_by="anna", aws_redrive_reason="why", leased_until=NOW),
     ),
     (
-        "an_origin_is_named_once_a_dlq",
-        lambda s: models.Origin.objects.create(dlq=s.dlq, arn=s.origin.arn, target=s.target),
+        "one_source_per_dlq_and_arn",
+        lambda s: models.Source.objects.create(dlq=s.dlq, arn=s.source.arn, target=s.target),
     ),
     (
-        "a_review_says_who_and_why",
-        lambda s: models.Review.objects.create(act="released", letter=s.letter, by="anna", reason=""),
+        "audit_entry_has_person_and_reason",
+        lambda s: models.AuditEntry.objects.create(act="released", letter=s.letter, by="anna", reason=""),
     ),
-    ("there_is_one_halt", lambda s: models.Halt.objects.create(id=2, by="anna", reason="why")),
-    ("a_word_about_a_doubt_says_when", lambda s: models.Doubt.objects.create(letter=s.letter, word="replay")),
-    ("there_is_one_tide", lambda _: models.Tide.objects.create(id=2)),
-    ("a_halt_says_who_and_why", lambda s: models.Halt.objects.create(by="", reason="why")),
-    ("a_pulse_names_its_queue", lambda _: models.Pulse.objects.create(queue="", beaten_at=NOW)),
-    ("a_cause_has_one_group_a_dlq", _twice(_group)),
-    ("a_settled_group_says_since_when_and_by_whom", lambda s: _group(s, status="resolved", settled_at=NOW)),
-    ("a_group_begins_before_it_ends", lambda s: _group(s, first_at=NOW + timedelta(seconds=1))),
-    ("an_operation_says_who_and_why", lambda _: _operation(by="")),
-    ("an_operation_ends_once", lambda _: _operation(state="done")),
+    ("one_stop_by_hand_one_by_restore", lambda s: models.GlobalStop.objects.create(id=2, by="anna", reason="why")),
+    ("restore_decision_has_time", lambda s: models.RestoreDoubt.objects.create(letter=s.letter, word="replay")),
+    ("one_tick_count_row", lambda _: models.TickCount.objects.create(id=2)),
+    ("global_stop_has_person_and_reason", lambda s: models.GlobalStop.objects.create(by="", reason="why")),
+    ("heartbeat_has_queue", lambda _: models.Heartbeat.objects.create(queue="", consumed_at=NOW)),
+    ("one_group_per_fingerprint_and_dlq", _twice(_group)),
+    ("group_status_has_time_and_person", lambda s: _group(s, status="resolved", settled_at=NOW)),
+    ("group_first_not_after_last", lambda s: _group(s, first_at=NOW + timedelta(seconds=1))),
+    ("bulk_action_has_person_and_reason", lambda _: _operation(by="")),
+    ("only_ended_bulk_action_has_end_time", lambda _: _operation(state="done")),
     (
-        "an_aborted_operation_says_by_whom_and_why",
-        lambda _: _operation(state="aborted", finished_at=NOW, ended_by="anna"),
+        "aborted_bulk_action_has_person_and_reason",
+        lambda _: _operation(state="aborted", finished_at=NOW, aborted_by="anna"),
     ),
-    ("a_revision_number_is_never_reused", _twice(_revision)),
-    ("revisions_are_counted_from_one", lambda s: _revision(s, no=0)),
-    ("a_revision_says_who_and_why", lambda s: _revision(s, reason="")),
+    ("unique_revision_number_per_letter", _twice(_revision)),
+    ("revision_number_at_least_1", lambda s: _revision(s, no=0)),
+    ("revision_has_person_and_reason", lambda s: _revision(s, reason="")),
     (
-        "a_kind_of_letter_is_tallied_once",
+        "one_letter_count_per_kind",
         _twice(
-            lambda _: models.Tally.objects.create(
+            lambda _: models.LetterCount.objects.create(
                 dlq_id=1, group_id=0, state="parked", reason="stale", presumed=False, n=1
             )
         ),
     ),
-    ("an_hour_is_counted_once", _twice(lambda _: models.Flow.objects.create(dlq_id=1, hour=NOW, what="parked", n=1))),
-    ("a_metric_is_summed_once", _twice(lambda _: models.Metric.objects.create(name="n", place=0, part="", value=1))),
-    ("a_sum_only_grows", lambda _: models.Metric.objects.create(name="n", place=0, part="", value=-1)),
-    ("a_stopped_lane_says_by_whom_and_why", lambda s: models.Lane.objects.filter(pk=s.lane.pk).update(stopped_at=NOW)),
-    ("one_incident_is_open_for_each_kind_and_subject", _twice(lambda _: _incident())),
-    ("an_incident_says_what_happened_to_what", lambda _: _incident(subject="")),
-    ("an_incident_was_announced", lambda _: _incident(times=0)),
-    ("an_incident_ends_after_its_beginning", lambda _: _incident(opened_at=NOW, ended_at=NOW - timedelta(seconds=1))),
-    ("a_route_names_its_destination", lambda _: _route(destination="")),
-    ("a_route_knows_its_events", lambda _: _route(kinds=["weather"])),
-    ("a_destination_that_fails_says_why", lambda _: _route(failures=1)),
-    ("a_part_of_an_incident_is_told_once", _same_part_twice),
     (
-        "what_was_sent_is_not_given_up",
+        "one_count_per_hour_and_event",
+        _twice(lambda _: models.HourlyCount.objects.create(dlq_id=1, hour=NOW, what="parked", n=1)),
+    ),
+    (
+        "one_metric_per_name_and_label",
+        _twice(lambda _: models.Metric.objects.create(name="n", place=0, part="", value=1)),
+    ),
+    ("metric_value_not_negative", lambda _: models.Metric.objects.create(name="n", place=0, part="", value=-1)),
+    ("stopped_lane_has_person_and_reason", lambda s: models.Lane.objects.filter(pk=s.lane.pk).update(stopped_at=NOW)),
+    ("one_open_incident_per_kind_and_subject", _twice(lambda _: _incident())),
+    ("incident_has_kind_and_subject", lambda _: _incident(subject="")),
+    ("incident_announced_at_least_once", lambda _: _incident(times=0)),
+    ("incident_ends_after_it_opens", lambda _: _incident(opened_at=NOW, ended_at=NOW - timedelta(seconds=1))),
+    ("route_has_destination", lambda _: _route(destination="")),
+    ("route_events_are_known", lambda _: _route(kinds=["weather"])),
+    ("failing_destination_has_error", lambda _: _route(failures=1)),
+    ("one_notification_per_incident_route_and_phase", _same_part_twice),
+    (
+        "sent_notification_is_not_given_up",
         lambda _: models.Notification.objects.create(
             incident=_incident(), route=_route(), phase="opened", sent_at=NOW, given_up_at=NOW
         ),
     ),
     (
-        "a_note_of_a_dlq_counts_upwards",
-        lambda s: models.DlqNote.objects.create(dlq=s.dlq, uncaptured=-1, captured=0, unfinished=0),
+        "dlq_sample_not_negative",
+        lambda s: models.DlqSample.objects.create(dlq=s.dlq, uncaptured=-1, captured=0, unfinished=0),
     ),
-    ("there_is_one_dispatch", lambda s: models.Dispatch.objects.create(id=2, width=1, lifetime=1)),
-    ("publishing_again_is_agreed_to", lambda s: _target(s, kind="bus")),
-    ("a_settled_wave_says_how_it_went", lambda s: _wave(s, settled_at=NOW)),
-    ("a_delay_says_how_long", lambda _: _rule(action="delay")),
-    ("a_check_says_what_it_asks", lambda s: _check(s, ceiling=None)),
-    ("a_check_is_repeated_before_it_is_stale", lambda s: _check(s, max_age=float("nan"))),
-    ("a_rule_has_a_whole_backoff_or_none", lambda _: _rule(backoff_base=1, backoff_jitter="full")),
-    ("a_class_has_a_whole_backoff_or_none", lambda _: _class(backoff_base=1, backoff_jitter="full")),
+    ("one_task_hints_row", lambda s: models.TaskHints.objects.create(id=2, width=1, lifetime=1)),
+    ("topic_and_bus_have_confirmed_fanout", lambda s: _target(s, kind="bus")),
+    ("only_settled_wave_has_result", lambda s: _wave(s, settled_at=NOW)),
+    ("only_delay_rule_has_delay", lambda _: _rule(action="delay")),
+    ("check_has_fields_of_its_kind", lambda s: _check(s, ceiling=None)),
+    ("check_repeats_before_max_age", lambda s: _check(s, max_age=float("nan"))),
+    ("rule_backoff_complete_or_absent", lambda _: _rule(backoff_base=1, backoff_jitter="full")),
+    ("class_backoff_complete_or_absent", lambda _: _class(backoff_base=1, backoff_jitter="full")),
 ]
 
 
@@ -284,7 +297,7 @@ MORE_THAN_14_DAYS = 14 * 86_400 + 1.0
 
 
 @pytest.mark.parametrize("value", [MORE_THAN_14_DAYS, 1e300, float("nan"), -1.0])
-@pytest.mark.parametrize("field", ["backoff_base", "backoff_cap", "quiet_for"])
+@pytest.mark.parametrize("field", ["backoff_base", "backoff_cap", "new_key_delay"])
 def test_a_dlq_refuses_durations_outside_0_to_14_days(field: str, value: float, stock: Stock) -> None:
     with pytest.raises(IntegrityError, match=r"a_backoff_lasts|a_fresh_lane_rests"), transaction.atomic():
         _dlq(stock, **{field: value})
@@ -307,7 +320,7 @@ def test_a_target_refuses_numbers_outside_their_bounds(field: str, least: float,
     [
         ("threshold", (0, -1)),
         ("at_least", (0,)),
-        ("closes_after", (0,)),
+        ("canaries_to_close", (0,)),
         ("ratio", (0.0, 1.01, float("nan"))),
         ("cooldown", (0.0, -1.0, 601.0, float("nan"))),
         ("cooldown_cap", (29.0, MORE_THAN_14_DAYS, 1e300, float("nan"))),
@@ -327,16 +340,16 @@ def test_a_breaker_refuses_a_policy_that_could_never_open_close_or_ramp_up(
 def test_only_an_open_breaker_has_a_retry_time(stock: Stock) -> None:
     _breaker(stock, state="open", retry_at=NOW)
     for state in ("closed", "half_open"):
-        with pytest.raises(IntegrityError, match="an_open_breaker_says_until_when"), transaction.atomic():
+        with pytest.raises(IntegrityError, match="only_open_breaker_has_retry_time"), transaction.atomic():
             _breaker(stock, state=state)
     _breaker(stock, state="half_open", retry_at=None, canary_until=NOW)
 
 
 def test_a_message_of_a_dlq_has_one_copy_row(stock: Stock) -> None:
-    keep = _twice(lambda s: models.Custody.objects.create(
+    keep = _twice(lambda s: models.DlqCopy.objects.create(
         dlq=s.dlq, message_id="copy", letter=s.letter, state="held", handle="h", visible_until=NOW,
     ))  # fmt: skip
-    with pytest.raises(IntegrityError, match="redrive_custody_pkey"), transaction.atomic():
+    with pytest.raises(IntegrityError, match="redrive_dlq_copy_pkey"), transaction.atomic():
         keep(stock)
 
 

@@ -13,7 +13,7 @@ from django.db import connection, migrations
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from reprocessing.domain.maintenance.findings import Grade
+from reprocessing.domain.maintenance.findings import FindingSeverity
 from reprocessing.pipeline.maintenance.doctor import database
 from reprocessing.store.maintenance import database_checks
 
@@ -48,7 +48,7 @@ def forget_from(recorder: MigrationRecorder, first: str) -> None:
 
 
 def test_a_database_with_every_replaced_migration_lacks_nothing(recorder: MigrationRecorder) -> None:
-    assert (database_checks.halfway(), database_checks.pending()) == ([], [])
+    assert (database_checks.missing_replaced_migrations(), database_checks.pending_migrations()) == ([], [])
 
 
 @pytest.mark.parametrize("options", [{}, {"check_unapplied": True}, {"plan": True}])
@@ -67,14 +67,14 @@ def test_a_database_without_some_replaced_migrations_is_not_migrated(
 
 def test_the_doctor_does_not_advise_a_migrate_that_is_refused(recorder: MigrationRecorder) -> None:
     recorder.record_unapplied(OURS, LAST)
-    assert [(remark.grade, remark.cure) for remark in database.remarks()] == [(Grade.ERROR, CURE)]
+    assert [(remark.grade, remark.cure) for remark in database.remarks()] == [(FindingSeverity.ERROR, CURE)]
 
 
 def test_missing_migrations_are_counted_and_the_first_are_named(recorder: MigrationRecorder) -> None:
     forget_from(recorder, "0003")
-    found = database.halfway()
+    found = database.unfinished_migrations()
     assert found is not None
-    lacks = database_checks.halfway()
+    lacks = database_checks.missing_replaced_migrations()
     assert [name.split(".")[1][:4] for name in lacks] == [f"{n:04}" for n in range(3, 22)]
     assert found.what.endswith(f"it lacks {', '.join(lacks[:5])} and 14 more.")
 
@@ -86,7 +86,7 @@ def test_a_database_with_only_the_first_migration_is_migrated_further(recorder: 
         recorder.record_applied(*key)
     recorder.record_applied(OURS, first)
     lacks = [f"{OURS}.{name}" for name in later]
-    assert (database_checks.halfway(), database_checks.pending()) == ([], lacks)
+    assert (database_checks.missing_replaced_migrations(), database_checks.pending_migrations()) == ([], lacks)
     assert [(remark.what, remark.cure) for remark in database.remarks()] == [
         (f"Migrations are not applied: {', '.join(lacks[:5])} and {len(lacks) - 5} more.", "manage.py migrate")
     ]
@@ -94,7 +94,7 @@ def test_a_database_with_only_the_first_migration_is_migrated_further(recorder: 
 
 def test_an_empty_database_is_not_halfway(recorder: MigrationRecorder) -> None:
     forget_from(recorder, "0001")
-    assert database_checks.halfway() == []
+    assert database_checks.missing_replaced_migrations() == []
 
 
 class _Both(migrations.Migration):
@@ -112,7 +112,7 @@ def test_an_app_that_still_has_the_files_is_left_to_django(monkeypatch: pytest.M
 
     monkeypatch.setattr(MigrationLoader, "load_disk", with_another)
     MigrationRecorder(connection).record_applied("theirs", "0001_a")
-    assert database_checks.halfway() == []
+    assert database_checks.missing_replaced_migrations() == []
 
 
 def test_checks_without_databases_do_not_query(recorder: MigrationRecorder) -> None:

@@ -16,12 +16,12 @@ pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(hours=1)
 WRITTEN = {
     "taken_at": NOW, "deadline": NOW, "sent_message_id": "id", "outcome": "absent", "detail": "d", "closed_at": NOW,
-    "returned_at": NOW, "ill": True,
+    "returned_at": NOW, "counts_as_failure": True,
 }  # fmt: skip
 REWRITTEN: dict[str, Any] = {
     "no": 2, "epoch": 1, "fence": 2, "opened_at": LATER, "taken_at": LATER, "deadline": LATER, "sent_message_id": "x",
     "outcome": "unknown", "detail": "x", "closed_at": LATER, "returned_at": LATER, "holds_lane": True,
-    "breaker_epoch": 8, "ill": False, "spared": False,
+    "breaker_epoch": 8, "counts_as_failure": False, "spared": False,
 }  # fmt: skip
 KEPT = ("letter", "lane", "target", "run", "breaker", "wave")
 
@@ -63,12 +63,12 @@ def test_an_attempt_may_become_a_failure_but_not_unknown() -> None:
     stock = Stock()
     attempt = models.Attempt.objects.create(
         letter=stock.letter, lane=stock.lane, target=stock.target, no=1, epoch=0, fence=1, opened_at=NOW,
-        holds_lane=False, ill=False,
+        holds_lane=False, counts_as_failure=False,
     )  # fmt: skip
     mine = models.Attempt.objects.filter(pk=attempt.pk)
     with pytest.raises(IntegrityError, match="history is not rewritten"), transaction.atomic():
-        mine.update(ill=None)
-    assert mine.update(ill=True) == 1
+        mine.update(counts_as_failure=None)
+    assert mine.update(counts_as_failure=True) == 1
 
 
 def test_every_column_of_an_attempt_is_guarded() -> None:
@@ -100,11 +100,11 @@ def test_fences_rise() -> None:
 def test_parking_a_letter_and_settling_it_are_each_announced_to_the_parking_queue() -> None:
     stock = Stock()
     models.DeadLetterQueue.objects.update(parking_url="http://127.0.0.1:9/0/parking")
-    letter = models.DeadLetter.objects.filter(pk=stock.letter.pk)
+    letter = models.Letter.objects.filter(pk=stock.letter.pk)
     letter.update(state="parked", reason="refused", finished_at=NOW)
     letter.update(detail="looked at")
     letter.update(state="discarded", reason="")
-    assert list(models.Notice.objects.order_by("id").values_list("letter", "news")) == [
+    assert list(models.ParkingQueueMessage.objects.order_by("id").values_list("letter", "parking_event")) == [
         (stock.letter.pk, "parked"),
         (stock.letter.pk, "left"),
     ]
@@ -112,13 +112,13 @@ def test_parking_a_letter_and_settling_it_are_each_announced_to_the_parking_queu
 
 def test_without_a_parking_queue_nothing_is_announced() -> None:
     stock = Stock()
-    models.DeadLetter.objects.filter(pk=stock.letter.pk).update(state="parked", reason="refused", finished_at=NOW)
-    assert models.Notice.objects.count() == 0
+    models.Letter.objects.filter(pk=stock.letter.pk).update(state="parked", reason="refused", finished_at=NOW)
+    assert models.ParkingQueueMessage.objects.count() == 0
 
 
-def _review(stock: Stock) -> models.Review:
-    return models.Review.objects.create(
-        act=models.Act.RELEASED, letter=stock.letter, dlq=stock.dlq, by="ann", reason="mended"
+def _review(stock: Stock) -> models.AuditEntry:
+    return models.AuditEntry.objects.create(
+        act=models.AuditAct.RELEASED, letter=stock.letter, dlq=stock.dlq, by="ann", reason="mended"
     )
 
 
@@ -128,14 +128,14 @@ def _review(stock: Stock) -> models.Review:
 def test_an_audit_log_entry_never_changes(fields: dict[str, Any]) -> None:
     review = _review(Stock())
     with pytest.raises(IntegrityError, match="is written once"), transaction.atomic():
-        models.Review.objects.filter(pk=review.pk).update(**fields)
+        models.AuditEntry.objects.filter(pk=review.pk).update(**fields)
     with pytest.raises(IntegrityError, match="is written once"), transaction.atomic():
-        models.Review.objects.filter(pk=review.pk).delete()
+        models.AuditEntry.objects.filter(pk=review.pk).delete()
 
 
 def test_a_review_outlives_the_rule_that_it_names() -> None:
-    rule = models.Rule.objects.create(name="rule", action="replay", made_by="ann")
-    review = models.Review.objects.create(act=models.Act.ADDED, rule=rule, by="ann", reason="a test")
+    rule = models.Rule.objects.create(name="rule", action="replay", created_by="ann")
+    review = models.AuditEntry.objects.create(act=models.AuditAct.ADDED, rule=rule, by="ann", reason="a test")
     rule.delete()
     review.refresh_from_db()
     assert (review.rule, review.by) == (None, "ann")
@@ -144,7 +144,8 @@ def test_a_review_outlives_the_rule_that_it_names() -> None:
 def test_an_edit_never_changes() -> None:
     stock = Stock()
     revision = models.Revision.objects.create(
-        letter=stock.letter, no=1, body=b"{}", attributes=b"", body_hash=b"h", former_hash=b"g", size=2, by="ann",
+        letter=stock.letter, no=1, body=b"{}", attributes=b"", body_hash=b"h", previous_body_hash=b"g", size=2,
+        by="ann",
         reason="a typo",
     )  # fmt: skip
     with pytest.raises(IntegrityError, match="never changes"), transaction.atomic():

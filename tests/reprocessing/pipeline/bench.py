@@ -23,14 +23,14 @@ from django.db import connection
 from reprocessing.conf import Conf
 from reprocessing.domain.replay.verdicts import Outcome, Refused, Unknown
 from reprocessing.gateways.redis.send_rate import Rates
-from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, Lane, Origin, Run, Target
+from reprocessing.models import Attempt, Breaker, DeadLetterQueue, DlqCopy, Lane, Letter, Run, Source, Target
 from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.pipeline.replay import replay_slice, send_batches
 from reprocessing.pipeline.replay.replay_slice import Report
 from reprocessing.pipeline.runs import feed_run, plan
-from reprocessing.pipeline.runs.feed_run import Gathered
+from reprocessing.pipeline.runs.feed_run import TurnResult
 from reprocessing.store.ordering import lanes
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.replay.intent import IntendedSend
 
 #: No waiting for what SQS's counts or long polls would need on AWS.
 BRISK = replaced(Conf(), long_poll=0, count_lag=timedelta(0), lease=timedelta(seconds=8))
@@ -103,9 +103,9 @@ class Workbench:
         self.name = f"t-{uuid.uuid4().hex[:10]}"
         suffix = ".fifo" if self.fifo else ""
         self.dlq_url = self.queue(f"{self.name}-dlq{suffix}")
-        self.origin_url = self.queue(f"{self.name}{suffix}")
+        self.source_url = self.queue(f"{self.name}{suffix}")
         self.target = Target.objects.create(
-            arn=self.arn(self.origin_url), url=self.origin_url, region="eu-west-1", fifo=self.fifo,
+            arn=self.arn(self.source_url), url=self.source_url, region="eu-west-1", fifo=self.fifo,
             visibility=self.visibility, **{"rate": None, **self.target_fields},
         )  # fmt: skip
         Breaker.objects.filter(target=self.target).update(ramp_from=1, ramp=1)
@@ -113,10 +113,10 @@ class Workbench:
             name=self.name, url=self.dlq_url, arn=self.arn(self.dlq_url), region="eu-west-1", fifo=self.fifo,
             **{
                 "delete_when": "captured" if self.fifo else "terminal",
-                "quiet_for": 0, "backoff_base": 0, "waves": False, **self.fields,
+                "new_key_delay": 0, "backoff_base": 0, "waves": False, **self.fields,
             },
         )  # fmt: skip
-        self.origin = Origin.objects.create(dlq=self.dlq, arn=self.arn(self.origin_url), target=self.target)
+        self.source = Source.objects.create(dlq=self.dlq, arn=self.arn(self.source_url), target=self.target)
         if self.absence is not None:
             self.judge_by_absence(**self.absence)
 
@@ -146,17 +146,17 @@ class Workbench:
         _passed(time.time_ns() // MILLISECOND)
         return str(sent["MessageId"])
 
-    def capture(self, seconds: float = 10) -> Gathered:
-        return feed_run.letters(
+    def capture(self, seconds: float = 10) -> TurnResult:
+        return feed_run.take_turn(
             DeadLetterQueue.objects.get(pk=self.dlq.pk), conf=self.conf, dice=lambda: 0.0, seconds=seconds
         )
 
     def enlist(self, limit: int | None = None) -> Run:
         name = f"run-{uuid.uuid4().hex[:8]}"
         run = Run.objects.create(
-            name=name, dlq=self.dlq, state="running", asked_by="a test", started_at=lanes.clock()
+            name=name, dlq=self.dlq, state="running", asked_by="a test", started_at=lanes.database_now()
         )  # fmt: skip
-        plan.places(self.dlq)
+        plan.place_captured(self.dlq)
         plan.enlist(self.dlq, run, limit=limit)
         return run
 
@@ -187,7 +187,7 @@ class Workbench:
 
     def replay(self, seconds: float = 10, **options: Any) -> Report:  # noqa: ANN401  the fields of a slice
         every: dict[str, Any] = {"rates": Rates.at(settings.REDIS_URL), "dice": lambda: 0.0, **options}
-        return replay_slice.Slice(owner=uuid.uuid4().hex, conf=self.conf, **every).run(seconds=seconds)
+        return replay_slice.Turn(owner=uuid.uuid4().hex, conf=self.conf, **every).run(seconds=seconds)
 
     def replay_and_die(self, *, sent: bool) -> None:
         """Run a turn whose worker is killed between intent and settlement, after sending or before."""
@@ -200,7 +200,7 @@ class Workbench:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(send_batches, "letters", dying)
-            patch.setattr(replay_slice.Slice, "_hand_back", lambda _: None)  # whoever is killed hands nothing back
+            patch.setattr(replay_slice.Turn, "_hand_back", lambda _: None)  # whoever is killed hands nothing back
             with pytest.raises(Killed):
                 self.replay()
 
@@ -208,7 +208,7 @@ class Workbench:
         """Run a turn whose letters are sent, and whose outcomes are unknown."""
         post = send_batches.letters
 
-        def deaf(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  as above
+        def deaf(intended: Sequence[IntendedSend], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  as above
             post(intended, *rest, **options)
             return {attempt.attempt_id: Unknown("the reply was lost") for attempt in intended}
 
@@ -238,7 +238,7 @@ class Workbench:
     def refusing(self, body: str, *, poison: bool = False) -> Iterator[None]:
         post = send_batches.letters
 
-        def refuse(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401
+        def refuse(intended: Sequence[IntendedSend], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401
             refused = Refused("Busy", "not now", poison=poison)
             out: Outcomes = {letter.attempt_id: refused for letter in intended if bytes(letter.body) == body.encode()}
             others = [letter for letter in intended if letter.attempt_id not in out]
@@ -250,7 +250,7 @@ class Workbench:
 
     def show_again(self) -> None:
         """Make all hidden copies visible."""
-        for copy in Custody.objects.filter(dlq=self.dlq).exclude(state="gone"):
+        for copy in DlqCopy.objects.filter(dlq=self.dlq).exclude(state="gone"):
             self.sqs.change_message_visibility(QueueUrl=self.dlq_url, ReceiptHandle=copy.handle, VisibilityTimeout=0)
 
     def come_back(self, sent: dict[str, Any]) -> None:
@@ -260,7 +260,7 @@ class Workbench:
             QueueUrl=self.dlq_url, MessageBody=sent["Body"], MessageAttributes=sent["MessageAttributes"], **group
         )
 
-    def take_back(self, sent: dict[str, Any]) -> Gathered:
+    def take_back(self, sent: dict[str, Any]) -> TurnResult:
         """Let a delivered message die into the DLQ again, and capture it."""
         self.come_back(sent)
         return self.capture()
@@ -270,12 +270,12 @@ class Workbench:
         self.replay_and_die(sent=sent)
         clock.advance(self.conf.lease.total_seconds() + 1)
 
-    def letter(self, **which: object) -> DeadLetter:
-        return DeadLetter.objects.get(dlq=self.dlq, **which)
+    def letter(self, **which: object) -> Letter:
+        return Letter.objects.get(dlq=self.dlq, **which)
 
     def states(self) -> dict[str, str]:
         """Return the letters' states by body."""
-        found = DeadLetter.objects.filter(dlq=self.dlq).values_list("payload__body", "state")
+        found = Letter.objects.filter(dlq=self.dlq).values_list("payload__body", "state")
         return {bytes(body).decode(): state for body, state in found}
 
     def history(self) -> list[tuple[int, str | None, int]]:
@@ -287,7 +287,7 @@ class Workbench:
         return Lane.objects.get(dlq=self.dlq, **which)
 
     def promote(self) -> int:
-        return resolve_outcomes.letters(conf=self.conf, dice=lambda: 0.0)
+        return resolve_outcomes.resolve_letters(conf=self.conf, dice=lambda: 0.0)
 
     def outlast(self, clock: Clock, seconds: float) -> int:
         """See the target empty twice, so many seconds apart, capture the DLQ, and promote."""
@@ -302,7 +302,7 @@ class Workbench:
 
     def delivered(self, url: str | None = None) -> list[dict[str, Any]]:
         """Receive and delete all messages of the source queue."""
-        url = url or self.origin_url
+        url = url or self.source_url
         got: list[dict[str, Any]] = []
         while found := self.sqs.receive_message(
             QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], MessageSystemAttributeNames=["All"]
@@ -314,7 +314,7 @@ class Workbench:
 
     def arrivals(self) -> list[dict[str, Any]]:
         """Return the accepted sends to the source queue in order, from the local SQS's call log."""
-        name, since, end, found = self.origin_url.rsplit("/", 1)[-1], 0, 1, list[dict[str, Any]]()
+        name, since, end, found = self.source_url.rsplit("/", 1)[-1], 0, 1, list[dict[str, Any]]()
         while since < end:
             asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?queue={name}&since={since}"
             with urllib.request.urlopen(asked, timeout=30) as answer:

@@ -7,9 +7,9 @@ from typing import Any
 
 from reprocessing.models import Rule
 from reprocessing.pipeline.routing import route
-from reprocessing.pipeline.routing.route import Book, Turned
+from reprocessing.pipeline.routing.route import RoutedLanes, RuleBook
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import Standing
+from reprocessing.store.ordering.lanes import LaneState
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -19,14 +19,14 @@ BY_KEY: dict[str, Any] = {"ordering_key": "attribute:key", "tenant": "attribute:
 
 def rule(name: str, action: str, *conditions: str, enabled: bool = True, **fields: object) -> Rule:
     said = {"action": action, "conditions": list(conditions), "enabled": enabled, **fields}
-    rule_changes.put(name, said, by="anna", reason="a test")
+    rule_changes.save_rule(name, said, by="anna", reason="a test")
     return Rule.objects.get(name=name)
 
 
 def disable(row: Rule, *, wake: bool = False) -> None:
-    rule_changes.switch(row.pk, enabled=False, by="anna", reason="a test")
+    rule_changes.set_enabled(row.pk, enabled=False, by="anna", reason="a test")
     if wake:
-        route.wake(Book.load())
+        route.wake_stopped(RuleBook.load())
 
 
 def change_the_rules() -> None:
@@ -34,17 +34,17 @@ def change_the_rules() -> None:
     rule("other", "discard", "body:kind equals never", position=1)
 
 
-def leased() -> list[Standing]:
+def leased() -> list[LaneState]:
     """Lease all due lanes, and return their heads."""
     found = lanes.lease(uuid.uuid4().hex, limit=1_000, lease=LEASE)
     return lanes.advance([lane.lane_id for lane in found], [lane.fence for lane in found], keep=True, lease=LEASE)
 
 
-def ask(standings: list[Standing], book: Book | None = None) -> Turned:
-    return route.heads(standings, book or Book.load(), lease=LEASE)
+def ask(standings: list[LaneState], book: RuleBook | None = None) -> RoutedLanes:
+    return route.route_heads(standings, book or RuleBook.load(), lease=LEASE)
 
 
-def ask_all(bench: Workbench, *bodies: str, **attributes: str) -> Turned:
+def ask_all(bench: Workbench, *bodies: str, **attributes: str) -> RoutedLanes:
     """Enqueue letters, each on its own lane, and ask the rules about them."""
     bench.enqueue(*bodies, **attributes)
     return ask(leased())

@@ -12,7 +12,7 @@ import pytest
 
 from reprocessing.conf import Conf
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Taken
-from reprocessing.domain.targets.async_sender import Post
+from reprocessing.domain.targets.async_sender import HttpCall
 from reprocessing.models import Lane, Target
 from reprocessing.pipeline.replay import late_answers, send, slow_targets
 from tests.reprocessing.pipeline.bench import BRISK, Workbench
@@ -32,7 +32,7 @@ class Endpoint:
     _told: list[tuple[int, Outcome]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, calls: Sequence[Post], *, may_start: Callable[[], bool]) -> None:
+    def start(self, calls: Sequence[HttpCall], *, may_start: Callable[[], bool]) -> None:
         with self._lock:
             for call in calls:
                 if may_start():
@@ -66,13 +66,13 @@ class Endpoint:
 @pytest.fixture
 def endpoint(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     ours = Endpoint()
-    slow_targets.forget()
+    slow_targets.forget_streams()
     monkeypatch.setattr(slow_targets, "Posts", lambda *_, **__: ours)
-    monkeypatch.setattr(send, "GRACE", 0.05)
+    monkeypatch.setattr(send, "END_WAIT", 0.05)
     yield ours
     ours.answer = lambda _: Taken()
-    assert late_answers.wait(10)
-    slow_targets.forget()
+    assert late_answers.wait_for_all(10)
+    slow_targets.forget_streams()
 
 
 def bench_with(*, keys: int, letters: int, name: str = "", conf: Conf = BRISK) -> Workbench:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from reprocessing.reasons import Counts, EndpointIsUnclear, Names, Reporter, names_of, reporting
+from reprocessing.reasons import Counts, InvalidEndpoint, Names, Reporter, names_of, reporting
 from reprocessing.reasons import client as reasons_client
 from tests.conditions import eventually
 from tests.reprocessing.reasons.stub import Stub
@@ -285,7 +285,7 @@ def test_a_reporter_without_a_url_reports_nothing() -> None:
     ],
 )  # fmt: skip
 def test_an_invalid_url_or_token_is_refused_at_once_and_not_quoted(url: str, token: str) -> None:
-    with pytest.raises(EndpointIsUnclear) as refused:
+    with pytest.raises(InvalidEndpoint) as refused:
         Reporter(url, token)
     assert "secret" not in str(refused.value)
 

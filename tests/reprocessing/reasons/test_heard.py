@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from reprocessing.models import DeadLetter, Report
+from reprocessing.models import Letter, Report
 from reprocessing.reasons import Counts, Names, Reporter, reporting
 from reprocessing.store.outcomes import reporters
 from tests.reprocessing.store.stock import Stock
@@ -20,7 +20,7 @@ def stock(transactional_db: None) -> Stock:
 
 
 def test_a_consumers_reports_are_applied_to_its_letter(stock: Stock, live_server: LiveServer) -> None:
-    token = str(reporters.put("shop", [stock.target], anew=False, by="ann", reason="a test").token)
+    token = str(reporters.save_reporter("shop", [stock.target], anew=False, by="ann", reason="a test").token)
     reporter = Reporter(f"{live_server.url}/reports", token)
     message = {"MessageId": "m-1", "MessageAttributes": {
         "RedriveId": {"StringValue": f"{stock.letter.public_id}:1", "DataType": "String"},
@@ -34,7 +34,7 @@ def test_a_consumers_reports_are_applied_to_its_letter(stock: Stock, live_server
     assert reporter.counts == Counts(taken=3, heard=2, refused=1)
     said = list(Report.objects.order_by("happened_at").values_list("verdict", "type", "message", "attempt_no"))
     assert said == [("retrying", "ValueError", "no stock", 1), ("delivered", "", "", 1)]
-    assert DeadLetter.objects.get().state == "delivered"
+    assert Letter.objects.get().state == "delivered"
 
 
 def test_an_unknown_token_does_no_harm(stock: Stock, live_server: LiveServer) -> None:

@@ -13,8 +13,8 @@ from reprocessing.pipeline.runs import feed_run
 from tests.reprocessing.pipeline.bench import Workbench
 
 TABLES: Final = (
-    "redrive_letter", "redrive_payload", "redrive_attempt", "redrive_lane", "redrive_custody", "redrive_claim",
-    "redrive_sighting",
+    "redrive_letter", "redrive_payload", "redrive_attempt", "redrive_lane", "redrive_dlq_copy", "redrive_claim",
+    "redrive_target_check",
 )  # fmt: skip
 
 #: Runs of the dlq that have ended, and left nothing.
@@ -23,8 +23,8 @@ ENDED_RUNS: Final = 20
 # Letters n, in pairs of one key, but for every tenth: those have one key in common. The lanes were leased.
 _KEY: Final[LiteralString] = "CASE WHEN n %% 10 = 0 THEN 'hot' ELSE 'k' || n / 2 END"
 _LANES: Final[LiteralString] = f"""
-INSERT INTO redrive_lane (dlq_id, origin_id, key_hash, key, run_id, phase, due_at, fence)
-SELECT %(dlq)s, %(origin)s, sha256(convert_to(key, 'UTF8')), key, %(run)s, 'leased', redrive_now(), 1
+INSERT INTO redrive_lane (dlq_id, source_id, key_hash, key, run_id, phase, due_at, fence)
+SELECT %(dlq)s, %(source)s, sha256(convert_to(key, 'UTF8')), key, %(run)s, 'leased', redrive_now(), 1
   FROM (SELECT DISTINCT {_KEY} AS key FROM generate_series(%(first)s::int, %(last)s::int) n) keys
 ON CONFLICT DO NOTHING
 """
@@ -34,10 +34,10 @@ _LETTERS: Final[LiteralString] = f"""
 WITH n AS (
     SELECT n, {_KEY} AS key, %(prefix)s || n AS name FROM generate_series(%(first)s::int, %(last)s::int) n
 ), letters AS (
-    INSERT INTO redrive_letter (public_id, dlq_id, message_id, origin_id, target_id, lane_id, run_id, state, attempts,
+    INSERT INTO redrive_letter (public_id, dlq_id, message_id, source_id, target_id, lane_id, run_id, state, attempts,
                                 planned, ordering_key, key_hash, single, sequence, idempotency_key, body_hash, size,
-                                died_at, captured_at, expires_at, sorted_at)
-    SELECT gen_random_uuid(), %(dlq)s, n.name, %(origin)s, %(target)s, l.id, %(run)s, 'awaiting', 1,
+                                first_sent_at, captured_at, expires_at, grouped_at)
+    SELECT gen_random_uuid(), %(dlq)s, n.name, %(source)s, %(target)s, l.id, %(run)s, 'awaiting', 1,
            true, l.key, l.key_hash, false, lpad(n.n::text, 9, '0'), n.name, sha256(convert_to(n.name, 'UTF8')), 100,
            redrive_now() - interval '1 day', redrive_now() - interval '1 h', redrive_now() + interval '3 days',
            redrive_now()
@@ -48,7 +48,7 @@ WITH n AS (
     INSERT INTO redrive_payload (letter_id, body, attributes, system)
     SELECT id, convert_to(message_id, 'UTF8'), convert_to('{{}}', 'UTF8'), '{{}}' FROM letters
 ), copies AS (
-    INSERT INTO redrive_custody (dlq_id, message_id, letter_id, state, handle, visible_until)
+    INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until)
     SELECT %(dlq)s, message_id, id, 'held', 'none', redrive_now() + interval '1 h' FROM letters
 ), claims AS (
     INSERT INTO redrive_claim (target_id, key_space, key_hash, letter_id, state, body_hash, until)
@@ -65,11 +65,12 @@ SELECT id, lane_id, %(target)s, %(run)s, 1, 0, 1, redrive_now(), redrive_now(), 
 _ENDS: Final[LiteralString] = """
 UPDATE redrive_attempt a
    SET closed_at = redrive_now(), holds_lane = false,
-       outcome = CASE WHEN l.sequence < %(at)s THEN 'absent' ELSE 'refused' END, ill = l.sequence >= %(at)s,
+       outcome = CASE WHEN l.sequence < %(at)s THEN 'absent' ELSE 'refused' END,
+              counts_as_failure = l.sequence >= %(at)s,
        breaker_epoch = CASE WHEN l.sequence < %(at)s THEN a.breaker_epoch ELSE 0 END
   FROM redrive_letter l
  WHERE l.id = a.letter_id AND a.run_id = %(run)s AND a.closed_at IS NULL;
-UPDATE redrive_custody c
+UPDATE redrive_dlq_copy c
    SET state = CASE WHEN l.sequence < %(at)s THEN 'gone' ELSE 'held' END,
        visible_until = c.visible_until + interval '1 h',
        gone_at = CASE WHEN l.sequence < %(at)s THEN redrive_now() - interval '1 h' END
@@ -99,7 +100,7 @@ UPDATE redrive_attempt a SET run_id = l.run_id
 """
 
 _LOOKS: Final[LiteralString] = """
-INSERT INTO redrive_sighting (target_id, seen_at, empty, quiet_since)
+INSERT INTO redrive_target_check (target_id, seen_at, empty, idle_since)
 SELECT %(target)s, redrive_now() - (%(last)s - n) * interval '100 ms' - interval '1 s', true,
        CASE WHEN n %% 3 > 0 THEN redrive_now() - interval '1 day' END
   FROM generate_series(%(first)s::int, %(last)s::int) n
@@ -159,7 +160,7 @@ def seed(bench: Workbench, run: Run, first: int, last: int) -> None:
         for no in range(ENDED_RUNS)
     ]
     values: dict[str, Any] = {
-        "dlq": bench.dlq.pk, "origin": bench.origin.pk, "target": bench.target.pk, "run": run.pk, "first": first,
+        "dlq": bench.dlq.pk, "source": bench.source.pk, "target": bench.target.pk, "run": run.pk, "first": first,
         "last": last, "prefix": f"{run.pk}-", "breaker": breaker.pk, "epoch": breaker.epoch,
         "wave": wave.pk if wave else None, "waits": waits, "at": f"{waits:09}", "ended": ended,
     }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import UTC, datetime
 
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Origin, Payload, Run, Target
+from reprocessing.models import Attempt, DeadLetterQueue, Lane, Letter, Payload, Run, Source, Target
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -16,14 +16,14 @@ class Stock:
     def __init__(self) -> None:
         name = f"d-{uuid.uuid4().hex[:8]}"
         url, arn = f"http://127.0.0.1:9/0/{name}", f"arn:aws:sqs:us-east-1:0:{name}"
-        self.target = Target.objects.create(arn=f"{arn}-origin", url=f"{url}-origin", region="us-east-1")
+        self.target = Target.objects.create(arn=f"{arn}-source", url=f"{url}-source", region="us-east-1")
         self.dlq = DeadLetterQueue.objects.create(name=name, url=url, arn=arn, region="us-east-1")
-        self.origin = Origin.objects.create(dlq=self.dlq, arn=f"{arn}-origin", target=self.target)
+        self.source = Source.objects.create(dlq=self.dlq, arn=f"{arn}-source", target=self.target)
         self.run = Run.objects.create(name=name, dlq=self.dlq, state="running", asked_by="a test", started_at=NOW)
-        self.lane = Lane.objects.create(dlq=self.dlq, origin=self.origin, key_hash=b"k" * 32, run=self.run)
+        self.lane = Lane.objects.create(dlq=self.dlq, source=self.source, key_hash=b"k" * 32, run=self.run)
         self.letter = self.another_letter()
 
-    def another_letter(self, **fields: object) -> DeadLetter:
+    def another_letter(self, **fields: object) -> Letter:
         """Create a queued letter on the lane, unless the fields say otherwise."""
         letter = self._letter(**fields)
         letter.save(force_insert=True)
@@ -42,14 +42,14 @@ class Stock:
             taken_at=NOW, sent_message_id=sent, holds_lane=True,
         )  # fmt: skip
 
-    def more_letters(self, many: int) -> list[DeadLetter]:
+    def more_letters(self, many: int) -> list[Letter]:
         """Create so many letters without payloads."""
-        return DeadLetter.objects.bulk_create([self._letter() for _ in range(many)])
+        return Letter.objects.bulk_create([self._letter() for _ in range(many)])
 
-    def _letter(self, **fields: object) -> DeadLetter:
+    def _letter(self, **fields: object) -> Letter:
         values = {
-            "dlq": self.dlq, "message_id": uuid.uuid4().hex, "origin": self.origin, "target": self.target,
+            "dlq": self.dlq, "message_id": uuid.uuid4().hex, "source": self.source, "target": self.target,
             "lane": self.lane, "run": self.run, "state": "waiting", "planned": True, "sequence": "1",
-            "body_hash": b"b" * 32, "size": 1, "died_at": NOW,
+            "body_hash": b"b" * 32, "size": 1, "first_sent_at": NOW,
         }  # fmt: skip
-        return DeadLetter(**{**values, **fields})
+        return Letter(**{**values, **fields})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.domain.errors import DlqIsTaken, TargetIsUnclear
-from reprocessing.models import DeadLetterQueue, Review, Target
+from reprocessing.domain.errors import DlqAlreadyRegistered, InvalidTarget
+from reprocessing.models import AuditEntry, DeadLetterQueue, Target
 from reprocessing.store.dlqs import registration
-from reprocessing.store.dlqs.registration import Proposal
+from reprocessing.store.dlqs.registration import DlqProposal
 from reprocessing.store.targets import targets
 
 pytestmark = pytest.mark.django_db
@@ -17,23 +17,23 @@ ADDED = {"url": "http://127.0.0.1:9/0/orders", "arn": ARN, "region": "us-east-1"
 
 
 def test_a_dlq_is_written_only_as_it_was_seen_to_change() -> None:
-    registration.register(Proposal(name="orders", dlq=ADDED), by="ann", reason="a test")
-    wish = Proposal(name="orders", dlq={"max_attempts": 5})
+    registration.register(DlqProposal(name="orders", dlq=ADDED), by="ann", reason="a test")
+    wish = DlqProposal(name="orders", dlq={"max_attempts": 5})
     seen = registration.differences(wish)
     DeadLetterQueue.objects.update(max_attempts=4)
-    with pytest.raises(DlqIsTaken, match="somebody else has changed it since you looked"):
+    with pytest.raises(DlqAlreadyRegistered, match="somebody else has changed it since you looked"):
         registration.register(wish, by="ann", reason="a test", seen=seen)
-    assert (DeadLetterQueue.objects.get().max_attempts, Review.objects.count()) == (4, 1)
+    assert (DeadLetterQueue.objects.get().max_attempts, AuditEntry.objects.count()) == (4, 1)
     registration.register(wish, by="ann", reason="a test", seen=registration.differences(wish))
     assert DeadLetterQueue.objects.get().max_attempts == 5
 
 
 def test_a_target_is_written_only_as_it_was_seen_to_change() -> None:
-    targets.put(
+    targets.save_target(
         ARN, {"url": "http://127.0.0.1:9/0/orders", "region": "us-east-1", "rate": 1.0}, by="ann", reason="a test"
     )
     seen = targets.differences(ARN, {"rate": 5.0}, Target.objects.get())
     Target.objects.update(rate=3.0)
-    with pytest.raises(TargetIsUnclear, match="somebody else has changed it since you looked"):
-        targets.put(ARN, {"rate": 5.0}, by="ann", reason="a test", seen=seen)
-    assert (Target.objects.get().rate, Review.objects.count()) == (3.0, 1)
+    with pytest.raises(InvalidTarget, match="somebody else has changed it since you looked"):
+        targets.save_target(ARN, {"rate": 5.0}, by="ann", reason="a test", seen=seen)
+    assert (Target.objects.get().rate, AuditEntry.objects.count()) == (3.0, 1)

@@ -24,7 +24,7 @@ ENDED: Final = 5
 MOST: Final = 3 * ENDED + 15
 
 _LANES: Final[LiteralString] = """
-INSERT INTO redrive_lane (dlq_id, origin_id, key_hash, run_id, phase, due_at)
+INSERT INTO redrive_lane (dlq_id, source_id, key_hash, run_id, phase, due_at)
 SELECT %s, %s, int8send(n), %s, 'ready', redrive_now() FROM generate_series(1, %s::int) n
 """
 
@@ -37,8 +37,8 @@ def test_ended_runs_do_not_make_an_enlistment_read_the_lanes_of_the_running_one(
         for number in range(ENDED):
             Run.objects.create(name=f"ended-{number}", dlq=bench.dlq, state="finished", asked_by="a test")
         with connection.cursor() as cursor:
-            cursor.execute(_LANES, [bench.dlq.pk, bench.origin.pk, run.pk, LANES])
+            cursor.execute(_LANES, [bench.dlq.pk, bench.source.pk, run.pk, LANES])
         with_statistics()
         with explained() as found:
-            rows.whole(partial(enlistment.enlist, bench.dlq.pk, run.pk))
+            rows.in_transaction(partial(enlistment.enlist_letters, bench.dlq.pk, run.pk))
     assert {one.text[:60]: one.buffers for one in found if one.scanned or one.buffers > MOST} == {}

@@ -13,11 +13,11 @@ from celery.app.task import Task
 from reprocessing import tasks
 from reprocessing.domain.replay.verdicts import Refused
 from reprocessing.domain.safety.wave_progression import SIZES
-from reprocessing.models import Breaker, Custody, DeadLetterQueue, Wave
+from reprocessing.models import Breaker, DeadLetterQueue, DlqCopy, Wave
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.replay import send_batches
-from reprocessing.store.replay.intent import Intended
-from reprocessing.store.safety.breaker_window import DEPTH
+from reprocessing.store.replay.intent import IntendedSend
+from reprocessing.store.safety.breaker_window import ATTEMPTS_READ
 from tests.reprocessing.pipeline.bench import BRISK, Outcomes, Workbench
 from tests.reprocessing.store.explained import Explained, explained
 from tests.reprocessing.store.seeded_letters import (
@@ -42,7 +42,7 @@ A_LETTER: Final = 135
 IN_ANY_CASE: Final = 600
 #: These look back from the newest attempt, whatever they are asked for, and read about three buffers for two attempts.
 LOOKS_BACK: Final = {
-    "store.safety.breaker_window.windows": 3 * DEPTH // 2,  # of a breaker
+    "store.safety.breaker_window.windows": 3 * ATTEMPTS_READ // 2,  # of a breaker
     "store.safety.waves._counts": 1_500,  # a thousand, of a wave
     "store.outcomes.reports.unheard": 20 * AT_A_TIME,  # what is sent and not settled
     "store.outcomes.evidence.ripe": 20 * AT_A_TIME,  # the same
@@ -116,7 +116,7 @@ def _turn(bench: Workbench, number: int) -> list[Explained]:
         published(bench.sqs, bench.dlq_url, (lettered(one, key=one, n=one) for one in names))
         bench.capture()
         _show_again(bench, 10)
-        DeadLetterQueue.objects.update(native_known_at=None, native_asked_at=None)  # AWS is to be asked
+        DeadLetterQueue.objects.update(aws_redrive_answered_at=None, aws_redrive_asked_at=None)  # AWS is to be asked
         tasks.tick()
         bench.replay(seconds=30)
         for one in bench.delivered()[:10]:
@@ -127,7 +127,7 @@ def _turn(bench: Workbench, number: int) -> list[Explained]:
         tasks.tick()
         Breaker.objects.filter(target=bench.target).update(state="half_open", retry_at=None, canary_until=None)
         bench.replay(seconds=3)
-        recover.dlqs(conf=bench.conf)
+        recover.sweep_all(conf=bench.conf)
         bench.delivered()
         _settled(bench)
         Breaker.objects.filter(target=bench.target).update(
@@ -145,7 +145,7 @@ def _settled(bench: Workbench) -> None:
 
 
 def _show_again(bench: Workbench, some: int) -> None:
-    for copy in Custody.objects.filter(dlq=bench.dlq, state="held").exclude(handle="none")[:some]:
+    for copy in DlqCopy.objects.filter(dlq=bench.dlq, state="held").exclude(handle="none")[:some]:
         bench.sqs.change_message_visibility(
             QueueUrl=bench.dlq_url, ReceiptHandle=copy.handle, VisibilityTimeout=0
         )  # fmt: skip
@@ -156,7 +156,7 @@ def _failing(first: int) -> Iterator[None]:
     """The target refuses the first so many letters."""
     post, left = send_batches.letters, [first]
 
-    def refuse(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  # those of deliver
+    def refuse(intended: Sequence[IntendedSend], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  # those of deliver
         refused = intended[: left[0]]
         left[0] -= len(refused)
         outcomes: Outcomes = {one.attempt_id: Refused("Busy", "not now") for one in refused}

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 def test_an_error_names_the_constraint_and_shows_no_row() -> None:
     letter = Stock().letter
     statement = "UPDATE redrive_letter SET attempts = -1, idempotency_key = 'secret' WHERE id = %(id)b"
-    with pytest.raises(IntegrityError, match="attempts_are_counted_upwards") as raised, transaction.atomic():
+    with pytest.raises(IntegrityError, match="attempt_counts_not_negative") as raised, transaction.atomic():
         rows.execute(statement, {"id": letter.pk})
     assert "secret" not in str(raised.value)
     assert "Failing row" not in str(raised.value)

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import boto3
 import pytest
 
-from redrive_service.sandbox.judge import Books, Offence
+from redrive_service.sandbox.judge import Offence, ServiceRecords
 from redrive_service.sandbox.shop.world import Shop
 from tests.conditions import eventually
 
@@ -67,7 +67,7 @@ class Redrive:
     def send(self, *letters: MessageTypeDef) -> list[str]:
         """The ids under which the shop's queue took the letters, all in one call."""
         entries = [entry(number, letter) for number, letter in enumerate(letters)]
-        answer = self.client.send_message_batch(QueueUrl=self.shop.origin_url, Entries=entries)
+        answer = self.client.send_message_batch(QueueUrl=self.shop.source_url, Entries=entries)
         return [sent["MessageId"] for sent in answer["Successful"]]
 
     def settle(self, letter: MessageTypeDef) -> None:
@@ -104,8 +104,8 @@ class Redrive:
         answer = self.client.receive_message(QueueUrl=self.shop.dlq_url, MaxNumberOfMessages=10, VisibilityTimeout=300)
         return next((one for one in answer.get("Messages", []) if one["MessageId"] == message_id), None)
 
-    def books(self) -> Books:
-        return Books(parked=frozenset(self.parked), duplicates=frozenset(self.duplicates))
+    def books(self) -> ServiceRecords:
+        return ServiceRecords(parked=frozenset(self.parked), duplicates=frozenset(self.duplicates))
 
 
 def entry(number: int, letter: MessageTypeDef) -> SendMessageBatchRequestEntryTypeDef:
@@ -146,7 +146,7 @@ def test_a_careless_redrive_is_found_out(shop: Shop, client: SQSClient) -> None:
     for letter in letters:
         redrive.settle(letter)
     eventually(lambda: len(redrive.outcomes()) >= LETTERS, within=20)
-    judgement = shop.judged(shop.experiment(max_attempts=1, rate=5, burst=5, cooldown=1), Books())
+    judgement = shop.judged(shop.experiment(max_attempts=1, rate=5, burst=5, cooldown=1), ServiceRecords())
     broken = {finding.offence for finding in judgement.findings}
     assert broken >= {Offence.DUPLICATE, Offence.REORDERED, Offence.OVERLAP, Offence.OVER_RATE, Offence.OVER_WAVE}
 

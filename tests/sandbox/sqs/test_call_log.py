@@ -14,7 +14,7 @@ import pytest
 
 from redrive_service.sandbox.sqs.api.call_record import Record, Sent
 from redrive_service.sandbox.sqs.call_log import calls as module
-from redrive_service.sandbox.sqs.call_log.call_file import CallLogIsUnusable, Stretch
+from redrive_service.sandbox.sqs.call_log.call_file import CallFile, CallLogIsUnusable
 from redrive_service.sandbox.sqs.call_log.calls import MOST_CALLS, PAGE, Call, CallLog
 
 if TYPE_CHECKING:
@@ -182,4 +182,4 @@ def test_a_line_that_is_written_in_part_is_no_line() -> None:
 
 def test_a_log_that_cannot_be_written_when_it_is_read_says_so() -> None:
     with pytest.raises(CallLogIsUnusable, match=r"^The call log cannot be written: No space left on device\.$"):
-        list(Stretch(NearlyFull(), 0).lines(0))
+        list(CallFile(NearlyFull(), 0).lines(0))

@@ -13,7 +13,7 @@ from redrive_service.sandbox.sqs.server.clock import Clock
 from redrive_service.sandbox.sqs.server.exchange import Exchange
 from redrive_service.sandbox.sqs.server.routes import connect
 from redrive_service.sandbox.sqs.server.server import SqsServer
-from redrive_service.sandbox.sqs.server.waiting_receives import WaitingRoom
+from redrive_service.sandbox.sqs.server.waiting_receives import WaitingReceives
 from tests.sandbox.sqs.world import Client, Server, arn, url_of
 
 
@@ -181,7 +181,7 @@ def test_the_clock_takes_no_number_that_is_none(client: Client, advance: str) ->
 
 
 def test_a_room_is_empty_when_everybody_has_left() -> None:
-    room = WaitingRoom()
+    room = WaitingReceives()
     with closing(CallLog()) as calls:
         connection = connect(SqsServer(LocalSqs(Random(1)), Clock(lambda: 0.0), calls))
     exchange = Exchange(connection=connection, action="ReceiveMessage", address="", body=b"{}")

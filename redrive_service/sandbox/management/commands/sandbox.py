@@ -60,7 +60,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_what_does_not_fit(options)
         try:
-            stopping.heed()
+            stopping.raise_if_stopped()
             if options["only"]:
                 self.run_queues_only(options)
             else:
@@ -114,7 +114,7 @@ class Command(BaseCommand):
         self.say("Ctrl-C stops everything; the data stay.")
         try:
             while (ended := stack.ended()) is None:
-                stopping.heed()
+                stopping.raise_if_stopped()
                 time.sleep(0.1)
         except stopping.Stopped:
             self.say("Stopping …")

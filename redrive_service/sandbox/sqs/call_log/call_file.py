@@ -13,7 +13,7 @@ class CallLogIsUnusable(Exception):
     """The call log cannot be written; a server that cannot tell what it did does nothing more."""
 
 
-class Stretch:
+class CallFile:
     """The calls from number `first` on, one line each, behind what the file held before."""
 
     def __init__(self, file: BinaryIO, first: int) -> None:

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, cast
 import orjson
 
 from redrive_service.sandbox.sqs.api.call_record import Record, Sent
-from redrive_service.sandbox.sqs.call_log.call_file import Stretch
+from redrive_service.sandbox.sqs.call_log.call_file import CallFile
 
 # Without a file of its own the log is in temporary ones: a full one makes room for the next when that one is full.
 MOST_CALLS: Final = 1_000_000
@@ -90,7 +90,7 @@ class CallLog:
     def __init__(self, *, file: BinaryIO | None = None, most: int = MOST_CALLS) -> None:
         self._given = file is not None
         self._most = most
-        self._stretches = [Stretch(file or _temporary(), 0)]
+        self._stretches = [CallFile(file or _temporary(), 0)]
         self._first = self._next = 0
 
     def add(self, call: Call) -> None:
@@ -149,12 +149,12 @@ class CallLog:
             if since < stretch.first + stretch.count:
                 yield from stretch.lines(since)
 
-    def _turn_over(self) -> Stretch:
+    def _turn_over(self) -> CallFile:
         """Begin another temporary file; of the full ones the latest is kept."""
         while len(self._stretches) > 1:
             self._stretches.pop(0).close()
         self._first = max(self._first, self._stretches[0].first)
-        self._stretches.append(Stretch(_temporary(), self._next))
+        self._stretches.append(CallFile(_temporary(), self._next))
         return self._stretches[-1]
 
 

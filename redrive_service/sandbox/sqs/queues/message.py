@@ -12,7 +12,7 @@ IN_FLIGHT: Final = 2
 GONE: Final = 3
 
 
-class Home(Protocol):
+class MessageHolder(Protocol):
     """What a message needs of its queue."""
 
     def wake(self, message: "Message") -> None:
@@ -28,7 +28,7 @@ class Message:
     fault makes it visible earlier, else 0.
     """
 
-    queue: Home
+    queue: MessageHolder
     key: str
     message_id: str
     content: Content

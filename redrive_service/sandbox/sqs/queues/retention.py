@@ -10,7 +10,7 @@ from redrive_service.sandbox.sqs.queues.timers import Timers
 _SLACK: Final = 1024
 
 
-class Retaining(Protocol):
+class RetainingQueue(Protocol):
     """What retention needs of its queue."""
 
     messages: dict[str, Message]
@@ -29,7 +29,7 @@ class Retention:
 
     __slots__ = ("_ages", "_due", "_queue", "timer")
 
-    def __init__(self, queue: Retaining) -> None:
+    def __init__(self, queue: RetainingQueue) -> None:
         self._queue = queue
         self._ages: list[tuple[float, str]] = []
         self._due = 0.0

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from redrive_service.sandbox.sqs.core import LocalSqs
 from redrive_service.sandbox.sqs.server.clock import Clock
 from redrive_service.sandbox.sqs.server.exchange import Exchange
-from redrive_service.sandbox.sqs.server.waiting_receives import Waiter, WaitingRoom
+from redrive_service.sandbox.sqs.server.waiting_receives import WaitingReceive, WaitingReceives
 
 # A timer that fires a hair too early finds nothing due and is set again; this keeps that from spinning.
 _SHORTEST_SLEEP: Final = 0.001
@@ -30,7 +30,7 @@ class LongPolling:
 
     def __init__(self, server: Performer) -> None:
         self._server = server
-        self._room = WaitingRoom()
+        self._room = WaitingReceives()
         self._alarm: asyncio.TimerHandle | None = None
 
     def wait(self, exchange: Exchange, deadline: float) -> None:
@@ -58,7 +58,7 @@ class LongPolling:
         while waiter is not None and self._try(waiter):
             waiter = self._room.first(queue)
 
-    def _try(self, waiter: Waiter) -> bool:
+    def _try(self, waiter: WaitingReceive) -> bool:
         """Return whether the waiter need not wait any longer."""
         connection = waiter.exchange.connection
         if connection.peer_has_left() or self._server.perform(waiter.exchange):

@@ -8,7 +8,7 @@ from redrive_service.sandbox.sqs.server.exchange import Exchange
 
 
 @dataclass(slots=True, eq=False)
-class Waiter:
+class WaitingReceive:
     """One waiting receive. It is `done` when it was answered, timed out, or its client turned out to have left."""
 
     exchange: Exchange
@@ -17,12 +17,12 @@ class Waiter:
     done: bool = False
 
 
-class WaitingRoom:
+class WaitingReceives:
     """The waiting receives: first come, first served per queue."""
 
     def __init__(self) -> None:
-        self._queues: dict[str, deque[Waiter]] = {}
-        self._deadlines: list[tuple[float, int, Waiter]] = []
+        self._queues: dict[str, deque[WaitingReceive]] = {}
+        self._deadlines: list[tuple[float, int, WaitingReceive]] = []
         self._entered = 0
         self._present = 0
 
@@ -31,19 +31,19 @@ class WaitingRoom:
 
     def enter(self, exchange: Exchange, queue: str, deadline: float) -> None:
         """A receive begins to wait."""
-        waiter = Waiter(exchange, queue, deadline)
+        waiter = WaitingReceive(exchange, queue, deadline)
         self._entered += 1
         self._present += 1
         heappush(self._deadlines, (deadline, self._entered, waiter))
         self._queues.setdefault(queue, deque()).append(waiter)
 
-    def leave(self, waiter: Waiter) -> None:
+    def leave(self, waiter: WaitingReceive) -> None:
         """A receive waits no longer."""
         if not waiter.done:
             waiter.done = True
             self._present -= 1
 
-    def first(self, queue: str) -> Waiter | None:
+    def first(self, queue: str) -> WaitingReceive | None:
         """Who is next at this queue."""
         line = self._queues.get(queue)
         while line:
@@ -59,7 +59,7 @@ class WaitingRoom:
             heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
 
-    def overdue(self, now: float) -> list[Waiter]:
+    def overdue(self, now: float) -> list[WaitingReceive]:
         """Who has waited long enough; they have left."""
         leaving = []
         deadline = self.next_deadline()
@@ -70,6 +70,6 @@ class WaitingRoom:
             deadline = self.next_deadline()
         return leaving
 
-    def everybody(self) -> list[Waiter]:
+    def everybody(self) -> list[WaitingReceive]:
         """Return all who wait, in the order in which they came."""
         return [waiter for _, _, waiter in sorted(self._deadlines, key=lambda entry: entry[1]) if not waiter.done]

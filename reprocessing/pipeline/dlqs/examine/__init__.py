@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from reprocessing.conf import Conf
 from reprocessing.pipeline.dlqs.examine import celery_workers, other_targets, policies, queues
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, Severity
-from reprocessing.pipeline.dlqs.examine.gathered import Sight, Wanted, look
+from reprocessing.pipeline.dlqs.examine.gathered import Observed, Wanted, observe
 from reprocessing.pipeline.dlqs.examine.proposal import mode, policy, propose
-from reprocessing.pipeline.dlqs.examine.targets import TargetCase, known, queue, target
-from reprocessing.store.dlqs.registration import Proposal
+from reprocessing.pipeline.dlqs.examine.targets import TargetCase, find_target, queue_target, target
+from reprocessing.store.dlqs.registration import DlqProposal
 
-__all__ = ["Examination", "Finding", "Severity", "TargetCase", "Wanted", "dlq", "known", "queue", "target"]
+__all__ = ["Examination", "Finding", "Severity", "TargetCase", "Wanted", "dlq", "find_target", "queue_target", "target"]
 
 _CHECKS = (
     queues.identity,
-    queues.origins,
+    queues.sources,
     queues.ways_back,
     queues.retention,
     queues.custody,
@@ -24,16 +24,16 @@ _CHECKS = (
     queues.encryption,
     queues.parking,
     celery_workers.tasks,
-    other_targets.reached,
+    other_targets.unreachable_sources,
     other_targets.circles,
     other_targets.evidence,
-    other_targets.silent,
+    other_targets.unnamed_failures,
     other_targets.published,
-    other_targets.moved,
+    other_targets.changed_targets,
     policies.outcome,
     policies.acknowledged,
     policies.awaited,
-    policies.leaning,
+    policies.dependent_targets,
     policies.order,
     policies.keys,
     policies.pace,
@@ -45,8 +45,8 @@ _CHECKS = (
 class Examination:
     """What was found, and what would be written. `passed`: the checks without findings, in sentences."""
 
-    sight: Sight
-    proposal: Proposal
+    observed: Observed
+    proposal: DlqProposal
     findings: list[Finding]
     passed: tuple[str, ...] = ()
 
@@ -63,8 +63,8 @@ def dlq(wanted: Wanted, conf: Conf) -> Examination:
         QueueIsOutOfReach: the DLQ, a source or the parking queue could not be asked.
         SelectorIsUnclear: a key that is always needed was switched off.
     """
-    sight = look(wanted)
-    proposal = propose(wanted, sight, custody_limit=conf.custody_limit)
+    sight = observe(wanted)
+    proposal = propose(wanted, sight, held_copies_limit=conf.held_copies_limit)
     case = Case(sight, proposal, policy(wanted, sight), mode(wanted, sight))
     found = [(check.__doc__ or "", list(check(case))) for check in _CHECKS]
     found.append((queues.of_the_service.__doc__ or "", list(queues.of_the_service(case, conf.own_queues))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reprocessing.models.target import QUEUES, TargetKind
+from reprocessing.models.target import QUEUE_KINDS, TargetKind
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, refuse, warn
 
 #: Options for task messages, by fields of a target.
@@ -18,10 +18,10 @@ _OF_TASKS = {
 
 def tasks(case: Case) -> Iterator[Finding]:
     """Celery queues have a redrive policy, and only task messages are changed."""
-    for arn, target in case.sight.others.items():
-        if target.kind not in QUEUES and case.of_target(arn, "kind") in QUEUES:
+    for arn, target in case.observed.other_targets.items():
+        if target.kind not in QUEUE_KINDS and case.of_target(arn, "kind") in QUEUE_KINDS:
             yield refuse(f"{target} is no queue, so no Celery workers consume it.", "Leave out --celery.")
-    for seen in case.sight.queues.values():
+    for seen in case.observed.queues.values():
         name = seen.address.name
         if case.of_target(seen, "kind") != TargetKind.CELERY:
             asked = [option for field, option in _OF_TASKS.items() if case.of_target(seen, field)]

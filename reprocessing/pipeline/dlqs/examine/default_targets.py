@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from reprocessing.domain.message.arn import Arn, Named, name_of, read
+from reprocessing.domain.message.arn import Arn, ResourceKind, read, resource_name
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.aws_services.sns_subscribers import subscription
 from reprocessing.gateways.sqs import QueueAddress, locate
 from reprocessing.models import Target
-from reprocessing.models.target import QUEUES, Advance, Proof, TargetKind
-from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen, see
+from reprocessing.models.target import QUEUE_KINDS, Advance, Proof, TargetKind
+from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue, describe_queue
 from reprocessing.store.targets import targets
 
 RATE: Final = 10.0  #: messages a second to a new target
@@ -31,25 +31,29 @@ _LARGEST: Final = {
 }
 _TIMEOUT: Final = {TargetKind.LAMBDA: 60.0}  #: seconds; a function may take up to fifteen minutes
 _USUAL_TIMEOUT: Final = 30.0
-_KINDS: Final = {Named.FUNCTION: TargetKind.LAMBDA, Named.TOPIC: TargetKind.TOPIC, Named.BUS: TargetKind.BUS}
+_KINDS: Final = {
+    ResourceKind.FUNCTION: TargetKind.LAMBDA,
+    ResourceKind.TOPIC: TargetKind.TOPIC,
+    ResourceKind.BUS: TargetKind.BUS,
+}
 _SAY_WHERE: Final = "Say where its messages go: --to TARGET."
 
 
 @dataclass(frozen=True, slots=True)
-class Nowhere:
+class NoTarget:
     """A source whose messages cannot go back by themselves: why, and what to do."""
 
-    origin: str
+    source: str
     why: str
     cure: str = _SAY_WHERE
 
 
-def kind_of(named: Named) -> TargetKind | None:
+def kind_of(named: ResourceKind) -> TargetKind | None:
     """Return the kind of target; None if it is no target, or SQS has to be asked."""
     return _KINDS.get(named)
 
 
-def drafted(kind: TargetKind, arn: str, *, region: str = "", fifo: bool = False) -> dict[str, Any]:
+def default_fields(kind: TargetKind, arn: str, *, region: str = "", fifo: bool = False) -> dict[str, Any]:
     """Return the defaults of a new target that is no queue, by the names of its row's fields.
 
     The ARN of an endpoint is its URL; without a region, the service's own is taken.
@@ -68,60 +72,60 @@ def drafted(kind: TargetKind, arn: str, *, region: str = "", fifo: bool = False)
     }
 
 
-def back(arn: Arn, *, role: str = "") -> Seen | Target | Nowhere:
+def default_target(arn: Arn, *, role: str = "") -> DescribedQueue | Target | NoTarget:
     """Return the default target of messages that this resource did not take; the target may have no row yet.
 
     Raises:
         QueueIsOutOfReach: a queue or a subscription could not be asked, under `role`.
     """
     match arn.named:
-        case Named.QUEUE:
-            return see(locate(arn.text, role))
-        case Named.FUNCTION:
+        case ResourceKind.QUEUE:
+            return describe_queue(locate(arn.text, role))
+        case ResourceKind.FUNCTION:
             return _target(TargetKind.LAMBDA, arn.text, region=arn.region, role=role)
-        case Named.SUBSCRIPTION:
+        case ResourceKind.SUBSCRIPTION:
             return _subscriber(arn, role)
-        case Named.TOPIC | Named.BUS | Named.RULE | Named.ANOTHER:
+        case ResourceKind.TOPIC | ResourceKind.BUS | ResourceKind.RULE | ResourceKind.ANOTHER:
             return _nowhere(arn)
 
 
-def _nowhere(arn: Arn) -> Nowhere:
+def _nowhere(arn: Arn) -> NoTarget:
     """Return why messages cannot go back to a topic, a bus, a rule, or another resource."""
-    name = name_of(arn.text)
+    name = resource_name(arn.text)
     match arn.named:
-        case Named.TOPIC:
-            cure = "Name the subscription that failed: --origin with its ARN. To publish to all of them: --to TARGET."
-            return Nowhere(arn.text, f"{name} is a topic, and messages die in its subscriptions.", cure)
-        case Named.BUS:
+        case ResourceKind.TOPIC:
+            cure = "Name the subscription that failed: --source with its ARN. To publish to all of them: --to TARGET."
+            return NoTarget(arn.text, f"{name} is a topic, and messages die in its subscriptions.", cure)
+        case ResourceKind.BUS:
             cure = "To put messages there again: manage.py add_target ARN --refire N --confirm, and --to ARN here."
-            return Nowhere(arn.text, f"{name} is a bus: what is put on it, all of its rules see.", cure)
-        case Named.RULE:
+            return NoTarget(arn.text, f"{name} is a bus: what is put on it, all of its rules see.", cure)
+        case ResourceKind.RULE:
             cure = "Name the target that failed: the TARGET_ARN that its messages carry."
-            return Nowhere(arn.text, f"{name} is a rule, and messages die in its targets.", cure)
+            return NoTarget(arn.text, f"{name} is a rule, and messages die in its targets.", cure)
         case _:
-            return Nowhere(arn.text, f"{arn.text} is {arn.named.value}.")
+            return NoTarget(arn.text, f"{arn.text} is {arn.named.value}.")
 
 
-def _subscriber(arn: Arn, role: str) -> Seen | Target | Nowhere:
+def _subscriber(arn: Arn, role: str) -> DescribedQueue | Target | NoTarget:
     """Return the queue, function or endpoint that a subscription delivers to."""
     said = subscription(arn.text, role)
     if said.protocol in {"http", "https"}:
         return _target(TargetKind.HTTP, said.endpoint)
     found = read(said.endpoint)
-    if found and (said.protocol, found.named) in {("sqs", Named.QUEUE), ("lambda", Named.FUNCTION)}:
-        return back(found, role=role)
-    why = f"{name_of(arn.text)} delivers by {said.protocol}, and nothing can be sent there from here."
-    return Nowhere(arn.text, why)
+    if found and (said.protocol, found.named) in {("sqs", ResourceKind.QUEUE), ("lambda", ResourceKind.FUNCTION)}:
+        return default_target(found, role=role)
+    why = f"{resource_name(arn.text)} delivers by {said.protocol}, and nothing can be sent there from here."
+    return NoTarget(arn.text, why)
 
 
 def _target(kind: TargetKind, arn: str, *, region: str = "", role: str = "") -> Target:
-    row = targets.known([arn]).get(arn)
-    return row or Target(arn=arn, role_arn=role, **drafted(kind, arn, region=region))
+    row = targets.find_targets([arn]).get(arn)
+    return row or Target(arn=arn, role_arn=role, **default_fields(kind, arn, region=region))
 
 
 @dataclass(slots=True)
-class Ways:
-    """The target of each source. Fields as in `Wanted` and `Sight`.
+class SourceTargets:
+    """The target of each source. Fields as in `Wanted` and `Observed`.
 
     `to` and `takes_back` apply to the sources in `meant` (empty: all). `known`: former sources, with their targets.
     """
@@ -132,11 +136,11 @@ class Ways:
     role: str
     known: Mapping[str, Target]
     ways: dict[str, str] = field(default_factory=dict)
-    nowhere: list[Nowhere] = field(default_factory=list)
-    queues: dict[str, Seen] = field(default_factory=dict)
+    nowhere: list[NoTarget] = field(default_factory=list)
+    queues: dict[str, DescribedQueue] = field(default_factory=dict)
     others: dict[str, Target] = field(default_factory=dict)
 
-    def trace(self, queues: Sequence[Seen], failed: Sequence[Arn]) -> None:
+    def trace(self, queues: Sequence[DescribedQueue], failed: Sequence[Arn]) -> None:
         """Find the target of each source: queues, what else failed, and former sources.
 
         Raises:
@@ -145,40 +149,40 @@ class Ways:
         for seen in queues:
             self._lead(seen.facts.arn, partial(_itself, seen))
         for arn in failed:
-            self._lead(arn.text, partial(back, arn, role=self.role))
-        for origin in self.known.keys() - self.ways.keys() - {dead_end.origin for dead_end in self.nowhere}:
-            self._lead(origin, partial(self._before, origin))
+            self._lead(arn.text, partial(default_target, arn, role=self.role))
+        for source in self.known.keys() - self.ways.keys() - {dead_end.source for dead_end in self.nowhere}:
+            self._lead(source, partial(self._before, source))
 
-    def _lead(self, origin: str, by_itself: Callable[[], Seen | Target | Nowhere]) -> None:
-        meant = not self.meant or origin in self.meant
-        before = self.known.get(origin)
+    def _lead(self, source: str, by_itself: Callable[[], DescribedQueue | Target | NoTarget]) -> None:
+        meant = not self.meant or source in self.meant
+        before = self.known.get(source)
         if meant and self.to is not None:
-            found: Seen | Target | Nowhere = self._reached(self.to)
-        elif before is None or before.arn == origin or (meant and self.takes_back):
+            found: DescribedQueue | Target | NoTarget = self._reached(self.to)
+        elif before is None or before.arn == source or (meant and self.takes_back):
             found = by_itself()
         else:
             found = self._reached(before)
         match found:
-            case Seen():
-                self.ways[origin] = found.facts.arn
+            case DescribedQueue():
+                self.ways[source] = found.facts.arn
                 self.queues[found.facts.arn] = found
             case Target():
-                self.ways[origin] = found.arn
+                self.ways[source] = found.arn
                 self.others[found.arn] = found
-            case Nowhere():
+            case NoTarget():
                 self.nowhere.append(found)
 
-    def _reached(self, target: Target) -> Seen | Target:
-        if target.kind not in QUEUES:
+    def _reached(self, target: Target) -> DescribedQueue | Target:
+        if target.kind not in QUEUE_KINDS:
             return target
         known = self.queues.get(target.arn)
-        return known or see(QueueAddress(target.url, target.region, target.role_arn))
+        return known or describe_queue(QueueAddress(target.url, target.region, target.role_arn))
 
-    def _before(self, origin: str) -> Seen | Target | Nowhere:
+    def _before(self, source: str) -> DescribedQueue | Target | NoTarget:
         """Return the former target; a queue that nobody named this time is not asked again: it may be gone."""
-        arn, target = read(origin), self.known[origin]
-        return target if target.arn == origin or arn is None else back(arn, role=self.role)
+        arn, target = read(source), self.known[source]
+        return target if target.arn == source or arn is None else default_target(arn, role=self.role)
 
 
-def _itself(seen: Seen) -> Seen:
+def _itself(seen: DescribedQueue) -> DescribedQueue:
     return seen

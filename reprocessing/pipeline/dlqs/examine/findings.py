@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from reprocessing.domain.ordering.placement import Policy
+from reprocessing.domain.ordering.placement import KeyPolicy
 from reprocessing.models import Reporter
 from reprocessing.models.dlq import Mode
-from reprocessing.pipeline.dlqs.examine.gathered import Sight
-from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen
-from reprocessing.store.dlqs.registration import Proposal
+from reprocessing.pipeline.dlqs.examine.gathered import Observed
+from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue
+from reprocessing.store.dlqs.registration import DlqProposal
 
 
 class Severity(StrEnum):
@@ -36,9 +36,9 @@ class Finding:
 class Case:
     """What is judged."""
 
-    sight: Sight
-    proposal: Proposal
-    policy: Policy
+    observed: Observed
+    proposal: DlqProposal
+    policy: KeyPolicy
     mode: Mode
 
     @property
@@ -49,17 +49,17 @@ class Case:
     @property
     def arn(self) -> str:
         """Return the DLQ's ARN."""
-        return self.sight.dlq.facts.arn
+        return self.observed.dlq.facts.arn
 
     def value(self, field: str, default: Any = None) -> Any:  # noqa: ANN401  of the row's own type
         """Return what a field of the DLQ's row will hold."""
-        held = getattr(self.sight.row, field) if self.sight.row else default
+        held = getattr(self.observed.row, field) if self.observed.row else default
         return self.proposal.dlq.get(field, held)
 
-    def of_target(self, target: Seen | str, field: str) -> Any:  # noqa: ANN401  of the row's own type
+    def of_target(self, target: DescribedQueue | str, field: str) -> Any:  # noqa: ANN401  of the row's own type
         """Return what a field of a target's row will hold; the target is a queue or an ARN."""
         arn = target if isinstance(target, str) else target.facts.arn
-        row = self.sight.targets.get(arn)
+        row = self.observed.targets.get(arn)
         return self.proposal.targets[arn].get(field, getattr(row, field) if row else None)
 
 

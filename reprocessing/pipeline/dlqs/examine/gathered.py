@@ -9,16 +9,16 @@ from typing import Any
 
 from django.db.models import Q
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.message import arn as arns
-from reprocessing.gateways.sqs import Depth, Move, QueueAddress, depth, moves, origins_of
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Target
-from reprocessing.models.attempt import OUTCOME_IS_OPEN
-from reprocessing.pipeline.dlqs.examine.default_targets import Nowhere, Ways
-from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen, see
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.gateways.sqs import Depth, Move, QueueAddress, active_moves, depth, sources_of
+from reprocessing.models import Attempt, DeadLetterQueue, Letter, Target
+from reprocessing.models.attempt import AWAITS_OUTCOME
+from reprocessing.pipeline.dlqs.examine.default_targets import NoTarget, SourceTargets
+from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue, describe_queue
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.runs import plan_figures
-from reprocessing.store.runs.plan_figures import Prospect, Share
+from reprocessing.store.runs.plan_figures import PlanFigures, TargetFigures
 from reprocessing.store.targets import targets
 
 # Letters of a run: on their lanes, or to be enlisted in a later batch.
@@ -26,11 +26,11 @@ _PLACED = Q(state__in=("waiting", "sending", "awaiting")) | Q(state="captured", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class Observed:
     """What was found.
 
     Attributes:
-        origins: the source queues, found or named by URL, by ARN.
+        sources: the source queues, found or named by URL, by ARN.
         named: the ARNs of the sources that a person named.
         ways: the ARN of the target of each source, by the source's ARN, former sources included.
         nowhere: the sources whose messages cannot go back by themselves.
@@ -45,25 +45,25 @@ class Sight:
         unsettled: sent letters, of any DLQ, that wait for a capture of this one.
     """
 
-    dlq: Seen
+    dlq: DescribedQueue
     depth: Depth
-    origins: dict[str, Seen]
+    sources: dict[str, DescribedQueue]
     named: list[str]
-    ways: dict[str, str]
-    nowhere: list[Nowhere]
-    queues: dict[str, Seen]
-    others: dict[str, Target]
+    targets_by_source: dict[str, str]
+    without_target: list[NoTarget]
+    queues: dict[str, DescribedQueue]
+    other_targets: dict[str, Target]
     moves: list[Move] | None
-    parking: Seen | None
-    silences: dict[str, str]
+    parking: DescribedQueue | None
+    unknown: dict[str, str]
     now: datetime
     row: DeadLetterQueue | None
     targets: dict[str, Target]
     dlqs: dict[str, DeadLetterQueue]
     on_lanes: int = 0
     unsettled: int = 0
-    prospect: Prospect | None = None
-    shares: list[Share] = field(default_factory=list)
+    prospect: PlanFigures | None = None
+    shares: list[TargetFigures] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,53 +72,57 @@ class Wanted:
 
     Attributes:
         url: the DLQ's; None: the one it was added with.
-        origins: URLs of source queues that SQS does not name, or ARNs of what else failed to take messages.
+        sources: URLs of source queues that SQS does not name, or ARNs of what else failed to take messages.
         to: the target of messages of these sources, instead of the source; of all sources if none is named.
         takes_back: whether they go back to their source, though another target was set before.
-        dlq: values by the names of the row's fields (see registration.Proposal); fields that are missing keep theirs.
+        dlq: values by the names of the row's fields (see registration.DlqProposal); fields that are missing keep
+            theirs.
         target: the same for the targets of all its sources.
     """
 
     name: str
     url: str | None = None
-    origins: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
     to: Target | None = None
     takes_back: bool = False
     dlq: Mapping[str, Any] = field(default_factory=dict)
     target: Mapping[str, Any] = field(default_factory=dict)
 
 
-def look(wanted: Wanted) -> Sight:
+def observe(wanted: Wanted) -> Observed:
     """Ask SQS and PostgreSQL. Nothing is received from any queue.
 
     Raises:
         QueueIsOutOfReach: a queue that must be known could not be asked.
     """
-    row = DeadLetterQueue.objects.filter(name=wanted.name).select_related("default_origin").first()
+    row = DeadLetterQueue.objects.filter(name=wanted.name).select_related("default_source").first()
     role = wanted.dlq.get("role_arn", row.role_arn if row else "")
     parking_url = wanted.dlq.get("parking_url")
-    dlq = see(QueueAddress.of(wanted.url or (row.url if row else ""), role))
+    dlq = describe_queue(QueueAddress.of(wanted.url or (row.url if row else ""), role))
     silences: dict[str, str] = {}
     try:
-        found = origins_of(dlq.address)
-    except QueueIsOutOfReach as error:
-        found, silences["origins"] = [], str(error)
-    named = {source: arns.read(source) or see(QueueAddress.of(source, role)) for source in wanted.origins}
-    queues = [seen for seen in named.values() if isinstance(seen, Seen)]
-    queues += [see(QueueAddress.of(url, role)) for url in found if url not in named]
+        found = sources_of(dlq.address)
+    except QueueUnreachable as error:
+        found, silences["sources"] = [], str(error)
+    named = {source: arns.read(source) or describe_queue(QueueAddress.of(source, role)) for source in wanted.sources}
+    queues = [seen for seen in named.values() if isinstance(seen, DescribedQueue)]
+    queues += [describe_queue(QueueAddress.of(url, role)) for url in found if url not in named]
     try:
-        under_way = moves(dlq.facts.arn, role)
-    except QueueIsOutOfReach as error:
+        under_way = active_moves(dlq.facts.arn, role)
+    except QueueUnreachable as error:
         under_way, silences["moves"] = None, str(error)
-    called = [origin.facts.arn if isinstance(origin, Seen) else origin.text for origin in named.values()]
-    known = {source.arn: source.target for source in row.origins.select_related("target")} if row else {}
-    ways = Ways(wanted.to, wanted.takes_back, called, role, known)
-    ways.trace(queues, [origin for origin in named.values() if not isinstance(origin, Seen)])
-    return Sight(
-        dlq=dlq, depth=depth(dlq.address), origins={queue.facts.arn: queue for queue in queues}, named=called,
-        ways=ways.ways, nowhere=ways.nowhere, queues=ways.queues, others=ways.others, moves=under_way,
-        parking=see(QueueAddress.of(parking_url)) if parking_url else None, silences=silences, now=clock(), row=row,
-        targets=targets.known(ways.ways.values()), dlqs={known.arn: known for known in DeadLetterQueue.objects.all()},
+    called = [source.facts.arn if isinstance(source, DescribedQueue) else source.text for source in named.values()]
+    known = {source.arn: source.target for source in row.sources.select_related("target")} if row else {}
+    ways = SourceTargets(wanted.to, wanted.takes_back, called, role, known)
+    ways.trace(queues, [source for source in named.values() if not isinstance(source, DescribedQueue)])
+    return Observed(
+        dlq=dlq, depth=depth(dlq.address), sources={queue.facts.arn: queue for queue in queues}, named=called,
+        targets_by_source=ways.ways, without_target=ways.nowhere, queues=ways.queues, other_targets=ways.others,
+        moves=under_way,
+        parking=describe_queue(QueueAddress.of(parking_url)) if parking_url else None, unknown=silences,
+        now=database_now(), row=row,
+        targets=targets.find_targets(ways.ways.values()),
+        dlqs={known.arn: known for known in DeadLetterQueue.objects.all()},
         **_of_letters(row),
     )  # fmt: skip
 
@@ -127,8 +131,8 @@ def _of_letters(row: DeadLetterQueue | None) -> dict[str, Any]:
     if row is None:
         return {}
     return {
-        "on_lanes": DeadLetter.objects.filter(_PLACED, dlq=row).count(),
-        "unsettled": Attempt.objects.filter(OUTCOME_IS_OPEN, target__watched_by=row).count(),
-        "prospect": plan_figures.prospect(row.pk),
-        "shares": plan_figures.shares(row.pk),
+        "on_lanes": Letter.objects.filter(_PLACED, dlq=row).count(),
+        "unsettled": Attempt.objects.filter(AWAITS_OUTCOME, target__watched_by=row).count(),
+        "prospect": plan_figures.plan_figures_of(row.pk),
+        "shares": plan_figures.target_figures(row.pk),
     }

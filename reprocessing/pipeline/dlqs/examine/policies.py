@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reprocessing.domain.message.arn import name_of
-from reprocessing.domain.message.identity import Source
-from reprocessing.domain.runs.forecast import in_words
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.message.identity import SelectorSource
+from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models import Attempt, Target
-from reprocessing.models.attempt import OUTCOME_IS_OPEN
+from reprocessing.models.attempt import AWAITS_OUTCOME
 from reprocessing.models.dlq import Mode
 from reprocessing.models.target import Advance, Proof
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, refuse, reporters, warn
 from reprocessing.pipeline.dlqs.examine.proposal import watcher
-from reprocessing.store.dlqs.registration import KEYS
+from reprocessing.store.dlqs.registration import PLACE_KEYS
 
 
 def outcome(case: Case) -> Iterator[Finding]:
     """The outcome absence can be seen."""
-    for seen in case.sight.queues.values():
+    for seen in case.observed.queues.values():
         if case.of_target(seen, "proof") != Proof.ABSENCE:
             continue
-        behind = watcher(case.sight, seen)
+        behind = watcher(case.observed, seen)
         if behind is None:
             yield refuse(
                 f"The outcome absence cannot be seen: no watched DLQ lies behind {seen.address.name}.",
                 "Add the DLQ that its redrive policy names, or say --outcome accepted.",
             )
-        elif (case.mode if behind == case.arn else case.sight.dlqs[behind].mode) == Mode.OBSERVE:
+        elif (case.mode if behind == case.arn else case.observed.dlqs[behind].mode) == Mode.OBSERVE:
             yield refuse(
                 f"The outcome absence cannot be seen: from the DLQ behind {seen.address.name}, in mode observe, "
                 "nothing is received.",
@@ -37,8 +37,8 @@ def outcome(case: Case) -> Iterator[Finding]:
 
 def acknowledged(case: Case) -> Iterator[Finding]:
     """Consumers may report outcomes, and have time to."""
-    names = {arn: str(target) for arn, target in case.sight.others.items()}
-    for arn, name in {**{arn: seen.address.name for arn, seen in case.sight.queues.items()}, **names}.items():
+    names = {arn: str(target) for arn, target in case.observed.other_targets.items()}
+    for arn, name in {**{arn: seen.address.name for arn, seen in case.observed.queues.items()}, **names}.items():
         if case.of_target(arn, "proof") != Proof.ACKNOWLEDGED:
             continue
         window = case.of_target(arn, "window")
@@ -49,19 +49,19 @@ def acknowledged(case: Case) -> Iterator[Finding]:
                 "Say --window SECONDS.",
             )
             continue
-        behind = watcher(case.sight, case.sight.queues[arn]) if arn in case.sight.queues else None
+        behind = watcher(case.observed, case.observed.queues[arn]) if arn in case.observed.queues else None
         silent = "is presumed delivered once its absence is proved" if behind else "is parked, since nothing else tells"
-        yield note(f"A message of which the consumer of {name} says nothing for {in_words(window)} {silent}.")
+        yield note(f"A message of which the consumer of {name} says nothing for {duration_in_words(window)} {silent}.")
         yield from reporters(arn, name)
 
 
 def awaited(case: Case) -> Iterator[Finding]:
     """No sent message waits for a DLQ that its queue no longer names."""
-    for seen in case.sight.queues.values():
-        row = case.sight.targets.get(seen.facts.arn)
+    for seen in case.observed.queues.values():
+        row = case.observed.targets.get(seen.facts.arn)
         if row is None or row.watched_by is None or row.watched_by.arn == case.of_target(seen, "watched_by"):
             continue
-        waiting = Attempt.objects.filter(OUTCOME_IS_OPEN, target=row).count()
+        waiting = Attempt.objects.filter(AWAITS_OUTCOME, target=row).count()
         if waiting:
             yield refuse(
                 f"{waiting:,} messages sent to {row} wait for what captures of {row.watched_by} prove, and the redrive "
@@ -70,32 +70,32 @@ def awaited(case: Case) -> Iterator[Finding]:
             )
 
 
-def leaning(case: Case) -> Iterator[Finding]:
+def dependent_targets(case: Case) -> Iterator[Finding]:
     """No other DLQ's target needs captures of this one."""
-    if case.mode != Mode.OBSERVE or case.sight.row is None:
+    if case.mode != Mode.OBSERVE or case.observed.row is None:
         return
-    others = Target.objects.filter(watched_by=case.sight.row, proof=Proof.ABSENCE)
-    for target in others.exclude(arn__in=case.sight.queues):
+    others = Target.objects.filter(watched_by=case.observed.row, proof=Proof.ABSENCE)
+    for target in others.exclude(arn__in=case.observed.queues):
         yield refuse(
             f"In mode observe {case.name} cannot prove absence for {target}, a target of another DLQ.",
             f"Say --mode manual, or change the outcome of {target} first.",
         )
-    if case.sight.unsettled:
+    if case.observed.unsettled:
         yield refuse(
-            f"{case.sight.unsettled:,} sent messages wait for what captures of {case.name} prove.",
+            f"{case.observed.unsettled:,} sent messages wait for what captures of {case.name} prove.",
             "Wait for them (redrive_status), then say --mode observe.",
         )
 
 
 def order(case: Case) -> Iterator[Finding]:
     """The order of each key is kept up to the consumer."""
-    keyed = case.policy.ordering.source is not Source.NONE
-    if case.sight.dlq.facts.fifo and not keyed:
+    keyed = case.policy.ordering.source is not SelectorSource.NONE
+    if case.observed.dlq.facts.fifo and not keyed:
         yield warn(
             "It is a FIFO DLQ, and without an ordering key messages of one group go back in any order.",
             "Leave out --ordering-key: MessageGroupId is the default.",
         )
-    for seen in case.sight.queues.values() if keyed and case.mode != Mode.OBSERVE else ():
+    for seen in case.observed.queues.values() if keyed and case.mode != Mode.OBSERVE else ():
         at_once = case.of_target(seen, "advance") == Advance.ACCEPTED
         if seen.facts.fifo and at_once and str(case.policy.ordering) != "system:MessageGroupId":
             yield warn(
@@ -113,19 +113,19 @@ def order(case: Case) -> Iterator[Finding]:
 
 def keys(case: Case) -> Iterator[Finding]:
     """Keys are unambiguous, and do not change while messages are in progress."""
-    if case.policy.idempotency.source is Source.CONTENT_HASH:
+    if case.policy.idempotency.source is SelectorSource.CONTENT_HASH:
         yield warn(
             "With content-hash as idempotency key, a message equal to one that was delivered is closed as its "
             "duplicate, also when both were meant.",
             "Name an id that the producer gives, or leave it out: the message id is the default.",
         )
-    row = case.sight.row
-    if row is None or not case.sight.on_lanes:
+    row = case.observed.row
+    if row is None or not case.observed.on_lanes:
         return
-    for name in KEYS:
+    for name in PLACE_KEYS:
         if case.value(name) != getattr(row, name):
             yield refuse(
-                f"{name} cannot change while {case.sight.on_lanes:,} messages are under way: they have their places "
+                f"{name} cannot change while {case.observed.on_lanes:,} messages are under way: they have their places "
                 "under the old one.",
                 "Wait for their run to end (redrive_status), then change it.",
             )
@@ -137,36 +137,36 @@ def pace(case: Case) -> Iterator[Finding]:
         yield refuse("--backoff-cap is below --backoff-base.", "Raise the one or lower the other.")
     for arn in case.proposal.targets:
         if case.of_target(arn, "rate") is None:
-            yield warn(f"Nothing limits the rate at which {name_of(arn)} gets messages.", "Say --rate R.")
+            yield warn(f"Nothing limits the rate at which {resource_name(arn)} gets messages.", "Say --rate R.")
     if case.mode != Mode.AUTOMATIC and (case.proposal.dlq.get("interval") or case.proposal.dlq.get("crontab")):
         yield note("The schedule is kept, and followed in mode automatic only.", "Say --mode automatic.")
 
 
 def time(case: Case) -> Iterator[Finding]:
     """The longest key queue is done before the DLQ deletes its messages."""
-    facts, ahead = case.sight.dlq.facts, case.sight.prospect
+    facts, ahead = case.observed.dlq.facts, case.observed.prospect
     waiting = {
         seen.facts.arn: case.of_target(seen, "window")
-        for seen in case.sight.queues.values()
+        for seen in case.observed.queues.values()
         if case.of_target(seen, "advance") == Advance.SETTLED and case.of_target(seen, "proof") == Proof.ABSENCE
     }
     for arn, window in waiting.items():
-        name = name_of(arn)
+        name = resource_name(arn)
         longest = int(facts.retention.total_seconds() // window)
         yield note(
             f"In a lane to {name}, each message waits for the outcome of the one before: up to {window:g} s, less "
             f"where the queue is seen empty. More than {longest:,} messages in one lane may take longer than the DLQ "
             "keeps them. PostgreSQL keeps them.",
         )
-    if ahead is None or ahead.expires_at is None or case.sight.row is None:
+    if ahead is None or ahead.expires_at is None or case.observed.row is None:
         return
-    left = (ahead.expires_at - case.sight.now).total_seconds()
-    for share in case.sight.shares:
+    left = (ahead.expires_at - case.observed.now).total_seconds()
+    for share in case.observed.shares:
         needed = share.longest * waiting.get(share.name, 0.0)
         if needed > left:
             what = (
-                f"The longest lane of {name_of(share.name)}, {share.longest:,} messages, takes up to "
-                f"{in_words(needed)}; the DLQ drops its first message in {in_words(left)}."
+                f"The longest lane of {resource_name(share.name)}, {share.longest:,} messages, takes up to "
+                f"{duration_in_words(needed)}; the DLQ drops its first message in {duration_in_words(left)}."
             )
             cure = "Say --advance accepted, or shorten the visibility timeout of its queue."
             yield refuse(what, cure) if case.mode == Mode.AUTOMATIC else warn(what, cure)

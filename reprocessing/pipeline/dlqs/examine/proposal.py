@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from reprocessing.domain.message.identity import Selector, Source
-from reprocessing.domain.ordering.placement import Policy
+from reprocessing.domain.message.identity import Selector, SelectorSource
+from reprocessing.domain.ordering.placement import KeyPolicy
 from reprocessing.models import Target
 from reprocessing.models.dlq import DeleteWhen, MissingKey, Mode
 from reprocessing.models.target import Advance, Proof, TargetKind
-from reprocessing.pipeline.dlqs.examine.default_targets import RATE, drafted
-from reprocessing.pipeline.dlqs.examine.gathered import Sight, Wanted
-from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen
-from reprocessing.store.dlqs.registration import Proposal
+from reprocessing.pipeline.dlqs.examine.default_targets import RATE, default_fields
+from reprocessing.pipeline.dlqs.examine.gathered import Observed, Wanted
+from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue
+from reprocessing.store.dlqs.registration import DlqProposal
 
 
-def propose(wanted: Wanted, sight: Sight, *, custody_limit: int) -> Proposal:
+def propose(wanted: Wanted, sight: Observed, *, held_copies_limit: int) -> DlqProposal:
     """Return what was asked for, completed for a new DLQ with defaults.
 
     Raises:
@@ -23,26 +23,26 @@ def propose(wanted: Wanted, sight: Sight, *, custody_limit: int) -> Proposal:
     """
     dlq = _facts_of_dlq(sight)
     if sight.row is None:
-        dlq |= _new_dlq(wanted, sight) | {"custody_limit": custody_limit}
+        dlq |= _new_dlq(wanted, sight) | {"held_copies_limit": held_copies_limit}
     dlq |= wanted.dlq
     if "interval" in wanted.dlq:
         dlq["crontab"] = None
     if "crontab" in wanted.dlq:
         dlq["interval"] = None
     keyed = policy(wanted, sight).ordering
-    return Proposal(
+    return DlqProposal(
         name=wanted.name,
         dlq=dlq,
-        ways=sight.ways,
+        ways=sight.targets_by_source,
         targets={
             **{arn: _target(wanted, sight, seen, keyed) for arn, seen in sight.queues.items()},
-            **{arn: _other(wanted, sight, target) for arn, target in sight.others.items()},
+            **{arn: _other(wanted, sight, target) for arn, target in sight.other_targets.items()},
         },
-        default_origin=sight.named[0] if len(sight.named) == 1 else None,
+        default_source=sight.named[0] if len(sight.named) == 1 else None,
     )
 
 
-def policy(wanted: Wanted, sight: Sight) -> Policy:
+def policy(wanted: Wanted, sight: Observed) -> KeyPolicy:
     """Return where the DLQ's letters will carry their keys.
 
     Raises:
@@ -53,7 +53,7 @@ def policy(wanted: Wanted, sight: Sight) -> Policy:
     def said(name: str) -> str:
         return str(wanted.dlq.get(name, getattr(row, name) if row else ""))
 
-    return Policy.of(
+    return KeyPolicy.of(
         fifo=sight.dlq.facts.fifo,
         ordering=said("ordering_key"),
         sequence=said("sequence"),
@@ -62,18 +62,18 @@ def policy(wanted: Wanted, sight: Sight) -> Policy:
     )
 
 
-def mode(wanted: Wanted, sight: Sight) -> Mode:
+def mode(wanted: Wanted, sight: Observed) -> Mode:
     """Return the mode that the DLQ will be in."""
     return Mode(wanted.dlq.get("mode", sight.row.mode if sight.row else Mode.MANUAL))
 
 
-def watcher(sight: Sight, seen: Seen) -> str | None:
+def watcher(sight: Observed, seen: DescribedQueue) -> str | None:
     """Return the ARN of the watched DLQ of a source queue, this one or another, if there is one."""
     behind = seen.facts.redrive.target_arn if seen.facts.redrive else None
     return behind if behind == sight.dlq.facts.arn or behind in sight.dlqs else None
 
 
-def _facts_of_dlq(sight: Sight) -> dict[str, Any]:
+def _facts_of_dlq(sight: Observed) -> dict[str, Any]:
     facts = sight.dlq.facts
     return {
         "url": sight.row.url if sight.row else sight.dlq.address.url,
@@ -84,7 +84,7 @@ def _facts_of_dlq(sight: Sight) -> dict[str, Any]:
     }
 
 
-def _new_dlq(wanted: Wanted, sight: Sight) -> dict[str, Any]:
+def _new_dlq(wanted: Wanted, sight: Observed) -> dict[str, Any]:
     keys = policy(wanted, sight)
     return {
         "mode": Mode.MANUAL.value,
@@ -95,12 +95,12 @@ def _new_dlq(wanted: Wanted, sight: Sight) -> dict[str, Any]:
     }
 
 
-def must_delete_at_capture(sight: Sight) -> bool:
+def must_delete_at_capture(sight: Observed) -> bool:
     """Return whether copies must not stay in the DLQ: they block FIFO groups, or its own redrive policy moves them."""
     return sight.dlq.facts.fifo or sight.dlq.facts.redrive is not None
 
 
-def _target(wanted: Wanted, sight: Sight, seen: Seen, keyed: Selector) -> dict[str, Any]:
+def _target(wanted: Wanted, sight: Observed, seen: DescribedQueue, keyed: Selector) -> dict[str, Any]:
     """Return a queue target's values: of its queue, of its row, and as asked for; defaults if it is new."""
     facts = seen.facts
     row = sight.targets.get(facts.arn)
@@ -123,15 +123,15 @@ def _target(wanted: Wanted, sight: Sight, seen: Seen, keyed: Selector) -> dict[s
     return {**values, **wanted.target}
 
 
-def _other(wanted: Wanted, sight: Sight, target: Target) -> dict[str, Any]:
+def _other(wanted: Wanted, sight: Observed, target: Target) -> dict[str, Any]:
     """Return the values of a target that is no queue."""
     if target.arn in sight.targets:
         return dict(wanted.target)
-    names = drafted(TargetKind(target.kind), target.arn)
+    names = default_fields(TargetKind(target.kind), target.arn)
     return {**{name: getattr(target, name) for name in names}, "role_arn": target.role_arn, **wanted.target}
 
 
-def _proof(wanted: Wanted, sight: Sight, watching: str | None) -> Proof:
+def _proof(wanted: Wanted, sight: Observed, watching: str | None) -> Proof:
     if watching is None:
         return Proof.ACCEPTED
     its_mode = mode(wanted, sight) if watching == sight.dlq.facts.arn else sight.dlqs[watching].mode
@@ -140,6 +140,6 @@ def _proof(wanted: Wanted, sight: Sight, watching: str | None) -> Proof:
 
 def _advance(keyed: Selector, *, fifo: bool) -> Advance:
     """Return accepted if the target keeps the order of a lane itself, or no order is asked for."""
-    if keyed.source is Source.NONE or (fifo and str(keyed) == "system:MessageGroupId"):
+    if keyed.source is SelectorSource.NONE or (fifo and str(keyed) == "system:MessageGroupId"):
         return Advance.ACCEPTED
     return Advance.SETTLED

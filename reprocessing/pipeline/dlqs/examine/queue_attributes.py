@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from reprocessing.gateways.sqs import QueueAddress, QueueFacts, describe
-from reprocessing.models.target import FORTNIGHT
+from reprocessing.models.target import MAX_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class DescribedQueue:
     """A queue's address and attributes."""
 
     address: QueueAddress
@@ -24,13 +24,13 @@ class Seen:
         consumer may be busy for as long before it asks again. After 14 days SQS has deleted it.
         """
         receives = self.facts.redrive.max_receives if self.facts.redrive else 1
-        return min(max(self.facts.visibility * (receives + 1), timedelta(seconds=1)), timedelta(seconds=FORTNIGHT))
+        return min(max(self.facts.visibility * (receives + 1), timedelta(seconds=1)), timedelta(seconds=MAX_SECONDS))
 
 
-def see(address: QueueAddress) -> Seen:
+def describe_queue(address: QueueAddress) -> DescribedQueue:
     """Ask SQS for the queue's attributes.
 
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
-    return Seen(address, describe(address))
+    return DescribedQueue(address, describe(address))

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
-from reprocessing.domain.runs.forecast import in_words
+from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models.dlq import DeleteWhen, Mode
-from reprocessing.models.target import FORTNIGHT
+from reprocessing.models.target import MAX_SECONDS
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, refuse, warn
 from reprocessing.pipeline.dlqs.examine.proposal import must_delete_at_capture
-from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen
+from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue
 
 #: How the finding about AWS's own redrive begins.
 AWS_MOVES: Final = "AWS's own redrive is moving messages out of the DLQ"
@@ -20,7 +20,7 @@ AWS_MOVES: Final = "AWS's own redrive is moving messages out of the DLQ"
 
 def identity(case: Case) -> Iterator[Finding]:
     """The URL is that of the expected queue, and no other DLQ has it."""
-    row, known = case.sight.row, case.sight.dlqs.get(case.arn)
+    row, known = case.observed.row, case.observed.dlqs.get(case.arn)
     if row and row.arn != case.arn:
         yield refuse(
             f"{case.name} is the name of {row.arn} already, which is another queue.",
@@ -31,14 +31,14 @@ def identity(case: Case) -> Iterator[Finding]:
             f"This queue is watched already, as {known.name}.",
             f"Change that one: manage.py add_dlq {known.name} shows it.",
         )
-    if case.arn in case.sight.origins:
-        yield refuse("The DLQ is named as its own origin: messages would go in circles.", "Name another --origin.")
+    if case.arn in case.observed.sources:
+        yield refuse("The DLQ is named as its own source: messages would go in circles.", "Name another --source.")
 
 
 def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
     """It is not one of the service's own queues or their DLQs."""
     arns = {QueueAddress.of(url).arn for url in own}
-    if not arns.isdisjoint({case.arn, case.arn.removesuffix("-dlq"), *case.sight.origins}):
+    if not arns.isdisjoint({case.arn, case.arn.removesuffix("-dlq"), *case.observed.sources}):
         yield refuse(
             "It is one of the service's own queues, or what the tasks of one die into: what is sent there is run by "
             "the workers.",
@@ -46,21 +46,22 @@ def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
         )
 
 
-def origins(case: Case) -> Iterator[Finding]:
+def sources(case: Case) -> Iterator[Finding]:
     """Messages have a source to go back to, and source queues have the DLQ's type."""
-    silence = case.sight.silences.get("origins")
+    silence = case.observed.unknown.get("sources")
     if silence:
-        yield warn(f"Which queues die into it is not known: {silence}", "Until then name them, with --origin URL.")
-    if not case.sight.ways and not case.sight.nowhere:
+        yield warn(f"Which queues die into it is not known: {silence}", "Until then name them, with --source URL.")
+    if not case.observed.targets_by_source and not case.observed.without_target:
         found = "" if silence else "No queue's redrive policy names it. "
         yield refuse(
-            f"{found}Without an origin every message would be parked: nobody knows where it goes back to.",
-            "Name the queue that messages go back to: --origin URL; or what else failed: --origin ARN.",
+            f"{found}Without a source every message would be parked: nobody knows where it goes back to.",
+            "Name the queue that messages go back to: --source URL; or what else failed: --source ARN.",
         )
-    for seen in case.sight.origins.values():
-        if seen.facts.fifo != case.sight.dlq.facts.fifo:
+    for seen in case.observed.sources.values():
+        if seen.facts.fifo != case.observed.dlq.facts.fifo:
             yield refuse(
-                f"{seen.address.name} is {_type(seen)}, the DLQ is {_type(case.sight.dlq)}: no message of the one can "
+                f"{seen.address.name} is {_type(seen)}, the DLQ is {_type(case.observed.dlq)}: no message of the one "
+                "can "
                 "have died into the other.",
                 "Name the queue that messages died in.",
             )
@@ -68,19 +69,19 @@ def origins(case: Case) -> Iterator[Finding]:
 
 def ways_back(case: Case) -> Iterator[Finding]:
     """Target queues move messages that fail again to a watched DLQ."""
-    for seen in case.sight.queues.values():
+    for seen in case.observed.queues.values():
         name, redrive = seen.address.name, seen.facts.redrive
         if redrive is None:
             yield warn(
                 f"{name} has no redrive policy: a message that fails again stays in it until SQS drops it.",
                 f"Give {name} a redrive policy that names this DLQ.",
             )
-        elif redrive.target_arn not in {case.arn, *case.sight.dlqs}:
+        elif redrive.target_arn not in {case.arn, *case.observed.dlqs}:
             yield warn(
                 f"Messages that fail again in {name} die into {redrive.target_arn}, which nobody watches.",
                 "Add that DLQ too.",
             )
-        elif redrive.target_arn == case.arn and not case.sight.dlq.facts.redrive_allow.allows(seen.facts.arn):
+        elif redrive.target_arn == case.arn and not case.observed.dlq.facts.redrive_allow.allows(seen.facts.arn):
             yield warn(
                 f"The DLQ's redrive allow policy does not let {name} use it: messages that fail again stay in {name}.",
                 f"Allow {seen.facts.arn} in the DLQ's RedriveAllowPolicy.",
@@ -90,16 +91,16 @@ def ways_back(case: Case) -> Iterator[Finding]:
                 f"{name} has a visibility timeout of 0: its consumers get messages twice, and order is not kept.",
                 "Set one that suits the consumer.",
             )
-        if seen.facts.largest < case.sight.dlq.facts.largest:
+        if seen.facts.largest < case.observed.dlq.facts.largest:
             yield note(f"{name} takes {seen.facts.largest:,} bytes at most, the DLQ more: larger messages are parked.")
 
 
 def retention(case: Case) -> Iterator[Finding]:
     """The DLQ keeps messages longer than its source queues."""
-    facts = case.sight.dlq.facts
+    facts = case.observed.dlq.facts
     if facts.fifo:
         return  # SQS counts anew when it moves a FIFO message
-    for seen in case.sight.origins.values():
+    for seen in case.observed.sources.values():
         if seen.facts.retention >= facts.retention:
             yield warn(
                 f"The DLQ keeps messages {_long(facts.retention)}, {seen.address.name} {_long(seen.facts.retention)}: "
@@ -110,8 +111,8 @@ def retention(case: Case) -> Iterator[Finding]:
 
 def custody(case: Case) -> Iterator[Finding]:
     """Copies may be deleted from the DLQ as set."""
-    facts = case.sight.dlq.facts
-    if must_delete_at_capture(case.sight):
+    facts = case.observed.dlq.facts
+    if must_delete_at_capture(case.observed):
         why = "it is a FIFO queue, where a copy in flight blocks its group"
         if facts.redrive:
             moved = f"after {facts.redrive.max_receives} receives SQS moves them to {facts.redrive.target_arn}"
@@ -131,12 +132,12 @@ def custody(case: Case) -> Iterator[Finding]:
 
 def native_moves(case: Case) -> Iterator[Finding]:
     """AWS's own redrive does not move messages of the DLQ."""
-    if case.sight.moves is None:
-        yield warn(f"Whether AWS's own redrive is at work is not known: {case.sight.silences['moves']}")
-    for move in case.sight.moves or ():
+    if case.observed.moves is None:
+        yield warn(f"Whether AWS's own redrive is at work is not known: {case.observed.unknown['moves']}")
+    for move in case.observed.moves or ():
         what = f"{AWS_MOVES} ({move.moved:,} so far): without order or record."
         cure = f"Let it end, or cancel it: manage.py native_redrive cancel {case.name} --reason WHY --confirm"
-        if case.sight.row is None:
+        if case.observed.row is None:
             cure = (
                 f"Let it end, or cancel it: aws sqs list-message-move-tasks --source-arn {case.arn} tells the "
                 "TaskHandle for aws sqs cancel-message-move-task --task-handle."
@@ -146,9 +147,9 @@ def native_moves(case: Case) -> Iterator[Finding]:
 
 def encryption(case: Case) -> Iterator[Finding]:
     """No queue is encrypted with a KMS key."""
-    for seen in (case.sight.dlq, *case.sight.queues.values()):
+    for seen in (case.observed.dlq, *case.observed.queues.values()):
         if seen.facts.kms_key:
-            right = "kms:Decrypt" if seen is case.sight.dlq else "kms:GenerateDataKey and kms:Decrypt"
+            right = "kms:Decrypt" if seen is case.observed.dlq else "kms:GenerateDataKey and kms:Decrypt"
             yield note(
                 f"{seen.address.name} is encrypted with {seen.facts.kms_key}.", f"Allow {right} on it to the workers."
             )
@@ -156,26 +157,31 @@ def encryption(case: Case) -> Iterator[Finding]:
 
 def parking(case: Case) -> Iterator[Finding]:
     """The parking queue is used for nothing else."""
-    seen = case.sight.parking
-    if seen and seen.facts.arn in {case.arn, *case.sight.origins, *case.sight.ways.values(), *case.sight.dlqs}:
+    seen = case.observed.parking
+    if seen and seen.facts.arn in {
+        case.arn,
+        *case.observed.sources,
+        *case.observed.targets_by_source.values(),
+        *case.observed.dlqs,
+    }:
         yield refuse(
             f"{seen.address.name} cannot be the parking queue: what is parked there would be redriven or consumed.",
             "Name a queue of its own with --parking-url.",
         )
 
 
-def _longer(retention: timedelta, origin: str) -> str:
-    if retention < timedelta(seconds=FORTNIGHT):
+def _longer(retention: timedelta, source: str) -> str:
+    if retention < timedelta(seconds=MAX_SECONDS):
         return "Give the DLQ the longest retention, 14 days."
     return (
-        f"SQS keeps nothing for longer: shorten the retention of {origin}, to 4 days for example; what is older there "
+        f"SQS keeps nothing for longer: shorten the retention of {source}, to 4 days for example; what is older there "
         "is dropped at once."
     )
 
 
-def _type(seen: Seen) -> str:
+def _type(seen: DescribedQueue) -> str:
     return "a FIFO queue" if seen.facts.fifo else "a standard queue"
 
 
 def _long(length: timedelta) -> str:
-    return in_words(length.total_seconds()).removeprefix("about ")
+    return duration_in_words(length.total_seconds()).removeprefix("about ")

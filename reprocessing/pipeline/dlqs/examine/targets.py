@@ -9,18 +9,18 @@ from typing import Any
 from django.db.models import Q
 
 from reprocessing.conf import Conf
-from reprocessing.domain.errors import QueueIsOutOfReach, TargetIsUnclear
+from reprocessing.domain.errors import InvalidTarget, QueueUnreachable
 from reprocessing.domain.message import arn as arns
-from reprocessing.domain.message.arn import Named, name_of
+from reprocessing.domain.message.arn import ResourceKind, resource_name
 from reprocessing.domain.safety import url_policy
-from reprocessing.domain.safety.url_policy import AllowList, Denied, Endpoint
-from reprocessing.gateways.aws_services.sns_subscribers import refired
+from reprocessing.domain.safety.url_policy import AllowList, Endpoint, UrlDenied
+from reprocessing.gateways.aws_services.sns_subscribers import count_other_receivers
 from reprocessing.gateways.sqs import QueueAddress, is_of_sqs, locate
 from reprocessing.models import DeadLetterQueue, Target
-from reprocessing.models.target import QUEUES, SLOW, Advance, Proof, TargetKind
-from reprocessing.pipeline.dlqs.examine.default_targets import RATE, drafted, kind_of
+from reprocessing.models.target import QUEUE_KINDS, SYNCHRONOUS, Advance, Proof, TargetKind
+from reprocessing.pipeline.dlqs.examine.default_targets import RATE, default_fields, kind_of
 from reprocessing.pipeline.dlqs.examine.findings import Finding, Severity, note, refuse, reporters, warn
-from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen, see
+from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue, describe_queue
 
 _PLURAL = {
     TargetKind.SQS: "queues",
@@ -33,12 +33,12 @@ _PLURAL = {
 _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
 #: By field: its option, and the kinds of targets it is for.
 _FOR = {
-    "timeout": ("--timeout", SLOW),
+    "timeout": ("--timeout", SYNCHRONOUS),
     "answers": ("--answers", (TargetKind.HTTP,)),
     "content_type": ("--content-type", (TargetKind.HTTP,)),
     "secret": ("--secret", (TargetKind.HTTP,)),
-    "refires": ("--refire", _PUBLISHED),
-    "region": ("--region", (*SLOW, *_PUBLISHED)),
+    "confirmed_fanout": ("--refire", _PUBLISHED),
+    "region": ("--region", (*SYNCHRONOUS, *_PUBLISHED)),
     "role_arn": ("--role", tuple(kind for kind in TargetKind if kind is not TargetKind.HTTP)),
 }
 
@@ -75,7 +75,7 @@ def target(text: str, said: Mapping[str, Any], conf: Conf) -> TargetCase:
         TargetIsUnclear: nothing can be sent there, or it could be several targets.
         QueueIsOutOfReach: it is a queue, and could not be asked.
     """
-    row = known(text)
+    row = find_target(text)
     if row is not None:
         case = TargetCase(arn=row.arn, kind=TargetKind(row.kind), row=row, fields=said)
     else:
@@ -85,7 +85,7 @@ def target(text: str, said: Mapping[str, Any], conf: Conf) -> TargetCase:
     return TargetCase(arn=case.arn, kind=case.kind, row=row, fields=case.fields, findings=tuple(found))
 
 
-def known(text: str) -> Target | None:
+def find_target(text: str) -> Target | None:
     """Return the target with this ARN, URL or name, if there is one.
 
     Raises:
@@ -97,11 +97,11 @@ def known(text: str) -> Target | None:
         return exact
     found = [row for row in Target.objects.filter(arn__endswith=text).order_by("arn") if str(row) == text]
     if len(found) > 1:
-        raise TargetIsUnclear(f"Several targets are named {text}. Give the ARN: {', '.join(row.arn for row in found)}.")
+        raise InvalidTarget(f"Several targets are named {text}. Give the ARN: {', '.join(row.arn for row in found)}.")
     return found[0] if found else None
 
 
-def queue(text: str) -> Target:
+def queue_target(text: str) -> Target:
     """Return the queue with this URL or ARN as a target without a row.
 
     Raises:
@@ -111,17 +111,17 @@ def queue(text: str) -> Target:
     arn = arns.read(text)
     if arn is None and "://" not in text:
         raise _unknown(text)
-    if arn is not None and arn.named is not Named.QUEUE:
-        raise TargetIsUnclear(
+    if arn is not None and arn.named is not ResourceKind.QUEUE:
+        raise InvalidTarget(
             f"{text} is {arn.named.value} that is not known yet. Add it first: manage.py add_target {text} --confirm"
         )
-    _, found, fields = _queue(see(locate(arn.text) if arn else QueueAddress.of(text)))
+    _, found, fields = _queue(describe_queue(locate(arn.text) if arn else QueueAddress.of(text)))
     return Target(arn=found, **fields)
 
 
-def _unknown(text: str) -> TargetIsUnclear:
+def _unknown(text: str) -> InvalidTarget:
     names = ", ".join(sorted(str(row) for row in Target.objects.all())) or "none"
-    return TargetIsUnclear(
+    return InvalidTarget(
         f'No target is named "{text}". Give the URL of an endpoint or of a queue, or the ARN of a function, a queue, a '
         f"topic or a bus; or one that is known: {names}."
     )
@@ -131,22 +131,22 @@ def _new(text: str, said: Mapping[str, Any]) -> tuple[TargetKind, str, dict[str,
     arn, role = arns.read(text), str(said.get("role_arn", ""))
     if arn is None and "://" in text:
         if is_of_sqs(text):
-            return _queue(see(QueueAddress.of(text, role)))
-        return TargetKind.HTTP, text, drafted(TargetKind.HTTP, text)
+            return _queue(describe_queue(QueueAddress.of(text, role)))
+        return TargetKind.HTTP, text, default_fields(TargetKind.HTTP, text)
     if arn is None:
         raise _unknown(text)
-    if arn.named is Named.QUEUE:
-        return _queue(see(locate(arn.text, role)))
+    if arn.named is ResourceKind.QUEUE:
+        return _queue(describe_queue(locate(arn.text, role)))
     kind = kind_of(arn.named)
     if kind is None:
         cure = "Targets are queues, functions, topics, buses and HTTP endpoints."
-        if arn.named is Named.SUBSCRIPTION:
-            cure = "Name it as the origin of its DLQ: manage.py add_dlq NAME --origin ARN --confirm"
-        raise TargetIsUnclear(f"{text} is {arn.named.value}, and no target by itself. {cure}")
-    return kind, arn.text, drafted(kind, arn.text, region=arn.region, fifo=arn.fifo)
+        if arn.named is ResourceKind.SUBSCRIPTION:
+            cure = "Name it as the source of its DLQ: manage.py add_dlq NAME --source ARN --confirm"
+        raise InvalidTarget(f"{text} is {arn.named.value}, and no target by itself. {cure}")
+    return kind, arn.text, default_fields(kind, arn.text, region=arn.region, fifo=arn.fifo)
 
 
-def _queue(seen: Seen) -> tuple[TargetKind, str, dict[str, Any]]:
+def _queue(seen: DescribedQueue) -> tuple[TargetKind, str, dict[str, Any]]:
     facts = seen.facts
     fields = {
         "kind": TargetKind.SQS.value, "url": seen.address.url, "region": seen.address.region, "fifo": facts.fifo,
@@ -168,15 +168,15 @@ def _fitting(case: TargetCase, said: Mapping[str, Any]) -> Iterator[Finding]:
     if named is not None and "region" in said and said["region"] != named.region:
         yield refuse(f"{case.arn} is in {named.region or 'no region'}, not in {said['region']}.", "Leave out --region.")
     if case.value("rate") is None:
-        yield warn(f"Nothing limits the rate at which {name_of(case.arn)} gets messages.", "Say --rate R.")
+        yield warn(f"Nothing limits the rate at which {resource_name(case.arn)} gets messages.", "Say --rate R.")
 
 
 def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
     """Check that an endpoint may be reached, uses TLS, and that its secret exists."""
     if case.kind is not TargetKind.HTTP:
         return
-    found = url_policy.read(case.arn, conf.outbound_hosts)
-    if isinstance(found, Denied):
+    found = url_policy.read_url(case.arn, conf.outbound_hosts)
+    if isinstance(found, UrlDenied):
         yield refuse(
             f"Messages may not be sent there: {found.why}.",
             found.cure or "Correct the URL: https://HOST/PATH.",
@@ -219,7 +219,7 @@ def _proof(case: TargetCase) -> Iterator[Finding]:
     if proof == Proof.ABSENCE and (case.row is None or case.row.watched_by is None):
         yield refuse(
             "The outcome absence cannot be seen here: "
-            + ("no watched DLQ lies behind it." if case.kind in QUEUES else "nothing comes back from there."),
+            + ("no watched DLQ lies behind it." if case.kind in QUEUE_KINDS else "nothing comes back from there."),
             "Say --outcome accepted, or acknowledged where its consumer reports.",
         )
     if proof == Proof.ACKNOWLEDGED and not case.value("window"):
@@ -228,7 +228,7 @@ def _proof(case: TargetCase) -> Iterator[Finding]:
             "Say --window SECONDS.",
         )
     if proof == Proof.ACKNOWLEDGED:
-        yield from reporters(case.arn, name_of(case.arn))
+        yield from reporters(case.arn, resource_name(case.arn))
 
 
 def _published(case: TargetCase) -> Iterator[Finding]:
@@ -236,13 +236,13 @@ def _published(case: TargetCase) -> Iterator[Finding]:
     if case.kind not in _PUBLISHED:
         return
     what = "subscribers" if case.kind is TargetKind.TOPIC else "targets of its rules"
-    agreed, others = case.value("refires"), _others(case)
+    agreed, others = case.value("confirmed_fanout"), _others(case)
     told = others if isinstance(others, str) else f"{others:,} besides the one that failed."
     if agreed is None or (isinstance(others, int) and agreed < others):
         yield refuse(
             f"What is published again goes to all {what}, and not to the one alone that failed: {told}",
             f"Agree to it: --refire {others if isinstance(others, int) else 'N'}. To reach the one that failed alone, "
-            "name that as the origin: manage.py add_dlq NAME --origin ARN --confirm",
+            "name that as the source: manage.py add_dlq NAME --source ARN --confirm",
         )
         return
     yield warn(f"Each message goes to {agreed:,} {what} again that had it already.")
@@ -253,8 +253,8 @@ def _published(case: TargetCase) -> Iterator[Finding]:
 def _others(case: TargetCase) -> int | str:
     """Return how many others would get a message again, or why that is unknown."""
     try:
-        return max(refired(case.arn, role=case.value("role_arn")) - 1, 0)
-    except QueueIsOutOfReach as error:
+        return max(count_other_receivers(case.arn, role=case.value("role_arn")) - 1, 0)
+    except QueueUnreachable as error:
         return str(error)
 
 

@@ -14,7 +14,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import RedriveError
-from reprocessing.domain.maintenance.findings import Remark, ill, unknown, well
+from reprocessing.domain.maintenance.findings import DoctorFinding, error_finding, ok_finding, unknown_finding
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.maintenance.doctor import (
@@ -28,16 +28,16 @@ from reprocessing.pipeline.maintenance.doctor import (
     redis,
     stalled_lanes,
 )
-from reprocessing.store.maintenance.database_checks import patience
+from reprocessing.store.maintenance.database_checks import statement_timeout
 
-__all__ = ["Look", "Patient", "dlqs_alone", "everything", "service"]
+__all__ = ["CheckContext", "CheckResult", "run_all_checks", "run_dlq_checks", "run_service_checks"]
 
 _PATIENCE: Final = 15.0  #: seconds that one statement may take
 _ALIVE, _CONSUMERS = "beat and workers", "consumers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patient:
+class CheckContext:
     """What is checked. `names`: DLQs (none: all); `control`: the queue of beat's ticks; `now`: this machine's clock."""
 
     names: tuple[str, ...]
@@ -48,38 +48,38 @@ class Patient:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CheckResult:
     """The remarks of one check; at least one."""
 
     title: str
-    remarks: tuple[Remark, ...]
+    remarks: tuple[DoctorFinding, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
     title: str
-    look: Callable[[], Iterable[Remark]]
+    look: Callable[[], Iterable[DoctorFinding]]
     asks_postgres: bool = True
 
 
-def everything(of: Patient, begins: Callable[[str], object]) -> Iterator[Look]:
+def run_all_checks(of: CheckContext, begins: Callable[[str], object]) -> Iterator[CheckResult]:
     """Run every check; one that fails does not stop the others. `begins` is called with each title before its check."""
     for step in chain(_of_service(of), _of_dlqs(of)):
         begins(step.title)
         yield _look(step)
 
 
-def service(of: Patient) -> Iterator[Look]:
+def run_service_checks(of: CheckContext) -> Iterator[CheckResult]:
     """Run the checks of the service itself, except beat and workers, which have a watchdog."""
     yield from (_look(step) for step in _of_service(of) if step.title != _ALIVE)
 
 
-def dlqs_alone(of: Patient) -> Iterator[Look]:
+def run_dlq_checks(of: CheckContext) -> Iterator[CheckResult]:
     """Run the checks of its DLQs, without consumers, about which CloudWatch would be asked."""
     yield from (_look(step) for step in _of_dlqs(of) if step.title != _CONSUMERS)
 
 
-def _of_service(of: Patient) -> Iterator[_Step]:
+def _of_service(of: CheckContext) -> Iterator[_Step]:
     yield _Step("PostgreSQL", database.remarks)
     yield _Step("Redis", partial(redis.remarks, of.rates), asks_postgres=False)
     yield _Step("the service's own queues", partial(own_queues.remarks, of.conf.own_queues), asks_postgres=False)
@@ -89,7 +89,7 @@ def _of_service(of: Patient) -> Iterator[_Step]:
     yield _Step("notifications", partial(notifications.remarks, of.conf))
 
 
-def _of_dlqs(of: Patient) -> Iterator[_Step]:
+def _of_dlqs(of: CheckContext) -> Iterator[_Step]:
     try:
         found = DeadLetterQueue.objects.order_by("name").select_related("interval", "crontab")
         rows = list(found.filter(name__in=of.names) if of.names else found)
@@ -101,25 +101,29 @@ def _of_dlqs(of: Patient) -> Iterator[_Step]:
         yield _Step(_CONSUMERS, partial(consumers.remarks, rows, of.now()))
 
 
-def _look(step: _Step) -> Look:
-    found: list[Remark] = []
+def _look(step: _Step) -> CheckResult:
+    found: list[DoctorFinding] = []
     try:
-        with patience(_PATIENCE) if step.asks_postgres else nullcontext():
+        with statement_timeout(_PATIENCE) if step.asks_postgres else nullcontext():
             found.extend(step.look())
     except RedriveError as error:
-        found.append(ill(step.title, str(error), "What cannot be reached does nothing.", ""))
+        found.append(error_finding(step.title, str(error), "What cannot be reached does nothing.", ""))
     except (DatabaseError, InterfaceError) as error:
         found.append(_without_postgres(step.title, error))
         connection.close()  # the next look gets another one
     except Exception as error:  # noqa: BLE001  one look's fault must leave the others theirs
         what = f"The look itself failed: {type(error).__name__}."
-        found.append(ill(step.title, what, "What it would have found is not known.", "Report it, and look by hand."))
-    return Look(step.title, tuple(found) or (well(step.title, "nothing ails it."),))
+        found.append(
+            error_finding(step.title, what, "What it would have found is not known.", "Report it, and look by hand.")
+        )
+    return CheckResult(step.title, tuple(found) or (ok_finding(step.title, "nothing ails it."),))
 
 
-def _without_postgres(title: str, error: Exception) -> Remark:
+def _without_postgres(title: str, error: Exception) -> DoctorFinding:
     said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
     if title == "PostgreSQL":
         why = "Every message and every attempt is in it: nothing is captured, sent or settled until it is back."
-        return ill(title, f"It does not answer: {said}.", why, "Check DATABASE_URL, the network, and that it runs.")
-    return unknown(title, f"PostgreSQL did not tell: {said}.", cure="See what is said of PostgreSQL above.")
+        return error_finding(
+            title, f"It does not answer: {said}.", why, "Check DATABASE_URL, the network, and that it runs."
+        )
+    return unknown_finding(title, f"PostgreSQL did not tell: {said}.", cure="See what is said of PostgreSQL above.")

@@ -6,10 +6,18 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from reprocessing.domain.maintenance.findings import Grade, Remark, clock, ill, unknown, warn, well
-from reprocessing.domain.runs.forecast import in_words
+from reprocessing.domain.maintenance.findings import (
+    DoctorFinding,
+    FindingSeverity,
+    clock_finding,
+    error_finding,
+    ok_finding,
+    unknown_finding,
+    warning_finding,
+)
+from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.store.ordering import stalled_lanes
-from reprocessing.store.ordering.stalled_lanes import Beat
+from reprocessing.store.ordering.stalled_lanes import BeatStatus
 
 _SILENT: Final = 60.0  #: seconds; beat ticks every two
 _BEAT, _WORKERS, _REPLAY = "beat", "workers", "workers of lanes"
@@ -24,42 +32,42 @@ _START_WORKER: Final = (
 )
 
 
-def remarks(control: str, *, hint_life: float) -> Iterator[Remark]:
+def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
     """Check that ticks are sent to the queue `control` and consumed, and hints within `hint_life` seconds."""
-    found = stalled_lanes.beat(control)
+    found = stalled_lanes.beat_status(control)
     ahead = _ahead(found)
-    if ahead.grade is not Grade.WELL:
+    if ahead.grade is not FindingSeverity.WELL:
         yield ahead
-    if ahead.grade is Grade.ERROR:
-        yield unknown(_BEAT, "Whether it lives is not known: it dates its ticks far ahead.")
-        yield unknown(_WORKERS, "Whether they consume is not known while beat's clock is wrong.")
+    if ahead.grade is FindingSeverity.ERROR:
+        yield unknown_finding(_BEAT, "Whether it lives is not known: it dates its ticks far ahead.")
+        yield unknown_finding(_WORKERS, "Whether they consume is not known while beat's clock is wrong.")
         return
     ticked = None if found.ticked is None else max(found.ticked, 0.0)
     if _is_late(ticked):
-        since = "has never sent a tick" if ticked is None else f"sent its last tick {in_words(ticked)} ago"
+        since = "has never sent a tick" if ticked is None else f"sent its last tick {duration_in_words(ticked)} ago"
         why = "No DLQ is polled, no lane is hinted at, nothing that dead workers held is recovered."
-        say = ill if found.needed else warn
+        say = error_finding if found.needed else warning_finding
         yield say(_BEAT, f"It {since}: it is dead, or none leads.", why, _START_BEAT)
-        yield unknown(_WORKERS, "Whether they consume is not known while beat sends nothing.")
+        yield unknown_finding(_WORKERS, "Whether they consume is not known while beat sends nothing.")
         return
-    yield well(_BEAT, f"it sent a tick {in_words(ticked or 0.0)} ago.")
+    yield ok_finding(_BEAT, f"it sent a tick {duration_in_words(ticked or 0.0)} ago.")
     yield _consumed(found, control)
     if found.hinted and not found.worked_on and (found.lifetime or 0.0) > hint_life:
         what = f"Key queues are due, hints at them outlived their time, and nobody has taken any: {found.hinted:,}."
-        yield ill(_REPLAY, what, "Nothing is sent.", _START_WORKER)
+        yield error_finding(_REPLAY, what, "Nothing is sent.", _START_WORKER)
 
 
-def _ahead(found: Beat) -> Remark:
+def _ahead(found: BeatStatus) -> DoctorFinding:
     """Return how far the clock of beat's host is ahead of PostgreSQL's. A tick far ahead may be of any age."""
-    return clock(_CLOCK, timedelta(seconds=max(-(found.ticked or 0.0), 0.0)), timedelta(0))
+    return clock_finding(_CLOCK, timedelta(seconds=max(-(found.ticked or 0.0), 0.0)), timedelta(0))
 
 
-def _consumed(found: Beat, control: str) -> Remark:
+def _consumed(found: BeatStatus, control: str) -> DoctorFinding:
     if not _is_late(found.consumed):
-        return well(_WORKERS, f"one took a task of {control} {in_words(found.consumed or 0.0)} ago.")
-    since = "ever taken a task" if found.consumed is None else f"taken a task for {in_words(found.consumed)}"
+        return ok_finding(_WORKERS, f"one took a task of {control} {duration_in_words(found.consumed or 0.0)} ago.")
+    since = "ever taken a task" if found.consumed is None else f"taken a task for {duration_in_words(found.consumed)}"
     why = "Beat sends, and nobody does it: workers can live on and consume nothing."
-    return ill(_WORKERS, f"None has {since} of {control}.", why, _START_WORKER)
+    return error_finding(_WORKERS, f"None has {since} of {control}.", why, _START_WORKER)
 
 
 def _is_late(age: float | None) -> bool:

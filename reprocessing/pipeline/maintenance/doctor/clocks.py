@@ -9,8 +9,8 @@ from typing import Final
 
 from django.db import DatabaseError, InterfaceError
 
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.maintenance.findings import Remark, clock, unknown
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.maintenance.findings import DoctorFinding, clock_finding, unknown_finding
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.gateways.sqs.permission_probe import clock as of_sqs
 from reprocessing.store.ordering import lanes
@@ -20,29 +20,33 @@ _SQS: Final = "SQS's clock against this machine's"
 _SECOND: Final = timedelta(seconds=1)  #: SQS's resolution
 
 
-def remarks(now: Callable[[], datetime], urls: Sequence[str]) -> Iterator[Remark]:
+def remarks(now: Callable[[], datetime], urls: Sequence[str]) -> Iterator[DoctorFinding]:
     """Compare PostgreSQL's clock, and SQS's by the first of these queues that answers, with this machine's."""
     try:
-        yield _compared(_POSTGRES, lanes.clock, now, timedelta(0))
+        yield _compared(_POSTGRES, lanes.database_now, now, timedelta(0))
     except (DatabaseError, InterfaceError):
-        yield unknown(_POSTGRES, "PostgreSQL did not tell the time.", cure="See what is said of PostgreSQL above.")
+        yield unknown_finding(
+            _POSTGRES, "PostgreSQL did not tell the time.", cure="See what is said of PostgreSQL above."
+        )
     yield _sqs(now, urls)
 
 
-def _sqs(now: Callable[[], datetime], urls: Sequence[str]) -> Remark:
+def _sqs(now: Callable[[], datetime], urls: Sequence[str]) -> DoctorFinding:
     why = "No queue of the service's own was there to ask."
     for url in urls:
         try:
             return _compared(_SQS, partial(of_sqs, QueueAddress.of(url)), now, _SECOND)
-        except QueueIsOutOfReach as error:
+        except QueueUnreachable as error:
             why = str(error)
-    return unknown(_SQS, why)
+    return unknown_finding(_SQS, why)
 
 
-def _compared(where: str, ask: Callable[[], datetime | None], now: Callable[[], datetime], grain: timedelta) -> Remark:
+def _compared(
+    where: str, ask: Callable[[], datetime | None], now: Callable[[], datetime], grain: timedelta
+) -> DoctorFinding:
     before = now()
     said = ask()
     took = now() - before
     if said is None:
-        return unknown(where, "SQS did not tell the time.")
-    return clock(where, said - before - took / 2, grain + took / 2)
+        return unknown_finding(where, "SQS did not tell the time.")
+    return clock_finding(where, said - before - took / 2, grain + took / 2)

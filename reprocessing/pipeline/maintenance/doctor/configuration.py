@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from reprocessing.conf import Conf
-from reprocessing.domain.errors import SelectorIsUnclear
-from reprocessing.domain.maintenance.findings import Remark, ill
+from reprocessing.domain.errors import InvalidSelector
+from reprocessing.domain.maintenance.findings import DoctorFinding, error_finding
 from reprocessing.domain.message.identity import Selector
 from reprocessing.domain.safety import url_policy
-from reprocessing.domain.safety.url_policy import Denied
+from reprocessing.domain.safety.url_policy import UrlDenied
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import TargetKind
 from reprocessing.store.dlqs.aws_resources import targets_of
@@ -25,7 +25,7 @@ _SELECTORS: Final = {
 }
 
 
-def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
+def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     """Check the DLQ's selectors, and its HTTP targets, those of rules included."""
     for field, option in _SELECTORS.items():
         yield from _selector(row, getattr(row, field), option)
@@ -34,22 +34,22 @@ def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
             yield from _endpoint(target, conf)
 
 
-def _selector(row: DeadLetterQueue, text: str, option: str) -> Iterator[Remark]:
+def _selector(row: DeadLetterQueue, text: str, option: str) -> Iterator[DoctorFinding]:
     try:
         if text:
             Selector.parse(text)
-    except SelectorIsUnclear as error:
+    except InvalidSelector as error:
         why = "Messages are placed, or rules asked, by what it says: none of them goes on."
         cure = f"manage.py add_dlq {row.name} {option} SELECTOR --confirm"
-        yield ill(row.name, f"What {option} sets cannot be read: {error}", why, cure)
+        yield error_finding(row.name, f"What {option} sets cannot be read: {error}", why, cure)
 
 
-def _endpoint(target: Target, conf: Conf) -> Iterator[Remark]:
-    found = url_policy.read(target.url, conf.outbound_hosts)
-    if isinstance(found, Denied):
+def _endpoint(target: Target, conf: Conf) -> Iterator[DoctorFinding]:
+    found = url_policy.read_url(target.url, conf.outbound_hosts)
+    if isinstance(found, UrlDenied):
         cure = found.cure or f"manage.py add_target URL --confirm, and --to URL where {target} was named."
-        yield ill(str(target), f"Nothing may be sent there: {found.why}.", "Its messages wait.", cure)
+        yield error_finding(str(target), f"Nothing may be sent there: {found.why}.", "Its messages wait.", cure)
     if target.secret and target.secret not in conf.secrets:
         what = f'The secret "{target.secret}" that signs its messages is not set.'
         cure = f"Put {target.secret}=whsec_… into REDRIVE_SECRETS of the workers and of this process, and restart them."
-        yield ill(str(target), what, "Its messages wait.", cure)
+        yield error_finding(str(target), what, "Its messages wait.", cure)

@@ -6,19 +6,33 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import assert_never
 
-from reprocessing.domain.aws.consumer_health import Behind, Failing, Keeping, Slow, Untold, Vital, vitals
-from reprocessing.domain.errors import CloudWatchIsOutOfReach
-from reprocessing.domain.maintenance.findings import Remark, ill, unknown, warn, well
-from reprocessing.domain.runs.forecast import in_words
+from reprocessing.domain.aws.consumer_health import (
+    ConsumerHealth,
+    FailingConsumers,
+    FallingBehind,
+    KeepingUp,
+    SlowOrCrashing,
+    TooFewValues,
+    judge_consumers,
+)
+from reprocessing.domain.errors import CloudWatchUnreachable
+from reprocessing.domain.maintenance.findings import (
+    DoctorFinding,
+    error_finding,
+    ok_finding,
+    unknown_finding,
+    warning_finding,
+)
+from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.gateways.aws_services.cloudwatch_get import series
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models import DeadLetterQueue, Target
-from reprocessing.models.target import QUEUES
+from reprocessing.models.target import QUEUE_KINDS
 
 
-def remarks(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[Remark]:
+def remarks(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[DoctorFinding]:
     """Check the consumers of these DLQs' source queues; without the right to ask, they are unknown."""
-    found = Target.objects.filter(origins__dlq__in=rows, origins__removed_at=None, kind__in=QUEUES)
+    found = Target.objects.filter(sources__dlq__in=rows, sources__removed_at=None, kind__in=QUEUE_KINDS)
     places: dict[tuple[str, str], list[QueueAddress]] = {}
     for target in found.distinct().order_by("arn"):
         address = QueueAddress(target.url, target.region, target.role_arn)
@@ -27,31 +41,35 @@ def remarks(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[Remark]:
         names = ", ".join(queue.name for queue in queues[:5]) + (" …" if len(queues) > 5 else "")  # noqa: PLR2004
         try:
             told = series(region, queues, role=role, now=now)
-        except CloudWatchIsOutOfReach as error:
-            yield unknown(names, f"How their consumers do is not known: {error}")
+        except CloudWatchUnreachable as error:
+            yield unknown_finding(names, f"How their consumers do is not known: {error}")
             continue
         for queue in queues:
-            yield from (_said(queue.name, vital) for vital in vitals(told[queue.url]))
+            yield from (_said(queue.name, vital) for vital in judge_consumers(told[queue.url]))
 
 
-def _said(name: str, vital: Vital) -> Remark:
+def _said(name: str, vital: ConsumerHealth) -> DoctorFinding:
     match vital:
-        case Keeping():
-            return well(name, "its consumers keep up.")
-        case Untold(why):
-            return unknown(name, f"How its consumers do is not known: {why}.")
-        case Behind(before, now):
-            what = f"Its oldest message is {in_words(now)} old, and was {in_words(before)} old within the hour."
+        case KeepingUp():
+            return ok_finding(name, "its consumers keep up.")
+        case TooFewValues(why):
+            return unknown_finding(name, f"How its consumers do is not known: {why}.")
+        case FallingBehind(before, now):
+            what = f"Its oldest message is {duration_in_words(now)} old, and was {duration_in_words(before)} old within the hour."
             cure = "Give it more consumers, or redrive more slowly: manage.py add_dlq DLQ --rate R --confirm"
-            return warn(name, what, "Its consumers fall behind, and what is redriven waits with the rest.", cure)
-        case Slow(before, now):
+            return warning_finding(
+                name, what, "Its consumers fall behind, and what is redriven waits with the rest.", cure
+            )
+        case SlowOrCrashing(before, now):
             what = f"{now:,.0f} messages of it are in flight, and were {before:,.0f} within the hour."
             why = "Its consumers work, and take too long, or crash: what they do not delete comes back and dies again."
-            return warn(name, what, why, "Look for crashes and slow calls in the consumer's log before redriving.")
-        case Failing(sent, received, deleted):
+            return warning_finding(
+                name, what, why, "Look for crashes and slow calls in the consumer's log before redriving."
+            )
+        case FailingConsumers(sent, received, deleted):
             what = f"Within the hour {sent:,.0f} were sent, {received:,.0f} received, {deleted:,.0f} deleted."
             why = "Its consumers fail: what is redriven now dies again."
             cure = "Mend the consumer first; until then manage.py stop_redrive DLQ --reason WHY --confirm"
-            return ill(name, what, why, cure)
+            return error_finding(name, what, why, cure)
         case _:
             assert_never(vital)

@@ -6,7 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
-from reprocessing.domain.maintenance.findings import Remark, ill, note, warn, well
+from reprocessing.domain.maintenance.findings import (
+    DoctorFinding,
+    error_finding,
+    note_finding,
+    ok_finding,
+    warning_finding,
+)
 from reprocessing.store.maintenance import database_checks, restore_hold, schema
 from reprocessing.store.safety import stops
 
@@ -16,59 +22,59 @@ _NAMED: Final = 5  #: migrations or parts of the schema that are named; the rest
 _OWN: Final = timedelta(seconds=1)  #: tolerance between two readings of one clock
 
 
-def remarks() -> Iterator[Remark]:
+def remarks() -> Iterator[DoctorFinding]:
     """Check PostgreSQL.
 
     Raises:
         django.db.Error: it does not answer.
     """
-    if unusable := halfway() or _unmigrated() or _dismantled():
+    if unusable := unfinished_migrations() or _unmigrated() or _dismantled():
         yield unusable
         return  # the other checks need what migrations make
-    found = database_checks.server()
+    found = database_checks.read_server()
     version = found.version // 10_000
     if version < _OLDEST:
         why = "This version of Django does not support it."
-        yield ill(_NAME, f"It is version {version}.", why, f"Move to version {_OLDEST} or later.")
+        yield error_finding(_NAME, f"It is version {version}.", why, f"Move to version {_OLDEST} or later.")
     else:
-        yield well(_NAME, f"version {version}, all migrations applied.")
+        yield ok_finding(_NAME, f"version {version}, all migrations applied.")
     if abs(found.ours - found.now) > _OWN:
         by = (found.ours - found.now).total_seconds()
         why = (
             "Leases, deadlines and times of expiry go by redrive_now(): with another clock they come too early or late."
         )
         cure = "Somebody replaced that function. Put back what the migrations made: SELECT clock_timestamp()."
-        yield ill(_NAME, f"redrive_now() is {by:+,.1f} s from the server's clock.", why, cure)
+        yield error_finding(_NAME, f"redrive_now() is {by:+,.1f} s from the server's clock.", why, cure)
     yield from _stops()
     if not database_checks.has_dlqs():
-        yield note("every DLQ", "None has been added yet.", "manage.py add_dlq NAME --url URL --confirm")
+        yield note_finding("every DLQ", "None has been added yet.", "manage.py add_dlq NAME --url URL --confirm")
 
 
-def halfway() -> Remark | None:
+def unfinished_migrations() -> DoctorFinding | None:
     """Return a remark if another version has to finish its migrations.
 
     Raises:
         django.db.Error: it does not answer.
     """
-    if not (missing := database_checks.halfway()):
+    if not (missing := database_checks.missing_replaced_migrations()):
         return None
     what = f"It stopped halfway through migrations that are fewer by now: it lacks {_named(missing)}."
     cure = (
         "Migrate it with the version of this service that has these as files, and then with this one. "
         "One that is new, and holds nothing, is to be dropped and made anew."
     )
-    return ill(_NAME, what, "Django would pass over these, and call it whole.", cure)
+    return error_finding(_NAME, what, "Django would pass over these, and call it whole.", cure)
 
 
-def _unmigrated() -> Remark | None:
-    if not (missing := database_checks.pending()):
+def _unmigrated() -> DoctorFinding | None:
+    if not (missing := database_checks.pending_migrations()):
         return None
     why = "Commands and workers of this version fail, or act on tables of another."
-    return ill(_NAME, f"Migrations are not applied: {_named(missing)}.", why, "manage.py migrate")
+    return error_finding(_NAME, f"Migrations are not applied: {_named(missing)}.", why, "manage.py migrate")
 
 
-def _dismantled() -> Remark | None:
-    if not (missing := schema.missing()):
+def _dismantled() -> DoctorFinding | None:
+    if not (missing := schema.missing_objects()):
         return None
     what = f"Migrations are recorded as applied, and what they made is not there: {_named(missing)}."
     why = "Somebody dropped or switched it off by hand: statements fail, or what guards messages does not."
@@ -76,7 +82,7 @@ def _dismantled() -> Remark | None:
         "Stop the workers. A table with its rows comes back from a backup alone (docs/runbook.md). The SQL that made "
         "anything else: manage.py sqlmigrate reprocessing 0001"
     )
-    return ill(_NAME, what, why, cure)
+    return error_finding(_NAME, what, why, cure)
 
 
 def _named(migrations: Sequence[str]) -> str:
@@ -84,10 +90,14 @@ def _named(migrations: Sequence[str]) -> str:
     return ", ".join(migrations[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _stops() -> Iterator[Remark]:
-    if held := restore_hold.standing():
+def _stops() -> Iterator[DoctorFinding]:
+    if held := restore_hold.current_hold():
         what = f'Everything is held by {held.by} since a restore: "{held.reason}".'
-        yield warn("every DLQ", what, "Nothing is sent before somebody has decided.", "manage.py after_restore report")
-    elif halt := stops.stopped(None):
+        yield warning_finding(
+            "every DLQ", what, "Nothing is sent before somebody has decided.", "manage.py after_restore report"
+        )
+    elif halt := stops.stop_of(None):
         what = f'Everything is stopped by {halt.by} since {halt.since:%Y-%m-%d %H:%M} UTC: "{halt.reason}".'
-        yield warn("every DLQ", what, "Nothing is sent.", "manage.py resume_redrive --all --reason WHY --confirm")
+        yield warning_finding(
+            "every DLQ", what, "Nothing is sent.", "manage.py resume_redrive --all --reason WHY --confirm"
+        )

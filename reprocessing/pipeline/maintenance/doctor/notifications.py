@@ -6,7 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from reprocessing.conf import Conf
-from reprocessing.domain.maintenance.findings import Remark, ill, note, warn, well
+from reprocessing.domain.maintenance.findings import (
+    DoctorFinding,
+    error_finding,
+    note_finding,
+    ok_finding,
+    warning_finding,
+)
 from reprocessing.domain.notifications.destination import AppriseService
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.gateways.notifiers import apprise_process
@@ -17,7 +23,7 @@ _WHERE: Final = "notifications"
 _READING: Final = 5.0  #: seconds in which Apprise reads a URL
 
 
-def remarks(conf: Conf) -> Iterator[Remark]:
+def remarks(conf: Conf) -> Iterator[DoctorFinding]:
     """Yield the findings about destinations and their events.
 
     Raises:
@@ -27,37 +33,37 @@ def remarks(conf: Conf) -> Iterator[Remark]:
     if not rows:
         cure = "Set REDRIVE_NOTIFY_OPS, then: manage.py set_notification ops --confirm (docs/notifications.md)"
         why = "A run may pause and wait for a person, and nobody is notified."
-        yield warn(_WHERE, "No destination gets notifications.", why, cure)
+        yield warning_finding(_WHERE, "No destination gets notifications.", why, cure)
         return
     for row in rows:
         yield from _of_destination(row, conf)
     if unheard := routes.events_without_route([routes.read_route(row) for row in rows]):
-        yield note(_WHERE, f"No destination gets these events for all DLQs: {_listed(unheard)}.",
+        yield note_finding(_WHERE, f"No destination gets these events for all DLQs: {_listed(unheard)}.",
                    "manage.py set_notification NAME --confirm, without --events and --dlq")  # fmt: skip
     if lost := sending.given_up_lately():
         why = "They are not sent any more."
-        yield warn(
+        yield warning_finding(
             _WHERE, f"Notifications given up in the last 24 hours: {lost:,}.", why, "manage.py list_notifications"
         )
 
 
-def _of_destination(row: NotificationRoute, conf: Conf) -> Iterator[Remark]:
+def _of_destination(row: NotificationRoute, conf: Conf) -> Iterator[DoctorFinding]:
     name, destination = row.destination, conf.destinations.get(row.destination)
     test = f"manage.py test_notification {name}"
     if destination is None:
         variable = f"REDRIVE_NOTIFY_{name.upper().replace('-', '_')}"
         what = "This process has no URL for it, so nothing can be sent there."
         why = "If the workers have none either, nobody is notified there."
-        yield ill(name, what, why, f"Set {variable} for workers and commands.")
+        yield error_finding(name, what, why, f"Set {variable} for workers and commands.")
     elif isinstance(destination, AppriseService) and (why := apprise_process.problem(destination, seconds=_READING)):
-        yield ill(
+        yield error_finding(
             name, f"{why}.", "Nothing can be sent there.", f"Correct the URL (docs/notifications.md). Then: {test}"
         )
     elif row.failures:
         what = f"Failed attempts in a row: {row.failures:,}. Reason: {row.trouble}."
-        yield warn(name, what, "Sending is retried for a day, and then given up.", test)
+        yield warning_finding(name, what, "Sending is retried for a day, and then given up.", test)
     else:
-        yield well(name, f"{destination.kind}.")
+        yield ok_finding(name, f"{destination.kind}.")
 
 
 def _listed(kinds: Sequence[EventKind]) -> str:

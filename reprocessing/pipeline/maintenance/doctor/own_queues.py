@@ -6,65 +6,73 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from reprocessing.domain.aws.queue_spec import OWN_VISIBILITY
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.maintenance.findings import Remark, ill, unknown, warn, well
-from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.maintenance.findings import (
+    DoctorFinding,
+    error_finding,
+    ok_finding,
+    unknown_finding,
+    warning_finding,
+)
+from reprocessing.domain.message.arn import resource_name
 from reprocessing.gateways.sqs import QueueAddress, QueueFacts, depth, describe
 from reprocessing.gateways.sqs.permission_probe import SENDING, TAKING
-from reprocessing.pipeline.maintenance.doctor.sqs_permissions import lacking
+from reprocessing.pipeline.maintenance.doctor.sqs_permissions import missing_rights
 
 _MEND: Final = "manage.py provision_queues --own shows what they lack, and makes it good when --confirm is added."
 
 
-def remarks(urls: Sequence[str]) -> Iterator[Remark]:
+def remarks(urls: Sequence[str]) -> Iterator[DoctorFinding]:
     """Check each queue."""
     if not urls:
         why = "Without them beat and workers do nothing; drain_dlq works without."
-        yield warn("own queues", "settings.REDRIVE names no OWN_QUEUES.", why, "Set REDRIVE_CONTROL_QUEUE_URL, … .")
+        yield warning_finding(
+            "own queues", "settings.REDRIVE names no OWN_QUEUES.", why, "Set REDRIVE_CONTROL_QUEUE_URL, … ."
+        )
     for url in urls:
         try:
             address = QueueAddress.of(url)
             facts = describe(address)
-        except QueueIsOutOfReach as error:
+        except QueueUnreachable as error:
             why = "Without it no task of its kind reaches a worker."
             cure = f"{_MEND} Where it is there, check the URL, its region and the right."
-            yield ill(url.rpartition("/")[2], str(error), why, cure)
+            yield error_finding(url.rpartition("/")[2], str(error), why, cure)
             continue
-        found = [*_settings(address, facts), *lacking(address, (*TAKING, *SENDING)), *_dead(address, facts)]
-        yield from found or [well(address.name, "as it has to be.")]
+        found = [*_settings(address, facts), *missing_rights(address, (*TAKING, *SENDING)), *_dead(address, facts)]
+        yield from found or [ok_finding(address.name, "as it has to be.")]
 
 
-def _settings(address: QueueAddress, facts: QueueFacts) -> Iterator[Remark]:
+def _settings(address: QueueAddress, facts: QueueFacts) -> Iterator[DoctorFinding]:
     seconds, region = int(facts.visibility.total_seconds()), facts.arn.split(":")[3]
     if region != address.region:
         why = "Calls are signed for the wrong region: AWS refuses them, or they reach another queue."
-        yield ill(
+        yield error_finding(
             address.name, f"It is in {region}, and {address.region} is asked.", why, f"AWS_DEFAULT_REGION={region}"
         )
     if facts.fifo:
         why = "Tasks of one group wait for one another, and one that fails blocks all others."
-        yield ill(address.name, "It is a FIFO queue.", why, "Name a standard queue in its variable.")
+        yield error_finding(address.name, "It is a FIFO queue.", why, "Name a standard queue in its variable.")
     if seconds < OWN_VISIBILITY:
         why = "A task that takes longer is handed to a second worker while the first is at it."
-        yield ill(address.name, f"It hides a task for {seconds} s, not for {OWN_VISIBILITY} s.", why, _MEND)
+        yield error_finding(address.name, f"It hides a task for {seconds} s, not for {OWN_VISIBILITY} s.", why, _MEND)
     if facts.redrive is None:
         why = "A task that no worker can do comes back again and again, in the way of others."
-        yield ill(address.name, "It has no redrive policy.", why, _MEND)
+        yield error_finding(address.name, "It has no redrive policy.", why, _MEND)
 
 
-def _dead(address: QueueAddress, facts: QueueFacts) -> Iterator[Remark]:
+def _dead(address: QueueAddress, facts: QueueFacts) -> Iterator[DoctorFinding]:
     """Count failed tasks in the queue's DLQ, which is in the same account and region."""
     if facts.redrive is None:
         return
-    name = name_of(facts.redrive.target_arn)
+    name = resource_name(facts.redrive.target_arn)
     beside = QueueAddress(address.url.removesuffix(address.name) + name, address.region, address.role)
     try:
         n = depth(beside).total
-    except QueueIsOutOfReach as error:
-        say = unknown if "AccessDenied" in str(error) else ill  # workers go without that right
+    except QueueUnreachable as error:
+        say = unknown_finding if "AccessDenied" in str(error) else error_finding  # workers go without that right
         yield say(name, str(error), f"It is where failed tasks of {address.name} go.", _MEND)
         return
     if n:
         why = "A worker died over each of them several times, or does not know them: is its version another one?"
         cure = f"Read the workers' logs; then aws sqs purge-queue --queue-url {beside.url}: the tables have all work."
-        yield warn(name, f"Tasks of {address.name} died: {n:,}.", why, cure)
+        yield warning_finding(name, f"Tasks of {address.name} died: {n:,}.", why, cure)

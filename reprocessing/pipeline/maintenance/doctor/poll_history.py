@@ -7,102 +7,119 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from reprocessing.conf import Conf
-from reprocessing.domain.maintenance.findings import Remark, ill, note, warn
-from reprocessing.domain.runs.forecast import in_words
+from reprocessing.domain.maintenance.findings import DoctorFinding, error_finding, note_finding, warning_finding
+from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import Mode
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.dlqs.schedule import EVERY
+from reprocessing.store.dlqs.schedule import DEFAULT_INTERVAL
 from reprocessing.store.ordering import lanes
 
 _LATE: Final = timedelta(minutes=5)  #: that a turn may be overdue
 _SOON, _VERY_SOON = timedelta(days=1), timedelta(hours=1)
 
 
-def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
+def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     """Check the DLQ's turns and deadlines."""
-    now = lanes.clock()
+    now = lanes.database_now()
     yield from _schedule(row, now)
     yield from _turn(row, now)
-    if row.trouble and not row.trouble.startswith(aws_redrives.TROUBLE):
-        yield ill(row.name, f"Its last capture failed: {row.trouble}", "Nothing of it is captured.", _look(row))
+    if row.trouble and not row.trouble.startswith(aws_redrives.ERROR_PREFIX):
+        yield error_finding(
+            row.name, f"Its last capture failed: {row.trouble}", "Nothing of it is captured.", _look(row)
+        )
     if row.stopped_at:
         cure = f"manage.py resume_redrive {row.name} --reason WHY --confirm"
-        yield warn(row.name, f'It is stopped by {row.stopped_by}: "{row.stop_reason}".', "Nothing of it is sent.", cure)
+        yield warning_finding(
+            row.name, f'It is stopped by {row.stopped_by}: "{row.stop_reason}".', "Nothing of it is sent.", cure
+        )
     yield from _native(row, now)
     yield from _expiry(row, now)
     yield from _uncaptured(row, conf)
 
 
-def _native(row: DeadLetterQueue, now: datetime) -> Iterator[Remark]:
+def _native(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
     listing = f"manage.py native_redrive list {row.name}"
     cancel = f"manage.py native_redrive cancel {row.name} --reason WHY --confirm"
-    if row.trouble.startswith(aws_redrives.TROUBLE):
+    if row.trouble.startswith(aws_redrives.ERROR_PREFIX):
         cure = f"{listing} shows it; what is left: manage.py drain_dlq {row.name} --confirm"
-        yield ill(row.name, row.trouble, "What is left in the DLQ goes nowhere by itself.", cure)
-    if row.native_at and now - row.native_at > aws_redrives.LONGEST:
-        what = f"AWS's own redrive of it, begun at {row.native_at:%Y-%m-%d %H:%M} UTC, has not ended in 36 hours."
-        yield ill(row.name, what, "AWS takes no longer; until it ends, nothing of it is captured or sent.", cancel)
-    elif row.native_at:
-        what = f"A redrive by AWS has run since {row.native_at:%Y-%m-%d %H:%M} UTC, as {row.native_by} asked."
+        yield error_finding(row.name, row.trouble, "What is left in the DLQ goes nowhere by itself.", cure)
+    if row.aws_redrive_since and now - row.aws_redrive_since > aws_redrives.MAX_DURATION:
+        what = (
+            f"AWS's own redrive of it, begun at {row.aws_redrive_since:%Y-%m-%d %H:%M} UTC, has not ended in 36 hours."
+        )
+        yield error_finding(
+            row.name, what, "AWS takes no longer; until it ends, nothing of it is captured or sent.", cancel
+        )
+    elif row.aws_redrive_since:
+        what = (
+            f"A redrive by AWS has run since {row.aws_redrive_since:%Y-%m-%d %H:%M} UTC, as {row.aws_redrive_by} asked."
+        )
         cure = f"{listing} tells how far it is; to end it: {cancel}"
-        yield warn(row.name, what, "Until that ends, nothing of it is captured or sent.", cure)
+        yield warning_finding(row.name, what, "Until that ends, nothing of it is captured or sent.", cure)
 
 
-def _schedule(row: DeadLetterQueue, now: datetime) -> Iterator[Remark]:
+def _schedule(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
     if row.mode == Mode.AUTOMATIC and row.interval is None and row.crontab is None:
-        every = f"{EVERY.total_seconds():g} s"
+        every = f"{DEFAULT_INTERVAL.total_seconds():g} s"
         cure = f"manage.py add_dlq {row.name} --every SECONDS --confirm"
-        yield note(row.name, f"It is automatic without an interval: it is polled every {every}.", cure)
+        yield note_finding(row.name, f"It is automatic without an interval: it is polled every {every}.", cure)
     overdue = now - row.next_poll_at if row.next_poll_at else timedelta(0)
     if overdue > _LATE and (row.leased_until is None or row.leased_until <= now):
-        what = f"Its turn was due {in_words(overdue.total_seconds())} ago, and nobody took it."
+        what = f"Its turn was due {duration_in_words(overdue.total_seconds())} ago, and nobody took it."
         why = "What dies into it is not noticed: beat is dead, or has more DLQs than turns."
-        say = ill if row.mode == Mode.AUTOMATIC else warn
+        say = error_finding if row.mode == Mode.AUTOMATIC else warning_finding
         yield say(row.name, what, why, "See what is said of beat and workers above.")
 
 
-def _turn(row: DeadLetterQueue, now: datetime) -> Iterator[Remark]:
+def _turn(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
     """Check that turns are taken: each records the DLQ's depth first."""
-    if row.crontab is not None or row.depth_at is None or row.next_poll_at is None or row.trouble or row.native_at:
+    if (
+        row.crontab is not None
+        or row.depth_at is None
+        or row.next_poll_at is None
+        or row.trouble
+        or row.aws_redrive_since
+    ):
         return
-    every = timedelta(seconds=row.interval.schedule.run_every.total_seconds()) if row.interval else EVERY
+    every = timedelta(seconds=row.interval.schedule.run_every.total_seconds()) if row.interval else DEFAULT_INTERVAL
     silence = now - row.depth_at
     if row.next_poll_at > now - _LATE and silence > 3 * every + _LATE:
-        times = in_words(every.total_seconds()), in_words(silence.total_seconds())
+        times = duration_in_words(every.total_seconds()), duration_in_words(silence.total_seconds())
         what = f"It is given a turn every {times[0]}, and took none for {times[1]}."
         why = "The workers of the capture queue consume nothing: what dies into it is not noticed."
         cure = "Restart the workers that consume redrive-capture: celery -A redrive_service worker"
-        yield ill(row.name, what, why, cure)
+        yield error_finding(row.name, what, why, cure)
 
 
-def _expiry(row: DeadLetterQueue, now: datetime) -> Iterator[Remark]:
+def _expiry(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
     at = dlq_status.expiries(row.pk).get(row.pk)
     if at is None or at - now > _SOON:
         return
-    left = in_words(max((at - now).total_seconds(), 0.0))
+    left = duration_in_words(max((at - now).total_seconds(), 0.0))
     why = "PostgreSQL keeps the message, but what is left of it in SQS is gone; uncaptured ones beside it are lost."
     cure = f"manage.py drain_dlq {row.name} --confirm, or raise the DLQ's retention to 14 days."
-    say = ill if at - now < _VERY_SOON else warn
+    say = error_finding if at - now < _VERY_SOON else warning_finding
     yield say(row.name, f"SQS drops its first copy of an unfinished message in {left}.", why, cure)
 
 
-def _uncaptured(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
+def _uncaptured(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     """Check for messages that nobody captures."""
-    ours = dlq_status.in_sight(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
-    n = dlq_status.uncaptured(dlq_status.watches(row.pk)[0], ours.get(row.pk, 0))
+    ours = dlq_status.visible_copies(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
+    n = dlq_status.uncaptured(dlq_status.dlq_statuses(row.pk)[0], ours.get(row.pk, 0))
     if not n or row.mode == Mode.OBSERVE:
         return
     since = "it died" if row.fifo else "it was sent first"
     what = f"{n:,} messages of it are not captured, and nothing captures them by itself in mode {row.mode}."
     why = (
-        f"SQS drops each {in_words(row.retention)} after {since}: what nobody captured by then is lost. The alarm "
+        f"SQS drops each {duration_in_words(row.retention)} after {since}: what nobody captured by then is lost. The "
+        "alarm "
         "messages-expire (manage.py put_alarms --confirm) "
         "wakes somebody at three quarters of that, counted from the death."
     )
     cure = f"Capture them, and send nothing: manage.py drain_dlq {row.name}, a dry run; or plan a run at the desk."
-    yield warn(row.name, what, why, cure)
+    yield warning_finding(row.name, what, why, cure)
 
 
 def _look(row: DeadLetterQueue) -> str:

@@ -5,26 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from reprocessing.domain.errors import RateIsUnknown
-from reprocessing.domain.maintenance.findings import Remark, ill, unknown, warn, well
+from reprocessing.domain.errors import RateLimitUnavailable
+from reprocessing.domain.maintenance.findings import (
+    DoctorFinding,
+    error_finding,
+    ok_finding,
+    unknown_finding,
+    warning_finding,
+)
 from reprocessing.gateways.redis.send_rate import Rates
 
 _NAME: Final = "Redis"
 
 
-def remarks(of: Rates) -> Iterator[Remark]:
+def remarks(of: Rates) -> Iterator[DoctorFinding]:
     """Check that Redis answers, and does not evict keys."""
     try:
-        policy = of.evicts()
-    except RateIsUnknown as error:
+        policy = of.eviction_policy()
+    except RateLimitUnavailable as error:
         why = "While it is gone, nothing is sent to a target that has a rate."
-        yield ill(_NAME, str(error), why, "Check REDIS_URL, and that the server runs: redis-cli -u $REDIS_URL ping")
+        yield error_finding(
+            _NAME, str(error), why, "Check REDIS_URL, and that the server runs: redis-cli -u $REDIS_URL ping"
+        )
         return
     if policy is None:
-        yield unknown(_NAME, "It answers, and does not tell its maxmemory-policy.", cure="Have it be noeviction.")
+        yield unknown_finding(
+            _NAME, "It answers, and does not tell its maxmemory-policy.", cure="Have it be noeviction."
+        )
     elif policy:
         why = "When its memory is full it drops rates: a target whose rate is dropped begins with none, and waits."
         cure = "redis-cli -u $REDIS_URL config set maxmemory-policy noeviction, and in its configuration."
-        yield warn(_NAME, f"Its maxmemory-policy is {policy}.", why, cure)
+        yield warning_finding(_NAME, f"Its maxmemory-policy is {policy}.", why, cure)
     else:
-        yield well(_NAME, "it answers, and drops nothing when its memory is full.")
+        yield ok_finding(_NAME, "it answers, and drops nothing when its memory is full.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from reprocessing.domain.maintenance.findings import Remark, ill
+from reprocessing.domain.maintenance.findings import DoctorFinding, error_finding
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.gateways.sqs.permission_probe import denied
 
@@ -17,7 +17,7 @@ _WHY: Final = {
 }
 
 
-def lacking(address: QueueAddress, rights: Iterable[str]) -> Iterator[Remark]:
+def missing_rights(address: QueueAddress, rights: Iterable[str]) -> Iterator[DoctorFinding]:
     """Yield each right that SQS refuses, and what it is needed for.
 
     Raises:
@@ -26,4 +26,4 @@ def lacking(address: QueueAddress, rights: Iterable[str]) -> Iterator[Remark]:
     for right in denied(address, rights):
         who = f"the role {address.role}" if address.role else "the role of this process"
         cure = f"Allow {right} on {address.arn} to {who}."
-        yield ill(address.name, f"SQS refuses {right}: AccessDenied.", _WHY[right], cure)
+        yield error_finding(address.name, f"SQS refuses {right}: AccessDenied.", _WHY[right], cure)

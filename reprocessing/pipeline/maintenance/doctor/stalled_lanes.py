@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from reprocessing.domain.maintenance.findings import Remark, ill, well
+from reprocessing.domain.maintenance.findings import DoctorFinding, error_finding, ok_finding
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.ordering import stalled_lanes
-from reprocessing.store.ordering.stalled_lanes import Stalled
+from reprocessing.store.ordering.stalled_lanes import StalledLanes
 
 _LONG: Final = 900.0  #: seconds that a lane may be due while nothing is sent to its target
 _LOST: Final = 60.0  #: seconds after the end of a lease; normally it takes 15
 
 
-def remarks(names: Sequence[str]) -> Iterator[Remark]:
+def remarks(names: Sequence[str]) -> Iterator[DoctorFinding]:
     """Yield stalled lanes of these DLQs, or of all."""
     dlqs = list(DeadLetterQueue.objects.filter(name__in=names).values_list("pk", flat=True)) if names else None
-    found = stalled_lanes.lanes(dlqs, long=_LONG, lost=_LOST)
+    found = stalled_lanes.find_stalled(dlqs, long=_LONG, lost=_LOST)
     yield from map(_said, found)
     if not found:
-        yield well("lanes", "none stands still without a reason.")
+        yield ok_finding("lanes", "none stands still without a reason.")
 
 
-def _said(found: Stalled) -> Remark:
+def _said(found: StalledLanes) -> DoctorFinding:
     look = f"manage.py redrive_status {found.dlq}"
     since = f" since {found.since:%Y-%m-%d %H:%M:%S} UTC" if found.since else ""
     match found.how:
@@ -40,4 +40,4 @@ def _said(found: Stalled) -> Remark:
         case _:
             what = f"Key queues are held, and no message of theirs is parked, or held by a rule: {found.n:,}."
             cure = f"{look} names them. One moves on with the next message of its key; report it: it should not be."
-    return ill(found.dlq, what, "Their messages wait for ever.", cure)
+    return error_finding(found.dlq, what, "Their messages wait for ever.", cure)

@@ -156,7 +156,7 @@ BUGS: Final = (
         name="one-canary-closes-it",
         breaks="So many canaries as its policy asks for close a breaker.",
         file="reprocessing/domain/safety/circuit_breaker.py",
-        old="    if successes + 1 < policy.closes_after:\n",
+        old="    if successes + 1 < policy.canaries_to_close:\n",
         new="    if successes + 1 < 1:\n",
         caught_by=f"{_OF_DOMAIN}::test_a_canary_that_went_well_lets_the_next_one_go_until_there_are_enough",
     ),
@@ -172,7 +172,7 @@ BUGS: Final = (
         name="nobody-looks-at-failures",
         breaks="The breaker opens: failures that a dead worker recorded are never looked at.",
         file="reprocessing/pipeline/maintenance/recover.py",
-        old="    circuit_breakers.sweep()\n",
+        old="    circuit_breakers.move_all_breakers()\n",
         new="    circuit_breakers.look([])\n",
         caught_by=(
             "tests/reprocessing/pipeline/maintenance/test_recover.py"
@@ -242,7 +242,7 @@ BUGS: Final = (
         name="a-wave-does-not-hear-what-is-said-late",
         breaks="What its consumer says of a letter counts: a wave waits for one that it has heard of, late.",
         file=_BRAKES,
-        old=" AND a.ill IS NULL AND a.returned_at IS NULL)",
+        old=" AND a.counts_as_failure IS NULL AND a.returned_at IS NULL)",
         new=" AND a.returned_at IS NULL)",
         caught_by=(f"{_OF_WAVES}::test_the_outcome_of_its_letter_decides_what_follows_a_wave_of_one"),
     ),
@@ -330,7 +330,7 @@ BUGS: Final = (
         name="stop-everything-stops-nothing",
         breaks="One command stops every send, fleet-wide.",
         file="reprocessing/store/ordering/lanes.py",
-        old=" AND NOT EXISTS (SELECT FROM redrive_halt)\n",
+        old=" AND NOT EXISTS (SELECT FROM redrive_global_stop)\n",
         new="\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_replay_slice.py"

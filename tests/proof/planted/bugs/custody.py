@@ -39,11 +39,13 @@ BUGS: Final = (
         breaks="No loss: a copy counts as hidden that has come to sight, for a return that another reader hides.",
         file="reprocessing/pipeline/runs/feed_run.py",
         old=(
-            "    capture_lease.extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)\n"
+            "    capture_lease.mark_extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], "
+            "until=until)\n"
         ),
         new=(
-            "    until = lanes.clock() + timedelta(seconds=conf.receive_visibility)\n"
-            "    capture_lease.extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)\n"
+            "    until = lanes.database_now() + timedelta(seconds=conf.receive_visibility)\n"
+            "    capture_lease.mark_extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], "
+            "until=until)\n"
         ),
         caught_by=(
             "tests/reprocessing/pipeline/capture/test_another_reader.py"
@@ -90,10 +92,11 @@ BUGS: Final = (
         name="copies-of-closed-heads-deleted-before-their-commit",
         breaks="No loss: a copy is deleted before the letter's end is committed, which then is rolled back.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="        deletable = close(closed)\n",
+        old="        deletable = close_letters(closed)\n",
         new=(
-            "        from reprocessing.pipeline.capture import delete_copies\n\n"
-            "        deletable = close(closed)\n"
+            "        from reprocessing.pipeline.capture import delete_copies\n"
+            "\n"
+            "        deletable = close_letters(closed)\n"
             "        delete_copies.everywhere(deletable)\n"
         ),
         caught_by=f"{_OF_CAPTURE}::test_a_settlement_that_is_rolled_back_deletes_nothing",
@@ -102,10 +105,11 @@ BUGS: Final = (
         name="copies-of-settled-letters-deleted-before-their-commit",
         breaks="No loss: a copy is deleted before its letter's delivery is committed, which then is rolled back.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="        deletable = settle(final)\n",
+        old="        deletable = settle_attempts(final)\n",
         new=(
-            "        from reprocessing.pipeline.capture import delete_copies\n\n"
-            "        deletable = settle(final)\n"
+            "        from reprocessing.pipeline.capture import delete_copies\n"
+            "\n"
+            "        deletable = settle_attempts(final)\n"
             "        delete_copies.everywhere(deletable)\n"
         ),
         caught_by="tests/reprocessing/pipeline/replay/test_settle.py::test_an_outcome_that_is_rolled_back_deletes_nothing",
@@ -117,7 +121,7 @@ BUGS: Final = (
         old="        deletable = close([attempt.attempt_id for attempt in found])\n",
         new=(
             "        deletable = close([attempt.attempt_id for attempt in found])\n"
-            "        delete_copies.everywhere(deletable)\n"
+            "        delete_copies.delete_from_dlqs(deletable)\n"
         ),
         caught_by="tests/reprocessing/pipeline/outcomes/test_resolve_outcomes.py::test_a_promotion_that_is_rolled_back_deletes_nothing",
     ),
@@ -170,8 +174,8 @@ BUGS: Final = (
         name="gone-is-forgotten",
         breaks="Identity outlives history: a deleted copy that turns up again is a letter that nobody knows.",
         file=_CAPTURES,
-        old="UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()\n  FROM unnest(",
-        new="DELETE FROM redrive_custody c\n USING unnest(",
+        old="UPDATE redrive_dlq_copy c SET state = 'gone', gone_at = redrive_now()\n  FROM unnest(",
+        new="DELETE FROM redrive_dlq_copy c\n USING unnest(",
         caught_by=f"{_OF_CAPTURE}::test_a_copy_stays_in_the_dlq_until_its_letter_is_finished",
     ),
     Bug(
@@ -199,8 +203,8 @@ BUGS: Final = (
         name="nothing-is-extended",
         breaks="Copies of letters under way stay out of sight: they come to sight, and natural expiry takes them.",
         file="reprocessing/pipeline/maintenance/recover.py",
-        old="    while found := capture_lease.to_extend(dlq.pk, within=within, limit=_GROUP):\n",
-        new="    while found := capture_lease.to_extend(dlq.pk, within=within, limit=0):\n",
+        old="    while found := capture_lease.copies_to_extend(dlq.pk, within=within, limit=_GROUP):\n",
+        new="    while found := capture_lease.copies_to_extend(dlq.pk, within=within, limit=0):\n",
         caught_by=f"{_OF_RECOVER}::test_copies_of_letters_under_way_stay_out_of_sight_for_longer_once",
     ),
     Bug(
@@ -229,7 +233,7 @@ BUGS: Final = (
         name="committed-to-what-aws-has-just-moved",
         breaks="No duplicates: a head that was judged before the look at AWS is sent after it.",
         file="reprocessing/store/replay/intent.py",
-        old=" AND l.objection <> 'moved_by_aws'\n",
+        old=" AND l.blocked_reason <> 'moved_by_aws'\n",
         new="\n",
         caught_by=(
             "tests/reprocessing/pipeline/aws/test_moved_meanwhile.py::test_what_is_committed_to_a_moment_later_is_not_sent"
@@ -239,7 +243,7 @@ BUGS: Final = (
         name="parked-before-a-capture-has-looked",
         breaks="What AWS did not move goes on once it is seen: it is parked as moved before anybody has looked.",
         file="reprocessing/pipeline/replay/gate.py",
-        old="return Park(ParkedReason.MOVED_BY_AWS) if standing.gone else Wait(A_CAPTURE_TELLS, MAYBE_MOVED)\n",
+        old="return Park(ParkedReason.MOVED_BY_AWS) if standing.gone else Wait(UNTIL_CAPTURED, MAYBE_MOVED)\n",
         new="return Park(ParkedReason.MOVED_BY_AWS)\n",
         caught_by=(
             "tests/reprocessing/pipeline/aws/test_moved_meanwhile.py"
@@ -261,8 +265,8 @@ BUGS: Final = (
         name="drained-after-one-empty-poll",
         breaks="A dlq has run dry when every receiver heard nothing three times: one false-empty answer is believed.",
         file="reprocessing/pipeline/capture/receivers.py",
-        old="QUIET_POLLS = 3\n",
-        new="QUIET_POLLS = 1\n",
+        old="EMPTY_POLLS = 3\n",
+        new="EMPTY_POLLS = 1\n",
         caught_by="tests/reprocessing/pipeline/capture/test_receivers.py::test_a_false_empty_answer_does_not_end_a_capture",
     ),
     Bug(
@@ -369,8 +373,8 @@ BUGS: Final = (
         name="aws-moved-what-it-could-not-see",
         breaks="AWS moves nothing that is out of sight while it works: such letters wait for a person all the same.",
         file="reprocessing/store/aws/aws_redrives.py",
-        old="        return moved_by_aws.let_go(dlq, until=moved + LONGEST)\n",
-        new="        return moved_by_aws.let_go(dlq)\n",
+        old="        return moved_by_aws.mark_moved(dlq, until=moved + MAX_DURATION)\n",
+        new="        return moved_by_aws.mark_moved(dlq)\n",
         caught_by="tests/reprocessing/pipeline/aws/test_moved_meanwhile.py"
         "::test_what_was_out_of_sight_for_as_long_as_aws_may_have_worked_goes_on",
     ),

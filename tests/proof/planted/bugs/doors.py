@@ -54,13 +54,14 @@ BUGS: Final = (
         name="a-dry-run-that-deletes",
         breaks="Nothing acts by surprise: a dry run deletes from the dlq what it has captured.",
         file=_DRAIN,
-        old="    plan.places(dlq)\n    return captured\n",
+        old=("    plan.place_captured(dlq)\n    return captured\n"),
         new=(
-            "    plan.places(dlq)\n"
+            "    plan.place_captured(dlq)\n"
             "    from reprocessing.models import Custody\n"
             "    from reprocessing.store.replay.settlement import Deletable\n"
-            "    from reprocessing.pipeline.capture import delete_copies\n\n"
-            '    copies = Custody.objects.filter(dlq=dlq, state="held")\n'
+            "    from reprocessing.pipeline.capture import delete_copies\n"
+            "\n"
+            '    copies = Custody.objects.filter(dlq=dlq, run_state="held")\n'
             "    delete_copies.copies(dlq, [Deletable(dlq.pk, one.message_id, one.handle) for one in copies])\n"
             "    return captured\n"
         ),
@@ -78,15 +79,15 @@ BUGS: Final = (
         name="a-deed-without-its-record",
         breaks="What people do is attributed: a released letter says nothing of who released it, and why.",
         file=_PARK,
-        old="            decisions.record(able, deed.act, was=was, by=by, reason=reason, operation=operation)\n",
-        new="            decisions.record([], deed.act, was=was, by=by, reason=reason, operation=operation)\n",
+        old="            decisions.record_decisions(able, deed.act, was=was, by=by, reason=reason, operation=operation)\n",
+        new="            decisions.record_release([], deed.act, was=was, by=by, reason=reason, operation=operation)\n",
         caught_by="tests/reprocessing/pipeline/parking_lot/test_act_on_parked.py::test_who_decided_and_why_is_recorded_with_the_deed",
     ),
     Bug(
         name="a-deed-in-another-transaction",
         breaks="What people do is attributed in the same transaction: what could not be recorded is done.",
         file=_PARK,
-        old="    return rows.whole(decide)\n",
+        old="    return rows.in_transaction(decide)\n",
         new="    return decide()\n",
         caught_by="tests/reprocessing/pipeline/parking_lot/test_act_on_parked.py::test_what_cannot_be_recorded_is_not_done",
     ),
@@ -102,7 +103,7 @@ BUGS: Final = (
         name="a-dlq-that-was-switched-off-is-fed",
         breaks="Nothing acts by surprise: a capture that began while its dlq was automatic has its letters go.",
         file="reprocessing/pipeline/runs/plan.py",
-        old="        if run.kind == RunKind.STANDING and not enlistment_batches.is_fed(run.pk):\n",
+        old="        if run.kind == RunKind.STANDING and not enlistment_batches.takes_letters(run.pk):\n",
         new="        if run.kind == RunKind.STANDING and not run.pk:\n",
         caught_by=f"{_OF_SWITCH}::test_a_dlq_that_becomes_manual_before_the_enlistment_enlists_nothing",
     ),
@@ -194,8 +195,8 @@ BUGS: Final = (
         name="a-deadlock-s-victim-gives-up",
         breaks="Two who wait for each other are soon apart: one of them fails.",
         file="reprocessing/store/rows.py",
-        old="AGAIN = 8\n",
-        new="AGAIN = 0\n",
+        old="DEADLOCK_RETRIES = 8\n",
+        new="DEADLOCK_RETRIES = 0\n",
         caught_by="tests/race/test_deadlocks.py::test_a_deadlock_s_victim_is_run_again_as_a_whole",
     ),
     Bug(
@@ -227,16 +228,16 @@ BUGS: Final = (
         name="a-target-cannot-be-tried-for-ever",
         breaks="A person decides: emptied in the admin, the time after which a run gives up stays what it was.",
         file="reprocessing/admin/dlqs/dlq_form.py",
-        old='{"give_up_after", "quiet_for",',
-        new='{"quiet_for",',
+        old='{"give_up_after", "new_key_delay",',
+        new='{"new_key_delay",',
         caught_by=_GIVES_UP,
     ),
     Bug(
         name="the-admin-forgets-when-a-target-is-given-up",
         breaks="A person decides: the admin takes the time after which a run gives up, and does not write it.",
         file="reprocessing/admin/dlqs/dlq_form.py",
-        old='"waves", "wave_success", "give_up_after", "role_arn", "custody_limit",',
-        new='"waves", "wave_success", "role_arn", "custody_limit",',
+        old='"waves", "wave_success", "give_up_after", "role_arn", "held_copies_limit",',
+        new='"waves", "wave_success", "role_arn", "held_copies_limit",',
         caught_by=_GIVES_UP,
     ),
     Bug(

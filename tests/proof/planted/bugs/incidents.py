@@ -26,7 +26,7 @@ BUGS: Final = (
         name="an-opening-is-committed-before-it-is-announced",
         breaks="An event is announced in its transaction: a breaker opens, and a dying worker announces nothing.",
         file="reprocessing/store/safety/circuit_breakers.py",
-        old="    return rows.whole(move_all) if any(move.state != move.row.state for move in wanted) else move_all()\n",
+        old="    return rows.in_transaction(move_all) if any(move.state != move.row.state for move in wanted) else move_all()\n",
         new="    return move_all()\n",
         caught_by=f"{_BREAKERS}::test_an_opening_and_its_announcement_are_committed_together",
     ),
@@ -191,7 +191,7 @@ BUGS: Final = (
         name="what-the-doctor-cannot-see-is-well",
         breaks="An error is over when it is gone: a part that cannot be looked at counts as cured.",
         file="reprocessing/pipeline/notifications/checkup.py",
-        old="        elif Grade.UNKNOWN not in grades:\n",
+        old="        elif FindingSeverity.UNKNOWN not in grades:\n",
         new="        else:\n",
         caught_by="tests/reprocessing/pipeline/notifications/test_checkup.py"
         "::test_an_error_is_told_once_without_what_aws_answered_and_concluded_when_it_is_gone",

@@ -7,7 +7,7 @@ from typing import Final
 from tests.proof.planted.bug import Bug
 
 _SENDING: Final = "reprocessing/store/notifications/sending.py"
-_FILING: Final = "reprocessing/store/notifications/filing.py"
+_FILING: Final = "reprocessing/store/notifications/notification_writer.py"
 _OUTBOX: Final = "reprocessing/store/notifications/outbox.py"
 _STORE: Final = "tests/reprocessing/store/notifications"
 _ROUTES: Final = "reprocessing/store/notifications/routes.py"

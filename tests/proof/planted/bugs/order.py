@@ -10,7 +10,7 @@ _LANES: Final = "reprocessing/store/ordering/lanes.py"
 _LAST: Final = "tests/reprocessing/pipeline/replay/test_last_attempts.py"
 _PLAN: Final = "tests/reprocessing/pipeline/runs/test_plan.py"
 _SELECTION: Final = "reprocessing/store/runs/selection.py"
-_TWO_ORIGINS: Final = "tests/reprocessing/store/runs/test_selection.py::test_equal_keys_of_two_origins_are_two_lanes"
+_TWO_SOURCES: Final = "tests/reprocessing/store/runs/test_selection.py::test_equal_keys_of_two_sources_are_two_lanes"
 
 BUGS: Final = (
     Bug(
@@ -25,7 +25,7 @@ BUGS: Final = (
         name="an-earlier-letter-waits-for-the-later-one",
         breaks="In order: an earlier letter that comes onto a lane in use waits for the later one, and for its run.",
         file="reprocessing/store/runs/enlistment.py",
-        old="    new_heads.give(found.ahead)\n",
+        old="    new_heads.move_to_new_heads(found.ahead)\n",
         new="",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_precedence.py"
@@ -101,8 +101,11 @@ BUGS: Final = (
         name="a-lane-waits-for-ever-for-a-last-attempt",
         breaks="Crash anywhere, recover alone: a lane whose letter's last end nobody knows never goes on.",
         file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
-        old="[*evidence.outlasted(count_lag=lag, limit=_GROUP), *acknowledgements.outlasted(limit=_GROUP)]",
-        new="acknowledgements.outlasted(limit=0)",
+        old=(
+            "        *evidence.outlasted_attempts(count_lag=lag, limit=_GROUP),\n"
+            "        *acknowledgements.outlasted_unwatched_attempts(limit=_GROUP),\n"
+        ),
+        new="        *acknowledgements.outlasted_unwatched_attempts(limit=0),\n",
         caught_by=f"{_LAST}::test_the_next_letter_waits_while_the_copy_may_come_back",
     ),
     Bug(
@@ -160,7 +163,7 @@ BUGS: Final = (
         name="a-held-head-goes",
         breaks="A parked head holds its lane where the dlq says so: the next one goes all the same.",
         file=_LANES,
-        old="           (d.parked_head = 'hold' AND (\n",
+        old="           (d.when_parked = 'hold' AND (\n",
         new="           (false AND (\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_settle.py::test_a_parked_head_holds_its_lane_if_the_dlq_says_so"
@@ -170,16 +173,16 @@ BUGS: Final = (
         name="delivered-sequences-are-not-remembered",
         breaks="In order: a letter that turns up after a later one was delivered is not known as stale.",
         file=_LANES,
-        old="SET passed_sequence = greatest(n.passed_sequence, head.passed), run_id = head.run_id",
-        new="SET passed_sequence = n.passed_sequence, run_id = head.run_id",
+        old="SET highest_sent_sequence = greatest(n.highest_sent_sequence, head.passed), run_id = head.run_id",
+        new="SET highest_sent_sequence = n.highest_sent_sequence, run_id = head.run_id",
         caught_by=f"{_PLAN}::test_a_stale_letter_is_parked_and_a_person_s_release_sends_it_once",
     ),
     Bug(
         name="sequences-of-unknown-fate-are-not-remembered",
         breaks="In order: what a killed worker perhaps sent makes no earlier letter stale.",
         file="reprocessing/store/ordering/orphaned_lanes.py",
-        old="SET passed_sequence = greatest(n.passed_sequence, f.sequence)",
-        new="SET passed_sequence = n.passed_sequence",
+        old="SET highest_sent_sequence = greatest(n.highest_sent_sequence, f.sequence)",
+        new="SET highest_sent_sequence = n.highest_sent_sequence",
         caught_by=f"{_PLAN}::test_what_perhaps_went_out_makes_an_earlier_letter_stale",
     ),
     Bug(
@@ -194,8 +197,8 @@ BUGS: Final = (
         name="enlisted-in-parts",
         breaks="In order: lanes exist for a moment without their earlier letters, and later ones go.",
         file="reprocessing/pipeline/runs/plan.py",
-        old="        return enlistment.enlist(dlq.pk, run.pk)\n\n    return rows.whole(work)",
-        new="        return enlistment.enlist(dlq.pk, run.pk)\n\n    return work()",
+        old=("        return enlistment.enlist_letters(dlq.pk, run.pk)\n\n    return rows.in_transaction(work)"),
+        new=("        return enlistment.enlist_letters(dlq.pk, run.pk)\n\n    return work()"),
         caught_by=f"{_PLAN}::test_enlisting_is_all_or_nothing",
     ),
     Bug(
@@ -210,8 +213,8 @@ BUGS: Final = (
         name="plans-take-no-turns",
         breaks="In order: of two plans at once one has letters behind those of the other.",
         file="reprocessing/store/runs/selection.py",
-        old="    take_turn(dlq)\n    return rows.fetch(Selected",
-        new="    return rows.fetch(Selected",
+        old=("    lock_selection(dlq)\n    return rows.fetch(SelectedCount"),
+        new="    return rows.fetch(SelectedCount",
         caught_by=(
             "tests/race/test_enlistment.py::test_of_two_plans_at_once_neither_has_letters_behind_those_of_the_other"
         ),
@@ -263,15 +266,15 @@ BUGS: Final = (
         name="a-lane-passes-backwards",
         breaks="In order: a stale letter that a person released makes the next stale one go, as if it were fresh.",
         file=_LANES,
-        old="SET passed_sequence = greatest(n.passed_sequence, head.passed), run_id = head.run_id",
-        new="SET passed_sequence = coalesce(head.passed, n.passed_sequence), run_id = head.run_id",
+        old="SET highest_sent_sequence = greatest(n.highest_sent_sequence, head.passed), run_id = head.run_id",
+        new="SET highest_sent_sequence = coalesce(head.passed, n.highest_sent_sequence), run_id = head.run_id",
         caught_by=f"{_PLAN}::test_what_is_sent_late_by_a_person_s_release_makes_no_later_letter_fresh_again",
     ),
     Bug(
         name="a-lane-passes-backwards-when-it-is-told",
         breaks="In order: likewise, when its worker died and others tell what became of it.",
         file="reprocessing/store/replay/settlement_effects.py",
-        old=" AND coalesce(n.passed_sequence < f.sequence, f.sequence IS NOT NULL)\n",
+        old=" AND coalesce(n.highest_sent_sequence < f.sequence, f.sequence IS NOT NULL)\n",
         new=" AND f.sequence IS NOT NULL\n",
         caught_by="tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py"
         "::test_a_late_released_letter_leaves_the_order_as_it_was",
@@ -285,27 +288,27 @@ BUGS: Final = (
         caught_by=f"{_PLAN}::test_a_stale_letter_that_earlier_tools_have_tried_is_parked_all_the_same",
     ),
     Bug(
-        name="a-selection-waits-for-another-origin-s-key",
+        name="a-selection-waits-for-another-source-s-key",
         breaks="A key is ordered within its source queue: a letter is left out for one of another queue's.",
         file=_SELECTION,
-        old="PARTITION BY origin_id, lane ORDER BY sequence, message_id) AS leads,\n",
+        old="PARTITION BY source_id, lane ORDER BY sequence, message_id) AS leads,\n",
         new="PARTITION BY lane ORDER BY sequence, message_id) AS leads,\n",
-        caught_by=_TWO_ORIGINS,
+        caught_by=_TWO_SOURCES,
     ),
     Bug(
-        name="a-selection-dates-lanes-by-another-origin-s-key",
+        name="a-selection-dates-lanes-by-another-source-s-key",
         breaks="A limit takes the lanes whose oldest letters are oldest: one goes first for a letter of another queue.",
         file=_SELECTION,
-        old="min(died_at) OVER (PARTITION BY origin_id, lane) AS first",
-        new="min(died_at) OVER (PARTITION BY lane) AS first",
-        caught_by=_TWO_ORIGINS,
+        old="min(first_sent_at) OVER (PARTITION BY source_id, lane) AS first",
+        new="min(first_sent_at) OVER (PARTITION BY lane) AS first",
+        caught_by=_TWO_SOURCES,
     ),
     Bug(
-        name="an-instalment-waits-for-another-origin-s-key",
+        name="an-instalment-waits-for-another-source-s-key",
         breaks="A key is ordered within its source queue: an instalment leaves a letter out for another queue's.",
         file=_SELECTION,
-        old="PARTITION BY origin_id, lane ORDER BY sequence, message_id) AS leads\n",
+        old="PARTITION BY source_id, lane ORDER BY sequence, message_id) AS leads\n",
         new="PARTITION BY lane ORDER BY sequence, message_id) AS leads\n",
-        caught_by=_TWO_ORIGINS,
+        caught_by=_TWO_SOURCES,
     ),
 )

@@ -16,8 +16,8 @@ BUGS: Final = (
         name="settled-is-accepted",
         breaks="One at a time: where the outcome is to be known first, the next letter goes when the target took one.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="lets_pass=target.advance == Advance.ACCEPTED,\n",
-        new="lets_pass=True,\n",
+        old="frees_lane=target.advance == Advance.ACCEPTED,\n",
+        new="frees_lane=True,\n",
         caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_a_lane_sends_one_letter_at_a_time",
     ),
     Bug(
@@ -50,8 +50,8 @@ BUGS: Final = (
         name="what-was-not-sent-counts",
         breaks="At most N counted attempts: a letter is parked as spent that never left.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="due=max(rest_unsent(attempt.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,\n",
-        new="due=max(rest_unsent(attempt.not_sent), _asked(outcome.after)), detail=outcome.why,\n",
+        old="due=max(unsent_wait(attempt.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,\n",
+        new="due=max(unsent_wait(attempt.not_sent), _asked(outcome.after)), detail=outcome.why,\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_settle.py::test_an_attempt_that_was_not_sent_does_not_count"
         ),
@@ -143,8 +143,8 @@ BUGS: Final = (
         name="another-reader-hides-nothing",
         breaks="A capture proves nothing while another reader may hide what came back.",
         file="reprocessing/pipeline/runs/feed_run.py",
-        old="in_flight <= capture_lease.out_of_sight(",
-        new="in_flight >= 0 * capture_lease.out_of_sight(",
+        old="in_flight <= capture_lease.count_invisible(",
+        new="in_flight >= 0 * capture_lease.count_invisible(",
         caught_by="tests/reprocessing/pipeline/capture/test_another_reader.py::test_no_absence_while_another_reader_hides_a_return",
     ),
     Bug(
@@ -189,7 +189,7 @@ BUGS: Final = (
         name="what-is-to-end-leaves-its-copy-behind",
         breaks="One at a time: a letter is parked whose copy may lie in the target, and the next of its key goes.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="        later = put_off([closing.letter_id for closing in ours.values()])\n",
+        old="        later = put_off_letters([closing.letter_id for closing in ours.values()])\n",
         new="        later = set[int]()\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_last_attempts.py"
@@ -200,7 +200,7 @@ BUGS: Final = (
         name="a-rule-ends-what-may-come-back",
         breaks="One at a time: a rule ends a letter whose copy may lie in the target, and the next of its key goes.",
         file="reprocessing/pipeline/routing/route.py",
-        old="    return put_off(ending, owned=lot.owned) if ending else set()\n",
+        old="    return put_off_letters(ending, owned=lot.owned) if ending else set()\n",
         new="    return set()\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_last_attempts.py"

@@ -145,11 +145,13 @@ BUGS: Final = (
         breaks="No stale owner's write lands: a capture writes into a dlq that is another's by now.",
         file=_CAPTURES,
         old=(
-            "unclean_until = greatest(unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))\n"
+            "orphans_hidden_until = greatest(orphans_hidden_until, redrive_now() + make_interval(secs => "
+            "%(dirty)b::float8))\n"
             " WHERE id = %(dlq)b AND fence = %(fence)b"
         ),
         new=(
-            "unclean_until = greatest(unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))\n"
+            "orphans_hidden_until = greatest(orphans_hidden_until, redrive_now() + make_interval(secs => "
+            "%(dirty)b::float8))\n"
             " WHERE id = %(dlq)b"
         ),
         caught_by="tests/reprocessing/pipeline/capture/test_capture.py::test_a_capture_that_lost_its_lease_writes_nothing",
@@ -180,7 +182,7 @@ BUGS: Final = (
         name="a-turn-that-is-given-counts-as-had",
         breaks="Crash anywhere, recover alone: a dlq whose look is lost waits until its schedule's next time.",
         file="reprocessing/store/dlqs/schedule.py",
-        old="                then = min(then, now + AGAIN)\n",
+        old="                then = min(then, now + RETRY_AFTER)\n",
         new="",
         caught_by=(
             "tests/reprocessing/test_tasks.py::test_a_turn_that_could_not_be_handed_over_is_given_again_a_minute_later"
@@ -192,7 +194,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/aws/native_redrive.py",
         old="    active = next((move for move in listed if move.is_active), None)\n    if own is None:\n",
         new=(
-            "    active, own = next((move for move in listed if move.is_active), None), aws_redrives.of(dlq.pk)\n"
+            "    active, own = next((move for move in listed if move.is_active), None), aws_redrives.current(dlq.pk)\n"
             "    if own is None:\n"
         ),
         caught_by="tests/race/test_native_redrive.py::test_an_answer_that_is_older_than_the_claim_ends_nothing",

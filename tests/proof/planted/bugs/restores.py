@@ -15,14 +15,16 @@ BUGS: Final = (
         file="reprocessing/store/safety/stops.py",
         old="    if dlq is None:\n        refuse_while_held()\n",
         new="",
-        also=(("    DELETE FROM redrive_halt WHERE id = 1 AND (", "    DELETE FROM redrive_halt WHERE ("),),
+        also=(
+            ("    DELETE FROM redrive_global_stop WHERE id = 1 AND (", "    DELETE FROM redrive_global_stop WHERE ("),
+        ),
         caught_by=f"{_OF_RESTORES}::test_no_other_command_lifts_the_hold",
     ),
     Bug(
         name="a-forgotten-return-is-presumed-delivered",
         breaks="A letter whose return is forgotten is presumed delivered, since none is remembered.",
         file="reprocessing/store/replay/settlement.py",
-        old="       AND NOT EXISTS (SELECT FROM redrive_halt WHERE id = 2)  -- what",
+        old="       AND NOT EXISTS (SELECT FROM redrive_global_stop WHERE id = 2)  -- what",
         new="       -- what",
         caught_by=f"{_OF_RESTORES}::test_a_promotion_that_had_begun_before_the_hold_presumes_nothing",
     ),
@@ -45,7 +47,7 @@ BUGS: Final = (
                 "    return now is None or known <= now.ticks or _hold(",
                 "    return bool(known is not None and now and known <= now.ticks) or _hold(",
             ),
-            ("        if not restore_detection.catch_up(known) and not alone:\n            return None\n", ""),
+            (("        if not restore_detection.raise_ticks(known) and not alone:\n            return None\n"), ""),
             ("known=known, ", "known=known or 0, "),
         ),
         caught_by=f"{_OF_RESTORES}::test_a_redis_that_was_flushed_holds_nothing",
@@ -54,8 +56,8 @@ BUGS: Final = (
         name="a-restore-that-was-held-is-held-again",
         breaks="A restore is told of once: a worker that froze with its proof forgets what people have decided since.",
         file="reprocessing/pipeline/maintenance/detect_restore.py",
-        old="        if not restore_detection.catch_up(known) and not alone:\n",
-        new="        if not restore_detection.catch_up(known) and known < 0:\n",
+        old="        if not restore_detection.raise_ticks(known) and not alone:\n",
+        new="        if not restore_detection.raise_ticks(known) and known < 0:\n",
         caught_by=f"{_OF_RESTORES}::test_a_worker_that_froze_with_the_proof_of_a_restore_does_not_hold_it_again",
     ),
     Bug(
@@ -79,8 +81,8 @@ BUGS: Final = (
         name="what-died-before-the-hold-is-taken-for-new",
         breaks="Nothing goes twice unnamed: what was captured and sent between backup and restore is taken for new.",
         file="reprocessing/store/maintenance/restore_hold.py",
-        old="AND l.died_at < h.since\n",
-        new="AND l.died_at < h.restored_to\n",
+        old="AND l.first_sent_at < h.since\n",
+        new="AND l.first_sent_at < h.restored_to\n",
         caught_by=(
             f"{_OF_RESTORES}::test_what_died_between_the_backup_and_the_hold_is_in_doubt_and_what_died_since_is_not"
         ),
@@ -89,7 +91,7 @@ BUGS: Final = (
         name="what-died-since-the-hold-is-doubted",
         breaks="A person decides about what may have been sent, and about nothing else: whatever arrives is in doubt.",
         file="reprocessing/store/maintenance/restore_hold.py",
-        old="AND l.died_at < h.since\n",
+        old="AND l.first_sent_at < h.since\n",
         new="\n",
         caught_by=(
             f"{_OF_RESTORES}::test_what_died_between_the_backup_and_the_hold_is_in_doubt_and_what_died_since_is_not"

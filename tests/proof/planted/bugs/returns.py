@@ -18,7 +18,7 @@ BUGS: Final = (
         name="a-late-return-is-deleted",
         breaks="No loss: a delivered letter that comes back is deleted from the dlq, and nothing else.",
         file="reprocessing/pipeline/capture/capture.py",
-        old="        held = rows.whole(record)\n",
+        old="        held = rows.in_transaction(record)\n",
         new="        held: list[Deletable] = []\n",
         caught_by=f"{_OF_CAPTURE}::test_a_return_reopens_a_letter_that_was_delivered",
     ),
@@ -64,8 +64,8 @@ BUGS: Final = (
             "FIFO targets swallow repeats, not retries: what came back is sent under the id that was swallowed for it."
         ),
         file=_HOMECOMING,
-        old="       SET epoch = l.epoch + 1, lets_pass = false, presumed = false,\n",
-        new="       SET lets_pass = false, presumed = false,\n",
+        old="       SET epoch = l.epoch + 1, frees_lane = false, presumed = false,\n",
+        new="       SET frees_lane = false, presumed = false,\n",
         caught_by=f"{_OF_CAPTURE}::test_a_return_reopens_a_letter_that_was_delivered",
     ),
     Bug(
@@ -162,8 +162,8 @@ BUGS: Final = (
         name="swallowed-resends-are-awaited",
         breaks="No loss: a FIFO target swallowed a resend for a copy that is back already, and absence is presumed.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="    back = are_back(taken) if taken else set()\n",
-        new="    back = are_back({}) if taken else set()\n",
+        old="    back = returned_attempts(taken) if taken else set()\n",
+        new="    back = returned_attempts({}) if taken else set()\n",
         caught_by="tests/race/test_swallowed.py::test_a_resend_deduplicated_against_a_copy_that_returned_has_failed",
     ),
     Bug(
@@ -181,8 +181,8 @@ BUGS: Final = (
         name="copies-in-sight-excuse-another-reader",
         breaks="No loss: a letter is presumed delivered whose return another reader hides, for a copy in sight again.",
         file="reprocessing/store/capture/capture_lease.py",
-        old="state = 'held' AND visible_until > redrive_now() AND NOT {UNSEEN})",
-        new="state = 'held' AND NOT {UNSEEN})",
+        old="state = 'held' AND visible_until > redrive_now() AND NOT {COPY_IS_UNSEEN})",
+        new="state = 'held' AND NOT {COPY_IS_UNSEEN})",
         caught_by=(f"{_OF_READER}::test_a_copy_deleted_by_somebody_else_hides_no_return"),
     ),
     Bug(
@@ -206,10 +206,11 @@ BUGS: Final = (
         breaks="No loss: a letter is presumed delivered whose return another reader hides, for a copy that is gone.",
         file="reprocessing/pipeline/runs/feed_run.py",
         old=(
-            "    capture_lease.extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)\n"
+            "    capture_lease.mark_extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], "
+            "until=until)\n"
             "    return bool(hidden)\n"
         ),
-        new="    capture_lease.extended(dlq.pk, perhaps, until=until)\n    return True\n",
+        new=("    capture_lease.mark_extended(dlq.pk, perhaps, until=until)\n    return True\n"),
         caught_by=(f"{_OF_READER}::test_a_copy_deleted_by_somebody_else_hides_no_return"),
     ),
     Bug(
@@ -225,7 +226,7 @@ BUGS: Final = (
         name="spent-before-it-was-released",
         breaks="People: a letter that was released while its return was looked at is parked as spent.",
         file="reprocessing/store/capture/returned_messages.py",
-        old="(SELECT l.attempts - l.forgiven - l.spared >= d.max_attempts AND",
+        old="(SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND",
         new="(SELECT l.attempts - l.spared >= d.max_attempts AND",
         caught_by="tests/reprocessing/pipeline/capture/test_capture.py"
         "::test_a_letter_released_during_its_return_is_not_parked",

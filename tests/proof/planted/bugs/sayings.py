@@ -49,7 +49,7 @@ BUGS: Final = (
     Bug(
         name="one-reason-is-told-once-for-due-lanes-and-once-for-the-others",
         breaks="A drain says each reason once, with all the lanes that wait for it.",
-        file="reprocessing/management/shared/progress_line.py",
+        file="reprocessing/management/shared/drain_progress.py",
         old="            reasons[one.why] += one.n\n",
         new="            reasons[one.why] = one.n\n",
         caught_by=f"{_OF_FAILURES}::test_what_holds_lanes_back_is_told_once_due_or_not",
@@ -58,8 +58,8 @@ BUGS: Final = (
         name="a-dlq-and-its-source-queue-look-alike",
         breaks="Of two queues of one name it is said which is which.",
         file="reprocessing/management/output/findings_output.py",
-        old='        yield f"  {one.about}.{one.field}: ',
-        new='        yield f"  {one.of}.{one.field}: ',
+        old='        yield f"  {one.label}.{one.field}: ',
+        new='        yield f"  {one.name}.{one.field}: ',
         caught_by=(
             "tests/reprocessing/commands/dlqs/test_add_dlq.py"
             "::test_a_dlq_and_its_source_queue_of_one_name_are_told_apart_and_both_are_written_down"

@@ -6,8 +6,8 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_TRIGGERS: Final = "reprocessing/migrations/0002_what_postgres_sees_to.py"
-_TABLES: Final = "reprocessing/migrations/0001_the_tables.py"
+_TRIGGERS: Final = "reprocessing/migrations/0002_functions_and_triggers.py"
+_TABLES: Final = "reprocessing/migrations/0001_tables.py"
 _REFUSES: Final = "tests/reprocessing/models/test_constraints.py::test_each_constraint_refuses_its_violation"
 
 BUGS: Final = (
@@ -31,16 +31,16 @@ BUGS: Final = (
         name="two-attempts-hold-a-lane",
         breaks="The schema refuses a second attempt that holds a lane.",
         file=_TABLES,
-        old='condition=models.Q(("holds_lane", True)), fields=("lane",), name="one_attempt_holds_a_lane"',
-        new='condition=models.Q(("holds_lane", None)), fields=("lane",), name="one_attempt_holds_a_lane"',
+        old='condition=models.Q(("holds_lane", True)), fields=("lane",), name="one_lane_holding_attempt_per_lane"',
+        new='condition=models.Q(("holds_lane", None)), fields=("lane",), name="one_lane_holding_attempt_per_lane"',
         caught_by=_REFUSES,
     ),
     Bug(
         name="a-message-is-two-letters",
         breaks="A message of a dlq is one letter, however often it is received.",
         file=_TABLES,
-        old='models.UniqueConstraint(fields=("dlq", "message_id"), name="a_message_is_one_letter"),',
-        new='models.UniqueConstraint(fields=("id", "dlq", "message_id"), name="a_message_is_one_letter"),',
+        old='models.UniqueConstraint(fields=("dlq", "message_id"), name="one_letter_per_message")',
+        new='models.UniqueConstraint(fields=("id", "dlq", "message_id"), name="one_letter_per_message")',
         caught_by=_REFUSES,
     ),
     Bug(
@@ -52,12 +52,12 @@ BUGS: Final = (
         caught_by="tests/reprocessing/store/maintenance/test_schema.py::test_dropped_and_disabled_parts_are_named",
     ),
     Bug(
-        name="an-origin-goes-under-its-parked-letters",
-        breaks="An origin is taken away only where no unfinished and no parked letter goes back to it.",
+        name="an-source-goes-under-its-parked-letters",
+        breaks="A source is taken away only where no unfinished and no parked letter goes back to it.",
         file="reprocessing/store/dlqs/source_queues.py",
         old="Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=",
         new="Q(finished_at=None), dlq=",
-        caught_by="tests/reprocessing/commands/dlqs/test_remove_origin.py"
+        caught_by="tests/reprocessing/commands/dlqs/test_remove_source.py"
         "::test_one_that_an_unfinished_or_parked_letter_goes_back_to_is_refused",
     ),
 )

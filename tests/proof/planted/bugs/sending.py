@@ -93,8 +93,8 @@ BUGS: Final = (
         name="an-eleventh-attribute",
         breaks="Bytes are sacred: a letter with ten attributes gets another, and SQS refuses it.",
         file="reprocessing/domain/message/redrive_attributes.py",
-        old="ATTRIBUTES = 10\n",
-        new="ATTRIBUTES = 11\n",
+        old="MOST_ATTRIBUTES = 10\n",
+        new="MOST_ATTRIBUTES = 11\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_send_batches.py"
             "::test_the_letter_s_own_attributes_come_first_and_ten_are_the_limit"
@@ -130,8 +130,8 @@ BUGS: Final = (
         name="an-epoch-after-an-unknown-outcome",
         breaks="FIFO targets swallow the repeat: after a lost answer it goes under another deduplication id.",
         file="reprocessing/pipeline/replay/settle.py",
-        old="        due=max(due, asked), detail=detail, known=known, ill=ill,\n",
-        new="        due=max(due, asked), detail=detail, known=True, ill=ill,\n",
+        old="        due=max(due, asked), detail=detail, known=known, counts_as_failure=counts_as_failure,\n",
+        new="        due=max(due, asked), detail=detail, known=True, counts_as_failure=counts_as_failure,\n",
         caught_by=(
             f"{_OF_TARGETS}::test_a_fifo_queue_is_told_another_letter_only_when_the_first_is_known_to_have_failed"
         ),

@@ -35,7 +35,7 @@ def some() -> Iterator[Payload]:
     yield Payload("celery: base64 of half", base64.b64encode(json.dumps(envelope()).encode()[:-5]).decode())
     yield Payload("celery: base64 in lines", base64.encodebytes(json.dumps(envelope()).encode()).decode())
     yield Payload("celery: base64 twice", base64.b64encode(base64.b64encode(json.dumps(envelope()).encode())).decode())
-    deep = json.dumps(envelope()).replace('"origin": null', '"origin": ' + "[" * 99 + "]" * 99)
+    deep = json.dumps(envelope()).replace('"source": null', '"source": ' + "[" * 99 + "]" * 99)
     yield Payload("celery: nested headers", deep, closed=True)
     yield Payload("celery: NaN in headers", json.dumps(envelope(headers={"retries": float("nan")})), closed=True)
     yield Payload("celery: equal names", json.dumps(envelope()).replace('{"body"', '{"body": "x", "body"', 1))
@@ -54,7 +54,7 @@ def envelope(
         "headers": {
             "lang": "py", "task": "shop.charge", "id": _ID, "shadow": None, "eta": None, "expires": None,
             "group": None, "group_index": None, "retries": 0, "timelimit": [None, None], "root_id": _ID,
-            "parent_id": None, "argsrepr": "('celery-argument',)", "kwargsrepr": "{}", "origin": None, **headers,
+            "parent_id": None, "argsrepr": "('celery-argument',)", "kwargsrepr": "{}", "source": None, **headers,
         },
         "properties": {
             "correlation_id": _ID, "reply_to": "r", "delivery_mode": 2,

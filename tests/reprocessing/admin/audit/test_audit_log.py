@@ -12,19 +12,19 @@ from django.http import StreamingHttpResponse
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from reprocessing.admin.audit.audit_log import line
-from reprocessing.models import Act, Operation, Review, Run
+from reprocessing.admin.audit.audit_log import json_line
+from reprocessing.models import AuditAct, AuditEntry, BulkAction, Run
 from reprocessing.store.maintenance import audit_log
-from reprocessing.store.maintenance.audit_log import Entry
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.maintenance.audit_log import LogEntry
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person, token
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, token
 
 pytestmark = pytest.mark.django_db
 
-SEES = (*LOOKS, "view_review", "view_deadletterqueue", "view_run")
-EXPORTS = (*SEES, "export_deadletter")
-THERE = "/admin/reprocessing/review/export"
+SEES = (*LOOKS, "view_auditentry", "view_deadletterqueue", "view_run")
+EXPORTS = (*SEES, "export_letter")
+THERE = "/admin/reprocessing/auditentry/export"
 
 
 def _export(client: Client, **asked: object) -> list[dict[str, Any]]:
@@ -37,8 +37,8 @@ def _export(client: Client, **asked: object) -> list[dict[str, Any]]:
 def test_export_has_user_time_reason_and_values() -> None:
     ann, letter = person("ann", *EXPORTS), parked(dlq("shop"))
     stops.stop(None, by="bob", reason='he said "stop"\n=1+1')
-    Review.objects.create(
-        act=Act.RELEASED, letter=letter, dlq=letter.dlq, by="cid", reason="mended", before={"state": "parked"},
+    AuditEntry.objects.create(
+        act=AuditAct.RELEASED, letter=letter, dlq=letter.dlq, by="cid", reason="mended", before={"state": "parked"},
         after={"state": "waiting"},
     )  # fmt: skip
     first, second = _export(ann)[:2]
@@ -52,8 +52,10 @@ def test_export_has_user_time_reason_and_values() -> None:
 
 def test_export_line_is_ascii_without_line_breaks() -> None:
     said = "one\u2028two\x85three\nfour\x9b31m\u202egnp.exe"
-    entry = Entry(1, clock(), "noted", "ann\u2029", said, None, None, None, None, None, None, None, None, {}, {})
-    told = line(entry)
+    entry = LogEntry(
+        1, database_now(), "noted", "ann\u2029", said, None, None, None, None, None, None, None, None, {}, {}
+    )
+    told = json_line(entry)
     assert (told.decode().splitlines(), told.isascii()) == ([told.decode().rstrip("\n")], True)
     assert json.loads(told)["event"]["reason"] == said
 
@@ -61,15 +63,17 @@ def test_export_line_is_ascii_without_line_breaks() -> None:
 def test_export_is_recorded_with_its_filter() -> None:
     ann = person("ann", *EXPORTS)
     assert [one["event"]["action"] for one in _export(ann, by="ann")] == ["exported"]
-    review = Review.objects.get()
-    assert (review.act, review.by, review.after) == (Act.EXPORTED, "ann", {"what": "audit", "by": "ann"})
+    review = AuditEntry.objects.get()
+    assert (review.act, review.by, review.after) == (AuditAct.EXPORTED, "ann", {"what": "audit", "by": "ann"})
 
 
 def test_export_is_filtered_by_time_bulk_action_and_user() -> None:
-    ann, now = person("ann", *EXPORTS), clock()
-    operation = Operation.objects.create(act="release", filter={}, by="bob", reason="why", upto=1, asked=1)
+    ann, now = person("ann", *EXPORTS), database_now()
+    operation = BulkAction.objects.create(act="release", filter={}, by="bob", reason="why", max_letter_id=1, asked=1)
     for hours, by, part in ((3, "bob", None), (2, "bob", operation), (1, "cid", operation)):
-        Review.objects.create(act=Act.NOTED, by=by, reason=f"{hours}", at=now - timedelta(hours=hours), operation=part)
+        AuditEntry.objects.create(
+            act=AuditAct.NOTED, by=by, reason=f"{hours}", at=now - timedelta(hours=hours), operation=part
+        )
 
     def told(**asked: object) -> list[str]:
         return [one["event"]["reason"] for one in _export(ann, **asked) if one["event"]["action"] == "noted"]
@@ -87,14 +91,14 @@ def test_invalid_filter_is_explained() -> None:
     page = ann.post(THERE, given | {"since": "2026-02-02T00:00", "until": "2026-02-01T00:00", "operation": "x"})
     assert "The end is before the beginning." in page.content.decode()
     assert "Enter a whole number." in page.content.decode()
-    assert not Review.objects.exists()
+    assert not AuditEntry.objects.exists()
 
 
 def test_export_takes_a_permission() -> None:
     bob = person("bob", *SEES)
-    assert "takes the permission to export messages" in bob.get("/admin/reprocessing/review/").content.decode()
+    assert "takes the permission to export messages" in bob.get("/admin/reprocessing/auditentry/").content.decode()
     assert bob.get(THERE).status_code == 403
-    assert person("cid", "export_deadletter").get(THERE).status_code == 403
+    assert person("cid", "export_letter").get(THERE).status_code == 403
 
 
 def test_list_shows_objects_with_bounded_queries(
@@ -103,11 +107,11 @@ def test_list_shows_objects_with_bounded_queries(
     ann, letter = person("ann", *SEES), parked(dlq("shop"))
     run = Run.objects.create(name="monday", dlq=letter.dlq)
     for about in ({"letter": letter}, {"run": run}, {"dlq": letter.dlq}, {}):
-        Review.objects.create(act=Act.NOTED, by="bob", reason="<b>why</b>", **about)
+        AuditEntry.objects.create(act=AuditAct.NOTED, by="bob", reason="<b>why</b>", **about)
     for _ in range(30):
-        Review.objects.create(act=Act.NOTED, by="bob", reason="again", letter=letter)
+        AuditEntry.objects.create(act=AuditAct.NOTED, by="bob", reason="again", letter=letter)
     with django_assert_max_num_queries(12):
-        page = ann.get("/admin/reprocessing/review/").content.decode()
+        page = ann.get("/admin/reprocessing/auditentry/").content.decode()
     for told in (f">{letter.message_id}</a>", ">monday</a>", ">shop</a>", "everything", "&lt;b&gt;why&lt;/b&gt;"):
         assert told in page, told
 
@@ -115,5 +119,5 @@ def test_list_shows_objects_with_bounded_queries(
 def test_long_log_is_read_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_log, "_CHUNK", 2)
     for number in range(5):
-        Review.objects.create(act=Act.NOTED, by="bob", reason=f"{number}")
-    assert [one.reason for one in audit_log.entries(audit_log.Span())] == ["0", "1", "2", "3", "4"]
+        AuditEntry.objects.create(act=AuditAct.NOTED, by="bob", reason=f"{number}")
+    assert [one.reason for one in audit_log.log_entries(audit_log.LogFilter())] == ["0", "1", "2", "3", "4"]

@@ -11,10 +11,10 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, LetterGroup, Origin, Run, Target
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.models import Attempt, Breaker, DeadLetterQueue, DlqCopy, FailureGroup, Letter, Run, Source, Target
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person
 
 pytestmark = pytest.mark.django_db
 
@@ -28,7 +28,7 @@ def ann() -> Client:
 
 
 @pytest.fixture
-def shop() -> Origin:
+def shop() -> Source:
     return dlq("shop")
 
 
@@ -50,17 +50,17 @@ def _count(page: str, what: str) -> tuple[int, str]:
     return int(found[2].replace(",", "")), html.unescape(found[1])
 
 
-def test_numbers_link_to_their_messages(ann: Client, shop: Origin) -> None:
+def test_numbers_link_to_their_messages(ann: Client, shop: Source) -> None:
     for number in range(3):
         parked(shop, key=f"k{number}")
     parked(shop, reason="stale")
     parked(dlq("another"), reason="refused")
     for state, finished, presumed in (
-        (LetterState.CAPTURED, None, False), (LetterState.DELIVERED, clock(), True),
-        (LetterState.DELIVERED, clock(), False), (LetterState.DELIVERED, clock(), False),
+        (LetterState.CAPTURED, None, False), (LetterState.DELIVERED, database_now(), True),
+        (LetterState.DELIVERED, database_now(), False), (LetterState.DELIVERED, database_now(), False),
     ):  # fmt: skip
         letter = parked(shop)
-        DeadLetter.objects.filter(pk=letter.pk).update(state=state, reason="", finished_at=finished, presumed=presumed)
+        Letter.objects.filter(pk=letter.pk).update(state=state, reason="", finished_at=finished, presumed=presumed)
     page = _board(ann)
     found = {
         ParkedReason.ATTEMPTS_SPENT.sentence: 3, ParkedReason.STALE.sentence: 1, "captured": 1,
@@ -73,18 +73,20 @@ def test_numbers_link_to_their_messages(ann: Client, shop: Origin) -> None:
         assert (listed.status_code, told) == (200, n)
 
 
-def test_card_shows_age_expiry_mode_runs_and_breakers(ann: Client, shop: Origin) -> None:
+def test_card_shows_age_expiry_mode_runs_and_breakers(ann: Client, shop: Source) -> None:
     letter = parked(shop)
-    DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None)
-    Custody.objects.create(
+    Letter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None)
+    DlqCopy.objects.create(
         dlq=shop.dlq, message_id=letter.message_id, letter=letter, state="held", handle="h",
-        visible_until=clock() + timedelta(hours=1),
+        visible_until=database_now() + timedelta(hours=1),
     )  # fmt: skip
     DeadLetterQueue.objects.filter(pk=shop.dlq.pk).update(
-        depth_visible=1_200, depth_in_flight=7, depth_at=clock(), trouble="AccessDenied", mode="automatic"
+        depth_visible=1_200, depth_in_flight=7, depth_at=database_now(), trouble="AccessDenied", mode="automatic"
     )
     Run.objects.create(name="mend-17", dlq=shop.dlq, state="paused", stopped_by="redrive", why="9 of 10 failed")
-    Breaker.objects.filter(target=shop.target).update(state="open", why="5 messages in a row failed", retry_at=clock())
+    Breaker.objects.filter(target=shop.target).update(
+        state="open", why="5 messages in a row failed", retry_at=database_now()
+    )
     page = _board(ann)
     for told in (
         "1,200 visible, 7 in flight", "1 h 0 min", "2 h 59 min", "automatic", "AccessDenied", "mend-17",
@@ -94,9 +96,9 @@ def test_card_shows_age_expiry_mode_runs_and_breakers(ann: Client, shop: Origin)
     assert '<div class="bad"><dt>SQS deletes the first in</dt>' in page
 
 
-def test_uncaptured_messages_link_to_a_plan(ann: Client, shop: Origin) -> None:
+def test_uncaptured_messages_link_to_a_plan(ann: Client, shop: Source) -> None:
     DeadLetterQueue.objects.filter(pk=shop.dlq.pk).update(
-        depth_visible=12, depth_in_flight=0, depth_at=clock(), retention=4 * 86_400
+        depth_visible=12, depth_in_flight=0, depth_at=database_now(), retention=4 * 86_400
     )
     page = _board(ann)
     assert (
@@ -110,7 +112,7 @@ def test_urgent_dlqs_come_first(ann: Client) -> None:
         dlq(name)
     parked(dlq("busier"))
     DeadLetterQueue.objects.filter(name="broken").update(trouble="AccessDenied")
-    Breaker.objects.filter(target__arn__endswith="wary-origin").update(state="open", retry_at=clock())
+    Breaker.objects.filter(target__arn__endswith="wary-source").update(state="open", retry_at=database_now())
     assert re.findall(r"/change/\">([a-z]+)</a></h2>", _board(ann)) == ["broken", "wary", "busier", "busy", "calm"]
 
 
@@ -169,33 +171,41 @@ def test_empty_dashboard_links_to_add_a_dlq() -> None:
 def test_largest_failure_groups_are_linked() -> None:
     shop = dlq("shop")
     for title, letters in (("KeyError", 2), ("Timeout", 4), ("JSON with id", 3), ("rare", 1)):
-        group = LetterGroup.objects.create(
-            dlq=shop.dlq, fingerprint=title.encode(), cause="reported", title=title, first_at=clock(), last_at=clock()
+        group = FailureGroup.objects.create(
+            dlq=shop.dlq,
+            fingerprint=title.encode(),
+            cause="reported",
+            title=title,
+            first_at=database_now(),
+            last_at=database_now(),
         )
         for _ in range(letters):
-            DeadLetter.objects.filter(pk=parked(shop).pk).update(group=group)
-    page = _board(person("ann", *SEES, "view_lettergroup"))
+            Letter.objects.filter(pk=parked(shop).pk).update(group=group)
+    page = _board(person("ann", *SEES, "view_failuregroup"))
     assert [title for title in ("KeyError", "Timeout", "JSON with id", "rare") if title in page][-1] != "rare"
-    more = f'<a href="/admin/reprocessing/lettergroup/?dlq={shop.dlq_id}&amp;status=open">and 1 more</a>'
+    more = f'<a href="/admin/reprocessing/failuregroup/?dlq={shop.dlq_id}&amp;status=open">and 1 more</a>'
     assert more in page
     n, address = _count(page, "Timeout")
-    assert (n, address) == (4, f"/admin/reprocessing/lettergroup/{LetterGroup.objects.get(title='Timeout').pk}/change/")
+    assert (n, address) == (
+        4,
+        f"/admin/reprocessing/failuregroup/{FailureGroup.objects.get(title='Timeout').pk}/change/",
+    )
     assert "Failure reasons" not in _board(person("bob", *SEES))
 
 
-def test_standing_run_is_shown_when_busy_or_paused(ann: Client, shop: Origin) -> None:
+def test_standing_run_is_shown_when_busy_or_paused(ann: Client, shop: Source) -> None:
     run = Run.objects.create(name="standing:1", dlq=shop.dlq, kind="standing", state="running")
     assert "standing:1" not in _board(ann)
     letter = parked(shop)
-    DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None, run=run)
+    Letter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None, run=run)
     assert "standing:1" in _board(ann)
-    DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.DELIVERED, finished_at=clock())
+    Letter.objects.filter(pk=letter.pk).update(state=LetterState.DELIVERED, finished_at=database_now())
     Run.objects.filter(pk=run.pk).update(state="paused", stopped_by="ben", why="it rained")
     assert "standing:1" in _board(ann)
 
 
-def test_uncaptured_messages_need_review_in_mode_manual(ann: Client, shop: Origin) -> None:
-    DeadLetterQueue.objects.filter(pk=shop.dlq_id).update(depth_visible=60, depth_in_flight=0, depth_at=clock())
+def test_uncaptured_messages_need_review_in_mode_manual(ann: Client, shop: Source) -> None:
+    DeadLetterQueue.objects.filter(pk=shop.dlq_id).update(depth_visible=60, depth_in_flight=0, depth_at=database_now())
     page = _board(ann)
     assert _count(page, "in SQS, not captured: plan a run…") == (60, f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}")
     assert "card-wary" in page
@@ -203,9 +213,9 @@ def test_uncaptured_messages_need_review_in_mode_manual(ann: Client, shop: Origi
     assert "not captured" not in _board(ann)
 
 
-def test_messages_without_an_active_run_need_review(ann: Client, shop: Origin) -> None:
+def test_messages_without_an_active_run_need_review(ann: Client, shop: Source) -> None:
     """Those of no run that goes, and those of a paused one; where a run is at work, it may take them up."""
-    letter = DeadLetter.objects.filter(pk=parked(shop).pk)
+    letter = Letter.objects.filter(pk=parked(shop).pk)
     letter.update(state=LetterState.CAPTURED, lane=None, reason="", finished_at=None)
     page = _board(ann)
     assert _count(page, "captured, in no active run: plan a run…") == (
@@ -213,7 +223,7 @@ def test_messages_without_an_active_run_need_review(ann: Client, shop: Origin) -
         f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}",
     )
     assert re.findall(r"<strong>([\d,]+)</strong>", page) == ["1", "0"]
-    run = Run.objects.create(name="mend-17", dlq=shop.dlq, state="running", asked_by="ann", started_at=clock())
+    run = Run.objects.create(name="mend-17", dlq=shop.dlq, state="running", asked_by="ann", started_at=database_now())
     letter.update(run=run)
     assert re.findall(r"<strong>([\d,]+)</strong>", _board(ann)) == ["0", "1"]
     Run.objects.filter(pk=run.pk).update(state="paused", stopped_by="ben", why="it rained")
@@ -222,21 +232,21 @@ def test_messages_without_an_active_run_need_review(ann: Client, shop: Origin) -
     assert re.findall(r"<strong>([\d,]+)</strong>", page) == ["1", "0"]
 
 
-def test_visible_copies_of_captured_messages_do_not_count(ann: Client, shop: Origin) -> None:
+def test_visible_copies_of_captured_messages_do_not_count(ann: Client, shop: Source) -> None:
     """Nor what was counted before a capture that ran dry."""
     watched = DeadLetterQueue.objects.filter(pk=shop.dlq_id)
-    watched.update(depth_visible=60, depth_in_flight=0, depth_at=clock())
+    watched.update(depth_visible=60, depth_in_flight=0, depth_at=database_now())
     letter = parked(shop)
-    Custody.objects.create(
+    DlqCopy.objects.create(
         dlq_id=shop.dlq_id,
         message_id="m",
         letter=letter,
         state="held",
         handle="h",
-        visible_until=clock() - timedelta(hours=1),
+        visible_until=database_now() - timedelta(hours=1),
     )
     assert _count(_board(ann), "in SQS, not captured: plan a run…")[0] == 59
-    watched.update(drained_through=clock())
+    watched.update(drained_through=database_now())
     assert "not captured" not in _board(ann)
 
 
@@ -246,26 +256,31 @@ def test_pending_outcome_is_explained() -> None:
     assert letter.lane
     Target.objects.filter(pk=letter.target.pk).update(proof="absence", watched_by=letter.dlq_id, window=3_600)
     Attempt.objects.create(
-        letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=0, fence=1, opened_at=clock(),
-        taken_at=clock(), deadline=clock() + timedelta(hours=1), holds_lane=True,
+        letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=0, fence=1, opened_at=database_now(),
+        taken_at=database_now(), deadline=database_now() + timedelta(hours=1), holds_lane=True,
     )  # fmt: skip
-    assert "Oldest sent message waits for: shop-origin has not been empty since it received the oldest" in _board(ann)
+    assert "Oldest sent message waits for: shop-source has not been empty since it received the oldest" in _board(ann)
 
 
 def test_groups_with_one_title_are_distinguished() -> None:
     shop = dlq("shop")
-    since = clock().replace(year=2026, month=3, day=1, hour=9, minute=30)
+    since = database_now().replace(year=2026, month=3, day=1, hour=9, minute=30)
     groups = [
-        LetterGroup.objects.create(
-            dlq=shop.dlq, fingerprint=number.encode(), cause="body", title="Text", first_at=since, last_at=clock()
+        FailureGroup.objects.create(
+            dlq=shop.dlq,
+            fingerprint=number.encode(),
+            cause="body",
+            title="Text",
+            first_at=since,
+            last_at=database_now(),
         )
         for number in "12"
     ]
     for group in groups:
-        DeadLetter.objects.filter(pk=parked(shop).pk).update(group=group)
-    page = _board(person("ann", *SEES, "view_lettergroup"))
+        Letter.objects.filter(pk=parked(shop).pk).update(group=group)
+    page = _board(person("ann", *SEES, "view_failuregroup"))
     apart = [f"Text (group {group.pk}, since 2026-03-01 09:30 UTC)" for group in groups]
-    addresses = [f"/admin/reprocessing/lettergroup/{group.pk}/change/" for group in groups]
+    addresses = [f"/admin/reprocessing/failuregroup/{group.pk}/change/" for group in groups]
     assert [_count(page, title) for title in apart] == [(1, address) for address in addresses]
     assert "more</a>" not in page
 
@@ -274,7 +289,7 @@ def test_parked_message_is_not_unfinished() -> None:
     ann, letter = person("ann", *SEES), parked(dlq("shop"))
     oldest = "<dt>Oldest unfinished message</dt><dd>{}</dd>"
     assert oldest.format("none") in _board(ann)
-    DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None)
+    Letter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None)
     assert oldest.format("1 h 0 min") in _board(ann)
 
 
@@ -284,10 +299,10 @@ def test_queue_without_consumer_is_named(minutes: int, meant: str) -> None:
     assert letter.target
     assert letter.lane
     Target.objects.filter(pk=letter.target.pk).update(proof="absence", watched_by=letter.dlq_id, window=30)
-    taken_at = clock() - timedelta(minutes=minutes)
+    taken_at = database_now() - timedelta(minutes=minutes)
     Attempt.objects.create(
         letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=0, fence=1, opened_at=taken_at,
         taken_at=taken_at, deadline=taken_at + timedelta(seconds=30), holds_lane=True,
     )  # fmt: skip
-    told = f"waits for: shop-origin has not been empty since it received the oldest message, at {taken_at:%Y-%m-%d %X}"
+    told = f"waits for: shop-source has not been empty since it received the oldest message, at {taken_at:%Y-%m-%d %X}"
     assert f"{told} UTC{meant}</small>" in _board(ann)

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from reprocessing.models import DeadLetter, Flow, FlowDelta
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.models import HourlyCount, HourlyCountDelta, Letter
+from reprocessing.store.ordering.lanes import database_now
 from tests.conditions import eventually
-from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person
 
 pytestmark = pytest.mark.django_db
 
@@ -20,7 +20,7 @@ SEES = (*LOOKS, "view_deadletterqueue")
 
 @pytest.fixture(autouse=True)
 def _no_hour_ends_meanwhile() -> None:
-    eventually(lambda: (now := clock()).minute < 59 or now.second < 40, within=60, every=0.5)
+    eventually(lambda: (now := database_now()).minute < 59 or now.second < 40, within=60, every=0.5)
 
 
 def _told(client: Client, query: str = "") -> dict[str, list[int]]:
@@ -32,8 +32,8 @@ def _told(client: Client, query: str = "") -> dict[str, list[int]]:
     return dict(zip(told["kinds"], told["counts"], strict=True))
 
 
-def _release(letter: DeadLetter) -> None:
-    DeadLetter.objects.filter(pk=letter.pk).update(state="delivered", reason="", finished_at=clock())
+def _release(letter: Letter) -> None:
+    Letter.objects.filter(pk=letter.pk).update(state="delivered", reason="", finished_at=database_now())
 
 
 def test_last_hour_counts_captured_and_delivered() -> None:
@@ -49,10 +49,10 @@ def test_last_hour_counts_captured_and_delivered() -> None:
 
 
 def test_older_hours_are_left_out() -> None:
-    ann, now = person("ann", *SEES), clock().replace(minute=0, second=0, microsecond=0)
+    ann, now = person("ann", *SEES), database_now().replace(minute=0, second=0, microsecond=0)
     for hours, n in ((1, 7), (23, 5), (24, 100)):
-        Flow.objects.create(dlq_id=1, hour=now - timedelta(hours=hours), what="parked", n=n)
-    FlowDelta.objects.create(dlq_id=2, hour=now - timedelta(hours=1), what="parked", n=2)
+        HourlyCount.objects.create(dlq_id=1, hour=now - timedelta(hours=hours), what="parked", n=n)
+    HourlyCountDelta.objects.create(dlq_id=2, hour=now - timedelta(hours=1), what="parked", n=2)
     counts = _told(ann)["parked"]
     assert (counts[-2], counts[0], sum(counts)) == (9, 5, 14)
 
@@ -64,7 +64,7 @@ def test_table_has_the_values_of_the_chart() -> None:
     page = ann.get("/admin/").content.decode()
     assert "No messages in the last" not in page
     assert page.count('<th scope="row">') >= 24
-    hour = clock().strftime("%Y-%m-%d %H:00")
+    hour = database_now().strftime("%Y-%m-%d %H:00")
     assert f'<tr><th scope="row">{hour}</th><td>1</td><td>0</td><td>0</td><td>0</td><td>0</td></tr>' in page
 
 
@@ -85,6 +85,6 @@ def test_navigation_has_the_lists_of_the_permissions() -> None:
         return [one.words for one in page.context["navigation"]]
 
     assert ways("bob") == ["Dashboard"]
-    assert ways("cid", "view_parkedletter", "view_review") == ["Dashboard", "Parking lot", "Audit log"]
-    ann = person("ann", *SEES).get("/admin/reprocessing/deadletter/")
+    assert ways("cid", "view_parkedletter", "view_auditentry") == ["Dashboard", "Parking lot", "Audit log"]
+    ann = person("ann", *SEES).get("/admin/reprocessing/letter/")
     assert [one.words for one in ann.context["navigation"] if one.here] == ["Messages"]

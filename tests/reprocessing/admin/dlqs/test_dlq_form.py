@@ -8,12 +8,12 @@ import pytest
 from django.test import Client
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.models import DeadLetterQueue, Review, Target
-from reprocessing.models.target import FORTNIGHT
+from reprocessing.models import AuditEntry, DeadLetterQueue, Target
+from reprocessing.models.target import MAX_SECONDS
 from tests.contract.queues import Queue, redrive_policy
-from tests.reprocessing.admin.parking_lot.lot import person, post
+from tests.reprocessing.admin.parking_lot.parked_messages import person, post
 from tests.reprocessing.admin.parking_lot.test_failure_group_pages import group
-from tests.reprocessing.admin.site.sheets import look, sheet
+from tests.reprocessing.admin.site.preview_steps import look, sheet
 from tests.reprocessing.commands.stock import add_lane, add_letter
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue, endpoint  # noqa: F401  a fixture of this module's own
 
@@ -64,7 +64,9 @@ def test_preview_is_saved_with_user_and_reason(watched: Queue, ann: Client) -> N
     row, target = DeadLetterQueue.objects.get(), Target.objects.get()
     assert (row.name, row.url, row.mode, row.max_attempts, row.waves) == ("orders", watched.url, "manual", 5, True)
     assert (target.rate, target.proof) == (None, "absence")
-    assert list(Review.objects.values_list("act", "by", "reason", "dlq")) == [("added", "ann", "an incident", row.pk)]
+    assert list(AuditEntry.objects.values_list("act", "by", "reason", "dlq")) == [
+        ("added", "ann", "an incident", row.pk)
+    ]
 
 
 @pytest.mark.soak
@@ -90,7 +92,7 @@ def test_values_without_preview_are_not_saved(watched: Queue, ann: Client) -> No
     ("field", "value", "why"),
     [
         ("ordering_key", "nonsense", "nonsense"),
-        ("open_fields", "order.id\norder.[", "Line 2:"),
+        ("public_fields", "order.id\norder.[", "Line 2:"),
         ("role_arn", "me", "Not the ARN of an IAM role"),
         ("crontab", "never", "Not a valid schedule"),
         ("rate", "fast", "Enter a number from 0.001 to 1,000,000"),
@@ -98,7 +100,7 @@ def test_values_without_preview_are_not_saved(watched: Queue, ann: Client) -> No
         ("max_attempts", "0", "greater than or equal to 1"),
         ("name", "no name", "Use only the letters a to z"),
         ("give_up_after", "0", "greater than or equal to 1"),
-        ("give_up_after", f"{FORTNIGHT + 1}", "less than or equal to 1209600"),
+        ("give_up_after", f"{MAX_SECONDS + 1}", "less than or equal to 1209600"),
         ("give_up_after", "a day", "Enter a number"),
     ],
 )
@@ -118,17 +120,23 @@ def test_unreachable_queue_is_explained(ann: Client) -> None:
 def test_all_settings_can_be_changed_also_to_mode_automatic(watched: Queue, ann: Client) -> None:
     post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url}))
     row = DeadLetterQueue.objects.get()
-    changed = {"mode": "automatic", "open_fields": "order.id\ncustomer", "interval": 30, "waves": "no", "window": 7200}
+    changed = {
+        "mode": "automatic",
+        "public_fields": "order.id\ncustomer",
+        "interval": 30,
+        "waves": "no",
+        "window": 7200,
+    }
     page = post(ann, _examine(row), **_look(ann, _sheet(ann, _examine(row)) | changed, _examine(row)))
     assert "orders is changed. Beat and a worker redrive it automatically, from the next poll on" in page
     assert "No beat was seen in this database yet: nothing is polled." in page
     row.refresh_from_db()
-    assert (row.mode, row.open_fields, row.waves) == ("automatic", ["order.id", "customer"], False)
+    assert (row.mode, row.public_fields, row.waves) == ("automatic", ["order.id", "customer"], False)
     assert row.interval
     assert (row.interval.every, Target.objects.get().window) == (30, 7200)
-    review = Review.objects.latest("pk")
+    review = AuditEntry.objects.latest("pk")
     assert review.before == {
-        "orders.mode": "manual", "orders.open_fields": [], "orders.interval": None, "orders.waves": True,
+        "orders.mode": "manual", "orders.public_fields": [], "orders.interval": None, "orders.waves": True,
         f"{Target.objects.get()}.window": 120.0,
     }  # fmt: skip
 
@@ -143,18 +151,18 @@ def test_give_up_after_has_a_default_and_can_be_set_or_emptied(watched: Queue, a
     assert "orders is changed." in post(ann, _examine(row), **given)
     row.refresh_from_db()
     assert row.give_up_after is None
-    assert Review.objects.latest("pk").before == {"orders.give_up_after": 7_200.0}
+    assert AuditEntry.objects.latest("pk").before == {"orders.give_up_after": 7_200.0}
 
 
 @pytest.mark.soak
 def test_held_key_queues_continue_under_a_new_policy(watched: Queue, ann: Client) -> None:
-    post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url, "parked_head": "hold"}))
+    post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url, "when_parked": "hold"}))
     row = DeadLetterQueue.objects.get()
-    origin = row.origins.get()
-    lane = add_lane(origin, LanePhase.HELD)
+    source = row.sources.get()
+    lane = add_lane(source, LanePhase.HELD)
     for state in (LetterState.PARKED, LetterState.WAITING):
-        add_letter(origin, state, lane=lane)
-    post(ann, _examine(row), **_look(ann, _sheet(ann, _examine(row)) | {"parked_head": "aside"}, _examine(row)))
+        add_letter(source, state, lane=lane)
+    post(ann, _examine(row), **_look(ann, _sheet(ann, _examine(row)) | {"when_parked": "aside"}, _examine(row)))
     lane.refresh_from_db()
     assert lane.phase == LanePhase.READY
 
@@ -175,9 +183,9 @@ def test_second_editor_is_told_who_was_first(watched: Queue) -> None:
     post(ann, _examine(row), **_look(ann, _sheet(ann, _examine(row)) | {"max_attempts": 7}, _examine(row)))
     for act, more in (
         ("exported", {}), ("stopped", {}), ("changed", {"before": {"rule": "one that is gone"}}),
-        ("changed", {"group": group(row.origins.get())}), ("changed", {"before": {"native_redrive": True}}),
+        ("changed", {"group": group(row.sources.get())}), ("changed", {"before": {"native_redrive": True}}),
     ):  # fmt: skip
-        Review.objects.create(act=act, dlq=row, by="bob", reason="another thing", **more)
+        AuditEntry.objects.create(act=act, dlq=row, by="bob", reason="another thing", **more)
     page = post(ben, _examine(row), **mine)
     assert "Somebody else changed orders after you opened this page: ann (&quot;an incident&quot;)" in page
     row.refresh_from_db()

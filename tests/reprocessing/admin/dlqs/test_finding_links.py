@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.admin.dlqs.dlq_form import DlqSheet
-from reprocessing.admin.dlqs.finding_links import in_the_desk
+from reprocessing.admin.dlqs.dlq_form import DlqForm
+from reprocessing.admin.dlqs.finding_links import with_links
 from reprocessing.models import Rule
 from reprocessing.store.routing import rule_changes
-from tests.reprocessing.admin.parking_lot.lot import dlq
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
     [
         ("Say --window SECONDS.", "Say “Return window (s)” SECONDS."),
         ("Say --outcome accepted.", "Say “Outcome” accepted."),
-        ("Name another --origin.", "Name another “Source queues”."),
+        ("Name another --source.", "Name another “Source queues”."),
         ("Leave out --celery.", "Leave out “Consumers”."),
         ("one worker with --concurrency 1", "one worker with --concurrency 1"),
         ("First: manage.py add_target arn:x", 'First: <a href="/admin/reprocessing/target/add/">add a target</a>'),
@@ -29,19 +29,19 @@ pytestmark = pytest.mark.django_db
     ],
 )  # fmt: skip
 def test_options_become_labels_and_commands_become_links(said: str, told: str) -> None:
-    assert in_the_desk(said, DlqSheet.base_fields) == told
+    assert with_links(said, DlqForm.base_fields) == told
 
 
 def test_existing_rows_link_to_their_form() -> None:
     row = dlq("shop").dlq
-    rule_changes.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
+    rule_changes.save_rule("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
     sheet = f"/admin/reprocessing/deadletterqueue/{row.pk}/examine"
-    assert in_the_desk("Change that one: manage.py add_dlq shop …", {}) == (
+    assert with_links("Change that one: manage.py add_dlq shop …", {}) == (
         f'Change that one: <a href="{sheet}">change shop</a>'
     )
-    assert in_the_desk("It: manage.py add_dlq shop --to TARGET.", DlqSheet.base_fields) == (
+    assert with_links("It: manage.py add_dlq shop --to TARGET.", DlqForm.base_fields) == (
         f'It: <a href="{sheet}">change shop</a> “Target” TARGET.'
     )
-    assert in_the_desk("(manage.py add_rule bad --to QUEUE), or", {}) == (
+    assert with_links("(manage.py add_rule bad --to QUEUE), or", {}) == (
         f'(<a href="/admin/reprocessing/rule/{Rule.objects.get().pk}/edit">change bad</a> --to QUEUE), or'
     )

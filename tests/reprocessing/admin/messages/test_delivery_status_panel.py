@@ -7,43 +7,45 @@ import html
 import pytest
 from django.test import Client
 
-from reprocessing.models import Attempt, DeadLetter, Report, Reporter, Target
-from reprocessing.models.system import Word
+from reprocessing.models import Attempt, Letter, Report, Reporter, Target
+from reprocessing.models.system import RestoreDecision
 from reprocessing.store import rows
 from reprocessing.store.maintenance import restore_doubts, restore_hold
-from reprocessing.store.ordering.lanes import clock
-from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person, revealed
+from reprocessing.store.ordering.lanes import database_now
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, revealed
 
 pytestmark = pytest.mark.django_db
 
 SCRIPT = "<script>alert(1)</script>"
 
 
-def page(client: Client, letter: DeadLetter) -> str:
-    return client.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
+def page(client: Client, letter: Letter) -> str:
+    return client.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode()
 
 
 def reported(digest: bytes, **said: object) -> None:
-    values = {"verdict": "failed", "happened_at": clock(), "received_at": clock(), "digest": digest}
+    values = {"verdict": "failed", "happened_at": database_now(), "received_at": database_now(), "digest": digest}
     Report.objects.create(**{**values, **said})
 
 
 def test_delivery_status_and_its_time_are_shown() -> None:
     letter = parked(dlq())
-    Attempt.objects.filter(letter=letter).update(returned_at=clock())
+    Attempt.objects.filter(letter=letter).update(returned_at=database_now())
     text = page(person("ann", *LOOKS), letter)
     assert '<p class="answer">It failed: it came back to a DLQ. It is parked for review. (failed, since ' in text
 
 
 @pytest.mark.parametrize(("word", "told"), [("delivered", "delivered since"), ("replay", "to be replayed")])
-def test_decision_after_a_restore_is_shown(word: Word, told: str) -> None:
+def test_decision_after_a_restore_is_shown(word: RestoreDecision, told: str) -> None:
     letter = parked(dlq())
     ann = person("ann", *LOOKS)
     assert "restored from a backup" not in page(ann, letter)
-    DeadLetter.objects.filter(pk=letter.pk).update(state="waiting", reason="", finished_at=None)
-    restore_hold.begin(clock(), by="eva", reason="a disk died")
-    found = restore_doubts.page(dlq=None, above=0, limit=1)
-    rows.whole(lambda: restore_doubts.decide(found, Word(word), by="ben", reason=f"I asked {SCRIPT}"))
+    Letter.objects.filter(pk=letter.pk).update(state="waiting", reason="", finished_at=None)
+    restore_hold.begin_hold(database_now(), by="eva", reason="a disk died")
+    found = restore_doubts.doubted_letters(dlq=None, above=0, limit=1)
+    rows.in_transaction(
+        lambda: restore_doubts.record_decision(found, RestoreDecision(word), by="ben", reason=f"I asked {SCRIPT}")
+    )
     said = f"<b>ben</b> decided: {told} (“I asked {html.escape(SCRIPT)}”, "
     assert said in page(ann, letter).partition("<details")[0]
 

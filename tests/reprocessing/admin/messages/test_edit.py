@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reprocessing.domain.message.envelope import Attribute, unpack
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Payload, Review, Revision
-from reprocessing.store.ordering.lanes import clock
-from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person, post
+from reprocessing.domain.message.envelope import Attribute, unpack_attributes
+from reprocessing.models import Attempt, AuditEntry, DeadLetterQueue, Letter, Payload, Revision
+from reprocessing.store.ordering.lanes import database_now
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post
 
 pytestmark = pytest.mark.django_db
 
@@ -30,11 +30,11 @@ def client() -> Client:
 
 
 @pytest.fixture
-def letter() -> DeadLetter:
+def letter() -> Letter:
     return parked(dlq(), body=BODY)
 
 
-def address(letter: DeadLetter) -> str:
+def address(letter: Letter) -> str:
     return f"/admin/reprocessing/parkedletter/{letter.pk}/edit"
 
 
@@ -53,16 +53,16 @@ def filled(page: str, **values: object) -> dict[str, Any]:
     return {name: text for name in names if (text := field(page, name))} | {"look": "1"} | values
 
 
-def opened(client: Client, letter: DeadLetter) -> str:
+def opened(client: Client, letter: Letter) -> str:
     return post(client, address(letter), open="1")
 
 
-def looked(client: Client, letter: DeadLetter, **values: object) -> str:
+def looked(client: Client, letter: Letter, **values: object) -> str:
     """The page of what would change."""
     return post(client, address(letter), **filled(opened(client, letter), **values))
 
 
-def done(client: Client, letter: DeadLetter, page: str, **values: object) -> str:
+def done(client: Client, letter: Letter, page: str, **values: object) -> str:
     said = {"written": field(page, "written"), "do": "1", "reason": "a typo", "then": "keep"}
     return post(client, address(letter), **{**said, **values})
 
@@ -89,30 +89,30 @@ def test_edit_has_a_preview_and_keeps_the_original(client: Client) -> None:
     assert "Edit 1 is saved. The message stays parked" in done(client, letter, page)
     revision = Revision.objects.get()
     assert (bytes(revision.body), revision.by, revision.reason) == (BODY.replace(b"1\n", b"2\n"), "ann", "a typo")
-    assert unpack(bytes(revision.attributes)) == {"note": Attribute("String", "second")}
+    assert unpack_attributes(bytes(revision.attributes)) == {"note": Attribute("String", "second")}
     assert bytes(Payload.objects.get(letter=letter).body) == BODY
-    assert [(one.act, one.by) for one in Review.objects.order_by("id")] == [("revealed", "ann"), ("edited", "ann")]
-    assert "canary" not in str(Review.objects.values_list("before", "after"))
+    assert [(one.act, one.by) for one in AuditEntry.objects.order_by("id")] == [("revealed", "ann"), ("edited", "ann")]
+    assert "canary" not in str(AuditEntry.objects.values_list("before", "after"))
 
 
-def test_edited_message_is_replayed(letter: DeadLetter) -> None:
+def test_edited_message_is_replayed(letter: Letter) -> None:
     client = person("ann", *REPLAYS)
     told = done(client, letter, looked(client, letter, body=mended()), then="replay")
     assert "Edit 1 is saved. The message is queued." in told
-    assert DeadLetter.objects.get(pk=letter.pk).state == "waiting"
+    assert Letter.objects.get(pk=letter.pk).state == "waiting"
 
 
-def test_edited_parked_message_has_its_buttons(letter: DeadLetter) -> None:
+def test_edited_parked_message_has_its_buttons(letter: Letter) -> None:
     client = person("ann", *REPLAYS)
     told = done(client, letter, looked(client, letter, body=mended()))
     assert re.findall(r'value="\S+"><button type="submit" class="button">(Replay[^<]*)<', told) == ["Replay…"]
 
 
-def test_without_replay_permission_it_stays_parked(client: Client, letter: DeadLetter) -> None:
+def test_without_replay_permission_it_stays_parked(client: Client, letter: Letter) -> None:
     page = looked(client, letter, body=mended())
     assert 'value="replay"' not in page
     assert "Select a valid choice" in done(client, letter, page, then="replay")
-    assert DeadLetter.objects.get(pk=letter.pk).state == "parked"
+    assert Letter.objects.get(pk=letter.pk).state == "parked"
 
 
 @pytest.mark.parametrize("body", [b"a\r\nb\r\n", b"\n\na\nb", b"  a  ", "\u00e9\U0001f600".encode(), b"a\tb"])
@@ -136,7 +136,7 @@ def test_body_that_a_browser_would_change_is_locked(body: bytes, why: str, clien
     assert changes(page) == [("taken-out", "note (String): first"), ("put-in", "note (String): second")]
 
 
-def test_broken_json_is_refused_with_its_position(letter: DeadLetter) -> None:
+def test_broken_json_is_refused_with_its_position(letter: Letter) -> None:
     page = looked(person("ann", *EDITS), letter, body='{\r\n  "card": }')
     assert "The body was JSON and no longer is: Expecting value, line 2, column 11." in unescape(page)
     assert field(page, "body") == '{\r\n  "card": }'
@@ -184,7 +184,7 @@ def test_duplicate_attribute_name_is_refused() -> None:
     assert "An attribute has this name already." in looked(person("ann", *EDITS), letter, **values)
 
 
-def test_second_editor_is_told_who_was_first(letter: DeadLetter) -> None:
+def test_second_editor_is_told_who_was_first(letter: Letter) -> None:
     ann, ben = person("ann", *EDITS), person("ben", *EDITS)
     first, second = looked(ann, letter, body=mended(2)), looked(ben, letter, body=mended(3))
     done(ann, letter, first)
@@ -195,7 +195,7 @@ def test_second_editor_is_told_who_was_first(letter: DeadLetter) -> None:
     assert [one.by for one in Revision.objects.all()] == ["ann"]
 
 
-def test_replayed_message_is_not_edited(letter: DeadLetter) -> None:
+def test_replayed_message_is_not_edited(letter: Letter) -> None:
     ann, ben = person("ann", *REPLAYS), person("ben", *EDITS)
     page = opened(ben, letter)
     done(ann, letter, looked(ann, letter, body=mended()), then="replay")
@@ -212,13 +212,13 @@ def test_a_page_of_somebody_else_is_no_page() -> None:
     assert Revision.objects.count() == 0
 
 
-def test_preview_needs_an_opened_form(letter: DeadLetter) -> None:
+def test_preview_needs_an_opened_form(letter: Letter) -> None:
     told = post(person("ann", *EDITS), address(letter), look="1", body="{}")
     assert ("too old" in told, "4111-canary" in told) == (True, False)
 
 
 @pytest.mark.parametrize("lacking", ["view_payload", "edit_parkedletter", "view_parkedletter"])
-def test_editing_takes_all_its_permissions(lacking: str, letter: DeadLetter) -> None:
+def test_editing_takes_all_its_permissions(lacking: str, letter: Letter) -> None:
     client = person("ann", *(one for one in EDITS if one != lacking))
     values = {"csrfmiddlewaretoken": "", "open": "1"}
     assert client.post(address(letter), values).status_code == 403
@@ -228,36 +228,36 @@ def test_editing_takes_all_its_permissions(lacking: str, letter: DeadLetter) -> 
         assert (address(letter) in page, why in page) == (False, True)
 
 
-def test_page_lists_edits_and_their_attempts(client: Client, letter: DeadLetter) -> None:
+def test_page_lists_edits_and_their_attempts(client: Client, letter: Letter) -> None:
     done(client, letter, looked(client, letter, body=mended()))
     assert letter.lane
     assert letter.target
     Attempt.objects.create(
-        letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=1, fence=2, opened_at=clock(),
+        letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=1, fence=2, opened_at=database_now(),
         holds_lane=False,
     )  # fmt: skip
-    page = client.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
+    page = client.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode()
     assert page.count("sent edit 1; ") == 1
     cells = re.sub(r"<td [^>]*>", "<td>", page)
     assert re.search(r"<td>1</td>.*<td>ann</td><td>a typo</td><td>\d+</td><td>2</td>", cells)
     assert '<span class="chip chip-warm">edited</span>' in page
 
 
-def test_comparison_with_the_captured_message_is_recorded(client: Client, letter: DeadLetter) -> None:
+def test_comparison_with_the_captured_message_is_recorded(client: Client, letter: Letter) -> None:
     done(client, letter, looked(client, letter, body=mended()))
-    page = post(client, f"/admin/reprocessing/deadletter/{letter.pk}/compare", no="1")
+    page = post(client, f"/admin/reprocessing/letter/{letter.pk}/compare", no="1")
     assert changes(page) == [("taken-out", '  "total": 1'), ("put-in", '  "total": 2')]
-    last = Review.objects.order_by("id").last()
+    last = AuditEntry.objects.order_by("id").last()
     assert last
     assert (last.act, last.by, last.after) == ("revealed", "ann", {"revision": 1})
     for no in ("2", "", "9" * 30, "x"):
-        told = post(client, f"/admin/reprocessing/deadletter/{letter.pk}/compare", no=no)
+        told = post(client, f"/admin/reprocessing/letter/{letter.pk}/compare", no=no)
         assert "There is no such edit." in told
 
 
-def test_shown_payload_is_the_edited_one(client: Client, letter: DeadLetter) -> None:
+def test_shown_payload_is_the_edited_one(client: Client, letter: Letter) -> None:
     done(client, letter, looked(client, letter, body=mended()))
-    there = f"/admin/reprocessing/deadletter/{letter.pk}"
+    there = f"/admin/reprocessing/letter/{letter.pk}"
     assert "&quot;total&quot;: 2" in post(client, f"{there}/reveal")
     values = {"csrfmiddlewaretoken": client.cookies["csrftoken"].value}
     got = [client.post(f"{there}/body", values | more).content for more in ({}, {"of": "captured"})]
@@ -267,14 +267,14 @@ def test_shown_payload_is_the_edited_one(client: Client, letter: DeadLetter) -> 
 def test_no_script_runs_on_edit_pages() -> None:
     hostile = json.dumps({SCRIPT: SCRIPT}).encode()
     letter = parked(dlq(), key=SCRIPT, body=hostile, attributes={"a": Attribute(f"String.{SCRIPT}", SCRIPT)})
-    DeadLetterQueue.objects.update(open_fields=["*"])
+    DeadLetterQueue.objects.update(public_fields=["*"])
     client = person("ann", *EDITS)
     form = opened(client, letter)
     page = post(
         client, address(letter), **filled(form, body=json.dumps({SCRIPT: f"{SCRIPT}2"}), **{"form-0-type": "String"})
     )
     kept = done(client, letter, page, reason=SCRIPT)
-    there = f"/admin/reprocessing/deadletter/{letter.pk}"
+    there = f"/admin/reprocessing/letter/{letter.pk}"
     seen = [form, page, kept, post(client, f"{there}/reveal"), post(client, f"{there}/compare", no="1")]
     assert Revision.objects.count() == 1
     assert [SCRIPT in one for one in seen] == [False] * 5

@@ -13,18 +13,18 @@ from pytest_django import DjangoAssertNumQueries
 from reprocessing import conf
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.ordering.placement import sort_key
-from reprocessing.models import Act, Custody, DeadLetter, DeadLetterQueue, Lane, Review, Rule, Target
+from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, DlqCopy, Lane, Letter, Rule, Target
 from reprocessing.models.report import Report
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lane_neighbours
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.routing import rule_changes
 from tests import envelopes
-from tests.reprocessing.admin.parking_lot.lot import DECIDES, LOOKS, dlq, parked, person, revealed, token
+from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, LOOKS, dlq, parked, person, revealed, token
 
 pytestmark = pytest.mark.django_db
 SCRIPT = "<script>alert(1)</script>"
-DESKS = ("parkedletter", "deadletter")
+DESKS = ("parkedletter", "letter")
 SHOWING = ("reveal", "body", "compare")
 
 
@@ -46,7 +46,7 @@ def test_a_payload_is_covered_until_somebody_who_may_see_it_asks_for_it() -> Non
     asked = [revealed(ben, letter, desk) for desk in DESKS]
     assert covered == [[False] * 3] * 2
     assert [[canary in page for canary in canaries] for page in asked] == [[True] * 3] * 2
-    assert [one.act for one in Review.objects.filter(letter=letter, by="ben")] == ["revealed"] * 2
+    assert [one.act for one in AuditEntry.objects.filter(letter=letter, by="ben")] == ["revealed"] * 2
 
 
 def test_who_may_not_see_payloads_is_told_so_and_refused() -> None:
@@ -58,15 +58,15 @@ def test_who_may_not_see_payloads_is_told_so_and_refused() -> None:
     assert ["4111-canary" in page for page in seen] == [False] * 2
     assert ["You may not see payloads" in page for page in seen] == [True] * 2
     assert [answer.status_code for answer in refused] == [403] * 6
-    assert Review.objects.count() == 0
+    assert AuditEntry.objects.count() == 0
 
 
 def test_unsent_message_has_a_page() -> None:
     letter = parked(dlq())
-    other = DeadLetter.objects.create(
-        dlq=letter.dlq, message_id="new", body_hash=b"n", size=0, died_at=clock(), state="captured"
+    other = Letter.objects.create(
+        dlq=letter.dlq, message_id="new", body_hash=b"n", size=0, first_sent_at=database_now(), state="captured"
     )
-    page = opens(person("ann", *LOOKS), f"/admin/reprocessing/deadletter/{other.pk}/change/")
+    page = opens(person("ann", *LOOKS), f"/admin/reprocessing/letter/{other.pk}/change/")
     assert '<li class="quiet">No attempts yet.</li>' in page
     assert "Not queued yet: its ordering key is not known." in page
 
@@ -84,7 +84,7 @@ def test_shown_payload_is_not_cached() -> None:
     letter = parked(dlq())
     ben = person("ben", *LOOKS, "view_payload")
     values = {"csrfmiddlewaretoken": token(ben, "/admin/password_change/")}
-    answers = [ben.post(f"/admin/reprocessing/deadletter/{letter.pk}/{deed}", values) for deed in ("reveal", "body")]
+    answers = [ben.post(f"/admin/reprocessing/letter/{letter.pk}/{deed}", values) for deed in ("reveal", "body")]
     assert ["no-store" in answer["Cache-Control"] for answer in answers] == [True] * 2
 
 
@@ -94,18 +94,18 @@ def test_payload_is_not_shown_if_recording_fails(monkeypatch: pytest.MonkeyPatch
     def fails(*_: object, **__: object) -> None:
         raise DatabaseError("gone")
 
-    monkeypatch.setattr("reprocessing.store.parking_lot.editing.record", fails)
+    monkeypatch.setattr("reprocessing.store.parking_lot.message_edits.record_action", fails)
     with pytest.raises(DatabaseError):
         revealed(person("ben", *LOOKS, "view_payload"), letter)
 
 
 def test_public_fields_are_shown_to_everybody() -> None:
     letter = parked(dlq(), body=b'{"order": {"id": "o-7", "card": "4111-canary"}, "n": 7, "mark": "\\u202e"}')
-    DeadLetterQueue.objects.update(open_fields=["order.id", "n", "mark", "absent"])
+    DeadLetterQueue.objects.update(public_fields=["order.id", "n", "mark", "absent"])
     page = html.unescape(pages(person("ann", *LOOKS), letter.pk)[0])
     told = [f'<dt translate="no">{name}</dt><dd translate="no">{value}</dd>' in page for name, value in (
         ("order.id", "o-7"), ("n", "7"), ("mark", "<U+202E>"), ("absent", "nothing"))]  # fmt: skip
-    assert (told, "4111-canary" in page, Review.objects.count()) == ([True] * 4, False, 0)
+    assert (told, "4111-canary" in page, AuditEntry.objects.count()) == ([True] * 4, False, 0)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_format_of_the_body_is_named(body: bytes, told: str) -> None:
     assert told in revealed(person("ben", *LOOKS, "view_payload"), parked(dlq(), body=body))
 
 
-def shown(letter: DeadLetter) -> str:
+def shown(letter: Letter) -> str:
     return html.unescape(revealed(person("ben", *LOOKS, "view_payload"), letter))
 
 
@@ -142,7 +142,11 @@ def test_a_consumer_report_replaces_the_guess() -> None:
     letter = parked(dlq(), body=envelopes.task())
     assert "never acknowledged" in shown(letter)
     Report.objects.create(
-        message_id=letter.message_id, verdict="retrying", happened_at=clock(), received_at=clock(), digest=b"1" * 32
+        message_id=letter.message_id,
+        verdict="retrying",
+        happened_at=database_now(),
+        received_at=database_now(),
+        digest=b"1" * 32,
     )
     page = revealed(person("zoe", *LOOKS, "view_payload"), letter)
     assert ("<h3>Celery task</h3>" in page, "never acknowledged" in page) == (True, False)
@@ -157,15 +161,20 @@ def test_undecodable_arguments_are_explained() -> None:
 @pytest.mark.parametrize(("kind", "told"), [("sqs", False), ("celery", True)])
 def test_other_bodies_are_explained_for_celery_targets(kind: str, told: bool) -> None:
     letter = parked(dlq(), body=b"hello")
-    Target.objects.filter(origins__dlq=letter.dlq).update(kind=kind)
+    Target.objects.filter(sources__dlq=letter.dlq).update(kind=kind)
     assert ("Not a Celery task: it is not a kombu message." in shown(letter)) is told
 
 
 def test_page_shows_attempts_audit_entries_and_copies() -> None:
     letter = parked(dlq())
-    Review.objects.create(act=Act.RELEASED, letter=letter, by="zoe", reason="tried before")
-    Custody.objects.create(
-        dlq=letter.dlq, message_id="copy-1", letter=letter, state="held", handle="secret-handle", visible_until=clock()
+    AuditEntry.objects.create(act=AuditAct.RELEASED, letter=letter, by="zoe", reason="tried before")
+    DlqCopy.objects.create(
+        dlq=letter.dlq,
+        message_id="copy-1",
+        letter=letter,
+        state="held",
+        handle="secret-handle",
+        visible_until=database_now(),
     )
     for page in pages(person("ann", *LOOKS), letter.pk):
         told = [text in page for text in ("came back", "sent-", "zoe", "tried before", "copy-1", "secret-handle")]
@@ -178,7 +187,7 @@ def test_body_download_has_the_exact_bytes() -> None:
     client = person("ann", *LOOKS, "view_payload")
     values = {"csrfmiddlewaretoken": token(client, "/admin/password_change/")}
     answer = client.post(f"/admin/reprocessing/parkedletter/{letter.pk}/body", values)
-    assert Review.objects.values_list("act", "by", "reason").get() == (
+    assert AuditEntry.objects.values_list("act", "by", "reason").get() == (
         "revealed",
         "ann",
         "Downloaded the body.",
@@ -191,7 +200,7 @@ def test_body_download_has_the_exact_bytes() -> None:
     ]
 
 
-@pytest.mark.parametrize("permissions", [LOOKS, ("view_payload",), ("view_deadletter",)])
+@pytest.mark.parametrize("permissions", [LOOKS, ("view_payload",), ("view_letter",)])
 def test_body_download_takes_both_permissions(permissions: tuple[str, ...]) -> None:
     letter = parked(dlq())
     client = person("ann", *permissions)
@@ -204,9 +213,10 @@ def test_page_has_bounded_queries(
 ) -> None:
     letter = parked(dlq())
     for number in range(30):
-        Review.objects.create(act=Act.CHANGED, letter=letter, by="zoe", reason=f"{number}")
-        Custody.objects.create(
-            dlq=letter.dlq, message_id=f"{number}", letter=letter, state="held", handle="-", visible_until=clock(),
+        AuditEntry.objects.create(act=AuditAct.CHANGED, letter=letter, by="zoe", reason=f"{number}")
+        DlqCopy.objects.create(
+            dlq=letter.dlq, message_id=f"{number}", letter=letter, state="held", handle="-",
+            visible_until=database_now(),
             attempt=letter.history.get(),
         )  # fmt: skip
     client = person("ann", *DECIDES, "view_payload")
@@ -215,37 +225,37 @@ def test_page_has_bounded_queries(
 
 
 def test_key_queue_panel_shows_first_and_next_message() -> None:
-    origin = dlq()
-    letters = [parked(origin, key=f"key-{number}") for number in range(4)]
+    source = dlq()
+    letters = [parked(source, key=f"key-{number}") for number in range(4)]
     lane = letters[0].lane
-    DeadLetter.objects.filter(dlq=origin.dlq).update(lane=lane)
-    waiting = DeadLetter.objects.exclude(pk=letters[1].pk)
+    Letter.objects.filter(dlq=source.dlq).update(lane=lane)
+    waiting = Letter.objects.exclude(pk=letters[1].pk)
     waiting.update(state="waiting", reason="", finished_at=None)
     assert lane
-    Lane.objects.filter(pk=lane.pk).update(phase="ready", due_at=clock(), why="no token")
-    at = lane_neighbours.of(letters[1].pk)
+    Lane.objects.filter(pk=lane.pk).update(phase="ready", due_at=database_now(), why="no token")
+    at = lane_neighbours.neighbours_of(letters[1].pk)
     assert at
     first, _, third, _ = (one.pk for one in letters)
     assert (at.head_id, at.before_id, at.after_id, at.behind, at.parked) == (first, first, third, 2, 0)
     page = pages(person("ann", *LOOKS), letters[1].pk)[0]
     assert "its first message is sent as soon as a worker is free; at the last check: no token" in page
-    assert f"/admin/reprocessing/deadletter/{third}/change/" in page
+    assert f"/admin/reprocessing/letter/{third}/change/" in page
 
 
 def test_long_key_queue_is_counted_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_neighbours, "MOST", 1)
-    monkeypatch.setattr("reprocessing.admin.messages.message_page.MOST", 1)
-    origin = dlq()
-    letters = [parked(origin) for _ in range(4)]
-    DeadLetter.objects.filter(dlq=origin.dlq).update(lane=letters[0].lane)
-    DeadLetter.objects.exclude(pk=letters[0].pk).update(state="waiting", reason="", finished_at=None)
-    at = lane_neighbours.of(letters[0].pk)
+    monkeypatch.setattr(lane_neighbours, "COUNTED_AT_MOST", 1)
+    monkeypatch.setattr("reprocessing.admin.messages.message_page.COUNTED_AT_MOST", 1)
+    source = dlq()
+    letters = [parked(source) for _ in range(4)]
+    Letter.objects.filter(dlq=source.dlq).update(lane=letters[0].lane)
+    Letter.objects.exclude(pk=letters[0].pk).update(state="waiting", reason="", finished_at=None)
+    at = lane_neighbours.neighbours_of(letters[0].pk)
     assert at
     assert at.behind == 2
     assert "<dd>more than 1</dd>" in pages(person("ann", *LOOKS), letters[0].pk)[0]
 
 
-def decided(letter: DeadLetter) -> str:
+def decided(letter: Letter) -> str:
     page = pages(person(f"reader-{letter.reason}-{letter.route}", *LOOKS), letter.pk)[1]
     found = re.search(r"<dt>Decided by</dt><dd>(.*?)</dd>", page)
     assert found
@@ -254,7 +264,7 @@ def decided(letter: DeadLetter) -> str:
 
 def test_routing_shows_who_replayed_after_a_quarantine() -> None:
     letter = parked(dlq(), reason="quarantined")
-    rule_changes.put("bad", {"action": "quarantine", "conditions": []}, by="ann", reason="a test")
+    rule_changes.save_rule("bad", {"action": "quarantine", "conditions": []}, by="ann", reason="a test")
     letter.rule, letter.route = Rule.objects.get(), "quarantine"
     letter.save()
     before = decided(letter)
@@ -267,5 +277,5 @@ def test_routing_shows_who_replayed_after_a_quarantine() -> None:
 
 def test_sequence_is_readable() -> None:
     letter = parked(dlq())
-    DeadLetter.objects.filter(pk=letter.pk).update(sequence=sort_key("1"))
+    Letter.objects.filter(pk=letter.pk).update(sequence=sort_key("1"))
     assert '<dt>Sequence</dt><dd translate="no">1</dd>' in pages(person("ann", *LOOKS), letter.pk)[1]

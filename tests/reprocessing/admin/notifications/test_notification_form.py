@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from reprocessing.models import NotificationRoute, Review
-from tests.reprocessing.admin.parking_lot.lot import dlq, person, post
-from tests.reprocessing.admin.site.sheets import look, sheet
+from reprocessing.models import AuditEntry, NotificationRoute
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, person, post
+from tests.reprocessing.admin.site.preview_steps import look, sheet
 
 pytestmark = pytest.mark.django_db
 ADD = "/admin/reprocessing/notificationroute/add/"
@@ -41,7 +41,7 @@ def test_preview_is_saved_with_user_and_reason() -> None:
         ["beat_silent"],
         [watched.name],
     )
-    assert list(Review.objects.values_list("act", "by", "reason")) == [("added", "ann", "on call")]
+    assert list(AuditEntry.objects.values_list("act", "by", "reason")) == [("added", "ann", "on call")]
 
 
 def test_destination_is_changed_and_removed() -> None:
@@ -57,7 +57,7 @@ def test_destination_is_changed_and_removed() -> None:
     )  # fmt: skip
     assert "ops was removed: no more notifications are sent to it." in page
     assert not NotificationRoute.objects.exists()
-    assert Review.objects.latest("pk").reason == "nobody reads it"
+    assert AuditEntry.objects.latest("pk").reason == "nobody reads it"
 
 
 def test_destination_without_url_gives_a_warning() -> None:

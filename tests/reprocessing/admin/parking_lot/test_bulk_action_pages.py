@@ -9,22 +9,22 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.admin.parking_lot import bulk_action_pages
-from reprocessing.domain.parking_lot.message_filter import Sieve
-from reprocessing.models import DeadLetter, Operation, OperationAct, Review, Run, Target
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, Letter, Run, Target
 from reprocessing.pipeline.parking_lot import run_bulk_actions
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
-from tests.reprocessing.admin.parking_lot.lot import DECIDES, HOUR, LOOKS, dlq, parked, person, post
+from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, HOUR, LOOKS, dlq, parked, person, post
 from tests.reprocessing.admin.parking_lot.test_parking_lot import messages
 
 pytestmark = pytest.mark.django_db
-DESK = "/admin/reprocessing/operation/"
-MAY = (*DECIDES, "view_operation")
+DESK = "/admin/reprocessing/bulkaction/"
+MAY = (*DECIDES, "view_bulkaction")
 
 
-def _asked(act: OperationAct = OperationAct.DISCARD, **arguments: object) -> Operation:
-    bulk_actions.begin(uuid4(), act, Sieve(), arguments, by="ann", reason="<b>test data</b>")
-    return Operation.objects.latest("id")
+def _asked(act: BulkActionKind = BulkActionKind.DISCARD, **arguments: object) -> BulkAction:
+    bulk_actions.create(uuid4(), act, MessageFilter(), arguments, by="ann", reason="<b>test data</b>")
+    return BulkAction.objects.latest("id")
 
 
 def _facts(page: str) -> dict[str, str]:
@@ -32,9 +32,9 @@ def _facts(page: str) -> dict[str, str]:
 
 
 def test_page_shows_live_progress() -> None:
-    origin = dlq()
+    source = dlq()
     for _ in range(3):
-        parked(origin)
+        parked(source)
     operation = _asked()
     client = person("ben", *MAY)
     page = client.get(f"{DESK}{operation.pk}/change/").content.decode()
@@ -42,42 +42,42 @@ def test_page_shows_live_progress() -> None:
         {"Done": "0", "Skipped": "0", "Remaining": "3"}, True,
     )  # fmt: skip
     assert ("&lt;b&gt;test data" in page, "<b>test data" in page) == (True, False)
-    parked(origin)
-    run_bulk_actions.operation(operation.pk, seconds=9)
+    parked(source)
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     part = client.get(f"{DESK}{operation.pk}/progress").content.decode()
     assert {name: _facts(part)[name] for name in ("Done", "Skipped")} == {"Done": "3", "Skipped": "0"}
     assert ("hx-get" in part, "1 message matching the filter arrived later" in part) == (False, True)
 
 
 def test_paused_run_is_named() -> None:
-    origin = dlq()
-    letter = parked(origin)
+    source = dlq()
+    letter = parked(source)
     run = Run.objects.create(name="later", dlq=letter.dlq, state="paused", stopped_by="ann", why="it rains")
-    DeadLetter.objects.filter(pk=letter.pk).update(run=run)
-    operation = _asked(OperationAct.RELEASE)
-    run_bulk_actions.operation(operation.pk, seconds=9)
+    Letter.objects.filter(pk=letter.pk).update(run=run)
+    operation = _asked(BulkActionKind.RELEASE)
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     part = person("ben", *MAY).get(f"{DESK}{operation.pk}/progress").content.decode()
     assert (_facts(part)["Done"], "nothing is sent until somebody resumes it" in part) == ("1", True)
 
 
 def test_skipped_messages_are_explained() -> None:
-    origin = dlq()
-    letters = [parked(origin) for _ in range(3)]
+    source = dlq()
+    letters = [parked(source) for _ in range(3)]
     fifo = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x.fifo", url="http://127.0.0.1:9", region="x", fifo=True)
-    operation = _asked(OperationAct.RELEASE, target=fifo.pk)
-    run_bulk_actions.operation(operation.pk, seconds=9)
+    operation = _asked(BulkActionKind.RELEASE, target=fifo.pk)
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     page = person("ben", *MAY).get(f"{DESK}{operation.pk}/change/").content.decode()
     assert (_facts(page)["Skipped"], _facts(page)["Target"]) == ("3", "x.fifo")
     assert f"for example {letters[0].message_id}" in page
 
 
 def test_messages_changed_meanwhile_are_counted() -> None:
-    origin = dlq()
+    source = dlq()
     for _ in range(3):
-        parked(origin)
+        parked(source)
     operation = _asked()
-    DeadLetter.objects.update(finished_at=clock() + HOUR)
-    run_bulk_actions.operation(operation.pk, seconds=9)
+    Letter.objects.update(finished_at=database_now() + HOUR)
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     assert _facts(person("ben", *MAY).get(f"{DESK}{operation.pk}/change/").content.decode())[
         "Changed meanwhile"
     ] == "3"  # fmt: skip
@@ -90,7 +90,7 @@ def test_missing_worker_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted from when it was asked for: its page may have been open for long before."""
     parked(dlq())
     operation, ben = _asked(), person("ben", *MAY)
-    Operation.objects.update(asked_at=clock() - HOUR)
+    BulkAction.objects.update(asked_at=database_now() - HOUR)
     said = "No worker has started it yet."
     monkeypatch.setattr(bulk_action_pages, "_UNUSUAL", HOUR / 2)
     assert said not in ben.get(f"{DESK}{operation.pk}/change/").content.decode()
@@ -100,24 +100,26 @@ def test_missing_worker_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_bulk_action_and_abort_are_recorded() -> None:
     parked(dlq())
-    token, sieve = uuid4(), Sieve(states=("parked",), text="secret")
+    token, sieve = uuid4(), MessageFilter(states=("parked",), text="secret")
     for _ in range(2):
-        bulk_actions.begin(token, OperationAct.ASSIGN, sieve, {"to": "zoe"}, by="ann", reason="hers")
-    operation = Operation.objects.get()
+        bulk_actions.create(token, BulkActionKind.ASSIGN, sieve, {"to": "zoe"}, by="ann", reason="hers")
+    operation = BulkAction.objects.get()
     assert [bulk_actions.abort(operation.pk, by="ben", why="not hers") for _ in range(2)] == [True, False]
-    told = Review.objects.filter(letter=None).order_by("pk").values_list("act", "operation", "by", "reason", "after")
+    told = (
+        AuditEntry.objects.filter(letter=None).order_by("pk").values_list("act", "operation", "by", "reason", "after")
+    )
     asked = {
         "filter": {"states": ["parked"], "text": "(a text in their bodies)"},
         "letters": operation.asked,
         "to": "zoe",
     }
-    ended = {"letters": operation.asked, "done": 0, "left_alone": 0}
+    ended = {"letters": operation.asked, "done": 0, "letters_skipped": 0}
     assert list(told) == [
         ("assigned", operation.pk, "ann", "hers", asked),
         ("aborted", operation.pk, "ben", "not hers", ended),
     ]
-    page = person("cleo", *MAY, "view_review").get("/admin/reprocessing/review/").content.decode()
-    assert page.count(f'bulk action <a href="/admin/reprocessing/operation/{operation.pk}/change/">') == 2
+    page = person("cleo", *MAY, "view_auditentry").get("/admin/reprocessing/auditentry/").content.decode()
+    assert page.count(f'bulk action <a href="/admin/reprocessing/bulkaction/{operation.pk}/change/">') == 2
 
 
 def test_abort_takes_a_reason_and_second_abort_is_told() -> None:
@@ -133,13 +135,13 @@ def test_abort_takes_a_reason_and_second_abort_is_told() -> None:
     assert messages(page) == ["Nothing was changed: ann aborted it before you (wrong dlq)."]
     assert "ann aborted it: wrong dlq" in page
     operation.refresh_from_db()
-    assert (operation.state, operation.ended_by, DeadLetter.objects.get().state) == ("aborted", "ann", "parked")
+    assert (operation.state, operation.aborted_by, Letter.objects.get().state) == ("aborted", "ann", "parked")
 
 
 def test_finished_bulk_action_is_not_aborted() -> None:
     parked(dlq())
     operation = _asked()
-    run_bulk_actions.operation(operation.pk, seconds=9)
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     page = post(person("ben", *MAY), f"{DESK}{operation.pk}/abort", reason="too late")
     assert messages(page) == ["Nothing was changed: it is done already."]
 
@@ -147,7 +149,7 @@ def test_finished_bulk_action_is_not_aborted() -> None:
 def test_abort_takes_the_permission_of_the_action() -> None:
     parked(dlq())
     operation = _asked()
-    client = person("ben", *LOOKS, "view_operation", "release_parkedletter")
+    client = person("ben", *LOOKS, "view_bulkaction", "release_parkedletter")
     page = client.get(f"{DESK}{operation.pk}/change/").content.decode()
     assert "You may not abort it: it takes the permission to discard parked messages." in page
     client.get("/admin/password_change/")
@@ -159,7 +161,7 @@ def test_list_pages_have_bounded_queries(
     monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     monkeypatch.setattr(bulk_action_pages, "SHOWN", 2)
-    asked = [_asked(OperationAct.NOTE).pk for _ in range(5)]
+    asked = [_asked(BulkActionKind.NOTE).pk for _ in range(5)]
     client, shown, query = person("ben", *MAY), [], ""
     for _ in range(3):
         with django_assert_max_num_queries(8):
@@ -177,8 +179,8 @@ def test_missing_bulk_action_is_not_found(which: str) -> None:
 
 def test_body_text_takes_the_permission_to_see_payloads() -> None:
     parked(dlq(), body=b"4111-canary")
-    bulk_actions.begin(uuid4(), OperationAct.NOTE, Sieve(text="4111-canary"), {}, by="ann", reason="why")
-    address = f"{DESK}{Operation.objects.get().pk}/change/"
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, MessageFilter(text="4111-canary"), {}, by="ann", reason="why")
+    address = f"{DESK}{BulkAction.objects.get().pk}/change/"
     page = person("ben", *MAY).get(address).content.decode()
     assert ("4111-canary" in page, "whose body holds a text" in page) == (False, True)
     assert (
@@ -192,6 +194,6 @@ def test_open_page_loses_its_abort_form() -> None:
     client = person("ben", *MAY)
     gone = '<div id="abort" hx-swap-oob="true"></div>'
     assert gone not in client.get(f"{DESK}{operation.pk}/progress").content.decode()
-    run_bulk_actions.operation(operation.pk, seconds=9)
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     assert gone in client.get(f"{DESK}{operation.pk}/progress").content.decode()
     assert 'id="abort"' not in client.get(f"{DESK}{operation.pk}/change/").content.decode()

@@ -14,16 +14,16 @@ from django.test import Client
 
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.redrive_attributes import MarkNames
-from reprocessing.models import DeadLetter, LetterGroup, Review
+from reprocessing.models import AuditEntry, FailureGroup, Letter
 from reprocessing.pipeline.parking_lot import edit
-from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, Seen
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, SeenLetter
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import export
-from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person, post, token
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post, token
 
 pytestmark = pytest.mark.django_db
 EXPORT = "/admin/reprocessing/parkedletter/export"
-MAY = (*LOOKS, "export_deadletter")
+MAY = (*LOOKS, "export_letter")
 
 
 def exported(client: Client, **values: object) -> tuple[dict[str, str], str]:
@@ -54,21 +54,21 @@ def test_export_has_the_messages_of_the_filter() -> None:
 
 
 def test_export_is_recorded_with_filter_and_reason() -> None:
-    origin = dlq()
-    parked(origin)
+    source = dlq()
+    parked(source)
     client = person("ann", *MAY)
     assert "This field is required." in post(client, EXPORT, query="", kind="csv", reason=" ")
-    assert Review.objects.count() == 0
-    exported(client, kind="csv", query=f"dlq={origin.dlq_id}&reason=stale")
-    review = Review.objects.get()
+    assert AuditEntry.objects.count() == 0
+    exported(client, kind="csv", query=f"dlq={source.dlq_id}&reason=stale")
+    review = AuditEntry.objects.get()
     assert (review.act, review.by, review.reason, review.dlq_id) == (
         "exported",
         "ann",
         "for the supplier",
-        origin.dlq_id,
+        source.dlq_id,
     )
     assert review.after == {
-        "filter": {"dlq": origin.dlq_id, "states": ["parked"], "reasons": ["stale"]}, "as": "csv", "bodies": False,
+        "filter": {"dlq": source.dlq_id, "states": ["parked"], "reasons": ["stale"]}, "as": "csv", "bodies": False,
         "originals": False,
     }  # fmt: skip
 
@@ -91,7 +91,7 @@ def test_bodies_take_the_permission_to_see_payloads() -> None:
 @pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r"])
 def test_no_cell_is_a_formula(begin: str) -> None:
     letter = parked(dlq(), body=f"{begin}cmd|' /C calc'!A0".encode())
-    DeadLetter.objects.filter(pk=letter.pk).update(ordering_key=f"{begin}1", assigned_to='a "quoted", b')
+    Letter.objects.filter(pk=letter.pk).update(ordering_key=f"{begin}1", assigned_to='a "quoted", b')
     _, text = exported(person("ann", *MAY, "view_payload"), kind="csv", bodies="on", query="")
     row = next(csv.DictReader(io.StringIO(text, newline="")))
     assert (row["ordering_key"], row["assigned_to"]) == (f"'{begin}1", 'a "quoted", b')
@@ -101,8 +101,8 @@ def test_no_cell_is_a_formula(begin: str) -> None:
 def test_export_is_streamed_with_each_message_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "PIECE", 2)
     monkeypatch.setattr(export, "WEIGHT", 15)
-    origin = dlq()
-    letters = [parked(origin, body=b"x" * 10) for _ in range(7)]
+    source = dlq()
+    letters = [parked(source, body=b"x" * 10) for _ in range(7)]
     ids = [one.message_id for one in letters]
     edited(letters[2], b"made", "new")
     for given in ({}, {"bodies": "on"}, {"bodies": "on", "originals": "on"}):
@@ -126,22 +126,22 @@ def test_body_text_of_a_filter_is_not_recorded() -> None:
     parked(dlq(), body=b"4111-canary")
     client = person("ann", *MAY, "view_payload")
     assert len(lines(exported(client, kind="jsonl", query="text=4111-canary")[1])) == 1
-    assert Review.objects.get().after["filter"]["text"] == "(a text in their bodies)"
+    assert AuditEntry.objects.get().after["filter"]["text"] == "(a text in their bodies)"
 
 
-def edited(letter: DeadLetter, body: bytes, note: str) -> None:
+def edited(letter: Letter, body: bytes, note: str) -> None:
     assert letter.finished_at
     to = Alteration(body, {"note": Attribute("String", note)})
-    done = edit.letter(
-        letter.pk, Seen(letter.finished_at, 0), to, names=MarkNames(), by="bob", reason="a typo", replay=False
+    done = edit.edit_letter(
+        letter.pk, SeenLetter(letter.finished_at, 0), to, names=MarkNames(), by="bob", reason="a typo", replay=False
     )
     assert done == Edited(1)
 
 
 def test_edited_message_is_exported_with_its_original_on_request() -> None:
-    origin = dlq()
-    first = parked(origin, body=b"=captured", attributes={"note": Attribute("String", "old")})
-    parked(origin, body=b"untouched")
+    source = dlq()
+    first = parked(source, body=b"=captured", attributes={"note": Attribute("String", "old")})
+    parked(source, body=b"untouched")
     edited(first, b"made", "new")
     client = person("ben", *MAY, "view_payload")
     sent = {"body_encoding": "text", "body": "made", "attributes": {"note": {"type": "String", "value": "new"}}}
@@ -156,7 +156,7 @@ def test_edited_message_is_exported_with_its_original_on_request() -> None:
         assert [row["original"] and json.loads(row["original"]) for row in rows if "original" in row] == [
             one or "" for one in originals
         ]
-    assert [one.after["originals"] for one in Review.objects.filter(act="exported").order_by("pk")] == [
+    assert [one.after["originals"] for one in AuditEntry.objects.filter(act="exported").order_by("pk")] == [
         False, False, True, True,
     ]  # fmt: skip
 
@@ -172,10 +172,10 @@ def test_originals_need_bodies_and_the_permission() -> None:
 
 @pytest.mark.parametrize("text", ["captured", "made"])
 def test_body_text_is_found_in_captured_and_edited_bodies(text: str) -> None:
-    origin = dlq()
-    letter = parked(origin, body=b"captured")
+    source = dlq()
+    letter = parked(source, body=b"captured")
     edited(letter, b"made", "new")
-    parked(origin, body=b"another")
+    parked(source, body=b"another")
     client = person("ben", *MAY, "view_payload")
     page = client.get("/admin/reprocessing/parkedletter/", {"text": text}).content.decode()
     assert (letter.message_id in page, page.count('name="pick"')) == (True, 1)
@@ -186,31 +186,40 @@ def test_body_text_is_found_in_captured_and_edited_bodies(text: str) -> None:
 @pytest.mark.parametrize("query", ["dlq=999999", "group=999999", "dlq=9223372036854775807"])
 def test_filter_of_a_removed_row_is_explained(query: str) -> None:
     parked(dlq())
-    client = person("ann", *MAY, "discard_parkedletter", "view_operation")
+    client = person("ann", *MAY, "discard_parkedletter", "view_bulkaction")
     lot = "/admin/reprocessing/parkedletter/"
     refused = post(client, EXPORT, query=query, kind="csv", reason="for the supplier")
     name, _, number = query.partition("=")
     assert f"There is no {name} {number} any more, so there is nothing to export." in refused
     others = [client.get(f"{lot}?{query}").content.decode()]
     others += [post(client, address, query=query, scope="all") for address in (EXPORT, f"{lot}discard")]
-    deed = {"token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11", "opened": clock().isoformat(), "reason": "test data"}
+    deed = {
+        "token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11",
+        "opened": database_now().isoformat(),
+        "reason": "test data",
+    }
     others.append(post(client, f"{lot}discard", query=query, **deed))
-    assert [len(others), Review.objects.filter(act="exported").count()] == [4, 0]
+    assert [len(others), AuditEntry.objects.filter(act="exported").count()] == [4, 0]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_group_removed_during_export_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    origin = dlq()
-    group = LetterGroup.objects.create(
-        dlq=origin.dlq, fingerprint=b"f", cause="body", title="JSON with a", first_at=clock(), last_at=clock()
+    source = dlq()
+    group = FailureGroup.objects.create(
+        dlq=source.dlq,
+        fingerprint=b"f",
+        cause="body",
+        title="JSON with a",
+        first_at=database_now(),
+        last_at=database_now(),
     )
-    bound = export.bound
+    bound = export.current_bound
 
-    def too_late() -> export.Bound:
-        LetterGroup.objects.all().delete()
+    def too_late() -> export.ExportBound:
+        FailureGroup.objects.all().delete()
         return bound()
 
-    monkeypatch.setattr(export, "bound", too_late)
+    monkeypatch.setattr(export, "current_bound", too_late)
     said = post(person("ann", *MAY), EXPORT, query=f"group={group.pk}", kind="csv", reason="for the supplier")
     assert "The DLQ or failure group of this filter was removed. Choose another one." in said
-    assert not Review.objects.exists()
+    assert not AuditEntry.objects.exists()

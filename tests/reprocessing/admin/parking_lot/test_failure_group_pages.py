@@ -11,16 +11,16 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from reprocessing.models import DeadLetter, LetterGroup, Origin, Review
+from reprocessing.models import AuditEntry, FailureGroup, Letter, Source
 from reprocessing.store.maintenance import counters
-from reprocessing.store.ordering.lanes import clock
-from tests.reprocessing.admin.parking_lot.lot import HOUR, LOOKS, dlq, parked, person, post
+from reprocessing.store.ordering.lanes import database_now
+from tests.reprocessing.admin.parking_lot.parked_messages import HOUR, LOOKS, dlq, parked, person, post
 
 pytestmark = pytest.mark.django_db
 
-LIST = "/admin/reprocessing/lettergroup/"
-SEES = (*LOOKS, "view_lettergroup")
-SETTLES = (*SEES, "change_lettergroup")
+LIST = "/admin/reprocessing/failuregroup/"
+SEES = (*LOOKS, "view_failuregroup")
+SETTLES = (*SEES, "change_failuregroup")
 
 
 @pytest.fixture
@@ -29,31 +29,31 @@ def ann() -> Client:
 
 
 @pytest.fixture
-def shop() -> Origin:
+def shop() -> Source:
     return dlq("shop")
 
 
-def group(origin: Origin, title: str = "KeyError", **fields: Any) -> LetterGroup:  # noqa: ANN401
-    now = clock()
+def group(source: Source, title: str = "KeyError", **fields: Any) -> FailureGroup:  # noqa: ANN401
+    now = database_now()
     values = {
-        "dlq": origin.dlq, "fingerprint": f"{title} {LetterGroup.objects.count()}".encode(), "cause": "reported",
+        "dlq": source.dlq, "fingerprint": f"{title} {FailureGroup.objects.count()}".encode(), "cause": "reported",
         "title": title, "first_at": now - 2 * HOUR, "last_at": now - HOUR,
     }  # fmt: skip
-    return LetterGroup.objects.create(**{**values, **fields})
+    return FailureGroup.objects.create(**{**values, **fields})
 
 
-def member(of: LetterGroup, origin: Origin, **fields: Any) -> DeadLetter:  # noqa: ANN401
-    letter = parked(origin)
-    DeadLetter.objects.filter(pk=letter.pk).update(group=of, **fields)
+def member(of: FailureGroup, source: Source, **fields: Any) -> Letter:  # noqa: ANN401
+    letter = parked(source)
+    Letter.objects.filter(pk=letter.pk).update(group=of, **fields)
     letter.refresh_from_db()
     return letter
 
 
-def address(of: LetterGroup) -> str:
+def address(of: FailureGroup) -> str:
     return f"{LIST}{of.pk}/change/"
 
 
-def seen(client: Client, of: LetterGroup) -> dict[str, str]:
+def seen(client: Client, of: FailureGroup) -> dict[str, str]:
     """What the group's page carries, to be sent back."""
     form = client.get(address(of)).context["form"]
     return {name: str(form[name].value() or "") for name in ("status", "note", "seen_status", "seen_note")}
@@ -76,12 +76,12 @@ def number(page: str, what: str) -> tuple[str, str]:
     return found[2], html.unescape(found[1] or "")
 
 
-def test_open_groups_come_first_then_by_last_failure(ann: Client, shop: Origin) -> None:
-    now = clock()
+def test_open_groups_come_first_then_by_last_failure(ann: Client, shop: Source) -> None:
+    now = database_now()
     for title, status, minutes in (
         ("settled", "resolved", 1), ("older", "open", 50), ("newer", "open", 20), ("seen", "acknowledged", 5),
     ):  # fmt: skip
-        group(shop, title, status=status, settled_at=now, settled_by="ann", last_at=now - timedelta(minutes=minutes))
+        group(shop, title, status=status, settled_at=now, status_by="ann", last_at=now - timedelta(minutes=minutes))
     assert titles(read(ann)) == ["newer", "older", "settled", "seen"]
 
 
@@ -89,7 +89,7 @@ def test_groups_are_filtered_and_invalid_filters_ignored() -> None:
     ann, shop, mail = person("ann", *SEES), dlq("shop"), dlq("mail")
     group(shop, "a")
     group(mail, "b")
-    group(mail, "c", status="ignored", settled_at=clock(), settled_by="ann")
+    group(mail, "c", status="ignored", settled_at=database_now(), status_by="ann")
     assert titles(read(ann, f"?dlq={mail.dlq.pk}")) == ["b", "c"]
     assert titles(read(ann, f"?dlq={mail.dlq.pk}&status=ignored")) == ["c"]
     assert titles(read(ann, "?status=ignored&dlq=")) == ["c"]
@@ -98,10 +98,10 @@ def test_groups_are_filtered_and_invalid_filters_ignored() -> None:
     assert "No group matches this filter." in read(ann, f"?dlq={10**17}")
 
 
-def test_each_group_is_on_exactly_one_page(ann: Client, shop: Origin) -> None:
-    at = clock()
+def test_each_group_is_on_exactly_one_page(ann: Client, shop: Source) -> None:
+    at = database_now()
     for n in range(45):
-        settled = {"status": "resolved", "settled_at": at, "settled_by": "ann"} if n % 3 else {}
+        settled = {"status": "resolved", "settled_at": at, "status_by": "ann"} if n % 3 else {}
         group(shop, f"g{n}", last_at=at, **settled)
     found, query = list[str](), ""
     for _ in range(3):
@@ -113,16 +113,16 @@ def test_each_group_is_on_exactly_one_page(ann: Client, shop: Origin) -> None:
     assert [one for one in found if int(one[1:]) % 3 == 0] == found[:15]
 
 
-def test_numbers_link_to_their_messages(ann: Client, shop: Origin) -> None:
+def test_numbers_link_to_their_messages(ann: Client, shop: Source) -> None:
     ours, other = group(shop), group(shop, "Timeout")
     for state, finished in (
         ("parked", True), ("parked", True), ("captured", False), ("waiting", False), ("awaiting", False),
         ("delivered", True), ("discarded", True),
     ):  # fmt: skip
         reason = "stale" if state == "parked" else ""
-        member(ours, shop, state=state, reason=reason, finished_at=clock() if finished else None)
+        member(ours, shop, state=state, reason=reason, finished_at=database_now() if finished else None)
     member(other, shop)
-    counters.fold()
+    counters.fold_deltas()
     page = ann.get(address(ours)).content.decode()
     told = {what: number(page, what)[0] for what in ("In progress", "Finished", "Queued behind")}
     assert told == {"In progress": "2", "Finished": "2", "Queued behind": "none"}
@@ -142,24 +142,24 @@ def test_numbers_link_to_their_messages(ann: Client, shop: Origin) -> None:
 
 
 def test_messages_queued_behind_are_counted_to_a_limit(
-    monkeypatch: pytest.MonkeyPatch, ann: Client, shop: Origin
+    monkeypatch: pytest.MonkeyPatch, ann: Client, shop: Source
 ) -> None:
     ours = group(shop)
     first, second = member(ours, shop, single=False), member(ours, shop)
     for lane in (first, second):
         for n in range(3):
             behind = parked(shop)
-            DeadLetter.objects.filter(pk=behind.pk).update(
+            Letter.objects.filter(pk=behind.pk).update(
                 lane=lane.lane, state="waiting", reason="", finished_at=None, sequence=f"9{n}", single=False
             )
     before = parked(shop)
-    DeadLetter.objects.filter(pk=before.pk).update(
+    Letter.objects.filter(pk=before.pk).update(
         lane=first.lane, state="waiting", reason="", finished_at=None, sequence="", single=False
     )
     shown, leads = number(read(ann), "Queued behind")
     assert shown == "3"
     page = ann.get(leads).content.decode()
-    waits = DeadLetter.objects.filter(lane=first.lane, sequence__startswith="9").order_by("-pk")
+    waits = Letter.objects.filter(lane=first.lane, sequence__startswith="9").order_by("-pk")
     assert re.findall(r'<th scope="row"><a href="[^"]+">([^<]+)<', page) == [one.message_id for one in waits]
     monkeypatch.setattr("reprocessing.admin.parking_lot.failure_group_pages.LETTERS", 2)
     older = re.search(r'href="([^"]+)" rel="next"', ann.get(leads).content.decode())
@@ -174,7 +174,7 @@ def test_messages_queued_behind_are_counted_to_a_limit(
     assert number(read(ann), "Queued behind")[0] == "2+"
 
 
-def test_its_newest_letters_are_listed_by_pages(ann: Client, shop: Origin) -> None:
+def test_its_newest_letters_are_listed_by_pages(ann: Client, shop: Source) -> None:
     ours = group(shop)
     ids = [member(ours, shop).message_id for _ in range(53)]
     page = ann.get(address(ours)).content.decode()
@@ -190,14 +190,14 @@ def test_status_takes_a_reason_and_is_recorded() -> None:
     ann, ours = person("ann", *SETTLES), group(dlq())
     given = seen(ann, ours) | {"status": "acknowledged", "note": "ticket 7\nann is on it"}
     assert "This field is required" in post(ann, address(ours), **given, reason=" ")
-    assert LetterGroup.objects.get().status == "open"
+    assert FailureGroup.objects.get().status == "open"
     page = post(ann, address(ours), **given, reason="I see to it")
-    now = LetterGroup.objects.get()
-    assert (now.status, now.note, now.settled_by) == ("acknowledged", "ticket 7\nann is on it", "ann")
+    now = FailureGroup.objects.get()
+    assert (now.status, now.note, now.status_by) == ("acknowledged", "ticket 7\nann is on it", "ann")
     assert "Saved: acknowledged." in page
     assert "ticket 7<br>ann is on it" in page
     assert "status: open &rarr; acknowledged" in page
-    one = Review.objects.get()
+    one = AuditEntry.objects.get()
     assert (one.act, one.by, one.reason, one.group, one.dlq) == ("changed", "ann", "I see to it", ours, ours.dlq)
 
 
@@ -205,22 +205,22 @@ def test_browser_line_ends_are_no_change() -> None:
     ann, ours = person("ann", *SETTLES), group(dlq(), note="one\ntwo")
     given = {"status": "ignored", "note": "one\r\ntwo", "seen_status": "open", "seen_note": "one\r\ntwo"}
     post(ann, address(ours), **given, reason="noise")
-    assert (LetterGroup.objects.get().status, LetterGroup.objects.get().note) == ("ignored", "one\ntwo")
+    assert (FailureGroup.objects.get().status, FailureGroup.objects.get().note) == ("ignored", "one\ntwo")
 
 
 def test_unchanged_status_is_refused() -> None:
     ann, ours = person("ann", *SETTLES), group(dlq())
     assert "Nothing was changed" in post(ann, address(ours), **seen(ann, ours), reason="so")
-    assert not Review.objects.exists()
+    assert not AuditEntry.objects.exists()
 
 
 def test_second_decision_names_the_first_and_can_be_repeated() -> None:
     ann, ben, ours = person("ann", *SETTLES), person("ben", *SETTLES), group(dlq())
     bens = seen(ben, ours)
     post(ann, address(ours), **seen(ann, ours) | {"status": "acknowledged"}, reason="I <see> to it")
-    Review.objects.create(act="exported", group=ours, dlq=ours.dlq, by="carol", reason="for a report")
+    AuditEntry.objects.create(act="exported", group=ours, dlq=ours.dlq, by="carol", reason="for a report")
     page = post(ben, address(ours), **bens | {"status": "ignored", "note": "noise"}, reason="no")
-    assert LetterGroup.objects.get().status == "acknowledged"
+    assert FailureGroup.objects.get().status == "acknowledged"
     told = "after you opened this page, ann changed it (&quot;I &lt;see&gt; to it&quot;). Its status is acknowledged."
     assert told in page
     assert re.search(r'<option value="ignored" selected>', page)
@@ -228,8 +228,8 @@ def test_second_decision_names_the_first_and_can_be_repeated() -> None:
     again = {"status": "ignored", "note": "noise", "seen_status": "acknowledged", "seen_note": ""}
     assert 'name="seen_status" value="acknowledged"' in page
     post(ben, address(ours), **again, reason="agreed with ann")
-    assert LetterGroup.objects.get().status == "ignored"
-    assert Review.objects.exclude(by="carol").count() == 2
+    assert FailureGroup.objects.get().status == "ignored"
+    assert AuditEntry.objects.exclude(by="carol").count() == 2
 
 
 def test_status_takes_a_permission() -> None:
@@ -240,14 +240,14 @@ def test_status_takes_a_permission() -> None:
     token = ben.get("/admin/password_change/").wsgi_request.META["CSRF_COOKIE"]
     given = {"status": "ignored", "seen_status": "open", "reason": "x", "csrfmiddlewaretoken": token}
     assert ben.post(address(ours), given).status_code == 403
-    assert LetterGroup.objects.get().status == "open"
+    assert FailureGroup.objects.get().status == "open"
 
 
 def test_groups_and_messages_take_permissions() -> None:
     shop = dlq()
     ours = group(shop)
     letter = member(ours, shop)
-    nobody, blind = person("nobody", *LOOKS), person("blind", "view_lettergroup")
+    nobody, blind = person("nobody", *LOOKS), person("blind", "view_failuregroup")
     assert [nobody.get(one).status_code for one in (LIST, address(ours))] == [403, 403]
     page = blind.get(address(ours)).content.decode()
     assert "You may not see messages" in page
@@ -271,7 +271,7 @@ def test_pages_have_bounded_queries(
         for n in range(6):
             member(group(dlq(f"{n}-{len(page)}")), shop)
             member(ours, shop)
-            Review.objects.create(group=ours, act="noted", by="ann", reason="x")
+            AuditEntry.objects.create(group=ours, act="noted", by="ann", reason="x")
         with django_assert_max_num_queries(12) as many:
             ann.get(page)
         assert len(many) == len(few)

@@ -14,19 +14,19 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.admin.parking_lot import message_list
-from reprocessing.admin.parking_lot.decision import packed
+from reprocessing.admin.parking_lot.decision import pack_messages
 from reprocessing.domain.message.envelope import Attribute
-from reprocessing.models import Act, DeadLetter, LetterGroup, Operation, Review, Target
+from reprocessing.models import AuditAct, AuditEntry, BulkAction, FailureGroup, Letter, Target
 from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.lot import DECIDES, LOOKS, dlq, parked, person, post, token
+from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, LOOKS, dlq, parked, person, post, token
 from tests.reprocessing.admin.parking_lot.test_parking_lot import carried, messages, states
 
 pytestmark = pytest.mark.django_db
 LOT = "/admin/reprocessing/parkedletter/"
-EVERYTHING = (*DECIDES, "assign_parkedletter", "export_deadletter", "view_operation", "view_payload")
+EVERYTHING = (*DECIDES, "assign_parkedletter", "export_letter", "view_bulkaction", "view_payload")
 OF_A_FILTER = {"token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11"}
 
 
@@ -57,10 +57,10 @@ def test_pages_show_each_message_once_newest_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(message_list, "SHOWN", 2)
-    origin = dlq()
-    letters = [parked(origin) for _ in range(5)]
-    DeadLetter.objects.filter(pk__in=[one.pk for one in letters[:2]]).update(finished_at=letters[0].finished_at)
-    found = list(pages(person("ann", *LOOKS), f"?dlq={origin.dlq_id}"))
+    source = dlq()
+    letters = [parked(source) for _ in range(5)]
+    Letter.objects.filter(pk__in=[one.pk for one in letters[:2]]).update(finished_at=letters[0].finished_at)
+    found = list(pages(person("ann", *LOOKS), f"?dlq={source.dlq_id}"))
     shown = [re.findall(r'class="lot-id"><a[^>]*>([^<]*)<', page) for page in found]
     ids = [one.message_id for one in letters]
     assert shown == [[ids[4], ids[3]], [ids[2], ids[1]], [ids[0]]]
@@ -69,27 +69,29 @@ def test_pages_show_each_message_once_newest_first(
 
 
 def test_a_count_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_filters, "COUNTED", 3)
+    monkeypatch.setattr(message_filters, "MAX_COUNT", 3)
     monkeypatch.setattr(message_list, "SHOWN", 2)
-    origin = dlq()
+    source = dlq()
     for _ in range(5):
-        parked(origin)
+        parked(source)
     assert "<strong>3+</strong>" in person("ann", *LOOKS).get(LOT).content.decode()
 
 
 def test_every_filter_of_the_page_narrows_the_list() -> None:
     here, there = dlq("here"), dlq("there")
     one, other = parked(here, reason="stale", key="a", body=b"card"), parked(there, reason="refused", key="b")
-    group = LetterGroup.objects.create(
-        dlq=here.dlq, fingerprint=b"f", cause="error", title="KeyError", first_at=clock(), last_at=clock()
+    group = FailureGroup.objects.create(
+        dlq=here.dlq, fingerprint=b"f", cause="error", title="KeyError", first_at=database_now(), last_at=database_now()
     )
-    DeadLetter.objects.filter(pk=one.pk).update(group=group, assigned_to="ben", died_at=clock() - timedelta(days=2))
+    Letter.objects.filter(pk=one.pk).update(
+        group=group, assigned_to="ben", first_sent_at=database_now() - timedelta(days=2)
+    )
     client = person("ann", *EVERYTHING)
     asked: tuple[dict[str, Any], ...] = (
         {"dlq": here.dlq_id}, {"dlq__id__exact": here.dlq_id}, {"reason": "stale"}, {"reason__exact": "stale"},
         {"q": "a"}, {"q": one.message_id}, {"q": str(one.public_id)},
-        {"group": group.pk}, {"assigned": "ben"}, {"text": "card"}, {"origin": here.pk}, {"key": "a"},
-        {"died_before": (clock() - timedelta(days=1)).isoformat()},
+        {"group": group.pk}, {"assigned": "ben"}, {"text": "card"}, {"source": here.pk}, {"key": "a"},
+        {"died_before": (database_now() - timedelta(days=1)).isoformat()},
         {"target": one.target_id, "parked_after": "2020-01-01T00:00"},
     )  # fmt: skip
     for query in asked:
@@ -113,10 +115,10 @@ def test_invalid_filter_lists_nothing() -> None:
 
 def test_body_search_takes_the_permission_everywhere() -> None:
     parked(dlq(), body=b"4111-canary")
-    client = person("ann", *DECIDES, "export_deadletter", "assign_parkedletter")
+    client = person("ann", *DECIDES, "export_letter", "assign_parkedletter")
     assert client.get(LOT, {"text": "4111"}).status_code == 403
     given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/"), "query": "text=4111", "scope": "all"}
-    sent = OF_A_FILTER | {"opened": clock().isoformat(), "reason": "x", "kind": "csv"}
+    sent = OF_A_FILTER | {"opened": database_now().isoformat(), "reason": "x", "kind": "csv"}
     for deed in ("release", "discard", "assign", "note", "export"):
         for more in ({}, sent):
             assert client.post(LOT + deed, given | more).status_code == 403
@@ -127,17 +129,17 @@ def test_body_search_takes_the_permission_everywhere() -> None:
 def test_list_has_bounded_queries(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    origin = dlq()
+    source = dlq()
     client = person("ann", *EVERYTHING)
     for _ in range(30):
-        parked(origin, key="account-7")
+        parked(source, key="account-7")
         with django_assert_max_num_queries(20):
-            client.get(LOT, {"dlq": str(origin.dlq_id), "reason": "attempts_spent", "text": "{"})
+            client.get(LOT, {"dlq": str(source.dlq_id), "reason": "attempts_spent", "text": "{"})
 
 
 def test_the_list_of_discarded_letters_offers_to_restore_them() -> None:
-    origin = dlq()
-    chosen, other = parked(origin), parked(origin, reason="stale")
+    source = dlq()
+    chosen, other = parked(source), parked(source, reason="stale")
     act_on_parked.discard([chosen.pk, other.pk], by="ann", reason="test data")
     client = person("ben", *DECIDES)
     page = client.get(LOT, {"state": "discarded"}).content.decode()
@@ -148,17 +150,17 @@ def test_the_list_of_discarded_letters_offers_to_restore_them() -> None:
     done = post(client, LOT + "restore", letters=carried(page), query=hidden(page, "query"), reason="they are needed")
     assert messages(done) == ["1 message restored to the parking lot."]
     assert states(chosen, other) == ["parked", "discarded"]
-    assert Review.objects.filter(letter=chosen).latest("id").act == Act.RESTORED
+    assert AuditEntry.objects.filter(letter=chosen).latest("id").act == AuditAct.RESTORED
 
 
 def test_ticked_letters_are_released_at_a_time_and_to_another_target() -> None:
-    origin, there = dlq(), dlq("there")
-    letter = parked(origin)
+    source, there = dlq(), dlq("there")
+    letter = parked(source)
     client = person("ann", *DECIDES)
-    pick = packed([letter])
+    pick = pack_messages([letter])
     page = post(client, LOT + "release", scope="ticked", pick=pick, how="to")
     assert ["id_due" in page, "id_target" in page] == [True, True]
-    due = (clock() + timedelta(hours=2)).replace(second=0, microsecond=0)
+    due = (database_now() + timedelta(hours=2)).replace(second=0, microsecond=0)
     given = {"letters": carried(page), "how": "to", "target": there.target_id, "reason": "they take it"}
     assert "Enter a future time" in post(client, LOT + "release", **given, due="2020-01-01T00:00")
     post(client, LOT + "release", **given, due=f"{due:%Y-%m-%dT%H:%M}")
@@ -170,14 +172,14 @@ def test_a_queue_that_is_watched_is_no_target_to_be_replayed_to() -> None:
     watched = dlq("watched").dlq
     Target.objects.create(arn=watched.arn, url=watched.url, region="us-east-1")
     letter = parked(dlq())
-    page = post(person("ann", *DECIDES), LOT + "release", letters=packed([letter]), how="to")
-    assert re.findall(r'<option value="\d+">([^<]*)</option>', page) == ["shop-dlq-origin", "watched-origin"]
+    page = post(person("ann", *DECIDES), LOT + "release", letters=pack_messages([letter]), how="to")
+    assert re.findall(r'<option value="\d+">([^<]*)</option>', page) == ["shop-dlq-source", "watched-source"]
 
 
 def test_second_assignment_names_the_first() -> None:
     letter = parked(dlq())
     ann, ben = person("ann", *EVERYTHING), person("ben", *EVERYTHING)
-    seen = packed([letter])
+    seen = pack_messages([letter])
     was = [hidden(post(one, LOT + "assign", letters=seen), "assigned") for one in (ann, ben)]
     done = post(ann, LOT + "assign", letters=seen, assigned=was[0], to="ann", reason="mine")
     assert "1 message assigned to ann." in done
@@ -192,7 +194,7 @@ def test_second_assignment_names_the_first() -> None:
     )
     lost = post(ben, LOT + "assign", letters=seen, to="ben", reason="I saw nothing")
     assert "The page is incomplete." in lost
-    assert [one.by for one in Review.objects.order_by("id")] == ["ann", "ann"]
+    assert [one.by for one in AuditEntry.objects.order_by("id")] == ["ann", "ann"]
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -201,7 +203,7 @@ def test_replay_warns_of_stops(whole: bool) -> None:
     ann = person("ann", *EVERYTHING)
     stops.stop(letter.dlq_id, by="ben", reason="it burns")
     stops.stop(None, by="eve", reason="\u202eall of it")
-    given = {"scope": "all"} if whole else {"letters": packed([letter])}
+    given = {"scope": "all"} if whole else {"letters": pack_messages([letter])}
     first = post(ann, LOT + "release", **given)
     then = {name: hidden(first, name) for name in ("token", "opened")} if whole else given
     for page in (first, post(ann, LOT + "release", reason="mended", **then)):
@@ -214,7 +216,7 @@ def test_ticked_letters_are_assigned_and_noted() -> None:
     letter = parked(dlq())
     client = person("ann", *EVERYTHING)
     person("ben")
-    seen = packed([letter])
+    seen = pack_messages([letter])
     first = post(client, LOT + "assign", letters=seen)
     assert "nobody</option>" in first
     was = hidden(first, "assigned")
@@ -227,7 +229,7 @@ def test_ticked_letters_are_assigned_and_noted() -> None:
     )
     told = "it has this note already" in once, "it has this note already" in twice
     assert told == (False, True)
-    found = Review.objects.order_by("id").values_list("act", "by", "reason")
+    found = AuditEntry.objects.order_by("id").values_list("act", "by", "reason")
     assert list(found) == [("assigned", "ann", "he knows the supplier"), ("noted", "ann", "asked <b>them</b>")]
     assert listed(client, assigned="ben") == [letter.message_id]
 
@@ -253,9 +255,9 @@ def test_all_that_match_become_one_bulk_action() -> None:
     assert states(*meant) == ["parked", "parked"]
     for _ in range(2):
         assert "No worker has started it yet" not in post(client, LOT + "discard", **given)
-    operation = Operation.objects.get()
+    operation = BulkAction.objects.get()
     assert (operation.asked, operation.by, operation.reason) == (2, "ann", "test data")
-    run_bulk_actions.operation(operation.pk, seconds=9)
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     assert states(*meant, other) == ["discarded", "discarded", "parked"]
 
 
@@ -264,25 +266,25 @@ def test_filter_of_another_state_is_refused() -> None:
     client = person("ann", *EVERYTHING)
     page = post(client, LOT + "discard", scope="all", query="state=discarded")
     assert "This is only for parked messages." in page
-    given = OF_A_FILTER | {"opened": clock().isoformat(), "reason": "because"}
+    given = OF_A_FILTER | {"opened": database_now().isoformat(), "reason": "because"}
     page = post(client, LOT + "restore", query="", **given)
-    assert ("This is only for discarded messages." in page, Operation.objects.count()) == (True, False)
+    assert ("This is only for discarded messages." in page, BulkAction.objects.count()) == (True, False)
 
 
 def test_body_search_is_limited_and_acts_only_if_complete(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    origin = dlq()
-    letters = [parked(origin, body=b"card", attributes={"n": Attribute("String", "1")}) for _ in range(3)]
+    source = dlq()
+    letters = [parked(source, body=b"card", attributes={"n": Attribute("String", "1")}) for _ in range(3)]
     client = person("ann", *EVERYTHING)
     assert len(listed(client, text="card")) == 3
-    monkeypatch.setattr(message_filters, "LOOKED_THROUGH", 2)
+    monkeypatch.setattr(message_filters, "SEARCHED_LETTERS", 2)
     assert listed(client, text="card") == [letters[2].message_id, letters[1].message_id]
     page = post(client, LOT + "discard", scope="all", query="text=card")
     assert "A text is searched for only in the newest 2 messages, and there are more." in page
-    given = OF_A_FILTER | {"query": "text=card", "opened": clock().isoformat(), "reason": "because"}
+    given = OF_A_FILTER | {"query": "text=card", "opened": database_now().isoformat(), "reason": "because"}
     assert "there are more" in post(client, LOT + "discard", **given)
-    assert Operation.objects.count() == 0
+    assert BulkAction.objects.count() == 0
 
 
 def test_slow_search_is_ended_and_explained(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,24 +8,24 @@ from html import unescape
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from reprocessing.admin.parking_lot.decision import MOST, packed
+from reprocessing.admin.parking_lot.decision import MOST, pack_messages
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import Act, Custody, DeadLetter, Review
+from reprocessing.models import AuditAct, AuditEntry, DlqCopy, Letter
 from reprocessing.pipeline.parking_lot import act_on_parked
-from reprocessing.store.ordering.lanes import clock
-from tests.reprocessing.admin.parking_lot.lot import DECIDES, LOOKS, dlq, parked, person, post, token
+from reprocessing.store.ordering.lanes import database_now
+from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, LOOKS, dlq, parked, person, post, token
 
 pytestmark = pytest.mark.django_db
 LOT = "/admin/reprocessing/parkedletter/"
 
 
-def states(*letters: DeadLetter) -> list[str]:
-    now = dict(DeadLetter.objects.values_list("pk", "state"))
+def states(*letters: Letter) -> list[str]:
+    now = dict(Letter.objects.values_list("pk", "state"))
     return [now[letter.pk] for letter in letters]
 
 
 def reviews() -> list[tuple[str, int | None, str, str]]:
-    return list(Review.objects.exclude(letter=None).order_by("id").values_list("act", "letter_id", "by", "reason"))
+    return list(AuditEntry.objects.exclude(letter=None).order_by("id").values_list("act", "letter_id", "by", "reason"))
 
 
 def carried(page: str) -> str:
@@ -41,8 +41,13 @@ def messages(page: str) -> list[str]:
 
 def test_list_shows_reason_key_age_attempts_and_time_left() -> None:
     letter = parked(dlq(), key="account-7")
-    Custody.objects.create(
-        dlq=letter.dlq, message_id=letter.message_id, letter=letter, state="held", handle="h", visible_until=clock()
+    DlqCopy.objects.create(
+        dlq=letter.dlq,
+        message_id=letter.message_id,
+        letter=letter,
+        state="held",
+        handle="h",
+        visible_until=database_now(),
     )
     page = person("ann", *LOOKS).get(LOT).content.decode()
     cells = dict(re.findall(r'<td data-label="([^"]+)">([^<]*)</td>', page))
@@ -60,9 +65,10 @@ def test_list_shows_reason_key_age_attempts_and_time_left() -> None:
 
 def test_deleted_copy_has_no_time_left() -> None:
     letter = parked(dlq())
-    Custody.objects.create(
-        dlq=letter.dlq, message_id=letter.message_id, letter=letter, state="gone", handle="h", visible_until=clock(),
-        gone_at=clock(),
+    DlqCopy.objects.create(
+        dlq=letter.dlq, message_id=letter.message_id, letter=letter, state="gone", handle="h",
+        visible_until=database_now(),
+        gone_at=database_now(),
     )  # fmt: skip
     ann = person("ann", *LOOKS)
     assert '<td data-label="Time left in SQS">no copy</td>' in ann.get(LOT).content.decode()
@@ -78,15 +84,15 @@ def test_only_parked_letters_are_in_it() -> None:
 def test_no_list_shows_a_body() -> None:
     parked(dlq(), body=b'{"card": "4111-canary"}')
     client = person("ann", *DECIDES, "view_payload")
-    lists = [client.get(LOT), client.get("/admin/reprocessing/deadletter/")]
+    lists = [client.get(LOT), client.get("/admin/reprocessing/letter/")]
     assert [b"4111-canary" in page.content for page in lists] == [False, False]
 
 
 @pytest.mark.parametrize("query", ["", "?q=account-7", "?reason__exact=attempts_spent"])
 def test_list_has_bounded_queries(query: str, django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
-    origin = dlq()
+    source = dlq()
     for _ in range(30):
-        parked(origin, key="account-7")
+        parked(source, key="account-7")
     client = person("ann", *DECIDES)
     with django_assert_max_num_queries(16):
         page = client.get(LOT + query).content.decode()
@@ -94,10 +100,10 @@ def test_list_has_bounded_queries(query: str, django_assert_max_num_queries: Dja
 
 
 @pytest.mark.parametrize("by", ["message", "redrive id", "key"])
-@pytest.mark.parametrize("desk", ["parkedletter", "deadletter"])
+@pytest.mark.parametrize("desk", ["parkedletter", "letter"])
 def test_message_is_found_by_each_id_and_key(desk: str, by: str) -> None:
-    origin = dlq()
-    letter, other = parked(origin, key="account-7"), parked(origin, key="account-8")
+    source = dlq()
+    letter, other = parked(source, key="account-7"), parked(source, key="account-8")
     text = {"message": letter.message_id, "redrive id": str(letter.public_id), "key": "account-7"}[by]
     page = person("ann", *LOOKS).get(f"/admin/reprocessing/{desk}/", {"q": text}).content.decode()
     assert [letter.message_id in page, other.message_id in page] == [True, False]
@@ -105,13 +111,13 @@ def test_message_is_found_by_each_id_and_key(desk: str, by: str) -> None:
 
 @pytest.mark.parametrize(
     ("deed", "act", "state"),
-    [("release", Act.RELEASED, LetterState.WAITING), ("discard", Act.DISCARDED, LetterState.DISCARDED)],
+    [("release", AuditAct.RELEASED, LetterState.WAITING), ("discard", AuditAct.DISCARDED, LetterState.DISCARDED)],
 )
-def test_decisions_are_recorded_with_user_and_reason(deed: str, act: Act, state: LetterState) -> None:
-    origin = dlq()
-    chosen, left = [parked(origin), parked(origin)], parked(origin)
+def test_decisions_are_recorded_with_user_and_reason(deed: str, act: AuditAct, state: LetterState) -> None:
+    source = dlq()
+    chosen, left = [parked(source), parked(source)], parked(source)
     client = person("ann", *DECIDES)
-    page = post(client, LOT + deed, scope="ticked", pick=[packed([one]) for one in chosen])
+    page = post(client, LOT + deed, scope="ticked", pick=[pack_messages([one]) for one in chosen])
     before = states(*chosen)
     done = post(client, LOT + deed, letters=carried(page), reason="the consumer is mended")
     assert before == [LetterState.PARKED, LetterState.PARKED]
@@ -150,7 +156,7 @@ def test_message_parked_again_is_skipped() -> None:
     client = person("ben", *DECIDES)
     seen = carried(client.get(f"{LOT}{letter.pk}/change/").content.decode())
     act_on_parked.release([letter.pk], by="ann", reason="mended")
-    DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.PARKED, reason="refused", finished_at=clock())
+    Letter.objects.filter(pk=letter.pk).update(state=LetterState.PARKED, reason="refused", finished_at=database_now())
     answer = post(client, LOT + "discard", letters=seen, reason="test data")
     assert messages(answer)[1].startswith(
         f"Message {letter.message_id} was skipped: it was parked again after you opened the page; check it again."
@@ -159,10 +165,10 @@ def test_message_parked_again_is_skipped() -> None:
 
 
 def test_unchanged_messages_are_acted_on() -> None:
-    origin = dlq()
-    gone, there = parked(origin), parked(origin)
+    source = dlq()
+    gone, there = parked(source), parked(source)
     client = person("ann", *DECIDES)
-    page = post(client, LOT + "discard", scope="ticked", pick=[packed([gone]), packed([there])])
+    page = post(client, LOT + "discard", scope="ticked", pick=[pack_messages([gone]), pack_messages([there])])
     act_on_parked.release([gone.pk], by="ben", reason="mended")
     answer = post(client, LOT + "discard", letters=carried(page), reason="test data")
     assert states(gone, there) == [LetterState.WAITING, LetterState.DISCARDED]
@@ -212,7 +218,7 @@ def test_page_of_a_moved_message_redirects() -> None:
     letter = parked(dlq())
     act_on_parked.discard([letter.pk], by="ann", reason="test data")
     answer = person("ben", *LOOKS).get(f"{LOT}{letter.pk}/change/", follow=True)
-    assert answer.redirect_chain == [(f"/admin/reprocessing/deadletter/{letter.pk}/change/", 302)]
+    assert answer.redirect_chain == [(f"/admin/reprocessing/letter/{letter.pk}/change/", 302)]
     assert messages(answer.content.decode()) == ["This message is no longer parked: it is discarded."]
 
 
@@ -220,15 +226,15 @@ def test_discarded_message_is_restored_once() -> None:
     letter = parked(dlq())
     act_on_parked.discard([letter.pk], by="ann", reason="test data")
     client = person("ben", *DECIDES)
-    page = client.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
+    page = client.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode()
     assert f'action="{LOT}restore"' in page
     act_on_parked.restore([letter.pk], by="ann", reason="a mistake")
     answer = post(client, LOT + "restore", letters=carried(page), reason="it is needed")
     assert "Last action: restored by ann" in messages(answer)[1]
-    assert [act for act, _, _, _ in reviews()] == [Act.DISCARDED, Act.RESTORED]
+    assert [act for act, _, _, _ in reviews()] == [AuditAct.DISCARDED, AuditAct.RESTORED]
     viewer = person("cleo", *LOOKS)
     act_on_parked.discard([letter.pk], by="ann", reason="test data")
-    closed = viewer.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
+    closed = viewer.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode()
     assert [f"{LOT}restore" in closed, "It takes the permission to discard parked messages" in closed] == [False, True]
 
 
@@ -248,12 +254,12 @@ def _strays(page: str) -> str:
     ],
 )
 def test_replay_warns_of_missing_ordering_keys(strays: int, others: int, words: tuple[str, str]) -> None:
-    origin = dlq()
-    letters = [parked(origin, reason="no_ordering_key") for _ in range(strays)]
-    DeadLetter.objects.update(lane=None)
-    letters += [parked(origin) for _ in range(others)]
+    source = dlq()
+    letters = [parked(source, reason="no_ordering_key") for _ in range(strays)]
+    Letter.objects.update(lane=None)
+    letters += [parked(source) for _ in range(others)]
     client = person("ann", *DECIDES)
-    ticked = post(client, LOT + "release", scope="ticked", pick=[packed([one]) for one in letters])
+    ticked = post(client, LOT + "release", scope="ticked", pick=[pack_messages([one]) for one in letters])
     whole = post(client, LOT + "release", scope="all", query="")
     for told in (_strays(ticked), _strays(whole)):
         assert (told.partition(":")[0], told.rpartition("by then, ")[2]) == words

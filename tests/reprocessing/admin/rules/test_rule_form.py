@@ -13,16 +13,16 @@ from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.redrive_attributes import MarkNames
 from reprocessing.domain.routing.conditions import Condition
-from reprocessing.models import Act, DeadLetter, DeadLetterQueue, Review, Rule
+from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, Letter, Rule
 from reprocessing.pipeline.parking_lot import edit
-from reprocessing.pipeline.parking_lot.edit import Alteration, Seen
+from reprocessing.pipeline.parking_lot.edit import Alteration, SeenLetter
 from reprocessing.store.routing import rule_changes, rules
-from tests.reprocessing.admin.parking_lot.lot import dlq, parked, person, post
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked, person, post
 from tests.reprocessing.commands.stock import add_lane, add_letter
 
 pytestmark = pytest.mark.django_db
 ADD = "/admin/reprocessing/rule/add/"
-MAKES = ("view_rule", "add_rule", "change_rule", "delete_rule", "view_deadletter")
+MAKES = ("view_rule", "add_rule", "change_rule", "delete_rule", "view_letter")
 BAD = '["body:kind equals bad"]'
 
 
@@ -57,14 +57,14 @@ def _edit(row: Rule) -> str:
 
 def _made(**said: object) -> Rule:
     given = {"action": "hold", "conditions": ["body:kind equals bad"], "enabled": True, **said}
-    rule_changes.put("bad", given, by="bob", reason="a test")
+    rule_changes.save_rule("bad", given, by="bob", reason="a test")
     return Rule.objects.get()
 
 
 def test_preview_shows_the_effect_and_saves_nothing() -> None:
-    origin, ann = dlq(), person("ann", *MAKES, "view_payload")
-    add_letter(origin, LetterState.CAPTURED, body=b'{"kind": "bad"}', planned=True)
-    add_letter(origin, LetterState.CAPTURED, body=b'{"kind": "good"}', planned=True)
+    source, ann = dlq(), person("ann", *MAKES, "view_payload")
+    add_letter(source, LetterState.CAPTURED, body=b'{"kind": "bad"}', planned=True)
+    add_letter(source, LetterState.CAPTURED, body=b'{"kind": "good"}', planned=True)
     given = {"name": "bad", "conditions": BAD, "action": "quarantine", "position": 100, "do": "look"}
     page = post(ann, ADD, **_sheet(ann) | given)
     assert "Of 2 messages captured in the last 7 days" in page
@@ -96,15 +96,17 @@ def test_preview_of_payload_values_takes_the_permission(condition: str, is_shown
 
 
 def test_preview_is_saved_with_user_and_reason() -> None:
-    origin, ann = dlq(), person("ann", *MAKES)
-    given = {"name": "bad", "conditions": BAD, "action": "delay", "delay": "60", "dlq": origin.dlq_id, "enabled": "on"}
+    source, ann = dlq(), person("ann", *MAKES)
+    given = {"name": "bad", "conditions": BAD, "action": "delay", "delay": "60", "dlq": source.dlq_id, "enabled": "on"}
     page = post(ann, ADD, **_look(ann, _sheet(ann) | given))
     assert "bad is added. It decides about every message whose turn it is." in page
     row = Rule.objects.get()
-    assert (row.name, row.conditions, row.action, row.delay, row.dlq_id, row.enabled, row.made_by) == (
-        "bad", ["body:kind equals bad"], "delay", 60.0, origin.dlq_id, True, "ann",
+    assert (row.name, row.conditions, row.action, row.delay, row.dlq_id, row.enabled, row.created_by) == (
+        "bad", ["body:kind equals bad"], "delay", 60.0, source.dlq_id, True, "ann",
     )  # fmt: skip
-    assert list(Review.objects.values_list("act", "by", "reason", "rule")) == [("added", "ann", "bad orders", row.pk)]
+    assert list(AuditEntry.objects.values_list("act", "by", "reason", "rule")) == [
+        ("added", "ann", "bad orders", row.pk)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -160,9 +162,9 @@ def test_example_is_added_to_an_existing_rule_with_permission() -> None:
 
 
 def test_changed_rule_evaluates_held_messages_again() -> None:
-    row, ann, origin = _made(), person("ann", *MAKES), dlq()
-    lane = add_lane(origin, LanePhase.HELD, why="rule bad holds it")
-    add_letter(origin, LetterState.WAITING, lane=lane, rule=row, route="hold", route_version=rules.version())
+    row, ann, source = _made(), person("ann", *MAKES), dlq()
+    lane = add_lane(source, LanePhase.HELD, why="rule bad holds it")
+    add_letter(source, LetterState.WAITING, lane=lane, rule=row, route="hold", rulebook_version=rules.version())
     given = _sheet(ann, _edit(row)) | {"conditions": json.dumps(["body:kind equals worse"])}
     assert "bad is changed." in post(ann, _edit(row), **_look(ann, given, _edit(row)))
     row.refresh_from_db()
@@ -172,7 +174,7 @@ def test_changed_rule_evaluates_held_messages_again() -> None:
 
 def test_second_editor_is_told_who_was_first(row: Rule, ann: Client) -> None:
     mine = _look(ann, _sheet(ann, _edit(row)) | {"position": 7}, _edit(row))
-    rule_changes.put("bad", {"position": 5}, by="bob", reason="first")
+    rule_changes.save_rule("bad", {"position": 5}, by="bob", reason="first")
     page = post(ann, _edit(row), **mine)
     assert "Somebody changed the rules after you opened this page: bob (&quot;first&quot;)." in page
     row.refresh_from_db()
@@ -188,12 +190,12 @@ def test_taken_name_is_refused(ann: Client) -> None:
 def test_removal_takes_a_reason_and_unchanged_rules(row: Rule, ann: Client) -> None:
     there = f"/admin/reprocessing/rule/{row.pk}/remove"
     seen = ann.get(there).context["form"]["seen"].value()
-    rule_changes.put("bad", {"position": 5}, by="bob", reason="first")
+    rule_changes.save_rule("bad", {"position": 5}, by="bob", reason="first")
     assert "Somebody changed the rules after you opened this page: bob" in post(ann, there, seen=seen, reason="x")
     seen = ann.get(there).context["form"]["seen"].value()
     assert "bad is removed." in post(ann, there, seen=seen, reason="mended")
     assert not Rule.objects.exists()
-    assert Review.objects.filter(by="ann", reason="mended").count() == 1
+    assert AuditEntry.objects.filter(by="ann", reason="mended").count() == 1
 
 
 TASK = json.dumps({
@@ -202,7 +204,7 @@ TASK = json.dumps({
 }).encode()  # fmt: skip
 
 
-def _from_letter(client: Client, letter: DeadLetter, **sent: object) -> tuple[list[str], str]:
+def _from_letter(client: Client, letter: Letter, **sent: object) -> tuple[list[str], str]:
     """The conditions of the sheet that is made from a letter, once it was filled in so, and its page."""
     client.handler.enforce_csrf_checks = False
     there = f"{ADD}?letter={letter.pk}"
@@ -221,17 +223,17 @@ def test_draft_has_message_type_and_task(body: bytes, more: list[str]) -> None:
     letter = parked(dlq(), body=body, attributes={"card": Attribute("String", "4111-canary")})
     DeadLetterQueue.objects.update(message_type="body:kind")
     conditions, page = _from_letter(person("ann", *MAKES), letter)
-    assert conditions == ["origin equals shop-dlq-origin", *more]
+    assert conditions == ["source equals shop-dlq-source", *more]
     told = ("card 4111", "4111-canary", 'value="attribute:card"', 'name="values"')
     assert [one in page for one in told] == [False, False, True, False]
-    assert Review.objects.count() == 0
+    assert AuditEntry.objects.count() == 0
 
 
 def test_draft_reads_the_last_edit() -> None:
     letter = parked(dlq(), body=b'{"kind": "old"}')
     DeadLetterQueue.objects.update(message_type="body:kind")
-    edit.letter(
-        letter.pk, Seen(letter.finished_at, 0), Alteration(b'{"kind": "new"}', {}),  # type: ignore[arg-type]
+    edit.edit_letter(
+        letter.pk, SeenLetter(letter.finished_at, 0), Alteration(b'{"kind": "new"}', {}),  # type: ignore[arg-type]
         names=MarkNames(), by="bob", reason="a typo", replay=False,
     )  # fmt: skip
     assert _from_letter(person("ann", *MAKES), letter)[0][1:] == ["type equals new"]
@@ -245,15 +247,15 @@ def test_values_of_fields_take_the_permission_to_see_payloads() -> None:
     ann = person("ann", *MAKES)
     conditions, page = _from_letter(ann, letter, add=add, conditions='["dlq equals a"]', name="mine")
     assert conditions == ["dlq equals a", "type exists", "attribute:raw exists", "attribute:source exists"]
-    assert (page.count("canary"), 'value="mine"' in page, Review.objects.count()) == (0, True, 0)
+    assert (page.count("canary"), 'value="mine"' in page, AuditEntry.objects.count()) == (0, True, 0)
     assert ann.post(f"{ADD}?letter={letter.pk}", {"do": "fill", "add": add, "values": "on"}).status_code == 403
     ben = person("ben", *MAKES, "view_payload")
     conditions, _ = _from_letter(ben, letter, add=add, conditions="[]", values="on")
     assert conditions == [
         'type equals "card 4111-canary"', "attribute:raw exists", 'attribute:source equals "4111-canary"',
     ]  # fmt: skip
-    review = Review.objects.get()
-    assert (review.act, review.letter, review.by) == (Act.REVEALED, letter, "ben")
+    review = AuditEntry.objects.get()
+    assert (review.act, review.letter, review.by) == (AuditAct.REVEALED, letter, "ben")
     assert "canary" not in f"{review.before}{review.after}{review.reason}"
     given = _sheet(ben) | {"name": "paid", "conditions": json.dumps(conditions), "action": "quarantine"}
     post(ben, f"{ADD}?letter={letter.pk}", **_look(ben, given))

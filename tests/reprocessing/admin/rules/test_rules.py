@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.models import DeadLetterQueue, Review, Rule, Target
+from reprocessing.models import AuditEntry, DeadLetterQueue, Rule, Target
 from reprocessing.store.routing import rule_changes, rules
-from tests.reprocessing.admin.parking_lot.lot import dlq, person, post
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, person, post
 from tests.reprocessing.commands.stock import add_lane, add_letter
 
 pytestmark = pytest.mark.django_db
@@ -19,7 +19,7 @@ SWITCHES = ("view_rule", "change_rule")
 
 def _rule(*, enabled: bool = False) -> Rule:
     said = {"action": "hold", "conditions": ["body:kind equals bad"], "enabled": enabled}
-    rule_changes.put("bad", said, by="bob", reason="a test")
+    rule_changes.save_rule("bad", said, by="bob", reason="a test")
     return Rule.objects.get()
 
 
@@ -36,15 +36,15 @@ def test_enabling_is_recorded_with_user_and_reason() -> None:
     assert "bad is enabled." in post(client, _address(row), **_form(client, row)).lower()
     row.refresh_from_db()
     assert (row.enabled, rules.version()) == (True, 2)
-    review = Review.objects.order_by("id")[1]
+    review = AuditEntry.objects.order_by("id")[1]
     assert (review.act, review.rule, review.by, review.reason) == ("changed", row, "ann", "a bad tenant")
 
 
 def test_disabling_releases_held_key_queues() -> None:
     row, client = _rule(enabled=True), person("ann", *SWITCHES)
-    origin = dlq()
-    lane = add_lane(origin, LanePhase.HELD, why="rule bad holds it")
-    add_letter(origin, LetterState.WAITING, lane=lane, rule=row, route="hold", route_version=rules.version())
+    source = dlq()
+    lane = add_lane(source, LanePhase.HELD, why="rule bad holds it")
+    add_letter(source, LetterState.WAITING, lane=lane, rule=row, route="hold", rulebook_version=rules.version())
     page = f"/admin/reprocessing/rule/{row.pk}/change/"
     assert _address(row, "disable") in client.get(page).content.decode()
     post(client, _address(row, "disable"), **{**_form(client, row), "seen": rules.version()})
@@ -56,11 +56,11 @@ def test_changed_rules_or_a_missing_reason_prevent_it() -> None:
     row, client = _rule(), person("ann", *SWITCHES)
     form = _form(client, row)
     assert "This field is required" in post(client, _address(row), **form | {"reason": " "})
-    rule_changes.put("bad", {"position": 5}, by="bob", reason="a test")
+    rule_changes.save_rule("bad", {"position": 5}, by="bob", reason="a test")
     page = post(client, _address(row), **form)
     assert "Somebody changed the rules after you opened this page: bob (&quot;a test&quot;)." in page
     row.refresh_from_db()
-    assert (row.enabled, Review.objects.count()) == (False, 2)
+    assert (row.enabled, AuditEntry.objects.count()) == (False, 2)
 
 
 def test_invalid_rule_is_not_enabled() -> None:

@@ -14,15 +14,15 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from reprocessing.admin.runs import run_page, run_progress
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.runs.selection import ALL, Selection
-from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Origin, Review, Run, Sighting, Target, Wave
+from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
+from reprocessing.models import AuditEntry, DeadLetterQueue, Lane, Letter, Run, Source, Target, TargetCheck, Wave
 from reprocessing.pipeline.runs import drain, plan
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import enlistment_batches, plan_figures, progress
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.lot import confirm, dlq, person, post, seen_state
+from tests.reprocessing.admin.parking_lot.parked_messages import confirm, dlq, person, post, seen_state
 from tests.reprocessing.commands.stock import add_letter, add_sent
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +35,7 @@ def _brisk(settings: Settings) -> None:
 
 
 @pytest.fixture
-def origin() -> Origin:
+def source() -> Source:
     return dlq()
 
 
@@ -44,7 +44,7 @@ def ann() -> Client:
     return person("ann", *OPERATES)
 
 
-def _captured(origin: Origin, n: int = 3, **values: object) -> list[DeadLetter]:
+def _captured(source: Source, n: int = 3, **values: object) -> list[Letter]:
     found = []
     for number in range(n):
         given: dict[str, Any] = {
@@ -53,35 +53,35 @@ def _captured(origin: Origin, n: int = 3, **values: object) -> list[DeadLetter]:
             "key_hash": b"%d" % number,
             "single": True,
         }
-        found.append(add_letter(origin, LetterState.CAPTURED, **{**given, **values}))
+        found.append(add_letter(source, LetterState.CAPTURED, **{**given, **values}))
     return found
 
 
-def _plan(origin: Origin, name: str = "monday") -> Run:
-    return drain.prepare(origin.dlq, Asked(name, "ann", ALL))
+def _plan(source: Source, name: str = "monday") -> Run:
+    return drain.plan_run(source.dlq, RunRequest(name, "ann", ALL_LETTERS))
 
 
 def _address(run: Run, rest: str = "change/") -> str:
     return f"/admin/reprocessing/run/{run.pk}/{rest}"
 
 
-def test_plan_shows_targets_and_what_cannot_be_sent(origin: Origin, ann: Client) -> None:
-    _captured(origin)
-    _captured(origin, 2, objection="no_ordering_key")
-    page = ann.get(_address(_plan(origin))).content.decode()
-    chosen = f"/admin/reprocessing/deadletter/?run__id__exact={Run.objects.get().pk}&amp;state__exact=captured"
+def test_plan_shows_targets_and_what_cannot_be_sent(source: Source, ann: Client) -> None:
+    _captured(source)
+    _captured(source, 2, blocked_reason="no_ordering_key")
+    page = ann.get(_address(_plan(source))).content.decode()
+    chosen = f"/admin/reprocessing/letter/?run__id__exact={Run.objects.get().pk}&amp;state__exact=captured"
     assert f'<dt>Messages</dt><dd><a href="{chosen}">3</a></dd>' in page
-    assert "<b>3</b> to shop-dlq-origin" in page
+    assert "<b>3</b> to shop-dlq-source" in page
     assert "<b>2</b> It has no ordering key" in page
     assert "all letters" in page
     assert "Assumes: no failures, and nothing else is sent to these targets; every wave succeeds" in page
 
 
-def test_plan_shows_how_long_waves_wait(settings: Settings, origin: Origin, ann: Client) -> None:
+def test_plan_shows_how_long_waves_wait(settings: Settings, source: Source, ann: Client) -> None:
     settings.REDRIVE = {**settings.REDRIVE, "COUNT_LAG": 34}  # twice that, and 2 s, are no more than a window of 70 s
-    Target.objects.update(proof="absence", advance="accepted", window=70, watched_by=origin.dlq)
-    _captured(origin, 14)
-    run = drain.prepare(origin.dlq, Asked("monday", "ann", in_waves=True))
+    Target.objects.update(proof="absence", advance="accepted", window=70, watched_by=source.dlq)
+    _captured(source, 14)
+    run = drain.plan_run(source.dlq, RunRequest("monday", "ann", in_waves=True))
     page = ann.get(_address(run)).content.decode()
     assert (
         "then all; each waits about 2 minutes, until a capture of shop-dlq, one every 60 s, shows that nothing" in page
@@ -90,13 +90,13 @@ def test_plan_shows_how_long_waves_wait(settings: Settings, origin: Origin, ann:
     assert "<dt>Min duration</dt><dd>about 3 minutes</dd>" in page  # 70 s, and two minutes
 
 
-def test_plan_suggests_how_to_speed_up_long_key_queues(origin: Origin, ann: Client) -> None:
-    _captured(origin, 14, key_hash=b"one", single=False)
-    run = drain.prepare(origin.dlq, Asked("monday", "ann"))
+def test_plan_suggests_how_to_speed_up_long_key_queues(source: Source, ann: Client) -> None:
+    _captured(source, 14, key_hash=b"one", single=False)
+    run = drain.plan_run(source.dlq, RunRequest("monday", "ann"))
     page = ann.get(_address(run)).content.decode()
     assert "How to speed it up" not in page
     assert "sent anew after up to 13 later messages of its key" in page
-    Target.objects.update(proof="absence", advance="settled", window=70, watched_by=origin.dlq)
+    Target.objects.update(proof="absence", advance="settled", window=70, watched_by=source.dlq)
     page = ann.get(_address(run)).content.decode()
     assert "How to speed it up" in page
     assert "sent anew after" not in page
@@ -109,20 +109,20 @@ def _renewed(client: Client, page: str) -> int:
 
 
 def test_open_plan_is_renewed_once_a_minute(
-    django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch, origin: Origin, ann: Client
+    django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch, source: Source, ann: Client
 ) -> None:
-    _captured(origin)
-    run = _plan(origin)
-    page, now = ann.get(_address(run)).content.decode(), lanes.clock()
+    _captured(source)
+    run = _plan(source)
+    page, now = ann.get(_address(run)).content.decode(), lanes.database_now()
     with django_assert_num_queries(5):  # session, user, permissions of both kinds, the run
         assert _renewed(ann, page) == 204
-    monkeypatch.setattr(lanes, "clock", lambda: now + timedelta(seconds=60))
+    monkeypatch.setattr(lanes, "database_now", lambda: now + timedelta(seconds=60))
     assert _renewed(ann, page) == 200
-    monkeypatch.setattr(run_page, "EXACT", 2)
+    monkeypatch.setattr(run_page, "MAX_EXACT", 2)
     assert _renewed(ann, page) == 204  # too many letters to be counted twice
-    stops.stop(origin.dlq_id, by="ben", reason="it burns")
+    stops.stop(source.dlq_id, by="ben", reason="it burns")
     assert _renewed(ann, page) == 200
-    stops.resume(origin.dlq_id, by="ben", reason="it burns no more")
+    stops.resume(source.dlq_id, by="ben", reason="it burns no more")
     Run.objects.update(selected=None)
     assert _renewed(ann, page) == 200
     Run.objects.update(selected=3, state="running")
@@ -134,13 +134,13 @@ def test_open_plan_is_renewed_once_a_minute(
 def test_plan_queries_use_the_index_of_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    origin = dlq()
-    _captured(origin, 2)
-    run = drain.prepare(origin.dlq, Asked("monday", "ann", Selection(limit=2)))
-    DeadLetter.objects.bulk_create(
-        DeadLetter(
-            dlq=origin.dlq, origin=origin, target=origin.target, message_id=f"another-{n}", state="captured",
-            body_hash=b"hash", size=2, died_at=origin.dlq.added_at, planned=True, sequence=f"{n:06}",
+    source = dlq()
+    _captured(source, 2)
+    run = drain.plan_run(source.dlq, RunRequest("monday", "ann", Selection(limit=2)))
+    Letter.objects.bulk_create(
+        Letter(
+            dlq=source.dlq, source=source, target=source.target, message_id=f"another-{n}", state="captured",
+            body_hash=b"hash", size=2, first_sent_at=source.dlq.added_at, planned=True, sequence=f"{n:06}",
             key_hash=b"another %d" % n, single=True,
         )
         for n in range(2_000)
@@ -156,34 +156,34 @@ def test_plan_queries_use_the_index_of_the_run(
         cursor.execute("ANALYZE redrive_letter")
         cursor.execute("SET LOCAL enable_seqscan = off")
     monkeypatch.setattr(rows, "_execute", explained)
-    plan_figures.prospect(origin.dlq_id, run=run.pk)
-    plan_figures.objections(origin.dlq_id, run=run.pk)
-    plan_figures.shares(origin.dlq_id, run=run.pk)
+    plan_figures.plan_figures_of(source.dlq_id, run=run.pk)
+    plan_figures.blocked_counts(source.dlq_id, run=run.pk)
+    plan_figures.target_figures(source.dlq_id, run=run.pk)
     found = [f"Index Cond: ((run_id = '{run.pk}'::bigint)" in one for one in plans]
     assert found == [True] * 3
 
 
-def test_plan_counts_later_arrivals(origin: Origin, ann: Client) -> None:
-    _captured(origin)
-    run = _plan(origin)
+def test_plan_counts_later_arrivals(source: Source, ann: Client) -> None:
+    _captured(source)
+    run = _plan(source)
     assert "Arrived since" not in ann.get(_address(run)).content.decode()
-    _captured(origin, 2)
+    _captured(source, 2)
     assert "<dt>Arrived since</dt><dd>2<small>" in ann.get(_address(run)).content.decode()
 
 
 def test_empty_plan_names_the_plan_with_its_messages() -> None:
-    origin, ben = dlq(), person("ben", *OPERATES)
-    _captured(origin, 3)
-    first = _plan(origin, "monday")
-    page = ben.get(_address(_plan(origin, "tuesday"))).content.decode()
+    source, ben = dlq(), person("ben", *OPERATES)
+    _captured(source, 3)
+    first = _plan(source, "monday")
+    page = ben.get(_address(_plan(source, "tuesday"))).content.decode()
     assert "There is nothing to replay" in page
     assert "<b>3</b> more: in the plan monday, which ann made and nobody has started" in page
     assert "in the plan" not in ben.get(_address(first)).content.decode()
 
 
-def test_plan_names_messages_behind_others(origin: Origin, ann: Client) -> None:
-    first, second = _captured(origin, 2, key_hash=b"k", ordering_key="k", single=False)
-    run = drain.prepare(origin.dlq, Asked("monday", "ann", Selection(message_ids=(second.message_id,))))
+def test_plan_names_messages_behind_others(source: Source, ann: Client) -> None:
+    first, second = _captured(source, 2, key_hash=b"k", ordering_key="k", single=False)
+    run = drain.plan_run(source.dlq, RunRequest("monday", "ann", Selection(message_ids=(second.message_id,))))
     page = ann.get(_address(run)).content.decode()
     assert "There is nothing to replay" in page
     assert f"For example {second.message_id}" in page
@@ -191,9 +191,9 @@ def test_plan_names_messages_behind_others(origin: Origin, ann: Client) -> None:
 
 
 @pytest.mark.soak
-def test_all_actions_are_recorded_with_user_and_reason(origin: Origin, ann: Client) -> None:
-    _captured(origin)
-    given = {"dlq": origin.dlq_id, "name": "monday", "reason": "the shop is mended", "waves": "yes"}
+def test_all_actions_are_recorded_with_user_and_reason(source: Source, ann: Client) -> None:
+    _captured(source)
+    given = {"dlq": source.dlq_id, "name": "monday", "reason": "the shop is mended", "waves": "yes"}
     page = post(ann, "/admin/reprocessing/run/add/", **given)
     assert "monday is planned. Nothing is sent" in page
     run = Run.objects.get()
@@ -204,7 +204,7 @@ def test_all_actions_are_recorded_with_user_and_reason(origin: Origin, ann: Clie
         confirm(ann, _address(run, f"{deed}/now"))
         run.refresh_from_db()
         assert run.state == state
-    told = list(Review.objects.order_by("pk").values_list("act", "by", "reason"))
+    told = list(AuditEntry.objects.order_by("pk").values_list("act", "by", "reason"))
     why = "a test"
     assert told == [
         ("planned", "ann", "the shop is mended"), ("started", "ann", why), ("paused", "ann", why),
@@ -213,18 +213,18 @@ def test_all_actions_are_recorded_with_user_and_reason(origin: Origin, ann: Clie
     assert DeadLetterQueue.objects.get().stopped_at is None
 
 
-def test_abort_can_stop_the_dlq(origin: Origin, ann: Client) -> None:
-    _captured(origin)
-    run = _plan(origin)
+def test_abort_can_stop_the_dlq(source: Source, ann: Client) -> None:
+    _captured(source)
+    run = _plan(source)
     confirm(ann, _address(run, "start/now"))
     confirm(ann, _address(run, "abort/now"), stop_dlq="on")
     assert DeadLetterQueue.objects.get().stopped_by == "ann"
 
 
 def test_abort_without_stop_permission_leaves_the_dlq() -> None:
-    origin, ann = dlq(), person("ann", "view_run", "operate_run")
-    _captured(origin)
-    run = _plan(origin)
+    source, ann = dlq(), person("ann", "view_run", "operate_run")
+    _captured(source)
+    run = _plan(source)
     confirm(ann, _address(run, "start/now"))
     assert "stop_dlq" not in ann.get(_address(run, "abort/now")).content.decode()
     confirm(ann, _address(run, "abort/now"), stop_dlq="on")
@@ -233,9 +233,9 @@ def test_abort_without_stop_permission_leaves_the_dlq() -> None:
 
 
 def test_second_action_is_refused_and_explained() -> None:
-    origin, ann, ben = dlq(), person("ann", *OPERATES), person("ben", *OPERATES)
-    _captured(origin)
-    run = _plan(origin)
+    source, ann, ben = dlq(), person("ann", *OPERATES), person("ben", *OPERATES)
+    _captured(source)
+    run = _plan(source)
     confirm(ann, _address(run, "start/now"))
     seen = seen_state(ben, _address(run, "pause/now"))
     confirm(ann, _address(run, "pause/now"), reason="it burns")
@@ -243,17 +243,17 @@ def test_second_action_is_refused_and_explained() -> None:
     assert "Nothing was done." in page
     assert "It was paused by ann (&quot;it burns&quot;)" in page
     confirm(ann, _address(run, "resume/now"))
-    Review.objects.create(act="released", run=run, dlq=run.dlq, by="carol", reason="mended")
+    AuditEntry.objects.create(act="released", run=run, dlq=run.dlq, by="carol", reason="mended")
     page = post(ben, _address(run, "pause/now"), seen=seen, reason="me too")
     assert "Nothing was done." in page
     assert "It is running (last change by ann)." in page
     run.refresh_from_db()
     assert run.state == "running"
-    assert not Review.objects.filter(by="ben").exists()
+    assert not AuditEntry.objects.filter(by="ben").exists()
 
 
-def test_invalid_form_changes_nothing(origin: Origin, ann: Client) -> None:
-    run = _plan(origin)
+def test_invalid_form_changes_nothing(source: Source, ann: Client) -> None:
+    run = _plan(source)
     for given in (
         {"reason": "x"},
         {"seen": "", "reason": "x"},
@@ -265,9 +265,9 @@ def test_invalid_form_changes_nothing(origin: Origin, ann: Client) -> None:
     assert run.state == "planned"
 
 
-def test_form_submitted_twice_plans_one_run(origin: Origin, ann: Client) -> None:
-    _captured(origin)
-    given = {"dlq": origin.dlq_id, "name": "monday", "reason": "mended"}
+def test_form_submitted_twice_plans_one_run(source: Source, ann: Client) -> None:
+    _captured(source)
+    given = {"dlq": source.dlq_id, "name": "monday", "reason": "mended"}
     for _ in range(2):
         post(ann, "/admin/reprocessing/run/add/", **given)
     assert Run.objects.count() == 1
@@ -281,7 +281,7 @@ def test_form_submitted_twice_plans_one_run(origin: Origin, ann: Client) -> None
     [
         ({"mode": "observe"}, "is in mode observe"),
         ({"mode": "automatic"}, "its standing run redrives all messages"),
-        ({"origin": "elsewhere"}, "shop-dlq has no such source queue"),
+        ({"source": "elsewhere"}, "shop-dlq has no such source queue"),
         ({"died_after": "2026-02-01 00:00", "died_before": "2026-01-01 00:00"}, "Exchange the two dates."),
         ({"reason": " "}, "This field is required"),
         ({"name": "no name"}, "Use only the letters a to z"),
@@ -289,20 +289,20 @@ def test_form_submitted_twice_plans_one_run(origin: Origin, ann: Client) -> None
         ({"message_ids": " ".join(map(str, range(1001)))}, "More than 1,000"),
     ],
 )
-def test_invalid_plan_is_explained(given: dict[str, object], why: str, origin: Origin, ann: Client) -> None:
+def test_invalid_plan_is_explained(given: dict[str, object], why: str, source: Source, ann: Client) -> None:
     if mode := given.pop("mode", None):
         DeadLetterQueue.objects.update(mode=mode)
-    values = {"dlq": origin.dlq_id, "name": "monday", "reason": "mended", **given}
+    values = {"dlq": source.dlq_id, "name": "monday", "reason": "mended", **given}
     assert why in post(ann, "/admin/reprocessing/run/add/", **values)
     assert not Run.objects.exists()
 
 
 @pytest.mark.parametrize("everything", [True, False])
-def test_stopped_dlq_is_planned_and_started_after_the_stop(everything: bool, origin: Origin, ann: Client) -> None:
-    _captured(origin)
-    which = None if everything else origin.dlq_id
+def test_stopped_dlq_is_planned_and_started_after_the_stop(everything: bool, source: Source, ann: Client) -> None:
+    _captured(source)
+    which = None if everything else source.dlq_id
     stops.stop(which, by="ben", reason="it burns")
-    page = post(ann, "/admin/reprocessing/run/add/", dlq=origin.dlq_id, name="monday", reason="mended")
+    page = post(ann, "/admin/reprocessing/run/add/", dlq=source.dlq_id, name="monday", reason="mended")
     run = Run.objects.get()
     told = f"{'Everything' if everything else 'shop-dlq'} is stopped by ben (&quot;it burns&quot;)"
     assert (run.selected, told in page, "Until then the run cannot be started." in page) == (3, True, True)
@@ -315,18 +315,18 @@ def test_stopped_dlq_is_planned_and_started_after_the_stop(everything: bool, ori
     assert run.state == "running"
 
 
-def test_start_after_a_stop_is_refused(origin: Origin, ann: Client) -> None:
-    _captured(origin)
-    run = _plan(origin)
+def test_start_after_a_stop_is_refused(source: Source, ann: Client) -> None:
+    _captured(source)
+    run = _plan(source)
     seen = seen_state(ann, _address(run, "start/now"))
     stops.stop(None, by="ben", reason="it burns")
     page = post(ann, _address(run, "start/now"), seen=seen, reason="mended")
     assert "monday was not started. Everything is stopped by ben" in page
 
 
-def test_plan_waits_for_its_capture(origin: Origin, ann: Client) -> None:
+def test_plan_waits_for_its_capture(source: Source, ann: Client) -> None:
     DeadLetterQueue.objects.update(trouble="SQS says <no>.")
-    given = {"dlq": origin.dlq_id, "name": "monday", "reason": "mended", "looks": "on"}
+    given = {"dlq": source.dlq_id, "name": "monday", "reason": "mended", "looks": "on"}
     page = post(ann, "/admin/reprocessing/run/add/", **given)
     run = Run.objects.get()
     assert (run.selected, "The messages are not selected yet." in page) == (None, True)
@@ -335,11 +335,11 @@ def test_plan_waits_for_its_capture(origin: Origin, ann: Client) -> None:
     assert "not selected yet" in ann.get(_address(run, "start/now")).content.decode()
 
 
-def test_page_shows_live_progress(origin: Origin, ann: Client) -> None:
-    letters = _captured(origin, 4)
-    run = _plan(origin)
+def test_page_shows_live_progress(source: Source, ann: Client) -> None:
+    letters = _captured(source, 4)
+    run = _plan(source)
     confirm(ann, _address(run, "start/now"))
-    DeadLetter.objects.filter(pk=letters[0].pk).update(state="delivered", finished_at=letters[0].captured_at, lane=None)
+    Letter.objects.filter(pk=letters[0].pk).update(state="delivered", finished_at=letters[0].captured_at, lane=None)
     page = ann.get(_address(run)).content.decode()
     assert "<strong>25 %</strong> of 4 messages finished" in page
     assert "<b>3</b> queued" in page
@@ -349,15 +349,15 @@ def test_page_shows_live_progress(origin: Origin, ann: Client) -> None:
     assert "</html>" not in fragment
 
 
-def test_ended_run_is_not_renewed(origin: Origin, ann: Client) -> None:
-    run = _plan(origin)
+def test_ended_run_is_not_renewed(source: Source, ann: Client) -> None:
+    run = _plan(source)
     confirm(ann, _address(run, "abort/now"))
     assert "hx-get" not in ann.get(_address(run, "progress")).content.decode()
 
 
 def test_actions_take_a_permission() -> None:
-    origin, eve = dlq(), person("eve", "view_run")
-    run = _plan(origin)
+    source, eve = dlq(), person("eve", "view_run")
+    run = _plan(source)
     page = eve.get(_address(run)).content.decode()
     assert "You may not operate runs" in page
     assert "start/now" not in page
@@ -366,18 +366,18 @@ def test_actions_take_a_permission() -> None:
     assert [*refused, eve.get("/admin/reprocessing/run/add/").status_code] == [403, 403, 403]
 
 
-def test_standing_run_can_be_paused_only(origin: Origin, ann: Client) -> None:
-    run = Run.objects.create(name="standing:1", dlq=origin.dlq, kind="standing", state="running", asked_by="beat")
+def test_standing_run_can_be_paused_only(source: Source, ann: Client) -> None:
+    run = Run.objects.create(name="standing:1", dlq=source.dlq, kind="standing", state="running", asked_by="beat")
     page = ann.get(_address(run)).content.decode()
     assert ("pause/now" in page, "abort/now" in page) == (True, False)
     assert "A standing run never ends." in ann.get(_address(run, "abort/now")).content.decode()
 
 
 def test_list_has_pages_and_bounded_queries(
-    django_assert_num_queries: DjangoAssertNumQueries, origin: Origin, ann: Client
+    django_assert_num_queries: DjangoAssertNumQueries, source: Source, ann: Client
 ) -> None:
     for number in range(60):
-        Run.objects.create(name=f"run-{number}", dlq=origin.dlq)
+        Run.objects.create(name=f"run-{number}", dlq=source.dlq)
     address = "/admin/reprocessing/run/"
     with django_assert_num_queries(6):
         page = ann.get(address)
@@ -390,25 +390,25 @@ def test_list_has_pages_and_bounded_queries(
     assert "No run matches this filter." in ann.get(f"{address}?state=paused&dlq=x&after=y").content.decode()
 
 
-def _sent(origin: Origin, run: Run, n: int = 2) -> datetime:
+def _sent(source: Source, run: Run, n: int = 2) -> datetime:
     """The run's letters are sent, a hundred seconds ago, and can come back no more; when the dlq has its next turn."""
-    dlq, now = origin.dlq_id, lanes.clock()
+    dlq, now = source.dlq_id, lanes.database_now()
     Target.objects.update(proof="absence", watched_by=dlq, window=60, visibility=30, advance="settled")
     for _ in range(n):
-        add_sent(origin, taken_at=now - timedelta(seconds=100), deadline=now - timedelta(seconds=40), run=run)
+        add_sent(source, taken_at=now - timedelta(seconds=100), deadline=now - timedelta(seconds=40), run=run)
     for ago in (90, 30):
-        Sighting.objects.create(target=origin.target, seen_at=now - timedelta(seconds=ago))
+        TargetCheck.objects.create(target=source.target, seen_at=now - timedelta(seconds=ago))
     DeadLetterQueue.objects.update(next_poll_at=now + timedelta(seconds=45))
     return now + timedelta(seconds=45)
 
 
-def test_waiting_run_names_the_pending_outcomes(origin: Origin, ann: Client) -> None:
-    run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann")
-    turn = _sent(origin, run)
+def test_waiting_run_names_the_pending_outcomes(source: Source, ann: Client) -> None:
+    run = Run.objects.create(name="monday", dlq=source.dlq, state="running", asked_by="ann")
+    turn = _sent(source, run)
     page = ann.get(_address(run)).content.decode()
     seen = re.findall(r'Waiting for outcomes</h3><ul class="ways"><li><b>2</b> (.*?)</li>', page)
     assert re.sub(r"\d\d:\d\d:\d\d|\d+", "N", seen[0]) == (
-        "sent to shop-dlq-origin and waiting for a capture of shop-dlq that begins after N UTC and finds no returned "
+        "sent to shop-dlq-source and waiting for a capture of shop-dlq that begins after N UTC and finds no returned "
         "message; the next is due in about N seconds"
     )
     last = re.findall(r"all sent; the last outcome is known at ([\d:]+) UTC, in about (\d+) seconds", page)
@@ -418,9 +418,9 @@ def test_waiting_run_names_the_pending_outcomes(origin: Origin, ann: Client) -> 
     assert "Waiting for outcomes" not in ann.get(_address(run)).content.decode()
 
 
-def test_time_left_shrinks_while_waiting(origin: Origin, ann: Client) -> None:
-    run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann")
-    turn = _sent(origin, run)
+def test_time_left_shrinks_while_waiting(source: Source, ann: Client) -> None:
+    run = Run.objects.create(name="monday", dlq=source.dlq, state="running", asked_by="ann")
+    turn = _sent(source, run)
     told = []
     for left in (45, 20):
         DeadLetterQueue.objects.update(next_poll_at=turn - timedelta(seconds=45 - left))
@@ -430,32 +430,32 @@ def test_time_left_shrinks_while_waiting(origin: Origin, ann: Client) -> None:
     assert (20 < first <= 45, second <= 20) == (True, True)
 
 
-def test_pending_wave_shows_when_it_is_known(origin: Origin, ann: Client) -> None:
-    run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann", waves=True)
-    _sent(origin, run)
-    add_letter(origin, LetterState.CAPTURED, run=run)
+def test_pending_wave_shows_when_it_is_known(source: Source, ann: Client) -> None:
+    run = Run.objects.create(name="monday", dlq=source.dlq, state="running", asked_by="ann", waves=True)
+    _sent(source, run)
+    add_letter(source, LetterState.CAPTURED, run=run)
     Wave.objects.create(run=run, no=1, size=10)
     ends = ann.get(_address(run)).context["ends"]
     depends = "end unknown: the next wave depends on the outcome of the wave of 10, "
     assert re.sub(r"\d+ s", "N s", ends) == f"{depends}known in about N seconds at the earliest"
 
 
-def test_the_waves_of_a_run_are_told(origin: Origin, ann: Client) -> None:
-    _captured(origin)
-    run = drain.prepare(origin.dlq, Asked("monday", "ann", in_waves=True))
+def test_the_waves_of_a_run_are_told(source: Source, ann: Client) -> None:
+    _captured(source)
+    run = drain.plan_run(source.dlq, RunRequest("monday", "ann", in_waves=True))
     confirm(ann, _address(run, "start/now"))
-    Wave.objects.filter(run=run).update(settled_at=origin.dlq.added_at, touched=1, failed=0)
+    Wave.objects.filter(run=run).update(settled_at=source.dlq.added_at, touched=1, failed=0)
     page = ann.get(_address(run)).content.decode()
     assert "wave 1, of 1<span>1 sent, 0 failed</span>" in page
 
 
 def test_counts_link_to_their_messages() -> None:
-    origin, ann = dlq(), person("ann", *OPERATES, "view_deadletter", "view_parkedletter")
-    run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann")
+    source, ann = dlq(), person("ann", *OPERATES, "view_letter", "view_parkedletter")
+    run = Run.objects.create(name="monday", dlq=source.dlq, state="running", asked_by="ann")
     ends = {"delivered": 3, "parked": 1, "duplicate": 1, "discarded": 1, "captured": 1, "waiting": 2, "sending": 1}
     for state, n in {**ends, "awaiting": 1}.items():
         for number in range(n):
-            add_letter(origin, LetterState(state), run=run, presumed=state == "delivered" and number > 0)
+            add_letter(source, LetterState(state), run=run, presumed=state == "delivered" and number > 0)
     page = html.unescape(ann.get(_address(run)).content.decode())
     counts = re.findall(r'<a href="(/admin/reprocessing/[^"]*)"><b>(\d+)</b> ([^<]*)</a>', page)
     assert [(int(n), what) for _, n, what in counts] == [
@@ -468,9 +468,9 @@ def test_counts_link_to_their_messages() -> None:
 
 
 def test_ended_run_can_be_planned_again() -> None:
-    origin, ann, eve = dlq(), person("ann", *OPERATES), person("eve", "view_run")
-    wish = Selection(limit=1, origin="shop-dlq-origin", key="k", message_ids=("a", "b"))
-    run = drain.prepare(origin.dlq, Asked("monday", "ann", wish, in_waves=False, reason="the shop was down"))
+    source, ann, eve = dlq(), person("ann", *OPERATES), person("eve", "view_run")
+    wish = Selection(limit=1, source="shop-dlq-source", key="k", message_ids=("a", "b"))
+    run = drain.plan_run(source.dlq, RunRequest("monday", "ann", wish, in_waves=False, reason="the shop was down"))
     assert "like=" not in ann.get(_address(run)).content.decode()
     confirm(ann, _address(run, "abort/now"))
     address = f"/admin/reprocessing/run/add/?like={run.pk}"
@@ -479,7 +479,7 @@ def test_ended_run_can_be_planned_again() -> None:
     assert ("Plan a copy…</span>" in page, eve.get(address).status_code) == (True, 403)
     begins = ann.get(address).context["form"].initial
     assert {name: value for name, value in begins.items() if value is not None and name != "name"} == {
-        "dlq": origin.dlq_id, "limit": 1, "origin": "shop-dlq-origin", "key": "k", "message_ids": "a\nb", "waves": "no",
+        "dlq": source.dlq_id, "limit": 1, "source": "shop-dlq-source", "key": "k", "message_ids": "a\nb", "waves": "no",
         "reason": "the shop was down",
     }  # fmt: skip
     assert (Run.objects.count(), begins["name"] == run.name) == (1, False)
@@ -487,26 +487,26 @@ def test_ended_run_can_be_planned_again() -> None:
 
 
 def test_large_run_is_counted_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "EXACT", 2)
-    monkeypatch.setattr(run_progress, "EXACT", 2)
-    monkeypatch.setattr(progress, "CAP", 3)
-    origin, ann = dlq(), person("ann", *OPERATES)
-    run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann", selected=10)
+    monkeypatch.setattr(progress, "MAX_EXACT", 2)
+    monkeypatch.setattr(run_progress, "MAX_EXACT", 2)
+    monkeypatch.setattr(progress, "MAX_COUNT", 3)
+    source, ann = dlq(), person("ann", *OPERATES)
+    run = Run.objects.create(name="monday", dlq=source.dlq, state="running", asked_by="ann", selected=10)
     for state in (LetterState.DELIVERED, LetterState.WAITING):
         for _ in range(4):
-            add_letter(origin, state, run=run)
+            add_letter(source, state, run=run)
     page = ann.get(_address(run)).content.decode()
     assert re.findall(r"<b>(\d+\+)</b> ([^<]*)</a>", page) == [("3+", "delivered"), ("3+", "queued")]
     assert "<strong>at least 30 %</strong> of 10 messages finished" in page
 
 
-def test_large_plan_is_queued_by_workers(monkeypatch: pytest.MonkeyPatch, origin: Origin, ann: Client) -> None:
-    monkeypatch.setattr(enlistment_batches, "SIZE", 2)
-    _captured(origin)
-    run = _plan(origin)
+def test_large_plan_is_queued_by_workers(monkeypatch: pytest.MonkeyPatch, source: Source, ann: Client) -> None:
+    monkeypatch.setattr(enlistment_batches, "BATCH_LETTERS", 2)
+    _captured(source)
+    run = _plan(source)
     page = confirm(ann, _address(run, "start/now"))
-    assert set(DeadLetter.objects.values_list("state", flat=True)) == {"captured"}
+    assert set(Letter.objects.values_list("state", flat=True)) == {"captured"}
     assert "A worker queues the messages in batches: 3 are left." in page
-    plan.go_on(stop=lambda: False)
+    plan.enlist_started_plans(stop=lambda: False)
     page = ann.get(_address(run)).content.decode()
     assert ("<b>3</b> queued" in page, "A worker queues" in page) == (True, False)

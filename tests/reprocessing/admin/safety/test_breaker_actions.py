@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import Breaker, Review
+from reprocessing.models import AuditEntry, Breaker
 from reprocessing.store.safety import breaker_resets
-from tests.reprocessing.admin.parking_lot.lot import confirm, dlq, person, post, seen_state
+from tests.reprocessing.admin.parking_lot.parked_messages import confirm, dlq, person, post, seen_state
 
 pytestmark = pytest.mark.django_db
 MOVES = ("view_breaker", "reset_breaker")
@@ -28,7 +28,7 @@ def test_moves_are_recorded_with_user_and_reason(breaker: Breaker) -> None:
         confirm(ann, _address(breaker, deed))
         breaker.refresh_from_db()
         assert (breaker.state, breaker.epoch) == (state, before + 1)
-    acts = list(Review.objects.order_by("pk").values_list("act", "by", "target", "after__state"))
+    acts = list(AuditEntry.objects.order_by("pk").values_list("act", "by", "target", "after__state"))
     assert acts == [("reset", "ann", breaker.target_id, one) for one in ("open", "half_open", "closed")]
 
 
@@ -47,4 +47,4 @@ def test_changed_breaker_is_not_moved(breaker: Breaker) -> None:
     page = post(ann, _address(breaker, "open"), seen=seen, reason="a test")
     assert "Nothing was done." in page
     assert "opened by ben: &quot;it burns&quot;" in page
-    assert Review.objects.count() == 1
+    assert AuditEntry.objects.count() == 1

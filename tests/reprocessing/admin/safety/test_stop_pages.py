@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from reprocessing.models import DeadLetterQueue, Halt, Lane, Review
+from reprocessing.models import AuditEntry, DeadLetterQueue, GlobalStop, Lane
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.lot import confirm, dlq, parked, person, post, seen_state
+from tests.reprocessing.admin.parking_lot.parked_messages import confirm, dlq, parked, person, post, seen_state
 
 pytestmark = pytest.mark.django_db
 STOPS = ("view_deadletterqueue", "view_lane", "stop_deadletterqueue", "stop_lane", "stop_sends")
@@ -26,7 +26,7 @@ def there(request: pytest.FixtureRequest) -> str:
 def _stopped() -> list[str]:
     """By whom things are stopped."""
     found = [*DeadLetterQueue.objects.values_list("stopped_by"), *Lane.objects.values_list("stopped_by")]
-    found += Halt.objects.values_list("by")
+    found += GlobalStop.objects.values_list("by")
     return [one for (one,) in found if one]
 
 
@@ -39,7 +39,7 @@ def test_stop_and_resume_are_recorded_with_user_and_reason(there: str) -> None:
     assert "<i>ann" not in page
     assert "The stop by ann (&quot;it burns&quot;) has ended." in confirm(ann, f"{there}/resume", reason="it is over")
     assert _stopped() == []
-    told = list(Review.objects.order_by("pk").values_list("act", "by", "reason"))
+    told = list(AuditEntry.objects.order_by("pk").values_list("act", "by", "reason"))
     assert told == [("stopped", "ann", "it burns"), ("resumed", "ann", "it is over")]
 
 
@@ -71,7 +71,7 @@ def test_audit_entry_of_a_key_queue_has_no_ordering_key() -> None:
     letter = parked(dlq(), key="customer-7")
     assert letter.lane_id
     stops.stop_lane(letter.lane_id, by="ann", reason="it burns")
-    review = Review.objects.get()
+    review = AuditEntry.objects.get()
     assert (review.letter, review.dlq_id, review.before) == (
         None, letter.dlq_id, {"stopped": False, "lane": letter.lane_id},
     )  # fmt: skip

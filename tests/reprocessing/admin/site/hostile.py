@@ -14,7 +14,7 @@ from typing import Final
 from django.apps import apps
 from django.db import DatabaseError, connection, models, transaction
 
-from reprocessing.domain.message.envelope import Attribute, pack
+from reprocessing.domain.message.envelope import Attribute, pack_attributes
 
 _RUN: Final = "window.__pwned=1"
 
@@ -92,7 +92,7 @@ _EXAMINED: Final = {
     "DeadLetterQueue": {"url", "arn", "region", "role_arn", "ordering_key", "sequence", "idempotency_key",
                         "parking_url", "message_type", "tenant"},
     "Target": {"url", "arn", "region", "role_arn", "answers", "content_type", "secret"},
-    "Origin": {"arn"},
+    "Source": {"arn"},
     "HealthCheck": {"region"},
     "Incident": {"kind"},
     **{name: {"state", "reason", "what"} for name in ("Tally", "TallyDelta", "Flow", "FlowDelta")},
@@ -135,11 +135,13 @@ def write_everywhere(text: str, short: str) -> int:
             tried = (_update(one, place, only) for one in (text, short) for only in ("", f"WHERE {place.column} <> ''"))
             written += next(n for n in tried if n is not None)
         body = json.dumps({text: [text, {"task": text, "kwargs": {text: text}}]}).encode()
-        attributes = pack({text: Attribute("String", text), "bytes": Attribute(f"Binary.{short}", text.encode())})
+        attributes = pack_attributes(
+            {text: Attribute("String", text), "bytes": Attribute(f"Binary.{short}", text.encode())}
+        )
         system = json.dumps({"SenderId": text, text: text})
         cursor.execute("UPDATE redrive_payload SET body = %s, attributes = %s, system = %s", [body, attributes, system])
         told = [json.dumps({text: text}), json.dumps([text])]
-        cursor.execute("UPDATE redrive_review SET before = %s, after = %s", told)
+        cursor.execute("UPDATE redrive_audit_entry SET before = %s, after = %s", told)
         cursor.execute("UPDATE redrive_rule SET conditions = %s", [json.dumps([f"tenant equals {short}"])])
     return written
 

@@ -6,9 +6,9 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from reprocessing.models import DeadLetter, Review
+from reprocessing.models import AuditEntry, Letter
 from reprocessing.store.maintenance import roles
-from tests.reprocessing.admin.parking_lot.lot import dlq, parked
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 from tests.reprocessing.admin.site.test_matrix import DEEDS, EDITOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.soak]
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 
 def editor(*, careful: bool = False) -> Client:
     """Somebody who may see payloads; `careful`: a browser that must show the mark of its session."""
-    roles.make()
+    roles.update_groups()
     user = User.objects.create_user("ann", is_staff=True, password="a pass phrase")
     user.groups.set(Group.objects.filter(name=EDITOR))
     client = Client(enforce_csrf_checks=careful)
@@ -31,10 +31,10 @@ def test_no_page_of_others_has_a_deed_done() -> None:
     found = {there: ann.post(there.format(**its), {"reason": "x", "seen": "none"}) for there in DEEDS}
     assert {there for there, answer in found.items() if answer.status_code != 403} == set()
     assert all("This page has expired" in answer.content.decode() for answer in found.values())
-    assert not Review.objects.exists()
+    assert not AuditEntry.objects.exists()
 
 
-def payloads(letter: DeadLetter) -> list[tuple[str, dict[str, str]]]:
+def payloads(letter: Letter) -> list[tuple[str, dict[str, str]]]:
     """Where a payload is handed out, and how it is asked for."""
     at = f"/admin/reprocessing/parkedletter/{letter.pk}"
     bodies = {"reason": "an audit", "query": "", "kind": "jsonl", "bodies": "on"}

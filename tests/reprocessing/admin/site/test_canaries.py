@@ -20,19 +20,19 @@ from django.test import Client
 from reprocessing.admin.messages import message_page
 from reprocessing.admin.parking_lot import decision
 from reprocessing.domain.replay.verdicts import Outcome, Refused
-from reprocessing.models import Breaker, DeadLetter, LetterGroup, Operation, Report, Review, Rule, Run
+from reprocessing.models import AuditEntry, Breaker, BulkAction, FailureGroup, Letter, Report, Rule, Run
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.notification import NotificationRoute
 from reprocessing.pipeline.parking_lot import group_failures, run_bulk_actions
 from reprocessing.pipeline.replay import send_batches
 from reprocessing.store.maintenance import roles
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import clock
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.replay.intent import IntendedSend
 from tests import envelopes
 from tests.reprocessing.admin.site import test_matrix
-from tests.reprocessing.admin.site.opened import addresses, furnished
-from tests.reprocessing.admin.site.stock import operated
+from tests.reprocessing.admin.site.open_pages import addresses, furnished
+from tests.reprocessing.admin.site.sample_rows import operated
 from tests.reprocessing.admin.site.test_matrix import EDITOR, OPERATOR
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.post import Post, post
@@ -100,18 +100,18 @@ def send(bench: Workbench, body: str, attributes: dict[str, tuple[str, str]]) ->
 
 def report(canary: Aviary) -> None:
     """Consumers say why each letter died, and quote what it held."""
-    for number, letter in enumerate(DeadLetter.objects.order_by("pk")):
+    for number, letter in enumerate(Letter.objects.order_by("pk")):
         if number < 3:
             Report.objects.create(
                 public_id=letter.public_id, attempt_no=1, verdict="failed", type=canary("Declined {}"),
-                message=canary("no funds on {}"), fingerprint=canary("declined {}"), happened_at=lanes.clock(),
-                received_at=lanes.clock(), digest=b"said %d" % number,
+                message=canary("no funds on {}"), fingerprint=canary("declined {}"), happened_at=lanes.database_now(),
+                received_at=lanes.database_now(), digest=b"said %d" % number,
             )  # fmt: skip
 
 
 def logged_in(role: str) -> Client:
     if not Group.objects.filter(name=role).exists():
-        roles.make()
+        roles.update_groups()
     user = User.objects.create_user(role, is_staff=True)
     user.groups.set([Group.objects.get(name=role)])
     client = Client(raise_request_exception=False)
@@ -142,12 +142,12 @@ def journey(clock: Clock, caplog: pytest.LogCaptureFixture, post: Post) -> Aviar
         bench.replay()
     assert set(bench.states().values()) == {"parked"}
     report(canary)
-    group_failures.letters(batches=5)
+    group_failures.assign_groups(batches=5)
     assert len(set(canary.all)) >= 50
     return canary
 
 
-def refuse(intended: Sequence[Intended], *_: object, **__: object) -> dict[int, Outcome]:
+def refuse(intended: Sequence[IntendedSend], *_: object, **__: object) -> dict[int, Outcome]:
     return {one.attempt_id: Refused("Busy", "not now") for one in intended}
 
 
@@ -157,8 +157,8 @@ def test_nobody_sees_a_payload_without_the_right(journey: Aviary, caplog: pytest
     furnished()
     client, sung = logged_in(OPERATOR), dict[str, set[str]]()  # a viewer may see less
     rows = [f"/admin/reprocessing/parkedletter/{pk}/change/" for pk in letters]
-    groups = LetterGroup.objects.values_list("pk", flat=True)
-    rows += [f"/admin/reprocessing/lettergroup/{pk}/change/" for pk in groups]
+    groups = FailureGroup.objects.values_list("pk", flat=True)
+    rows += [f"/admin/reprocessing/failuregroup/{pk}/change/" for pk in groups]
     for address in (*rows, rows[0].replace("parked", "dead"), *addresses().values()):
         answer = client.get(address)
         assert answer.status_code < 500
@@ -183,14 +183,14 @@ def steps(there: str, client: Client) -> Iterator[dict[str, Any]]:
 
 def of_the_lot(letters: list[ParkedLetter]) -> Iterator[dict[str, Any]]:
     """What the lot's pages send: for a look, at once, of all that match, in both forms of a file."""
-    some, to = decision.packed(letters[:1]), letters[0].target_id
+    some, to = decision.pack_messages(letters[:1]), letters[0].target_id
     yield {"pick": some, "scope": "ticked"}
     yield {"scope": "all", "query": ""}
     yield {"scope": "all", "query": "text=4111"}
     yield {"scope": "all", "query": "q=kanari&assigned=x"}
     for query, kind in (("", "csv"), (f"group={letters[0].group_id}", "jsonl"), ("text=4111", "csv")):
         asked = {"reason": "mended", "query": query, "token": str(uuid4()), "to": "ann", "kind": kind}
-        asked |= {"opened": clock().isoformat()}
+        asked |= {"opened": database_now().isoformat()}
         yield asked
         yield asked | {"bodies": "on", "originals": "on"}
     yield {"reason": "mended", "letters": some, "how": "at", "due": "2000-01-01T00:00", "to": "ann"}
@@ -208,7 +208,7 @@ def deeds(letter: ParkedLetter) -> Iterator[str]:
         if not address.startswith(("/admin/auth/", "/admin/django_celery_beat/")):
             yield address.format(**its)
     yield f"/admin/reprocessing/rule/add/?letter={letter.pk}"
-    yield "/admin/reprocessing/review/export"
+    yield "/admin/reprocessing/auditentry/export"
 
 
 @pytest.mark.soak
@@ -227,8 +227,12 @@ def test_nobody_gets_at_a_payload_by_sending_without_the_right(
             answer = client.post(there, sent, follow=True)
             statuses[answer.status_code] += 1
             sung[there] = sung.get(there, set()) | told(b"".join(answer)) | told(answer.headers)
-    run_bulk_actions.operation(Operation.objects.latest("pk").pk, seconds=9)
-    kept = [*Review.objects.values("reason", "before", "after"), *Operation.objects.values(), *Rule.objects.values()]
+    run_bulk_actions.run_bulk_action(BulkAction.objects.latest("pk").pk, seconds=9)
+    kept = [
+        *AuditEntry.objects.values("reason", "before", "after"),
+        *BulkAction.objects.values(),
+        *Rule.objects.values(),
+    ]
     assert {where: found for where, found in sung.items() if found} == {}
     assert told(kept) == set()
     assert heard(caplog.records) == set()
@@ -275,7 +279,7 @@ def test_an_error_tells_of_no_payload(
 def test_the_canaries_do_sing(journey: Aviary) -> None:
     """They are where customers write; what is silent elsewhere is not silent by itself."""
     found: set[str] = set()
-    for letter in DeadLetter.objects.order_by("pk"):
+    for letter in Letter.objects.order_by("pk"):
         held = bytes(letter.payload.body), bytes(letter.payload.attributes)
         found |= {one for part in held for one in told(part) | told(decoded(part))}
     found |= {one for row in Report.objects.values_list("type", "message", "fingerprint") for one in told(row)}

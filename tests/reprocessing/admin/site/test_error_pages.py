@@ -13,10 +13,10 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from redrive_service.weblog import Lines
-from tests.reprocessing.admin.parking_lot.lot import dlq, parked, person
+from redrive_service.log_format import LogFormatter
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked, person
 from tests.reprocessing.admin.site import test_matrix
-from tests.reprocessing.admin.site.opened import furnished
+from tests.reprocessing.admin.site.open_pages import furnished
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +34,7 @@ def log() -> Iterator[io.StringIO]:
     """What the web server would have written."""
     written, root = io.StringIO(), logging.getLogger()
     handler = logging.StreamHandler(written)
-    handler.setFormatter(Lines("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     root.addHandler(handler)
     yield written
     root.removeHandler(handler)
@@ -75,11 +75,11 @@ def test_read_only_page_refuses_a_form(root: Client) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["/admin/reprocessing/operation/999/change/", "/admin/reprocessing/run/999/change/", f"{LOT}999/change/",
+    ["/admin/reprocessing/bulkaction/999/change/", "/admin/reprocessing/run/999/change/", f"{LOT}999/change/",
      "/admin/reprocessing/lane/999/change/", "/admin/reprocessing/lane/a%20b/change/", f"{LOT}999/edit",
-     "/admin/reprocessing/lettergroup/x/change/", "/admin/reprocessing/breaker/1/melt/now",
+     "/admin/reprocessing/failuregroup/x/change/", "/admin/reprocessing/breaker/1/melt/now",
      "/admin/reprocessing/deadletterqueue/999/change/", "/admin/reprocessing/rule/999/change/",
-     "/admin/reprocessing/target/999/change/", "/admin/reprocessing/review/999/history/"],
+     "/admin/reprocessing/target/999/change/", "/admin/reprocessing/auditentry/999/history/"],
 )  # fmt: skip
 def test_missing_row_links_to_its_list(root: Client, address: str) -> None:
     answer = root.post(address) if address.endswith("edit") else root.get(address)
@@ -108,9 +108,9 @@ def test_error_page_tells_strangers_nothing(client: Client) -> None:
 def test_invalid_filter_is_refused(root: Client, query: str) -> None:
     parked(dlq("one"))
     parked(dlq("other"))
-    answer = root.get(f"/admin/reprocessing/deadletter/?{query}")
+    answer = root.get(f"/admin/reprocessing/letter/?{query}")
     page = answer.content.decode()
-    assert (answer.status_code, ways_back(page)) == (400, ["/admin/reprocessing/deadletter/", "/admin/"])
+    assert (answer.status_code, ways_back(page)) == (400, ["/admin/reprocessing/letter/", "/admin/"])
     assert "Unknown filter" in page
 
 
@@ -144,18 +144,18 @@ def lines(log: io.StringIO) -> list[str]:
 
 
 def test_refusal_is_logged_in_one_line(log: io.StringIO) -> None:
-    ann = person("ann", "view_deadletter")
+    ann = person("ann", "view_letter")
     ann.get("/admin/stop")
     ann.post("/admin/rights", {"reason": SECRET})
-    ann.get("/admin/reprocessing/deadletter/?state%0a__regex=x")
+    ann.get("/admin/reprocessing/letter/?state%0a__regex=x")
     ann.get("/nowhere%0aERROR%20root%20forged", headers={"Host": "localhost"})
     ann.get("/admin/", headers={"Host": "evil.invalid\x1b"})
     ann.post("/admin/login/", SECRET, content_type="application/x-www-form-urlencoded; charset=utf-7")
     ann.post("/admin/login/", {f"{SECRET}{one}": SECRET for one in range(1_001)})
     ann.post("/admin/login/", SECRET.encode(), content_type="multipart/form-data; boundary=\xfc")
-    ann.get("/admin/reprocessing/deadletter/", {"q": f"{SECRET}\0"})
+    ann.get("/admin/reprocessing/letter/", {"q": f"{SECRET}\0"})
     at, form = (
-        "/admin/reprocessing/deadletter/",
+        "/admin/reprocessing/letter/",
         "HTTP requests with the 'application/x-www-form-urlencoded' content type",
     )
     host = "'evil.invalid\\x1b'. The domain name provided is not valid according to RFC 1034/1035."
@@ -173,7 +173,7 @@ def test_refusal_is_logged_in_one_line(log: io.StringIO) -> None:
 
 
 def test_service_uses_the_line_formatter(settings: Settings) -> None:
-    assert {one["class"] for one in settings.LOGGING["formatters"].values()} == {f"{Lines.__module__}.Lines"}
+    assert {one["class"] for one in settings.LOGGING["formatters"].values()} == {f"{LogFormatter.__module__}.Lines"}
 
 
 def test_errors_keep_their_traceback(log: io.StringIO) -> None:

@@ -7,10 +7,10 @@ from django.contrib.messages.storage.base import Message
 from django.template import engines
 from django.utils.html import format_html
 
-from reprocessing.admin.runs.plan_run import NewRun
-from reprocessing.admin.site.fields import moment
-from reprocessing.models import DeadLetterQueue, Halt, Run
-from tests.reprocessing.admin.parking_lot.lot import DECIDES, dlq, parked, person, post
+from reprocessing.admin.runs.plan_run import RunForm
+from reprocessing.admin.site.fields import utc_datetime
+from reprocessing.models import DeadLetterQueue, GlobalStop, Run
+from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, dlq, parked, person, post
 
 pytestmark = pytest.mark.django_db
 TURNED = "a\u202egnp\u2066\x1b[31m"
@@ -43,7 +43,7 @@ def test_a_stop_gives_its_reason_in_words_that_cannot_deceive_and_so_does_its_en
     there = f"/admin/reprocessing/deadletterqueue/{dlq('orders-7').dlq_id}"
     assert "orders-7 is stopped" in post(ann, f"{there}/stop", seen="none", reason=TURNED)
     page = ann.get("/admin/").content.decode() + ann.get(f"{there}/change/").content.decode()
-    Halt.objects.create(by="ann", reason=TURNED)
+    GlobalStop.objects.create(by="ann", reason=TURNED)
     page += ann.get("/admin/").content.decode()
     form = ann.get(f"{there}/resume").context["form"]
     page += post(ann, f"{there}/resume", seen=form["seen"].value(), reason="it is over")
@@ -53,7 +53,7 @@ def test_a_stop_gives_its_reason_in_words_that_cannot_deceive_and_so_does_its_en
 
 
 def test_what_an_error_of_a_form_quotes_cannot_deceive() -> None:
-    form = NewRun({})
+    form = RunForm({})
     form.add_error("name", f"There is no {TURNED}.")
     form.add_error(None, f"Nor {TURNED}.")
     assert f"There is no {SHOWN}." in str(form["name"].errors)
@@ -73,10 +73,10 @@ def test_a_message_keeps_the_name_it_begins_with_and_the_markup_that_is_its_own(
 
 @pytest.mark.parametrize("text", ["9999-12-31 23:59:59-01:00", "0001-01-01 00:00+01:00"])
 def test_a_moment_that_utc_has_no_day_for_is_refused_in_words(text: str) -> None:
-    origin = dlq()
+    source = dlq()
     ann = person("ann", "view_run", "operate_run")
     for name in ("died_after", "died_before"):
-        given = {"dlq": origin.dlq_id, "name": "one", "reason": "mended", name: text}
+        given = {"dlq": source.dlq_id, "name": "one", "reason": "mended", name: text}
         assert "Not a valid date and time" in post(ann, "/admin/reprocessing/run/add/", **given)
     assert Run.objects.count() == 0
-    assert str(moment("when").clean("2026-03-01 08:00+01:00")) == "2026-03-01 07:00:00+00:00"
+    assert str(utc_datetime("when").clean("2026-03-01 08:00+01:00")) == "2026-03-01 07:00:00+00:00"

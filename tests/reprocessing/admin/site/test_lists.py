@@ -13,21 +13,21 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from reprocessing.admin.messages.messages import Letters
-from reprocessing.admin.site.readonly_admin import History
-from reprocessing.models import DeadLetter
-from reprocessing.store.ordering.lanes import clock
-from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person
+from reprocessing.admin.messages.messages import MessagesAdmin
+from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin
+from reprocessing.models import Letter
+from reprocessing.store.ordering.lanes import database_now
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person
 
 pytestmark = pytest.mark.django_db
 
-LETTERS = "/admin/reprocessing/deadletter/"
+LETTERS = "/admin/reprocessing/letter/"
 
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> int:
     """Pages of two rows."""
-    monkeypatch.setattr(History, "list_per_page", 2)
+    monkeypatch.setattr(ReadOnlyAdmin, "list_per_page", 2)
     return 2
 
 
@@ -45,16 +45,16 @@ def walk(client: Client, address: str) -> list[list[int]]:
 
 
 def test_pages_have_every_row_once(short: int) -> None:
-    origin = dlq()
-    letters = [parked(origin).pk for _ in range(5)]
+    source = dlq()
+    letters = [parked(source).pk for _ in range(5)]
     assert walk(person("ann", *LOOKS), LETTERS) == [letters[4:2:-1], letters[2:0:-1], letters[0:1]]
 
 
 def test_new_rows_do_not_shift_pages(short: int) -> None:
-    origin, ann = dlq(), person("ann", *LOOKS)
-    letters = [parked(origin).pk for _ in range(4)]
+    source, ann = dlq(), person("ann", *LOOKS)
+    letters = [parked(source).pk for _ in range(4)]
     first = ann.get(LETTERS).context["cl"]
-    parked(origin)
+    parked(source)
     second = ann.get(LETTERS + first.more).context["cl"]
     assert [row.pk for one in (first, second) for row in one.result_list] == letters[::-1]
 
@@ -72,26 +72,26 @@ def test_filters_hold_on_every_page(short: int) -> None:
 
 
 def test_ties_are_ordered_by_id(short: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Letters, "ordering", ("-died_at",))
-    origin = dlq()
-    letters = [parked(origin).pk for _ in range(5)]
-    DeadLetter.objects.update(died_at=clock())
+    monkeypatch.setattr(MessagesAdmin, "ordering", ("-first_sent_at",))
+    source = dlq()
+    letters = [parked(source).pk for _ in range(5)]
+    Letter.objects.update(first_sent_at=database_now())
     assert walk(person("ann", *LOOKS), LETTERS) == [letters[4:2:-1], letters[2:0:-1], letters[0:1]]
 
 
 def test_nullable_order_has_numbered_pages(short: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Letters, "ordering", ("expires_at",))
-    origin = dlq()
+    monkeypatch.setattr(MessagesAdmin, "ordering", ("expires_at",))
+    source = dlq()
     for _ in range(3):
-        parked(origin)
+        parked(source)
     page = person("ann", *LOOKS).get(LETTERS)
     assert (page.context["cl"].is_keyed, b"?p=2" in page.content) == (False, True)
 
 
 def test_pages_use_no_offset(short: int) -> None:
-    origin = dlq()
+    source = dlq()
     for _ in range(5):
-        parked(origin)
+        parked(source)
     ann = person("ann", *LOOKS)
     with CaptureQueriesContext(connection) as asked:
         ann.get(LETTERS + ann.get(LETTERS).context["cl"].more)
@@ -105,22 +105,22 @@ NOWHERE = (
 
 
 @pytest.mark.parametrize("after", NOWHERE, ids=range(len(NOWHERE)))
-@pytest.mark.parametrize("model", ["deadletter", "target", "run", "reporter"])
+@pytest.mark.parametrize("model", ["letter", "target", "run", "reporter"])
 def test_invalid_position_shows_the_first_page(model: str, after: str, client: Client) -> None:
-    origin = dlq()
+    source = dlq()
     client.force_login(User.objects.create_superuser("root"))
-    parked(origin)
+    parked(source)
     answer = client.get(f"/admin/reprocessing/{model}/", {"after": after})
     assert answer.status_code == 200
 
 
 def test_long_lists_use_keyset_pagination(client: Client) -> None:
     client.force_login(User.objects.create_superuser("root"))
-    long = {"deadletter", "attempt", "review", "report", "notice", "lane", "wave", "sighting"}
+    long = {"letter", "attempt", "review", "report", "notice", "lane", "wave", "sighting"}
     pages = {
         model._meta.model_name: client.get(f"/admin/reprocessing/{model._meta.model_name}/").context["cl"]
         for model, desk in admin.site._registry.items()
-        if isinstance(desk, History) and model._meta.model_name in long
+        if isinstance(desk, ReadOnlyAdmin) and model._meta.model_name in long
     }
     assert {name: page.is_keyed for name, page in pages.items()} == dict.fromkeys(long, True)
 

@@ -13,13 +13,13 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from reprocessing.admin.site import permissions
-from reprocessing.models import Breaker, LetterGroup, Operation, Rule, Run
+from reprocessing.models import Breaker, BulkAction, FailureGroup, Rule, Run
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.notification import NotificationRoute
 from reprocessing.store.maintenance import roles
 from reprocessing.store.routing import rule_changes
-from tests.reprocessing.admin.parking_lot.lot import dlq, parked
-from tests.reprocessing.admin.site.stock import operated, rows_of_everything, schedules
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
+from tests.reprocessing.admin.site.sample_rows import operated, rows_of_everything, schedules
 
 pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 
@@ -38,8 +38,8 @@ PAGES = {
     "index": INSIDE, "board": LOOKING, "hours": LOOKING, "rights": INSIDE, "stop": OPERATING, "resume": OPERATING,
     "login": EVERYBODY, "logout": set(), "password_change": INSIDE, "password_change_done": INSIDE,
     "autocomplete": set(), "jsi18n": INSIDE, "view_on_site": set(), "app_list": LOOKING,
-    **{f"reprocessing_{desk}_{deed}": set() for desk in ("deadletter", "parkedletter") for deed in _SHOWING},
-    "reprocessing_review_export": OPERATING,
+    **{f"reprocessing_{desk}_{deed}": set() for desk in ("letter", "parkedletter") for deed in _SHOWING},
+    "reprocessing_auditentry_export": OPERATING,
     **{f"reprocessing_{one}_add": CONFIGURING for one in ("deadletterqueue", "notificationroute", "rule", "target")},
     **{f"reprocessing_notificationroute_{deed}": CONFIGURING for deed in ("edit", "remove")},
     "reprocessing_deadletterqueue_examine": CONFIGURING, "reprocessing_rule_edit": CONFIGURING,
@@ -60,11 +60,11 @@ OURS = {"changelist": LOOKING, "change": LOOKING, "history": LOOKING, "add": set
 DEEDS = {
     "/admin/stop": OPERATING, "/admin/resume": OPERATING,
     **{f"/admin/reprocessing/parkedletter/{deed}": OPERATING for deed in _DECIDING},
-    "/admin/reprocessing/operation/{operation}/abort": OPERATING,
+    "/admin/reprocessing/bulkaction/{operation}/abort": OPERATING,
     "/admin/reprocessing/parkedletter/{letter}/edit": READING,
     **{f"/admin/reprocessing/{desk}/{{letter}}/{deed}": READING
-       for desk in ("deadletter", "parkedletter") for deed in _SHOWING},
-    "/admin/reprocessing/lettergroup/{group}/change/": OPERATING,
+       for desk in ("letter", "parkedletter") for deed in _SHOWING},
+    "/admin/reprocessing/failuregroup/{group}/change/": OPERATING,
     "/admin/reprocessing/run/add/": OPERATING,
     **{
         f"/admin/reprocessing/{one}/add/": CONFIGURING
@@ -87,7 +87,7 @@ DEEDS = {
 @pytest.fixture
 def people() -> dict[str, Client]:
     """One of each role, one of none, and one who is not logged in."""
-    roles.make()
+    roles.update_groups()
     clients = {NOBODY: Client(), STAFF: Client()} | {group: Client() for group in ROLES}
     for name, client in clients.items():
         if name != NOBODY:
@@ -101,7 +101,7 @@ def _addresses() -> Iterator[tuple[str, str]]:
     """Every address of the project that has a name: the name, and an example."""
     letter = ParkedLetter.objects.earliest("pk")
     examples = {"letter": letter.pk, "id": User.objects.earliest("pk").pk, "content_type_id": 1, "deed": "start"}
-    examples |= {"run": Run.objects.earliest("pk").pk, "operation": Operation.objects.earliest("pk").pk}
+    examples |= {"run": Run.objects.earliest("pk").pk, "operation": BulkAction.objects.earliest("pk").pk}
     examples |= {"dlq": letter.dlq_id, "lane": letter.lane_id, "target": letter.target_id}
     examples |= {"rule": Rule.objects.earliest("pk").pk}
     examples |= {"breaker": Breaker.objects.earliest("pk").pk, "move": "open"}
@@ -159,11 +159,11 @@ def test_every_address_is_open_to_those_it_is_for_and_to_no_other(people: dict[s
 
 def test_every_deed_is_done_by_those_it_is_for_and_by_no_other(people: dict[str, Client]) -> None:
     letter = parked(dlq("shop"))
-    rule_changes.put("a-rule", {"action": "hold", "conditions": []}, by="ann", reason="a test")
+    rule_changes.save_rule("a-rule", {"action": "hold", "conditions": []}, by="ann", reason="a test")
     run = Run.objects.create(name="run", dlq=letter.dlq)
-    its = LetterGroup.objects.create(
-        dlq=letter.dlq, fingerprint=b"f", cause="reported", title="KeyError", first_at=letter.died_at,
-        last_at=letter.died_at,
+    its = FailureGroup.objects.create(
+        dlq=letter.dlq, fingerprint=b"f", cause="reported", title="KeyError", first_at=letter.first_sent_at,
+        last_at=letter.first_sent_at,
     )  # fmt: skip
     examples = {
         "letter": letter.pk, "group": its.pk, "dlq": letter.dlq_id, "rule": Rule.objects.get().pk, "run": run.pk,
@@ -182,7 +182,7 @@ def test_no_form_of_djangos_own_writes_a_row_of_ours(client: Client) -> None:
     """Whoever changes something says why: on a page that asks. What of ours is sent to this way is such a page."""
     rows_of_everything()
     schedules()
-    roles.make()
+    roles.update_groups()
     client.force_login(User.objects.create_superuser("root"))
     ours = {"deadletterqueue_add", "notificationroute_add", "rule_add", "target_add", "run_add", "lettergroup_change"}
     sent = {
@@ -195,7 +195,7 @@ def test_no_form_of_djangos_own_writes_a_row_of_ours(client: Client) -> None:
 
 
 def test_each_role_may_do_what_the_one_before_may() -> None:
-    roles.make()
+    roles.update_groups()
     may = [set(Group.objects.get(name=one).permissions.values_list("codename", flat=True)) for one in ROLES]
     assert may[0] < may[1] < may[2] < may[3]
     assert all(one.startswith("view_") for one in may[0])
@@ -205,8 +205,8 @@ def test_each_role_may_do_what_the_one_before_may() -> None:
 def test_every_deed_takes_a_permission_that_there_is() -> None:
     there = {f"reprocessing.{one}" for one in Permission.objects.values_list("codename", flat=True)}
     given = {f"reprocessing.{one}" for role in roles.ROLES for one in role.may}
-    assert given | set(permissions.DEEDS.values()) <= there
-    assert set(permissions.DEEDS.values()) >= given
+    assert given | set(permissions.PERMISSIONS.values()) <= there
+    assert set(permissions.PERMISSIONS.values()) >= given
 
 
 def test_a_person_sees_what_they_may_and_what_the_rest_takes(people: dict[str, Client]) -> None:

@@ -7,28 +7,28 @@ from collections.abc import Callable
 
 import pytest
 
-from reprocessing.domain.runs.selection import ALL
-from reprocessing.models import Attempt, Breaker, DeadLetter, HealthCheck, Lane, Run, Target, Wave
+from reprocessing.domain.runs.selection import ALL_LETTERS
+from reprocessing.models import Attempt, Breaker, HealthCheck, Lane, Letter, Run, Target, Wave
 from reprocessing.pipeline.runs import drain
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.runs import run_transitions
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.lot import HOUR, LOOKS, dlq, parked, person
+from tests.reprocessing.admin.parking_lot.parked_messages import HOUR, LOOKS, dlq, parked, person
 
 pytestmark = pytest.mark.django_db
 
 
 def _running(*, waves: bool = False) -> Run:
     """A run of two letters, each on a lane of its own, that are due."""
-    origin = dlq()
-    run = drain.prepare(origin.dlq, Asked("monday", "ann", ALL, in_waves=waves))
+    source = dlq()
+    run = drain.plan_run(source.dlq, RunRequest("monday", "ann", ALL_LETTERS, in_waves=waves))
     run_transitions.start(run, by="ann", reason="mended")
     for _ in range(2):
-        letter = parked(origin)
-        Lane.objects.filter(letters=letter).update(run=run, phase="ready", due_at=clock() - HOUR)
-        DeadLetter.objects.filter(pk=letter.pk).update(state="waiting", reason="", finished_at=None, run=run)
+        letter = parked(source)
+        Lane.objects.filter(letters=letter).update(run=run, phase="ready", due_at=database_now() - HOUR)
+        Letter.objects.filter(pk=letter.pk).update(state="waiting", reason="", finished_at=None, run=run)
     return Run.objects.get()
 
 
@@ -48,7 +48,7 @@ def _its_mode(run: Run) -> None:
 def _its_wave(run: Run) -> None:
     first = Attempt.objects.earliest("pk")
     Attempt.objects.create(
-        letter=first.letter, lane=first.lane, target=first.target, no=2, epoch=1, fence=2, opened_at=clock(),
+        letter=first.letter, lane=first.lane, target=first.target, no=2, epoch=1, fence=2, opened_at=database_now(),
         holds_lane=False, run=run, wave=Wave.objects.get(run=run),
     )  # fmt: skip
 
@@ -58,11 +58,11 @@ def _its_health(_: Run) -> None:
 
 
 def _its_breaker(_: Run) -> None:
-    Breaker.objects.update(state="open", retry_at=clock() + HOUR)
+    Breaker.objects.update(state="open", retry_at=database_now() + HOUR)
 
 
 def _its_canary(_: Run) -> None:
-    Breaker.objects.update(state="half_open", canary_until=clock() + HOUR)
+    Breaker.objects.update(state="half_open", canary_until=database_now() + HOUR)
 
 
 OBSTACLES: list[tuple[Callable[[Run], None], str]] = [
@@ -81,10 +81,10 @@ def test_obstacle_is_the_same_in_status_message_and_run(put: Callable[[Run], Non
     run = _running(waves=put is _its_wave)
     put(run)
     ann = person("ann", *LOOKS, "view_run")
-    letter = DeadLetter.objects.earliest("pk")
-    of_letter = html.unescape(ann.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode())
+    letter = Letter.objects.earliest("pk")
+    of_letter = html.unescape(ann.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode())
     of_run = html.unescape(ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode())
-    assert [(one.n, dlq_status.in_words(one)) for one in dlq_status.lanes(run.dlq_id)] == [(2, why)]
+    assert [(one.n, dlq_status.describe_lanes(one)) for one in dlq_status.lane_counts(run.dlq_id)] == [(2, why)]
     assert (f"this message waits: {why}<" in of_letter, "as soon as" in of_letter) == (True, False)
     assert (f"<b>2</b> key queues: {why}<" in of_run, f"end unknown: {why}" in of_run) == (True, True)
     assert "time left, if nothing fails" not in of_run
@@ -94,10 +94,10 @@ def test_wave_waits_for_a_message_that_was_not_accepted() -> None:
     run = _running(waves=True)
     first = Attempt.objects.earliest("pk")
     Attempt.objects.create(
-        letter=first.letter, lane=first.lane, target=first.target, no=2, epoch=1, fence=2, opened_at=clock(),
-        closed_at=clock(), outcome="not_sent", holds_lane=False, run=run, wave=Wave.objects.get(run=run),
+        letter=first.letter, lane=first.lane, target=first.target, no=2, epoch=1, fence=2, opened_at=database_now(),
+        closed_at=database_now(), outcome="not_sent", holds_lane=False, run=run, wave=Wave.objects.get(run=run),
     )  # fmt: skip
-    assert sorted((one.n, dlq_status.in_words(one)) for one in dlq_status.lanes(run.dlq_id)) == [
+    assert sorted((one.n, dlq_status.describe_lanes(one)) for one in dlq_status.lane_counts(run.dlq_id)) == [
         (1, "due: waiting for a worker"),
         (1, "the target did not accept a message of the run's wave, which will be sent again"),
     ]
@@ -106,8 +106,8 @@ def test_wave_waits_for_a_message_that_was_not_accepted() -> None:
 def test_due_message_is_sent_and_its_run_has_an_end() -> None:
     run = _running()
     ann = person("ann", *LOOKS, "view_run")
-    letter = DeadLetter.objects.earliest("pk")
-    of_letter = ann.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
+    letter = Letter.objects.earliest("pk")
+    of_letter = ann.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode()
     of_run = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
     assert "this message is sent as soon as a worker is free<" in of_letter
     assert (
@@ -122,8 +122,8 @@ def test_due_message_is_sent_and_its_run_has_an_end() -> None:
 def test_paused_run_is_named_by_its_messages() -> None:
     run = _running()
     run_transitions.pause(run.pk, by="ben", reason="it burns")
-    letter = DeadLetter.objects.earliest("pk")
-    page = person("ann", *LOOKS).get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
+    letter = Letter.objects.earliest("pk")
+    page = person("ann", *LOOKS).get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode()
     assert "this message waits: the run monday is paused<" in page
 
 

@@ -13,14 +13,14 @@ from django.contrib.auth.models import User
 from django.db.models import Field
 from django.test import Client
 
-import reprocessing.desk as desk_module
-from reprocessing.admin.dlqs.dlq_form import DlqSheet
-from reprocessing.admin.parking_lot.decision import Deed
-from reprocessing.models import DeadLetter, DeadLetterQueue, LetterGroup, Rule
+import reprocessing.admin_site as desk_module
+from reprocessing.admin.dlqs.dlq_form import DlqForm
+from reprocessing.admin.parking_lot.decision import DecisionKind
+from reprocessing.models import DeadLetterQueue, FailureGroup, Letter, Rule
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.routing import rule_changes
-from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person, post
-from tests.reprocessing.admin.site.stock import operated, rows_of_everything
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post
+from tests.reprocessing.admin.site.sample_rows import operated, rows_of_everything
 
 pytestmark = pytest.mark.django_db
 
@@ -77,7 +77,7 @@ def test_dlq_page_has_the_labels_of_its_form(root: Client) -> None:
     row = dlq("shop").dlq
     page = root.get(f"/admin/reprocessing/deadletterqueue/{row.pk}/change/").content.decode()
     labels = [" ".join(one.split()).rstrip(":") for one in re.findall(r"<label>(.*?)</label>", page, re.DOTALL)]
-    words = {str(one.label) for one in DlqSheet.base_fields.values()}
+    words = {str(one.label) for one in DlqForm.base_fields.values()}
     named = (one for one in DeadLetterQueue._meta.get_fields() if isinstance(one, Field))
     raw = {str(one.verbose_name).capitalize() for one in named} - words - {"Region", "Added at", "Retention"}
     assert {"Max backoff (s)", "Late message"} <= set(labels)
@@ -92,20 +92,20 @@ def test_lists_have_correct_texts(root: Client) -> None:
 
 def test_pages_about_one_message_use_the_singular(root: Client) -> None:
     letter = parked(dlq("shop"), body=b"x", reason="no_ordering_key")
-    group = LetterGroup.objects.create(
-        dlq=letter.dlq, fingerprint=b"f", cause="reported", title="KeyError", first_at=letter.died_at,
-        last_at=letter.died_at,
+    group = FailureGroup.objects.create(
+        dlq=letter.dlq, fingerprint=b"f", cause="reported", title="KeyError", first_at=letter.first_sent_at,
+        last_at=letter.first_sent_at,
     )  # fmt: skip
-    DeadLetter.objects.update(group=group, lane=None)
-    rule_changes.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
-    Rule.objects.update(hits=1)
+    Letter.objects.update(group=group, lane=None)
+    rule_changes.save_rule("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
+    Rule.objects.update(match_count=1)
     there = [
-        LOT, f"{LOT}?q={letter.message_id}", f"/admin/reprocessing/lettergroup/{group.pk}/change/",
-        "/admin/reprocessing/lettergroup/", f"/admin/reprocessing/operation/{operated().pk}/change/",
+        LOT, f"{LOT}?q={letter.message_id}", f"/admin/reprocessing/failuregroup/{group.pk}/change/",
+        "/admin/reprocessing/failuregroup/", f"/admin/reprocessing/bulkaction/{operated().pk}/change/",
         f"/admin/reprocessing/rule/{Rule.objects.get().pk}/remove", f"/admin/reprocessing/rule/add/?letter={letter.pk}",
     ]  # fmt: skip
     pages = {one: root.get(one).content.decode() for one in there}
-    pages |= {f"{LOT}{deed}": post(root, f"{LOT}{deed}", scope="all", query="") for deed in (*Deed, "export")}
+    pages |= {f"{LOT}{deed}": post(root, f"{LOT}{deed}", scope="all", query="") for deed in (*DecisionKind, "export")}
     pages |= {"rule": post(root, "/admin/reprocessing/rule/add/", name="a", action="hold", conditions="[]", do="look")}
     act_on_parked.discard([letter.pk], by="ann", reason="a test")
     pages |= {deed: post(root, LOT + deed, scope="all", query="state=discarded") for deed in ("restore",)}
@@ -114,8 +114,8 @@ def test_pages_about_one_message_use_the_singular(root: Client) -> None:
 
 def test_closed_buttons_name_the_permission() -> None:
     letter = parked(dlq("shop"))
-    viewer = person("ann", *LOOKS, "view_operation", "view_lettergroup")
-    there = (LOT, f"{LOT}{letter.pk}/change/", f"/admin/reprocessing/operation/{operated().pk}/change/")
+    viewer = person("ann", *LOOKS, "view_bulkaction", "view_failuregroup")
+    there = (LOT, f"{LOT}{letter.pk}/change/", f"/admin/reprocessing/bulkaction/{operated().pk}/change/")
     pages = {one: viewer.get(one).content.decode() for one in there}
     assert {one: found for one, page in pages.items() if (found := wrong(page))} == {}
     assert (

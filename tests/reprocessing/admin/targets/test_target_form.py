@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reprocessing.models import Breaker, Review, Target
+from reprocessing.models import AuditEntry, Breaker, Target
 from reprocessing.store.targets import targets
-from tests.reprocessing.admin.parking_lot.lot import person, post
-from tests.reprocessing.admin.site.sheets import look, sheet
+from tests.reprocessing.admin.parking_lot.parked_messages import person, post
+from tests.reprocessing.admin.site.preview_steps import look, sheet
 
 pytestmark = pytest.mark.django_db
 ADD = "/admin/reprocessing/target/add/"
@@ -31,7 +31,7 @@ def _edit(row: Target) -> str:
 
 
 def _function() -> Target:
-    targets.put(FUNCTION, {"kind": "lambda", "region": "eu-west-1", "rate": 10.0}, by="bob", reason="a test")
+    targets.save_target(FUNCTION, {"kind": "lambda", "region": "eu-west-1", "rate": 10.0}, by="bob", reason="a test")
     return Target.objects.get(arn=FUNCTION)
 
 
@@ -42,7 +42,7 @@ def test_preview_is_saved_with_user_and_reason() -> None:
     assert "orders is added. Nothing is sent to it until" in post(ann, ADD, **given)
     row = Target.objects.get()
     assert (row.arn, row.kind, row.rate, Breaker.objects.get(target=row).threshold) == (FUNCTION, "lambda", 5.0, 9)
-    assert list(Review.objects.values_list("act", "by", "reason")) == [("added", "ann", "a new consumer")]
+    assert list(AuditEntry.objects.values_list("act", "by", "reason")) == [("added", "ann", "a new consumer")]
 
 
 def test_only_changed_fields_are_saved() -> None:
@@ -52,7 +52,7 @@ def test_only_changed_fields_are_saved() -> None:
         ann, _edit(row), **_look(ann, _sheet(ann, _edit(row)) | {"rate": "off", "ramp_every": "20"}, _edit(row))
     )
     assert "orders is changed." in page
-    review = Review.objects.latest("pk")
+    review = AuditEntry.objects.latest("pk")
     assert (review.before, review.after) == ({"rate": 10.0, "ramp_every": 10.0}, {"rate": None, "ramp_every": 20.0})
 
 
@@ -83,7 +83,7 @@ def test_invalid_values_are_explained(given: dict[str, str], why: str) -> None:
 def test_second_editor_is_told_who_was_first() -> None:
     row, ann = _function(), person("ann", *CONFIGURES)
     mine = _look(ann, _sheet(ann, _edit(row)) | {"rate": "7"}, _edit(row))
-    targets.put(FUNCTION, {"rate": 3.0}, by="bob", reason="first")
+    targets.save_target(FUNCTION, {"rate": 3.0}, by="bob", reason="first")
     page = post(ann, _edit(row), **mine)
     assert "Somebody else changed orders after you opened this page: bob (&quot;first&quot;)." in page
     row.refresh_from_db()

@@ -22,11 +22,11 @@ from django.test import override_settings
 
 from reprocessing import tasks
 from reprocessing.conf import current
-from reprocessing.domain.aws.iam_policy import CALLS, Purpose, action
+from reprocessing.domain.aws.iam_policy import CALLS, Purpose, iam_action
 from reprocessing.gateways import aws
 from reprocessing.gateways.aws import clients
 from reprocessing.gateways.sqs import QueueAddress
-from reprocessing.models import DeadLetter, DeadLetterQueue
+from reprocessing.models import DeadLetterQueue, Letter
 from tests.contract.endpoints import Endpoint, moto_endpoint
 from tests.contract.queues import redrive_policy
 from tests.reprocessing.commands.conftest import Ask, AskJson
@@ -50,7 +50,7 @@ class Record:
         self._lock = threading.Lock()
 
     def note(self, role: str, call: str, said: dict[str, Any]) -> None:
-        asked = {(action(call), about(said)) for about in _ABOUT[call.partition(":")[0]]}
+        asked = {(iam_action(call), about(said)) for about in _ABOUT[call.partition(":")[0]]}
         if call == "s3:HeadObject":
             asked = {("s3:GetObject", f"{_bucket(said)}/*"), ("s3:ListBucket", _bucket(said))}
         with self._lock:
@@ -151,7 +151,7 @@ class Shop:
         self.name = f"shop-{uuid4().hex[:10]}"
         self.dlq = make_queue(MessageRetentionPeriod="1209600")
         if not alone:
-            self.origin = make_queue(RedrivePolicy=redrive_policy(self.dlq, 3))
+            self.source = make_queue(RedrivePolicy=redrive_policy(self.dlq, 3))
             self.parking = make_queue()
 
     def add(self, ask: Ask, *arguments: str) -> None:
@@ -165,7 +165,7 @@ def shop(make_queue: MakeQueue) -> Shop:
 
 def test_observing_takes_what_is_asked_and_no_more(ask: Ask, printed: Any, record: Record, shop: Shop) -> None:  # noqa: ANN401
     shop.dlq.send()
-    named = ("--origin", shop.origin.arn, "--parking-url", shop.parking.url)
+    named = ("--source", shop.source.arn, "--parking-url", shop.parking.url)
     shop.add(ask, "--mode", "observe", *named, "--outcome", "accepted")
     tasks.capture(DeadLetterQueue.objects.get().pk)
     asked = record.rights.copy()
@@ -181,7 +181,7 @@ def test_redriving_takes_what_is_asked_and_no_more(
     ask: Ask, printed: Any, record: Record, shop: Shop, mode: str  # noqa: ANN401  a function
 ) -> None:  # fmt: skip
     """Letters are looked at, captured, sent back, parked, and told of, by commands and by what beat sends."""
-    named = ("--origin", shop.origin.arn, "--parking-url", shop.parking.url)
+    named = ("--source", shop.source.arn, "--parking-url", shop.parking.url)
     shop.add(ask, "--mode", "manual", *named, "--outcome", "accepted", "--ordering-key", "attribute:key")
     keyed = {"key": {"DataType": "String", "StringValue": "a"}}
     shop.dlq.send("sent back", MessageAttributes=keyed)
@@ -194,7 +194,7 @@ def test_redriving_takes_what_is_asked_and_no_more(
         tasks.capture(DeadLetterQueue.objects.get().pk)
         tasks.replay_lanes([])
         tasks.recover()
-    assert sorted(DeadLetter.objects.values_list("state", flat=True)) == ["delivered", "parked"]
+    assert sorted(Letter.objects.values_list("state", flat=True)) == ["delivered", "parked"]
     assert shop.parking.counts().visible == 1
     asked = record.rights.copy()
     assert printed("--mode", mode, shop.name) == asked
@@ -229,10 +229,10 @@ def elsewhere(endpoint: Endpoint) -> Iterator[Elsewhere]:
             patch.setenv(f"AWS_ENDPOINT_URL_{service}", moto.url)
         patch.setenv("AWS_ENDPOINT_URL_LAMBDA", function.url)
         patch.setenv("AWS_ENDPOINT_URL_STS", sts.url)
-        aws.forget()
+        aws.forget_clients()
         made: Any = boto3.session.Session(region_name=REGION).client
         yield Elsewhere(made("sns"), made("events"), made("s3"), made("cloudwatch"), roles)
-    aws.forget()
+    aws.forget_clients()
 
 
 def drained(ask: Ask, shop: Shop, *arguments: str, body: str = '{"a": 1}') -> None:
@@ -241,7 +241,7 @@ def drained(ask: Ask, shop: Shop, *arguments: str, body: str = '{"a": 1}') -> No
     shop.add(ask, *arguments)
     ask("peek_dlq", shop.name, "--confirm")
     ask("drain_dlq", shop.name, "--confirm")
-    assert list(DeadLetter.objects.values_list("state", flat=True)) == ["delivered"]
+    assert list(Letter.objects.values_list("state", flat=True)) == ["delivered"]
 
 
 @pytest.mark.soak
@@ -258,7 +258,7 @@ def test_buckets_alarms_and_ages_take_what_is_asked(
         ComparisonOperator="GreaterThanThreshold",
     )  # fmt: skip
     shop.dlq.send(pointer, MessageAttributes=size)
-    shop.add(ask, "--origin", shop.origin.arn, "--outcome", "accepted")
+    shop.add(ask, "--source", shop.source.arn, "--outcome", "accepted")
     ask("peek_dlq", shop.name, "--confirm")
     ask("drain_dlq", shop.name, "--confirm")
     for check in (("--alarm", "well"), ("--max-age", "60"), ("--max-depth", "9")):
@@ -271,7 +271,7 @@ def test_a_function_takes_that_it_may_be_invoked(
     ask: Ask, printed: Any, record: Record, elsewhere: Elsewhere, make_queue: MakeQueue  # noqa: ANN401  as above
 ) -> None:  # fmt: skip
     shop = Shop(make_queue, alone=True)
-    drained(ask, shop, "--origin", FUNCTION)
+    drained(ask, shop, "--source", FUNCTION)
     assert printed("--mode", "manual", shop.name) == record.rights
     assert ("lambda:InvokeFunction", FUNCTION) in record.rights[""]
     assert ("lambda:InvokeFunction", FUNCTION) not in printed("--mode", "observe", shop.name)[""]
@@ -287,9 +287,9 @@ def test_a_subscription_takes_to_be_asked_and_a_topic_to_be_published_to(
         TopicArn=topic, Protocol="lambda", Endpoint=FUNCTION, ReturnSubscriptionArn=True
     )["SubscriptionArn"]
     ask("add_target", topic, "--refire", "1", "--confirm")
-    shop.add(ask, "--origin", subscription)
+    shop.add(ask, "--source", subscription)
     elsewhere.sns.unsubscribe(SubscriptionArn=subscription)  # moto would run the function, in Docker
-    drained(ask, shop, "--origin", subscription, "--to", topic)
+    drained(ask, shop, "--source", subscription, "--to", topic)
     assert printed("--mode", "manual", shop.name) == record.rights
     assert {act for act, _ in printed("--mode", "observe", shop.name)[""] if act.startswith("sns:")} == {
         "sns:GetSubscriptionAttributes", "sns:ListSubscriptionsByTopic"
@@ -306,7 +306,7 @@ def test_a_bus_takes_to_be_put_to_and_its_rules_to_be_counted(
     elsewhere.events.put_targets(Rule=shop.name, EventBusName=shop.name, Targets=[{"Id": "1", "Arn": FUNCTION}])
     ask("add_target", bus, "--refire", "0", "--confirm")
     event = json.dumps({"source": "shop", "detail-type": "sold", "detail": {}})
-    drained(ask, shop, "--origin", FUNCTION, "--to", bus, body=event)
+    drained(ask, shop, "--source", FUNCTION, "--to", bus, body=event)
     assert printed("--mode", "manual", shop.name) == record.rights
 
 
@@ -314,7 +314,7 @@ def test_a_bus_takes_to_be_put_to_and_its_rules_to_be_counted(
 def test_a_role_of_another_account_has_a_policy_of_its_own(
     ask: Ask, printed: Any, record: Record, elsewhere: Elsewhere, shop: Shop  # noqa: ANN401  as above
 ) -> None:  # fmt: skip
-    named = ("--origin", shop.origin.arn, "--role", ROLE, "--outcome", "accepted")
+    named = ("--source", shop.source.arn, "--role", ROLE, "--outcome", "accepted")
     drained(ask, shop, *named)
     assert elsewhere.assumed.count(ROLE) >= 1
     found = printed("--mode", "manual", shop.name)
@@ -333,10 +333,10 @@ def test_making_queues_takes_what_is_asked(ask: Ask, printed: Any, record: Recor
     ask("provision_queues", shop.name, "--parking", "off", "--confirm")
     arns = [f"arn:aws:sqs:{REGION}:000000000000:{shop.name}{ending}" for ending in ("-dlq", "")]
     asked = record.rights[""].copy()
-    (dlq, origin) = arns
-    found = printed("--mode", "observe", "--dlq", dlq, "--origin", origin, "--with", "provision")[""]
-    without = printed("--mode", "observe", "--dlq", dlq, "--origin", origin)[""]
-    both = {("sqs:GetQueueUrl", origin)} | {
+    (dlq, source) = arns
+    found = printed("--mode", "observe", "--dlq", dlq, "--source", source, "--with", "provision")[""]
+    without = printed("--mode", "observe", "--dlq", dlq, "--source", source)[""]
+    both = {("sqs:GetQueueUrl", source)} | {
         (act, arn) for act in ("sqs:GetQueueAttributes", "sqs:ListDeadLetterSourceQueues") for arn in arns
     }
     assert found - without | (both & without) == asked
@@ -347,10 +347,10 @@ def test_alarms_and_metrics_take_what_is_asked(
     ask: Ask, record: Record, elsewhere: Elsewhere, settings: Any, shop: Shop  # noqa: ANN401  pytest-django's
 ) -> None:  # fmt: skip
     settings.REDRIVE = {**settings.REDRIVE, "CLOUDWATCH": "Redrive/Test"}
-    shop.add(ask, "--origin", shop.origin.arn)
+    shop.add(ask, "--source", shop.source.arn)
     before = record.rights[""].copy()
     ask("put_alarms", shop.name, "--confirm")
-    tasks.publish()
+    tasks.publish_to_cloudwatch()
     policy = json.loads(ask("iam_policy", "--mode", "manual", shop.name, "--with", "alarms,metrics"))
     added = record.rights[""] - before
     assert {one for one in allowed(policy) if one[0].startswith("cloudwatch:")} == added
@@ -359,7 +359,7 @@ def test_alarms_and_metrics_take_what_is_asked(
 
 
 def test_a_doctor_takes_what_is_asked(ask: Ask, record: Record, shop: Shop) -> None:
-    shop.add(ask, "--origin", shop.origin.arn)
+    shop.add(ask, "--source", shop.source.arn)
     record.rights.clear()
     with suppress(CommandError):  # no beat is at work here
         ask("redrive_doctor", shop.name)
@@ -378,13 +378,13 @@ def test_moves_of_aws_take_what_is_asked_and_what_it_does_in_our_name(
 ) -> None:  # fmt: skip
     for number in range(30):  # at one a second: it is under way for as long
         shop.dlq.send(str(number))
-    shop.add(ask, "--origin", shop.origin.arn)
+    shop.add(ask, "--source", shop.source.arn)
     ask("native_redrive", "start", shop.name, "--per-second", "1", "--reason", "to see", "--confirm")
     ask("native_redrive", "list", shop.name)
     ask("native_redrive", "cancel", shop.name, "--reason", "to see", "--confirm")
     asked = {(act, shop.dlq.arn if about == "its dlq" else about) for act, about in record.rights[""]}
     by_aws = {(f"sqs:{act}Message", shop.dlq.arn) for act in ("Receive", "Delete")}
-    by_aws |= {("sqs:SendMessage", shop.origin.arn)}
+    by_aws |= {("sqs:SendMessage", shop.source.arn)}
     assert printed("--mode", "observe", shop.name, "--with", "native")[""] == asked | by_aws
 
 
@@ -418,7 +418,7 @@ def test_the_services_own_queues_are_named_by_their_urls(ask_json: AskJson) -> N
     assert (own["Sid"], own["Resource"]) == (
         "PassOnTheServicesOwnTasks", [f"arn:aws:sqs:{REGION}:{ACCOUNT}:redrive-control"]
     )  # fmt: skip
-    assert set(own["Action"]) == {action(call) for call in CALLS[Purpose.OWN]}
+    assert set(own["Action"]) == {iam_action(call) for call in CALLS[Purpose.OWN]}
 
 
 def test_what_no_resource_narrows_down_a_condition_does(ask_json: AskJson) -> None:

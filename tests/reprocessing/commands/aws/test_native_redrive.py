@@ -100,9 +100,13 @@ def test_status_board_drain_and_stop_say_that_aws_is_at_work(ask: Ask) -> None:
     bench = mine()
     bench.bury("a")
     DeadLetterQueue.objects.update(
-        native_at=lanes.clock(), native_by="anna", native_reason="a bulk", native_handle="h", native_after=None
+        aws_redrive_since=lanes.database_now(),
+        aws_redrive_by="anna",
+        aws_redrive_reason="a bulk",
+        aws_redrive_task="h",
+        aws_redrive_last_task_at=None,
     )
-    (watch,) = dlq_status.watches(bench.dlq.pk)
+    (watch,) = dlq_status.dlq_statuses(bench.dlq.pk)
     assert watch.native.startswith("A redrive by AWS has run since ")
     assert watch.trouble == ""
     assert 'as anna asked ("a bulk"): nothing is captured' in ask("redrive_status", bench.name)

@@ -14,8 +14,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import override_settings
 
-from reprocessing.domain.aws.queue_spec import Differs, Missing, Wanted, family
-from reprocessing.gateways.sqs.provisioning import Place
+from reprocessing.domain.aws.queue_spec import AttributeDiffers, QueueMissing, WantedQueue, queue_family
+from reprocessing.gateways.sqs.provisioning import QueueLocation
 from reprocessing.pipeline.aws import provision
 from tests.contract.endpoints import Endpoint, Sandbox
 from tests.reprocessing.commands.conftest import Ask, AskJson
@@ -225,10 +225,10 @@ def test_a_name_that_was_deleted_a_moment_ago_is_explained(ask: Ask, shelf: Shel
 
 def test_two_at_once_make_the_same_and_lose_nobodys_dlq(endpoint: Endpoint, shelf: Shelf, name: str) -> None:
     """Both have looked before either acts, and each step of the one comes between two of the other."""
-    place = Place("us-east-1")
-    families = [family(Wanted(name=f"{name}-{one}", dlq=f"{name}-dlq")) for one in "ab"]
+    place = QueueLocation("us-east-1")
+    families = [queue_family(WantedQueue(name=f"{name}-{one}", dlq=f"{name}-dlq")) for one in "ab"]
     both = [
-        iter(provision.queues(provision.look([(place, one) for one in wanted]), pause=lambda _: None))
+        iter(provision.apply_steps(provision.compare_queues([(place, one) for one in wanted]), pause=lambda _: None))
         for wanted in families
     ]
     while both:
@@ -236,7 +236,7 @@ def test_two_at_once_make_the_same_and_lose_nobodys_dlq(endpoint: Endpoint, shel
     allow = shelf.settings(f"{name}-dlq")["RedriveAllowPolicy"]
     assert sorted(allow["sourceQueueArns"]) == [arn(f"{name}-a"), arn(f"{name}-b")]
     for wanted in families:
-        assert not any(one.is_to_be_changed for one in provision.look([(place, one) for one in wanted]))
+        assert not any(one.is_to_be_changed for one in provision.compare_queues([(place, one) for one in wanted]))
 
 
 def test_a_queue_that_was_made_otherwise_meanwhile_is_explained(ask: Ask, sandbox: Sandbox, name: str) -> None:
@@ -264,8 +264,8 @@ def test_what_sqs_does_not_show_yet_is_waited_for_and_then_told(
         ask("provision_queues", name, "--confirm")
     assert pauses == [1.0] * 7
     assert {one["action"] for one in sandbox.calls() if one["queue"] == name} == {"GetQueueUrl", "CreateQueue"}
-    looks = provision.look([(Place("us-east-1"), Wanted(name=name))])
-    assert [one.name for one in provision.queues(looks, pause=pauses.append)] == [name]
+    looks = provision.compare_queues([(QueueLocation("us-east-1"), WantedQueue(name=name))])
+    assert [one.name for one in provision.apply_steps(looks, pause=pauses.append)] == [name]
 
 
 def test_the_services_own_queues_are_those_of_the_settings(ask: Ask, shelf: Shelf, name: str) -> None:
@@ -377,15 +377,16 @@ def test_a_program_reads_each_difference(ask_json: AskJson, make_queue: MakeQueu
 
 
 def test_steps_are_told_one_by_one(name: str) -> None:
-    place = Place("us-east-1")
+    place = QueueLocation("us-east-1")
     steps = list(
-        provision.queues(
-            provision.look([(place, one) for one in family(Wanted(name=name, dlq=f"{name}-dlq"))]), pause=lambda _: None
+        provision.apply_steps(
+            provision.compare_queues([(place, one) for one in queue_family(WantedQueue(name=name, dlq=f"{name}-dlq"))]),
+            pause=lambda _: None,
         )
     )
     assert [(one.name, [type(each) for each in one.done]) for one in steps] == [
-        (f"{name}-dlq", [Missing]),
-        (name, [Missing]),
-        (name, [Differs]),
-        (f"{name}-dlq", [Differs]),
+        (f"{name}-dlq", [QueueMissing]),
+        (name, [QueueMissing]),
+        (name, [AttributeDiffers]),
+        (f"{name}-dlq", [AttributeDiffers]),
     ]

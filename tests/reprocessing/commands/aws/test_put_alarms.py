@@ -31,12 +31,12 @@ def cloudwatch(settings: Settings) -> Iterator[Any]:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
         patch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-        aws.forget()
+        aws.forget_clients()
         client = boto3.client("cloudwatch", region_name="eu-west-1")
         found = client.describe_alarms()["MetricAlarms"]  # moto keeps what other tests of this process have put
         client.delete_alarms(AlarmNames=[one["AlarmName"] for one in found])
         yield client
-    aws.forget()
+    aws.forget_clients()
 
 
 def names(cloudwatch: Any) -> set[str]:  # noqa: ANN401
@@ -125,7 +125,7 @@ def test_what_somebody_changed_is_told_and_mended_and_their_actions_stay(cloudwa
 @pytest.mark.soak
 def test_targets_of_one_name_have_an_alarm_each_on_the_series_that_is_told_of_it(cloudwatch: Any) -> None:  # noqa: ANN401
     bench = Workbench()
-    function = f"arn:aws:lambda:eu-west-1:000000000000:function:{bench.origin_url.rsplit('/', 1)[-1]}"
+    function = f"arn:aws:lambda:eu-west-1:000000000000:function:{bench.source_url.rsplit('/', 1)[-1]}"
     Target.objects.create(kind=TargetKind.LAMBDA, arn=function, region="eu-west-1")
     put("--confirm")
     rings = {f"redrive-{arn}-breaker-open": arn for arn in (bench.target.arn, function)}
@@ -169,19 +169,19 @@ def test_alarms_on_queues_that_are_not_aws_s_are_not_asked_of_aws(monkeypatch: p
     Workbench()
     monkeypatch.delenv("AWS_ENDPOINT_URL_CLOUDWATCH", raising=False)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    aws.forget()
+    aws.forget_clients()
     with pytest.raises(CommandError, match="another endpoint than AWS's, which CloudWatch has nothing of"):
         put()
-    aws.forget()
+    aws.forget_clients()
 
 
 def test_a_cloudwatch_that_does_not_answer_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     Workbench()
     monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    aws.forget()
+    aws.forget_clients()
     try:
         with pytest.raises(CommandError, match=r"DescribeAlarms failed: .* Check the endpoint"):
             put()
     finally:
-        aws.forget()
+        aws.forget_clients()

@@ -15,13 +15,23 @@ from django_celery_beat.models import IntervalSchedule
 from pytest_django.fixtures import Settings
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.models import Act, Attempt, Breaker, DeadLetter, DeadLetterQueue, Origin, RateClass, Review, Target
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.models import (
+    Attempt,
+    AuditAct,
+    AuditEntry,
+    Breaker,
+    DeadLetterQueue,
+    Letter,
+    RateClass,
+    Source,
+    Target,
+)
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.routing import rules
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue, bury, redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.stock import add_lane, add_letter, add_origin, add_sent, ago
+from tests.reprocessing.commands.stock import add_lane, add_letter, add_sent, add_source, ago
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
 Refused: TypeAlias = Callable[..., str]
@@ -32,11 +42,11 @@ pytestmark = pytest.mark.django_db
 class Shop:
     """A dlq, and queues whose messages die into it."""
 
-    def __init__(self, make_queue: MakeQueue, *, fifo: bool = False, origins: int = 1, visibility: int = 30) -> None:
+    def __init__(self, make_queue: MakeQueue, *, fifo: bool = False, sources: int = 1, visibility: int = 30) -> None:
         self.dlq = make_queue(fifo=fifo, MessageRetentionPeriod="1209600")
         policy = redrive_policy(self.dlq, 3)
-        self.origins = [
-            make_queue(fifo=fifo, RedrivePolicy=policy, VisibilityTimeout=str(visibility)) for _ in range(origins)
+        self.sources = [
+            make_queue(fifo=fifo, RedrivePolicy=policy, VisibilityTimeout=str(visibility)) for _ in range(sources)
         ]
 
 
@@ -59,10 +69,10 @@ def refused() -> Refused:
     """What is refused; nothing is written, and the command fails."""
 
     def run(*arguments: str) -> str:
-        before, out = Review.objects.count(), StringIO()
+        before, out = AuditEntry.objects.count(), StringIO()
         with pytest.raises(CommandError, match="nothing was saved"):
             call_command("add_dlq", "orders", *arguments, "--confirm", "--json", stdout=out)
-        assert Review.objects.count() == before
+        assert AuditEntry.objects.count() == before
         return "\n".join(findings(json.loads(out.getvalue()), "refuse"))
 
     return run
@@ -81,7 +91,7 @@ def told(ask_json: AskJson) -> Told:
 def test_a_dry_run_tells_everything_and_writes_nothing(ask: Ask, shop: Shop) -> None:
     said = ask("add_dlq", "orders", "--url", shop.dlq.url)
     assert "This was a dry run: orders is added with --confirm." in said
-    assert shop.origins[0].name in said
+    assert shop.sources[0].name in said
     assert not DeadLetterQueue.objects.exists()
     assert not Target.objects.exists()
 
@@ -103,12 +113,12 @@ def test_a_dlq_and_its_source_queue_of_one_name_are_told_apart_and_both_are_writ
     ask: Ask, make_queue: MakeQueue
 ) -> None:
     shop = Shop(make_queue)
-    name = shop.origins[0].name
+    name = shop.sources[0].name
     said = ask("add_dlq", name, "--url", shop.dlq.url, "--confirm").splitlines()
     assert f"  DLQ {name}.url: {shop.dlq.url}" in said
-    assert f"  source queue {name}.url: {shop.origins[0].url}" in said
-    written = Review.objects.get().after
-    assert (written[f"{name}.url"], written[f"source queue {name}.url"]) == (shop.dlq.url, shop.origins[0].url)
+    assert f"  source queue {name}.url: {shop.sources[0].url}" in said
+    written = AuditEntry.objects.get().after
+    assert (written[f"{name}.url"], written[f"source queue {name}.url"]) == (shop.dlq.url, shop.sources[0].url)
 
 
 def test_adding_one_remembers_it_and_acts_on_nothing(ask: Ask, shop: Shop) -> None:
@@ -123,16 +133,16 @@ def test_adding_one_remembers_it_and_acts_on_nothing(ask: Ask, shop: Shop) -> No
     )
     assert (row.ordering_key, row.sequence, row.idempotency_key) == ("none", "system:SentTimestamp", "message-id")
     assert shop.dlq.receive_one()["Attributes"]["ApproximateReceiveCount"] == "1"
-    assert [(one.act, one.by, one.reason, one.dlq) for one in Review.objects.all()] == [
-        (Act.ADDED, "ann", "monday's incident", row)
+    assert [(one.act, one.by, one.reason, one.dlq) for one in AuditEntry.objects.all()] == [
+        (AuditAct.ADDED, "ann", "monday's incident", row)
     ]
     assert row.depth_visible == 1
 
 
-def test_the_queue_that_names_it_is_its_origin_and_absence_is_its_outcome(ask: Ask, shop: Shop) -> None:
+def test_the_queue_that_names_it_is_its_source_and_absence_is_its_outcome(ask: Ask, shop: Shop) -> None:
     row = add(ask, shop.dlq)
-    target = Origin.objects.get(dlq=row).target
-    assert (target.arn, target.url) == (shop.origins[0].arn, shop.origins[0].url)
+    target = Source.objects.get(dlq=row).target
+    assert (target.arn, target.url) == (shop.sources[0].arn, shop.sources[0].url)
     assert (target.proof, target.advance, target.watched_by) == ("absence", "accepted", row)
     assert (target.rate, target.burst, target.visibility) == (10, None, 30)
     assert target.window == 30 * (3 + 1)
@@ -154,22 +164,22 @@ def test_a_fifo_dlq_is_ordered_by_its_groups_and_emptied_at_capture(ask: Ask, ma
     assert (Target.objects.get().proof, Target.objects.get().advance) == ("absence", "accepted")
 
 
-def test_every_queue_that_names_it_is_an_origin(ask: Ask, make_queue: MakeQueue) -> None:
-    shop = Shop(make_queue, origins=3)
+def test_every_queue_that_names_it_is_a_source(ask: Ask, make_queue: MakeQueue) -> None:
+    shop = Shop(make_queue, sources=3)
     row = add(ask, shop.dlq)
-    assert {one.arn for one in row.origins.all()} == {one.arn for one in shop.origins}
-    assert row.default_origin is None
+    assert {one.arn for one in row.sources.all()} == {one.arn for one in shop.sources}
+    assert row.default_source is None
 
 
-def test_an_origin_that_nobody_tells_of_can_be_named(ask: Ask, ask_json: AskJson, make_queue: MakeQueue) -> None:
-    dlq, origin = make_queue(), make_queue()
+def test_a_source_that_nobody_tells_of_can_be_named(ask: Ask, ask_json: AskJson, make_queue: MakeQueue) -> None:
+    dlq, source = make_queue(), make_queue()
     with pytest.raises(CommandError, match="nothing was saved"):
         add(ask, dlq)
-    found = ask_json("add_dlq", "orders", "--url", dlq.url, "--origin", origin.url, "--confirm")
+    found = ask_json("add_dlq", "orders", "--url", dlq.url, "--source", source.url, "--confirm")
     assert any("has no redrive policy" in one for one in findings(found, "warn"))
     row = DeadLetterQueue.objects.get()
-    assert row.default_origin is not None
-    assert row.default_origin.arn == origin.arn
+    assert row.default_source is not None
+    assert row.default_source.arn == source.arn
     assert (Target.objects.get().proof, Target.objects.get().watched_by) == ("accepted", None)
 
 
@@ -192,7 +202,7 @@ def test_every_option_is_remembered(ask: Ask, shop: Shop, make_queue: MakeQueue)
         "missing_key": "lane",
     }
     assert (row.max_attempts, row.backoff_base, row.backoff_cap, row.backoff_jitter) == (5, 1, 9, "none")
-    assert (row.quiet_for, row.parked_head, row.stale, row.receive_ceiling) == (2.5, "hold", "deliver", 50)
+    assert (row.new_key_delay, row.when_parked, row.stale, row.receive_limit) == (2.5, "hold", "deliver", 50)
     assert (row.parking_url, row.at_once, row.mode, row.delete_when) == (lot.url, True, "automatic", "captured")
     assert row.interval is not None
     assert row.interval.schedule.run_every.total_seconds() == 7
@@ -206,7 +216,7 @@ def test_every_option_is_remembered(ask: Ask, shop: Shop, make_queue: MakeQueue)
     )
     breaker = target.breakers.get()
     assert (breaker.threshold, breaker.ratio, breaker.cooldown, breaker.cooldown_cap) == (7, 0.25, 1.5, 600)
-    assert (breaker.ramp_from, breaker.ramp, breaker.ramp_every, breaker.closes_after) == (0.02, 0.02, 0.5, 2)
+    assert (breaker.ramp_from, breaker.ramp, breaker.ramp_every, breaker.canaries_to_close) == (0.02, 0.02, 0.5, 2)
     assert (row.waves, row.wave_success, row.give_up_after) == (False, 0.9, 7_200)
 
 
@@ -242,7 +252,7 @@ def test_a_change_of_the_brakes_is_reviewed_and_holds_for_every_class(ask: Ask, 
     target = Target.objects.get()
     Breaker.objects.create(target=target, rate_class=RateClass.objects.create(name="vip"), threshold=2)
     change = ("--breaker-threshold", "3", "--breaker-cooldown", "900", "--ramp-from", "off")
-    name = shop.origins[0].name
+    name = shop.sources[0].name
     wanted = [
         {"of": name, "field": "breaker_cooldown", "before": 30, "after": 900},
         {"of": name, "field": "breaker_threshold", "before": 5, "after": 3},
@@ -254,7 +264,7 @@ def test_a_change_of_the_brakes_is_reviewed_and_holds_for_every_class(ask: Ask, 
     ask("add_dlq", "orders", *change, "--confirm")
     found = Breaker.objects.values_list("threshold", "cooldown", "cooldown_cap", "ramp_from", "ramp", "epoch")
     assert list(found) == [(3, 900, 900, 1, 1, 0)] * 2
-    assert Review.objects.get(act=Act.CHANGED).before[f"{name}.breaker_threshold"] == 5
+    assert AuditEntry.objects.get(act=AuditAct.CHANGED).before[f"{name}.breaker_threshold"] == 5
     assert "nothing to change" in ask("add_dlq", "orders", *change, "--confirm")
 
 
@@ -282,13 +292,13 @@ def test_brakes_that_would_not_hold_are_refused(ask: Ask, option: str, value: st
 
 def test_a_change_shows_the_difference_and_changes_only_what_was_said(ask: Ask, ask_json: AskJson, shop: Shop) -> None:
     row = add(ask, shop.dlq, "--max-attempts", "5", "--rate", "2", "--every", "7")
-    DeadLetterQueue.objects.update(next_poll_at=clock())
+    DeadLetterQueue.objects.update(next_poll_at=database_now())
     change = ("--rate", "3", "--crontab", "*/5 * * * *")
     dry = ask_json("add_dlq", "orders", *change)
     wanted = [
         {"of": "orders", "field": "crontab", "before": None, "after": "*/5 * * * *"},
         {"of": "orders", "field": "interval", "before": 7, "after": None},
-        {"of": shop.origins[0].name, "field": "rate", "before": 2, "after": 3},
+        {"of": shop.sources[0].name, "field": "rate", "before": 2, "after": 3},
     ]
     assert sorted(dry["changes"], key=lambda one: one["field"]) == wanted
     assert Target.objects.get().rate == 2
@@ -297,15 +307,15 @@ def test_a_change_shows_the_difference_and_changes_only_what_was_said(ask: Ask, 
     assert (Target.objects.get().rate, row.max_attempts, row.interval) == (3, 5, None)
     assert row.crontab is not None
     assert row.next_poll_at is None
-    review = Review.objects.get(act=Act.CHANGED)
-    assert (review.by, review.before[f"{shop.origins[0].name}.rate"]) == ("bob", 2)
+    review = AuditEntry.objects.get(act=AuditAct.CHANGED)
+    assert (review.by, review.before[f"{shop.sources[0].name}.rate"]) == ("bob", 2)
     assert "nothing to change" in ask("add_dlq", "orders", *change, "--confirm")
-    assert Review.objects.count() == 2
+    assert AuditEntry.objects.count() == 2
 
 
 def test_what_the_queues_say_anew_is_remembered_with_the_next_change(ask: Ask, shop: Shop) -> None:
     add(ask, shop.dlq)
-    shop.origins[0].set(VisibilityTimeout="60")
+    shop.sources[0].set(VisibilityTimeout="60")
     shop.dlq.set(MessageRetentionPeriod="600000")
     ask("add_dlq", "orders", "--confirm")
     assert (Target.objects.get().visibility, Target.objects.get().window) == (60, 240)
@@ -337,12 +347,12 @@ def test_a_missing_right_is_named(ask: Ask, shop: Shop, sandbox: Sandbox) -> Non
         ask("add_dlq", "orders", "--url", shop.dlq.url)
 
 
-def test_without_the_right_to_list_origins_one_names_them(
+def test_without_the_right_to_list_sources_one_names_them(
     refused: Refused, told: Told, shop: Shop, sandbox: Sandbox
 ) -> None:
     sandbox.plan({"kind": "error", "status": 403, "code": "AccessDenied", "action": "ListDeadLetterSourceQueues"})
-    assert "Without an origin every message would be parked" in refused("--url", shop.dlq.url)
-    url = ("--url", shop.dlq.url, "--origin", shop.origins[0].url)
+    assert "Without a source every message would be parked" in refused("--url", shop.dlq.url)
+    url = ("--url", shop.dlq.url, "--source", shop.sources[0].url)
     assert "Allow sqs:ListDeadLetterSourceQueues" in told("warn", *url)
     assert told("refuse", *url) == ""
 
@@ -414,8 +424,8 @@ def test_a_name_keeps_its_queue(ask: Ask, refused: Refused, shop: Shop, make_que
     assert "is the name of" in refused("--url", Shop(make_queue).dlq.url)
 
 
-def test_a_dlq_is_not_its_own_origin(refused: Refused, shop: Shop) -> None:
-    assert "its own origin" in refused("--url", shop.dlq.url, "--origin", shop.dlq.url)
+def test_a_dlq_is_not_its_own_source(refused: Refused, shop: Shop) -> None:
+    assert "its own source" in refused("--url", shop.dlq.url, "--source", shop.dlq.url)
 
 
 def test_queues_of_different_types_do_not_die_into_each_other(
@@ -423,13 +433,13 @@ def test_queues_of_different_types_do_not_die_into_each_other(
 ) -> None:
     other = make_queue(fifo=True)
     assert f"{other.name} is a FIFO queue, the DLQ is a standard queue" in refused(
-        "--url", shop.dlq.url, "--origin", other.url
+        "--url", shop.dlq.url, "--source", other.url
     )
 
 
 def test_absence_needs_a_watched_dlq_that_is_received_from(refused: Refused, shop: Shop, make_queue: MakeQueue) -> None:
     url = ("--url", shop.dlq.url, "--outcome", "absence")
-    assert "no watched DLQ lies behind" in refused(*url, "--origin", make_queue().url)
+    assert "no watched DLQ lies behind" in refused(*url, "--source", make_queue().url)
     assert "in mode observe" in refused(*url, "--mode", "observe")
 
 
@@ -442,7 +452,7 @@ def test_letters_that_wait_for_evidence_keep_a_dlq_from_being_only_observed(
     ask: Ask, refused: Refused, shop: Shop
 ) -> None:
     row = add(ask, shop.dlq)
-    add_sent(row.origins.get(), taken_at=ago(seconds=9), deadline=ago(seconds=-9))
+    add_sent(row.sources.get(), taken_at=ago(seconds=9), deadline=ago(seconds=-9))
     assert "1 sent messages wait for what captures of orders prove" in refused(
         "--mode", "observe", "--outcome", "accepted"
     )
@@ -452,16 +462,16 @@ def test_targets_of_others_keep_a_dlq_from_being_only_observed(
     ask: Ask, refused: Refused, shop: Shop, add_row: AddRow
 ) -> None:
     row = add(ask, shop.dlq, "--outcome", "accepted")
-    other = add_origin(add_row("mails"), "mail")
+    other = add_source(add_row("mails"), "mail")
     Target.objects.filter(pk=other.target_id).update(watched_by=row)
     assert "cannot prove absence for mail" in refused("--mode", "observe")
 
 
 def test_keys_do_not_change_under_letters_on_their_way(ask: Ask, refused: Refused, shop: Shop) -> None:
     row = add(ask, shop.dlq)
-    letter = add_letter(row.origins.get(), LetterState.WAITING)
+    letter = add_letter(row.sources.get(), LetterState.WAITING)
     assert "ordering_key cannot change while 1 messages are under way" in refused("--ordering-key", "attribute:a")
-    DeadLetter.objects.filter(pk=letter.pk).update(state="discarded", finished_at=clock())
+    Letter.objects.filter(pk=letter.pk).update(state="discarded", finished_at=database_now())
     add(ask, shop.dlq, "--ordering-key", "attribute:a")
 
 
@@ -487,12 +497,12 @@ def test_a_native_move_under_way_is_seen(
 
 def bury_one(shop: Shop) -> None:
     for number in range(20):
-        shop.origins[0].send(str(number))
-    bury(shop.origins[0])
+        shop.sources[0].send(str(number))
+    bury(shop.sources[0])
 
 
 def test_a_parking_queue_is_a_queue_apart(refused: Refused, shop: Shop) -> None:
-    for queue in (shop.dlq, shop.origins[0]):
+    for queue in (shop.dlq, shop.sources[0]):
         assert "cannot be the parking queue" in refused("--url", shop.dlq.url, "--parking-url", queue.url)
 
 
@@ -506,12 +516,12 @@ def test_the_longest_lane_must_be_through_before_its_letters_expire(
     row = add(ask, shop.dlq, "--ordering-key", "attribute:a")  # 120 s a letter
     for _ in range(4):
         add_letter(
-            row.origins.get(), LetterState.CAPTURED, planned=True, key_hash=b"k", sequence="1", single=False,
+            row.sources.get(), LetterState.CAPTURED, planned=True, key_hash=b"k", sequence="1", single=False,
             expires_at=ago(seconds=-470),
         )  # fmt: skip
     assert "takes up to about 8 minutes; the DLQ drops its first message in about 8 minutes" in told("warn")
     assert "The longest lane" in refused("--mode", "automatic")
-    DeadLetter.objects.update(expires_at=ago(seconds=-490))
+    Letter.objects.update(expires_at=ago(seconds=-490))
     assert "The longest lane" not in told("warn", "--mode", "automatic")
 
 
@@ -520,19 +530,19 @@ def test_letters_that_wait_for_evidence_keep_the_dlq_that_shows_it(
     ask: Ask, refused: Refused, shop: Shop, more: tuple[str, ...]
 ) -> None:
     row = add(ask, shop.dlq)
-    sent = add_sent(row.origins.get(), taken_at=ago(seconds=9), deadline=ago(seconds=-9))
-    shop.origins[0].set(RedrivePolicy="")
-    named = ("--origin", shop.origins[0].url, *more)
+    sent = add_sent(row.sources.get(), taken_at=ago(seconds=9), deadline=ago(seconds=-9))
+    shop.sources[0].set(RedrivePolicy="")
+    named = ("--source", shop.sources[0].url, *more)
     assert "1 messages sent to" in refused(*named)
     assert Target.objects.get().watched_by == row
-    Attempt.objects.filter(pk=sent.pk).update(outcome="absent", closed_at=clock(), holds_lane=False)
-    ask("add_dlq", "orders", "--origin", shop.origins[0].url, "--outcome", "accepted", "--confirm")
+    Attempt.objects.filter(pk=sent.pk).update(outcome="absent", closed_at=database_now(), holds_lane=False)
+    ask("add_dlq", "orders", "--source", shop.sources[0].url, "--outcome", "accepted", "--confirm")
     assert Target.objects.get().watched_by is None
 
 
 def test_the_longest_windows_of_queues_end_when_sqs_drops_their_letters(ask: Ask, make_queue: MakeQueue) -> None:
     shop = Shop(make_queue, visibility=43_200)
-    shop.origins[0].set(RedrivePolicy=redrive_policy(shop.dlq, 1_000))
+    shop.sources[0].set(RedrivePolicy=redrive_policy(shop.dlq, 1_000))
     add(ask, shop.dlq)
     assert Target.objects.get().window == 14 * 86_400
 
@@ -548,10 +558,10 @@ def test_a_schedule_longer_than_any_calendar_can_be_mended(ask: Ask, shop: Shop)
 
 def test_lanes_held_by_the_old_policy_go_on_under_the_new_one(ask: Ask, shop: Shop) -> None:
     row = add(ask, shop.dlq, "--parked-head", "hold")
-    origin = row.origins.get()
-    lane = add_lane(origin, LanePhase.HELD)
-    add_letter(origin, LetterState.PARKED, lane=lane)
-    add_letter(origin, LetterState.WAITING, lane=lane)
+    source = row.sources.get()
+    lane = add_lane(source, LanePhase.HELD)
+    add_letter(source, LetterState.PARKED, lane=lane)
+    add_letter(source, LetterState.WAITING, lane=lane)
     ask("add_dlq", "orders", "--rate", "3", "--confirm")
     lane.refresh_from_db()
     assert lane.phase == "held"
@@ -563,21 +573,21 @@ def test_lanes_held_by_the_old_policy_go_on_under_the_new_one(ask: Ask, shop: Sh
 # What is warned of.
 
 
-def test_a_dlq_that_keeps_messages_no_longer_than_its_origin_is_warned_of(told: Told, shop: Shop) -> None:
+def test_a_dlq_that_keeps_messages_no_longer_than_its_source_is_warned_of(told: Told, shop: Shop) -> None:
     assert "SQS counts from the first send on" not in told("warn", "--url", shop.dlq.url)
-    shop.origins[0].set(MessageRetentionPeriod="1209600")
+    shop.sources[0].set(MessageRetentionPeriod="1209600")
     assert "SQS counts from the first send on" in told("warn", "--url", shop.dlq.url)
 
 
-def test_an_origin_whose_letters_die_elsewhere_is_warned_of(told: Told, shop: Shop, make_queue: MakeQueue) -> None:
+def test_a_source_whose_letters_die_elsewhere_is_warned_of(told: Told, shop: Shop, make_queue: MakeQueue) -> None:
     other = Shop(make_queue)
-    said = told("warn", "--url", shop.dlq.url, "--origin", other.origins[0].url)
+    said = told("warn", "--url", shop.dlq.url, "--source", other.sources[0].url)
     assert f"die into {other.dlq.arn}, which nobody watches" in said
 
 
-def test_a_dlq_that_forbids_its_origin_is_warned_of(told: Told, shop: Shop) -> None:
+def test_a_dlq_that_forbids_its_source_is_warned_of(told: Told, shop: Shop) -> None:
     shop.dlq.set(RedriveAllowPolicy=json.dumps({"redrivePermission": "denyAll"}))
-    said = told("warn", "--url", shop.dlq.url, "--origin", shop.origins[0].url)
+    said = told("warn", "--url", shop.dlq.url, "--source", shop.sources[0].url)
     assert "redrive allow policy does not let" in said
 
 
@@ -594,7 +604,7 @@ def test_what_breaks_the_order_is_warned_of(told: Told, shop: Shop, make_queue: 
 
 
 def test_other_doubtful_wishes_are_warned_of(told: Told, shop: Shop) -> None:
-    shop.origins[0].set(VisibilityTimeout="0")
+    shop.sources[0].set(VisibilityTimeout="0")
     said = told("warn", "--url", shop.dlq.url, "--rate", "off", "--idempotency-key", "content-hash")
     for part in ("Nothing limits the rate", "visibility timeout of 0", "also when both were meant"):
         assert part in said
@@ -606,13 +616,13 @@ def test_an_alarm_that_capturing_silences_has_its_replacement(told: Told, shop: 
 
 
 def test_a_key_of_ones_own_asks_for_its_rights(told: Told, shop: Shop) -> None:
-    for queue in (shop.dlq, *shop.origins):
+    for queue in (shop.dlq, *shop.sources):
         queue.set(KmsMasterKeyId="alias/shop")
     said = told("note", "--url", shop.dlq.url)
     assert f"{shop.dlq.name} is encrypted with alias/shop" in said
-    assert f"{shop.origins[0].name} is encrypted with alias/shop" in said
+    assert f"{shop.sources[0].name} is encrypted with alias/shop" in said
 
 
-def test_a_letter_that_its_origin_cannot_take_is_foretold(told: Told, shop: Shop) -> None:
-    shop.origins[0].set(MaximumMessageSize="2048")
-    assert f"{shop.origins[0].name} takes 2,048 bytes at most" in told("note", "--url", shop.dlq.url)
+def test_a_letter_that_its_source_cannot_take_is_foretold(told: Told, shop: Shop) -> None:
+    shop.sources[0].set(MaximumMessageSize="2048")
+    assert f"{shop.sources[0].name} takes 2,048 bytes at most" in told("note", "--url", shop.dlq.url)

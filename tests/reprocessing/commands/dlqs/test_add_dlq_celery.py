@@ -1,4 +1,4 @@
-"""Origins that Celery workers consume: said by a person, refused where workers would delete what they reject."""
+"""Sources that Celery workers consume: said by a person, refused where workers would delete what they reject."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import DeadLetter, DeadLetterQueue, Origin, Target
+from reprocessing.models import DeadLetterQueue, Letter, Source, Target
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.commands.conftest import Ask
 from tests.reprocessing.commands.stock import add_letter
@@ -58,9 +58,9 @@ def test_nobody_is_taken_for_a_worker_who_was_not_said_to_be_one(ask: Ask, make_
 
 
 def test_workers_whose_queue_has_no_redrive_policy_are_refused(make_queue: MakeQueue) -> None:
-    dlq, origin = make_queue(), make_queue()
-    arguments = ("--origin", origin.url)
-    name = origin.url.rpartition("/")[2]
+    dlq, source = make_queue(), make_queue()
+    arguments = ("--source", source.url)
+    name = source.url.rpartition("/")[2]
     why = (
         f"{name} has no redrive policy: Celery workers delete what they reject from such a queue (kombu 5.7), so a "
         "message that they do not know would be lost."
@@ -72,8 +72,8 @@ def test_workers_whose_queue_has_no_redrive_policy_are_refused(make_queue: MakeQ
 
 def test_what_is_for_task_messages_is_refused_of_other_letters(make_queue: MakeQueue) -> None:
     dlq = make_queue()
-    origin = make_queue(RedrivePolicy=redrive_policy(dlq, 3))
-    name = origin.url.rpartition("/")[2]
+    source = make_queue(RedrivePolicy=redrive_policy(dlq, 3))
+    name = source.url.rpartition("/")[2]
     found = said("refuse", dlq, "--strip-eta", "--new-id")
     assert found == [
         f"--strip-eta and --new-id would change task messages, and messages to {name} are not said to be any."
@@ -93,8 +93,10 @@ def test_what_spoke_against_captured_letters_is_asked_anew(ask: Ask, make_queue:
     dlq = make_queue()
     make_queue(RedrivePolicy=redrive_policy(dlq, 3))
     ask("add_dlq", "orders", "--url", dlq.url, "--celery", "--confirm")
-    letter = add_letter(Origin.objects.get(), LetterState.CAPTURED, planned=True, objection="expired", key_hash=b"k")
+    letter = add_letter(
+        Source.objects.get(), LetterState.CAPTURED, planned=True, blocked_reason="expired", key_hash=b"k"
+    )
     ask("add_dlq", "orders", "--rate", "5", "--confirm")
-    assert DeadLetter.objects.values_list("planned", "objection").get(pk=letter.pk) == (True, "expired")
+    assert Letter.objects.values_list("planned", "blocked_reason").get(pk=letter.pk) == (True, "expired")
     ask("add_dlq", "orders", option, "--confirm")
-    assert DeadLetter.objects.values_list("planned", "objection").get(pk=letter.pk) == (False, "")
+    assert Letter.objects.values_list("planned", "blocked_reason").get(pk=letter.pk) == (False, "")

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-from reprocessing.models import DeadLetterQueue, Pulse
-from reprocessing.store.ordering.lanes import clock
-from reprocessing.store.ordering.stalled_lanes import TICK
+from reprocessing.models import DeadLetterQueue, Heartbeat
+from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.ordering.stalled_lanes import TICK_TASK
 from reprocessing.store.safety import stops
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
@@ -33,12 +33,14 @@ def watched(make_queue: MakeQueue) -> Queue:
 
 def see_beat(**ago: float) -> None:
     every, _ = IntervalSchedule.objects.get_or_create(every=2, period=IntervalSchedule.SECONDS)
-    made, _ = PeriodicTask.objects.update_or_create(name="tick", defaults={"task": TICK, "interval": every})
-    PeriodicTask.objects.filter(pk=made.pk).update(last_run_at=clock() - timedelta(**ago))
+    made, _ = PeriodicTask.objects.update_or_create(name="tick", defaults={"task": TICK_TASK, "interval": every})
+    PeriodicTask.objects.filter(pk=made.pk).update(last_run_at=database_now() - timedelta(**ago))
 
 
 def see_worker(**ago: float) -> None:
-    Pulse.objects.update_or_create(queue="redrive-control", defaults={"beaten_at": clock() - timedelta(**ago)})
+    Heartbeat.objects.update_or_create(
+        queue="redrive-control", defaults={"consumed_at": database_now() - timedelta(**ago)}
+    )
 
 
 def test_one_that_is_added_as_automatic_is_redriven_without_a_command(ask: Ask, watched: Queue) -> None:
@@ -59,7 +61,7 @@ def test_a_crontab_says_when_it_is_polled_first_and_a_stop_that_nothing_is_sent(
     stops.stop(None, by="ann", reason="rain")
     crontab = ("--mode", "automatic", "--crontab", "0 0 1 1 *")
     said = ask("add_dlq", "orders", "--url", watched.url, *crontab, "--confirm")
-    assert f"from the next poll on ({clock().year + 1}-01-01 00:00:00 UTC)" in said
+    assert f"from the next poll on ({database_now().year + 1}-01-01 00:00:00 UTC)" in said
     assert said.splitlines()[-1].endswith(
         'Everything is stopped by ann ("rain"): nothing is sent until somebody resumes it.'
     )

@@ -11,12 +11,12 @@ from django.db import connection
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.store.capture import capture_lease
-from reprocessing.store.capture.capture_lease import Capturing
+from reprocessing.store.capture.capture_lease import CaptureLease
 from tests import envelopes
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.stock import add_letter, add_origin
+from tests.reprocessing.commands.stock import add_letter, add_source
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +42,7 @@ def soon_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprocessing.gateways.aws.clients.READ_SECONDS", 1.0)
 
 
-def lease(dlq: DeadLetterQueue) -> Capturing | None:
+def lease(dlq: DeadLetterQueue) -> CaptureLease | None:
     return capture_lease.lease(dlq.pk, lease=60, dirty=60)
 
 
@@ -74,7 +74,7 @@ def test_each_message_tells_where_it_would_stand(
     DeadLetterQueue.objects.update(ordering_key="attribute:account")
     account = {"account": {"DataType": "String", "StringValue": "a\u00e9"}}
     ids = [queue.send("x", MessageAttributes=account)["MessageId"], queue.send("y")["MessageId"]]
-    add_letter(add_origin(orders), LetterState.CAPTURED, message_id=ids[1])
+    add_letter(add_source(orders), LetterState.CAPTURED, message_id=ids[1])
     seen = {one["message_id"]: one for one in ask_json("peek_dlq", "orders", "--confirm")["messages"]}
     assert (seen[ids[0]]["ordering_key"], seen[ids[0]]["letter"]) == ("a\u00e9", None)
     assert seen[ids[1]]["would_be_parked"]["reason"] == "no_ordering_key"
@@ -148,7 +148,7 @@ def test_what_could_not_be_given_back_makes_no_letter_absent(
 
 def test_what_an_earlier_capture_hid_stays_hidden(ask: Ask, orders: DeadLetterQueue) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE redrive_dlq SET unclean_until = redrive_now() + interval '1 hour'")
+        cursor.execute("UPDATE redrive_dlq SET orphans_hidden_until = redrive_now() + interval '1 hour'")
     ask("peek_dlq", "orders", "--confirm")
     capturing = lease(orders)
     assert capturing is not None
@@ -158,7 +158,7 @@ def test_what_an_earlier_capture_hid_stays_hidden(ask: Ask, orders: DeadLetterQu
 def test_a_task_is_told_as_one_and_what_it_is_called_with_only_where_bodies_are_asked_for(
     ask: Ask, ask_json: AskJson, orders: DeadLetterQueue, queue: Queue
 ) -> None:
-    add_origin(orders)
+    add_source(orders)
     queue.send(envelopes.task("shop.charge", "4111-canary", task_id="t-1", retries=3).decode())
     (seen,) = ask_json("peek_dlq", "orders", "--confirm")["messages"]
     assert seen["task"] == {
@@ -179,11 +179,11 @@ def test_a_task_is_told_as_one_and_what_it_is_called_with_only_where_bodies_are_
 def test_what_is_no_task_has_a_cause_only_where_workers_were_to_take_it(
     ask_json: AskJson, orders: DeadLetterQueue, queue: Queue
 ) -> None:
-    origin = add_origin(orders)
+    source = add_source(orders)
     queue.send("hello")
     (seen,) = ask_json("peek_dlq", "orders", "--confirm")["messages"]
     assert (seen["task"], seen["causes"]) == (None, [])
-    Target.objects.filter(origins=origin).update(kind="celery")
+    Target.objects.filter(sources=source).update(kind="celery")
     (seen,) = ask_json("peek_dlq", "orders", "--confirm")["messages"]
     assert seen["causes"] == [
         "Not a Celery task: it is not a kombu message. Workers that receive it reject it, until it dies."

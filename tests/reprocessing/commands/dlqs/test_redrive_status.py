@@ -19,24 +19,24 @@ from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.models import (
     Attempt,
     Breaker,
-    Custody,
-    DeadLetter,
     DeadLetterQueue,
+    DlqCopy,
     HealthCheck,
-    Origin,
+    Letter,
     RateClass,
     Rule,
-    Sighting,
+    Source,
     Target,
+    TargetCheck,
     Wave,
 )
-from reprocessing.models.custody import CustodyState
+from reprocessing.models.dlq_copy import DlqCopyState
 from reprocessing.models.run import Run, RunKind, RunState
 from reprocessing.store.outcomes import evidence
 from reprocessing.store.routing import rule_changes
 from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.stock import add_lane, add_letter, add_origin, add_sent, ago
+from tests.reprocessing.commands.stock import add_lane, add_letter, add_sent, add_source, ago
 
 pytestmark = pytest.mark.django_db
 LAG = 60
@@ -48,13 +48,13 @@ def orders(add_row: AddRow) -> DeadLetterQueue:
 
 
 @pytest.fixture
-def origin(orders: DeadLetterQueue) -> Origin:
-    return add_origin(orders, window=90)
+def source(orders: DeadLetterQueue) -> Source:
+    return add_source(orders, window=90)
 
 
-def add_copy(letter: DeadLetter, state: CustodyState = CustodyState.HELD) -> None:
-    gone_at = ago(seconds=1) if state == CustodyState.GONE else None
-    Custody.objects.create(
+def add_copy(letter: Letter, state: DlqCopyState = DlqCopyState.HELD) -> None:
+    gone_at = ago(seconds=1) if state == DlqCopyState.GONE else None
+    DlqCopy.objects.create(
         dlq=letter.dlq, message_id=letter.message_id, letter=letter, state=state, handle="handle",
         visible_until=ago(seconds=-60), gone_at=gone_at,
     )  # fmt: skip
@@ -65,14 +65,14 @@ def waits_for(ask_json: AskJson) -> Any:  # noqa: ANN401  a sentence, or nothing
 
 
 def test_every_letter_is_counted_once_and_presumed_ones_apart(
-    ask_json: AskJson, origin: Origin, add_row: AddRow
+    ask_json: AskJson, source: Source, add_row: AddRow
 ) -> None:
     for number, state in enumerate(LetterState):
         for _ in range(number + 1):
-            add_letter(origin, state)
-    add_letter(origin, LetterState.DELIVERED, presumed=True)
-    add_letter(origin, LetterState.PARKED, reason="stale")
-    add_letter(add_origin(add_row("mails"), "mail"), LetterState.CAPTURED)
+            add_letter(source, state)
+    add_letter(source, LetterState.DELIVERED, presumed=True)
+    add_letter(source, LetterState.PARKED, reason="stale")
+    add_letter(add_source(add_row("mails"), "mail"), LetterState.CAPTURED)
     found = ask_json("redrive_status", "orders")["dlqs"][0]
     assert found["letters"] == {
         "captured": 1,
@@ -89,11 +89,11 @@ def test_every_letter_is_counted_once_and_presumed_ones_apart(
     assert found["unfinished"] == 10
 
 
-def test_the_oldest_unfinished_letter_and_the_first_to_expire_are_told(ask_json: AskJson, origin: Origin) -> None:
+def test_the_oldest_unfinished_letter_and_the_first_to_expire_are_told(ask_json: AskJson, source: Source) -> None:
     for letter in (
-        add_letter(origin, LetterState.DELIVERED, died_at=ago(days=9), expires_at=ago(days=5)),
-        add_letter(origin, LetterState.WAITING, died_at=ago(hours=3), expires_at=ago(hours=-2)),
-        add_letter(origin, LetterState.CAPTURED, died_at=ago(hours=1), expires_at=ago(hours=-7)),
+        add_letter(source, LetterState.DELIVERED, first_sent_at=ago(days=9), expires_at=ago(days=5)),
+        add_letter(source, LetterState.WAITING, first_sent_at=ago(hours=3), expires_at=ago(hours=-2)),
+        add_letter(source, LetterState.CAPTURED, first_sent_at=ago(hours=1), expires_at=ago(hours=-7)),
     ):
         add_copy(letter)
     found = ask_json("redrive_status")["dlqs"][0]
@@ -101,11 +101,11 @@ def test_the_oldest_unfinished_letter_and_the_first_to_expire_are_told(ask_json:
     assert round(found["expires_in_seconds"] / 3600) == 2
 
 
-@pytest.mark.parametrize("state", [None, CustodyState.DELETE, CustodyState.GONE])
+@pytest.mark.parametrize("state", [None, DlqCopyState.DELETE, DlqCopyState.GONE])
 def test_nothing_expires_where_the_dlq_has_no_copy_left(
-    ask: Ask, ask_json: AskJson, origin: Origin, state: CustodyState | None
+    ask: Ask, ask_json: AskJson, source: Source, state: DlqCopyState | None
 ) -> None:
-    letter = add_letter(origin, LetterState.WAITING, died_at=ago(hours=3), expires_at=ago(hours=-2))
+    letter = add_letter(source, LetterState.WAITING, first_sent_at=ago(hours=3), expires_at=ago(hours=-2))
     if state:
         add_copy(letter, state)
     found = ask_json("redrive_status")["dlqs"][0]
@@ -113,14 +113,14 @@ def test_nothing_expires_where_the_dlq_has_no_copy_left(
     assert "the dlq drops" not in ask("redrive_status")
 
 
-def test_waiting_lanes_say_why(ask_json: AskJson, origin: Origin) -> None:
-    add_lane(origin, LanePhase.READY, due_at=ago(seconds=1))
-    add_lane(origin, LanePhase.READY, due_at=ago(hours=-1), why="its target's rate")
-    add_lane(origin, LanePhase.READY, due_at=ago(hours=-1))
-    add_lane(origin, LanePhase.AWAITING)
-    add_lane(origin, LanePhase.HELD)
-    add_lane(origin, LanePhase.LEASED)
-    add_lane(origin, LanePhase.IDLE)
+def test_waiting_lanes_say_why(ask_json: AskJson, source: Source) -> None:
+    add_lane(source, LanePhase.READY, due_at=ago(seconds=1))
+    add_lane(source, LanePhase.READY, due_at=ago(hours=-1), why="its target's rate")
+    add_lane(source, LanePhase.READY, due_at=ago(hours=-1))
+    add_lane(source, LanePhase.AWAITING)
+    add_lane(source, LanePhase.HELD)
+    add_lane(source, LanePhase.LEASED)
+    add_lane(source, LanePhase.IDLE)
     found = ask_json("redrive_status")["dlqs"][0]
     assert found["lanes"] == {"ready": 3, "awaiting": 1, "held": 1, "leased": 1}
     assert sorted(one["why"] for one in found["waiting"]) == [
@@ -132,29 +132,31 @@ def test_waiting_lanes_say_why(ask_json: AskJson, origin: Origin) -> None:
     ]
 
 
-def test_promotion_waits_step_by_step_for_what_it_needs(ask_json: AskJson, origin: Origin, settings: Settings) -> None:
-    """Every step is one that `evidence.ripe` asks for too: as long as something is awaited, nothing is ripe."""
+def test_promotion_waits_step_by_step_for_what_it_needs(ask_json: AskJson, source: Source, settings: Settings) -> None:
+    """Every step is one that `evidence.presumable_attempts` asks for too: as long as something is awaited, nothing is ripe."""
     settings.REDRIVE = {"COUNT_LAG": LAG}
-    dlq, target = origin.dlq, origin.target
+    dlq, target = source.dlq, source.target
     told: list[str] = []
 
     def look() -> None:
         told.append(waits_for(ask_json))
-        assert bool(evidence.ripe(count_lag=LAG, limit=10)) == told[-1].startswith("the next outcome check")
+        assert bool(evidence.presumable_attempts(count_lag=LAG, limit=10)) == told[-1].startswith(
+            "the next outcome check"
+        )
 
     assert waits_for(ask_json) is None
-    attempt = add_sent(origin, taken_at=ago(seconds=300), deadline=ago(seconds=-50))
+    attempt = add_sent(source, taken_at=ago(seconds=300), deadline=ago(seconds=-50))
     look()
     attempt.delete()
-    attempt = add_sent(origin, taken_at=ago(seconds=300), deadline=ago(seconds=200))
+    attempt = add_sent(source, taken_at=ago(seconds=300), deadline=ago(seconds=200))
     look()
-    Sighting.objects.create(target=target, seen_at=attempt.opened_at + timedelta(seconds=LAG - 1))
+    TargetCheck.objects.create(target=target, seen_at=attempt.opened_at + timedelta(seconds=LAG - 1))
     look()
     seen_at = attempt.opened_at + timedelta(seconds=LAG)
-    Sighting.objects.create(target=target, seen_at=seen_at)
+    TargetCheck.objects.create(target=target, seen_at=seen_at)
     look()
     for again in (89, 90):
-        Sighting.objects.create(target=target, seen_at=seen_at + timedelta(seconds=again))
+        TargetCheck.objects.create(target=target, seen_at=seen_at + timedelta(seconds=again))
         look()
     for early in (89, 90):
         DeadLetterQueue.objects.filter(pk=dlq.pk).update(drained_through=seen_at + timedelta(seconds=early))
@@ -168,15 +170,15 @@ def test_promotion_waits_step_by_step_for_what_it_needs(ask_json: AskJson, origi
 def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
     ask: Ask, ask_json: AskJson, orders: DeadLetterQueue
 ) -> None:
-    target = add_origin(orders, rate=10).target
+    target = add_source(orders, rate=10).target
     vip = RateClass.objects.create(name="vip", rate=0.5)
-    classed = Breaker.objects.create(target=target, rate_class=vip, ramp=0.2, ramp_why="none of 9 messages failed")
+    classed = Breaker.objects.create(target=target, rate_class=vip, ramp=0.2, ramp_reason="none of 9 messages failed")
     Breaker.objects.filter(target=target, rate_class=None).update(ramp=0.2, why="3 canaries succeeded")
     own, its_class = ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["breakers"]
     assert own.pop("since").endswith("Z")
     assert own == {
         "name": "shop", "rate_class": None, "state": "closed", "why": "3 canaries succeeded", "next_canary_at": None,
-        "rate": 10, "allowed_rate": 2, "ramp": 0.2, "ramp_why": "start of the ramp-up",
+        "rate": 10, "allowed_rate": 2, "ramp": 0.2, "ramp_reason": "start of the ramp-up",
     }  # fmt: skip
     assert (its_class["rate_class"], its_class["allowed_rate"]) == ("vip", 0.5)
     said = ask("redrive_status")
@@ -193,22 +195,22 @@ def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
     assert "; next canary now" in ask("redrive_status")
 
 
-def test_what_cannot_be_presumed_says_so(ask_json: AskJson, origin: Origin) -> None:
-    add_sent(origin, taken_at=ago(seconds=300), deadline=ago(seconds=200))
+def test_what_cannot_be_presumed_says_so(ask_json: AskJson, source: Source) -> None:
+    add_sent(source, taken_at=ago(seconds=300), deadline=ago(seconds=200))
     DeadLetterQueue.objects.update(mode="observe")
     assert "orders is in mode observe" in waits_for(ask_json)
-    origin.target.proof, origin.target.watched_by = "accepted", None
-    origin.target.save()
+    source.target.proof, source.target.watched_by = "accepted", None
+    source.target.save()
     assert "its DLQ is not watched" in waits_for(ask_json)
 
 
-def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetterQueue, origin: Origin) -> None:
+def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetterQueue, source: Source) -> None:
     DeadLetterQueue.objects.update(trouble="no right", depth_visible=7, depth_in_flight=2, depth_at=ago(seconds=1))
     stops.stop(orders.pk, by="ann", reason="rain")
     stops.stop(None, by="bob", reason="flood")
     run = Run.objects.create(name="monday", dlq=orders, kind=RunKind.DRAIN, state=RunState.RUNNING, asked_by="cy")
-    add_letter(origin, LetterState.WAITING, run=run)
-    add_letter(origin, LetterState.PARKED)
+    add_letter(source, LetterState.WAITING, run=run)
+    add_letter(source, LetterState.PARKED)
     said = ask("redrive_status")
     for part in (
         'by bob ("flood")',
@@ -232,16 +234,16 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
     ],
 )
 def test_a_running_drain_of_which_nothing_is_left_is_said_to_be_at_its_end(
-    ask: Ask, origin: Origin, state: RunState, said: str
+    ask: Ask, source: Source, state: RunState, said: str
 ) -> None:
-    run = Run.objects.create(name="monday", dlq=origin.dlq, state=state, stopped_by="ann", why="rain")
-    add_letter(origin, LetterState.DELIVERED, run=run)
+    run = Run.objects.create(name="monday", dlq=source.dlq, state=state, stopped_by="ann", why="rain")
+    add_letter(source, LetterState.DELIVERED, run=run)
     (told,) = [line for line in ask("redrive_status").splitlines() if line.startswith("  run ")]
     assert told == f"  run       monday (drain) {said}"
 
 
-def test_letters_that_go_elsewhere_are_said_to(ask: Ask, origin: Origin) -> None:
-    Target.objects.filter(pk=origin.target_id).update(arn="arn:aws:lambda:us-east-1:000000000000:function:ship:prod")
+def test_letters_that_go_elsewhere_are_said_to(ask: Ask, source: Source) -> None:
+    Target.objects.filter(pk=source.target_id).update(arn="arn:aws:lambda:us-east-1:000000000000:function:ship:prod")
     assert "target    shop \N{RIGHTWARDS ARROW} ship:prod: outcome absence" in ask("redrive_status")
 
 
@@ -249,21 +251,21 @@ def test_letters_that_go_elsewhere_are_said_to(ask: Ask, origin: Origin) -> None
     ("size", "said"), [(10, "; in a wave of 10, 1 message sent"), (None, "; in the last wave, 1 message sent")]
 )
 def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
-    ask: Ask, ask_json: AskJson, origin: Origin, size: int | None, said: str
+    ask: Ask, ask_json: AskJson, source: Source, size: int | None, said: str
 ) -> None:
     run = Run.objects.create(
         name="monday",
-        dlq=origin.dlq,
+        dlq=source.dlq,
         state=RunState.PAUSED,
         stopped_by="the service",
         why="Paused automatically: rain.",
     )
     Wave.objects.create(run=run, no=1, size=1, settled_at=ago(seconds=9), touched=1, failed=0)
     wave = Wave.objects.create(run=run, no=2, size=size)
-    lane = add_lane(origin, LanePhase.LEASED)
-    letter = add_letter(origin, LetterState.SENDING, lane=lane, attempts=1)
+    lane = add_lane(source, LanePhase.LEASED)
+    letter = add_letter(source, LetterState.SENDING, lane=lane, attempts=1)
     Attempt.objects.create(
-        letter=letter, lane=lane, target=origin.target, no=1, epoch=0, fence=1, opened_at=ago(),
+        letter=letter, lane=lane, target=source.target, no=1, epoch=0, fence=1, opened_at=ago(),
         holds_lane=True, run=run, wave=wave,
     )  # fmt: skip
     assert "cost so far 1 AWS request, less than $0.01, for sends and deletes" in ask("redrive_status")
@@ -278,12 +280,12 @@ def test_before_any_dlq_it_says_how_to_begin(ask: Ask) -> None:
     assert "No DLQ has been added yet. Add one: manage.py add_dlq NAME --url URL --confirm" in ask("redrive_status")
 
 
-def test_the_statements_do_not_grow_with_the_letters(ask: Ask, origin: Origin, add_row: AddRow) -> None:
+def test_the_statements_do_not_grow_with_the_letters(ask: Ask, source: Source, add_row: AddRow) -> None:
     with CaptureQueriesContext(connection) as few:
         ask("redrive_status")
     for _ in range(20):
-        add_letter(origin, LetterState.WAITING)
-    add_origin(add_row("mails"), "mail")
+        add_letter(source, LetterState.WAITING)
+    add_source(add_row("mails"), "mail")
     with CaptureQueriesContext(connection) as many:
         ask("redrive_status")
     assert len(many) == len(few)
@@ -312,18 +314,18 @@ def test_watching_goes_on_until_nobody_watches(orders: DeadLetterQueue) -> None:
 def test_the_rules_that_hold_are_told_with_what_they_stop_and_err_on(
     add_row: AddRow, ask: Ask, ask_json: AskJson
 ) -> None:
-    origin = add_origin(add_row("orders"))
+    source = add_source(add_row("orders"))
     said = {"action": "hold", "conditions": ["body:kind equals bad"], "enabled": True}
-    rule_changes.put("bad", said, by="ann", reason="a test")
-    rule_changes.put("off", said | {"enabled": False}, by="ann", reason="a test")
+    rule_changes.save_rule("bad", said, by="ann", reason="a test")
+    rule_changes.save_rule("off", said | {"enabled": False}, by="ann", reason="a test")
     bad = Rule.objects.get(name="bad")
     why = "rule bad holds it"
-    lane = add_lane(origin, LanePhase.HELD, why=why)
-    add_letter(origin, LetterState.WAITING, lane=lane, rule=bad, route="hold", route_version=2)
-    add_letter(origin, LetterState.WAITING, route_version=2)
-    Rule.objects.filter(pk=bad.pk).update(hits=1, errs=2, trouble="body:kind: it was odd")
+    lane = add_lane(source, LanePhase.HELD, why=why)
+    add_letter(source, LetterState.WAITING, lane=lane, rule=bad, route="hold", rulebook_version=2)
+    add_letter(source, LetterState.WAITING, rulebook_version=2)
+    Rule.objects.filter(pk=bad.pk).update(match_count=1, error_count=2, trouble="body:kind: it was odd")
     (told,) = ask_json("redrive_status", "orders")["rules"]
-    assert (told["name"], told["hits"], told["stopped"], told["errs"], told["asked"], told["errs_too_often"]) == (
+    assert (told["name"], told["match_count"], told["stopped"], told["error_count"], told["asked"], told["errs_too_often"]) == (
         "bad", 1, 1, 2, 2, True,
     )  # fmt: skip
     lines = ask("redrive_status")
@@ -332,8 +334,8 @@ def test_the_rules_that_hold_are_told_with_what_they_stop_and_err_on(
     assert f"waiting   1 ordering key: {why}" in lines
 
 
-def test_the_health_of_a_target_is_told_with_its_age(ask: Ask, ask_json: AskJson, origin: Origin) -> None:
-    check = HealthCheck.objects.create(target=origin.target, kind="alarm", subject="shop-errors")
+def test_the_health_of_a_target_is_told_with_its_age(ask: Ask, ask_json: AskJson, source: Source) -> None:
+    check = HealthCheck.objects.create(target=source.target, kind="alarm", subject="shop-errors")
     assert "health    alarm shop-errors is unknown (never run); nothing is sent until it is healthy" in ask(
         "redrive_status", "orders"
     )
@@ -346,9 +348,9 @@ def test_the_health_of_a_target_is_told_with_its_age(ask: Ask, ask_json: AskJson
 
 
 def test_a_reason_of_lanes_is_told_once_with_all_of_its_lanes(ask_json: AskJson, add_row: AddRow) -> None:
-    origin = add_origin(add_row("orders"))
-    run = Run.objects.create(name="monday", dlq=origin.dlq, state="paused", stopped_by="ann", why="a test")
+    source = add_source(add_row("orders"))
+    run = Run.objects.create(name="monday", dlq=source.dlq, state="paused", stopped_by="ann", why="a test")
     for due in (ago(seconds=60), ago(seconds=-60)):
-        add_lane(origin, run=run, due_at=due)
+        add_lane(source, run=run, due_at=due)
     told = ask_json("redrive_status", "orders")["dlqs"][0]["waiting"]
     assert [(one["lanes"], one["why"]) for one in told] == [(2, "the run monday is paused")]

@@ -9,9 +9,9 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from reprocessing.domain.ordering.placement import sort_key
-from reprocessing.models import Attempt, DeadLetter, Report
+from reprocessing.models import Attempt, Letter, Report
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.stock import add_origin, add_sent, ago
+from tests.reprocessing.commands.stock import add_sent, add_source, ago
 
 pytestmark = pytest.mark.django_db
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def sent(add_row: AddRow) -> Attempt:
     """A letter whose target took it an hour ago; it may come back for another."""
-    return add_sent(add_origin(add_row("orders"), window=7_200), taken_at=ago(hours=1), deadline=ago(hours=-1))
+    return add_sent(add_source(add_row("orders"), window=7_200), taken_at=ago(hours=1), deadline=ago(hours=-1))
 
 
 def test_a_letter_is_told_of_by_any_of_its_ids(sent: Attempt, ask: Ask, ask_json: AskJson) -> None:
@@ -36,7 +36,7 @@ def test_a_letter_is_told_of_by_any_of_its_ids(sent: Attempt, ask: Ask, ask_json
 
 
 def test_a_sequence_is_told_as_it_was_written(sent: Attempt, ask: Ask, ask_json: AskJson) -> None:
-    DeadLetter.objects.update(sequence=sort_key("1"))
+    Letter.objects.update(sequence=sort_key("1"))
     asked = ("redrive_status", "--letter", sent.letter.message_id)
     assert ask(*asked).splitlines()[3] == "  sequence    1"
     assert ask_json(*asked)["letters"][0]["sequence"] == "1"

@@ -14,7 +14,7 @@ from django.test import override_settings
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.gateways import aws
-from reprocessing.models import DeadLetter, DeadLetterQueue, Origin, Review, Rule, Target
+from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Rule, Source, Target
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.listeners import Listeners, function
@@ -45,7 +45,7 @@ def add(ask: Ask, queue: Queue, *arguments: str) -> DeadLetterQueue:
 
 
 def ways() -> dict[str, str]:
-    return dict(Origin.objects.values_list("arn", "target__arn"))
+    return dict(Source.objects.values_list("arn", "target__arn"))
 
 
 def said(severity: str, found: Any) -> list[str]:  # noqa: ANN401  decoded JSON
@@ -54,10 +54,10 @@ def said(severity: str, found: Any) -> list[str]:  # noqa: ANN401  decoded JSON
 
 def refused(*arguments: str) -> list[str]:
     """What is refused; nothing is written, and the command fails."""
-    before, out = Review.objects.count(), StringIO()
+    before, out = AuditEntry.objects.count(), StringIO()
     with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_dlq", "orders", *arguments, "--confirm", "--json", stdout=out)
-    assert Review.objects.count() == before
+    assert AuditEntry.objects.count() == before
     return said("refuse", json.loads(out.getvalue()))
 
 
@@ -65,24 +65,24 @@ def refused(*arguments: str) -> list[str]:
 
 
 def test_a_function_is_the_target_of_its_own_letters_and_of_those_that_do_not_name_it(ask: Ask, dlq: Queue) -> None:
-    row = add(ask, dlq, "--origin", f"{SHIP}:$LATEST", "--rate", "3")
+    row = add(ask, dlq, "--source", f"{SHIP}:$LATEST", "--rate", "3")
     target = Target.objects.get()
     assert (target.kind, target.arn, target.rate, target.proof, target.timeout) == ("lambda", SHIP, 3, "accepted", 60)
     assert ways() == {SHIP: SHIP}
-    assert row.default_origin is not None
-    assert row.default_origin.arn == SHIP
+    assert row.default_source is not None
+    assert row.default_source.arn == SHIP
     assert "nothing to change" in ask("add_dlq", "orders", "--confirm")
 
 
 def test_what_is_changed_later_holds_for_targets_that_are_not_named_again(ask: Ask, dlq: Queue) -> None:
-    add(ask, dlq, "--origin", SHIP)
+    add(ask, dlq, "--source", SHIP)
     ask("add_dlq", "orders", "--rate", "7", "--confirm")
     assert (Target.objects.get().rate, ways()) == (7, {SHIP: SHIP})
 
 
 def test_a_queue_that_only_a_person_named_need_not_be_named_again(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
     queue = make_queue()
-    add(ask, dlq, "--origin", queue.url)
+    add(ask, dlq, "--source", queue.url)
     ask("add_dlq", "orders", "--rate", "7", "--confirm")
     assert (Target.objects.get().rate, ways()) == (7, {queue.arn: queue.arn})
     [what] = refused("--outcome", "absence")
@@ -91,23 +91,23 @@ def test_a_queue_that_only_a_person_named_need_not_be_named_again(ask: Ask, dlq:
 
 def test_a_dlq_of_a_queue_may_have_a_function_s_letters_as_well(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
     queue = make_queue(RedrivePolicy=redrive_policy(dlq, 3))
-    row = add(ask, dlq, "--origin", SHIP)
+    row = add(ask, dlq, "--source", SHIP)
     assert ways() == {queue.arn: queue.arn, SHIP: SHIP}
     assert Target.objects.get(arn=queue.arn).proof == "absence"
-    assert row.default_origin is not None
-    assert row.default_origin.arn == SHIP
+    assert row.default_source is not None
+    assert row.default_source.arn == SHIP
 
 
 def test_of_several_functions_letters_that_name_none_are_parked_and_that_is_told(ask_json: AskJson, dlq: Queue) -> None:
-    found = ask_json("add_dlq", "orders", "--url", dlq.url, "--origin", SHIP, "--origin", BILL)
-    assert any("do not name what failed: of several origins none is theirs" in one for one in said("warn", found))
+    found = ask_json("add_dlq", "orders", "--url", dlq.url, "--source", SHIP, "--source", BILL)
+    assert any("do not name what failed: of several sources none is theirs" in one for one in said("warn", found))
 
 
 def test_a_queue_that_a_rule_of_eventbridge_names_may_be_of_another_type(
     ask: Ask, dlq: Queue, make_queue: MakeQueue
 ) -> None:
     queue = make_queue(fifo=True)
-    add(ask, dlq, "--origin", queue.arn)
+    add(ask, dlq, "--source", queue.arn)
     assert ways() == {queue.arn: queue.arn}
     assert Target.objects.get().fifo
 
@@ -119,7 +119,7 @@ def test_a_subscription_leads_to_whom_it_delivers(
     protocol, to, kind = listening
     to = to or make_queue().arn
     _, [subscription] = listeners.topic((protocol, to))
-    add(ask, dlq, "--origin", subscription)
+    add(ask, dlq, "--source", subscription)
     assert ways() == {subscription: to}
     assert Target.objects.get().kind == kind
 
@@ -128,10 +128,10 @@ def test_a_subscriber_that_cannot_be_reached_from_here_is_refused_with_the_cure(
     ask: Ask, dlq: Queue, listeners: Listeners
 ) -> None:
     _, [subscription] = listeners.topic(("email", "orders@example.com"))
-    [what] = refused("--url", dlq.url, "--origin", subscription)
+    [what] = refused("--url", dlq.url, "--source", subscription)
     assert what.endswith("delivers by email, and nothing can be sent there from here.")
     ask("add_target", URL, "--confirm")
-    add(ask, dlq, "--origin", subscription, "--to", URL)
+    add(ask, dlq, "--source", subscription, "--to", URL)
     assert ways() == {subscription: URL}
 
 
@@ -145,7 +145,7 @@ def test_a_subscriber_that_cannot_be_reached_from_here_is_refused_with_the_cure(
     ],
 )
 def test_what_is_no_single_one_is_refused(dlq: Queue, arn: str, what: str) -> None:
-    [found] = refused("--url", dlq.url, "--origin", arn)
+    [found] = refused("--url", dlq.url, "--source", arn)
     assert what in found
 
 
@@ -173,10 +173,10 @@ def test_commands_alone_bring_a_function_s_letters_back_to_it_or_to_an_endpoint(
 ) -> None:
     with standing_in(lambda _: Said()) as one:
         monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", one.url)
-        aws.forget()
+        aws.forget_clients()
         hook = f"{one.url}/hook"
         with override_settings(REDRIVE={"OUTBOUND_HOSTS": [hook.split("/")[2]], "LONG_POLL": 0}):
-            add(ask, dlq, "--origin", SHIP)
+            add(ask, dlq, "--source", SHIP)
             if elsewhere:
                 ask("add_target", hook, "--confirm")
                 ask("add_dlq", "orders", "--to", hook, "--confirm")
@@ -194,10 +194,10 @@ def _bury(dlq: Queue, event: bytes) -> None:
     dlq.send(event.decode(), MessageAttributes=attributes)
 
 
-def test_only_letters_of_the_named_origin_go_elsewhere(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
+def test_only_letters_of_the_named_source_go_elsewhere(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
     one, other = (make_queue(RedrivePolicy=redrive_policy(dlq, 3)) for _ in range(2))
     ask("add_target", URL, "--confirm")
-    add(ask, dlq, "--origin", one.url, "--to", URL)
+    add(ask, dlq, "--source", one.url, "--to", URL)
     assert ways() == {one.arn: URL, other.arn: other.arn}
 
 
@@ -211,7 +211,7 @@ def test_another_queue_can_be_named_by_its_url(ask: Ask, dlq: Queue, make_queue:
 def test_who_gets_letters_again_is_told(ask: Ask, ask_json: AskJson, dlq: Queue, listeners: Listeners) -> None:
     topic, _ = listeners.topic(("lambda", SHIP), ("lambda", BILL))
     ask("add_target", topic, "--refire", "1", "--confirm")
-    found = ask_json("add_dlq", "orders", "--url", dlq.url, "--origin", SHIP, "--to", topic, "--confirm")
+    found = ask_json("add_dlq", "orders", "--url", dlq.url, "--source", SHIP, "--to", topic, "--confirm")
     name = topic.rpartition(":")[2]
     told = f"Each message is published again: it goes to 1 subscribers of the topic {name} again that had it already."
     assert told in said("warn", found)
@@ -219,13 +219,13 @@ def test_who_gets_letters_again_is_told(ask: Ask, ask_json: AskJson, dlq: Queue,
     for command in ("drain_dlq", "redrive_status"):
         assert "each message is published again to 1 other subscriber" in ask(command, "orders")
     [target] = ask_json("redrive_status", "orders")["dlqs"][0]["targets"]
-    assert (target["origin"], target["target"], target["kind"], target["refires"]) == (SHIP, topic, "topic", 1)
+    assert (target["source"], target["target"], target["kind"], target["confirmed_fanout"]) == (SHIP, topic, "topic", 1)
 
 
 def test_nothing_is_published_again_without_a_person(ask: Ask, dlq: Queue, listeners: Listeners) -> None:
     topic, _ = listeners.topic(("lambda", SHIP))
     ask("add_target", topic, "--refire", "0", "--confirm")
-    add(ask, dlq, "--origin", SHIP, "--to", topic)
+    add(ask, dlq, "--source", SHIP, "--to", topic)
     [what] = refused("--mode", "automatic")
     assert what.endswith("in mode automatic it would be published again without end.")
 
@@ -233,11 +233,11 @@ def test_nothing_is_published_again_without_a_person(ask: Ask, dlq: Queue, liste
 def test_captured_letters_take_the_new_way_and_those_under_way_keep_theirs(
     ask: Ask, ask_json: AskJson, dlq: Queue
 ) -> None:
-    add(ask, dlq, "--origin", SHIP)
+    add(ask, dlq, "--source", SHIP)
     ask("add_target", URL, "--confirm")
-    origin = Origin.objects.get()
-    captured = add_letter(origin, LetterState.CAPTURED, planned=True)
-    kept = [add_letter(origin, state) for state in (LetterState.WAITING, LetterState.PARKED)]
+    source = Source.objects.get()
+    captured = add_letter(source, LetterState.CAPTURED, planned=True)
+    kept = [add_letter(source, state) for state in (LetterState.WAITING, LetterState.PARKED)]
     found = ask_json("add_dlq", "orders", "--to", URL, "--confirm")
     assert (
         f"Messages of ship go to {URL} from now on, those that are captured already included. 1 under way and 1 parked "
@@ -245,13 +245,13 @@ def test_captured_letters_take_the_new_way_and_those_under_way_keep_theirs(
     ) in said("note", found)
     captured.refresh_from_db()
     assert (str(captured.target), captured.planned) == (URL, False)
-    assert {str(one.target) for one in DeadLetter.objects.filter(pk__in=[one.pk for one in kept])} == {"ship"}
+    assert {str(one.target) for one in Letter.objects.filter(pk__in=[one.pk for one in kept])} == {"ship"}
 
 
-def test_an_origin_that_is_named_has_captured_letters_traced_again(ask: Ask, dlq: Queue) -> None:
-    add(ask, dlq, "--origin", SHIP)
-    captured = add_letter(Origin.objects.get(), LetterState.CAPTURED, planned=True)
-    ask("add_dlq", "orders", "--origin", BILL, "--confirm")
+def test_a_source_that_is_named_has_captured_letters_traced_again(ask: Ask, dlq: Queue) -> None:
+    add(ask, dlq, "--source", SHIP)
+    captured = add_letter(Source.objects.get(), LetterState.CAPTURED, planned=True)
+    ask("add_dlq", "orders", "--source", BILL, "--confirm")
     captured.refresh_from_db()
     assert (captured.planned, str(captured.target)) == (False, "ship")
 
@@ -259,12 +259,12 @@ def test_an_origin_that_is_named_has_captured_letters_traced_again(ask: Ask, dlq
 @pytest.mark.parametrize("what", [URL, SHIP, "arn:aws:sns:us-east-1:111122223333:orders", "nowhere"])
 def test_a_target_that_nobody_added_is_refused_in_one_sentence(ask: Ask, dlq: Queue, what: str) -> None:
     with pytest.raises(CommandError, match=r"add_target|No target is named") as refusal:
-        ask("add_dlq", "orders", "--url", dlq.url, "--origin", SHIP, "--to", what)
+        ask("add_dlq", "orders", "--url", dlq.url, "--source", SHIP, "--to", what)
     assert re.search(re.escape(what), str(refusal.value))
 
 
 def test_nothing_comes_back_from_a_function_so_absence_proves_nothing(dlq: Queue) -> None:
-    [what] = refused("--url", dlq.url, "--origin", SHIP, "--outcome", "absence")
+    [what] = refused("--url", dlq.url, "--source", SHIP, "--outcome", "absence")
     assert what == "The outcome absence cannot be seen: no watched DLQ lies behind ship."
 
 
@@ -283,27 +283,27 @@ def test_a_queue_that_a_rule_sends_letters_to_is_not_watched_while_the_rule_hold
         conditions=[],
         action="divert",
         target=target,
-        made_by="ann",
+        created_by="ann",
     )
-    [what] = refused("--url", dlq.url, "--origin", SHIP)
+    [what] = refused("--url", dlq.url, "--source", SHIP)
     assert what.startswith("The rule aside sends messages to this queue: watched, it would have them")
     Rule.objects.filter(pk=rule.pk).update(enabled=False)
-    add(ask, dlq, "--origin", SHIP)
+    add(ask, dlq, "--source", SHIP)
 
 
 def test_a_queue_that_another_dlq_s_letters_go_to_is_not_watched(dlq: Queue, add_row: AddRow) -> None:
     target = Target.objects.create(arn=dlq.arn, url=dlq.url, region="us-east-1")
-    Origin.objects.create(dlq=add_row("mails"), arn=BILL, target=target)
-    [what] = refused("--url", dlq.url, "--origin", SHIP)
+    Source.objects.create(dlq=add_row("mails"), arn=BILL, target=target)
+    [what] = refused("--url", dlq.url, "--source", SHIP)
     assert what.startswith("Messages of mails that died in bill go to this queue: watched")
 
 
 def test_letters_do_not_go_to_a_watched_dlq(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
     other = make_queue()
-    ask("add_dlq", "mails", "--url", other.url, "--origin", BILL, "--confirm")
+    ask("add_dlq", "mails", "--url", other.url, "--source", BILL, "--confirm")
     for queue in (other, dlq):
         assert f"{queue.name} is a watched DLQ: what is sent there would be captured as failed." in refused(
-            "--url", dlq.url, "--origin", SHIP, "--to", queue.url
+            "--url", dlq.url, "--source", SHIP, "--to", queue.url
         )
 
 
@@ -314,7 +314,7 @@ def test_the_role_of_a_dlq_is_the_role_of_what_its_letters_go_back_to(
     ask: Ask, dlq: Queue, make_queue: MakeQueue, listeners: Listeners
 ) -> None:
     queue, role = make_queue(RedrivePolicy=redrive_policy(dlq, 3)), "arn:aws:iam::111122223333:role/redrive"
-    row = add(ask, dlq, "--role", role, "--origin", SHIP)
+    row = add(ask, dlq, "--role", role, "--source", SHIP)
     assert row.role_arn == role
     assert dict(Target.objects.values_list("arn", "role_arn")) == {queue.arn: role, SHIP: role}
     ask("add_target", "ship", "--role", "off", "--confirm")
@@ -328,7 +328,7 @@ def test_what_is_no_role_is_said(ask: Ask, dlq: Queue) -> None:
 
 
 def test_who_is_to_answer_for_a_function_has_a_time_to_answer_in(ask: Ask, dlq: Queue) -> None:
-    asked = ("--url", dlq.url, "--origin", SHIP, "--outcome", "acknowledged")
+    asked = ("--url", dlq.url, "--source", SHIP, "--outcome", "acknowledged")
     assert refused(*asked) == [
         "The consumer of ship is to say what became of each message, and nobody said how long that may take."
     ]

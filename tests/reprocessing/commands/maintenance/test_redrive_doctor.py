@@ -18,11 +18,11 @@ from pytest_django.fixtures import Settings
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.gateways import aws
 from reprocessing.gateways.redis.send_rate import Rates
-from reprocessing.models import Custody, DeadLetterQueue, Dispatch, Lane, Pulse, Rule, Run, Target
+from reprocessing.models import DeadLetterQueue, DlqCopy, Heartbeat, Lane, Rule, Run, Target, TaskHints
 from reprocessing.pipeline.maintenance.doctor.redis import remarks as look_at_rates
 from reprocessing.store.maintenance import restore_hold
-from reprocessing.store.ordering.lanes import clock as clock_of_postgres
-from reprocessing.store.ordering.stalled_lanes import TICK
+from reprocessing.store.ordering.lanes import database_now as clock_of_postgres
+from reprocessing.store.ordering.stalled_lanes import TICK_TASK
 from reprocessing.store.safety import stops
 from reprocessing.tasks import CONTROL
 from tests.contract.endpoints import Sandbox, control, moto_endpoint
@@ -66,15 +66,15 @@ class Shop:
 
     def __init__(self, make_queue: MakeQueue, ask: Ask, settings: Settings) -> None:
         self.dlq = make_queue(MessageRetentionPeriod="1209600")
-        self.origin = make_queue(RedrivePolicy=redrive_policy(self.dlq, 3))
+        self.source = make_queue(RedrivePolicy=redrive_policy(self.dlq, 3))
         ask("add_dlq", "orders", "--url", self.dlq.url, "--mode", "automatic", "--every", "60", "--confirm")
         self.spent = make_queue()
         self.own = make_queue(VisibilityTimeout="900", RedrivePolicy=redrive_policy(self.spent, 5))
         settings.REDRIVE = {**settings.REDRIVE, "OWN_QUEUES": (self.own.url,)}
         PeriodicTask.objects.create(
-            name="tick", task=TICK, last_run_at=ago(seconds=1), interval=IntervalSchedule.objects.create(every=2)
+            name="tick", task=TICK_TASK, last_run_at=ago(seconds=1), interval=IntervalSchedule.objects.create(every=2)
         )
-        Pulse.beat(CONTROL)
+        Heartbeat.record(CONTROL)
 
     @property
     def row(self) -> DeadLetterQueue:
@@ -82,7 +82,7 @@ class Shop:
 
     @property
     def target(self) -> Target:
-        return Target.objects.get(arn=self.origin.arn)
+        return Target.objects.get(arn=self.source.arn)
 
     def running(self) -> Run:
         return Run.objects.create(
@@ -90,8 +90,8 @@ class Shop:
         )
 
     def lane(self, phase: LanePhase, **values: object) -> Lane:
-        (origin,) = self.row.origins.all()
-        return add_lane(origin, phase, run=self.running(), **values)
+        (source,) = self.row.sources.all()
+        return add_lane(source, phase, run=self.running(), **values)
 
 
 @pytest.fixture
@@ -139,8 +139,8 @@ def test_a_missing_right_on_the_dlq_is_found(shop: Shop, sandbox: Sandbox, actio
 
 
 def test_a_missing_right_to_send_letters_back_is_found(shop: Shop, sandbox: Sandbox) -> None:
-    sandbox.plan(refusing("SendMessageBatch", shop.origin))
-    assert the("error", "SQS refuses sqs:SendMessage")["where"] == shop.origin.name
+    sandbox.plan(refusing("SendMessageBatch", shop.source))
+    assert the("error", "SQS refuses sqs:SendMessage")["where"] == shop.source.name
 
 
 GONE, DENIED = "GetQueueAttributes failed: NonExistentQueue", "SQS refuses sqs:SendMessage: AccessDenied."
@@ -153,7 +153,7 @@ def parked_in(shop: Shop, queue: Queue) -> None:
 def ruled_to(shop: Shop, queue: Queue, *, of: DeadLetterQueue | None = None, **values: object) -> Rule:
     """A rule that diverts letters of this dlq, or of all, to the queue."""
     target = Target.objects.create(arn=queue.arn, url=queue.url, region="us-east-1")
-    row = {"name": "large", "enabled": True, "action": "divert", "target": target, "dlq": of, "made_by": "ann"}
+    row = {"name": "large", "enabled": True, "action": "divert", "target": target, "dlq": of, "created_by": "ann"}
     return Rule.objects.create(**row | values)
 
 
@@ -241,37 +241,37 @@ def test_a_missing_right_to_look_is_found_and_the_other_looks_go_on(shop: Shop, 
     assert ("beat", "well") in {(one["where"], one["grade"]) for one in doctor()[0]}
 
 
-def test_an_origin_whose_policy_names_another_dlq_is_found(shop: Shop, make_queue: MakeQueue) -> None:
+def test_a_source_whose_policy_names_another_dlq_is_found(shop: Shop, make_queue: MakeQueue) -> None:
     another = make_queue()
-    shop.origin.set(RedrivePolicy=redrive_policy(another, 3))
-    assert the("error", f"The outcome absence cannot be seen: no watched DLQ lies behind {shop.origin.name}.")
-    assert the("warn", f"Messages that fail again in {shop.origin.name} die into {another.arn}, which nobody watches.")
+    shop.source.set(RedrivePolicy=redrive_policy(another, 3))
+    assert the("error", f"The outcome absence cannot be seen: no watched DLQ lies behind {shop.source.name}.")
+    assert the("warn", f"Messages that fail again in {shop.source.name} die into {another.arn}, which nobody watches.")
 
 
-def test_a_retention_shorter_than_the_origin_s_is_found(shop: Shop) -> None:
+def test_a_retention_shorter_than_the_source_s_is_found(shop: Shop) -> None:
     shop.dlq.set(MessageRetentionPeriod="86400")
     said = the("warn", "SQS counts from the first send on")
     assert said["cure"] == "Give the DLQ the longest retention, 14 days."
 
 
-def test_an_origin_that_keeps_messages_as_long_as_a_dlq_can_is_to_be_shortened(shop: Shop) -> None:
-    shop.origin.set(MessageRetentionPeriod="1209600")
-    cure = f"SQS keeps nothing for longer: shorten the retention of {shop.origin.name}, to 4 days for example; what"
+def test_a_source_that_keeps_messages_as_long_as_a_dlq_can_is_to_be_shortened(shop: Shop) -> None:
+    shop.source.set(MessageRetentionPeriod="1209600")
+    cure = f"SQS keeps nothing for longer: shorten the retention of {shop.source.name}, to 4 days for example; what"
     assert the("warn", "SQS counts from the first send on")["cure"] == f"{cure} is older there is dropped at once."
 
 
-def test_of_an_origin_that_is_not_known_yet_one_thing_alone_is_said(shop: Shop, make_queue: MakeQueue) -> None:
+def test_of_a_source_that_is_not_known_yet_one_thing_alone_is_said(shop: Shop, make_queue: MakeQueue) -> None:
     before = {(one["where"], one["what"]) for one in doctor()[0] if one["grade"] in {"error", "warn"}}
     other = make_queue(RedrivePolicy=redrive_policy(shop.dlq, 3))
     remarks, failed = doctor()
     after = {(one["where"], one["what"]) for one in remarks if one["grade"] in {"error", "warn"}}
-    assert after - before == {("orders", f"Messages of {other.arn} die into it, and it is no origin that is known.")}
+    assert after - before == {("orders", f"Messages of {other.arn} die into it, and it is no source that is known.")}
     assert not failed
 
 
 def test_a_window_that_is_shorter_than_the_way_back_is_found(shop: Shop) -> None:
-    shop.origin.set(VisibilityTimeout="600")
-    said = the("error", f"The window (in seconds) of {shop.origin.name} is remembered as 120, and is 2400 by now.")
+    shop.source.set(VisibilityTimeout="600")
+    said = the("error", f"The window (in seconds) of {shop.source.name} is remembered as 120, and is 2400 by now.")
     assert "presumed delivered, wrongly" in said["why"]
     assert "manage.py add_dlq orders" in said["cure"]
 
@@ -317,14 +317,14 @@ def test_a_tick_of_the_far_future_proves_no_beat(shop: Shop) -> None:
 
 
 def test_a_worker_that_lives_and_consumes_nothing_is_found(shop: Shop) -> None:
-    Pulse.objects.update(beaten_at=ago(minutes=3))
+    Heartbeat.objects.update(consumed_at=ago(minutes=3))
     said = the("error", "None has taken a task for about 3 minutes of redrive-control.")
     assert (said["where"], "Restart the workers" in said["cure"]) == ("workers", True)
 
 
 def test_hints_that_outlive_their_time_are_found(shop: Shop) -> None:
     shop.lane(LanePhase.READY, hinted_until=ago(seconds=1))
-    Dispatch.objects.create(width=1, lifetime=40)
+    TaskHints.objects.create(width=1, lifetime=40)
     assert (
         the("error", "hints at them outlived their time, and nobody has taken any: 1.")["where"] == "workers of lanes"
     )
@@ -394,16 +394,16 @@ def test_the_trouble_of_the_last_capture_is_told(shop: Shop) -> None:
 def test_stops_and_holds_are_told_with_what_ends_them(shop: Shop) -> None:
     stops.stop(None, by="ann", reason="an incident")
     assert "resume_redrive --all" in the("warn", "Everything is stopped by ann since")["cure"]
-    restore_hold.begin(ago(hours=1), by="bob", reason="a disk died")
+    restore_hold.begin_hold(ago(hours=1), by="bob", reason="a disk died")
     assert "after_restore report" in the("warn", 'Everything is held by bob since a restore: "a disk died".')["cure"]
 
 
 @pytest.mark.parametrize(("left", "grade"), [(timedelta(minutes=30), "error"), (timedelta(hours=5), "warn")])
 def test_a_letter_that_sqs_is_about_to_drop_is_told(shop: Shop, left: timedelta, grade: str) -> None:
-    (origin,) = shop.row.origins.all()
+    (source,) = shop.row.sources.all()
     at = clock_of_postgres() + left + timedelta(seconds=5)
-    letter = add_letter(origin, LetterState.CAPTURED, expires_at=at)
-    Custody.objects.create(
+    letter = add_letter(source, LetterState.CAPTURED, expires_at=at)
+    DlqCopy.objects.create(
         dlq=shop.row, message_id=letter.message_id, letter=letter, handle="h", visible_until=at, state="held"
     )
     said = the(grade, "SQS drops its first copy of an unfinished message in")
@@ -446,21 +446,21 @@ def test_a_redis_that_drops_what_it_was_given_is_told(policy: str | None, grade:
 
 def test_what_cloudwatch_does_not_tell_is_unknown_and_never_well(shop: Shop) -> None:
     remarks = [one for one in doctor()[0] if one["look"] == "consumers"]
-    assert [(one["grade"], one["where"]) for one in remarks] == [("unknown", shop.origin.name)]
+    assert [(one["grade"], one["where"]) for one in remarks] == [("unknown", shop.source.name)]
 
 
 @pytest.mark.soak
 def test_consumers_that_fail_are_found_by_what_cloudwatch_has(shop: Shop) -> None:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
-        aws.forget()
+        aws.forget_clients()
         metrics = [("NumberOfMessagesSent", 10), ("NumberOfMessagesReceived", 10), ("NumberOfMessagesDeleted", 2)]
         boto3.client("cloudwatch", region_name="us-east-1").put_metric_data(
             Namespace="AWS/SQS",
             MetricData=[
                 {
                     "MetricName": name,
-                    "Dimensions": [{"Name": "QueueName", "Value": shop.origin.name}],
+                    "Dimensions": [{"Name": "QueueName", "Value": shop.source.name}],
                     "Timestamp": clock_of_postgres() - timedelta(minutes=30),
                     "Value": value,
                 }
@@ -468,8 +468,8 @@ def test_consumers_that_fail_are_found_by_what_cloudwatch_has(shop: Shop) -> Non
             ],
         )
         said = the("error", "Within the hour 10 were sent, 10 received, 2 deleted.")
-    aws.forget()
-    assert (said["where"], said["why"]) == (shop.origin.name, "Its consumers fail: what is redriven now dies again.")
+    aws.forget_clients()
+    assert (said["where"], said["why"]) == (shop.source.name, "Its consumers fail: what is redriven now dies again.")
 
 
 @pytest.fixture
@@ -498,11 +498,11 @@ def test_without_redis_the_others_are_looked_at(shop: Shop, settings: Settings) 
     from reprocessing import tasks  # noqa: PLC0415  its cache is emptied for this test alone
 
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    tasks.rates.cache_clear()
+    tasks.send_rates.cache_clear()
     try:
         remarks, failed = doctor()
     finally:
-        tasks.rates.cache_clear()
+        tasks.send_rates.cache_clear()
     grades = {one["where"]: one["grade"] for one in remarks}
     assert (failed, grades["Redis"], grades["beat"], grades["orders"]) == (True, "error", "well", "well")
 
@@ -520,12 +520,12 @@ def test_an_aws_configuration_that_cannot_be_used_is_an_illness_with_its_cure(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
     monkeypatch.setenv(variable, value)
-    aws.forget()
+    aws.forget_clients()
     try:
         remarks, failed = doctor()
     finally:
         monkeypatch.undo()
-        aws.forget()
+        aws.forget_clients()
     told = {
         one["look"] for one in remarks if one["grade"] == "error" and "No client of AWS can be made: " in one["what"]
     }

@@ -11,10 +11,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from reprocessing.conf import of
-from reprocessing.domain.maintenance.findings import Grade
+from reprocessing.conf import read_settings
+from reprocessing.domain.maintenance.findings import FindingSeverity
 from reprocessing.domain.notifications.event import EventKind
-from reprocessing.models import NotificationRoute, Review
+from reprocessing.models import AuditEntry, NotificationRoute
 from reprocessing.pipeline.maintenance.doctor import notifications
 from tests.reprocessing.pipeline.notifications.receivers import posts, said
 from tests.reprocessing.store.stock import Stock
@@ -62,7 +62,7 @@ def test_what_is_set_is_written_with_who_and_why(hooks: Server) -> None:
         "Before: ops: all events, for all DLQs and the service itself\n"
         "Saved. Test it: manage.py test_notification ops\n"
     )
-    first, second = Review.objects.order_by("id")
+    first, second = AuditEntry.objects.order_by("id")
     assert (first.act, first.by, first.reason, first.before) == ("added", "anna", "on call", {})
     assert (second.act, second.before, second.after) == (
         "changed",
@@ -74,7 +74,7 @@ def test_what_is_set_is_written_with_who_and_why(hooks: Server) -> None:
 def test_what_is_set_already_is_not_set_again(hooks: Server) -> None:
     run("set_notification", "ops", **PERSON, confirm=True)
     assert run("set_notification", "ops", **PERSON, confirm=True).endswith("nothing to change.\n")
-    assert Review.objects.count() == 1
+    assert AuditEntry.objects.count() == 1
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_a_destination_without_a_url_is_told_by_the_commands_and_the_doctor(hook
     )
     assert lacks in run("set_notification", "team-a", confirm=True)
     assert lacks in run("list_notifications")
-    (remark,) = notifications.remarks(of({}))
-    assert (remark.grade, remark.where) == (Grade.ERROR, "team-a")
+    (remark,) = notifications.remarks(read_settings({}))
+    assert (remark.grade, remark.where) == (FindingSeverity.ERROR, "team-a")
     assert remark.cure == "Set REDRIVE_NOTIFY_TEAM_A for workers and commands."
     with pytest.raises(CommandError, match="Nothing was sent"):
         run("test_notification", "team-a")
@@ -127,7 +127,7 @@ def test_what_is_removed_is_told_nothing_more(hooks: Server) -> None:
     assert run("remove_notification", "ops", **PERSON).endswith("This was a dry run. To remove it, add --confirm.\n")
     assert run("remove_notification", "ops", **PERSON, confirm=True) == "Nothing more is sent to ops.\n"
     assert not NotificationRoute.objects.exists()
-    assert Review.objects.order_by("-id")[0].after == {"notifications": "ops", "removed": True}
+    assert AuditEntry.objects.order_by("-id")[0].after == {"notifications": "ops", "removed": True}
     with pytest.raises(CommandError, match="Nothing is sent to any destination yet"):
         run("remove_notification", "ops", **PERSON)
 
@@ -150,20 +150,23 @@ def test_a_test_says_why_a_destination_was_not_told(hooks: Server, name: str, wh
 @pytest.mark.soak
 def test_a_url_that_apprise_cannot_read_is_told_by_the_doctor(settings: Settings) -> None:
     NotificationRoute.objects.create(destination="chat")
-    (remark,) = notifications.remarks(of({"DESTINATIONS": {"chat": "slack://hunter2"}}))
-    assert (remark.grade, remark.what) == (Grade.ERROR, "Apprise cannot read its URL.")
+    (remark,) = notifications.remarks(read_settings({"DESTINATIONS": {"chat": "slack://hunter2"}}))
+    assert (remark.grade, remark.what) == (FindingSeverity.ERROR, "Apprise cannot read its URL.")
 
 
 def test_the_doctor_says_that_nobody_is_told_what_fails_and_what_reaches_nobody() -> None:
-    (nobody,) = notifications.remarks(of({}))
+    (nobody,) = notifications.remarks(read_settings({}))
     assert nobody.what == "No destination gets notifications."
     NotificationRoute.objects.create(
         destination="topic", failures=2, trouble="SNS did not answer", kinds=[EventKind.BEAT_SILENT.value]
     )
     failing, unheard = notifications.remarks(
-        of({"DESTINATIONS": {"topic": "sns:arn:aws:sns:eu-west-1:000000000000:t"}})
+        read_settings({"DESTINATIONS": {"topic": "sns:arn:aws:sns:eu-west-1:000000000000:t"}})
     )
-    assert (failing.grade, failing.what) == (Grade.WARN, "Failed attempts in a row: 2. Reason: SNS did not answer.")
+    assert (failing.grade, failing.what) == (
+        FindingSeverity.WARN,
+        "Failed attempts in a row: 2. Reason: SNS did not answer.",
+    )
     assert unheard.what.startswith("No destination gets these events for all DLQs: breaker_open, ")
 
 

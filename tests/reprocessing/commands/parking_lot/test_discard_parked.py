@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from reprocessing.models import Review
+from reprocessing.models import AuditEntry
 from reprocessing.pipeline.parking_lot import act_on_parked
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.parking import Lot, refusal
@@ -45,7 +45,7 @@ def test_confirmed_they_are_given_up_and_it_is_written_down(lot: Lot, ask_json: 
     told = ask_json("discard_parked", "orders", "--parked-for", "refused", *WHY, "--confirm")
     assert (told["discarded"], told["reasons"]) == (2, {"refused": 2})
     assert lot.states() == ["discarded", "discarded", "parked"]
-    assert set(Review.objects.values_list("act", "by", "reason")) == {("discarded", "ann", "too old to matter")}
+    assert set(AuditEntry.objects.values_list("act", "by", "reason")) == {("discarded", "ann", "too old to matter")}
 
 
 def test_what_was_released_since_the_dry_run_is_not_given_up(lot: Lot, ask_json: AskJson) -> None:

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.management.shared import parking_command
-from reprocessing.models import DeadLetter, DeadLetterQueue, Review, Run, Target
+from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Run, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lanes
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
@@ -40,7 +40,7 @@ def test_a_dry_run_shows_counts_and_examples_and_releases_nothing(lot: Lot, ask:
     assert f"{lot.old.message_id}, key 'a', since" in said
     assert "secret" not in said
     assert lot.states() == ["parked"] * 3
-    assert not Review.objects.exists()
+    assert not AuditEntry.objects.exists()
 
 
 def test_confirmed_they_go_back_to_their_lanes_and_it_is_written_down(lot: Lot, ask: Ask) -> None:
@@ -49,8 +49,8 @@ def test_confirmed_they_go_back_to_their_lanes_and_it_is_written_down(lot: Lot, 
     assert "3 of 3 are released." in said
     assert f"manage.py rerun {run.name} --confirm" in said
     assert lot.states() == ["waiting"] * 3
-    assert set(Review.objects.values_list("act", "by", "reason")) == {("released", "ann", "the shop was mended")}
-    assert set(DeadLetter.objects.values_list("released_by", flat=True)) == {"ann"}
+    assert set(AuditEntry.objects.values_list("act", "by", "reason")) == {("released", "ann", "the shop was mended")}
+    assert set(Letter.objects.values_list("released_by", flat=True)) == {"ann"}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_what_a_dry_run_ends_with_acts_on_exactly_what_it_showed(lot: Lot, ask: 
     later = lot.park("c", "refused", since=ago(seconds=1))
     ask("release_parked", "orders", "--parked-for", "refused", *WHY, "--selection", mark, "--confirm")
     assert lot.states() == ["waiting", "waiting", "parked"]
-    assert DeadLetter.objects.get(pk=later.pk).state == "parked"
+    assert Letter.objects.get(pk=later.pk).state == "parked"
 
 
 def test_a_selection_that_somebody_touched_since_is_left_alone(lot: Lot, ask_json: AskJson) -> None:
@@ -133,14 +133,14 @@ def test_a_selection_that_somebody_touched_since_is_left_alone(lot: Lot, ask_jso
 
 def test_what_somebody_decides_meanwhile_is_told_and_is_a_failure(lot: Lot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the look and the deed, another person discards one."""
-    select = parking_command.select
+    select = parking_command.select_messages
 
     def selecting(dlq: DeadLetterQueue, state: LetterState, options: dict[str, object]) -> list[parking_command.Parked]:
         found = select(dlq, state, options)
         act_on_parked.discard([lot.old.pk], by="bob", reason="old")
         return found
 
-    monkeypatch.setattr(parking_command, "select", selecting)
+    monkeypatch.setattr(parking_command, "select_messages", selecting)
     out = StringIO()
     with pytest.raises(CommandError, match="1 of 3 are not released"):
         call_command("release_parked", "orders", *WHY, "--confirm", stdout=out)
@@ -150,7 +150,7 @@ def test_what_somebody_decides_meanwhile_is_told_and_is_a_failure(lot: Lot, monk
 
 
 def test_many_are_decided_in_groups(lot: Lot, ask_json: AskJson, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parking_command, "GROUP", 2)
+    monkeypatch.setattr(parking_command, "GROUP_SIZE", 2)
     with CaptureQueriesContext(connection) as queries:
         told = ask_json("release_parked", "orders", *WHY, "--confirm")
     assert (told["letters"], told["released"], told["refused"]) == (3, 3, {})
@@ -192,12 +192,12 @@ def test_a_key_that_would_deceive_is_shown_as_what_it_is(lot: Lot, ask: Ask) -> 
 
 def test_they_are_released_at_a_time_and_to_another_target(lot: Lot, ask: Ask, add_row: AddRow) -> None:
     there = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:there", url="http://127.0.0.1:9/0/there", region="x")
-    due = (lanes.clock() + timedelta(hours=1)).replace(microsecond=0)
+    due = (lanes.database_now() + timedelta(hours=1)).replace(microsecond=0)
     how = ("--at", due.isoformat(), "--target", "there")
     said = ask("release_parked", "orders", *how, *WHY)
     assert f"--at {due.isoformat()} --target there" in said.splitlines()[-1]
     ask("release_parked", "orders", *how, *WHY, "--confirm")
-    assert set(DeadLetter.objects.values_list("state", "due_at", "target_id")) == {("waiting", due, there.pk)}
+    assert set(Letter.objects.values_list("state", "due_at", "target_id")) == {("waiting", due, there.pk)}
 
 
 def test_a_time_that_has_passed_and_a_target_that_is_none_are_refused(lot: Lot) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import DeadLetter, Review
+from reprocessing.models import AuditEntry, Letter
 from reprocessing.pipeline.parking_lot import act_on_parked
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.parking import Lot, refusal
@@ -31,8 +31,8 @@ def test_a_dry_run_restores_nothing_and_says_how_to(lot: Lot, ask: Ask) -> None:
 def test_confirmed_they_are_parked_for_what_they_were_parked_for(lot: Lot, ask: Ask) -> None:
     assert "1 of 1 is restored." in ask("restore_discarded", "orders", "--key", "b", *WHY, "--confirm")
     assert lot.states() == ["discarded", "parked", "parked"]
-    assert DeadLetter.objects.get(pk=lot.spent.pk).reason == "attempts_spent"
-    assert Review.objects.filter(act="restored").values_list("by", "reason").get() == ("ann", WHY[1])
+    assert Letter.objects.get(pk=lot.spent.pk).reason == "attempts_spent"
+    assert AuditEntry.objects.filter(act="restored").values_list("by", "reason").get() == ("ann", WHY[1])
 
 
 def test_what_somebody_else_restored_since_is_not_touched(lot: Lot, ask_json: AskJson) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import DeadLetter, RateClass, Review, Rule, Rulebook, Target
+from reprocessing.models import AuditEntry, Letter, RateClass, Rule, Rulebook, Target
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.parking import refusal
-from tests.reprocessing.commands.stock import add_lane, add_letter, add_origin
+from tests.reprocessing.commands.stock import add_lane, add_letter, add_source
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
 pytestmark = pytest.mark.django_db
@@ -20,10 +20,10 @@ BAD = ("add_rule", "bad", "--when", "body:kind equals bad", "--then", "quarantin
 
 
 def test_a_dry_run_tells_what_it_would_do_and_makes_nothing(add_row: AddRow, ask: Ask) -> None:
-    origin = add_origin(add_row("orders"))
-    waiting = add_letter(origin, LetterState.WAITING, body=b'{"kind": "bad", "secret": 7}')
-    add_letter(origin, LetterState.DELIVERED, body=b'{"kind": "bad"}')
-    add_letter(origin, LetterState.WAITING, body=b'{"kind": "good"}')
+    source = add_source(add_row("orders"))
+    waiting = add_letter(source, LetterState.WAITING, body=b'{"kind": "bad", "secret": 7}')
+    add_letter(source, LetterState.DELIVERED, body=b'{"kind": "bad"}')
+    add_letter(source, LetterState.WAITING, body=b'{"kind": "good"}')
     said = ask(*BAD)
     assert "Of 3 messages captured in the last 7 days:" in said
     assert "  bad (quarantine) would act on 1 message (1 queued)" in said
@@ -37,13 +37,13 @@ def test_a_dry_run_tells_what_it_would_do_and_makes_nothing(add_row: AddRow, ask
 def test_confirmed_it_is_made_and_decides_nothing_before_it_is_enabled(ask: Ask) -> None:
     said = ask(*BAD, "--confirm")
     rule = Rule.objects.get()
-    assert (rule.enabled, rule.conditions, rule.action, rule.position, rule.made_by) == (
+    assert (rule.enabled, rule.conditions, rule.action, rule.position, rule.created_by) == (
         False, ["body:kind equals bad"], "quarantine", 100, "ann",
     )  # fmt: skip
     assert said.endswith(
         "bad is made. It is disabled. To enable it: manage.py enable_rule bad --reason WHY --confirm\n"
     )
-    review = Review.objects.get()
+    review = AuditEntry.objects.get()
     assert (review.act, review.rule, review.by, review.reason) == ("added", rule, "ann", "bad tenant")
     assert review.after["conditions"] == ["body:kind equals bad"]
 
@@ -55,14 +55,14 @@ def test_the_same_name_again_changes_what_is_said_and_nothing_else(ask: Ask) -> 
     assert (rule.action, rule.delay, rule.position, rule.enabled, rule.conditions) == (
         "delay", 60, 5, True, ["body:kind equals bad"],
     )  # fmt: skip
-    review = Review.objects.order_by("id")[1]
+    review = AuditEntry.objects.order_by("id")[1]
     assert (review.before["action"], review.after["action"]) == ("quarantine", "delay")
     ask("add_rule", "bad", "--then", "hold", *WHY, "--confirm")
     rule.refresh_from_db()
     assert (rule.action, rule.delay) == ("hold", None)
     said = ask("add_rule", "bad", "--then", "hold", *WHY, "--confirm")
     assert said.endswith("bad: nothing to change.\n")
-    assert Review.objects.count() == 3
+    assert AuditEntry.objects.count() == 3
 
 
 def test_a_queue_that_is_not_known_becomes_a_target_with_the_rule(ask: Ask, make_queue: MakeQueue) -> None:
@@ -91,7 +91,7 @@ def test_rate_classes_and_backoffs(ask: Ask) -> None:
     rule.refresh_from_db()
     assert (rule.rate_class, rule.backoff_cap, rule.valid_until) == (None, None, None)
     assert ask("add_rate_class", "slow", "--rate", "off", *WHY).endswith("slow is changed with --confirm.\n")
-    said = [one.before.get("rate class") for one in Review.objects.filter(rule=None)]
+    said = [one.before.get("rate class") for one in AuditEntry.objects.filter(rule=None)]
     assert said == ["slow"]
 
 
@@ -148,8 +148,8 @@ def test_what_cannot_be_meant_is_refused_in_a_sentence(arguments: tuple[str, ...
 
 
 def test_a_rule_is_enabled_and_disabled_with_a_reason(ask: Ask, add_row: AddRow) -> None:
-    origin = add_origin(add_row("orders"))
-    add_letter(origin, LetterState.CAPTURED, body=b'{"kind": "bad"}')
+    source = add_source(add_row("orders"))
+    add_letter(source, LetterState.CAPTURED, body=b'{"kind": "bad"}')
     ask(*BAD, "--confirm")
     said = ask("enable_rule", "bad", *WHY)
     assert "bad (quarantine) would act on 1 message (1 captured)" in said
@@ -157,8 +157,8 @@ def test_a_rule_is_enabled_and_disabled_with_a_reason(ask: Ask, add_row: AddRow)
     assert ask("enable_rule", "bad", *WHY, "--confirm") == "bad is enabled.\n"
     assert ask("enable_rule", "bad", *WHY, "--confirm") == "bad was enabled already: nothing to change.\n"
     assert ask("disable_rule", "bad", *WHY, "--confirm") == "bad is disabled.\n"
-    assert list(Review.objects.order_by("id").values_list("act", "after")) == [
-        ("added", Review.objects.order_by("id")[0].after),
+    assert list(AuditEntry.objects.order_by("id").values_list("act", "after")) == [
+        ("added", AuditEntry.objects.order_by("id")[0].after),
         ("changed", {"rule": "bad", "enabled": True}),
         ("changed", {"rule": "bad", "enabled": False}),
     ]
@@ -166,15 +166,15 @@ def test_a_rule_is_enabled_and_disabled_with_a_reason(ask: Ask, add_row: AddRow)
 
 @pytest.mark.django_db(transaction=True)
 def test_disabling_puts_back_what_the_rule_quarantined_when_told_to(ask: Ask, add_row: AddRow) -> None:
-    origin = add_origin(add_row("orders"))
+    source = add_source(add_row("orders"))
     ask(*BAD, "--enable", "--confirm")
     row = Rule.objects.get()
     values: dict[str, Any] = {"planned": True, "sequence": "1", "reason": "quarantined", "rule": row, "detail": "bad"}
-    mine = add_letter(origin, LetterState.PARKED, lane=add_lane(origin), **values)
-    other = add_letter(origin, LetterState.PARKED, lane=add_lane(origin), planned=True, sequence="1")
+    mine = add_letter(source, LetterState.PARKED, lane=add_lane(source), **values)
+    other = add_letter(source, LetterState.PARKED, lane=add_lane(source), planned=True, sequence="1")
     assert "To be released: 1 message that it quarantined." in ask("disable_rule", "bad", "--release", *WHY)
     assert "Released: 1 message." in ask("disable_rule", "bad", "--release", *WHY, "--confirm")
-    states = dict(DeadLetter.objects.values_list("pk", "state"))
+    states = dict(Letter.objects.values_list("pk", "state"))
     assert (states[mine.pk], states[other.pk]) == ("waiting", "parked")
 
 
@@ -196,20 +196,20 @@ def test_the_same_moment_in_another_zone_changes_nothing(ask: Ask) -> None:
 
 
 def test_what_was_captured_before_and_waits_is_told_as_not_asked_about(ask: Ask, add_row: AddRow) -> None:
-    add_letter(add_origin(add_row("orders")), LetterState.WAITING, body=b'{"kind": "bad"}')
-    DeadLetter.objects.update(captured_at=datetime(2020, 1, 1, tzinfo=UTC))
+    add_letter(add_source(add_row("orders")), LetterState.WAITING, body=b'{"kind": "bad"}')
+    Letter.objects.update(captured_at=datetime(2020, 1, 1, tzinfo=UTC))
     assert "  not evaluated: 1 unfinished message captured before; see --days" in ask(*BAD)
 
 
 def test_a_rule_that_is_removed_leaves_its_reviews_and_its_letters(ask: Ask, add_row: AddRow) -> None:
-    origin = add_origin(add_row("orders"))
+    source = add_source(add_row("orders"))
     ask(*BAD, "--enable", "--confirm")
-    letter = add_letter(origin, LetterState.WAITING, rule=Rule.objects.get(), route="hold", route_version=1)
+    letter = add_letter(source, LetterState.WAITING, rule=Rule.objects.get(), route="hold", rulebook_version=1)
     assert "dry run" in ask("remove_rule", "bad", *WHY)
     assert ask("remove_rule", "bad", *WHY, "--confirm") == "bad is removed.\n"
     letter.refresh_from_db()
     assert (Rule.objects.count(), letter.rule_id, letter.route) == (0, None, "")
-    assert Review.objects.order_by("id")[1].before["conditions"] == ["body:kind equals bad"]
+    assert AuditEntry.objects.order_by("id")[1].before["conditions"] == ["body:kind equals bad"]
 
 
 def test_the_rules_are_listed_in_the_order_in_which_they_are_asked(ask: Ask, ask_json: AskJson) -> None:
@@ -229,9 +229,9 @@ def test_the_rules_are_listed_in_the_order_in_which_they_are_asked(ask: Ask, ask
 def test_all_rules_together_are_tried_on_the_letters_of_the_last_days(
     add_row: AddRow, ask: Ask, ask_json: AskJson
 ) -> None:
-    origin = add_origin(add_row("orders"))
-    add_letter(origin, LetterState.WAITING, body=b'{"kind": "bad"}')
-    add_letter(origin, LetterState.WAITING, body=b'{"kind": "good"}')
+    source = add_source(add_row("orders"))
+    add_letter(source, LetterState.WAITING, body=b'{"kind": "bad"}')
+    add_letter(source, LetterState.WAITING, body=b'{"kind": "good"}')
     assert ask("test_rules").endswith("No rule is in force. To see all rules: manage.py list_rules\n")
     ask(*BAD, "--enable", "--confirm")
     found = ask_json("test_rules")

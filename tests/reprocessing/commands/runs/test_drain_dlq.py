@@ -19,22 +19,22 @@ from django_celery_beat.models import IntervalSchedule
 from pytest_django import Settings
 
 from reprocessing.gateways.sqs import Move
-from reprocessing.management.commands.drain_dlq import heard
-from reprocessing.management.console import when
+from reprocessing.management.commands.drain_dlq import show_capture
+from reprocessing.management.console import format_time
+from reprocessing.management.shared import drain_progress
 from reprocessing.management.shared import progress as progress_of_work
-from reprocessing.management.shared import progress_line
 from reprocessing.management.shared.drain_command import Interruption
-from reprocessing.management.shared.progress import Pace, Telling
-from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Run, Target
+from reprocessing.management.shared.progress import Pace, ProgressLog
+from reprocessing.models import Attempt, Breaker, DeadLetterQueue, Letter, Run, Target
 from reprocessing.models import Lane as LaneRow
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.replay import replay_slice
 from reprocessing.pipeline.replay.replay_slice import Report
 from reprocessing.pipeline.runs import drain
-from reprocessing.pipeline.runs.drain import Hands
+from reprocessing.pipeline.runs.drain import DrainContext
 from reprocessing.store.capture import capture_lease
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.outcomes import evidence
 from reprocessing.store.runs import enlistment_batches, progress
 from reprocessing.store.safety import stops
@@ -156,12 +156,12 @@ def test_what_is_presumed_is_told_apart_from_what_is_delivered(ask_json: AskJson
     bench = Workbench(fields={"max_attempts": 1})
     dead = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"})
     bench.sqs.set_queue_attributes(
-        QueueUrl=bench.origin_url, Attributes={"VisibilityTimeout": "1", "RedrivePolicy": dead}
+        QueueUrl=bench.source_url, Attributes={"VisibilityTimeout": "1", "RedrivePolicy": dead}
     )
     bench.judge_by_absence(window=1.5, visibility=1)
     for number in range(4):
         bench.bury(f"{number}")
-    with Consumer(bench.origin_url, lambda one: one["Body"] != "3"):
+    with Consumer(bench.source_url, lambda one: one["Body"] != "3"):
         told = ask_json("drain_dlq", bench.name, "--confirm")
     assert (told["delivered"], told["presumed"], told["parked"], told["failed_attempts"]) == (0, 3, 1, 1)
     assert (told["captured"], told["waiting"]) == (4, 0)
@@ -194,7 +194,7 @@ def test_an_id_is_refused_for_another_selection_before_anything_is_captured(ask:
     bench.bury("letter")
     said = refusal("drain_dlq", bench.name, "--run", "monday", "--limit", "5", "--confirm")
     assert f"asked for all letters of {bench.name}; now it is asked for 5 letters" in said
-    assert DeadLetter.objects.count() == 0
+    assert Letter.objects.count() == 0
 
 
 def test_whoever_stopped_it_is_named_and_nothing_is_captured() -> None:
@@ -205,7 +205,7 @@ def test_whoever_stopped_it_is_named_and_nothing_is_captured() -> None:
     assert f"{bench.name} is stopped since" in said
     assert 'by ann ("the shop is down")' in said
     assert f"resume_redrive {bench.name}" in said
-    assert DeadLetter.objects.count() == 0
+    assert Letter.objects.count() == 0
 
 
 def test_what_is_stopped_can_be_looked_at_and_planned(ask: Ask, capfd: pytest.CaptureFixture[str]) -> None:
@@ -240,28 +240,28 @@ def test_a_mode_that_is_no_persons_to_drain_is_refused_with_its_cure(mode: str, 
     bench = Workbench(fields={"mode": mode})
     bench.bury("letter")
     assert why.format(name=bench.name) in refusal("drain_dlq", bench.name, "--confirm")
-    assert DeadLetter.objects.count() == 0
+    assert Letter.objects.count() == 0
 
 
 def test_aws_own_redrive_under_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
-    move = Move(status="RUNNING", destination_arn=None, moved=3, to_move=9, started_at=clock(), handle="h")
+    move = Move(status="RUNNING", destination_arn=None, moved=3, to_move=9, started_at=database_now(), handle="h")
     monkeypatch.setattr(native_redrive, "move_tasks", lambda arn, role: [move] if arn == bench.dlq.arn else [])
     said = refusal("drain_dlq", bench.name, "--confirm")
     assert "A redrive by AWS has run since" in said
     assert f"manage.py native_redrive cancel {bench.name} --reason WHY --confirm" in said
-    assert DeadLetter.objects.count() == 0
+    assert Letter.objects.count() == 0
 
 
 def expire_in(left: float) -> Callable[..., Captured]:
     """A capture whose letters SQS drops so soon."""
-    collect = drain.collect
+    collect = drain.capture_dlq
 
     def collecting(
-        dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], None], seconds: float
+        dlq: DeadLetterQueue, hands: DrainContext, *, heard: Callable[[Captured], None], seconds: float
     ) -> Captured:
         found = collect(dlq, hands, heard=heard, seconds=seconds)
-        DeadLetter.objects.update(expires_at=clock() + timedelta(seconds=left))
+        Letter.objects.update(expires_at=database_now() + timedelta(seconds=left))
         return found
 
     return collecting
@@ -270,7 +270,7 @@ def expire_in(left: float) -> Callable[..., Captured]:
 def test_a_large_plan_is_drained_in_instalments_without_a_worker(
     monkeypatch: pytest.MonkeyPatch, ask_json: AskJson
 ) -> None:
-    monkeypatch.setattr(enlistment_batches, "SIZE", 2)
+    monkeypatch.setattr(enlistment_batches, "BATCH_LETTERS", 2)
     bench = Workbench(fields=KEYED)
     for number in range(7):
         bench.bury(f"a{number}", key="a", n=str(number))
@@ -290,7 +290,7 @@ def test_a_plan_reckons_with_the_ramp_and_the_waves_and_says_so(
     known_after(60, settings)
     bench = Workbench(fields={"waves": True}, target_fields={"rate": 2.0})
     bench.judge_by_absence(window=60)
-    long_ago = clock() - timedelta(days=1)
+    long_ago = database_now() - timedelta(days=1)
     Breaker.objects.filter(target=bench.target).update(ramp=1, ramp_from=0.25, ramp_every=30, ramp_at=long_ago)
     for number in range(14):
         bench.bury(f"{number}")
@@ -338,7 +338,7 @@ def test_lanes_that_outlast_their_letters_are_refused_with_both_forecasts(
     bench.judge_by_absence(window=60)
     for number in range(3):
         bench.bury(f"{number}", key="a", n=str(number))
-    monkeypatch.setattr(drain, "collect", expire_in(seconds))
+    monkeypatch.setattr(drain, "capture_dlq", expire_in(seconds))
     if not late:
         told = ask_json("drain_dlq", bench.name)
         assert (told["forecast_seconds"], told["refused"]) == (180.0, None)
@@ -356,7 +356,7 @@ def test_a_fast_setting_is_not_refused_and_neither_is_what_sqs_no_longer_holds(
     bench.judge_by_absence(window=60)
     for number in range(3):
         bench.bury(f"{number}", key="a", n=str(number))
-    monkeypatch.setattr(drain, "collect", expire_in(10))
+    monkeypatch.setattr(drain, "capture_dlq", expire_in(10))
     assert ask_json("drain_dlq", bench.name)["refused"] is None
     change(bench, delete_when="terminal")
     Target.objects.filter(pk=bench.target.pk).update(advance="accepted")
@@ -384,15 +384,15 @@ def test_enqueuing_too_is_a_dry_run_until_confirmed(ask: Ask) -> None:
 @pytest.fixture
 def _interrupt(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Signals arrive, twice, when the first slice is over."""
-    run = replay_slice.Slice.run
+    run = replay_slice.Turn.run
 
-    def running(turn: replay_slice.Slice, *, seconds: float) -> Report:
+    def running(turn: replay_slice.Turn, *, seconds: float) -> Report:
         report = run(turn, seconds=seconds)
         for _ in range(2):
             os.kill(os.getpid(), request.param)
         return report
 
-    monkeypatch.setattr(replay_slice.Slice, "run", running)
+    monkeypatch.setattr(replay_slice.Turn, "run", running)
 
 
 @pytest.mark.usefixtures("_interrupt")
@@ -420,16 +420,16 @@ def test_interrupted_twice_it_hands_back_and_says_how_to_go_on(status: int) -> N
 def test_interrupted_in_the_capture_it_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("letter")
-    collect = drain.collect
+    collect = drain.capture_dlq
 
     def collecting(
-        dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], None], seconds: float
+        dlq: DeadLetterQueue, hands: DrainContext, *, heard: Callable[[Captured], None], seconds: float
     ) -> Captured:
         found = collect(dlq, hands, heard=heard, seconds=seconds)
         os.kill(os.getpid(), signal.SIGINT)
         return found
 
-    monkeypatch.setattr(drain, "collect", collecting)
+    monkeypatch.setattr(drain, "capture_dlq", collecting)
     with pytest.raises(CommandError, match="nothing was sent") as refused:
         call_command("drain_dlq", bench.name, "--confirm", stdout=StringIO(), stderr=StringIO())
     assert (refused.value.returncode, Run.objects.count(), bench.arrivals()) == (130, 0, [])
@@ -437,13 +437,13 @@ def test_interrupted_in_the_capture_it_sends_nothing(monkeypatch: pytest.MonkeyP
 
 def test_letters_behind_a_parked_one_are_left_to_a_person(ask: Ask) -> None:
     bench = Workbench(
-        fields={**KEYED, "parked_head": "hold", "max_attempts": 1}, target_fields={"size_limit": 1_000_000}
+        fields={**KEYED, "when_parked": "hold", "max_attempts": 1}, target_fields={"size_limit": 1_000_000}
     )
     bench.bury("first", key="a", n="1")
     bench.bury("second", key="a", n="2")
     bench.capture()
     run = bench.enlist()
-    DeadLetter.objects.filter(payload__body=b"first").update(attempts=1)
+    Letter.objects.filter(payload__body=b"first").update(attempts=1)
     said = ask("rerun", run.name, "--confirm")
     assert "1 message held by a parked message of the same key" in said
     assert sorted(bench.states().items()) == [("first", "parked"), ("second", "waiting")]
@@ -464,7 +464,7 @@ def test_other_runs_that_are_under_way_are_drained_to_their_end_and_counted(ask:
     for number in range(3):
         bench.bury(f"{number}")
     other = bench.ready()  # a run that nobody works on
-    LaneRow.objects.filter(dlq=bench.dlq).update(due_at=clock() + timedelta(seconds=1))
+    LaneRow.objects.filter(dlq=bench.dlq).update(due_at=database_now() + timedelta(seconds=1))
     ahead = f"in progress     3 messages of the run {other.name} (sent with this run)"
     assert ahead in ask("drain_dlq", bench.name)
     said = ask("drain_dlq", bench.name, "--run", "monday", "--confirm")
@@ -478,7 +478,7 @@ def test_those_that_went_along_are_told_within_the_one_object(ask_json: AskJson)
     bench = Workbench()
     bench.bury("1")
     other = bench.ready()
-    LaneRow.objects.filter(dlq=bench.dlq).update(due_at=clock() + timedelta(seconds=1))
+    LaneRow.objects.filter(dlq=bench.dlq).update(due_at=database_now() + timedelta(seconds=1))
     told = ask_json("drain_dlq", bench.name, "--confirm")
     assert (told["captured"], told["waiting"]) == (0, 0)
     assert told["along"][other.name] == {
@@ -512,19 +512,21 @@ def test_while_letters_rest_progress_says_when_the_next_attempt_is_due() -> None
     for number in range(2):
         bench.bury(f"{number}")
     run = bench.ready()
-    assert "next attempt" not in progress_line.line(bench.dlq, progress.tally(run.pk))
-    due = clock() + timedelta(hours=1)
+    assert "next attempt" not in drain_progress.progress_line(bench.dlq, progress.count_letters(run.pk))
+    due = database_now() + timedelta(hours=1)
     LaneRow.objects.filter(dlq=bench.dlq).update(due_at=due + timedelta(minutes=1))
     LaneRow.objects.filter(pk=bench.lane(letters__payload__body=b"0").pk).update(due_at=due)
-    assert f"The next attempt is due at {when(due)}." in progress_line.line(bench.dlq, progress.tally(run.pk))
+    assert f"The next attempt is due at {format_time(due)}." in drain_progress.progress_line(
+        bench.dlq, progress.count_letters(run.pk)
+    )
 
 
 def test_what_a_killed_capture_left_is_waited_for_until_it_is_in_sight_and_told_seldom(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = Workbench()
-    in_sight = clock() + timedelta(hours=1)
-    change(bench, leased_until=clock() + timedelta(seconds=20), unclean_until=in_sight)
+    in_sight = database_now() + timedelta(hours=1)
+    change(bench, leased_until=database_now() + timedelta(seconds=20), orphans_hidden_until=in_sight)
     waits: list[float] = []
 
     def wait(self: Interruption, seconds: float) -> None:
@@ -538,7 +540,7 @@ def test_what_a_killed_capture_left_is_waited_for_until_it_is_in_sight_and_told_
         call_command("drain_dlq", bench.name, "--confirm", stdout=StringIO(), stderr=err)
     told = [line for line in err.getvalue().splitlines() if line.startswith("Another capture of")]
     waited = f"Another capture of {bench.name} received messages that are still invisible: waiting for them"
-    assert told == [f"{waited}, until {when(in_sight)} at the latest."]
+    assert told == [f"{waited}, until {format_time(in_sight)} at the latest."]
     assert len(waits) == 3
 
 
@@ -551,10 +553,10 @@ def test_a_target_that_nobody_empties_is_named_with_its_depth_and_after_a_while_
         bench.bury(f"{number}")
     run = bench.ready()
     bench.replay()
-    shop = bench.origin_url.rpartition("/")[2]
+    shop = bench.source_url.rpartition("/")[2]
 
     def told() -> str:
-        return progress_line.line(bench.dlq, progress.tally(run.pk))
+        return drain_progress.progress_line(bench.dlq, progress.count_letters(run.pk))
 
     assert eventually(lambda: "has not been empty" in told(), within=10)
     assert f"Waiting for outcomes: {shop} has not been empty since" in told()
@@ -572,12 +574,12 @@ def test_a_target_seen_empty_once_is_asked_about_after_a_while_of_not_being_seen
     bench.bury("letter")
     run = bench.ready()
     bench.replay()
-    bench.sqs.receive_message(QueueUrl=bench.origin_url, VisibilityTimeout=600)
+    bench.sqs.receive_message(QueueUrl=bench.source_url, VisibilityTimeout=600)
     clock.advance(600)
     bench.promote()  # which sees that nothing lies there, and something in flight
 
     def told() -> str:
-        return progress_line.line(bench.dlq, progress.tally(run.pk))
+        return drain_progress.progress_line(bench.dlq, progress.count_letters(run.pk))
 
     assert f"wait for: {bench.name} to have no message in flight, or " in told()
     clock.advance(60)  # longer than a message that was received is out of sight
@@ -685,14 +687,14 @@ def test_a_rate_that_nobody_knows_is_waited_for_with_a_message(
 ) -> None:
     bench = Workbench(target_fields={"rate": 100.0})
     bench.bury("letter")
-    run = replay_slice.Slice.run
+    run = replay_slice.Turn.run
 
-    def running(turn: replay_slice.Slice, *, seconds: float) -> Report:
+    def running(turn: replay_slice.Turn, *, seconds: float) -> Report:
         report = run(turn, seconds=min(seconds, 0.5))
         os.kill(os.getpid(), signal.SIGINT)
         return report
 
-    monkeypatch.setattr(replay_slice.Slice, "run", running)
+    monkeypatch.setattr(replay_slice.Turn, "run", running)
     with nobody() as port:
         settings.REDIS_URL = f"redis://127.0.0.1:{port}/0"
         with pytest.raises(CommandError, match="1 message unfinished"):
@@ -705,12 +707,12 @@ def test_a_rate_that_nobody_knows_is_waited_for_with_a_message(
 def test_a_watch_that_loses_its_database_connection_goes_on(ask_json: AskJson) -> None:
     """What sees to outcomes beside the replay has a connection of its own, and survives its end."""
     bench = Workbench()
-    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"VisibilityTimeout": "1"})
+    bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes={"VisibilityTimeout": "1"})
     bench.judge_by_absence(window=1, visibility=1)
     bench.bury("letter")
     cut = threading.Thread(target=_cut_the_watch)
     cut.start()
-    with Consumer(bench.origin_url, lambda _: True):
+    with Consumer(bench.source_url, lambda _: True):
         told = ask_json("drain_dlq", bench.name, "--confirm")
     cut.join()
     assert told["presumed"] == 1
@@ -758,8 +760,8 @@ def test_a_misspelt_plan_begins_no_other_run(ask: Ask) -> None:
 
 def test_progress_is_told_of_what_was_received_and_never_of_nothing() -> None:
     out = StringIO()
-    telling = Telling(OutputWrapper(out))
+    telling = ProgressLog(OutputWrapper(out))
     for received in (0, 0, 3):
         telling._next = 0.0
-        heard(telling, Captured(received=received, letters=received), Pace())
+        show_capture(telling, Captured(received=received, letters=received), Pace())
     assert out.getvalue() == "3 messages received, 3 new\n"

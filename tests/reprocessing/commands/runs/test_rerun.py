@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from pytest_django import Settings
 
-from reprocessing.models import DeadLetter, Lane, Run
+from reprocessing.models import Lane, Letter, Run
 from reprocessing.models.run import RunKind
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import feed_run
@@ -51,7 +51,7 @@ def test_it_goes_on_with_what_is_left_and_does_nothing_twice(
 ) -> None:
     bench.replay_and_die(sent=False)
     clock.advance(bench.conf.lease.total_seconds())
-    DeadLetter.objects.filter(payload__body=b"1").update(due_at=None)
+    Letter.objects.filter(payload__body=b"1").update(due_at=None)
     told = ask_json("rerun", "monday", "--confirm")
     assert (told["delivered"], told["waiting"]) == (2, 0)
     assert len(bench.arrivals()) == 2
@@ -66,7 +66,7 @@ def test_it_goes_on_with_what_is_left_and_does_nothing_twice(
 def test_what_is_left_of_another_run_is_told_with_the_command_that_goes_on(bench: Workbench, ask: Ask) -> None:
     bench.bury("later")
     ask("drain_dlq", bench.name, "--run", "tuesday", "--enqueue", "--confirm")
-    Lane.objects.filter(letters__run__name="tuesday").update(due_at=lanes.clock() + timedelta(hours=1))
+    Lane.objects.filter(letters__run__name="tuesday").update(due_at=lanes.database_now() + timedelta(hours=1))
     said = ask("rerun", "monday", "--confirm")
     assert "Run tuesday: 1 message unfinished (1 queued)." in said
     assert "manage.py rerun tuesday --confirm" in said
@@ -89,7 +89,7 @@ def test_what_came_back_after_its_end_is_gone_on_with(bench: Workbench, ask_json
 
 def test_released_letters_have_a_run_that_can_be_gone_on_with(bench: Workbench, ask_json: AskJson) -> None:
     ask_json("rerun", "monday", "--confirm")
-    parked = DeadLetter.objects.filter(payload__body=b"0")
+    parked = Letter.objects.filter(payload__body=b"0")
     parked.update(state="parked", reason="refused")
     act_on_parked.release([parked.get().pk], by="ann", reason="mended")
     name = Run.objects.exclude(name="monday").get().name

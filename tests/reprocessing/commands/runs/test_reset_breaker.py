@@ -8,11 +8,11 @@ import pytest
 from django.core.management.base import CommandError
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import Act, Attempt, Breaker, DeadLetterQueue, Origin, RateClass, Review, Rule, Target
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.models import Attempt, AuditAct, AuditEntry, Breaker, DeadLetterQueue, RateClass, Rule, Source, Target
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety import circuit_breakers
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.stock import add_lane, add_letter, add_origin
+from tests.reprocessing.commands.stock import add_lane, add_letter, add_source
 
 pytestmark = pytest.mark.django_db
 WHY = ("--reason", "the shop is mended", "--by", "ann")
@@ -26,16 +26,16 @@ def orders(add_row: AddRow) -> DeadLetterQueue:
 @pytest.fixture
 def shop(orders: DeadLetterQueue) -> Target:
     """The target of orders, its breaker open for another minute."""
-    origin = add_origin(orders, rate=10)
+    source = add_source(orders, rate=10)
     Breaker.objects.update(
         state="open",
-        retry_at=clock() + timedelta(minutes=1),
+        retry_at=database_now() + timedelta(minutes=1),
         epoch=3,
         rest=60,
         why="5 messages in a row failed",
         ramp=1,
     )
-    return origin.target
+    return source.target
 
 
 def standing() -> tuple[str, int, float]:
@@ -52,7 +52,7 @@ def test_a_dry_run_tells_how_it_stands_and_changes_nothing(ask: Ask, shop: Targe
     assert "would be open for 30 seconds" in ask("reset_breaker", "orders", *WHY, "--open")
     assert "would be open for 5 seconds" in ask("reset_breaker", "orders", *WHY, "--open", "--for", "5")
     assert Breaker.objects.values().get() == before
-    assert not Review.objects.exists()
+    assert not AuditEntry.objects.exists()
 
 
 def test_a_closed_one_lets_letters_go_and_the_ramp_begins_anew(ask: Ask, shop: Target) -> None:
@@ -65,7 +65,7 @@ def test_a_closed_one_lets_letters_go_and_the_ramp_begins_anew(ask: Ask, shop: T
 
 
 def test_an_opened_one_says_until_when(ask: Ask, shop: Target) -> None:
-    before = clock()
+    before = database_now()
     ask("reset_breaker", "orders", *WHY, "--open", "--for", "600", "--confirm")
     row = Breaker.objects.get()
     assert row.retry_at is not None
@@ -80,8 +80,8 @@ def test_an_opened_one_says_until_when(ask: Ask, shop: Target) -> None:
 
 def test_who_did_it_and_why_is_written_down_with_before_and_after(ask: Ask, shop: Target) -> None:
     ask("reset_breaker", "orders", *WHY, "--confirm")
-    review = Review.objects.get()
-    assert (review.act, review.target, review.by, review.reason) == (Act.RESET, shop, "ann", "the shop is mended")
+    review = AuditEntry.objects.get()
+    assert (review.act, review.target, review.by, review.reason) == (AuditAct.RESET, shop, "ann", "the shop is mended")
     assert {name: review.before[name] for name in ("breaker", "state", "why", "epoch", "ramp")} == {
         "breaker": "shop", "state": "open", "why": "5 messages in a row failed", "epoch": 3, "ramp": 1,
     }  # fmt: skip
@@ -89,28 +89,29 @@ def test_who_did_it_and_why_is_written_down_with_before_and_after(ask: Ask, shop
 
 
 def test_what_was_seen_before_no_longer_counts(ask: Ask, shop: Target) -> None:
-    origin = Origin.objects.get()
-    lane = add_lane(origin)
-    letter = add_letter(origin, LetterState.WAITING, lane=lane)
+    source = Source.objects.get()
+    lane = add_lane(source)
+    letter = add_letter(source, LetterState.WAITING, lane=lane)
     breaker = Breaker.objects.get()
     ask("reset_breaker", "orders", *WHY, "--confirm")
     for number, epoch in enumerate([3, 3, 3, 3, 4]):
         Attempt.objects.create(
-            letter=letter, lane=lane, target=shop, no=number, epoch=0, fence=1, opened_at=clock(), holds_lane=False,
-            breaker=breaker, breaker_epoch=epoch, ill=True, outcome="refused", closed_at=clock(),
+            letter=letter, lane=lane, target=shop, no=number, epoch=0, fence=1, opened_at=database_now(),
+            holds_lane=False,
+            breaker=breaker, breaker_epoch=epoch, counts_as_failure=True, outcome="refused", closed_at=database_now(),
         )  # fmt: skip
-    assert circuit_breakers.look([breaker.pk]) == []
+    assert circuit_breakers.move_breakers([breaker.pk]) == []
 
 
 def test_one_target_of_several_is_named_by_its_arn_or_its_name(ask: Ask, orders: DeadLetterQueue, shop: Target) -> None:
-    mail = add_origin(orders, "mail").target
+    mail = add_source(orders, "mail").target
     for named in (str(shop), shop.arn):
         ask("reset_breaker", "orders", "--target", named, *WHY, "--open", "--confirm")
     assert [Breaker.objects.get(target=one).epoch for one in (shop, mail)] == [5, 0]
     said = ask("reset_breaker", "orders", *WHY, "--confirm")
     assert "Closed the 2 breakers" in said
     assert [Breaker.objects.get(target=one).epoch for one in (shop, mail)] == [6, 1]
-    assert Review.objects.count() == 4
+    assert AuditEntry.objects.count() == 4
 
 
 def test_classes_of_letters_follow_or_are_named(ask: Ask, ask_json: AskJson, shop: Target) -> None:
@@ -129,13 +130,13 @@ def test_targets_of_rules_are_targets_too(ask: Ask, orders: DeadLetterQueue, sho
     names = [("aside", orders), ("any", None), ("other", add_row("mails"))]
     for name, dlq in names:
         other = Target.objects.create(arn=f"arn:aws:sqs:us-east-1:000000000000:{name}", url="u", region="x")
-        Rule.objects.create(name=name, dlq=dlq, action="divert", target=other, made_by="ann")
+        Rule.objects.create(name=name, dlq=dlq, action="divert", target=other, created_by="ann")
     with pytest.raises(CommandError, match=r'orders has no target named "nowhere"\. It has: any, aside, shop\.'):
         ask("reset_breaker", "orders", "--target", "nowhere", *WHY)
 
 
 def test_dlqs_that_share_a_target_are_named(ask: Ask, shop: Target, add_row: AddRow) -> None:
-    Origin.objects.create(dlq=add_row("mails"), arn=shop.arn, target=shop)
+    Source.objects.create(dlq=add_row("mails"), arn=shop.arn, target=shop)
     assert "Messages of mails go there too." in ask("reset_breaker", "orders", *WHY)
 
 
@@ -147,7 +148,7 @@ def test_a_program_reads_how_they_stand(ask_json: AskJson, shop: Target) -> None
     assert breaker.pop("next_canary_at").endswith("Z")
     assert breaker == {
         "name": "shop", "rate_class": None, "state": "open", "why": "5 messages in a row failed", "rate": 10,
-        "allowed_rate": 0, "ramp": 1, "ramp_why": "full rate",
+        "allowed_rate": 0, "ramp": 1, "ramp_reason": "full rate",
     }  # fmt: skip
 
 
@@ -171,7 +172,7 @@ def test_a_dlq_without_targets_a_class_without_letters_and_a_lack_of_reason_are_
 ) -> None:
     with pytest.raises(CommandError, match="orders has no target yet"):
         ask("reset_breaker", "orders", *WHY)
-    add_origin(orders)
+    add_source(orders)
     RateClass.objects.create(name="vip")
     with pytest.raises(CommandError, match="No messages of vip were sent to a target of orders"):
         ask("reset_breaker", "orders", "--rate-class", "vip", *WHY)

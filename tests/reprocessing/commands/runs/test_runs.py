@@ -9,10 +9,10 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from pytest_django import Settings
 
-from reprocessing.models import Breaker, DeadLetter, Lane, Run, Target, Wave
+from reprocessing.models import Breaker, Lane, Letter, Run, Target, Wave
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import drain, feed_run
-from reprocessing.store.ordering.lanes import clock as now
+from reprocessing.store.ordering.lanes import database_now as now
 from reprocessing.store.runs import run_transitions
 from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
@@ -93,14 +93,14 @@ def test_letters_are_chosen_and_those_behind_others_are_told(ask: Ask, ask_json:
     said = ask("drain_dlq", bench.name, "--key", "a", "--died-before", "2020-01-01")
     assert "all letters that died before 2020-01-01T00:00:00+00:00 and with the ordering key a were selected" in said
     assert Run.objects.filter(state="planned").count() == 0
-    told = ask_json("drain_dlq", bench.name, "--origin", bench.origin_url.rpartition("/")[2], "--confirm")
+    told = ask_json("drain_dlq", bench.name, "--source", bench.source_url.rpartition("/")[2], "--confirm")
     assert told["delivered"] == 3
 
 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (("--origin", "nowhere"), "has no source queue nowhere. It has: t-"),
+        (("--source", "nowhere"), "has no source queue nowhere. It has: t-"),
         (("--died-after", "2026-01-02", "--died-before", "2026-01-01"), "Swap them"),
         (("--died-after", "noon"), "'noon' is not a time. Use ISO 8601, such as 2026-03-01T08:00:00Z"),
     ],
@@ -113,7 +113,7 @@ def test_a_selection_that_means_nothing_is_refused_in_a_sentence(options: tuple[
 @pytest.mark.parametrize("verb", ["pause_run", "abort_run"])
 def test_without_confirm_it_only_tells(bench: Workbench, ask: Ask, verb: str) -> None:
     assert "this was a dry run. monday is" in ask(verb, "monday", *WHY)
-    assert (monday().state, stops.stopped(bench.dlq.pk)) == ("running", None)
+    assert (monday().state, stops.stop_of(bench.dlq.pk)) == ("running", None)
 
 
 def test_a_paused_run_sends_nothing_until_it_is_resumed_by_somebody_who_hears_why_it_was(
@@ -156,7 +156,7 @@ def test_a_drain_does_not_wait_for_a_run_that_is_paused(bench: Workbench, ask: A
 
 def test_an_abort_may_leave_the_dlq_alone(bench: Workbench, ask: Ask) -> None:
     ask("abort_run", "monday", *WHY, "--keep-dlq", "--confirm")
-    assert stops.stopped(bench.dlq.pk) is None
+    assert stops.stop_of(bench.dlq.pk) is None
 
 
 def test_a_plan_is_given_up(ask: Ask) -> None:
@@ -165,7 +165,7 @@ def test_a_plan_is_given_up(ask: Ask) -> None:
     ask("drain_dlq", bench.name, "--run", "monday")
     said = ask("abort_run", "monday", *WHY, "--confirm")
     assert said.splitlines() == ["monday was not started, and is deleted. Its messages can be planned again."]
-    assert (bench.letter().run, stops.stopped(bench.dlq.pk)) == (None, None)
+    assert (bench.letter().run, stops.stop_of(bench.dlq.pk)) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -249,9 +249,7 @@ def test_a_run_says_how_many_of_its_letters_went_to_other_runs(ask: Ask, ask_jso
         bench.bury(body)
     with bench.refusing("broken"):
         ask("drain_dlq", bench.name, "--run", "monday", "--confirm")
-    act_on_parked.release(
-        DeadLetter.objects.filter(state="parked").values_list("pk", flat=True), by="ann", reason="mended"
-    )
+    act_on_parked.release(Letter.objects.filter(state="parked").values_list("pk", flat=True), by="ann", reason="mended")
     told = ask_json("show_runs", "--run", "monday")["runs"][0]
     assert (told["captured"], told["in_other_runs"]) == (1, 2)
     assert (
@@ -285,10 +283,10 @@ def test_a_drain_that_stops_itself_ends_with_a_failure_that_says_why_and_how_to_
     assert "manage.py resume_run monday --reason WHY --confirm" in said
     run = monday()
     assert (run.state, run.stopped_by) == ("paused", "the service")
-    assert DeadLetter.objects.filter(attempts__gt=0).count() == 3
+    assert Letter.objects.filter(attempts__gt=0).count() == 3
     assert ask_json("show_runs")["runs"][0]["waves"][-1]["failed"] == 1
     ask("resume_run", "monday", "--reason", "mended", "--confirm")
-    DeadLetter.objects.filter(state="waiting").update(due_at=None)
+    Letter.objects.filter(state="waiting").update(due_at=None)
     Lane.objects.filter(phase="ready").update(due_at=now())
     assert ask_json("rerun", "monday", "--confirm")["delivered"] == 40
     asked = ask_json("show_runs", "--run", "monday")["runs"][0]["aws_requests"]
@@ -301,7 +299,7 @@ def test_a_drain_fails_where_a_run_that_goes_along_stops_itself() -> None:
     for _ in range(5):
         bench.bury("broken")
     bench.capture()
-    other = drain.begin(bench.dlq, name="sunday", asked_by="ann")
+    other = drain.start_run(bench.dlq, name="sunday", asked_by="ann")
     with bench.refusing("broken"):
         said = refusal("drain_dlq", bench.name, "--run", "monday", "--confirm")
     assert said.startswith(f"{other.name}: Paused automatically: 3 waves of one message failed in a row")

@@ -11,8 +11,8 @@ import pytest
 from django.core.management.base import CommandError
 from django.db import connection
 
-from reprocessing.management.console import when
-from reprocessing.models import Act, DeadLetterQueue, Halt, Review
+from reprocessing.management.console import format_time
+from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, GlobalStop
 from reprocessing.models.run import Run, RunKind, RunState
 from reprocessing.store import rows
 from reprocessing.store.maintenance import restore_hold
@@ -32,14 +32,14 @@ def active(dlq: DeadLetterQueue) -> bool:
 
 
 def acts() -> list[tuple[str, str | None, str, str]]:
-    return list(Review.objects.order_by("id").values_list("act", "dlq__name", "by", "reason"))
+    return list(AuditEntry.objects.order_by("id").values_list("act", "dlq__name", "by", "reason"))
 
 
 def test_a_stopped_dlq_sends_nothing_and_the_others_go_on(ask: Ask, add_row: AddRow) -> None:
     orders, mails = add_row("orders"), add_row("mails")
     ask("stop_redrive", "orders", *WHY, "--confirm")
     assert [active(orders), active(mails)] == [False, True]
-    assert acts() == [(Act.STOPPED, "orders", "ann", "the shop is down")]
+    assert acts() == [(AuditAct.STOPPED, "orders", "ann", "the shop is down")]
 
 
 def test_a_resumed_dlq_sends_again(ask: Ask, add_row: AddRow) -> None:
@@ -47,22 +47,22 @@ def test_a_resumed_dlq_sends_again(ask: Ask, add_row: AddRow) -> None:
     ask("stop_redrive", "orders", *WHY, "--confirm")
     ask("resume_redrive", "orders", "--reason", "mended", "--by", "bob", "--confirm")
     assert active(orders)
-    assert acts()[1:] == [(Act.RESUMED, "orders", "bob", "mended")]
-    assert Review.objects.get(act=Act.RESUMED).before["by"] == "ann"
+    assert acts()[1:] == [(AuditAct.RESUMED, "orders", "bob", "mended")]
+    assert AuditEntry.objects.get(act=AuditAct.RESUMED).before["by"] == "ann"
 
 
 def test_who_acts_under_a_hold_and_a_stop_is_told_of_both_and_how_each_ends(ask: Ask, add_row: AddRow) -> None:
     orders = add_row("orders")
     ask("stop_redrive", "orders", *WHY, "--confirm")
-    held = restore_hold.begin(lanes.clock(), by="bob", reason="the disk broke")
-    stop = stops.stopped(orders.pk)
+    held = restore_hold.begin_hold(lanes.database_now(), by="bob", reason="the disk broke")
+    stop = stops.stop_of(orders.pk)
     with pytest.raises(CommandError) as refused:
         ask("drain_dlq", "orders", "--confirm")
     assert stop is not None
     assert str(refused.value) == (
-        f'Everything is held since {when(held.since)} by bob ("the disk broke"): PostgreSQL was restored from a '
+        f'Everything is held since {format_time(held.since)} by bob ("the disk broke"): PostgreSQL was restored from a '
         "backup. Nothing is sent until after_restore resolve and release. To see what is known: "
-        f'manage.py after_restore report\norders is stopped since {when(stop.since)} by ann ("the shop is down"): '
+        f'manage.py after_restore report\norders is stopped since {format_time(stop.since)} by ann ("the shop is down"): '
         "nothing is sent. To resume: manage.py resume_redrive orders --reason WHY --confirm"
     )
 
@@ -73,7 +73,7 @@ def test_all_are_stopped_by_one_command_and_resumed_by_one(ask: Ask, add_row: Ad
     assert [active(orders), active(mails)] == [False, False]
     ask("resume_redrive", "--all", *WHY, "--confirm")
     assert [active(orders), active(mails)] == [True, True]
-    assert acts() == [(act, None, "ann", "the shop is down") for act in (Act.STOPPED, Act.RESUMED)]
+    assert acts() == [(act, None, "ann", "the shop is down") for act in (AuditAct.STOPPED, AuditAct.RESUMED)]
 
 
 @pytest.mark.parametrize("which", ["orders", "--all"])
@@ -184,7 +184,7 @@ def test_of_many_at_once_one_stops_and_the_others_hear_of_it(add_row: AddRow, of
     assert len({one.by for one in found}) == 1
     assert len(found) == 8
     assert len(acts()) == 1
-    Halt.objects.all().delete()
+    GlobalStop.objects.all().delete()
 
 
 @pytest.mark.soak

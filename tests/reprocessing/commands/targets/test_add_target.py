@@ -14,7 +14,7 @@ from django.test import override_settings
 from pytest_django import Settings
 
 from reprocessing.gateways.aws.clients import configured_region
-from reprocessing.models import Act, Review, Target
+from reprocessing.models import AuditAct, AuditEntry, Target
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.listeners import Listeners, function
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
@@ -34,7 +34,7 @@ def refused(*arguments: str) -> list[str]:
     out = StringIO()
     with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_target", *arguments, "--confirm", "--json", stdout=out)
-    assert not Review.objects.filter(target__isnull=False).exists()
+    assert not AuditEntry.objects.filter(target__isnull=False).exists()
     return of_kind(json.loads(out.getvalue()), "refuse")
 
 
@@ -66,10 +66,10 @@ def test_an_endpoint_is_remembered_with_who_and_why(ask: Ask) -> None:
         5, "409=success 4xx=retry", "application/cloudevents+json", "shop",
     )  # fmt: skip
     assert (row.proof, row.advance, row.rate, row.burst, row.window) == ("acknowledged", "settled", 50, 7, 60)
-    assert (row.size_limit, row.refires, row.breakers.get().threshold) == (10_485_760, None, 9)
-    review = Review.objects.get()
+    assert (row.size_limit, row.confirmed_fanout, row.breakers.get().threshold) == (10_485_760, None, 9)
+    review = AuditEntry.objects.get()
     assert (review.act, review.target, review.by, review.reason, review.before) == (
-        Act.ADDED, row, "ann", "the shop moves", {},
+        AuditAct.ADDED, row, "ann", "the shop moves", {},
     )  # fmt: skip
     assert review.after["answers"] == "409=success 4xx=retry"
 
@@ -98,9 +98,9 @@ def test_what_was_added_changes_only_by_what_is_said(ask: Ask, ask_json: AskJson
     assert (dry["dry_run"], dry["new"], Target.objects.get().rate) == (True, False, 5)
     ask("add_target", URL, "--rate", "6", "--secret", "off", "--confirm")
     assert (Target.objects.get().rate, Target.objects.get().secret) == (6, "")
-    assert Review.objects.get(act=Act.CHANGED).before == {"rate": 5, "secret": "shop"}
+    assert AuditEntry.objects.get(act=AuditAct.CHANGED).before == {"rate": 5, "secret": "shop"}
     assert "nothing to change" in ask("add_target", URL, "--rate", "6", "--confirm")
-    assert Review.objects.count() == 2
+    assert AuditEntry.objects.count() == 2
 
 
 def test_a_known_one_can_be_called_by_its_name(ask: Ask) -> None:
@@ -263,7 +263,7 @@ def test_publishing_again_takes_the_number_of_those_who_get_it_again(ask: Ask, l
     said = ask("add_target", topic, "--refire", "2", "--confirm")
     assert "WARN    Each message goes to 2 subscribers again that had it already." in said
     row = Target.objects.get()
-    assert (row.kind, row.refires, row.size_limit) == ("topic", 2, 262_144)
+    assert (row.kind, row.confirmed_fanout, row.size_limit) == ("topic", 2, 262_144)
 
 
 def test_of_a_bus_the_targets_of_its_rules_are_counted(ask: Ask, listeners: Listeners) -> None:
@@ -271,7 +271,7 @@ def test_of_a_bus_the_targets_of_its_rules_are_counted(ask: Ask, listeners: List
     assert "1 besides the one that failed" in refused(bus)[0]
     ask("add_target", bus, "--refire", "1", "--confirm")
     row = Target.objects.get()
-    assert (row.kind, row.refires, row.size_limit, row.region) == ("bus", 1, 262_143, "us-east-1")
+    assert (row.kind, row.confirmed_fanout, row.size_limit, row.region) == ("bus", 1, 262_143, "us-east-1")
 
 
 def test_where_nobody_can_be_asked_who_listens_the_number_is_taken_and_doubted(

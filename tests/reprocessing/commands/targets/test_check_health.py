@@ -8,10 +8,10 @@ import pytest
 from django.core.management.base import CommandError
 from pytest_django import Settings
 
-from reprocessing.models import DeadLetterQueue, HealthCheck, Review, Rule, Target
+from reprocessing.models import AuditEntry, DeadLetterQueue, HealthCheck, Rule, Target
 from tests.contract.queues import Queue
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.stock import add_origin
+from tests.reprocessing.commands.stock import add_source
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 from tests.reprocessing.web_servers import Server, answering, serving, status
 
@@ -29,7 +29,7 @@ def queue(make_queue: MakeQueue) -> Queue:
 def dlq(add_row: AddRow, queue: Queue) -> DeadLetterQueue:
     """A dlq whose one target is a queue that can be asked."""
     row = add_row("orders")
-    add_origin(row, "shop", url=queue.url)
+    add_source(row, "shop", url=queue.url)
     return row
 
 
@@ -51,14 +51,14 @@ def test_a_check_is_tried_without_confirm_and_added_with_it(ask: Ask, dlq: DeadL
         f"{DRY} the check is added. Its result now: healthy; it answered 200",
         "shop: no health checks; messages are sent there whatever its health.",
     ]
-    assert (kept(), Review.objects.count()) == ([], 0)
+    assert (kept(), AuditEntry.objects.count()) == ([], 0)
     said = ask("check_health", "orders", "--http", url, *WHY).splitlines()
     check = HealthCheck.objects.get()
     assert said[:2] == [f"Check {check.pk} is added.", "shop: healthy, so messages are sent there:"]
     assert said[2].startswith(f"  {check.pk}  {url} answers 200 to 299: healthy, ")
     assert said[3:] == ["      it answered 200"]
     assert kept() == [("http", url, None, "healthy")]
-    review = Review.objects.get()
+    review = AuditEntry.objects.get()
     assert (review.act, review.by, review.reason, str(review.target)) == ("added", "ann", "it broke", "shop")
 
 
@@ -71,12 +71,12 @@ def test_depth_is_looked_at_and_says_that_nothing_is_sent(ask: Ask, dlq: DeadLet
     assert said[3] == "      its depth is 2 messages, above its ceiling of 1"
     ask("check_health", "orders", "--max-depth", "2", *WHY)
     assert kept() == [("depth", "", 2.0, "healthy")]
-    assert [one.act for one in Review.objects.order_by("id")] == ["added", "changed"]
+    assert [one.act for one in AuditEntry.objects.order_by("id")] == ["added", "changed"]
 
 
 @pytest.mark.parametrize("option", ["--max-depth", "--max-age"])
 def test_what_is_no_queue_holds_no_messages(ask: Ask, add_row: AddRow, option: str) -> None:
-    add_origin(add_row("orders"), "https://shop.example.com/hook", kind="http", proof="accepted", watched_by=None)
+    add_source(add_row("orders"), "https://shop.example.com/hook", kind="http", proof="accepted", watched_by=None)
     with pytest.raises(CommandError, match="is not a queue, so it has no messages"):
         ask("check_health", "orders", option, "1", *WHY)
     assert kept() == []
@@ -87,7 +87,7 @@ def test_each_look_is_a_new_one(ask: Ask, dlq: DeadLetterQueue, queue: Queue) ->
     queue.send("x")
     assert "unhealthy" in ask("check_health", "orders")
     assert kept() == [("depth", "", 0.0, "unhealthy")]
-    assert Review.objects.count() == 1
+    assert AuditEntry.objects.count() == 1
 
 
 def test_a_check_is_removed_with_confirm_alone(ask: Ask, dlq: DeadLetterQueue) -> None:
@@ -100,7 +100,7 @@ def test_a_check_is_removed_with_confirm_alone(ask: Ask, dlq: DeadLetterQueue) -
         f"Check {check} is removed.",
         "shop: no health checks; messages are sent there whatever its health.",
     ]
-    assert (kept(), Review.objects.count()) == ([], 2)
+    assert (kept(), AuditEntry.objects.count()) == ([], 2)
 
 
 def test_a_program_reads_the_same(ask_json: AskJson, dlq: DeadLetterQueue) -> None:
@@ -127,7 +127,7 @@ def test_a_program_reads_the_same(ask_json: AskJson, dlq: DeadLetterQueue) -> No
 
 
 def test_of_several_targets_one_is_named(ask: Ask, dlq: DeadLetterQueue, make_queue: MakeQueue) -> None:
-    add_origin(dlq, "mails", url=make_queue().url)
+    add_source(dlq, "mails", url=make_queue().url)
     with pytest.raises(CommandError, match=r"There are several targets. Add --target with one of: mails, shop\."):
         ask("check_health", "orders", "--max-depth", "1")
     ask("check_health", "orders", "--max-depth", "1", "--target", "mails", *WHY)
@@ -138,8 +138,8 @@ def test_of_several_targets_one_is_named(ask: Ask, dlq: DeadLetterQueue, make_qu
 
 
 def test_where_a_rule_sends_letters_is_a_target_too(ask: Ask, dlq: DeadLetterQueue, add_row: AddRow) -> None:
-    other = add_origin(add_row("others"), "elsewhere").target
-    Rule.objects.create(name="r", dlq=dlq, action="divert", target=other, made_by="ann")
+    other = add_source(add_row("others"), "elsewhere").target
+    Rule.objects.create(name="r", dlq=dlq, action="divert", target=other, created_by="ann")
     assert "elsewhere: no health checks" in ask("check_health", "orders")
 
 
@@ -166,7 +166,7 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(
 ) -> None:
     with pytest.raises(CommandError, match=said):
         ask("check_health", "orders", *asked)
-    assert (kept(), Review.objects.count()) == ([], 0)
+    assert (kept(), AuditEntry.objects.count()) == ([], 0)
 
 
 def test_a_redirect_is_never_what_is_expected(ask: Ask, dlq: DeadLetterQueue, server: Server) -> None:
@@ -175,7 +175,7 @@ def test_a_redirect_is_never_what_is_expected(ask: Ask, dlq: DeadLetterQueue, se
 
 
 def test_a_check_of_another_dlqs_target_is_not_removed(ask: Ask, dlq: DeadLetterQueue, add_row: AddRow) -> None:
-    add_origin(add_row("others"), "elsewhere")
+    add_source(add_row("others"), "elsewhere")
     ask("check_health", "orders", "--max-depth", "0", *WHY)
     with pytest.raises(CommandError, match="no check has the id"):
         ask("check_health", "others", "--remove", str(HealthCheck.objects.get().pk), *WHY)
@@ -186,13 +186,13 @@ def test_a_dlq_without_targets_says_what_to_do(ask: Ask, add_row: AddRow) -> Non
     add_row("orders")
     with pytest.raises(
         CommandError,
-        match=r"orders has no target yet\. Add its source queue: manage\.py add_dlq orders --origin URL --confirm",
+        match=r"orders has no target yet\. Add its source queue: manage\.py add_dlq orders --source URL --confirm",
     ):
         ask("check_health", "orders")
 
 
 def test_a_queue_that_cannot_be_asked_is_unknown_and_lets_nothing_go(ask: Ask, add_row: AddRow) -> None:
-    add_origin(add_row("orders"), "shop")
+    add_source(add_row("orders"), "shop")
     said = ask("check_health", "orders", "--max-depth", "1", *WHY)
     assert "NOTHING IS SENT THERE until all checks are healthy" in said
     assert "unknown" in said

@@ -6,10 +6,10 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from reprocessing.models import Reporter, Review
+from reprocessing.models import AuditEntry, Reporter
 from reprocessing.store.outcomes import reporters
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.stock import add_origin
+from tests.reprocessing.commands.stock import add_source
 
 pytestmark = pytest.mark.django_db
 
@@ -20,7 +20,7 @@ ARN = "arn:aws:sqs:us-east-1:000000000000:shop"
 def _targets(add_row: AddRow) -> None:
     dlq = add_row("orders")
     for name in ("shop", "mail"):
-        add_origin(dlq, name)
+        add_source(dlq, name)
 
 
 def test_a_dry_run_adds_nobody(ask: Ask) -> None:
@@ -29,7 +29,7 @@ def test_a_dry_run_adds_nobody(ask: Ask) -> None:
         f"shop-worker may report on messages sent to: {ARN}",
         "This was a dry run: shop-worker is added with --confirm.",
     ]
-    assert (Reporter.objects.count(), Review.objects.count()) == (0, 0)
+    assert (Reporter.objects.count(), AuditEntry.objects.count()) == (0, 0)
 
 
 def test_the_token_that_is_printed_is_the_reporter_s_and_is_kept_nowhere(ask_json: AskJson) -> None:
@@ -37,9 +37,9 @@ def test_the_token_that_is_printed_is_the_reporter_s_and_is_kept_nowhere(ask_jso
     token = told.pop("token")
     assert told == {"reporter": "shop-worker", "dry_run": False, "new": True, "targets": [ARN]}
     row = Reporter.objects.get()
-    assert (reporters.of(token), row.added_by) == (row, "ann")
+    assert (reporters.by_token(token), row.added_by) == (row, "ann")
     assert token.encode() not in bytes(row.token_hash)
-    review = Review.objects.get()
+    review = AuditEntry.objects.get()
     assert (review.act, review.by, review.reason) == ("added", "ann", "why")
     assert review.after == {"reporter": "shop-worker", "targets": [ARN], "revoked": False, "token": "new"}
 
@@ -48,11 +48,11 @@ def test_a_reporter_that_is_there_keeps_its_token_unless_it_is_to_get_another(as
     first = ask_json("add_reporter", "worker", "--target", "shop", "--confirm")["token"]
     told = ask_json("add_reporter", "worker", "--target", "shop", "--target", "mail", "--confirm")
     assert (told["new"], told["token"], len(told["targets"])) == (False, None, 2)
-    assert reporters.of(first) is not None
+    assert reporters.by_token(first) is not None
     told = ask("add_reporter", "worker", "--new-token", "--confirm")
     assert told.splitlines()[1:3] == ["worker is changed.", "Its token, which is not shown again:"]
-    assert (reporters.of(first), Reporter.objects.get().targets.count()) == (None, 2)
-    assert list(Review.objects.order_by("id").values_list("act", flat=True)) == ["added", "changed", "changed"]
+    assert (reporters.by_token(first), Reporter.objects.get().targets.count()) == (None, 2)
+    assert list(AuditEntry.objects.order_by("id").values_list("act", flat=True)) == ["added", "changed", "changed"]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_reporter_is_revoked_once_and_heard_again_with_a_new_token_alone(ask: 
     assert ask(*revoke) == "This was a dry run: worker is revoked with --confirm.\n"
     assert ask(*revoke, "--confirm") == "worker is revoked.\n"
     assert ask(*revoke, "--confirm") == "worker was revoked already: nothing to change.\n"
-    assert [one.after["revoked"] for one in Review.objects.order_by("id")] == [False, True]
+    assert [one.after["revoked"] for one in AuditEntry.objects.order_by("id")] == [False, True]
     with pytest.raises(CommandError, match=r"worker was revoked\. .* create a new token: --new-token\."):
         call_command("add_reporter", "worker", "--target", "mail", "--confirm")
     call_command("add_reporter", "worker", "--new-token", "--confirm")

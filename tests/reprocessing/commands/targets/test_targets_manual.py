@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.test import override_settings
 
-from reprocessing.models import DeadLetterQueue, Origin, Target
+from reprocessing.models import DeadLetterQueue, Source, Target
 from tests.contract.queues import redrive_policy
 from tests.reprocessing.commands.conftest import Ask
 from tests.reprocessing.commands.listeners import (  # noqa: F401  a fixture
@@ -53,7 +53,7 @@ def run(ask: Ask, section: str, **variables: str) -> str:
 
 
 def ways(dlq: str) -> dict[str, str]:
-    return dict(Origin.objects.filter(dlq__name=dlq).values_list("arn", "target__arn"))
+    return dict(Source.objects.filter(dlq__name=dlq).values_list("arn", "target__arn"))
 
 
 def test_every_section_s_commands_are_run_below() -> None:
@@ -70,7 +70,7 @@ def test_a_function(ask: Ask, make_queue: MakeQueue) -> None:
 def test_a_subscriber(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:  # noqa: F811
     _, [subscription] = listeners.topic(("lambda", function("ship")))
     run(ask, "A subscriber of a topic", URL=make_queue().url, SUBSCRIPTION=subscription)
-    assert ways("news") == {subscription: function("ship")}
+    assert ways("parking_event") == {subscription: function("ship")}
 
 
 def test_a_target_of_eventbridge(ask: Ask, make_queue: MakeQueue) -> None:
@@ -102,7 +102,7 @@ def test_a_topic(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:
     topic, [subscription, *_] = listeners.topic(*(("lambda", function(name)) for name in ("a", "b", "c")))
     section = "A topic or an event bus"
     said = run(ask, section, URL=make_queue().url, TOPIC=topic, SUBSCRIPTION=subscription)
-    assert ways("news") == {subscription: topic}
+    assert ways("parking_event") == {subscription: topic}
     assert "each message is published again to 2 other subscribers" in said
 
 

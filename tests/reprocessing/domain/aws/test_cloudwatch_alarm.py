@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from reprocessing.domain.aws import cloudwatch_alarm
-from reprocessing.domain.aws.cloudwatch_alarm import Alarm, Differs, Missing, differences
+from reprocessing.domain.aws.cloudwatch_alarm import Alarm, AlarmMissing, ParameterDiffers, differences
 from reprocessing.domain.aws.metric_names import METRICS
 
 EVERY = [
-    *cloudwatch_alarm.of_dlq("orders", "orders-dlq", ("orders", "returns"), namespace="Redrive", retention=1_209_600),
-    *cloudwatch_alarm.of_target("orders", namespace="Redrive"),
-    *cloudwatch_alarm.of_service(namespace="Redrive"),
+    *cloudwatch_alarm.alarms_of_dlq(
+        "orders", "orders-dlq", ("orders", "returns"), namespace="Redrive", retention=1_209_600
+    ),
+    *cloudwatch_alarm.alarms_of_target("orders", namespace="Redrive"),
+    *cloudwatch_alarm.alarms_of_service(namespace="Redrive"),
 ]
 BY_NAME = {one.name: one for one in EVERY}
 
@@ -29,7 +31,7 @@ def test_an_alarm_that_was_put_differs_in_nothing(one: Alarm) -> None:
     actions = ("arn:aws:sns:eu-west-1:1:a", "arn:aws:sns:eu-west-1:1:b")
     assert differences(one, described(one, *actions), actions) == ()
     assert differences(one, described(one, "arn:somebody's own"), ()) == ()
-    assert differences(one, None) == (Missing(),)
+    assert differences(one, None) == (AlarmMissing(),)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,7 @@ def test_a_changed_parameter_is_a_difference(changed: str, value: object) -> Non
     one = BY_NAME["redrive-orders-age-too-high"]
     found = described(one, "arn:a") | {changed: value}
     wanted = one.request(("arn:a",))[changed]
-    assert differences(one, found, ("arn:a",)) == (Differs(changed, value, wanted),)
+    assert differences(one, found, ("arn:a",)) == (ParameterDiffers(changed, value, wanted),)
 
 
 def test_an_alarm_on_visible_messages_alone_differs_because_a_capture_hides_messages() -> None:
@@ -54,7 +56,7 @@ def test_an_alarm_on_visible_messages_alone_differs_because_a_capture_hides_mess
         "Dimensions": [{"Name": "QueueName", "Value": "orders-dlq"}],
     }  # fmt: skip
     del silent["Metrics"]
-    told = {each.what for each in differences(one, silent) if isinstance(each, Differs)}
+    told = {each.what for each in differences(one, silent) if isinstance(each, ParameterDiffers)}
     assert told == {"Metrics", "Namespace", "MetricName", "Statistic", "Period", "Dimensions"}
 
 
@@ -71,7 +73,9 @@ def test_only_the_alarm_for_a_dead_service_is_in_alarm_without_data() -> None:
 
 def test_every_alarm_is_on_a_published_metric() -> None:
     ours = {
-        one.cloudwatch: {cloudwatch_alarm.dimension(label) for label in one.labels} for one in METRICS if one.cloudwatch
+        one.cloudwatch: {cloudwatch_alarm.dimension_name(label) for label in one.labels}
+        for one in METRICS
+        if one.cloudwatch
     }
     for one in EVERY:
         for stream in one.streams:

@@ -7,9 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprocessing.domain.aws import pricing
-from reprocessing.domain.aws.pricing import BATCH, LARGEST, MARKS, UNIT, Cost, Polling, Prices
+from reprocessing.domain.aws.pricing import (
+    BYTES_PER_CALL,
+    BYTES_PER_REQUEST,
+    MARKS_BYTES,
+    MESSAGES_PER_CALL,
+    Cost,
+    IdleLoad,
+    Prices,
+)
 
-SIZES = st.lists(st.integers(min_value=1, max_value=LARGEST - MARKS), max_size=60)
+SIZES = st.lists(st.integers(min_value=1, max_value=BYTES_PER_CALL - MARKS_BYTES), max_size=60)
 
 
 def packed(sizes: list[int], cuts: list[bool]) -> list[list[int]]:
@@ -17,41 +25,43 @@ def packed(sizes: list[int], cuts: list[bool]) -> list[list[int]]:
     calls: list[list[int]] = []
     for number, size in enumerate(sizes):
         cut = number < len(cuts) and cuts[number]
-        if not calls or cut or len(calls[-1]) == BATCH or sum(calls[-1]) + size > LARGEST:
+        if not calls or cut or len(calls[-1]) == MESSAGES_PER_CALL or sum(calls[-1]) + size > BYTES_PER_CALL:
             calls.append([])
         calls[-1].append(size)
     return calls
 
 
-@given(SIZES, st.lists(st.booleans(), max_size=60), st.integers(0, MARKS))
+@given(SIZES, st.lists(st.booleans(), max_size=60), st.integers(0, MARKS_BYTES))
 def test_sends_are_charged_within_their_bounds(sizes: list[int], cuts: list[bool], added: int) -> None:
     calls = packed([size + added for size in sizes], cuts)
-    found = pricing.sends(len(sizes), sum(sizes), longest=0, each=1)
-    assert found.least <= sum(pricing.charged(sum(call)) for call in calls) <= found.most
+    found = pricing.cost_of_sends(len(sizes), sum(sizes), longest=0, each=1)
+    assert found.least <= sum(pricing.charged_requests(sum(call)) for call in calls) <= found.most
 
 
 @given(SIZES, st.lists(st.booleans(), max_size=60))
 def test_receives_are_charged_within_their_bounds(sizes: list[int], cuts: list[bool]) -> None:
     calls = packed(sizes, cuts)
-    found = pricing.receives(len(sizes), sum(sizes), receivers=2, each=1)
-    asked = 1 + sum(pricing.charged(sum(call)) for call in calls) + pricing.SILENCE * 2
+    found = pricing.cost_of_capture(len(sizes), sum(sizes), receivers=2, each=1)
+    asked = 1 + sum(pricing.charged_requests(sum(call)) for call in calls) + pricing.EMPTY_RECEIVES * 2
     assert found.least <= asked <= found.most
 
 
 @given(st.integers(0, 10_000), st.lists(st.booleans(), max_size=60))
 def test_deletes_are_charged_within_their_bounds(copies: int, cuts: list[bool]) -> None:
-    found = pricing.deletes(copies, each=1)
+    found = pricing.cost_of_deletes(copies, each=1)
     assert found.least <= len(packed([1] * copies, cuts)) <= found.most
 
 
-@pytest.mark.parametrize(("size", "units"), [(0, 1), (1, 1), (UNIT, 1), (UNIT + 1, 2), (LARGEST, 16)])
+@pytest.mark.parametrize(
+    ("size", "units"), [(0, 1), (1, 1), (BYTES_PER_REQUEST, 1), (BYTES_PER_REQUEST + 1, 2), (BYTES_PER_CALL, 16)]
+)
 def test_every_64_kib_that_are_begun_are_one_request(size: int, units: int) -> None:
-    assert pricing.charged(size) == units
+    assert pricing.charged_requests(size) == units
 
 
 def test_letters_of_one_lane_are_sent_in_separate_calls() -> None:
-    assert pricing.sends(100, 100, longest=1, each=0).least == 10
-    assert pricing.sends(100, 100, longest=40, each=0).least == 40
+    assert pricing.cost_of_sends(100, 100, longest=1, each=0).least == 10
+    assert pricing.cost_of_sends(100, 100, longest=40, each=0).least == 40
 
 
 def test_prices_are_per_million_requests_with_an_own_price_for_fifo() -> None:
@@ -64,9 +74,9 @@ def test_prices_are_per_million_requests_with_an_own_price_for_fifo() -> None:
 
 
 def test_polling_costs_a_request_a_turn_and_three_a_task() -> None:
-    nothing = Polling(0.0)
+    nothing = IdleLoad(0.0)
     assert nothing.requests == pytest.approx(3 * 0.6 + 3 / 20)
-    assert Polling(5.0).requests - nothing.requests == pytest.approx(5.0 + 3 * 0.5)
-    assert Polling(0.1).requests - nothing.requests == pytest.approx(0.1 + 3 * 0.1)
-    assert Polling(100.0).requests - nothing.requests == pytest.approx(100.0 + 3 * 5.0)
-    assert nothing.a_day(each=1).least == round(nothing.requests * 86_400)
+    assert IdleLoad(5.0).requests - nothing.requests == pytest.approx(5.0 + 3 * 0.5)
+    assert IdleLoad(0.1).requests - nothing.requests == pytest.approx(0.1 + 3 * 0.1)
+    assert IdleLoad(100.0).requests - nothing.requests == pytest.approx(100.0 + 3 * 5.0)
+    assert nothing.cost_of_day(each=1).least == round(nothing.requests * 86_400)

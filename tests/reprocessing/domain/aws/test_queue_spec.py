@@ -18,50 +18,50 @@ from reprocessing.domain.aws.queue_spec import (
     FORTNIGHT,
     REDRIVE,
     WAIT,
-    Contradicts,
+    AttributeContradicts,
+    AttributeDiffers,
+    AttributeKept,
     Difference,
-    Differs,
-    Found,
-    Hold,
-    Kept,
-    Missing,
-    Want,
-    Wanted,
-    family,
+    ExistingQueue,
+    Precedence,
+    QueueMissing,
+    WantedNumber,
+    WantedQueue,
+    queue_family,
 )
 
 ACCOUNT = "arn:aws:sqs:eu-west-1:111122223333:"
 NAMES = [f"q{number}" for number in range(14)]
 ARNS = st.lists(st.sampled_from([ACCOUNT + name for name in NAMES]), unique=True, max_size=12).map(tuple)
-WANTS = st.builds(Want, st.integers(0, 43_200), st.sampled_from(Hold))
+WANTS = st.builds(WantedNumber, st.integers(0, 43_200), st.sampled_from(Precedence))
 KEYS = st.sampled_from(["", "alias/redrive", "1234-abcd", f"{ACCOUNT}key/1234-abcd"])
 
 
 @st.composite
-def wanted_queues(draw: st.DrawFn) -> Wanted:
-    return Wanted(
+def wanted_queues(draw: st.DrawFn) -> WantedQueue:
+    return WantedQueue(
         name="orders" + draw(st.sampled_from(["", ".fifo"])), visibility=draw(WANTS), retention=draw(WANTS),
-        wait=Want(draw(st.integers(0, 20)), draw(st.sampled_from(Hold))), by_content=draw(st.booleans()),
+        wait=WantedNumber(draw(st.integers(0, 20)), draw(st.sampled_from(Precedence))), by_content=draw(st.booleans()),
         key=draw(KEYS), dlq=draw(st.sampled_from(["", "q1", "q2"])), receives=draw(WANTS),
-        origins=tuple(draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=2))),
+        sources=tuple(draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=2))),
     )  # fmt: skip
 
 
 @st.composite
-def found_queues(draw: st.DrawFn) -> Found:
+def found_queues(draw: st.DrawFn) -> ExistingQueue:
     permission = draw(st.sampled_from(["allowAll", "byQueue", "denyAll"]))
     allowed = draw(ARNS)[:10] if permission == "byQueue" else ()
-    origins = draw(ARNS)
-    return Found(
+    sources = draw(ARNS)
+    return ExistingQueue(
         arn=f"{ACCOUNT}orders", visibility=draw(st.integers(0, 43_200)), retention=draw(st.integers(60, FORTNIGHT)),
         wait=draw(st.integers(0, 20)), by_content=draw(st.booleans()), sse=draw(st.booleans()), key=draw(KEYS),
-        dies_into=draw(st.none() | st.tuples(st.sampled_from([ACCOUNT + "q1", ACCOUNT + "q2"]), st.integers(1, 1_000))),
+        redrive_policy=draw(st.none() | st.tuples(st.sampled_from([ACCOUNT + "q1", ACCOUNT + "q2"]), st.integers(1, 1_000))),
         permission=permission if allowed or permission != "byQueue" else "allowAll", allowed=allowed,
-        origins=tuple(one for one in origins if not allowed or one in allowed) if permission != "denyAll" else (),
+        sources=tuple(one for one in sources if not allowed or one in allowed) if permission != "denyAll" else (),
     )  # fmt: skip
 
 
-def taken(found: Found, attributes: Mapping[str, str]) -> Found:
+def taken(found: ExistingQueue, attributes: Mapping[str, str]) -> ExistingQueue:
     """Return the queue after SQS has accepted these attributes."""
     redrive = json.loads(attributes.get(REDRIVE, "null"))
     allow = json.loads(attributes.get(ALLOW, "null"))
@@ -72,67 +72,67 @@ def taken(found: Found, attributes: Mapping[str, str]) -> Found:
         wait=int(attributes.get(WAIT, found.wait)),
         by_content=attributes[BY_CONTENT] == "true" if BY_CONTENT in attributes else found.by_content, key=key,
         sse=False if key else attributes.get(queue_spec.SSE, str(found.sse)).lower() == "true",
-        dies_into=(redrive["deadLetterTargetArn"], redrive["maxReceiveCount"]) if redrive else found.dies_into,
+        redrive_policy=(redrive["deadLetterTargetArn"], redrive["maxReceiveCount"]) if redrive else found.redrive_policy,
         permission=allow["redrivePermission"] if allow else found.permission,
         allowed=tuple(allow["sourceQueueArns"]) if allow else found.allowed,
     )  # fmt: skip
 
 
 def changes(told: tuple[Difference, ...]) -> dict[str, str]:
-    return {one.attribute: one.wanted for one in told if isinstance(one, Differs)}
+    return {one.attribute: one.wanted for one in told if isinstance(one, AttributeDiffers)}
 
 
 @given(wanted_queues(), found_queues())
-def test_a_changed_queue_has_no_more_differences(wanted: Wanted, found: Found) -> None:
+def test_a_changed_queue_has_no_more_differences(wanted: WantedQueue, found: ExistingQueue) -> None:
     assert changes(differences(wanted, taken(found, changes(differences(wanted, found))))) == {}
 
 
 @given(wanted_queues())
-def test_a_new_queue_lacks_only_its_policies(wanted: Wanted) -> None:
+def test_a_new_queue_lacks_only_its_policies(wanted: WantedQueue) -> None:
     (missing,) = differences(wanted, None)
-    assert isinstance(missing, Missing)
-    made = taken(Found(arn=f"{ACCOUNT}{wanted.name}", sse=False), missing.attributes)
+    assert isinstance(missing, QueueMissing)
+    made = taken(ExistingQueue(arn=f"{ACCOUNT}{wanted.name}", sse=False), missing.attributes)
     by_content = {BY_CONTENT} if wanted.by_content and not wanted.fifo else set()
-    policies = ({REDRIVE} if wanted.dlq else set()) | ({ALLOW} if wanted.origins else set())
+    policies = ({REDRIVE} if wanted.dlq else set()) | ({ALLOW} if wanted.sources else set())
     assert changes(differences(wanted, made)).keys() == policies | by_content
 
 
 @given(wanted_queues(), found_queues())
-def test_nothing_is_weakened_unless_a_person_asked_for_it(wanted: Wanted, found: Found) -> None:
+def test_nothing_is_weakened_unless_a_person_asked_for_it(wanted: WantedQueue, found: ExistingQueue) -> None:
     after = taken(found, changes(differences(wanted, found)))
     for name in ("visibility", "retention", "wait"):
-        asked = getattr(wanted, name).hold is Hold.EXACTLY
+        asked = getattr(wanted, name).hold is Precedence.EXACTLY
         assert asked or getattr(after, name) >= getattr(found, name)
     assert (bool(after.key), after.sse or bool(after.key)) >= (bool(found.key), found.sse or bool(found.key))
     assert found.key in {"", after.key}
     assert after.by_content >= found.by_content
-    assert found.dies_into is None or (after.dies_into or ("",))[0] == found.dies_into[0]
+    assert found.redrive_policy is None or (after.redrive_policy or ("",))[0] == found.redrive_policy[0]
     assert after.permission == found.permission or (found.permission, after.permission) == ("allowAll", "byQueue")
     assert set(found.allowed) <= set(after.allowed)
-    assert after.permission != "byQueue" or not wanted.origins or set(found.origins) <= set(after.allowed)
+    assert after.permission != "byQueue" or not wanted.sources or set(found.sources) <= set(after.allowed)
 
 
 @given(wanted_queues(), found_queues())
-def test_no_more_queues_are_allowed_by_name_than_sqs_accepts(wanted: Wanted, found: Found) -> None:
+def test_no_more_queues_are_allowed_by_name_than_sqs_accepts(wanted: WantedQueue, found: ExistingQueue) -> None:
     policy = changes(differences(wanted, found)).get(ALLOW)
     assert policy is None or 1 <= len(json.loads(policy)["sourceQueueArns"]) <= 10
 
 
 def test_equivalent_policies_are_no_difference() -> None:
-    dlq, origin = family(Wanted(name="orders", dlq="orders-dlq"))
-    allowing = Found(
+    dlq, source = queue_family(WantedQueue(name="orders", dlq="orders-dlq"))
+    allowing = ExistingQueue(
         arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, permission="byQueue",
         allowed=(f"{ACCOUNT}b", f"{ACCOUNT}orders", f"{ACCOUNT}a"),
     )  # fmt: skip
     assert differences(dlq, allowing) == ()
-    dying = Found(arn=f"{ACCOUNT}orders", wait=20, dies_into=(f"{ACCOUNT}orders-dlq", 5))
-    assert differences(origin, dying) == ()
+    dying = ExistingQueue(arn=f"{ACCOUNT}orders", wait=20, redrive_policy=(f"{ACCOUNT}orders-dlq", 5))
+    assert differences(source, dying) == ()
 
 
 def test_a_queue_with_another_dlq_is_not_changed() -> None:
-    found = Found(arn=f"{ACCOUNT}orders", wait=20, dies_into=(f"{ACCOUNT}other-dlq", 5))
-    (one,) = differences(Wanted(name="orders", dlq="orders-dlq"), found)
-    assert one == Contradicts(
+    found = ExistingQueue(arn=f"{ACCOUNT}orders", wait=20, redrive_policy=(f"{ACCOUNT}other-dlq", 5))
+    (one,) = differences(WantedQueue(name="orders", dlq="orders-dlq"), found)
+    assert one == AttributeContradicts(
         REDRIVE,
         f"its messages die into {ACCOUNT}other-dlq",
         "Name that as its dlq, --dlq other-dlq, or change the redrive policy by hand.",
@@ -140,44 +140,55 @@ def test_a_queue_with_another_dlq_is_not_changed() -> None:
 
 
 def test_a_dlq_that_denies_all_is_not_opened() -> None:
-    found = Found(arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, permission="denyAll")
-    (one,) = differences(family(Wanted(name="orders", dlq="orders-dlq"))[0], found)
-    assert isinstance(one, Contradicts)
+    found = ExistingQueue(arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, permission="denyAll")
+    (one,) = differences(queue_family(WantedQueue(name="orders", dlq="orders-dlq"))[0], found)
+    assert isinstance(one, AttributeContradicts)
     assert one.what == "no queue may die into it (denyAll)"
 
 
 def test_a_dlq_of_more_than_ten_queues_stays_open_to_all() -> None:
-    origins = tuple(ACCOUNT + name for name in NAMES[:10])
-    found = Found(arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, origins=origins)
-    (one,) = differences(family(Wanted(name="orders", dlq="orders-dlq"))[0], found)
-    assert one == Kept(ALLOW, "allowAll", "byQueue", "11 queues die into it, and SQS takes no more than 10 by name")
+    sources = tuple(ACCOUNT + name for name in NAMES[:10])
+    found = ExistingQueue(arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, sources=sources)
+    (one,) = differences(queue_family(WantedQueue(name="orders", dlq="orders-dlq"))[0], found)
+    assert one == AttributeKept(
+        ALLOW, "allowAll", "byQueue", "11 queues die into it, and SQS takes no more than 10 by name"
+    )
 
 
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        ("alias/redrive", []), ("arn:aws:kms:eu-west-1:111122223333:alias/redrive", []), ("alias/aws/sqs", [Kept]),
-        ("", [Differs]),
+        ("alias/redrive", []), ("arn:aws:kms:eu-west-1:111122223333:alias/redrive", []),
+        ("alias/aws/sqs", [AttributeKept]),
+        ("", [AttributeDiffers]),
     ],
 )  # fmt: skip
 def test_a_missing_key_is_set_and_another_key_is_kept(found: str, told: list[type]) -> None:
-    wanted = Wanted(name="orders", key="alias/redrive")
-    is_ = Found(arn=f"{ACCOUNT}orders", wait=20, key=found, sse=not found)
+    wanted = WantedQueue(name="orders", key="alias/redrive")
+    is_ = ExistingQueue(arn=f"{ACCOUNT}orders", wait=20, key=found, sse=not found)
     assert [type(one) for one in differences(wanted, is_)] == told
 
 
 def test_a_dlq_has_its_source_queues_content_based_deduplication() -> None:
-    dlq, origin = family(Wanted(name="orders.fifo", dlq="orders-dlq.fifo"))
-    found = {"orders.fifo": Found(arn=f"{ACCOUNT}orders.fifo", by_content=True), "orders-dlq.fifo": None}
-    assert [one.by_content for one in queue_spec.fitted((dlq, origin), found)] == [True, False]
-    assert queue_spec.fitted((dlq, origin), {}) == (dlq, origin)
+    dlq, source = queue_family(WantedQueue(name="orders.fifo", dlq="orders-dlq.fifo"))
+    found = {"orders.fifo": ExistingQueue(arn=f"{ACCOUNT}orders.fifo", by_content=True), "orders-dlq.fifo": None}
+    assert [one.by_content for one in queue_spec.with_source_deduplication((dlq, source), found)] == [True, False]
+    assert queue_spec.with_source_deduplication((dlq, source), {}) == (dlq, source)
 
 
 def test_the_services_own_queues_hide_tasks_for_900_seconds_and_keep_their_long_poll() -> None:
-    dlq, queue = queue_spec.own("redrive-replay")
-    assert (dlq.name, queue.dlq, dlq.origins) == ("redrive-replay-dlq", "redrive-replay-dlq", ("redrive-replay",))
-    assert (queue.visibility, queue.receives.value, dlq.retention.value) == (Want(900, Hold.AT_LEAST), 5, FORTNIGHT)
+    dlq, queue = queue_spec.service_queues("redrive-replay")
+    assert (dlq.name, queue.dlq, dlq.sources) == ("redrive-replay-dlq", "redrive-replay-dlq", ("redrive-replay",))
+    assert (queue.visibility, queue.receives.value, dlq.retention.value) == (
+        WantedNumber(900, Precedence.AT_LEAST),
+        5,
+        FORTNIGHT,
+    )
     for wanted in (dlq, queue):
-        is_ = Found(arn=f"{ACCOUNT}{wanted.name}", visibility=900, wait=0)
-        told = [one for one in differences(wanted, is_) if isinstance(one, Differs | Kept) and one.attribute == WAIT]
-        assert told == [Kept(WAIT, "0", "20", Hold.AT_FIRST.value)]
+        is_ = ExistingQueue(arn=f"{ACCOUNT}{wanted.name}", visibility=900, wait=0)
+        told = [
+            one
+            for one in differences(wanted, is_)
+            if isinstance(one, AttributeDiffers | AttributeKept) and one.attribute == WAIT
+        ]
+        assert told == [AttributeKept(WAIT, "0", "20", Precedence.AT_FIRST.value)]

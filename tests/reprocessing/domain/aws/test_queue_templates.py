@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.aws.queue_spec import Wanted, family
+from reprocessing.domain.aws.queue_spec import WantedQueue, queue_family
 from reprocessing.domain.aws.queue_templates import cloudformation, terraform
 
 #: AWS: CloudFormation, AWS::SQS::Queue, Properties.
@@ -26,9 +26,9 @@ ARGUMENTS = {
 }  # fmt: skip
 
 FAMILIES = [
-    family(Wanted(name="orders", dlq="orders-dlq"), parking="orders-parking"),
-    family(Wanted(name="orders.fifo", dlq="orders-dlq.fifo", key="alias/redrive")),
-    (*family(Wanted(name="a-b", dlq="a_b")), *family(Wanted(name="1_queue", dlq="-"))),
+    queue_family(WantedQueue(name="orders", dlq="orders-dlq"), parking="orders-parking"),
+    queue_family(WantedQueue(name="orders.fifo", dlq="orders-dlq.fifo", key="alias/redrive")),
+    (*queue_family(WantedQueue(name="a-b", dlq="a_b")), *queue_family(WantedQueue(name="1_queue", dlq="-"))),
 ]
 
 
@@ -37,7 +37,7 @@ def resources(found: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("wanted", FAMILIES)
-def test_every_property_is_one_of_cloudformations(wanted: tuple[Wanted, ...]) -> None:
+def test_every_property_is_one_of_cloudformations(wanted: tuple[WantedQueue, ...]) -> None:
     found = resources(cloudformation(wanted))
     assert sorted(one["QueueName"] for one in found.values()) == sorted(one.name for one in wanted)
     assert {name for one in found.values() for name in one} <= PROPERTIES
@@ -45,7 +45,7 @@ def test_every_property_is_one_of_cloudformations(wanted: tuple[Wanted, ...]) ->
 
 
 @pytest.mark.parametrize("wanted", FAMILIES)
-def test_every_argument_is_one_of_terraforms(wanted: tuple[Wanted, ...]) -> None:
+def test_every_argument_is_one_of_terraforms(wanted: tuple[WantedQueue, ...]) -> None:
     found = terraform(wanted)["resource"]
     queues = found["aws_sqs_queue"]
     assert sorted(one["name"] for one in queues.values()) == sorted(one.name for one in wanted)
@@ -57,7 +57,7 @@ def test_every_argument_is_one_of_terraforms(wanted: tuple[Wanted, ...]) -> None
 
 
 @pytest.mark.parametrize("wanted", FAMILIES)
-def test_no_resources_of_a_template_wait_for_each_other(wanted: tuple[Wanted, ...]) -> None:
+def test_no_resources_of_a_template_wait_for_each_other(wanted: tuple[WantedQueue, ...]) -> None:
     of_aws = {
         name: set(re.findall(r"'Fn::GetAtt': \['([^']+)'", repr(one)))
         for name, one in resources(cloudformation(wanted)).items()

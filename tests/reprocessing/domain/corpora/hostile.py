@@ -81,7 +81,7 @@ CONDITIONS: list[tuple[str, str]] = [
     ("body:(" + " in" * 300_000, f'Invalid jmespath expression: Incomplete expression: "(" ^{_SEE}'),
     (
         " " * 1_000_000 + "in",
-        ("write FIELD OPERATOR VALUE, with dlq, origin, attribute:NAME, body:JMESPATH, type, tenant, task or "
+        ("write FIELD OPERATOR VALUE, with dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or "
          "task:JMESPATH, and equals, in, prefix, exists or regex."),
     ),
 ]  # fmt: skip

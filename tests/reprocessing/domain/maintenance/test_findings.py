@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.domain.maintenance.findings import Grade, clock
+from reprocessing.domain.maintenance.findings import FindingSeverity, clock_finding
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,6 @@ from reprocessing.domain.maintenance.findings import Grade, clock
     ],
 )
 def test_a_clock_is_judged_by_how_far_it_is_off_at_least(ahead: float, within: float, grade: str) -> None:
-    said = clock("PostgreSQL against this machine", timedelta(seconds=ahead), timedelta(seconds=within))
-    assert said.grade == Grade(grade)
+    said = clock_finding("PostgreSQL against this machine", timedelta(seconds=ahead), timedelta(seconds=within))
+    assert said.grade == FindingSeverity(grade)
     assert bool(said.cure) == (grade != "well")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprocessing.domain.message import body_format
-from reprocessing.domain.message.body_format import Dialect
+from reprocessing.domain.message.body_format import BodyFormat
 from tests import envelopes
 
 S3 = {"eventSource": "aws:s3", "eventName": "ObjectCreated:Put"} | {
@@ -58,7 +58,7 @@ def test_a_body_is_summarised_by_its_format(body: object, line: str) -> None:
 @given(st.binary(max_size=300) | st.text(alphabet='<>!-?/=&%{}[]":,ab \n', max_size=300).map(str.encode))
 def test_any_bytes_have_a_short_summary(body: bytes) -> None:
     found = body_format.recognise(body)
-    assert found.dialect in Dialect
+    assert found.dialect in BodyFormat
     assert len(str(found)) < 1_500
 
 
@@ -66,4 +66,4 @@ def test_any_bytes_have_a_short_summary(body: bytes) -> None:
     "body", [b"<" * 10**6, b"<!--" * 250_000, b"a=&" * 300_000, b"<?" * 500_000, b"[" * 10**6, b"<!a" * 300_000]
 )
 def test_a_megabyte_of_anything_is_recognised_in_linear_time(body: bytes) -> None:
-    assert body_format.recognise(body).dialect in {Dialect.TEXT, Dialect.FORM}
+    assert body_format.recognise(body).dialect in {BodyFormat.TEXT, BodyFormat.FORM}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.errors import SelectorIsUnclear
+from reprocessing.domain.errors import InvalidSelector
 from reprocessing.domain.message import json_view
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.identity import (
@@ -22,7 +22,7 @@ from reprocessing.domain.message.identity import (
     body_hash,
     deduplication_id,
     key_hash,
-    select,
+    select_key,
 )  # fmt: skip
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.routing import jmespath_query
@@ -37,7 +37,7 @@ def letter(body: bytes = BODY) -> LetterFacts:
 
 
 def selected(text: str, body: bytes = BODY) -> Selected:
-    return select(Selector.parse(text), letter(body))
+    return select_key(Selector.parse(text), letter(body))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_body_is_parsed_once_for_all_its_keys(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(json_view, "read", asked.append)
     facts = letter()
     for text in ("body:a", "body:b", "attribute:account"):
-        select(Selector.parse(text), facts)
+        select_key(Selector.parse(text), facts)
     assert asked == [BODY]
 
 
@@ -109,7 +109,7 @@ def test_a_selector_is_written_back(text: str) -> None:
     ],
 )  # fmt: skip
 def test_an_invalid_selector_is_refused_with_what_to_write(text: str, cure: str) -> None:
-    with pytest.raises(SelectorIsUnclear) as refusal:
+    with pytest.raises(InvalidSelector) as refusal:
         Selector.parse(text)
     assert f'"{text}" is not a selector' in str(refusal.value)
     assert cure in str(refusal.value)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reprocessing.domain.message.json_span import spans, text_of
+from reprocessing.domain.message.json_span import json_string_text, member_bytes
 from reprocessing.domain.message.json_view import DEPTH, Unreadable
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -24,8 +24,8 @@ blanks = st.text(" \t\n\r", max_size=3)
 @example(b'{"a":"' + b'\\"' * 100_000)
 @example(b'{"a":' + b"9" * 100_000 + b"}")
 def test_no_bytes_make_reading_raise(body: bytes) -> None:
-    spans(body)
-    text_of(body)
+    member_bytes(body)
+    json_string_text(body)
 
 
 @settings(max_examples=50)
@@ -39,7 +39,7 @@ def test_each_member_is_unchanged_whatever_is_around_it(
     }
     inside = ",".join(f"{before}{name}{after}:{before}{value}{after}" for name, value in written.items())
     expected = {json.loads(name): value.encode() for name, value in written.items()}
-    assert spans(f"{after}{{{inside}{before}}}{after}".encode()) == expected
+    assert member_bytes(f"{after}{{{inside}{before}}}{after}".encode()) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_each_member_is_unchanged_whatever_is_around_it(
     ],
 )  # fmt: skip
 def test_numbers_escapes_and_the_order_of_names_are_kept(value: bytes) -> None:
-    assert spans(b'{"x":1,"payload": ' + value + b' ,"y":2}') == {"x": b"1", "payload": value, "y": b"2"}
+    assert member_bytes(b'{"x":1,"payload": ' + value + b' ,"y":2}') == {"x": b"1", "payload": value, "y": b"2"}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_numbers_escapes_and_the_order_of_names_are_kept(value: bytes) -> None:
     ],
 )  # fmt: skip
 def test_other_bodies_are_unreadable_with_a_reason(body: bytes, why: str) -> None:
-    assert spans(body) == Unreadable(why)
+    assert member_bytes(body) == Unreadable(why)
 
 
 @pytest.mark.parametrize(
@@ -76,4 +76,4 @@ def test_other_bodies_are_unreadable_with_a_reason(body: bytes, why: str) -> Non
     [(b'"\\u00e9"', "é"), (b'""', ""), (b"1", None), (b"null", None), (b'"\\ud800"', None), (b'"', None), (None, None)],
 )
 def test_the_text_of_a_json_string_is_returned(raw: bytes | None, text: str | None) -> None:
-    assert text_of(raw) == text
+    assert json_string_text(raw) == text

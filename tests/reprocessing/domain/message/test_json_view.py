@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reprocessing.domain.message import json_view
-from reprocessing.domain.message.json_view import DEPTH, Unreadable, read, written
+from reprocessing.domain.message.json_view import DEPTH, Unreadable, number_text, read
 
 
 def nested(depth: int) -> bytes:
@@ -84,14 +84,14 @@ def test_numbers_are_exact_however_large() -> None:
     ],
 )  # fmt: skip
 def test_a_number_has_one_canonical_text(number: int | Decimal, text: str) -> None:
-    assert written(number) == text
+    assert number_text(number) == text
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False))
 def test_a_numbers_text_is_never_rounded(number: Decimal) -> None:
-    assert Decimal(written(number)) == number
+    assert Decimal(number_text(number)) == number
 
 
 def test_nan_has_no_text() -> None:
     with pytest.raises(ValueError, match="is not a number"):
-        json_view.written(Decimal("NaN"))
+        json_view.number_text(Decimal("NaN"))

@@ -12,12 +12,12 @@ from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.redrive_attributes import (
     Mark,
     MarkNames,
-    addressed,
+    attributes_size,
+    attributes_to_send,
     earlier_attempts,
     is_name,
     marks,
     read_mark,
-    size,
 )  # fmt: skip
 
 NAMES = MarkNames()
@@ -42,39 +42,42 @@ def test_marks_are_made_in_the_order_of_their_importance() -> None:
 
 @pytest.mark.parametrize(("had", "put"), [(0, 4), (6, 4), (8, 2), (9, 1), (10, 0)])
 def test_a_message_has_at_most_ten_attributes(had: int, put: int) -> None:
-    leaving, names = addressed(own(had), MARKS, NAMES, space=ROOMY)
+    leaving, names = attributes_to_send(own(had), MARKS, NAMES, space=ROOMY)
     assert names == list(MARKS)[:put]
     assert leaving == own(had) | {name: MARKS[name] for name in names}
 
 
 def test_a_mark_without_room_is_left_out_and_a_smaller_one_is_not() -> None:
     had = own(1)
-    space = size(had) + size({"ReprocessedFrom": MARKS["ReprocessedFrom"]})
-    leaving, names = addressed(had, MARKS, NAMES, space=space)
+    space = attributes_size(had) + attributes_size({"ReprocessedFrom": MARKS["ReprocessedFrom"]})
+    leaving, names = attributes_to_send(had, MARKS, NAMES, space=space)
     assert names == ["IdempotencyKey"]
-    assert size(leaving) <= space
+    assert attributes_size(leaving) <= space
 
 
 @given(st.integers(0, 300), st.integers(0, 12))
 def test_no_letter_outgrows_its_space_or_loses_anything(space: int, had: int) -> None:
-    leaving, names = addressed(own(had), MARKS, NAMES, space=space)
+    leaving, names = attributes_to_send(own(had), MARKS, NAMES, space=space)
     assert leaving == own(had) | {name: MARKS[name] for name in names}
-    assert not names or (size(leaving) <= space and len(leaving) <= 10)
+    assert not names or (attributes_size(leaving) <= space and len(leaving) <= 10)
 
 
 def test_what_the_user_gave_is_never_overwritten() -> None:
     had = {name: Attribute("String", "mine") for name in MARKS}
-    assert addressed(had, MARKS, NAMES, space=ROOMY) == (had, [])
+    assert attributes_to_send(had, MARKS, NAMES, space=ROOMY) == (had, [])
 
 
 def test_a_mark_of_an_earlier_redrive_is_replaced() -> None:
     had = {"RedriveId": Attribute("String", str(Mark(UUID(int=1), 1)))} | own(9)
-    leaving, names = addressed(had, MARKS, NAMES, space=ROOMY)
+    leaving, names = attributes_to_send(had, MARKS, NAMES, space=ROOMY)
     assert (read_mark(leaving, NAMES), names, len(leaving)) == (MARK, ["RedriveId"], 10)
 
 
 def test_bytes_are_counted_as_in_sqs() -> None:
-    assert size({"é": Attribute("String", "ü"), "b": Attribute("Binary.x", b"\x00\xff")}) == 2 + 6 + 2 + 1 + 8 + 2
+    assert (
+        attributes_size({"é": Attribute("String", "ü"), "b": Attribute("Binary.x", b"\x00\xff")})
+        == 2 + 6 + 2 + 1 + 8 + 2
+    )
 
 
 @pytest.mark.parametrize(

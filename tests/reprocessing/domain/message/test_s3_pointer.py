@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reprocessing.domain.message import s3_pointer
 from reprocessing.domain.message.envelope import Attribute
-from reprocessing.domain.message.s3_pointer import Pointer
+from reprocessing.domain.message.s3_pointer import PointerToS3
 
 NEW = "software.amazon.payloadoffloading.PayloadS3Pointer"
 OLD = "com.amazon.sqs.javamessaging.MessageS3Pointer"
@@ -20,7 +20,7 @@ SIZE = Attribute("Number", "300000")
 
 @pytest.mark.parametrize(("kind", "name"), [(NEW, "ExtendedPayloadSize"), (OLD, "SQSLargePayloadSize")])
 def test_both_generations_of_pointers_are_recognised(kind: str, name: str) -> None:
-    assert s3_pointer.read(json.dumps([kind, WHERE]).encode(), {name: SIZE}) == Pointer("large-bodies", "a/ü/1")
+    assert s3_pointer.read(json.dumps([kind, WHERE]).encode(), {name: SIZE}) == PointerToS3("large-bodies", "a/ü/1")
 
 
 @pytest.mark.parametrize(

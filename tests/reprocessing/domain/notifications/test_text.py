@@ -11,10 +11,10 @@ from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.notifications.text import (
     LONGEST_BODY,
     LONGEST_TITLE,
-    Section,
+    IncidentFacts,
     Stage,
     Text,
-    Told,
+    TextSection,
     Tone,
     compose,
     duration,
@@ -30,16 +30,16 @@ def link(model: str, row: str) -> str:
     return f"https://redrive.example.com/{model}/{row}"
 
 
-def told(kind: EventKind, subject: str = "one", ended: datetime | None = None, **facts: Any) -> Told:  # noqa: ANN401
-    return Told(subject, event(kind, subject, **facts).shown_facts, 1, NOON, ended)
+def told(kind: EventKind, subject: str = "one", ended: datetime | None = None, **facts: Any) -> IncidentFacts:  # noqa: ANN401
+    return IncidentFacts(subject, event(kind, subject, **facts).shown_facts, 1, NOON, ended)
 
 
-def text(*sections: Section, place: str = "production") -> Text:
+def text(*sections: TextSection, place: str = "production") -> Text:
     return compose(sections, place=place, link=link)
 
 
-def of(kind: EventKind, stage: Stage = Stage.OPENED, **facts: Any) -> Section:  # noqa: ANN401 - facts of any kind
-    return Section(kind, stage, 1, [told(kind, **facts)])
+def of(kind: EventKind, stage: Stage = Stage.OPENED, **facts: Any) -> TextSection:  # noqa: ANN401 - facts of any kind
+    return TextSection(kind, stage, 1, [told(kind, **facts)])
 
 
 def test_the_text_of_a_breaker_that_opened() -> None:
@@ -94,7 +94,7 @@ def test_a_reminder_says_that_the_condition_still_holds() -> None:
 
 
 def test_five_thousand_new_groups_are_one_short_text() -> None:
-    section = Section(
+    section = TextSection(
         EventKind.FAILURE_GROUP_NEW, Stage.OPENED, 5_000,
         [told(EventKind.FAILURE_GROUP_NEW, str(number), group_id=number) for number in range(3)],
     )  # fmt: skip
@@ -124,7 +124,7 @@ def test_what_is_urgent_and_new_is_the_title_before_what_is_urgent_and_what_can_
 
 def test_no_text_is_longer_than_chats_accept() -> None:
     facts: dict[str, Any] = {"target": "x" * 300, "why": "y" * 300}
-    long = Section(EventKind.BREAKER_OPEN, Stage.OPENED, 9, [told(EventKind.BREAKER_OPEN, **facts)] * 3)
+    long = TextSection(EventKind.BREAKER_OPEN, Stage.OPENED, 9, [told(EventKind.BREAKER_OPEN, **facts)] * 3)
     found = text(*[long] * 5, place="p" * 40)
     assert (len(found.body), len(found.title)) == (LONGEST_BODY, LONGEST_TITLE)
     assert found.body.endswith("The admin shows the rest.")

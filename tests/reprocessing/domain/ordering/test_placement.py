@@ -9,11 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.errors import SelectorIsUnclear
+from reprocessing.domain.errors import InvalidSelector
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.identity import LetterFacts, TooLong, key_hash
-from reprocessing.domain.ordering.placement import SORT_KEY_LENGTH, Place, Policy, place, read_sort_key, sort_key
+from reprocessing.domain.ordering.placement import (
+    SORT_KEY_LENGTH,
+    KeyPolicy,
+    LetterPlace,
+    choose_place,
+    read_sort_key,
+    sort_key,
+)
 from reprocessing.domain.replay.verdicts import Park
 
 
@@ -23,9 +30,9 @@ def key(text: str) -> bytes:
     return made.encode()
 
 
-def placed(policy: Policy, facts: LetterFacts) -> Place:
-    found = place(policy, facts)
-    assert isinstance(found, Place)
+def placed(policy: KeyPolicy, facts: LetterFacts) -> LetterPlace:
+    found = choose_place(policy, facts)
+    assert isinstance(found, LetterPlace)
     return found
 
 
@@ -96,27 +103,27 @@ def letter(*, body: bytes = b"{}", system: dict[str, str] | None = None, **attri
 
 
 def test_letters_of_a_standard_dlq_are_single_unless_a_key_is_named() -> None:
-    found = placed(Policy.of(fifo=False), letter())
+    found = placed(KeyPolicy.of(fifo=False), letter())
     assert (found.key, found.single, found.sequence, found.idempotency_key) == (None, True, sort_key("17"), "m-1")
 
 
 def test_letters_of_a_fifo_dlq_are_ordered_by_sequence_number_in_their_group() -> None:
     system = {"MessageGroupId": "g", "SequenceNumber": "18849496460467696128", "SentTimestamp": "17"}
-    assert place(Policy.of(fifo=True), letter(system=system)) == Place(
+    assert choose_place(KeyPolicy.of(fifo=True), letter(system=system)) == LetterPlace(
         "g", key_hash("g"), single=False, sequence=key("18849496460467696128").decode(), idempotency_key="m-1"
     )
 
 
 def test_the_keys_that_a_dlq_names_are_read() -> None:
-    policy = Policy.of(fifo=False, ordering="attribute:account", sequence="body:no", idempotency="attribute:event")
-    assert place(policy, letter(body=b'{"no": 12}', account="a", event="e")) == Place(
+    policy = KeyPolicy.of(fifo=False, ordering="attribute:account", sequence="body:no", idempotency="attribute:event")
+    assert choose_place(policy, letter(body=b'{"no": 12}', account="a", event="e")) == LetterPlace(
         "a", key_hash("a"), single=False, sequence=key("12").decode(), idempotency_key="e"
     )
 
 
-KEYED = Policy.of(fifo=False, ordering="attribute:account")
-LANED = Policy.of(fifo=False, ordering="attribute:account", missing_key="lane")
-BY_BODY = Policy.of(fifo=False, ordering="body:account", missing_key="lane")
+KEYED = KeyPolicy.of(fifo=False, ordering="attribute:account")
+LANED = KeyPolicy.of(fifo=False, ordering="attribute:account", missing_key="lane")
+BY_BODY = KeyPolicy.of(fifo=False, ordering="body:account", missing_key="lane")
 LONG = Park(ParkedReason.NO_ORDERING_KEY, "attribute:account is 1025 characters long; the limit is 1024.")
 NUL = Park(
     ParkedReason.NO_ORDERING_KEY, "attribute:account cannot be read: the key holds a NUL or half a surrogate pair."
@@ -136,20 +143,20 @@ NUL = Park(
         ),
         (KEYED, letter(account="a", system={}), Park(ParkedReason.NO_SEQUENCE, "system:SentTimestamp finds no key.")),
         (
-            Policy.of(fifo=False, ordering="attribute:account", sequence="attribute:at"),
+            KeyPolicy.of(fifo=False, ordering="attribute:account", sequence="attribute:at"),
             letter(account="a", at="x" * 301),
             Park(ParkedReason.NO_SEQUENCE, "attribute:at is 301 characters long; the limit is 300."),
         ),
         (
-            Policy.of(fifo=False, idempotency="attribute:event", missing_key="lane"), letter(),
+            KeyPolicy.of(fifo=False, idempotency="attribute:event", missing_key="lane"), letter(),
             Park(ParkedReason.NO_IDEMPOTENCY_KEY, "attribute:event finds no key."),
         ),
     ],
 )  # fmt: skip
 def test_a_letter_whose_place_is_not_known_is_parked_with_the_reason(
-    policy: Policy, facts: LetterFacts, parked: Park
+    policy: KeyPolicy, facts: LetterFacts, parked: Park
 ) -> None:
-    assert place(policy, facts) == parked
+    assert choose_place(policy, facts) == parked
 
 
 def test_a_letter_without_its_key_gets_its_own_lane_if_the_dlq_says_so() -> None:
@@ -158,18 +165,18 @@ def test_a_letter_without_its_key_gets_its_own_lane_if_the_dlq_says_so() -> None
 
 
 def test_a_single_letter_needs_no_sequence() -> None:
-    assert placed(Policy.of(fifo=False), letter(system={})).sequence == ""
+    assert placed(KeyPolicy.of(fifo=False), letter(system={})).sequence == ""
 
 
 def test_a_single_lane_is_never_a_keyed_one() -> None:
     alone = placed(LANED, letter())
     for forged in ("m-1", "single:m-1", "\0single\0m-1"):
-        keyed = place(LANED, letter(account=forged))
-        assert not isinstance(keyed, Place) or keyed.key_hash != alone.key_hash
+        keyed = choose_place(LANED, letter(account=forged))
+        assert not isinstance(keyed, LetterPlace) or keyed.key_hash != alone.key_hash
     assert placed(LANED, LetterFacts("m-2", b"", {}, {})).key_hash != alone.key_hash
 
 
 @pytest.mark.parametrize("word", ["sequence", "idempotency"])
 def test_only_the_ordering_key_can_be_none(word: str) -> None:
-    with pytest.raises(SelectorIsUnclear, match="is always needed"):
-        Policy.of(fifo=False, **{word: "none"})
+    with pytest.raises(InvalidSelector, match="is always needed"):
+        KeyPolicy.of(fifo=False, **{word: "none"})

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as some
 
 from reprocessing.domain.outcomes import consumer_report
-from reprocessing.domain.outcomes.consumer_report import Said, Unclear, read
+from reprocessing.domain.outcomes.consumer_report import ConsumerReport, InvalidReport, read
 from reprocessing.models.report import Verdict
 
 ID = "0b9e2c7a-1111-4222-8333-444455556666"
@@ -37,7 +37,7 @@ def test_all_fields_of_a_report_are_read() -> None:
         "message_id": "m", "redrive_id": f"{ID.upper()}:12", "verdict": "delivered", "type": "KeyError",
         "message": "'card'", "fingerprint": "f", "at": "2026-03-01T09:00:00+01:00",
     }  # fmt: skip
-    assert read(given) == Said(
+    assert read(given) == ConsumerReport(
         verdict="delivered", message_id="m", public_id=UUID(ID), attempt_no=12, type="KeyError", message="'card'",
         fingerprint="f", at=datetime(2026, 3, 1, 8, tzinfo=UTC),
     )  # fmt: skip
@@ -67,12 +67,12 @@ def test_all_fields_of_a_report_are_read() -> None:
     ],
 )
 def test_an_invalid_report_is_refused_in_a_sentence(given: object, why: str) -> None:
-    assert read(given) == Unclear(why)
+    assert read(given) == InvalidReport(why)
 
 
 def test_unstorable_characters_are_replaced_and_long_texts_are_cut() -> None:
     found = read({**MINIMAL, "type": "T" * 300, "message": "a\0b\ud800" + "c" * 3_000})
-    assert isinstance(found, Said)
+    assert isinstance(found, ConsumerReport)
     assert (len(found.type), len(found.message)) == (200, 2_000)
     assert found.message.startswith("a\ufffdb\ufffdccc")
 
@@ -81,11 +81,11 @@ def test_unstorable_characters_are_replaced_and_long_texts_are_cut() -> None:
 @example({"\U00010000" * 40 + str(number): None for number in range(5)})
 def test_any_report_is_read_or_refused_without_quoting_it(said: Any) -> None:  # noqa: ANN401
     match read(said):
-        case Said() as found:
+        case ConsumerReport() as found:
             json.dumps([found.message, found.type, found.message_id]).encode().decode()
             assert read({**said}) == found
             assert found.digest(1) == found.digest(1)
-        case Unclear(why):
+        case InvalidReport(why):
             assert 0 < len(why) < 400
 
 
@@ -96,5 +96,5 @@ def test_digests_differ_for_different_reports_and_reporters() -> None:
         {"message": "T"}, {"fingerprint": "T"}, {"at": "2026-03-01T08:01Z"}, {"at": ""},
     ]  # fmt: skip
     found = [read(base), *(read({**base, **one}) for one in others)]
-    digests = [one.digest(reporter) for one in found if isinstance(one, Said) for reporter in (None, 1, 2)]
+    digests = [one.digest(reporter) for one in found if isinstance(one, ConsumerReport) for reporter in (None, 1, 2)]
     assert len(set(digests)) == len(digests) == 3 * len(found)

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
-from reprocessing.domain.outcomes.delivery_status import Facts, How, known
+from reprocessing.domain.outcomes.delivery_status import DeliveryFacts, OutcomeSource, status_of_letter
 
 START = datetime(2026, 3, 1, 8, tzinfo=UTC)
 SENT, TAKEN, DEADLINE, CLOSED, RETURNED, FINISHED, SAID = (START + timedelta(minutes=n) for n in range(7))
 
 
-def facts(state: str, outcome: str | None = None, **other: Any) -> Facts:  # noqa: ANN401  any of its fields
+def facts(state: str, outcome: str | None = None, **other: Any) -> DeliveryFacts:  # noqa: ANN401  any of its fields
     """A letter whose newest attempt was accepted by its target."""
     values: dict[str, Any] = {
         "state": state, "presumed": False, "acknowledges": False, "watched": False, "outcome": outcome,
         "sent_at": SENT, "taken_at": TAKEN, "deadline": DEADLINE, "closed_at": CLOSED, "finished_at": FINISHED,
     }  # fmt: skip
-    return Facts(**{**values, **other})
+    return DeliveryFacts(**{**values, **other})
 
 
 YET = "It is not known yet: its target took it, and "
@@ -91,8 +91,10 @@ PRESUMED = "It is presumed to have worked: {}it has not come back, and would hav
         (facts("duplicate"), None, "unsent", "It was not sent: an equal message was delivered.", FINISHED),
     ],
 )  # fmt: skip
-def test_what_is_known_of_a_letter(given: Facts, worked: bool | None, how: str, sentence: str, since: datetime) -> None:
-    found = known(given)
+def test_what_is_known_of_a_letter(
+    given: DeliveryFacts, worked: bool | None, how: str, sentence: str, since: datetime
+) -> None:
+    found = status_of_letter(given)
     assert (found.worked, found.how, found.sentence, found.since) == (worked, how, sentence, since)
 
 
@@ -101,6 +103,6 @@ def test_what_is_known_of_a_letter(given: Facts, worked: bool | None, how: str, 
 @pytest.mark.parametrize("bare", [True, False])
 def test_every_letter_has_a_status(state: LetterState, outcome: AttemptOutcome | None, bare: bool) -> None:
     times = ("sent_at", "taken_at", "deadline", "closed_at", "finished_at")
-    found = known(facts(state, outcome, **(dict.fromkeys(times) if bare else {})))
-    assert found.how in How
+    found = status_of_letter(facts(state, outcome, **(dict.fromkeys(times) if bare else {})))
+    assert found.how in OutcomeSource
     assert found.sentence.endswith(".")

@@ -17,14 +17,14 @@ from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.identity import LetterFacts, Selector
 from reprocessing.domain.parking_lot.failure_fingerprint import (
     LONGEST,
-    Answer,
-    Cause,
+    AttemptAnswer,
     CauseKind,
+    FailureCause,
+    FailureSigns,
     Reported,
-    Signs,
-    cause,
+    failure_cause,
 )  # fmt: skip
-from reprocessing.domain.parking_lot.text_pattern import normal
+from reprocessing.domain.parking_lot.text_pattern import without_values
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from tests.proof.poison.corpus import CORPUS
 from tests.proof.poison.secrecy import quoted
@@ -36,20 +36,20 @@ TASK = {
 }  # fmt: skip
 
 
-def signs(body: bytes = b"{}", attributes: dict[str, Attribute] | None = None, **more: Any) -> Signs:  # noqa: ANN401
+def signs(body: bytes = b"{}", attributes: dict[str, Attribute] | None = None, **more: Any) -> FailureSigns:  # noqa: ANN401
     letter = LetterFacts("m", body, attributes or {}, {})
-    return Signs(**{"letter": letter, "size": len(body), **more})
+    return FailureSigns(**{"letter": letter, "size": len(body), **more})
 
 
 def told(*given_: object, **more: object) -> tuple[CauseKind, str]:
-    found = cause(signs(*given_, **more))  # type: ignore[arg-type]
+    found = failure_cause(signs(*given_, **more))  # type: ignore[arg-type]
     return found.kind, found.title
 
 
 def test_the_best_source_is_used_first() -> None:
     full = signs(
         json.dumps(TASK).encode(), texts(exception_type="KeyError"), report=Reported("shop.CardDeclined", "0a1b2c3d4e"),
-        answer=Answer("refused", "503: Service Unavailable"), reason="unsendable",
+        answer=AttemptAnswer("refused", "503: Service Unavailable"), reason="unsendable",
     )  # fmt: skip
     steps = [full, replace(full, report=None)]
     steps.append(replace(steps[-1], reason="attempts_spent"))
@@ -57,7 +57,7 @@ def test_the_best_source_is_used_first() -> None:
     steps.append(replace(steps[-1], letter=replace(full.letter, attributes={})))
     steps.append(signs(b'{"a": 1}', texts(kind="order.paid"), type=Selector.parse("attribute:kind")))
     steps.append(signs(b'{"a": 1}'))
-    assert [cause(step).kind for step in steps] == [
+    assert [failure_cause(step).kind for step in steps] == [
         CauseKind.REPORTED, CauseKind.PARKED, CauseKind.ANSWERED, CauseKind.LEFT, CauseKind.TASK, CauseKind.TYPE,
         CauseKind.BODY,
     ]  # fmt: skip
@@ -77,7 +77,7 @@ def test_a_reported_failure_is_titled_by_its_type_and_never_by_its_text(report: 
 
 
 def test_two_fingerprints_of_one_type_are_two_causes() -> None:
-    first, second = (cause(signs(report=Reported("KeyError", mark))) for mark in ("0a1b2c3d", "1a1b2c3d"))
+    first, second = (failure_cause(signs(report=Reported("KeyError", mark))) for mark in ("0a1b2c3d", "1a1b2c3d"))
     assert first.digest != second.digest
     assert first.title != second.title
 
@@ -89,24 +89,26 @@ FAULTS = {ParkedReason.UNSENDABLE, ParkedReason.UNREADABLE_TASK}
 def test_the_cause_stays_the_same_when_a_letter_is_parked_unless_the_letter_is_at_fault(reason: ParkedReason) -> None:
     fault = (CauseKind.PARKED, reason.sentence)
     for known in (
-        signs(attributes=texts(error_type="KeyError")), signs(answer=Answer("refused", "503: Busy")),
+        signs(attributes=texts(error_type="KeyError")), signs(answer=AttemptAnswer("refused", "503: Busy")),
         signs(json.dumps(TASK).encode()), signs(b'{"a": 1}', texts(kind="paid"), type=Selector.parse("attribute:kind")),
         signs(EVENT), signs(b'{"a": 1}'), signs(b"text"),
     ):  # fmt: skip
-        before, after = cause(known), cause(replace(known, reason=reason))
+        before, after = failure_cause(known), failure_cause(replace(known, reason=reason))
         assert (after.kind, after.title) == (fault if reason in FAULTS else (before.kind, before.title))
         assert (after.digest == before.digest) is (reason not in FAULTS)
 
 
 @pytest.mark.parametrize("reason", ParkedReason)
 @pytest.mark.parametrize("mute", [signs(b""), signs(b" \n"), signs(b"", size=BODY_LIMIT + 1)])
-def test_the_parking_reason_is_the_cause_if_nothing_else_is_known(mute: Signs, reason: ParkedReason) -> None:
-    found = cause(replace(mute, reason=reason))
+def test_the_parking_reason_is_the_cause_if_nothing_else_is_known(mute: FailureSigns, reason: ParkedReason) -> None:
+    found = failure_cause(replace(mute, reason=reason))
     assert (found.kind, found.title) == (CauseKind.PARKED, reason.sentence)
 
 
 def test_faults_with_different_details_are_different_causes() -> None:
-    one, other = (cause(signs(reason="unreadable_task", detail=f"its {what}, of 4 bytes")) for what in ("id", "body"))
+    one, other = (
+        failure_cause(signs(reason="unreadable_task", detail=f"its {what}, of 4 bytes")) for what in ("id", "body")
+    )
     assert one.title == f"{ParkedReason.UNREADABLE_TASK.sentence.removesuffix('.')}: its id, of # bytes"
     assert one.digest != other.digest
 
@@ -121,12 +123,12 @@ def test_faults_with_different_details_are_different_causes() -> None:
     ],
 )
 def test_a_targets_answer_is_the_cause_without_its_values(outcome: str, detail: str, title: str) -> None:
-    assert told(reason="attempts_spent", answer=Answer(outcome, detail)) == (CauseKind.ANSWERED, title)
+    assert told(reason="attempts_spent", answer=AttemptAnswer(outcome, detail)) == (CauseKind.ANSWERED, title)
 
 
 @pytest.mark.parametrize("outcome", ["returned", "accepted", "failed", "silent"])
 def test_an_accepted_attempt_is_no_cause(outcome: str) -> None:
-    assert told(reason="attempts_spent", answer=Answer(outcome, "x"))[0] is CauseKind.BODY
+    assert told(reason="attempts_spent", answer=AttemptAnswer(outcome, "x"))[0] is CauseKind.BODY
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_an_accepted_attempt_is_no_cause(outcome: str) -> None:
     ],
 )  # fmt: skip
 def test_ids_times_and_numbers_make_no_other_cause(one: str, another: str) -> None:
-    assert normal(one) == normal(another)
+    assert without_values(one) == without_values(another)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +198,7 @@ def test_dead_letters_of_aws_have_their_error_as_cause() -> None:
 def test_a_tasks_cause_is_its_name_and_not_its_arguments() -> None:
     other = TASK | {"body": "W1sxXSwge30sIHt9XQ=="}
     assert told(json.dumps(TASK).encode()) == (CauseKind.TASK, "Task shop.tasks.ship")
-    assert cause(signs(json.dumps(TASK).encode())) == cause(signs(json.dumps(other).encode()))
+    assert failure_cause(signs(json.dumps(TASK).encode())) == failure_cause(signs(json.dumps(other).encode()))
 
 
 @pytest.mark.parametrize(
@@ -223,7 +225,7 @@ def test_an_events_cause_is_its_type_and_its_source() -> None:
 
 def test_a_type_and_an_outline_together_are_a_cause() -> None:
     kind = Selector.parse("body:kind")
-    found = [cause(signs(body, type=kind)) for body in (b'{"kind": "paid"}', b'{"kind": "paid", "x": 1}')]
+    found = [failure_cause(signs(body, type=kind)) for body in (b'{"kind": "paid"}', b'{"kind": "paid", "x": 1}')]
     assert [one.title for one in found] == ["paid: JSON with kind", "paid: JSON with kind, x"]
     assert found[0].digest != found[1].digest
 
@@ -253,11 +255,11 @@ def _turned(value: Any) -> Any:  # noqa: ANN401  JSON
 @settings(max_examples=50)
 @given(JSON)
 def test_letters_that_differ_only_in_values_have_one_cause(value: Any) -> None:  # noqa: ANN401  JSON
-    one, other = (cause(signs(json.dumps(each).encode())) for each in (value, _turned(value)))
+    one, other = (failure_cause(signs(json.dumps(each).encode())) for each in (value, _turned(value)))
     assert one == other
 
 
-def _is_fit(found: Cause) -> bool:
+def _is_fit(found: FailureCause) -> bool:
     return found.title.isprintable() and 0 < len(found.title) <= LONGEST and len(found.digest) == 32
 
 
@@ -277,11 +279,11 @@ def test_any_letter_has_a_cause_with_a_printable_title(  # noqa: PLR0913, PLR091
     dead = texts(**attributes)
     for some in (
         signs(body, dead, type=Selector.parse("body:kind")),
-        signs(body, dead, answer=Answer(outcome, detail), reason=reason, detail=detail),
+        signs(body, dead, answer=AttemptAnswer(outcome, detail), reason=reason, detail=detail),
         signs(body, dead, report=Reported(kind, mark)),
     ):
-        assert _is_fit(cause(some))
-        assert cause(some) == cause(some)
+        assert _is_fit(failure_cause(some))
+        assert failure_cause(some) == failure_cause(some)
 
 
 @given(st.text(alphabet=string.ascii_letters + string.digits, min_size=12, max_size=40))
@@ -293,16 +295,16 @@ def test_no_value_of_a_body_or_an_attribute_is_in_a_title(secret: str) -> None:
         signs(secret.encode()),
         signs(f"a={secret}".encode()),
         signs(f"<a>{secret}</a>".encode()),
-        signs(answer=Answer("refused", f'Busy: "{secret}" is in use')),
+        signs(answer=AttemptAnswer("refused", f'Busy: "{secret}" is in use')),
         signs(report=Reported(f"{secret} is bad", secret)),
     ):
-        assert secret not in cause(some).title
+        assert secret not in failure_cause(some).title
 
 
 def test_every_odd_message_has_a_cause_whose_title_quotes_only_names() -> None:
     wrong = []
     for odd in CORPUS.values():
-        found = cause(signs(odd.body.encode(), {name: Attribute(*one) for name, one in odd.attributes.items()}))
+        found = failure_cause(signs(odd.body.encode(), {name: Attribute(*one) for name, one in odd.attributes.items()}))
         if not (_is_fit(found) and NAMES.fullmatch(quoted(found.title, odd))):
             wrong.append((odd.name, found.title))
     assert wrong == []
@@ -320,7 +322,7 @@ def test_every_odd_message_has_a_cause_whose_title_quotes_only_names() -> None:
 )  # fmt: skip
 @pytest.mark.timeout(60)
 def test_a_hostile_body_has_a_cause(body: bytes) -> None:
-    assert _is_fit(cause(signs(body)))
+    assert _is_fit(failure_cause(signs(body)))
 
 
 def test_a_body_beyond_the_limit_is_not_read() -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reprocessing.domain.errors import FilterIsUnclear
+from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.domain.parking_lot.message_filter import Sieve
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
 
 IDS = st.none() | st.integers(1, 2**63 - 1)
 TEXTS = st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1).map(
@@ -23,12 +23,12 @@ REASONS = st.sets(st.sampled_from([one.value for one in ParkedReason]))
 
 
 @st.composite
-def sieves(draw: st.DrawFn) -> Sieve:
+def sieves(draw: st.DrawFn) -> MessageFilter:
     """Draw any filter that an address can express."""
     states, reasons = draw(STATES), draw(REASONS)
     died, finished = sorted(filter(None, [draw(TIMES), draw(TIMES)])), sorted(filter(None, [draw(TIMES)]))
-    return Sieve(
-        dlq=draw(IDS), group=draw(IDS), origin=draw(IDS), target=draw(IDS), rule=draw(IDS), run=draw(IDS),
+    return MessageFilter(
+        dlq=draw(IDS), group=draw(IDS), source=draw(IDS), target=draw(IDS), rule=draw(IDS), run=draw(IDS),
         states=tuple(one.value for one in LetterState if one in states),
         reasons=tuple(one.value for one in ParkedReason if one in reasons),
         key=draw(TEXTS), named=draw(TEXTS), text=draw(TEXTS),
@@ -40,28 +40,28 @@ def sieves(draw: st.DrawFn) -> Sieve:
 
 @given(sieves())
 @settings(max_examples=60)
-def test_a_filter_is_read_back_from_its_stored_form_and_its_address(sieve: Sieve) -> None:
+def test_a_filter_is_read_back_from_its_stored_form_and_its_address(sieve: MessageFilter) -> None:
     query: dict[str, list[str]] = {}
     for name, value in sieve.to_query():
         query.setdefault(name, []).append(value)
-    assert Sieve.read(json.loads(json.dumps(sieve.stored()))) == sieve
-    assert Sieve.from_query(query) == sieve
+    assert MessageFilter.read(json.loads(json.dumps(sieve.stored()))) == sieve
+    assert MessageFilter.from_query(query) == sieve
 
 
 @given(st.dictionaries(st.text(max_size=20), st.lists(st.text(max_size=20), max_size=2), max_size=3))
 @settings(max_examples=60)
 def test_any_address_is_read_or_refused_in_a_sentence(query: dict[str, list[str]]) -> None:
     try:
-        Sieve.from_query(query)
-    except FilterIsUnclear as error:
+        MessageFilter.from_query(query)
+    except InvalidFilter as error:
         assert str(error).endswith(".")  # noqa: PT017  # most addresses are read
 
 
-@pytest.mark.parametrize("name", ["dlq", "group", "origin", "target", "rule", "run", "state", "reason", "died_after"])
+@pytest.mark.parametrize("name", ["dlq", "group", "source", "target", "rule", "run", "state", "reason", "died_after"])
 @pytest.mark.parametrize("value", ["x", "-1", "9" * 40, "\u0661", "1e3", "\0"])
 def test_an_invalid_value_is_never_ignored(name: str, value: str) -> None:
-    with pytest.raises(FilterIsUnclear, match=name):
-        Sieve.from_query({name: [value]})
+    with pytest.raises(InvalidFilter, match=name):
+        MessageFilter.from_query({name: [value]})
 
 
 @pytest.mark.parametrize(
@@ -72,23 +72,25 @@ def test_an_invalid_value_is_never_ignored(name: str, value: str) -> None:
     ],
 )
 def test_an_unknown_filter_and_times_in_the_wrong_order_are_refused(query: dict[str, list[str]], why: str) -> None:
-    with pytest.raises(FilterIsUnclear, match=why):
-        Sieve.from_query(query)
+    with pytest.raises(InvalidFilter, match=why):
+        MessageFilter.from_query(query)
 
 
 def test_old_names_of_filters_and_nobody_are_understood() -> None:
     asked = {"dlq__id__exact": ["7"], "reason__exact": ["stale"], "q": [" account-7 "], "text": [""]}
-    assert Sieve.from_query(asked) == Sieve(dlq=7, reasons=("stale",), named="account-7")
-    assert [Sieve.from_query({"assigned": [one]}).assigned for one in ("", "-", "ann")] == [None, "", "ann"]
+    assert MessageFilter.from_query(asked) == MessageFilter(dlq=7, reasons=("stale",), named="account-7")
+    assert [MessageFilter.from_query({"assigned": [one]}).assigned for one in ("", "-", "ann")] == [None, "", "ann"]
 
 
 def test_a_filter_is_told_in_words() -> None:
     at = datetime(2026, 3, 1, 8, tzinfo=UTC)
-    told = Sieve(dlq=7, reasons=("stale",), named="a", finished_after=at, assigned="").sentence({"dlq": "shop-dlq"})
-    assert Sieve().sentence() == "parked letters"
-    assert Sieve(named="a").sentence(single=True) == 'parked letter that goes by "a"'
-    assert Sieve(named="that go by").sentence(single=True) == 'parked letter that goes by "that go by"'
-    assert Sieve(reasons=("no_sequence",)).sentence() == "parked letters whose reason is no sequence"
+    told = MessageFilter(dlq=7, reasons=("stale",), named="a", finished_after=at, assigned="").sentence(
+        {"dlq": "shop-dlq"}
+    )
+    assert MessageFilter().sentence() == "parked letters"
+    assert MessageFilter(named="a").sentence(single=True) == 'parked letter that goes by "a"'
+    assert MessageFilter(named="that go by").sentence(single=True) == 'parked letter that goes by "that go by"'
+    assert MessageFilter(reasons=("no_sequence",)).sentence() == "parked letters whose reason is no sequence"
     assert told == (
         'parked letters of the dlq shop-dlq and whose reason is stale and that go by "a" and since '
         "2026-03-01 08:00:00 UTC or later and assigned to nobody"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.identity import LetterFacts, Selector
 from reprocessing.domain.message.json_view import Unreadable
@@ -18,15 +18,15 @@ from reprocessing.domain.routing.conditions import Condition
 from reprocessing.domain.routing.first_match import (
     CONDITIONS,
     Action,
-    Erred,
-    Matched,
-    Routed,
+    NoRuleMatched,
+    RoutingResult,
     Rule,
-    Unmatched,
+    RuleMatched,
+    RuleUnreadable,
     _asked,
-    compiled,
+    index_rules,
 )  # fmt: skip
-from reprocessing.domain.routing.message_fields import Facts
+from reprocessing.domain.routing.message_fields import MessageFields
 
 UNREADABLE = b'{"a": NaN}'
 HELD = "NaN is not a JSON number"
@@ -37,68 +37,70 @@ def rule(number: int, *conditions: str, position: int | None = None, action: Act
     return Rule(number, f"rule-{number}", at, action, tuple(map(Condition.parse, conditions)))
 
 
-def letter(body: bytes | dict[str, str] = b"{}", **attributes: str) -> Facts:
+def letter(body: bytes | dict[str, str] = b"{}", **attributes: str) -> MessageFields:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     given = {name: Attribute("String", value) for name, value in attributes.items()}
-    return Facts(LetterFacts("m-1", raw, given, {}), "dlq", "origin", None, Selector.parse("attribute:tenant"))
+    return MessageFields(LetterFacts("m-1", raw, given, {}), "dlq", "source", None, Selector.parse("attribute:tenant"))
 
 
-def routed(facts: Facts, *rules: Rule) -> Routed:
+def routed(facts: MessageFields, *rules: Rule) -> RoutingResult:
     """Evaluate the rules one after another, and check that the index gives the same answer."""
     asked = (_asked(rule, facts) for rule in sorted(rules, key=lambda rule: (rule.position, rule.id)))
-    answer = next(filter(None, asked), Unmatched())
-    again = Facts(facts.letter, facts.dlq, facts.origin, facts.type, facts.tenant)
-    assert compiled(rules).route(again) == answer
+    answer = next(filter(None, asked), NoRuleMatched())
+    again = MessageFields(facts.letter, facts.dlq, facts.source, facts.type, facts.tenant)
+    assert index_rules(rules).route(again) == answer
     return answer
 
 
 def test_the_first_rule_that_matches_decides() -> None:
     first, second = rule(1, "tenant equals acme"), rule(2, "tenant exists")
-    assert routed(letter(tenant="acme"), first, second) == Matched(first)
-    assert routed(letter(tenant="globex"), first, second) == Matched(second)
-    assert routed(letter(), first, second) == Unmatched()
-    assert routed(letter()) == Unmatched()
+    assert routed(letter(tenant="acme"), first, second) == RuleMatched(first)
+    assert routed(letter(tenant="globex"), first, second) == RuleMatched(second)
+    assert routed(letter(), first, second) == NoRuleMatched()
+    assert routed(letter()) == NoRuleMatched()
 
 
 def test_rules_are_evaluated_by_position_and_then_by_id() -> None:
     late, early, equal = rule(1, position=7), rule(3, position=5), rule(2, position=7)
-    assert routed(letter(), late, equal, early) == Matched(early)
-    assert routed(letter(), equal, late) == Matched(late)
+    assert routed(letter(), late, equal, early) == RuleMatched(early)
+    assert routed(letter(), equal, late) == RuleMatched(late)
 
 
 def test_a_rule_without_conditions_matches_every_letter() -> None:
-    assert routed(letter(UNREADABLE), every := rule(1)) == Matched(every)
+    assert routed(letter(UNREADABLE), every := rule(1)) == RuleMatched(every)
 
 
 def test_all_conditions_must_hold() -> None:
     both = rule(1, "tenant equals acme", "attribute:region in eu,us")
-    assert routed(letter(tenant="acme", region="us"), both) == Matched(both)
-    assert routed(letter(tenant="acme", region="ap"), both) == Unmatched()
-    assert routed(letter(tenant="acme"), both) == Unmatched()
+    assert routed(letter(tenant="acme", region="us"), both) == RuleMatched(both)
+    assert routed(letter(tenant="acme", region="ap"), both) == NoRuleMatched()
+    assert routed(letter(tenant="acme"), both) == NoRuleMatched()
 
 
 def test_a_rule_that_cannot_be_evaluated_decides_before_a_later_one_that_matches() -> None:
-    errs, later = rule(1, "body:a equals x"), rule(2)
-    assert routed(letter(UNREADABLE), errs, later) == Erred(errs, f"body:a: {HELD}")
+    error_count, later = rule(1, "body:a equals x"), rule(2)
+    assert routed(letter(UNREADABLE), error_count, later) == RuleUnreadable(error_count, f"body:a: {HELD}")
 
 
 def test_a_rule_that_matches_decides_before_one_that_cannot_be_evaluated() -> None:
-    first, errs = rule(1, "tenant equals acme"), rule(2, "body:a equals x")
-    assert routed(letter(UNREADABLE, tenant="acme"), first, errs) == Matched(first)
-    assert routed(letter(UNREADABLE, tenant="globex"), first, errs) == Erred(errs, f"body:a: {HELD}")
+    first, error_count = rule(1, "tenant equals acme"), rule(2, "body:a equals x")
+    assert routed(letter(UNREADABLE, tenant="acme"), first, error_count) == RuleMatched(first)
+    assert routed(letter(UNREADABLE, tenant="globex"), first, error_count) == RuleUnreadable(
+        error_count, f"body:a: {HELD}"
+    )
 
 
 @pytest.mark.parametrize("conditions", [("body:a equals x", "tenant exists"), ("tenant exists", "body:a equals x")])
 def test_a_rule_that_cannot_match_does_not_err(conditions: tuple[str, str]) -> None:
-    errs = rule(1, *conditions)
-    assert routed(letter(UNREADABLE), errs) == Unmatched()
-    assert routed(letter(UNREADABLE, tenant="acme"), errs) == Erred(errs, f"body:a: {HELD}")
+    error_count = rule(1, *conditions)
+    assert routed(letter(UNREADABLE), error_count) == NoRuleMatched()
+    assert routed(letter(UNREADABLE, tenant="acme"), error_count) == RuleUnreadable(error_count, f"body:a: {HELD}")
 
 
 def test_a_body_is_not_parsed_if_an_earlier_rule_decides() -> None:
     early, body = rule(1, "tenant equals acme"), rule(2, "body:a equals x")
     facts = letter(b'{"a": "x"}', tenant="acme")
-    assert routed(facts, early, body) == Matched(early)
+    assert routed(facts, early, body) == RuleMatched(early)
     assert "document" not in vars(facts.letter)
 
 
@@ -111,9 +113,9 @@ def test_one_of_a_hundred_rules_for_values_of_one_field_is_evaluated(monkeypatch
         return holds(self, found)
 
     monkeypatch.setattr(Condition, "holds", counted)
-    routes = compiled([rule(number, f"tenant equals t-{number}") for number in range(100)])
-    assert isinstance(routes.route(letter(tenant="t-70")), Matched)
-    assert routes.route(letter(tenant="t-100")) == Unmatched()
+    routes = index_rules([rule(number, f"tenant equals t-{number}") for number in range(100)])
+    assert isinstance(routes.route(letter(tenant="t-70")), RuleMatched)
+    assert routes.route(letter(tenant="t-100")) == NoRuleMatched()
     assert asked == ["tenant equals t-70"]
 
 
@@ -122,7 +124,7 @@ _TEXTS = st.one_of(
     st.builds("tenant equals {}".format, _SHORT), st.builds("attribute:region equals {}".format, _SHORT),
     st.builds("body:a equals {}".format, _SHORT), st.builds("body:b in {},{},a".format, _SHORT, _SHORT),
     st.builds("body:length(b) equals {}".format, st.integers(0, 2)),
-    st.sampled_from(["dlq equals dlq", "origin in origin,other", "tenant exists", "tenant prefix a", "task regex a"]),
+    st.sampled_from(["dlq equals dlq", "source in source,other", "tenant exists", "tenant prefix a", "task regex a"]),
 )  # fmt: skip
 _RULES = st.lists(
     st.builds(
@@ -145,7 +147,7 @@ _LETTERS = st.builds(
 
 
 @given(_RULES, st.lists(_LETTERS, max_size=4))
-def test_the_index_answers_as_evaluating_each_rule_does(rules: list[Rule], letters: list[Facts]) -> None:
+def test_the_index_answers_as_evaluating_each_rule_does(rules: list[Rule], letters: list[MessageFields]) -> None:
     for facts in letters:
         routed(facts, *rules)
 
@@ -188,6 +190,6 @@ OTHERS = "a rate class and a backoff belong to replay and delay, not to"
     ],
 )
 def test_a_rule_with_wrong_values_for_its_action_is_refused(said: dict[str, object], why: str) -> None:
-    with pytest.raises(RuleIsUnclear) as refused:
+    with pytest.raises(InvalidRule) as refused:
         Rule(1, "r", 1, **said)  # type: ignore[arg-type]  # each a subset of its fields
     assert str(refused.value) == f'Rule "r" is unclear: {why}'

@@ -13,15 +13,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jmespath.visitor import TreeInterpreter
 
-from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.message import json_view
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.identity import LetterFacts, Missing, Selector
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.domain.routing import jmespath_query
-from reprocessing.domain.routing.conditions import Condition, Found, Present
+from reprocessing.domain.routing.conditions import Condition, FieldValue, NotText
 from reprocessing.domain.routing.jmespath_query import STEPS
-from reprocessing.domain.routing.message_fields import BODY_LIMIT, Facts
+from reprocessing.domain.routing.message_fields import BODY_LIMIT, MessageFields
 from tests import envelopes
 from tests.reprocessing.domain.corpora.hostile import BODIES, EXPRESSIONS, SIZE
 
@@ -35,27 +35,27 @@ ATTRIBUTES = {
     "region": Attribute("String", "eu"), "no": Attribute("Number.int", "007"), "raw": Attribute("Binary", b"eu"),
     "empty": Attribute("String", ""),
 }  # fmt: skip
-ORIGIN = "arn:aws:sqs:eu-west-1:000000000000:orders"
+SOURCE = "arn:aws:sqs:eu-west-1:000000000000:orders"
 
 
-def facts(body: bytes | object = BODY, type: str = "none", tenant: str | None = "body:tenant") -> Facts:  # noqa: A002
+def facts(body: bytes | object = BODY, type: str = "none", tenant: str | None = "body:tenant") -> MessageFields:  # noqa: A002
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     letter = LetterFacts("m-1", raw, ATTRIBUTES, {"MessageGroupId": "g-1"})
-    return Facts(letter, "orders-dlq", ORIGIN, Selector.parse(type), Selector.parse(tenant) if tenant else None)
+    return MessageFields(letter, "orders-dlq", SOURCE, Selector.parse(type), Selector.parse(tenant) if tenant else None)
 
 
-def read(field: str, body: bytes | object = BODY, **selectors: str) -> Found:
+def read(field: str, body: bytes | object = BODY, **selectors: str) -> FieldValue:
     return facts(body, **selectors).read(Condition.parse(f"{field} exists").field)
 
 
 @pytest.mark.parametrize(
     ("field", "found"),
     [
-        ("dlq", "orders-dlq"), ("origin", "orders"), ("attribute:region", "eu"), ("attribute:no", "007"),
-        ("attribute:raw", Present()), ("attribute:empty", ""), ("attribute:absent", Missing()),
+        ("dlq", "orders-dlq"), ("source", "orders"), ("attribute:region", "eu"), ("attribute:no", "007"),
+        ("attribute:raw", NotText()), ("attribute:empty", ""), ("attribute:absent", Missing()),
         ("body:order.id", "o-1"), ("body:order.total", "7.5"), ("body:order.paid", "true"),
         ("body:order.open", "false"), ("body:order.none", Missing()), ("body:order.absent.absent", Missing()),
-        ("body:order", Present()), ("body:order.lines", Present()), ("body:blank", " "), ("body:empty", ""),
+        ("body:order", NotText()), ("body:order.lines", NotText()), ("body:blank", " "), ("body:empty", ""),
         ("body:no", "1000000000000000000000000000000"), ("body:`1.50`", "1.5"),
         ("body:`1e400`", Unreadable("its number is beyond every bound")), ("body:order.total > `7`", "true"),
         ("body:order.total > 'a'", Missing()), ("body:order.id > `7`", Missing()), ("body:length(order.lines)", "2"),
@@ -67,19 +67,19 @@ def read(field: str, body: bytes | object = BODY, **selectors: str) -> Found:
         ("type", Missing()), ("tenant", "acme"), ("task", Missing()),
     ],
 )  # fmt: skip
-def test_a_field_is_read(field: str, found: Found) -> None:
+def test_a_field_is_read(field: str, found: FieldValue) -> None:
     assert read(field) == found
 
 
 @pytest.mark.parametrize(
     ("selector", "found"),
     [
-        ("none", Missing()), ("attribute:region", "eu"), ("attribute:raw", Present()), ("body:order.total", "7.5"),
+        ("none", Missing()), ("attribute:region", "eu"), ("attribute:raw", NotText()), ("body:order.total", "7.5"),
         ("body:order.paid", "true"), ("system:MessageGroupId", "g-1"), ("system:SequenceNumber", Missing()),
         ("message-id", "m-1"), ("body:absent", Missing()),
     ],
 )  # fmt: skip
-def test_type_and_tenant_are_read_by_the_dlqs_selectors(selector: str, found: Found) -> None:
+def test_type_and_tenant_are_read_by_the_dlqs_selectors(selector: str, found: FieldValue) -> None:
     assert read("type", type=selector) == found
     assert read("tenant", tenant=selector) == found
     assert facts(tenant=None).read(Condition.parse("tenant exists").field) == Missing()
@@ -147,7 +147,7 @@ PROTOCOL_1 = {"task": "billing.charge", "id": "1", "args": [], "kwargs": {}}
         ({"body": "\N{GRINNING FACE}", "headers": {}}, Missing()), ([kombu(HEADERS)], Missing()),
     ],
 )  # fmt: skip
-def test_a_celery_task_has_its_name_in_plain_and_base64_messages(body: object, found: Found) -> None:
+def test_a_celery_task_has_its_name_in_plain_and_base64_messages(body: object, found: FieldValue) -> None:
     plain = json.dumps(body).encode()
     assert (read("task", plain), read("task", base64.b64encode(plain))) == (found, found)
 
@@ -158,13 +158,13 @@ def test_a_celery_task_has_its_name_in_plain_and_base64_messages(body: object, f
     [
         ("task", "billing.charge"), ("task:name", "billing.charge"), ("task:id", "t-1"), ("task:retries", "2"),
         ("task:retries > `1`", "true"), ("task:eta", "2026-11-22T00:00:00+00:00"), ("task:expires", Missing()),
-        ("task:group", Missing()), ("task:args", Present()), ("task:args[0].order", "o-1"),
+        ("task:group", Missing()), ("task:args", NotText()), ("task:args[0].order", "o-1"),
         ("task:args[1]", Missing()), ("task:kwargs.tenant", "acme"), ("task:kwargs.absent", Missing()),
         ("task:contains(args, 'a')", "false"),
         ("task:starts_with(retries, 'a')", Unreadable("starts_with() was given a value of the wrong type")),
     ],
 )  # fmt: skip
-def test_the_fields_and_arguments_of_a_task_are_read(protocol: int, field: str, found: Found) -> None:
+def test_the_fields_and_arguments_of_a_task_are_read(protocol: int, field: str, found: FieldValue) -> None:
     eta = datetime(2026, 11, 22, tzinfo=UTC)
     options: dict[str, Any] = {"task_id": "t-1", "retries": 2, "eta": eta, "kwargs": {"tenant": "acme"}}
     for plain in (True, False):
@@ -224,14 +224,14 @@ def test_a_body_is_parsed_at_most_once(monkeypatch: pytest.MonkeyPatch) -> None:
     st.binary() | st.sampled_from(list(BODIES.values())) | st.binary().map(base64.b64encode),
     st.dictionaries(st.text(max_size=3), st.builds(Attribute, st.just("String"), st.text() | st.binary()), max_size=2),
     st.sampled_from(
-        ["body:a", "task", "task:args[0]", "tenant", "attribute:a", "body:[*].a[] || b", "origin", "body:length(a)"]
+        ["body:a", "task", "task:args[0]", "tenant", "attribute:a", "body:[*].a[] || b", "source", "body:length(a)"]
     ),
 )
 @example(b"\x00", {}, "task")
 @settings(max_examples=40)
 def test_no_letter_makes_reading_raise(body: bytes, attributes: Mapping[str, Attribute], field: str) -> None:
     letter = LetterFacts("m-1", body, attributes, {})
-    Facts(letter, "", "", None, Selector.parse("attribute:a")).read(Condition.parse(f"{field} exists").field)
+    MessageFields(letter, "", "", None, Selector.parse("attribute:a")).read(Condition.parse(f"{field} exists").field)
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS, ids=range(len(EXPRESSIONS)))
@@ -240,7 +240,7 @@ def test_a_hostile_expression_is_refused_or_ends_within_the_step_limit(
 ) -> None:
     try:
         Condition.parse(f"body:{text} exists")
-    except RuleIsUnclear:
+    except InvalidRule:
         return
     visit, visited = TreeInterpreter.visit, list[object]()
 
@@ -265,7 +265,7 @@ def parsed() -> list[JsonValue]:
 @pytest.mark.parametrize("name", BODIES)
 def test_a_hostile_letter_is_read_or_unreadable(name: str, field: str) -> None:
     found, fits = read(field, BODIES[name]), len(BODIES[name]) <= SIZE
-    assert isinstance(found, str | Missing | Present | Unreadable if fits else Unreadable)
+    assert isinstance(found, str | Missing | NotText | Unreadable if fits else Unreadable)
 
 
 def test_the_corpus_reaches_the_limit_of_what_rules_read() -> None:

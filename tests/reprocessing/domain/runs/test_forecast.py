@@ -8,7 +8,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as some
 
-from reprocessing.domain.runs.forecast import Climb, Forecast, in_words, next_turn, sending
+from reprocessing.domain.runs.forecast import (
+    Forecast,
+    RateClimb,
+    duration_in_words,
+    seconds_to_next_turn,
+    seconds_to_send,
+)
 from reprocessing.domain.safety import rate_ramp, wave_progression
 from reprocessing.domain.safety.rate_ramp import Ramp
 
@@ -37,17 +43,17 @@ def test_the_slower_of_rate_and_longest_lane_is_the_forecast(
     ],
 )  # fmt: skip
 def test_a_duration_is_told_in_the_unit_that_fits(seconds: float, words: str) -> None:
-    assert in_words(seconds) == words
+    assert duration_in_words(seconds) == words
 
 
 def _simulated(letters: int, rate: float, start: float, every: int, first: int) -> float:
     """Simulate a ramp without failures in ticks of 0.01 s, until the last letter was sent."""
-    now, gone, steps, ramped = 0, 0.0, 0, Ramp(start=start, share=start, ill=0.0)
+    now, gone, steps, ramped = 0, 0.0, 0, Ramp(start=start, share=start, counts_as_failure=0.0)
     while gone < letters - 1e-9:
         if now == first + steps * every:
-            pace = rate_ramp.step(ramped, [False] * 20)
+            pace = rate_ramp.next_step(ramped, [False] * 20)
             assert pace
-            ramped, steps = Ramp(start=start, share=pace.share, ill=pace.ill), steps + 1
+            ramped, steps = Ramp(start=start, share=pace.share, counts_as_failure=pace.counts_as_failure), steps + 1
         gone += rate * ramped.share / 100
         now += 1
     return now / 100
@@ -61,41 +67,41 @@ def _simulated(letters: int, rate: float, start: float, every: int, first: int) 
 def test_letters_take_as_long_as_a_simulated_ramp_without_failures(
     letters: int, rate: float, start: float, every: int, wait: int
 ) -> None:
-    climb = Climb(share=start, every=every / 100, first=(every + wait) / 100)
+    climb = RateClimb(share=start, every=every / 100, first=(every + wait) / 100)
     taken = _simulated(letters, rate, start, every, every + wait)
-    assert taken - 0.0101 <= sending(letters, rate, climb) <= taken + 1e-6
+    assert taken - 0.0101 <= seconds_to_send(letters, rate, climb) <= taken + 1e-6
 
 
 @given(steps=some.integers(0, 8), letters=some.integers(1, 10**6), start=some.floats(0.001, 1))
 @example(steps=0, letters=70, start=0.9999999999999999)
 def test_a_ramp_that_has_climbed_is_never_slower(steps: int, letters: int, start: float) -> None:
-    climb = Climb(share=start, every=10, first=10)
-    later, now = sending(letters, 7, climb.after(steps)), sending(letters, 7, climb)
+    climb = RateClimb(share=start, every=10, first=10)
+    later, now = seconds_to_send(letters, 7, climb.after(steps)), seconds_to_send(letters, 7, climb)
     # Sums of floats: each bound holds up to a relative error of 1e-9.
     assert letters / 7 * (1 - 1e-9) <= later <= now * (1 + 1e-9)
 
 
 def test_the_smallest_share_ends_in_finite_time() -> None:
-    assert math.isfinite(sending(10**9, 10, Climb(share=5e-324, every=10, first=10)))
+    assert math.isfinite(seconds_to_send(10**9, 10, RateClimb(share=5e-324, every=10, first=10)))
 
 
 @pytest.mark.parametrize(
     ("letters", "waves"), [(0, 0), (1, 0), (2, 1), (11, 1), (12, 2), (111, 2), (112, 3), (10**6, 3)]
 )
 def test_the_waves_before_the_last_letter_are_counted(letters: int, waves: int) -> None:
-    assert wave_progression.before_last(letters) == waves
+    assert wave_progression.waves_before_last(letters) == waves
 
 
 @given(seconds=some.floats(0, 10**6), every=some.floats(1, 10**5))
 @example(seconds=0.9999999999999999, every=1.0)
 def test_the_next_turn_is_the_first_that_begins_later(seconds: float, every: float) -> None:
-    turn = next_turn(seconds, every)
+    turn = seconds_to_next_turn(seconds, every)
     assert seconds < turn <= (seconds + every) * (1 + 1e-9)
     assert turn / every == pytest.approx(round(turn / every))
 
 
 def test_with_continuous_turns_the_next_one_is_due_at_once() -> None:
-    assert next_turn(61.5, 0) == 61.5
+    assert seconds_to_next_turn(61.5, 0) == 61.5
 
 
 def test_the_first_letter_of_a_lane_may_have_a_shorter_round_trip() -> None:
@@ -104,6 +110,6 @@ def test_the_first_letter_of_a_lane_may_have_a_shorter_round_trip() -> None:
 
 
 def test_a_forecast_includes_the_climb_and_the_waits_of_waves() -> None:
-    climb = Climb(share=0.5, every=10, first=10)
+    climb = RateClimb(share=0.5, every=10, first=10)
     found = Forecast.of(letters=150, rate=10.0, longest_lane=1, round_trip=0, climb=climb, waits=60)
     assert (found.by_rate, found.bound) == (60 + 10 + 10, "rate")

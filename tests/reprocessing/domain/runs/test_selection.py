@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
 
 TEXTS = st.none() | st.text(min_size=1)
 TIMES = st.none() | st.datetimes(timezones=st.just(UTC))
@@ -26,13 +26,13 @@ def test_a_stored_selection_is_read_back(selection: Selection) -> None:
 
 def test_a_stored_selection_with_only_a_limit_is_read() -> None:
     assert Selection.read({"dlq": "orders", "limit": 5}) == Selection(limit=5)
-    assert ALL.stored("orders") == {"dlq": "orders", "limit": None}
+    assert ALL_LETTERS.stored("orders") == {"dlq": "orders", "limit": None}
 
 
 def test_a_selection_is_told_in_words() -> None:
     at = datetime(2026, 3, 1, 8, tzinfo=UTC)
-    told = Selection(limit=5, origin="shop", died_after=at, died_before=at, key="anna", message_ids=("a", "b"))
-    assert str(ALL) == "all letters"
+    told = Selection(limit=5, source="shop", died_after=at, died_before=at, key="anna", message_ids=("a", "b"))
+    assert str(ALL_LETTERS) == "all letters"
     assert str(told) == (
         "5 letters that died in shop and that died at 2026-03-01T08:00:00+00:00 or later and that died before "
         "2026-03-01T08:00:00+00:00 and with the ordering key anna and named by message id (2)"

@@ -8,9 +8,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reprocessing.domain.safety.circuit_breaker import WINDOW, Closes, Frees, Opens, Policy, after_canary, opens
+from reprocessing.domain.safety.circuit_breaker import (
+    WINDOW,
+    CloseBreaker,
+    NextCanary,
+    OpenBreaker,
+    Policy,
+    after_canary,
+    why_breaker_opens,
+)
 
-POLICY = Policy(threshold=5, ratio=0.5, at_least=20, cooldown=30.0, cooldown_cap=600.0, closes_after=3)
+POLICY = Policy(threshold=5, ratio=0.5, at_least=20, cooldown=30.0, cooldown_cap=600.0, canaries_to_close=3)
 SENDS = st.lists(st.sampled_from([True, False, None]), max_size=250)
 ILL: list[bool | None] = [True]
 WELL: list[bool | None] = [False]
@@ -24,21 +32,21 @@ def row(sends: list[bool | None]) -> int:
 
 
 def test_the_threshold_in_a_row_opens_it() -> None:
-    assert opens(POLICY, ILL * 4) is None
-    assert opens(POLICY, ILL * 5) == "5 messages in a row failed"
-    assert opens(replace(POLICY, threshold=1), ILL) == "a message failed"
+    assert why_breaker_opens(POLICY, ILL * 4) is None
+    assert why_breaker_opens(POLICY, ILL * 5) == "5 messages in a row failed"
+    assert why_breaker_opens(replace(POLICY, threshold=1), ILL) == "a message failed"
 
 
 @pytest.mark.parametrize("between", [WELL, OPEN])
 def test_a_send_that_did_not_fail_ends_a_row(between: list[bool | None]) -> None:
-    assert opens(POLICY, ILL * 4 + between + ILL * 4) is None
+    assert why_breaker_opens(POLICY, ILL * 4 + between + ILL * 4) is None
 
 
 def test_a_row_that_is_completed_later_opens_the_breaker() -> None:
     sends = [*ILL * 2, None, *ILL * 2, *WELL * 30]
-    assert opens(POLICY, sends) is None
+    assert why_breaker_opens(POLICY, sends) is None
     sends[2] = True
-    assert opens(POLICY, sends) == "5 messages in a row failed"
+    assert why_breaker_opens(POLICY, sends) == "5 messages in a row failed"
 
 
 @pytest.mark.parametrize(
@@ -52,23 +60,23 @@ def test_a_row_that_is_completed_later_opens_the_breaker() -> None:
     ],
 )
 def test_the_ratio_counts_a_window_of_sends_up_to_the_newest_failure(sends: list[bool | None], why: str | None) -> None:
-    assert opens(POLICY, sends) == why
+    assert why_breaker_opens(POLICY, sends) == why
 
 
 def test_a_window_is_as_long_as_the_threshold() -> None:
-    assert opens(replace(POLICY, threshold=150), WELL * 900 + ILL * 150) == "150 messages in a row failed"
+    assert why_breaker_opens(replace(POLICY, threshold=150), WELL * 900 + ILL * 150) == "150 messages in a row failed"
 
 
 @given(st.sets(st.integers(0, 2_999), min_size=5, max_size=5), st.sampled_from([False, None]))
 def test_five_failures_among_thousands_open_the_breaker_only_in_a_row(places: set[int], rest: bool | None) -> None:
     sends: list[bool | None] = [place in places or rest for place in range(3_000)]
     in_a_row = max(places) - min(places) == 4
-    assert (opens(POLICY, sends) is not None) == in_a_row
+    assert (why_breaker_opens(POLICY, sends) is not None) == in_a_row
 
 
 @given(SENDS)
 def test_without_a_row_and_below_the_ratio_the_breaker_stays_closed(sends: list[bool | None]) -> None:
-    why = opens(POLICY, sends)
+    why = why_breaker_opens(POLICY, sends)
     while sends and not sends[-1]:
         sends = sends[:-1]
     counted = sends[-WINDOW:]
@@ -78,21 +86,21 @@ def test_without_a_row_and_below_the_ratio_the_breaker_stays_closed(sends: list[
 
 @given(SENDS)
 def test_a_success_opens_nothing(sends: list[bool | None]) -> None:
-    assume(None in sends and opens(POLICY, sends) is None)
+    assume(None in sends and why_breaker_opens(POLICY, sends) is None)
     sends[sends.index(None)] = False
-    assert opens(POLICY, sends) is None
+    assert why_breaker_opens(POLICY, sends) is None
 
 
 def test_a_canary_that_went_well_lets_the_next_one_go_until_there_are_enough() -> None:
-    assert after_canary(POLICY, failed=False, successes=0, rest=30) == Frees(1)
-    assert after_canary(POLICY, failed=False, successes=1, rest=30) == Frees(2)
-    assert after_canary(POLICY, failed=False, successes=2, rest=30) == Closes("3 canaries succeeded")
-    only = replace(POLICY, closes_after=1)
-    assert after_canary(only, failed=False, successes=0, rest=30) == Closes("the canary succeeded")
+    assert after_canary(POLICY, failed=False, successes=0, rest=30) == NextCanary(1)
+    assert after_canary(POLICY, failed=False, successes=1, rest=30) == NextCanary(2)
+    assert after_canary(POLICY, failed=False, successes=2, rest=30) == CloseBreaker("3 canaries succeeded")
+    only = replace(POLICY, canaries_to_close=1)
+    assert after_canary(only, failed=False, successes=0, rest=30) == CloseBreaker("the canary succeeded")
 
 
 @pytest.mark.parametrize(
-    ("failed", "step"), [(None, Frees(2)), (True, Opens(60, "the canary failed after a rest of 30 s"))]
+    ("failed", "step"), [(None, NextCanary(2)), (True, OpenBreaker(60, "the canary failed after a rest of 30 s"))]
 )
 def test_a_failed_canary_doubles_the_cooldown_and_one_without_result_changes_nothing(
     failed: bool | None, step: object
@@ -106,7 +114,7 @@ def test_the_rest_grows_to_its_cap_and_never_beyond(cooldown: float, cap: float,
     policy, rest = replace(POLICY, cooldown=cooldown, cooldown_cap=cap), cooldown
     for _ in range(canaries):
         step = after_canary(policy, failed=True, successes=0, rest=rest)
-        assert isinstance(step, Opens)
+        assert isinstance(step, OpenBreaker)
         assert rest <= step.rest <= cap
         assert step.rest in {2 * rest, cap}
         rest = step.rest

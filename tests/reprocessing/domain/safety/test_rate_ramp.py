@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprocessing.domain.safety.circuit_breaker import Sends
-from reprocessing.domain.safety.rate_ramp import FLAT, Pace, Ramp, anew, step
+from reprocessing.domain.safety.rate_ramp import FLAT_RISE, Ramp, RampStep, next_step, restart_ramp
 
 SENDS = st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=150)
 SHARES = st.floats(0.001, 1)
 
 
-def walked(ramp: Ramp, *sends: Sends) -> list[Pace]:
+def walked(ramp: Ramp, *sends: Sends) -> list[RampStep]:
     """Return the paces of a ramp that takes a step after each of these."""
     paces = []
     for settled in sends:
-        pace = step(ramp, settled)
+        pace = next_step(ramp, settled)
         assert pace is not None
         ramp = Ramp(start=ramp.start, share=pace.share, failure_ratio=pace.failure_ratio)
         paces.append(pace)
@@ -35,10 +35,10 @@ def test_the_rate_rises_from_a_tenth_to_the_whole_in_four_steps() -> None:
 
 def test_more_failures_than_before_halve_the_rate() -> None:
     ramp = Ramp(start=0.1, share=0.8, failure_ratio=0.1)
-    assert step(ramp, [True] * 4 + [False] * 16) == Pace(
+    assert next_step(ramp, [True] * 4 + [False] * 16) == RampStep(
         0.4, 0.2, "the rate falls: 4 of 20 messages failed, 10% before"
     )
-    assert step(ramp, [True] * 3 + [False] * 17) == Pace(1.0, 0.15, "the whole rate: 3 of 20 messages failed")
+    assert next_step(ramp, [True] * 3 + [False] * 17) == RampStep(1.0, 0.15, "the whole rate: 3 of 20 messages failed")
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,18 @@ def test_more_failures_than_before_halve_the_rate() -> None:
     [
         ([], None),
         ([None] * 30, None),
-        ([None] * 8 + [True] * 2 + [None] * 500, Pace(0.2, 0.2, "the rate falls: 2 of 10 messages failed, 0% before")),
-        ([True] * 50 + [False] * 100, Pace(0.8, 0.0, "the rate rises: 0 of 100 messages failed")),
-        ([False] * 10 + [True], Pace(0.4, 0.0, "as before: 1 of 11 messages failed")),
+        (
+            [None] * 8 + [True] * 2 + [None] * 500,
+            RampStep(0.2, 0.2, "the rate falls: 2 of 10 messages failed, 0% before"),
+        ),
+        ([True] * 50 + [False] * 100, RampStep(0.8, 0.0, "the rate rises: 0 of 100 messages failed")),
+        ([False] * 10 + [True], RampStep(0.4, 0.0, "as before: 1 of 11 messages failed")),
     ],
 )
-def test_the_last_hundred_sends_up_to_the_newest_settled_one_count(sends: list[bool | None], pace: Pace | None) -> None:
-    assert step(Ramp(start=0.1, share=0.4, failure_ratio=0.0), sends) == pace
+def test_the_last_hundred_sends_up_to_the_newest_settled_one_count(
+    sends: list[bool | None], pace: RampStep | None
+) -> None:
+    assert next_step(Ramp(start=0.1, share=0.4, failure_ratio=0.0), sends) == pace
 
 
 @given(SHARES, st.floats(0, 1), st.floats(0, 1), SENDS)
@@ -60,14 +65,14 @@ def test_the_share_stays_within_its_bounds_rises_while_flat_and_falls_otherwise(
     start: float, above: float, failure_ratio: float, sends: list[bool | None]
 ) -> None:
     share = start + (1 - start) * above
-    pace = step(Ramp(start=start, share=share, failure_ratio=failure_ratio), sends)
+    pace = next_step(Ramp(start=start, share=share, failure_ratio=failure_ratio), sends)
     if pace is None:
         assert set(sends) == {None}
         return
     assert start <= pace.share <= 1
     if pace.why.startswith("as before"):
         assert (pace.share, pace.failure_ratio) == (share, failure_ratio)
-    elif pace.failure_ratio <= failure_ratio + FLAT:
+    elif pace.failure_ratio <= failure_ratio + FLAT_RISE:
         assert pace.share > share or pace.share == share == 1
     else:
         assert pace.share < share or pace.share == share == start
@@ -89,4 +94,4 @@ def test_every_start_reaches_the_whole_rate_in_ten_steps(start: float) -> None:
 
 
 def test_a_new_ramp_knows_nothing_of_before() -> None:
-    assert anew(Ramp(start=0.2, share=1.0, failure_ratio=0.4), "why") == Pace(0.2, 0.0, "why")
+    assert restart_ramp(Ramp(start=0.2, share=1.0, failure_ratio=0.4), "why") == RampStep(0.2, 0.0, "why")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from reprocessing.domain.safety.url_policy import AllowList, Denied, Endpoint, allow_list, read
+from reprocessing.domain.safety.url_policy import AllowList, Endpoint, UrlDenied, allow_list, read_url
 
 LISTED = [
     "status.example.com", "status.example.com:8443", "bücher.example", "10.1.0.0/16", "10.2.3.4:8080", "[fd00::1]",
@@ -37,7 +37,7 @@ def listed(*entries: str) -> AllowList:
     ],
 )  # fmt: skip
 def test_a_listed_host_is_found_in_every_spelling(url: str, endpoint: Endpoint) -> None:
-    assert read(url, listed(*LISTED)) == endpoint
+    assert read_url(url, listed(*LISTED)) == endpoint
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_a_listed_host_is_found_in_every_spelling(url: str, endpoint: Endpoint) 
     ],
 )  # fmt: skip
 def test_an_unlisted_host_is_refused_with_the_setting(url: str) -> None:
-    denied = read(url, listed(*LISTED))
-    assert isinstance(denied, Denied)
+    denied = read_url(url, listed(*LISTED))
+    assert isinstance(denied, UrlDenied)
     assert denied.why.endswith("is not listed in REDRIVE_OUTBOUND_HOSTS")
 
 
@@ -74,7 +74,7 @@ def test_the_default_port_is_left_out_of_the_authority(endpoint: Endpoint, autho
 )  # fmt: skip
 def test_an_unclear_entry_is_refused_by_its_position(entry: str) -> None:
     denied = allow_list(["status.example.com", entry])
-    assert isinstance(denied, Denied)
+    assert isinstance(denied, UrlDenied)
     assert denied.why.startswith("entry 2: ")
 
 
@@ -97,13 +97,17 @@ def test_an_unclear_entry_is_refused_by_its_position(entry: str) -> None:
 def test_listed_and_public_addresses_are_allowed(
     entries: list[str], port: int, addresses: list[str], expected: list[bool]
 ) -> None:
-    assert [listed(*entries).bears(ip_address(address), port) for address in addresses] == expected
+    assert [listed(*entries).allows_address(ip_address(address), port) for address in addresses] == expected
 
 
 @given(st.ip_addresses(v=4))
 def test_an_ipv4_address_is_allowed_like_every_ipv6_address_that_reaches_it(four: IPv4Address) -> None:
     mapped, nat64 = IPv6Address(f"::ffff:{four}"), IPv6Address(f"64:ff9b::{four}")
-    assert AllowList().bears(mapped, 80) == AllowList().bears(nat64, 80) == AllowList().bears(four, 80)
+    assert (
+        AllowList().allows_address(mapped, 80)
+        == AllowList().allows_address(nat64, 80)
+        == AllowList().allows_address(four, 80)
+    )
 
 
 @given(st.ip_addresses())
@@ -112,19 +116,19 @@ def test_what_the_standard_library_calls_private_is_never_public(one: IPv4Addres
     assume(one not in IPv6Network("64:ff9b::/96"))  # like the address that it reaches: see above
     meant = getattr(one, "ipv4_mapped", None) or one
     if meant.is_private or meant.is_multicast or meant.is_reserved:
-        assert not AllowList().bears(one, 80)
+        assert not AllowList().allows_address(one, 80)
 
 
 @given(st.text(alphabet="god127.x0[]:@/\\%#?-_ \r\n\0\u3002\uff0e\uff11\u0661\u00df\u200d\u2100", max_size=40))
 def test_no_text_is_read_as_a_host_that_is_not_listed(text: str) -> None:
-    assert isinstance(read(f"http://{text}", AllowList()), Denied)
+    assert isinstance(read_url(f"http://{text}", AllowList()), UrlDenied)
 
 
 def test_the_line_to_set_adds_the_endpoint_to_the_list() -> None:
     entries = ("status.example.com:8443", "10.1.0.0/16", "10.2.0.1:8080", "[fd00::1]:8080", "fd01::/64")
     url = "https://[fd00::2]:444/hook"
-    denied = read(url, listed(*entries))
-    assert isinstance(denied, Denied)
+    denied = read_url(url, listed(*entries))
+    assert isinstance(denied, UrlDenied)
     line = denied.cure.split()[1].partition("=")[2]
     assert sorted(line.split(",")) == sorted([*entries, "[fd00::2]:444"])
-    assert read(url, listed(*line.split(","))) == Endpoint("https", IPv6Address("fd00::2"), 444, "/hook")
+    assert read_url(url, listed(*line.split(","))) == Endpoint("https", IPv6Address("fd00::2"), 444, "/hook")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from reprocessing.domain.message.json_view import Unreadable
-from reprocessing.domain.sources.celery_failure import causes
+from reprocessing.domain.sources.celery_failure import probable_causes
 from reprocessing.domain.sources.celery_task import read
 from tests import envelopes
 
@@ -23,12 +23,12 @@ OR_ELSE = f"It was received 4 times and never acknowledged: or {UNKNOWN}"
 
 
 def why(body: bytes, **said: bool) -> list[str]:
-    return causes(read(body), SYSTEM, visibility=HALF_A_MINUTE, **said)
+    return probable_causes(read(body), SYSTEM, visibility=HALF_A_MINUTE, **said)
 
 
 def test_without_signs_the_likely_causes_are_named() -> None:
     assert why(envelopes.task()) == [GUESS]
-    assert causes(read(envelopes.task()), {}) == [
+    assert probable_causes(read(envelopes.task()), {}) == [
         GUESS.replace("received 4 times", "received as often as its queue allows")
     ]
 
@@ -56,7 +56,7 @@ def test_an_eta_beyond_the_visibility_timeout_is_a_cause(wait: int, is_cause: bo
     )
     found = why(envelopes.task(eta=SENT + timedelta(seconds=wait)))
     assert found == ([beyond, OR_ELSE] if is_cause else [GUESS])
-    assert causes(read(envelopes.task(eta=SENT + timedelta(seconds=wait))), SYSTEM) == [GUESS]
+    assert probable_causes(read(envelopes.task(eta=SENT + timedelta(seconds=wait))), SYSTEM) == [GUESS]
 
 
 def test_a_time_limit_beyond_the_visibility_timeout_is_a_cause() -> None:
@@ -73,4 +73,4 @@ def test_chords_foreign_bodies_and_unreadable_ones_have_their_own_causes() -> No
     assert why(envelopes.task("celery.chord_unlock", retries=9))[0] == waits
     foreign = "Not a Celery task: it is not a kombu message. Workers that receive it reject it, until it dies."
     assert why(b"hello") == [foreign]
-    assert causes(Unreadable("x"), {}) == ["Whether it is a Celery task cannot be said: x."]
+    assert probable_causes(Unreadable("x"), {}) == ["Whether it is a Celery task cannot be said: x."]

@@ -17,29 +17,29 @@ from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.replay.verdicts import Refused
 from reprocessing.domain.sources import celery_task
 from reprocessing.domain.sources.celery_rewriting import (
-    Adaptation,
+    TaskChanges,
     Unchangeable,
     _adapted,
+    body_to_send,
     celery_name,
-    leaving,
-    renewed_id,
+    new_task_id,
 )
 from tests import envelopes
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 LATER = NOW + timedelta(days=9_000)
-EVERYTHING = Adaptation("other", strips_eta=True, strips_expires=True, resets_retries=True, new_id="t-2")
+EVERYTHING = TaskChanges("other", strips_eta=True, strips_expires=True, resets_retries=True, new_id="t-2")
 TIMED: dict[str, Any] = {"task_id": "t-1", "eta": NOW, "expires": LATER, "retries": 3, "time_limit": 9}
 
 
-def adapted(body: bytes, wanted: Adaptation) -> bytes | Unchangeable:
+def adapted(body: bytes, wanted: TaskChanges) -> bytes | Unchangeable:
     found = celery_task.read(body)
     assert isinstance(found, celery_task.TaskMessage)
     return _adapted(body, found, wanted)
 
 
-def leaves(body: bytes, wanted: Adaptation = Adaptation(), **said: Any) -> bytes | Refused:  # noqa: B008, ANN401
-    return leaving(body, wanted, **{"now": NOW, "died_in": "shop", "goes_to": "shop", **said})
+def leaves(body: bytes, wanted: TaskChanges = TaskChanges(), **said: Any) -> bytes | Refused:  # noqa: B008, ANN401
+    return body_to_send(body, wanted, **{"now": NOW, "died_in": "shop", "goes_to": "shop", **said})
 
 
 def changes(before: bytes, after: bytes | Unchangeable | Refused) -> dict[str, Any]:
@@ -81,20 +81,20 @@ def test_only_the_required_values_are_changed(protocol: int, compression: str | 
 @pytest.mark.parametrize(
     ("wanted", "changed"),
     [
-        (Adaptation(), {}),
-        (Adaptation(queue="shop"), {}),
-        (Adaptation(queue="other"), WHERE),
-        (Adaptation(strips_eta=True), {"headers.eta": None}),
-        (Adaptation(strips_expires=True), {"headers.expires": None, "properties.expiration": "gone"}),
-        (Adaptation(resets_retries=True), {"headers.retries": 0}),
+        (TaskChanges(), {}),
+        (TaskChanges(queue="shop"), {}),
+        (TaskChanges(queue="other"), WHERE),
+        (TaskChanges(strips_eta=True), {"headers.eta": None}),
+        (TaskChanges(strips_expires=True), {"headers.expires": None, "properties.expiration": "gone"}),
+        (TaskChanges(resets_retries=True), {"headers.retries": 0}),
         (
-            Adaptation(new_id="t-2"),
+            TaskChanges(new_id="t-2"),
             dict.fromkeys(("headers.id", "headers.root_id", "properties.correlation_id"), "t-2"),
         ),
-        (Adaptation(new_id="t-1"), {}),
+        (TaskChanges(new_id="t-1"), {}),
     ],
 )
-def test_each_requirement_changes_its_own_values(wanted: Adaptation, changed: dict[str, Any]) -> None:
+def test_each_requirement_changes_its_own_values(wanted: TaskChanges, changed: dict[str, Any]) -> None:
     body = envelopes.task(**TIMED)
     assert changes(body, adapted(body, wanted)) == changed
     assert changed or adapted(body, wanted) == body
@@ -102,7 +102,7 @@ def test_each_requirement_changes_its_own_values(wanted: Adaptation, changed: di
 
 def test_a_message_without_anything_to_remove_keeps_its_bytes() -> None:
     body = envelopes.task(task_id="t-1")
-    assert adapted(body, Adaptation(strips_eta=True, strips_expires=True, resets_retries=True)) is body
+    assert adapted(body, TaskChanges(strips_eta=True, strips_expires=True, resets_retries=True)) is body
 
 
 def test_other_values_keep_their_digits_and_escapes() -> None:
@@ -116,27 +116,27 @@ def test_other_values_keep_their_digits_and_escapes() -> None:
 
 def test_ids_of_other_tasks_and_of_a_groups_parts_are_kept() -> None:
     body = envelopes.task(task_id="t-1", root_id="r-1", correlation_id="c-1")
-    assert changes(body, adapted(body, Adaptation(new_id="t-2"))) == {"headers.id": "t-2"}
+    assert changes(body, adapted(body, TaskChanges(new_id="t-2"))) == {"headers.id": "t-2"}
     parts = envelopes.documents(lambda app: group(app.signature("a"), app.signature("b"), app=app).apply_async())
     part = envelopes.written(parts[0])
-    assert adapted(part, Adaptation(new_id="t-2")) is part
+    assert adapted(part, TaskChanges(new_id="t-2")) is part
 
 
 def test_a_pickled_payload_of_protocol_1_can_be_diverted_and_not_changed() -> None:
     body = envelopes.task(protocol=1, serializer="pickle")
-    diverted = adapted(body, Adaptation(queue="other"))
+    diverted = adapted(body, TaskChanges(queue="other"))
     assert isinstance(diverted, bytes)
     before, after = envelopes.opened(body), envelopes.opened(diverted)
     assert after["properties"].pop("delivery_info") == {"exchange": "", "routing_key": "other"}
     assert before["properties"].pop("delivery_info") == {"exchange": "", "routing_key": "shop"}
     assert before == after
-    for wanted in (Adaptation(strips_eta=True), Adaptation(new_id="t-2"), EVERYTHING):
+    for wanted in (TaskChanges(strips_eta=True), TaskChanges(new_id="t-2"), EVERYTHING):
         assert adapted(body, wanted) == Unchangeable("its payload is pickled, and is not opened")
 
 
 def test_a_repeated_name_is_not_changed() -> None:
     body = envelopes.task(plain=True).replace(b'"retries": 0', b'"retries": 0, "retries": 1')
-    assert adapted(body, Adaptation(resets_retries=True)) == Unchangeable("it has a name twice")
+    assert adapted(body, TaskChanges(resets_retries=True)) == Unchangeable("it has a name twice")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_an_expired_message_is_sent_without_its_expiry_or_not_at_all(released: b
     assert leaves(body, released=released) == EXPIRED
     assert leaves(body, goes_to="other", released=released) == EXPIRED
     assert leaves(body, now=NOW - timedelta(seconds=1), released=released) is body
-    stripped = leaves(body, Adaptation(strips_expires=True), released=released)
+    stripped = leaves(body, TaskChanges(strips_expires=True), released=released)
     assert changes(body, stripped) == {"headers.expires": None, "properties.expiration": "gone"}
 
 
@@ -208,10 +208,10 @@ def test_a_message_that_harms_workers_or_cannot_be_changed_is_never_sent() -> No
     assert leaves(b'{"properties": 1}', released=True) == refused(ParkedReason.UNREADABLE_TASK, ends)
     body = envelopes.task(serializer="pickle", protocol=1)
     why = "It cannot be changed as its target asks: its payload is pickled, and is not opened."
-    assert leaves(body, Adaptation(strips_eta=True), released=True) == refused(ParkedReason.UNREADABLE_TASK, why)
+    assert leaves(body, TaskChanges(strips_eta=True), released=True) == refused(ParkedReason.UNREADABLE_TASK, why)
 
 
 def test_a_new_id_depends_on_the_letter_and_its_epoch() -> None:
     one, two = UUID(int=1), UUID(int=2)
-    assert renewed_id(one, 0) == renewed_id(one, 0)
-    assert len({renewed_id(one, 0), renewed_id(one, 1), renewed_id(two, 0)}) == 3
+    assert new_task_id(one, 0) == new_task_id(one, 0)
+    assert len({new_task_id(one, 0), new_task_id(one, 1), new_task_id(two, 0)}) == 3

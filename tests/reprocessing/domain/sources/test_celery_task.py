@@ -25,7 +25,7 @@ from kombu.transport.virtual import Message
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.replay.verdicts import Park
-from reprocessing.domain.sources.celery_task import LIMIT, NotATask, TaskMessage, moment, objection, read
+from reprocessing.domain.sources.celery_task import LIMIT, NotATask, TaskMessage, celery_time, read, why_not_send
 from tests import envelopes
 from tests.envelopes import Document
 
@@ -67,10 +67,10 @@ def test_messages_of_both_protocols_are_read(protocol: int, compression: str | N
     assert (found.protocol, found.task, found.id, found.retries) == (protocol, "shop.charge", "t-1", 2)
     assert (found.args, json.dumps(found.kwargs, default=str)) == ([1, "two"], '{"three": "3.5"}')
     assert found.called_with == '[1, "two"] {"three": "3.5"}'
-    assert (moment(found.eta), moment(found.expires)) == (NOW, NOW + timedelta(days=9_000))
+    assert (celery_time(found.eta), celery_time(found.expires)) == (NOW, NOW + timedelta(days=9_000))
     assert (found.routing_key, found.opaque, found.harm, found.time_limit) == ("shop", "", "", 7)
-    assert (found.of_many, found.group) == (False, "")
-    assert objection(found, now=NOW) is None
+    assert (found.is_of_group_or_chord, found.group) == (False, "")
+    assert why_not_send(found, now=NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,10 @@ def test_a_payload_that_is_not_json_is_not_shown_and_headers_are(content_type: s
     found = message(written(2))
     assert (found.task, found.id, found.opaque, found.args, found.kwargs) == ("shop.charge", "t-1", why, None, None)
     assert found.called_with == "(1,) {}"
-    assert objection(found, now=NOW) is None
+    assert why_not_send(found, now=NOW) is None
     old = message(written(1))
     assert (old.task, old.opaque) == ("", why)
-    assert objection(old, now=NOW) == Park(ParkedReason.UNREADABLE_TASK, f"{why}.")
+    assert why_not_send(old, now=NOW) == Park(ParkedReason.UNREADABLE_TASK, f"{why}.")
 
 
 class _Burglar:
@@ -138,18 +138,18 @@ def test_a_decompression_bomb_is_unpacked_only_up_to_the_limit(compression: str)
 
 def test_parts_of_groups_and_chords_are_told_from_chains() -> None:
     parts = [message(envelopes.written(one)) for one in sent("a", "b")]
-    assert [(one.of_many, one.in_chord, bool(one.group)) for one in parts] == [(True, False, True)] * 2
+    assert [(one.is_of_group_or_chord, one.is_in_chord, bool(one.group)) for one in parts] == [(True, False, True)] * 2
     header = [message(envelopes.written(one)) for one in sent("a", "b", as_what=chord)]
-    assert [(one.of_many, one.in_chord, bool(one.group)) for one in header] == [(True, True, True)] * 2
+    assert [(one.is_of_group_or_chord, one.is_in_chord, bool(one.group)) for one in header] == [(True, True, True)] * 2
     first = message(envelopes.written(sent("a", "b", as_what=chain)[0]))
-    assert not first.of_many
+    assert not first.is_of_group_or_chord
     wait = Park(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a group of tasks.")
-    assert [objection(one, now=NOW) for one in [*parts, *header, first]] == [wait, wait, wait, wait, None]
+    assert [why_not_send(one, now=NOW) for one in [*parts, *header, first]] == [wait, wait, wait, wait, None]
 
 
 @pytest.mark.parametrize("name", ["celery.chord_unlock", "celery.chord", "celery.group"])
 def test_celerys_tasks_that_stand_for_others_need_a_decision(name: str) -> None:
-    found = objection(read(envelopes.task(name)), now=NOW)
+    found = why_not_send(read(envelopes.task(name)), now=NOW)
     assert found == Park(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a chord, or stands for tasks.")
 
 
@@ -176,14 +176,14 @@ def test_a_task_that_may_have_expired_in_its_zone_is_not_sent(protocol: int, exp
 
     text = expires.isoformat() if isinstance(expires, datetime) else expires
     found = read(changed(envelopes.task(protocol=protocol), late))
-    assert objection(found, now=NOW) == (over and Park(ParkedReason.EXPIRED, over))
-    assert objection(found, now=NOW, strips_expires=True) is None
+    assert why_not_send(found, now=NOW) == (over and Park(ParkedReason.EXPIRED, over))
+    assert why_not_send(found, now=NOW, strips_expires=True) is None
 
 
 def test_a_pickled_message_with_an_expiry_counts_as_expired() -> None:
     found = read(envelopes.task(serializer="pickle", protocol=1, expires=86_400))
     why = "it expires, and at which moment stands in its payload, which is not shown."
-    assert objection(found, now=NOW) == Park(ParkedReason.EXPIRED, why)
+    assert why_not_send(found, now=NOW) == Park(ParkedReason.EXPIRED, why)
 
 
 FOREIGN = {
@@ -200,7 +200,7 @@ def test_other_bodies_are_no_task_and_do_no_harm(name: str) -> None:
     found = read(FOREIGN[name])
     assert isinstance(found, NotATask)
     assert found.harm == ""
-    over = objection(found, now=NOW)
+    over = why_not_send(found, now=NOW)
     assert over is not None
     assert over.reason is ParkedReason.UNREADABLE_TASK
 
@@ -240,7 +240,7 @@ def test_messages_that_end_a_worker_or_that_it_discards_are_recognised(name: str
     found = read(body)
     assert isinstance(found, NotATask | TaskMessage)
     assert found.harm == harm
-    over = objection(found, now=NOW)
+    over = why_not_send(found, now=NOW)
     assert over is not None
     assert (over.reason, harm in over.detail) == (ParkedReason.UNREADABLE_TASK, True)
 
@@ -255,7 +255,7 @@ def test_messages_that_end_a_worker_or_that_it_discards_are_recognised(name: str
 )
 def test_an_envelope_that_only_other_parsers_read_is_unreadable(body: bytes, why: str) -> None:
     assert read(body) == Unreadable(why)
-    assert objection(read(body), now=NOW) == Park(ParkedReason.UNREADABLE_TASK, f"{why}.")
+    assert why_not_send(read(body), now=NOW) == Park(ParkedReason.UNREADABLE_TASK, f"{why}.")
 
 
 _JSON = st.recursive(
@@ -282,7 +282,7 @@ def test_no_body_makes_reading_raise_and_harmless_ones_are_messages_to_kombu(bod
     found = read(body)
     if isinstance(found, TaskMessage):
         assert len([getattr(found, name) for name in _TOLD]) == len(_TOLD)
-    over = objection(found, now=NOW)
+    over = why_not_send(found, now=NOW)
     assert over is None or over.detail.endswith(".")
     if isinstance(found, TaskMessage | NotATask) and not found.harm:
         kombus(body)

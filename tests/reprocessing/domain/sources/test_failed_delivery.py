@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.json_view import Unreadable
-from reprocessing.domain.sources.failed_delivery import Shape, ShapeKind, parcel, recognise
+from reprocessing.domain.sources.failed_delivery import FailedDelivery, FailedDeliveryKind, original_input, recognise
 from tests.reprocessing.domain import dead
 from tests.reprocessing.domain.dead import (
     EVENT,
@@ -30,12 +30,13 @@ from tests.reprocessing.domain.dead import (
 
 QUEUE = "arn:aws:sqs:us-west-2:123456789012:does-not-exist"
 SHAPES = {
-    "lambda": Shape(ShapeKind.LAMBDA, "", "200", "it broke"),
-    "lambda_destination": Shape(ShapeKind.LAMBDA_DESTINATION, dead.FUNCTION, "RetriesExhausted", "ValueError"),
-    "sns": Shape(ShapeKind.SNS, SUBSCRIPTION, "", "", through=TOPIC),
-    "eventbridge": Shape(ShapeKind.EVENTBRIDGE, dead.TARGET, "NO_PERMISSIONS", "not allowed", through=RULE),
-    "scheduler": Shape(
-        ShapeKind.SCHEDULER, QUEUE, "AWS.SimpleQueueService.NonExistentQueue", "The specified queue does not exist.",
+    "lambda": FailedDelivery(FailedDeliveryKind.LAMBDA, "", "200", "it broke"),
+    "lambda_destination": FailedDelivery(FailedDeliveryKind.LAMBDA_DESTINATION, dead.FUNCTION, "RetriesExhausted", "ValueError"),
+    "sns": FailedDelivery(FailedDeliveryKind.SNS, SUBSCRIPTION, "", "", through=TOPIC),
+    "eventbridge": FailedDelivery(FailedDeliveryKind.EVENTBRIDGE, dead.TARGET, "NO_PERMISSIONS", "not allowed", through=RULE),
+    "scheduler": FailedDelivery(
+        FailedDeliveryKind.SCHEDULER, QUEUE, "AWS.SimpleQueueService.NonExistentQueue",
+        "The specified queue does not exist.",
         through=dead.SCHEDULE,
     ),
 }  # fmt: skip
@@ -102,16 +103,18 @@ def test_a_letter_of_two_possible_kinds_has_no_shape(letter: Dead) -> None:
 
 def test_the_error_attributes_of_sns_are_read() -> None:
     letter = Dead(NOTIFICATION, texts(RequestID="1", ErrorCode="NonExistentQueue", ErrorMessage="no queue"))
-    assert letter.shape() == Shape(ShapeKind.SNS, SUBSCRIPTION, "NonExistentQueue", "no queue", through=TOPIC)
+    assert letter.shape() == FailedDelivery(
+        FailedDeliveryKind.SNS, SUBSCRIPTION, "NonExistentQueue", "no queue", through=TOPIC
+    )
 
 
 @pytest.mark.parametrize("wrong", [b"", b"arn:aws:sns:us-west-2:123456789012:Other"])
 def test_a_notification_with_a_foreign_subscription_names_none(wrong: bytes) -> None:
     shape = Dead(NOTIFICATION.replace(SUBSCRIPTION.encode(), wrong)).shape()
-    assert shape == Shape(ShapeKind.SNS, "", "", "", through=TOPIC)
+    assert shape == FailedDelivery(FailedDeliveryKind.SNS, "", "", "", through=TOPIC)
 
 
-def shaped(letter: Dead) -> Shape:
+def shaped(letter: Dead) -> FailedDelivery:
     shape = letter.shape()
     assert shape is not None
     return shape
@@ -147,15 +150,15 @@ def test_a_schedule_of_another_api_names_the_api() -> None:
     ],
 )  # fmt: skip
 def test_the_consumers_input_is_recovered_byte_for_byte(name: str, kinds: list[str], expected: bytes) -> None:
-    assert [parcel(SHAPES[name], LETTERS[name].body, kind) for kind in kinds] == [expected] * len(kinds)
+    assert [original_input(SHAPES[name], LETTERS[name].body, kind) for kind in kinds] == [expected] * len(kinds)
 
 
 def test_a_truncated_body_and_a_request_with_more_than_a_message_are_not_recovered() -> None:
     shape = shaped(Dead(REQUEST, OF_A_SCHEDULE | texts(IS_PAYLOAD_TRUNCATED="true")))
-    assert parcel(shape, REQUEST, "sqs") == Unreadable("AWS cut it short when it died")
+    assert original_input(shape, REQUEST, "sqs") == Unreadable("AWS cut it short when it died")
     body = REQUEST.replace(b'"QueueUrl"', b'"DelaySeconds":5,"QueueUrl"')
     why = "it is a schedule's request, and not one that only sends a message to a queue"
-    assert parcel(SHAPES["scheduler"], body, "sqs") == Unreadable(why)
+    assert original_input(SHAPES["scheduler"], body, "sqs") == Unreadable(why)
 
 
 pieces = st.sampled_from([NOTIFICATION, RECORD, EVENT, REQUEST, b"{", b"}", b'"requestPayload"', b'"Notification"'])
@@ -170,5 +173,5 @@ somebodys = st.dictionaries(
 def test_no_letter_makes_recognition_raise(body: bytes, attributes: dict[str, Attribute]) -> None:
     recognise(body, attributes, {})
     for shape in SHAPES.values():
-        if shape.kind is not ShapeKind.LAMBDA_DESTINATION or b'"requestPayload"' in body:
-            parcel(shape, body, "lambda")
+        if shape.kind is not FailedDeliveryKind.LAMBDA_DESTINATION or b'"requestPayload"' in body:
+            original_input(shape, body, "lambda")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from reprocessing.domain.message.envelope import Attribute
-from reprocessing.domain.message.json_span import spans
+from reprocessing.domain.message.json_span import member_bytes
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.sources import sns_notification
 from reprocessing.domain.sources.sns_notification import Notification, Publication
@@ -26,7 +26,7 @@ def test_an_endpoint_gets_snss_headers() -> None:
 
 
 def test_a_function_gets_snss_event_with_the_notifications_bytes() -> None:
-    made = sns_notification.event(read())
+    made = sns_notification.function_event(read())
     assert isinstance(made, bytes)
     ours = json.loads(NOTIFICATION)
     theirs = {
@@ -43,14 +43,14 @@ def test_a_function_gets_snss_event_with_the_notifications_bytes() -> None:
 def test_a_missing_subject_is_null_and_missing_attributes_are_empty_for_a_function() -> None:
     bare = {name: value for name, value in read().fields.items() if name not in {"Subject", "MessageAttributes"}}
     body = b"{" + b",".join(json.dumps(name).encode() + b":" + value for name, value in bare.items()) + b"}"
-    made = sns_notification.event(read(body))
+    made = sns_notification.function_event(read(body))
     assert isinstance(made, bytes)
     sns = json.loads(made)["Records"][0]["Sns"]
     assert (sns["Subject"], sns["MessageAttributes"]) == (None, {})
 
 
 def test_a_notification_without_a_subscription_has_no_event() -> None:
-    found = sns_notification.event(read(NOTIFICATION.replace(b"SubscriptionArn=", b"x=")))
+    found = sns_notification.function_event(read(NOTIFICATION.replace(b"SubscriptionArn=", b"x=")))
     assert found == Unreadable("it does not name its subscription, which a function is told")
 
 
@@ -72,5 +72,5 @@ def test_a_notification_with_invalid_attributes_is_not_published() -> None:
 
 def test_a_refused_body_is_not_quoted() -> None:
     assert sns_notification.read(b'{"secret":1}') == Unreadable("it is no notification of SNS")
-    assert spans(NOTIFICATION) == read().fields
+    assert member_bytes(NOTIFICATION) == read().fields
     assert "world" not in repr(read())

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.errors import AnswersAreUnclear
+from reprocessing.domain.errors import InvalidAnswers
 from reprocessing.domain.replay.verdicts import NotSent, Refused, Taken
-from reprocessing.domain.targets.http_responses import Answers, Meaning, date, parse, retry_after
+from reprocessing.domain.targets.http_responses import Meaning, StatusMeanings, http_date, parse_answers, retry_after
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 
@@ -31,7 +31,7 @@ SAID = st.dictionaries(CODES, st.sampled_from(Meaning), max_size=20)
     ],
 )
 def test_codes_have_default_meanings(meaning: Meaning, codes: set[int]) -> None:
-    assert {code for code in codes if Answers().meaning(code) is meaning} == codes
+    assert {code for code in codes if StatusMeanings().meaning(code) is meaning} == codes
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,14 @@ def test_codes_have_default_meanings(meaning: Meaning, codes: set[int]) -> None:
     ],
 )  # fmt: skip
 def test_a_code_wins_over_a_class_and_both_over_the_defaults(text: str, code: int, meaning: str) -> None:
-    assert parse(text).meaning(code) is Meaning(meaning)
+    assert parse_answers(text).meaning(code) is Meaning(meaning)
 
 
 @given(SAID)
 def test_a_text_is_parsed_and_written_back(said: dict[str, Meaning]) -> None:
     text = ", ".join(f"{code}={meaning}" for code, meaning in said.items())
-    assert parse(text) == Answers(tuple(sorted(said.items())))
-    assert parse(str(parse(text))) == parse(text)
+    assert parse_answers(text) == StatusMeanings(tuple(sorted(said.items())))
+    assert parse_answers(str(parse_answers(text))) == parse_answers(text)
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ def test_a_text_is_parsed_and_written_back(said: dict[str, Meaning]) -> None:
              "409=success " * 50]
 )  # fmt: skip
 def test_an_unclear_text_is_refused(text: str) -> None:
-    with pytest.raises(AnswersAreUnclear):
-        parse(text)
+    with pytest.raises(InvalidAnswers):
+        parse_answers(text)
 
 
 def test_outcomes_show_the_status_alone() -> None:
-    week, answers = timedelta(days=7), parse("303=poison")
+    week, answers = timedelta(days=7), parse_answers("303=poison")
     assert answers.outcome(204, after=week) == Taken()
     assert answers.outcome(429) == NotSent("it answered 429: later", after=timedelta(seconds=1))
     assert answers.outcome(429, after=week) == NotSent("it answered 429: later", after=week)
@@ -93,4 +93,4 @@ def test_retry_after_is_read_in_seconds_or_as_a_date(text: str, seconds: int | N
 def test_any_header_is_a_bounded_wait_or_none(text: str) -> None:
     found = retry_after(text, now=NOW)
     assert found is None or timedelta() <= found <= timedelta(days=1)
-    assert (date(text) or NOW).tzinfo is UTC
+    assert (http_date(text) or NOW).tzinfo is UTC

@@ -6,13 +6,13 @@ import base64
 
 import pytest
 
-from reprocessing.domain.targets.signing_secret import key, problem
+from reprocessing.domain.targets.signing_secret import secret_bytes, secret_problem
 
 
 def test_a_secret_is_its_text_or_decoded_from_base64() -> None:
-    assert key("plain text") == b"plain text"
-    assert key("whsec_" + base64.b64encode(b"\x00\xff").decode()) == b"\x00\xff"
-    assert key("whsec_!") is None
+    assert secret_bytes("plain text") == b"plain text"
+    assert secret_bytes("whsec_" + base64.b64encode(b"\x00\xff").decode()) == b"\x00\xff"
+    assert secret_bytes("whsec_!") is None
 
 
 @pytest.mark.parametrize(
@@ -26,11 +26,11 @@ def test_a_secret_is_its_text_or_decoded_from_base64() -> None:
     ],
 )
 def test_a_secret_has_at_least_24_bytes(name: str, secret: str, said: str | None) -> None:
-    assert problem(name, secret) == said
+    assert secret_problem(name, secret) == said
 
 
 @pytest.mark.parametrize("name", ["", "a b", "n" * 65, "whsec_sss"])
 def test_a_secret_in_place_of_a_name_is_not_shown(name: str) -> None:
-    said = problem(name, "s" * 24)
+    said = secret_problem(name, "s" * 24)
     assert said is not None
     assert said.startswith("the name of a secret takes 1 to 64")

@@ -20,7 +20,7 @@ def signed(key: bytes, message_id: str, body: bytes) -> dict[str, str]:
 
 
 def test_the_published_example_has_its_published_signature() -> None:
-    key = signing_secret.key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    key = signing_secret.secret_bytes("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     assert key is not None
     assert signed(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", b'{"test": 2432232314}') == {
         "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",

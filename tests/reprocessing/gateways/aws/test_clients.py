@@ -10,7 +10,7 @@ from threading import Barrier
 
 import pytest
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.replay.verdicts import NotSent
 from reprocessing.gateways import aws, sqs
 from reprocessing.gateways.aws.clients import client, cloudwatch, configured_region
@@ -41,7 +41,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_all_threads_get_one_client_also_at_the_first_call(afresh: pytest.MonkeyPatch) -> None:
-    aws.forget()
+    aws.forget_clients()
     together = Barrier(8)
 
     def get(_: int) -> int:
@@ -95,20 +95,20 @@ def test_a_configuration_of_which_no_client_can_be_made_is_told_with_its_cure(
     afresh: pytest.MonkeyPatch, variable: str, value: str, told: str, cure: str
 ) -> None:
     afresh.setenv(variable, value)
-    aws.forget()
+    aws.forget_clients()
     with pytest.raises(AwsConfigurationIsUnclear) as raised:
         client("eu-west-1")
     assert (told in str(raised.value), cure in str(raised.value)) == (True, True)
     outcome = outcome_of(raised.value)
     assert (type(outcome), told in str(outcome), cure in str(outcome)) == (NotSent, True, False)
-    with pytest.raises(QueueIsOutOfReach) as asked:
+    with pytest.raises(QueueUnreachable) as asked:
         sqs.depth(QueueAddress("http://127.0.0.1:9/000000000000/q", "eu-west-1"))
     assert str(asked.value) == f"http://127.0.0.1:9/000000000000/q: GetQueueAttributes failed: {raised.value}"
 
 
 def test_each_service_is_told_of_its_own_endpoint_and_nothing_of_what_that_was(afresh: pytest.MonkeyPatch) -> None:
     afresh.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "user:hunter2@nonsense")
-    aws.forget()
+    aws.forget_clients()
     with pytest.raises(AwsConfigurationIsUnclear, match="Correct or unset AWS_ENDPOINT_URL_CLOUDWATCH") as raised:
         cloudwatch("eu-west-1")
     assert "hunter2" not in str(raised.value)
@@ -117,7 +117,7 @@ def test_each_service_is_told_of_its_own_endpoint_and_nothing_of_what_that_was(a
 
 def test_a_profile_that_is_not_there_has_no_region(afresh: pytest.MonkeyPatch) -> None:
     afresh.setenv("AWS_PROFILE", "nobody")
-    aws.forget()
+    aws.forget_clients()
     with pytest.raises(
         AwsConfigurationIsUnclear, match=r"\(nobody\) could not be found\. Correct or unset AWS_PROFILE"
     ):

@@ -20,7 +20,7 @@ from botocore.exceptions import (
 from urllib3.exceptions import SSLError as TlsError
 
 from reprocessing.domain.replay.verdicts import NotSent, Refused, Unknown
-from reprocessing.gateways.aws.errors import in_words, is_of_an_entry, out_of_reach, outcome_of
+from reprocessing.gateways.aws.errors import error_in_words, is_of_an_entry, out_of_reach, outcome_of
 
 URL = "https://sqs.eu-west-1.amazonaws.com/"
 
@@ -74,8 +74,8 @@ def test_what_ails_a_queue_is_no_letters_fault(code: str) -> None:
 
 def test_an_error_of_a_letters_form_is_told_without_its_content() -> None:
     error = ParamValidationError(report="value: secret-body")
-    assert "secret-body" not in f"{outcome_of(error)} {in_words(error)} {out_of_reach(URL, 'SendMessage', error)}"
-    assert "secret-body" not in in_words(ValueError("secret-body"))
+    assert "secret-body" not in f"{outcome_of(error)} {error_in_words(error)} {out_of_reach(URL, 'SendMessage', error)}"
+    assert "secret-body" not in error_in_words(ValueError("secret-body"))
 
 
 @pytest.mark.parametrize(

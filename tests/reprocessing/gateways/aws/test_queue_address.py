@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.gateways import aws
 from reprocessing.gateways.sqs import QueueAddress
 
@@ -28,7 +28,7 @@ def test_the_region_is_in_the_host_of_aws_and_else_the_one_that_is_configured(
     afresh: pytest.MonkeyPatch, host: str, region: str
 ) -> None:
     afresh.setenv("AWS_DEFAULT_REGION", "sa-east-1")
-    aws.forget()
+    aws.forget_clients()
     assert QueueAddress.of(f"https://{host}/111122223333/orders").region == region
 
 
@@ -50,12 +50,12 @@ def test_name_account_kind_and_arn_are_in_the_url(region: str, arn: str) -> None
     "url", ["", "orders", "arn:aws:sqs:eu-west-1:1:orders", "https://", "https://host", "https://[/a/b", "ftp://h/1/q"]
 )
 def test_what_is_no_url_of_a_queue_is_shown_with_one_that_is(url: str) -> None:
-    with pytest.raises(QueueIsOutOfReach, match=r"such as https://sqs\.eu-west-1\.amazonaws\.com/111122223333/"):
+    with pytest.raises(QueueUnreachable, match=r"such as https://sqs\.eu-west-1\.amazonaws\.com/111122223333/"):
         QueueAddress.of(url)
 
 
 def test_a_url_with_credentials_is_refused_without_showing_them() -> None:
-    with pytest.raises(QueueIsOutOfReach, match=r"^The URL of a queue at localhost carries credentials") as raised:
+    with pytest.raises(QueueUnreachable, match=r"^The URL of a queue at localhost carries credentials") as raised:
         QueueAddress.of("http://ann:hush@localhost:9324/000000000000/orders")
     assert "hush" not in str(raised.value)
 
@@ -63,6 +63,6 @@ def test_a_url_with_credentials_is_refused_without_showing_them() -> None:
 def test_a_region_that_nothing_tells_is_asked_for(afresh: pytest.MonkeyPatch) -> None:
     afresh.delenv("AWS_DEFAULT_REGION")
     afresh.setenv("AWS_CONFIG_FILE", "/dev/null")
-    aws.forget()
-    with pytest.raises(QueueIsOutOfReach, match="Set AWS_DEFAULT_REGION"):
+    aws.forget_clients()
+    with pytest.raises(QueueUnreachable, match="Set AWS_DEFAULT_REGION"):
         QueueAddress.of("http://localhost:9324/000000000000/orders")

@@ -8,14 +8,16 @@ from types import SimpleNamespace
 import pytest
 
 from reprocessing.gateways.aws import request_threads
-from reprocessing.gateways.aws.request_threads import as_they_end
+from reprocessing.gateways.aws.request_threads import run_as_completed
 
 PATIENCE = 60.0
 
 
 def test_what_has_ended_is_told_of_while_another_takes_longer() -> None:
     heard = Event()
-    asked = as_they_end(lambda one: one if one == "soon" else str(heard.wait(PATIENCE)), ["late", "soon"], 2, within=60)
+    asked = run_as_completed(
+        lambda one: one if one == "soon" else str(heard.wait(PATIENCE)), ["late", "soon"], 2, within=60
+    )
     assert next(asked) == "soon"
     heard.set()
     assert list(asked) == ["True"]
@@ -32,8 +34,8 @@ def test_when_its_time_is_over_nothing_more_is_begun_and_what_was_begun_is_told_
         return work
 
     monkeypatch.setattr(request_threads, "time", SimpleNamespace(monotonic=lambda: now))
-    assert list(as_they_end(lasts, ["a", "b", "c"], 1, within=20)) == ["a", "b"]
+    assert list(run_as_completed(lasts, ["a", "b", "c"], 1, within=20)) == ["a", "b"]
 
 
 def test_of_nothing_there_is_nothing_to_tell() -> None:
-    assert list(as_they_end(str, [], 2, within=60)) == []
+    assert list(run_as_completed(str, [], 2, within=60)) == []

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.replay.verdicts import NotSent
-from reprocessing.domain.safety.health_check import Unknown
+from reprocessing.domain.safety.health_check import HealthUnknown
 from reprocessing.gateways import aws, sqs
 from reprocessing.gateways.aws.clients import client
 from reprocessing.gateways.aws_services import cloudwatch_alarms
@@ -48,7 +48,7 @@ def answer(asked: Asked) -> Said:
 def sts(afresh: pytest.MonkeyPatch) -> Iterator[StandIn]:
     with standing_in(answer) as running:
         afresh.setenv("AWS_ENDPOINT_URL_STS", running.url)
-        aws.forget()
+        aws.forget_clients()
         yield running
 
 
@@ -77,7 +77,7 @@ def test_a_queue_is_used_under_its_role_and_the_role_is_assumed_once(sts: StandI
     assert sqs.release(address, handles).failed == {}
     assert sqs.delete(address, handles).failed == {}
     sqs.describe(address)
-    sqs.origins_of(address)
+    sqs.sources_of(address)
     sqs.depth(own)
     calls = ["SendMessageBatch", "ReceiveMessage", "ReceiveMessage", "ChangeMessageVisibilityBatch"]
     calls += ["DeleteMessageBatch", "GetQueueAttributes", "ListDeadLetterSourceQueues"]
@@ -89,7 +89,7 @@ def test_a_queue_is_used_under_its_role_and_the_role_is_assumed_once(sts: StandI
 def test_an_address_found_by_arn_keeps_the_role_it_was_found_under(sts: StandIn, queue: Queue) -> None:
     arn = sqs.describe(QueueAddress.of(queue.url)).arn
     assert sqs.locate(arn, ROLE).role == ROLE
-    assert sqs.moves(arn, ROLE) == []
+    assert sqs.active_moves(arn, ROLE) == []
 
 
 def test_credentials_that_end_soon_are_renewed_before_they_do(sts: StandIn, queue: Queue) -> None:
@@ -102,12 +102,12 @@ def test_credentials_that_end_soon_are_renewed_before_they_do(sts: StandIn, queu
 def test_a_role_that_cannot_be_assumed_is_named_with_its_cure(
     sts: StandIn, queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with pytest.raises(QueueIsOutOfReach) as raised:
+    with pytest.raises(QueueUnreachable) as raised:
         sqs.depth(QueueAddress.of(queue.url, DENIED))
     why = f"the role {DENIED} could not be assumed: AccessDenied (User is not authorized to perform: sts:AssumeRole)"
     assert str(raised.value) == f"{queue.url}: GetQueueAttributes failed: {why}. {CURE}"
-    found = cloudwatch_alarms.alarms("eu-west-1", ["a"], role=DENIED)["a"]
-    assert found == Unknown(f"DescribeAlarms failed: {why}. {CURE.rstrip('.')}")
+    found = cloudwatch_alarms.alarm_states("eu-west-1", ["a"], role=DENIED)["a"]
+    assert found == HealthUnknown(f"DescribeAlarms failed: {why}. {CURE.rstrip('.')}")
     assert [one for one in caplog.records if one.exc_info] == []  # a sentence, and no traceback before it
 
 
@@ -123,8 +123,8 @@ def test_where_sts_does_not_answer_the_role_is_not_assumed(queue: Queue, afresh:
     with standing_in(lambda _: Said(hangs_up=True)) as running:
         afresh.setenv("AWS_ENDPOINT_URL_STS", running.url)
         afresh.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.0)
-        aws.forget()
-        with pytest.raises(QueueIsOutOfReach, match=f"the role {ROLE} could not be assumed: Connection was closed"):
+        aws.forget_clients()
+        with pytest.raises(QueueUnreachable, match=f"the role {ROLE} could not be assumed: Connection was closed"):
             sqs.depth(QueueAddress.of(queue.url, ROLE))
         assert len(running.asked) == 3
 
@@ -134,9 +134,9 @@ def test_credentials_that_ran_out_are_read_again_before_a_role_is_assumed(
 ) -> None:
     with standing_in(lambda _: not_assumed("ExpiredToken", "")) as running:
         afresh.setenv("AWS_ENDPOINT_URL_STS", running.url)
-        aws.forget()
+        aws.forget_clients()
         before = client("eu-west-1")
-        with pytest.raises(QueueIsOutOfReach, match="ExpiredToken"):
+        with pytest.raises(QueueUnreachable, match="ExpiredToken"):
             sqs.depth(QueueAddress.of(queue.url, ROLE))
         assert client("eu-west-1") is not before
 
@@ -145,7 +145,7 @@ def test_a_configuration_of_which_sts_has_no_client_is_not_blamed_on_the_role(
     queue: Queue, afresh: pytest.MonkeyPatch
 ) -> None:
     afresh.setenv("AWS_ENDPOINT_URL_STS", "nonsense")
-    aws.forget()
-    with pytest.raises(QueueIsOutOfReach, match="Correct or unset AWS_ENDPOINT_URL_STS") as raised:
+    aws.forget_clients()
+    with pytest.raises(QueueUnreachable, match="Correct or unset AWS_ENDPOINT_URL_STS") as raised:
         sqs.depth(QueueAddress.of(queue.url, ROLE))
     assert CURE not in str(raised.value)

@@ -8,7 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
-from reprocessing.gateways.aws import forget
+from reprocessing.gateways.aws import forget_clients
 from tests.contract.endpoints import moto_endpoint
 from tests.reprocessing.gateways.aws_stand_in import Aws, amazon
 
@@ -24,6 +24,6 @@ def cloudwatch() -> Iterator[Any]:
     """A client of the CloudWatch in eu-west-1 that the package speaks to."""
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
-        forget()
+        forget_clients()
         yield boto3.client("cloudwatch", region_name="eu-west-1")
-    forget()
+    forget_clients()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
+from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy, Unhealthy
 from reprocessing.gateways import aws
 from reprocessing.gateways.aws import clients
 from reprocessing.gateways.aws_services import cloudwatch_alarms
@@ -16,8 +16,8 @@ from tests.nobody import nobody
 
 REGION = "eu-west-1"
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-NO_ALARM = Unknown(f"CloudWatch has no alarm of this name in {REGION}")
-NO_AGE = Unknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
+NO_ALARM = HealthUnknown(f"CloudWatch has no alarm of this name in {REGION}")
+NO_AGE = HealthUnknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
 
 
 def put_alarm(cloudwatch: Any, name: str, state: str | None, reason: str = "it said so") -> None:  # noqa: ANN401
@@ -72,20 +72,20 @@ def test_only_an_alarm_in_ok_is_well(cloudwatch: Any) -> None:  # noqa: ANN401
     for name, state in {"fine": "OK", "rings": "ALARM", "mute": "INSUFFICIENT_DATA"}.items():
         put_alarm(cloudwatch, name, state)
     put_alarm(cloudwatch, "chatty", "ALARM", "x" * 1_000)
-    expected: dict[str, Finding] = {
+    expected: dict[str, HealthResult] = {
         "fine": Healthy("in OK"),
         "rings": Unhealthy("in ALARM: it said so"),
-        "mute": Unknown("in INSUFFICIENT_DATA: it said so"),
+        "mute": HealthUnknown("in INSUFFICIENT_DATA: it said so"),
         "nowhere": NO_ALARM,
         "chatty": Unhealthy(f"in ALARM: {'x' * 300}"),
     }
-    assert cloudwatch_alarms.alarms(REGION, list(expected)) == expected
+    assert cloudwatch_alarms.alarm_states(REGION, list(expected)) == expected
 
 
 def test_an_alarm_of_another_region_is_not_there(cloudwatch: Any) -> None:  # noqa: ANN401
     put_alarm(cloudwatch, "here", "OK")
-    assert cloudwatch_alarms.alarms("eu-west-2", ["here"]) == {
-        "here": Unknown("CloudWatch has no alarm of this name in eu-west-2")
+    assert cloudwatch_alarms.alarm_states("eu-west-2", ["here"]) == {
+        "here": HealthUnknown("CloudWatch has no alarm of this name in eu-west-2")
     }
 
 
@@ -93,13 +93,13 @@ def test_a_hundred_alarms_are_asked_in_one_call(cloudwatch: Any, counted: Counte
     names = [f"many-{number:03}" for number in range(101)]
     put_alarm(cloudwatch, names[-1], "OK")
     expected = dict.fromkeys(names, NO_ALARM) | {names[-1]: Healthy("in OK")}
-    assert cloudwatch_alarms.alarms(REGION, [*names, *names]) == expected
+    assert cloudwatch_alarms.alarm_states(REGION, [*names, *names]) == expected
     assert counted.calls == [100, 1]
 
 
 def test_nothing_is_asked_for_nothing(counted: Counted) -> None:
-    assert cloudwatch_alarms.alarms(REGION, []) == {}
-    assert cloudwatch_alarms.ages(REGION, [], now=NOW) == {}
+    assert cloudwatch_alarms.alarm_states(REGION, []) == {}
+    assert cloudwatch_alarms.oldest_message_ages(REGION, [], now=NOW) == {}
     assert counted.calls == []
 
 
@@ -107,26 +107,26 @@ def test_the_newest_age_of_the_last_ten_minutes_counts(cloudwatch: Any) -> None:
     put_age(cloudwatch, "young", (8, 999), (2, 30))
     put_age(cloudwatch, "old", (3, 10), (1, 301))
     put_age(cloudwatch, "idle", (20, 1))
-    said = cloudwatch_alarms.ages(REGION, ["young", "old", "idle", "nowhere"], now=NOW)
+    said = cloudwatch_alarms.oldest_message_ages(REGION, ["young", "old", "idle", "nowhere"], now=NOW)
     assert said == {"young": 30.0, "old": 301.0, "idle": NO_AGE, "nowhere": NO_AGE}
 
 
 def test_the_ages_of_five_hundred_queues_are_asked_in_one_call(counted: Counted) -> None:
     names = [f"queue-{number}" for number in range(501)]
-    assert cloudwatch_alarms.ages(REGION, names, now=NOW) == dict.fromkeys(names, NO_AGE)
+    assert cloudwatch_alarms.oldest_message_ages(REGION, names, now=NOW) == dict.fromkeys(names, NO_AGE)
     assert counted.calls == [500, 1]
 
 
 def test_where_cloudwatch_does_not_answer_all_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     with nobody() as port:
         monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", f"http://127.0.0.1:{port}")
-        aws.forget()
+        aws.forget_clients()
         found = [
-            *cloudwatch_alarms.alarms(REGION, ["a"]).values(),
-            *cloudwatch_alarms.ages(REGION, ["q"], now=NOW).values(),
+            *cloudwatch_alarms.alarm_states(REGION, ["a"]).values(),
+            *cloudwatch_alarms.oldest_message_ages(REGION, ["q"], now=NOW).values(),
         ]
-    aws.forget()
-    whys = [one.why for one in found if isinstance(one, Unknown)]
+    aws.forget_clients()
+    whys = [one.why for one in found if isinstance(one, HealthUnknown)]
     assert [why.split(":")[0] for why in whys] == ["DescribeAlarms failed", "GetMetricData failed"]
     cure = ". Check the endpoint, the network and the credentials of this process"
     assert [why.endswith(cure) for why in whys] == [True, True]
@@ -139,4 +139,4 @@ def test_whoever_may_not_ask_is_told_which_right_is_missing(monkeypatch: pytest.
 
     monkeypatch.setattr("reprocessing.gateways.aws_services.cloudwatch_alarms.cloudwatch", lambda *_: Denying())
     why = "DescribeAlarms failed: AccessDenied (no). Allow cloudwatch:DescribeAlarms to the role of this process"
-    assert cloudwatch_alarms.alarms(REGION, ["a"]) == {"a": Unknown(why)}
+    assert cloudwatch_alarms.alarm_states(REGION, ["a"]) == {"a": HealthUnknown(why)}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.aws.consumer_health import Behind, Failing, Series, vitals
-from reprocessing.domain.errors import CloudWatchIsOutOfReach
+from reprocessing.domain.aws.consumer_health import FailingConsumers, FallingBehind, QueueMetrics, judge_consumers
+from reprocessing.domain.errors import CloudWatchUnreachable
 from reprocessing.gateways import aws
 from reprocessing.gateways.aws_services.cloudwatch_get import series
 from reprocessing.gateways.sqs import QueueAddress
@@ -43,17 +43,17 @@ def test_each_metric_of_each_queue_is_told_oldest_first(cloudwatch: Any) -> None
     found = series(REGION, [ORDERS, bills], role="", now=NOW)
     assert list(found) == [ORDERS.url, bills.url]
     assert list(found[ORDERS.url].age) == [0, 300, 600, 900, 1200, 1500]
-    assert vitals(found[ORDERS.url]) == (Behind(150, 1350),)
-    assert vitals(found[bills.url]) == (Failing(60, 60, 18),)
+    assert judge_consumers(found[ORDERS.url]) == (FallingBehind(150, 1350),)
+    assert judge_consumers(found[bills.url]) == (FailingConsumers(60, 60, 18),)
 
 
 def test_a_queue_that_cloudwatch_does_not_know_has_no_values(cloudwatch: Any) -> None:  # noqa: ANN401
     nobody = QueueAddress("http://127.0.0.1:9/000000000000/nobody", REGION)
-    assert series(REGION, [nobody], role="", now=NOW)[nobody.url] == Series([], [], [], [], [])
+    assert series(REGION, [nobody], role="", now=NOW)[nobody.url] == QueueMetrics([], [], [], [], [])
 
 
 def test_aws_is_not_asked_about_queues_that_are_not_its_own(afresh: pytest.MonkeyPatch) -> None:
     afresh.delenv("AWS_ENDPOINT_URL_CLOUDWATCH", raising=False)
-    aws.forget()
-    with pytest.raises(CloudWatchIsOutOfReach, match="another endpoint than AWS's"):
+    aws.forget_clients()
+    with pytest.raises(CloudWatchUnreachable, match="another endpoint than AWS's"):
         series(REGION, [ORDERS], role="", now=NOW)

@@ -10,7 +10,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from reprocessing.domain.targets.async_sender import Invocation
+from reprocessing.domain.targets.async_sender import LambdaCall
 from reprocessing.gateways import aws
 from reprocessing.gateways.aws import clients
 from reprocessing.gateways.aws_services.lambda_invoke import Invocations
@@ -38,10 +38,10 @@ class FunctionRoad(Road):
         self._carriers.append(Invocations(limit=limit, slack=0.0))
         return self._carriers[-1]
 
-    def call(self, attempt: int, does: Does, *, timeout: float = 5.0) -> Invocation:
+    def call(self, attempt: int, does: Does, *, timeout: float = 5.0) -> LambdaCall:
         region = AWAY if does is Does.IS_AWAY else REGION
         payload = json.dumps({"does": does, "secret": SECRET}).encode()
-        return Invocation(attempt, FUNCTION, region, "", payload, timeout)
+        return LambdaCall(attempt, FUNCTION, region, "", payload, timeout)
 
     def asked(self) -> int:
         return len(self._stand_in.asked)
@@ -83,7 +83,7 @@ class FunctionRoad(Road):
 
 @pytest.fixture(scope="module")
 def stand_in() -> Iterator[StandIn]:
-    usual = clients.functions
+    usual = clients.lambda_client
 
     def functions(region: str, role: str, *, seconds: float, connections: int) -> clients.AwsClient:
         if region != AWAY:
@@ -94,11 +94,11 @@ def stand_in() -> Iterator[StandIn]:
         return made
 
     with nobody() as port, standing_in(lambda _: Said()) as running, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("reprocessing.gateways.aws_services.lambda_invoke.functions", functions)
+        patch.setattr("reprocessing.gateways.aws_services.lambda_invoke.lambda_client", functions)
         patch.setenv("AWS_ENDPOINT_URL_LAMBDA", running.url)
-        aws.forget()
+        aws.forget_clients()
         yield running
-    aws.forget()
+    aws.forget_clients()
 
 
 @pytest.fixture

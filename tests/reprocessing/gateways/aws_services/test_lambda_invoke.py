@@ -9,7 +9,7 @@ import pytest
 
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
-from reprocessing.domain.targets.async_sender import Invocation
+from reprocessing.domain.targets.async_sender import LambdaCall
 from reprocessing.gateways import aws
 from reprocessing.gateways.aws.clients import client
 from reprocessing.gateways.aws_services.lambda_invoke import Invocations
@@ -24,9 +24,9 @@ SECRET = "card 4111"
 def running() -> Iterator[StandIn]:
     with standing_in(lambda _: Said()) as stand_in, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_LAMBDA", stand_in.url)
-        aws.forget()
+        aws.forget_clients()
         yield stand_in
-    aws.forget()
+    aws.forget_clients()
 
 
 @pytest.fixture
@@ -36,11 +36,11 @@ def stand_in(running: StandIn) -> StandIn:
     return running
 
 
-def invocation(attempt: int = 1, payload: bytes = b"{}", role: str = "", timeout: float = 5.0) -> Invocation:
-    return Invocation(attempt, FUNCTION, "eu-west-1", role, payload, timeout)
+def invocation(attempt: int = 1, payload: bytes = b"{}", role: str = "", timeout: float = 5.0) -> LambdaCall:
+    return LambdaCall(attempt, FUNCTION, "eu-west-1", role, payload, timeout)
 
 
-def invoke(*calls: Invocation) -> dict[int, Outcome]:
+def invoke(*calls: LambdaCall) -> dict[int, Outcome]:
     """What became of them."""
     carrier = Invocations(slack=0.0)
     carrier.start(calls or [invocation()], may_start=lambda: True)
@@ -165,7 +165,7 @@ def test_a_function_is_invoked_under_its_role(stand_in: StandIn, afresh: pytest.
     until = datetime.now(UTC) + timedelta(hours=1)  # noqa: TID251  credentials end by the real clock
     with standing_in(lambda _: assumed("SHIPPING", until)) as sts:
         afresh.setenv("AWS_ENDPOINT_URL_STS", sts.url)
-        aws.forget()
+        aws.forget_clients()
         assert invoke(invocation(1, role=ROLE), invocation(2)) == {1: Taken(), 2: Taken()}
     signed = sorted("Credential=SHIPPING/" in asked.headers["authorization"] for asked in stand_in.asked)
     assert (signed, len(sts.asked)) == ([False, True], 1)

@@ -74,8 +74,10 @@ def all_put(entries: list[dict[str, Any]]) -> dict[str, Any]:
 def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[list[dict[str, Any]]], dict[str, Any]]], Asked]:
     def ours(answer: Callable[[list[dict[str, Any]]], dict[str, Any]]) -> Asked:
         made = Asked(answer)
-        monkeypatch.setattr("reprocessing.gateways.aws_services.sns_eventbridge_publish.topics", lambda *_: made)
-        monkeypatch.setattr("reprocessing.gateways.aws_services.sns_eventbridge_publish.buses", lambda *_: made)
+        monkeypatch.setattr("reprocessing.gateways.aws_services.sns_eventbridge_publish.sns_client", lambda *_: made)
+        monkeypatch.setattr(
+            "reprocessing.gateways.aws_services.sns_eventbridge_publish.eventbridge_client", lambda *_: made
+        )
         return made
 
     return ours

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.message.envelope import Departure
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.message.envelope import OutgoingMessage
 from reprocessing.domain.replay.verdicts import Taken
-from reprocessing.domain.sources.failed_delivery import parcel, recognise
+from reprocessing.domain.sources.failed_delivery import original_input, recognise
 from reprocessing.gateways import sqs
 from reprocessing.gateways.aws_services import sns_subscribers
 from reprocessing.gateways.aws_services.sns_subscribers import RuleTarget, Subscription
@@ -34,9 +34,9 @@ def test_a_failed_subscriber_s_letter_goes_to_that_one_only(aws: Aws) -> None:
     assert shape is not None
     found = sns_subscribers.subscription(shape.failed)
     assert (found.protocol, found.endpoint, shape.through) == ("sqs", failed, topic)
-    body = parcel(shape, letter, "sqs")
+    body = original_input(shape, letter, "sqs")
     assert isinstance(body, bytes)
-    outcomes = sqs.send(aws.address(found.endpoint), [Departure(1, body, {})], may_start=lambda: True)
+    outcomes = sqs.send(aws.address(found.endpoint), [OutgoingMessage(1, body, {})], may_start=lambda: True)
     assert isinstance(outcomes[1], Taken)
     assert [one["Body"].encode() for one in aws.heard(failed)] == [letter]
     assert aws.heard(healthy) == []
@@ -52,7 +52,7 @@ def test_a_subscription_tells_its_protocol_its_endpoint_and_whether_it_is_raw(aw
 
 def test_a_subscription_that_is_gone_is_out_of_reach(aws: Aws) -> None:
     arn = f"{aws.topic()}:2bcfbf39-05c3-41de-beaa-fcfcc21c8f55"
-    with pytest.raises(QueueIsOutOfReach, match=r"GetSubscriptionAttributes failed: NotFound .*Check its name"):
+    with pytest.raises(QueueUnreachable, match=r"GetSubscriptionAttributes failed: NotFound .*Check its name"):
         sns_subscribers.subscription(arn)
 
 
@@ -60,9 +60,9 @@ def test_publishing_again_says_how_many_healthy_subscribers_it_reaches(aws: Aws)
     topic = aws.topic()
     arns = [aws.subscribe(topic, aws.queue()) for _ in range(3)]
     assert sorted(one.arn for one in sns_subscribers.subscribers(topic)) == sorted(arns)
-    assert sns_subscribers.refired(topic, arns[0]) == 2
-    assert sns_subscribers.refired(topic) == 3
-    assert sns_subscribers.refired(aws.topic()) == 0
+    assert sns_subscribers.count_other_receivers(topic, arns[0]) == 2
+    assert sns_subscribers.count_other_receivers(topic) == 3
+    assert sns_subscribers.count_other_receivers(aws.topic()) == 0
 
 
 def test_who_has_not_confirmed_is_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_who_has_not_confirmed_is_not_reached(monkeypatch: pytest.MonkeyPatch) -
             one = {"SubscriptionArn": arn, "TopicArn": TopicArn, "Protocol": "sqs", "Endpoint": "e"}
             return {"Subscriptions": [one], **({"NextToken": str(number + 1)} if number < 3 else {})}
 
-    monkeypatch.setattr("reprocessing.gateways.aws_services.sns_subscribers.topics", lambda *_: Pages())
+    monkeypatch.setattr("reprocessing.gateways.aws_services.sns_subscribers.sns_client", lambda *_: Pages())
     topic = "arn:aws:sns:us-east-1:123456789012:t"
     assert [one.arn for one in sns_subscribers.subscribers(topic)] == [f"{topic}:1", f"{topic}:2"]
 
@@ -89,10 +89,10 @@ def test_putting_again_says_how_many_targets_of_rules_it_reaches(aws: Aws) -> No
     assert sns_subscribers.rule_targets(bus) == [
         RuleTarget(one, queue, reshapes=False, dead_letters=dlq), RuleTarget(one, other, reshapes=True),
     ]  # fmt: skip
-    assert sns_subscribers.refired(bus, queue) == 1
-    assert sns_subscribers.refired(bus) == 2
+    assert sns_subscribers.count_other_receivers(bus, queue) == 1
+    assert sns_subscribers.count_other_receivers(bus) == 2
 
 
 def test_a_bus_that_is_not_there_is_out_of_reach(aws: Aws) -> None:
-    with pytest.raises(QueueIsOutOfReach, match="ListRules failed: ResourceNotFoundException"):
-        sns_subscribers.refired("arn:aws:events:us-east-1:123456789012:event-bus/nowhere")
+    with pytest.raises(QueueUnreachable, match="ListRules failed: ResourceNotFoundException"):
+        sns_subscribers.count_other_receivers("arn:aws:events:us-east-1:123456789012:event-bus/nowhere")

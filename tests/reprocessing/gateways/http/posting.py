@@ -9,9 +9,9 @@ from ssl import SSLContext
 
 from reprocessing.domain.replay.verdicts import Outcome
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
-from reprocessing.domain.targets.async_sender import Post
-from reprocessing.domain.targets.http_responses import Answers
-from reprocessing.gateways.http import Net, Posts
+from reprocessing.domain.targets.async_sender import HttpCall
+from reprocessing.domain.targets.http_responses import StatusMeanings
+from reprocessing.gateways.http import Network, Posts
 from tests.contract.carriers import all_ended, always
 
 NAME = "hooks.test"
@@ -31,7 +31,7 @@ def posting(
 ) -> Iterator[Posts]:  # fmt: skip
     """Posts that may go to the name at this port, which stands for loopback."""
     allowed = listed(f"{NAME}:{port}", "127.0.0.0/8")
-    made = Posts(allowed, Net(resolve, tls), limit, lambda: NOW)
+    made = Posts(allowed, Network(resolve, tls), limit, lambda: NOW)
     try:
         yield made
     finally:
@@ -40,13 +40,13 @@ def posting(
 
 def post(  # noqa: PLR0913 - what makes a post
     port: int, path: str = "/200", *, attempt: int = 1, body: bytes = b'{"order": 1}', timeout: float = 5.0,
-    headers: tuple[tuple[str, str], ...] = (), scheme: str = "http", answers: Answers = Answers(),  # noqa: B008
-) -> Post:  # fmt: skip
+    headers: tuple[tuple[str, str], ...] = (), scheme: str = "http", answers: StatusMeanings = StatusMeanings(),  # noqa: B008
+) -> HttpCall:  # fmt: skip
     """One letter's post."""
-    return Post(attempt, f"{scheme}://{NAME}:{port}{path}", body, headers, timeout, answers)
+    return HttpCall(attempt, f"{scheme}://{NAME}:{port}{path}", body, headers, timeout, answers)
 
 
-def become(posts: Posts, *calls: Post) -> list[Outcome]:
+def become(posts: Posts, *calls: HttpCall) -> list[Outcome]:
     """What becomes of these, started together, in the order they end."""
     posts.start(calls, may_start=always)
     return [outcome for _, outcome in all_ended(posts)]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
-from reprocessing.domain.targets.async_sender import Post
-from reprocessing.domain.targets.http_responses import Answers, parse
+from reprocessing.domain.targets.async_sender import HttpCall
+from reprocessing.domain.targets.http_responses import StatusMeanings, parse_answers
 from reprocessing.gateways.http import Posts
 from tests.conditions import eventually
 from tests.contract.carriers import all_ended, always
@@ -181,7 +181,7 @@ def test_when_to_come_again_is_heard_in_seconds_and_as_a_date(
 
 def test_answers_mean_what_the_target_says() -> None:
     with standing_in() as there, posting(there.port) as posts:
-        said = parse("409=success 4xx=retry")
+        said = parse_answers("409=success 4xx=retry")
         assert become(posts, post(there.port, "/409", answers=said)) == [Taken()]
         assert become(posts, post(there.port, "/422", answers=said)) == [Refused("422", "it answered 422")]
 
@@ -249,7 +249,10 @@ def test_posts_that_are_forgotten_close_what_they_had_open() -> None:
     with standing_in() as there:
         posts = Posts(listed(f"127.0.0.1:{there.port}"))
         address = f"http://127.0.0.1:{there.port}/200"
-        assert become(posts, *(Post(one, address, b"letter", (), 5.0, Answers()) for one in (1, 2))) == [Taken()] * 2
+        assert (
+            become(posts, *(HttpCall(one, address, b"letter", (), 5.0, StatusMeanings()) for one in (1, 2)))
+            == [Taken()] * 2
+        )
         assert there.alive == 2
         del posts
         gc.collect()

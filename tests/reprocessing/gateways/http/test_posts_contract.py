@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
-from reprocessing.domain.targets.async_sender import Carrier, Post
-from reprocessing.domain.targets.http_responses import Answers
+from reprocessing.domain.targets.async_sender import AsyncSender, HttpCall
+from reprocessing.domain.targets.http_responses import StatusMeanings
 from reprocessing.gateways.http import Posts
 from tests.contract.carriers import LATE, SECRET, CarrierContract, Does, Road
 from tests.nobody import nobody
@@ -31,16 +31,16 @@ class ToAnEndpoint(Road):
         self.stand_in, self.nobody = stand_in, nobody
         self.made: list[Posts] = []
 
-    def carrier(self, *, limit: int) -> Carrier[Any]:
+    def carrier(self, *, limit: int) -> AsyncSender[Any]:
         allowed = allow_list([f"127.0.0.1:{port}" for port in (self.stand_in.port, self.nobody)])
         assert isinstance(allowed, AllowList)
         self.made.append(Posts(allowed, limit=limit))
         return self.made[-1]
 
-    def call(self, attempt: int, does: Does, *, timeout: float = 5.0) -> Post:
+    def call(self, attempt: int, does: Does, *, timeout: float = 5.0) -> HttpCall:
         port = self.nobody if does is Does.IS_AWAY else self.stand_in.port
         url = f"http://127.0.0.1:{port}/{does.replace(' ', '-')}"
-        return Post(attempt, url, SECRET.encode(), (("X-Own", SECRET),), timeout, Answers())
+        return HttpCall(attempt, url, SECRET.encode(), (("X-Own", SECRET),), timeout, StatusMeanings())
 
     def asked(self) -> int:
         return len(self.stand_in.asked)

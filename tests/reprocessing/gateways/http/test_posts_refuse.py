@@ -13,11 +13,11 @@ import pytest
 
 from reprocessing.domain.replay.verdicts import NotSent, Taken
 from reprocessing.domain.safety.url_policy import Endpoint
-from reprocessing.domain.targets.async_sender import Post
-from reprocessing.domain.targets.http_responses import Answers
-from reprocessing.gateways.http import Net, Posts, dns, request
-from reprocessing.gateways.http.request import Turn
-from reprocessing.gateways.http.resolved_targets import Place
+from reprocessing.domain.targets.async_sender import HttpCall
+from reprocessing.domain.targets.http_responses import StatusMeanings
+from reprocessing.gateways.http import Network, Posts, dns, request
+from reprocessing.gateways.http.request import QueuedPost
+from reprocessing.gateways.http.resolved_targets import ResolvedTarget
 from tests.conditions import eventually
 from tests.contract.carriers import all_ended, always
 from tests.reprocessing.gateways.http.posting import NAME, become, listed, post, posting
@@ -38,9 +38,9 @@ def refused(url: str, *found: str) -> str:
 
 
 def refusal(url: str, *found: str) -> NotSent:
-    posts = Posts(listed("good.example"), Net(lambda _host, _port: found))
+    posts = Posts(listed("good.example"), Network(lambda _host, _port: found))
     try:
-        [outcome] = become(posts, Post(1, url, b"letter", (), 5.0, Answers()))
+        [outcome] = become(posts, HttpCall(1, url, b"letter", (), 5.0, StatusMeanings()))
     finally:
         posts.close()
     assert isinstance(outcome, NotSent)
@@ -111,8 +111,8 @@ def test_a_connection_to_an_address_that_was_not_judged_is_shown_nothing() -> No
     with standing_in() as there, posting(there.port) as posts:
         asked = Endpoint("http", NAME, there.port, "/200")
         made = request.Request(None, posts.clock, lambda _address, _port: False)
-        place = Place(("127.0.0.1",), (), ())
-        made.prepare(Turn(post(there.port), asked, always), place)
+        place = ResolvedTarget(("127.0.0.1",), (), ())
+        made.prepare(QueuedPost(post(there.port), asked, always), place)
         assert made._released("127.0.0.1", "127.0.0.1", there.port, 1) == 1
         made.handle.close()
 
@@ -129,8 +129,8 @@ def test_a_slow_resolver_holds_up_no_other_host(monkeypatch: pytest.MonkeyPatch)
 
     with standing_in() as there:
         allowed = listed(f"{NAME}:{there.port}", f"slow.test:{there.port}", "127.0.0.0/8")
-        posts = Posts(allowed, Net(resolve), limit=1)
-        slow = Post(1, f"http://slow.test:{there.port}/200", b"letter", (), 5.0, Answers())
+        posts = Posts(allowed, Network(resolve), limit=1)
+        slow = HttpCall(1, f"http://slow.test:{there.port}/200", b"letter", (), 5.0, StatusMeanings())
         posts.start([slow, post(there.port, attempt=2)], may_start=always)
         told = all_ended(posts, within=15)
         assert told == [(2, Taken()), (1, NotSent("slow.test could not be resolved", unreachable=True))]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
+from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy, Unhealthy
 from reprocessing.gateways import http
-from reprocessing.gateways.http import Net
+from reprocessing.gateways.http import Network
 from tests.nobody import nobody
 from tests.reprocessing.gateways.http.posting import listed
 from tests.reprocessing.web_servers import (
@@ -34,16 +34,16 @@ AMPLE = 30.0  #: seconds that it may take where the server's answer decides, on 
 NAME = "status.test"
 
 
-def ask(server: Server, path: str = "/health", **options: object) -> Finding:
+def ask(server: Server, path: str = "/health", **options: object) -> HealthResult:
     """Check the server by its name."""
     scheme = "https" if "tls" in options else "http"
-    net = Net(lambda _host, _port: ["127.0.0.1"], options.pop("tls", None))  # type: ignore[arg-type]
+    net = Network(lambda _host, _port: ["127.0.0.1"], options.pop("tls", None))  # type: ignore[arg-type]
     allowed = listed(f"{NAME}:{server.port}", "127.0.0.0/8")
     url = f"{scheme}://{NAME}:{server.port}{path}"
     return http.check(url, allowed=allowed, net=net, **{"timeout": AMPLE, **options})  # type: ignore[arg-type]
 
 
-def ask_in_vain(server: Server, **options: object) -> Finding:
+def ask_in_vain(server: Server, **options: object) -> HealthResult:
     """As `ask`, where only the clock ends it."""
     return ask(server, **{"timeout": PATIENCE, **options})  # type: ignore[arg-type]  # the options of `ask`
 
@@ -65,7 +65,7 @@ def certified(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext,
         (200, 204, Unhealthy("it answered 200 where 204 is expected")),
     ],
 )
-def test_the_status_decides(number: int, expected: int | None, finding: Finding) -> None:
+def test_the_status_decides(number: int, expected: int | None, finding: HealthResult) -> None:
     body = b"" if number == 204 else b"well"
     with serving(answering(status(number, body=body))) as server:
         assert ask(server, expected=expected) == finding
@@ -115,7 +115,7 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked" + BLANK
         pytest.param(answering(HEAD + b"Content-Length: 10" + BLANK + b"x"), NOT_HTTP, id="hangs up in the middle"),
     ],
 )
-def test_a_server_that_misbehaves_is_not_well_and_that_in_time(script: Script, finding: Finding | None) -> None:
+def test_a_server_that_misbehaves_is_not_well_and_that_in_time(script: Script, finding: HealthResult | None) -> None:
     with serving(script) as server:
         found = ask_in_vain(server) if finding == LATE else ask(server)
     assert isinstance(found, Unhealthy)
@@ -146,8 +146,8 @@ def test_a_name_that_takes_too_long_to_resolve_is_not_asked() -> None:
         answered.append("93.184.216.34")
         return answered
 
-    found = http.check("http://status.test/", allowed=listed(NAME), net=Net(resolve), timeout=PATIENCE)
-    assert (found, answered) == (Unknown("status.test could not be resolved"), [])
+    found = http.check("http://status.test/", allowed=listed(NAME), net=Network(resolve), timeout=PATIENCE)
+    assert (found, answered) == (HealthUnknown("status.test could not be resolved"), [])
     over.set()
 
 
@@ -165,7 +165,7 @@ def test_a_name_is_resolved_once_and_the_address_that_was_judged_is_connected_to
         other.settimeout(0)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(socket, "getaddrinfo", None)
-            found = http.check(f"http://{NAME}:{server.port}/", allowed=allowed, net=Net(resolve), timeout=AMPLE)
+            found = http.check(f"http://{NAME}:{server.port}/", allowed=allowed, net=Network(resolve), timeout=AMPLE)
         with pytest.raises(BlockingIOError):
             other.accept()
     assert (found, asked) == (Healthy("it answered 200"), [NAME])
@@ -174,7 +174,7 @@ def test_a_name_is_resolved_once_and_the_address_that_was_judged_is_connected_to
 def test_an_address_that_does_not_answer_leaves_time_for_the_next() -> None:
     with serving(answering(status(200))) as server:
         allowed = listed(f"{NAME}:{server.port}", "127.0.0.0/8")
-        net = Net(lambda _host, _port: ["127.0.0.9", "127.0.0.1"])
+        net = Network(lambda _host, _port: ["127.0.0.9", "127.0.0.1"])
         found = http.check(f"http://{NAME}:{server.port}/", allowed=allowed, net=net, timeout=AMPLE)
     assert found == Healthy("it answered 200")
 

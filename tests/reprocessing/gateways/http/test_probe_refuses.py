@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from reprocessing.domain.safety.health_check import Unknown
+from reprocessing.domain.safety.health_check import HealthUnknown
 from reprocessing.domain.safety.url_policy import AllowList
 from reprocessing.gateways import http
-from reprocessing.gateways.http import Net
+from reprocessing.gateways.http import Network
 from tests.reprocessing.domain.corpora.network import ADDRESSES, URLS
 from tests.reprocessing.gateways.http.posting import listed
 
@@ -28,14 +28,14 @@ def no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", made)
 
 
-def resolving(*found: str) -> Net:
-    return Net(resolve=lambda _host, _port: found)
+def resolving(*found: str) -> Network:
+    return Network(resolve=lambda _host, _port: found)
 
 
-def refused(url: str, net: Net) -> str:
+def refused(url: str, net: Network) -> str:
     """Why it was refused."""
     found = http.check(url, allowed=listed("good.example"), net=net)
-    assert isinstance(found, Unknown)
+    assert isinstance(found, HealthUnknown)
     return found.why
 
 
@@ -60,7 +60,7 @@ def test_a_host_that_does_not_resolve_is_not_asked() -> None:
 
 def test_where_nothing_is_listed_nothing_is_asked_and_the_setting_is_named() -> None:
     found = http.check("http://good.example/", allowed=AllowList(), net=resolving(PUBLIC))
-    assert found == Unknown("it may not be asked: good.example is not listed in REDRIVE_OUTBOUND_HOSTS")
+    assert found == HealthUnknown("it may not be asked: good.example is not listed in REDRIVE_OUTBOUND_HOSTS")
 
 
 def test_what_is_refused_is_listed_in_its_hundreds_and_once() -> None:

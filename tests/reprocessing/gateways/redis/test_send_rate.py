@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis.commands.core import Script
 
-from reprocessing.domain.errors import RateIsUnknown
+from reprocessing.domain.errors import RateLimitUnavailable
 from reprocessing.domain.safety.token_bucket import TOKEN_LIFE, Bucket, capacity
 from reprocessing.gateways.redis import send_rate as rate_module
 from reprocessing.gateways.redis.send_rate import Granted, Rates
@@ -114,7 +114,7 @@ def test_a_grant_lives_for_a_quarter_of_a_second_from_before_it_was_asked_for(ra
 
 def test_an_absent_redis_grants_nothing_and_says_so(server: Server, rates: Rates) -> None:
     server.stop()
-    with pytest.raises(RateIsUnknown, match="Nothing is sent until it does"):
+    with pytest.raises(RateLimitUnavailable, match="Nothing is sent until it does"):
         rates.take(1, 1, 1)
 
 
@@ -123,7 +123,7 @@ def test_an_absent_redis_grants_nothing_and_says_so(server: Server, rates: Rates
 def test_a_redis_that_does_not_answer_is_given_up(server: Server, rates: Rates) -> None:
     with server.client() as client:
         client.execute_command("CLIENT", "PAUSE", "60000", "ALL")
-        with pytest.raises(RateIsUnknown):
+        with pytest.raises(RateLimitUnavailable):
             rates.take(1, 1, 1)
     server.stop()
 
@@ -187,7 +187,7 @@ def test_the_server_does_the_sums_of_the_domain(
 def answered(ask: Callable[[], Granted]) -> Granted | None:
     try:
         return ask()
-    except RateIsUnknown:
+    except RateLimitUnavailable:
         return None
 
 
@@ -285,11 +285,11 @@ def test_flushes_one_after_another_bring_no_burst(server: Server, rates: Rates) 
 
 def test_one_waits_for_a_slow_rate_at_a_time(rates: Rates) -> None:
     key = uuid.uuid4().hex
-    assert rates.may_wait(key, "first", 5)
-    assert not rates.may_wait(key, "second", 5)
-    assert rates.may_wait(key, "first", 5)
-    assert rates.may_wait(uuid.uuid4().hex, "second", 5)
+    assert rates.claim_wait(key, "first", 5)
+    assert not rates.claim_wait(key, "second", 5)
+    assert rates.claim_wait(key, "first", 5)
+    assert rates.claim_wait(uuid.uuid4().hex, "second", 5)
 
 
 def test_without_redis_nobody_waits() -> None:
-    assert not Rates.at("redis://127.0.0.1:1/0").may_wait("any", "first", 5)
+    assert not Rates.at("redis://127.0.0.1:1/0").claim_wait("any", "first", 5)

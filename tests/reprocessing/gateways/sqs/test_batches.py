@@ -7,23 +7,23 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.message.envelope import Attribute, Departure
-from reprocessing.gateways.sqs.batches import LARGEST, Parcel, chains, size_of
+from reprocessing.domain.message.envelope import Attribute, OutgoingMessage
+from reprocessing.gateways.sqs.batches import LARGEST, PackedMessage, batch_chains, size_of
 
 _SIZES = st.one_of(st.integers(1, 300), st.integers(90_000, 300_000), st.integers(LARGEST - 2, LARGEST))
 _LETTERS = st.lists(st.tuples(_SIZES, st.sampled_from(["a", "b", "c", "d", "e"])), max_size=60)
 
 
-def parcels(letters: list[tuple[int, str]]) -> list[Parcel]:
+def parcels(letters: list[tuple[int, str]]) -> list[PackedMessage]:
     return [
-        Parcel(Departure(attempt=number, body=b"", attributes={}, group_id=group), "", size)
+        PackedMessage(OutgoingMessage(attempt=number, body=b"", attributes={}, group_id=group), "", size)
         for number, (size, group) in enumerate(letters)
     ]
 
 
 @given(letters=_LETTERS, largest=st.sampled_from([1_024, 262_144, LARGEST]))
 def test_loads_of_a_standard_queue_fit_and_hold_everything_once(letters: list[tuple[int, str]], largest: int) -> None:
-    made = chains(parcels(letters), fifo=False, largest=largest)
+    made = batch_chains(parcels(letters), fifo=False, largest=largest)
     loads = [load for chain in made for load in chain]
     assert all(len(chain) == 1 for chain in made)  # nothing waits for anything
     assert [one.departure.attempt for load in loads for one in load] == list(range(len(letters)))
@@ -37,7 +37,7 @@ def test_loads_of_a_standard_queue_fit_and_hold_everything_once(letters: list[tu
 def test_loads_of_a_fifo_queue_keep_each_group_in_one_chain_and_in_order(
     letters: list[tuple[int, str]], largest: int
 ) -> None:
-    made = chains(parcels(letters), fifo=True, largest=largest)
+    made = batch_chains(parcels(letters), fifo=True, largest=largest)
     orders = [[one.departure for load in chain for one in load] for chain in made]
     assert Counter(one.attempt for order in orders for one in order) == Counter(range(len(letters)))
     for group in "abcde":
@@ -49,9 +49,9 @@ def test_loads_of_a_fifo_queue_keep_each_group_in_one_chain_and_in_order(
 
 
 def test_loads_are_filled_to_the_last_letter_and_the_last_byte() -> None:
-    by_number = chains(parcels([(1, "a")] * 20), fifo=False)
+    by_number = batch_chains(parcels([(1, "a")] * 20), fifo=False)
     assert [len(load) for chain in by_number for load in chain] == [10, 10]
-    by_bytes = chains(parcels([(LARGEST // 4, "a")] * 8), fifo=True)
+    by_bytes = batch_chains(parcels([(LARGEST // 4, "a")] * 8), fifo=True)
     assert [[len(load) for load in chain] for chain in by_bytes] == [[4, 4]]
 
 

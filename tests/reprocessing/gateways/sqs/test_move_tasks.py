@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.replay.verdicts import NotSent, Refused
 from reprocessing.gateways import aws, sqs
 from reprocessing.gateways.sqs import Begun
@@ -17,30 +17,30 @@ NOWHERE = "arn:aws:sqs:us-east-1:000000000000:nowhere"
 
 
 def pair(endpoint: Endpoint, make_queue: MakeQueue, messages: int) -> tuple[str, str]:
-    """The ARNs of a dlq that holds so many messages, and of its origin."""
+    """The ARNs of a dlq that holds so many messages, and of its source."""
     dlq = make_queue()
     policy = json.dumps({"deadLetterTargetArn": dlq.arn, "maxReceiveCount": 1})
-    origin = make_queue(RedrivePolicy=policy)
+    source = make_queue(RedrivePolicy=policy)
     for number in range(messages):
         endpoint.client.send_message(QueueUrl=dlq.url, MessageBody=str(number))
-    return dlq.arn, origin.arn
+    return dlq.arn, source.arn
 
 
 def test_a_task_is_begun_listed_and_cancelled(endpoint: Endpoint, make_queue: MakeQueue) -> None:
-    dlq, origin = pair(endpoint, make_queue, 5)
-    begun = sqs.begin_move(dlq, to=origin, per_second=1)
+    dlq, source = pair(endpoint, make_queue, 5)
+    begun = sqs.begin_move(dlq, to=source, per_second=1)
     assert isinstance(begun, Begun)
-    (task,) = sqs.moves(dlq)
-    assert (task.status, task.handle, task.destination_arn, task.to_move) == ("RUNNING", begun.handle, origin, 5)
+    (task,) = sqs.active_moves(dlq)
+    assert (task.status, task.handle, task.destination_arn, task.to_move) == ("RUNNING", begun.handle, source, 5)
     assert sqs.cancel_move(dlq, begun.handle) in range(5)
     (task,) = sqs.move_tasks(dlq)
     assert (task.status in {"CANCELLING", "CANCELLED"}, task.handle) == (True, "")
 
 
 def test_a_second_task_is_refused(endpoint: Endpoint, make_queue: MakeQueue) -> None:
-    dlq, origin = pair(endpoint, make_queue, 5)
-    sqs.begin_move(dlq, to=origin, per_second=1)
-    refused = sqs.begin_move(dlq, to=origin, per_second=None)
+    dlq, source = pair(endpoint, make_queue, 5)
+    sqs.begin_move(dlq, to=source, per_second=1)
+    refused = sqs.begin_move(dlq, to=source, per_second=None)
     assert isinstance(refused, Refused)
     assert refused.code == "InvalidParameterValue"
 
@@ -52,10 +52,10 @@ def test_a_handle_that_is_none_is_refused(endpoint: Endpoint, make_queue: MakeQu
 
 def test_who_does_not_answer_has_begun_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", "http://127.0.0.1:9")
-    aws.forget()
+    aws.forget_clients()
     try:
         assert isinstance(sqs.begin_move(NOWHERE, to="", per_second=None), NotSent)
-        with pytest.raises(QueueIsOutOfReach, match="ListMessageMoveTasks failed"):
+        with pytest.raises(QueueUnreachable, match="ListMessageMoveTasks failed"):
             sqs.move_tasks(NOWHERE)
     finally:
-        aws.forget()
+        aws.forget_clients()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.gateways import aws
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.gateways.sqs.permission_probe import PROBES, clock, denied
@@ -46,7 +46,7 @@ def test_the_right_that_is_refused_is_named(address: QueueAddress, sandbox: Sand
 
 def test_a_queue_that_does_not_answer_is_out_of_reach(address: QueueAddress, sandbox: Sandbox) -> None:
     sandbox.plan({"kind": "drop", "action": "ReceiveMessage"})
-    with pytest.raises(QueueIsOutOfReach, match="ReceiveMessage failed"):
+    with pytest.raises(QueueUnreachable, match="ReceiveMessage failed"):
         denied(address, PROBES)
 
 
@@ -57,10 +57,10 @@ def test_an_answer_without_a_date_tells_no_time(address: QueueAddress) -> None:
 def test_the_date_of_an_answer_is_sqs_s_clock() -> None:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_SQS", moto.url)
-        aws.forget()
+        aws.forget_clients()
         url = moto.client.create_queue(QueueName="q")["QueueUrl"]
         before = datetime.fromtimestamp(int(moto.advance(0)), UTC)
         said = clock(QueueAddress(url, "us-east-1"))
-    aws.forget()
+    aws.forget_clients()
     assert said is not None
     assert before <= said <= before + timedelta(seconds=60)

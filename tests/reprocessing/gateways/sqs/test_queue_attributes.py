@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import Depth, QueueAddress, QueueFacts, RedriveAllowPolicy, RedrivePolicy
 from tests.contract.endpoints import Endpoint, Sandbox
@@ -78,44 +78,44 @@ def test_the_depth_tells_visible_hidden_and_delayed_apart(address: QueueAddress,
     assert sqs.depth(address).total == 4
 
 
-def test_all_origins_are_found_however_many_pages_they_fill(
+def test_all_sources_are_found_however_many_pages_they_fill(
     queue: Queue, address: QueueAddress, make_queue: MakeQueue, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reprocessing.gateways.sqs.queue_attributes._PAGE", 2)
-    origins = {make_queue(RedrivePolicy=redrive_policy(queue)).url for _ in range(5)}
-    assert set(sqs.origins_of(address)) == origins
+    sources = {make_queue(RedrivePolicy=redrive_policy(queue)).url for _ in range(5)}
+    assert set(sqs.sources_of(address)) == sources
     assert len(sandbox.calls(action="ListDeadLetterSourceQueues", queue=queue.name)) == 3
 
 
-def test_the_origin_that_a_dead_letter_names_is_located(address: QueueAddress, make_queue: MakeQueue) -> None:
-    origin = make_queue(RedrivePolicy=redrive_policy(Queue(make_queue().client, address.url)))
-    origin.send()
-    bury(origin)
+def test_the_source_that_a_dead_letter_names_is_located(address: QueueAddress, make_queue: MakeQueue) -> None:
+    source = make_queue(RedrivePolicy=redrive_policy(Queue(make_queue().client, address.url)))
+    source.send()
+    bury(source)
     (dead,) = sqs.receive(address, wait=0, visibility=30)
-    assert sqs.locate(dead.system["DeadLetterQueueSourceArn"]) == QueueAddress.of(origin.url)
+    assert sqs.locate(dead.system["DeadLetterQueueSourceArn"]) == QueueAddress.of(source.url)
 
 
 def test_a_missing_right_is_named_with_its_queue(address: QueueAddress, sandbox: Sandbox) -> None:
     sandbox.plan({"kind": "error", "status": 403, "code": "AccessDenied", "message": "no"})
-    with pytest.raises(QueueIsOutOfReach) as refused:
+    with pytest.raises(QueueUnreachable) as refused:
         sqs.depth(address)
     assert address.url in str(refused.value)
     assert "Allow sqs:GetQueueAttributes on it" in str(refused.value)
-    with pytest.raises(QueueIsOutOfReach, match="sqs:ReceiveMessage"):
+    with pytest.raises(QueueUnreachable, match="sqs:ReceiveMessage"):
         sqs.receive(address, wait=0, visibility=1)
-    with pytest.raises(QueueIsOutOfReach, match="sqs:ListDeadLetterSourceQueues"):
-        sqs.origins_of(address)
-    with pytest.raises(QueueIsOutOfReach, match="sqs:ListMessageMoveTasks"):
-        sqs.moves("arn:aws:sqs:us-east-1:000000000000:any")
+    with pytest.raises(QueueUnreachable, match="sqs:ListDeadLetterSourceQueues"):
+        sqs.sources_of(address)
+    with pytest.raises(QueueUnreachable, match="sqs:ListMessageMoveTasks"):
+        sqs.active_moves("arn:aws:sqs:us-east-1:000000000000:any")
 
 
 def test_a_queue_that_is_not_there_asks_for_its_name_to_be_checked(endpoint: Endpoint) -> None:
     gone = QueueAddress.of(f"{endpoint.url}/000000000000/gone")
-    with pytest.raises(QueueIsOutOfReach, match=r"gone: .*NonExistentQueue.* Check its name, account and region"):
+    with pytest.raises(QueueUnreachable, match=r"gone: .*NonExistentQueue.* Check its name, account and region"):
         sqs.describe(gone)
 
 
 @pytest.mark.parametrize("arn", ["", "orders", "arn:aws:sns:us-east-1:1:orders", "arn:aws:sqs:us-east-1:1:"])
 def test_what_is_no_arn_of_a_queue_is_said_to_be_none(arn: str) -> None:
-    with pytest.raises(QueueIsOutOfReach, match="not a queue's ARN"):
+    with pytest.raises(QueueUnreachable, match="not a queue's ARN"):
         sqs.locate(arn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.gateways import aws, sqs
 from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import Endpoint, Sandbox
@@ -44,13 +44,13 @@ def test_a_long_poll_outlasts_the_read_timeout_of_other_calls(
     address: QueueAddress, afresh: pytest.MonkeyPatch
 ) -> None:
     afresh.setattr("reprocessing.gateways.aws.clients.READ_SECONDS", 0.6)
-    aws.forget()
+    aws.forget_clients()
     assert sqs.receive(address, wait=1, visibility=30) == []
 
 
 def test_a_failed_receive_is_told_and_not_tried_again(address: QueueAddress, queue: Queue, sandbox: Sandbox) -> None:
     sandbox.plan({"kind": "error", "action": "ReceiveMessage", "status": 500, "code": "InternalError"})
-    with pytest.raises(QueueIsOutOfReach, match="ReceiveMessage failed: InternalError"):
+    with pytest.raises(QueueUnreachable, match="ReceiveMessage failed: InternalError"):
         sqs.receive(address, wait=0, visibility=30)
     assert len(sandbox.calls(action="ReceiveMessage", queue=queue.name)) == 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reprocessing.domain.message.envelope import Attribute, Departure
+from reprocessing.domain.message.envelope import Attribute, OutgoingMessage
 from reprocessing.domain.replay.verdicts import Taken
 from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import QueueAddress
@@ -42,7 +42,7 @@ def test_attributes_of_every_type_and_a_body_of_every_letter_come_through(addres
         **{f"more-{number}": Attribute("String", str(number)) for number in range(4)},
     }
     trace = "Root=1-5759e988-bd862e3fe1be46a994272793"
-    sent = Departure(1, body, attributes, group_id="tenant", trace_header=trace)
+    sent = OutgoingMessage(1, body, attributes, group_id="tenant", trace_header=trace)
     assert isinstance(send(address, sent)[1], Taken)
     (arrived,) = arrivals(address)
     assert (arrived.body, arrived.attributes) == (body, attributes)

@@ -36,7 +36,7 @@ def test_a_lost_answer_leaves_every_fate_unknown_and_nothing_is_sent_again(
     address: QueueAddress, queue: Queue, sandbox: Sandbox, afresh: pytest.MonkeyPatch
 ) -> None:
     afresh.setattr("reprocessing.gateways.aws.clients.READ_SECONDS", 0.3)
-    aws.forget()
+    aws.forget_clients()
     sandbox.plan({"kind": "accept_then_timeout", "action": "SendMessageBatch"})
     assert set(kinds(send(address, *TEN)).values()) == {"Unknown"}
     assert sorted(map(int, bodies(address))) == list(range(10))
@@ -46,7 +46,7 @@ def test_where_nobody_listens_nothing_was_sent(address: QueueAddress, afresh: py
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, but deaf
         afresh.setenv("AWS_ENDPOINT_URL_SQS", f"http://127.0.0.1:{taken.getsockname()[1]}")
-        aws.forget()
+        aws.forget_clients()
         outcomes = send(address, *TEN)
     assert set(kinds(outcomes).values()) == {"NotSent"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.domain.message.envelope import Attribute, Departure
+from reprocessing.domain.message.envelope import Attribute, OutgoingMessage
 from reprocessing.domain.replay.verdicts import Refused, Taken
 from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import QueueAddress
@@ -31,7 +31,7 @@ from tests.reprocessing.gateways.letters import TEN, bodies, kinds, letter, requ
     ],
 )
 def test_a_poison_letter_is_refused_for_good_and_its_batch_mates_are_taken(
-    address: QueueAddress, poison: Departure, code: str
+    address: QueueAddress, poison: OutgoingMessage, code: str
 ) -> None:
     outcomes = send(address, *TEN[:5], poison, *TEN[6:])
     fate = outcomes.pop(5)

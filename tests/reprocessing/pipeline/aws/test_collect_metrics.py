@@ -6,7 +6,7 @@ import pytest
 
 from reprocessing.domain.aws import metric_names
 from reprocessing.domain.aws.metric_names import METRICS, Metric
-from reprocessing.models import Breaker, DeadLetterQueue, Origin, Pulse, Target
+from reprocessing.models import Breaker, DeadLetterQueue, Heartbeat, Source, Target
 from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.aws import collect_metrics
 from reprocessing.store.aws import metrics
@@ -42,16 +42,16 @@ def test_what_letters_came_to_is_counted_by_dlq_folded_or_not(bench: Workbench) 
     _replay(bench, "good", "better", "bad")
     expected = {"captured": 3.0, "delivered": 2.0, "failed": 1.0, "parked": 1.0}
     for _ in range(2):
-        came = {what: told(one).get((bench.name,)) for what, one in metric_names.CAME_TO.items()}
-        assert came == {**dict.fromkeys(metric_names.CAME_TO, 0.0), **expected}
-        counters.fold()
+        came = {what: told(one).get((bench.name,)) for what, one in metric_names.LETTER_COUNTERS.items()}
+        assert came == {**dict.fromkeys(metric_names.LETTER_COUNTERS, 0.0), **expected}
+        counters.fold_deltas()
 
 
 def test_a_counter_goes_on_when_its_letters_are_forgotten(bench: Workbench) -> None:
     _replay(bench, "good")
-    counters.fold()
-    assert counters.forget(history=-7200) > 0
-    assert told(metric_names.CAME_TO["delivered"]) == {(bench.name,): 1.0}
+    counters.fold_deltas()
+    assert counters.delete_old_hours(history=-7200) > 0
+    assert told(metric_names.LETTER_COUNTERS["delivered"]) == {(bench.name,): 1.0}
 
 
 def test_letters_are_told_by_state_and_reason_and_as_the_sums_that_alarms_are_set_on(bench: Workbench) -> None:
@@ -71,7 +71,7 @@ def test_nothing_is_told_of_what_nobody_has_asked(bench: Workbench) -> None:
     }  # fmt: skip
     assert not unknown & {sample.metric for sample in collect_metrics.samples(count_lag=0)}
     capture_lease.note_depth(bench.dlq.pk, visible=7, in_flight=3)
-    Pulse.beat("redrive-control")
+    Heartbeat.record("redrive-control")
     assert told(metric_names.VISIBLE) == {(bench.name,): 7}
     assert told(metric_names.IN_FLIGHT) == {(bench.name,): 3}
     assert 0 <= told(metric_names.CONSUMED)["redrive-control",] < 60
@@ -87,7 +87,7 @@ def test_ages_and_deadlines_are_those_of_the_oldest_unfinished_letter(bench: Wor
 
 
 def test_brakes_are_told_as_they_stand(bench: Workbench) -> None:
-    name = bench.origin_url.rsplit("/", 1)[-1]
+    name = bench.source_url.rsplit("/", 1)[-1]
     assert told(metric_names.ALLOWED) == {(name, ""): float("inf")}
     Breaker.objects.filter(target=bench.target).update(state="open", retry_at="2999-01-01T00:00:00Z")
     assert told(metric_names.BREAKER) == {(name, ""): 2}
@@ -95,14 +95,16 @@ def test_brakes_are_told_as_they_stand(bench: Workbench) -> None:
 
 
 def test_targets_of_one_name_are_told_apart_by_their_arns(bench: Workbench) -> None:
-    name, queue = bench.origin_url.rsplit("/", 1)[-1], bench.target.arn
+    name, queue = bench.source_url.rsplit("/", 1)[-1], bench.target.arn
     function = f"arn:aws:lambda:eu-west-1:000000000000:function:{name}"
     abroad = f"arn:aws:sqs:ap-south-1:000000000000:{name}"
     for arn, kind in ((function, TargetKind.LAMBDA), (abroad, TargetKind.SQS)):
         target = Target.objects.create(kind=kind, arn=arn, region=arn.split(":")[3], rate=None)
-        Origin.objects.create(dlq=bench.dlq, arn=arn, target=target)
+        Source.objects.create(dlq=bench.dlq, arn=arn, target=target)
     places = {one.arn: one.pk for one in Target.objects.all()}
-    metrics.add({(metric_names.ATTEMPTS.name, places[arn], ""): n for arn, n in ((queue, 2.0), (function, 3.0))})
+    metrics.add_to_sums(
+        {(metric_names.ATTEMPTS.name, places[arn], ""): n for arn, n in ((queue, 2.0), (function, 3.0))}
+    )
     Breaker.objects.filter(target__arn=function).update(state="open", retry_at="2999-01-01T00:00:00Z")
     assert told(metric_names.ATTEMPTS) == {(queue,): 2, (function,): 3, (abroad,): 0}
     assert told(metric_names.BREAKER) == {(queue, ""): 0, (function, ""): 2, (abroad, ""): 0}
@@ -120,7 +122,7 @@ def test_what_is_stopped_is_told(bench: Workbench) -> None:
 
 def test_turns_are_counted_with_their_seconds_and_the_letters_they_sent(bench: Workbench) -> None:
     _replay(bench, "one", "two")
-    name = bench.origin_url.rsplit("/", 1)[-1]
+    name = bench.source_url.rsplit("/", 1)[-1]
     assert told(metric_names.ATTEMPTS) == {(name,): 2}
     assert told(metric_names.CAPTURES)[bench.name, "+Inf"] == 1
     slices = told(metric_names.SLICES)
@@ -133,7 +135,7 @@ def test_counters_begin_with_0_and_turns_that_found_nothing_are_not_counted(benc
     bench.capture()
     bench.replay()
     assert (told(metric_names.CAPTURES), told(metric_names.SLICES)) == ({}, {})
-    name = bench.origin_url.rsplit("/", 1)[-1]
+    name = bench.source_url.rsplit("/", 1)[-1]
     assert (told(metric_names.CAPTURE_ERRORS), told(metric_names.SLICE_ERRORS)) == ({(bench.name,): 0}, {(): 0})
     assert (told(metric_names.THROTTLES), told(metric_names.ATTEMPTS)) == ({("sqs",): 0}, {(name,): 0})
 
@@ -148,7 +150,9 @@ def test_a_turn_that_fails_is_counted_as_one(bench: Workbench) -> None:
 
 def test_turns_of_all_processes_add_up() -> None:
     for seconds in (0.05, 3.0, 700.0):
-        metrics.add({(metric_names.SLICES.name, 0, part): n for part, n in metric_names.spent(seconds).items()})
+        metrics.add_to_sums(
+            {(metric_names.SLICES.name, 0, part): n for part, n in metric_names.histogram_parts(seconds).items()}
+        )
     assert told(metric_names.SLICES) == {
         ("0.1",): 1, ("0.5",): 1, ("1",): 1, ("2.5",): 1, ("5",): 2, ("10",): 2, ("30",): 2, ("60",): 2, ("150",): 2,
         ("+Inf",): 3, ("sum",): pytest.approx(703.05),
@@ -157,13 +161,13 @@ def test_turns_of_all_processes_add_up() -> None:
 
 def test_what_grew_is_owed_once_and_again_when_it_could_not_be_told() -> None:
     key = (metric_names.THROTTLES.name, 0, "sqs")
-    metrics.add({key: 3.0})
-    owed = metrics.owed([metric_names.THROTTLES.name])
+    metrics.add_to_sums({key: 3.0})
+    owed = metrics.take_unpublished([metric_names.THROTTLES.name])
     assert [(total.part, total.value) for total in owed] == [("sqs", 3.0)]
-    assert metrics.owed([metric_names.THROTTLES.name]) == []
-    metrics.take_back(owed)
-    metrics.add({key: 1.0})
-    assert [total.value for total in metrics.owed([metric_names.THROTTLES.name])] == [4.0]
+    assert metrics.take_unpublished([metric_names.THROTTLES.name]) == []
+    metrics.return_unpublished(owed)
+    metrics.add_to_sums({key: 1.0})
+    assert [total.value for total in metrics.take_unpublished([metric_names.THROTTLES.name])] == [4.0]
 
 
 def test_every_metric_has_a_name_of_its_own() -> None:

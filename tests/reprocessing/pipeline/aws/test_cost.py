@@ -15,17 +15,17 @@ from reprocessing.domain.aws.pricing import Cost, Prices
 from reprocessing.models import Attempt, Target
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.runs import feed_run, forecast_plan, plan
-from reprocessing.pipeline.runs.drain import again, prepare
+from reprocessing.pipeline.runs.drain import continue_run, plan_run
 from reprocessing.store.runs import run_cost
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def calls(bench: Workbench) -> Counter[str]:
-    """What was asked of the dlq and of its origin, by action, but for the burying."""
-    return Counter(action for url in (bench.dlq_url, bench.origin_url) for action in _of(url))
+    """What was asked of the dlq and of its source, by action, but for the burying."""
+    return Counter(action for url in (bench.dlq_url, bench.source_url) for action in _of(url))
 
 
 def _of(url: str) -> Iterator[str]:
@@ -48,20 +48,20 @@ def test_a_drain_takes_the_requests_that_its_plan_tells(*, keyed: bool) -> None:
     before = calls(bench)
     bench.capture()
     captured = calls(bench) - before
-    told = pricing.receives(25, sum(sizes), receivers=feed_run.receivers(25, bench.conf), each=1)
+    told = pricing.cost_of_capture(25, sum(sizes), receivers=feed_run.receiver_count(25, bench.conf), each=1)
     asked = captured["ReceiveMessage"] + captured["GetQueueAttributes"]
-    assert told.least - sum(sizes) // pricing.UNIT <= asked <= told.most
-    plan.places(bench.dlq)
-    run = prepare(bench.dlq, Asked("run", "anna"))
-    outlook = forecast_plan.plan(run, count_lag=0, asks_s3=False)
-    again(run, by="anna")
+    assert told.least - sum(sizes) // pricing.BYTES_PER_REQUEST <= asked <= told.most
+    plan.place_captured(bench.dlq)
+    run = plan_run(bench.dlq, RunRequest("run", "anna"))
+    outlook = forecast_plan.forecast_run(run, count_lag=0, asks_s3=False)
+    continue_run(run, by="anna")
     bench.replay()
-    recover.sweep(bench.dlq, conf=bench.conf)
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
     drained = calls(bench) - before - captured
-    charged = drained["SendMessageBatch"] + sum(size // pricing.UNIT for size in sizes)
+    charged = drained["SendMessageBatch"] + sum(size // pricing.BYTES_PER_REQUEST for size in sizes)
     assert outlook.cost.least <= charged + drained["DeleteMessageBatch"] <= outlook.cost.most
     assert set(drained) <= {"SendMessageBatch", "DeleteMessageBatch"}
-    spent = run_cost.of(run.pk, Prices(standard=1e6))
+    spent = run_cost.cost_of_run(run.pk, Prices(standard=1e6))
     assert spent is not None
     assert spent.least <= charged + drained["DeleteMessageBatch"] <= spent.most
     assert spent.least_price == spent.least
@@ -74,14 +74,14 @@ def test_a_run_is_charged_for_each_try_and_for_no_letter_that_did_not_go_to_a_qu
     bench.bury("letter")
     run = bench.ready()
     prices = Prices(standard=1e6)
-    assert run_cost.of(run.pk, prices) == Cost()
+    assert run_cost.cost_of_run(run.pk, prices) == Cost()
     with bench.refusing("letter"):
         bench.replay()
     tries = Attempt.objects.filter(run=run).count()
-    refused = run_cost.of(run.pk, prices)
+    refused = run_cost.cost_of_run(run.pk, prices)
     assert tries > 1
     assert refused is not None
     assert (refused.least, refused.most) == (1 + 1, tries + 1)
-    assert run_cost.of(run.pk, prices, most=tries - 1) is None
+    assert run_cost.cost_of_run(run.pk, prices, most=tries - 1) is None
     Target.objects.filter(pk=bench.target.pk).update(kind="http", url="https://shop.example.com/hook")
-    assert run_cost.of(run.pk, prices) == pricing.deletes(1, each=1)
+    assert run_cost.cost_of_run(run.pk, prices) == pricing.cost_of_deletes(1, each=1)

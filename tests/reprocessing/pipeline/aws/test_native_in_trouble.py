@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from reprocessing.domain.aws import metric_names
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.maintenance.findings import Grade
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.maintenance.findings import FindingSeverity
 from reprocessing.gateways.sqs import Move
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import collect_metrics, native_redrive
@@ -16,7 +16,7 @@ from reprocessing.pipeline.maintenance.doctor import poll_history
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.dlqs.dlq_status import Watch
+from reprocessing.store.dlqs.dlq_status import DlqStatus
 from reprocessing.store.ordering import lanes
 from tests.race.native import is_aws_s, mine, start
 from tests.reprocessing.pipeline.bench import Workbench
@@ -27,13 +27,18 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def claimed(**values: object) -> Workbench:
     """A dlq that AWS was asked to empty, and of which nobody knows more."""
     bench = mine()
-    native_at = {"native_at": lanes.clock(), "native_by": "anna", "native_reason": "a bulk", "native_handle": "h"}
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(**{**native_at, **values})
+    aws_redrive_since = {
+        "aws_redrive_since": lanes.database_now(),
+        "aws_redrive_by": "anna",
+        "aws_redrive_reason": "a bulk",
+        "aws_redrive_task": "h",
+    }
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(**{**aws_redrive_since, **values})
     return bench
 
 
-def watch(bench: Workbench) -> Watch:
-    (found,) = dlq_status.watches(bench.dlq.pk)
+def watch(bench: Workbench) -> DlqStatus:
+    (found,) = dlq_status.dlq_statuses(bench.dlq.pk)
     return found
 
 
@@ -48,7 +53,7 @@ def in_trouble(bench: Workbench) -> float:
 
 def ills(bench: Workbench) -> list[str]:
     row = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
-    return [remark.what for remark in poll_history.remarks(row, bench.conf) if remark.grade is Grade.ERROR]
+    return [remark.what for remark in poll_history.remarks(row, bench.conf) if remark.grade is FindingSeverity.ERROR]
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, *moves: Move) -> None:
@@ -56,7 +61,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, *moves: Move) -> None:
 
 
 def unheard(_arn: str, _role: str) -> list[Move]:
-    raise QueueIsOutOfReach("SQS refused: AccessDenied.")
+    raise QueueUnreachable("SQS refused: AccessDenied.")
 
 
 def test_while_aws_moves_its_messages_nothing_ails_a_dlq() -> None:
@@ -69,7 +74,7 @@ def test_while_aws_moves_its_messages_nothing_ails_a_dlq() -> None:
 def test_one_that_failed_is_trouble_until_somebody_captures(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = claimed()
     bench.bury("left")
-    answer(monkeypatch, Move("FAILED", None, 3, 9, lanes.clock(), failure="CouldNotDetermineMessageSource"))
+    answer(monkeypatch, Move("FAILED", None, 3, 9, lanes.database_now(), failure="CouldNotDetermineMessageSource"))
     native_redrive.sweep()
     said = (
         "AWS's own redrive failed. AWS says FAILED (CouldNotDetermineMessageSource): 3 messages moved. "
@@ -86,7 +91,7 @@ def test_one_that_failed_is_trouble_until_somebody_captures(monkeypatch: pytest.
 def test_another_one_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = claimed()
     with monkeypatch.context() as patch:
-        answer(patch, Move("FAILED", None, 3, 9, lanes.clock(), failure="AccessDenied"))
+        answer(patch, Move("FAILED", None, 3, 9, lanes.database_now(), failure="AccessDenied"))
         native_redrive.sweep()
     start(bench)
     assert (is_aws_s(bench), watch(bench).trouble) == (True, "")
@@ -94,7 +99,7 @@ def test_another_one_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_that_ended_as_it_should_leaves_what_a_capture_said(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = claimed(trouble="SQS did not answer.")
-    answer(monkeypatch, Move("COMPLETED", None, 3, 3, lanes.clock()))
+    answer(monkeypatch, Move("COMPLETED", None, 3, 3, lanes.database_now()))
     native_redrive.sweep()
     assert (watch(bench).native, watch(bench).trouble) == ("", "SQS did not answer.")
 
@@ -107,12 +112,12 @@ def test_one_that_cannot_be_looked_at_is_trouble_until_it_can(monkeypatch: pytes
         told = watch(bench).trouble
     assert told.startswith("AWS's own redrive cannot be checked, so the DLQ stays with AWS: SQS refused")
     assert in_trouble(bench) == 1.0
-    answer(monkeypatch, Move("RUNNING", None, 3, 9, lanes.clock(), handle="h"))
+    answer(monkeypatch, Move("RUNNING", None, 3, 9, lanes.database_now(), handle="h"))
     native_redrive.sweep()
     assert (is_aws_s(bench), watch(bench).trouble) == (True, "")
 
 
 def test_one_that_outlasts_what_aws_allows_is_trouble() -> None:
-    bench = claimed(native_at=lanes.clock() - aws_redrives.LONGEST - timedelta(seconds=1))
+    bench = claimed(aws_redrive_since=lanes.database_now() - aws_redrives.MAX_DURATION - timedelta(seconds=1))
     assert watch(bench).trouble.startswith("AWS's own redrive has run for more than 36 hours")
     assert (in_trouble(bench), len(ills(bench))) == (1.0, 1)

@@ -12,20 +12,20 @@ from django.db import IntegrityError, transaction
 from reprocessing.domain.replay.verdicts import Unknown
 from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import Begun
-from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, Review
+from reprocessing.models import AuditEntry, DeadLetterQueue, DlqCopy, Letter
 from reprocessing.pipeline.aws import native_redrive
-from reprocessing.pipeline.aws.native_redrive import Cancelling, Open, Over, Refusal
+from reprocessing.pipeline.aws.native_redrive import Cancelling, NothingToCancel, RedriveUnknown, Refusal
 from reprocessing.pipeline.maintenance import recover
-from reprocessing.pipeline.runs.drain import prepare
+from reprocessing.pipeline.runs.drain import plan_run
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
-from reprocessing.store.aws.native_redrive_lock import Standing
+from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
 from reprocessing.store.capture import capture_lease, moved_by_aws
-from reprocessing.store.capture.capture_lease import Renewed
+from reprocessing.store.capture.capture_lease import RenewedLease
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import ACTIVE_RUNS
 from reprocessing.store.runs import run_transitions
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
 from tests.race.native import (
     begin_outside,
@@ -60,7 +60,7 @@ def _moved_outside(bench: Workbench) -> None:
 
 
 def acts(bench: Workbench) -> list[tuple[str, str, str]]:
-    return list(Review.objects.filter(dlq=bench.dlq, run=None).order_by("pk").values_list("act", "by", "reason"))
+    return list(AuditEntry.objects.filter(dlq=bench.dlq, run=None).order_by("pk").values_list("act", "by", "reason"))
 
 
 @pytest.fixture
@@ -88,13 +88,15 @@ def test_nothing_is_captured_enlisted_or_sent_while_aws_moves_messages() -> None
     bench = mine(fields={"mode": "automatic"})
     bench.bury("earlier")
     run = bench.ready()
-    DeadLetterQueue.objects.update(native_at=lanes.clock(), native_by="anna", native_reason="a bulk")
+    DeadLetterQueue.objects.update(
+        aws_redrive_since=lanes.database_now(), aws_redrive_by="anna", aws_redrive_reason="a bulk"
+    )
     bench.bury("later")
     gathered = bench.capture()
     assert (gathered.captured.busy, gathered.enlisted, bench.states()) == (True, None, {"earlier": "waiting"})
     assert capture_lease.lease(bench.dlq.pk, lease=60, dirty=1) is None
     assert (rows.execute(ACTIVE_RUNS, {}), bench.replay().taken) == (0, 0)
-    planned = prepare(bench.dlq, Asked("later", "anna"))
+    planned = plan_run(bench.dlq, RunRequest("later", "anna"))
     assert run_transitions.start(planned, by="anna", reason="now") is None
     planned.refresh_from_db()
     assert (planned.state, run.state) == ("planned", "running")
@@ -108,13 +110,13 @@ def _await_an_outcome(bench: Workbench) -> None:
 
 BUSY: dict[str, Callable[[Workbench], object]] = {
     "moving": lambda bench: DeadLetterQueue.objects.update(
-        native_at=lanes.clock(), native_by="bob", native_reason="a bulk"
+        aws_redrive_since=lanes.database_now(), aws_redrive_by="bob", aws_redrive_reason="a bulk"
     ),
     "stopped": lambda bench: stops.stop(bench.dlq.pk, by="bob", reason="the consumer is broken"),
     "captured_until": lambda bench: capture_lease.lease(bench.dlq.pk, lease=60, dirty=1),
     "hidden": lambda bench: bench.capture(),
     "under_way": lambda bench: bench.ready(),
-    "plans": lambda bench: prepare(bench.dlq, Asked("of-monday", "bob")),
+    "plans": lambda bench: plan_run(bench.dlq, RunRequest("of-monday", "bob")),
     "awaited": _await_an_outcome,
 }
 
@@ -124,7 +126,7 @@ def test_aws_is_not_asked_while_something_of_ours_is_at_the_dlq(bench: Workbench
     bench.bury("letter")
     BUSY[why](bench)
     found = start(bench)
-    assert isinstance(found, Standing)
+    assert isinstance(found, HandoverBlockers)
     assert getattr(found, why)
     assert tasks(bench) == []
 
@@ -132,7 +134,7 @@ def test_aws_is_not_asked_while_something_of_ours_is_at_the_dlq(bench: Workbench
 def test_aws_is_not_asked_while_beat_drains_the_dlq() -> None:
     bench = mine(fields={"mode": "automatic"})
     found = start(bench)
-    assert isinstance(found, Standing)
+    assert isinstance(found, HandoverBlockers)
     assert (found.mode, tasks(bench)) == ("automatic", [])
 
 
@@ -140,11 +142,11 @@ def test_copies_that_are_to_be_deleted_keep_aws_out_until_they_are(bench: Workbe
     bench.bury("letter")
     bench.ready()
     bench.replay()
-    Custody.objects.update(state="delete", gone_at=None)  # as whoever dies before it is noted leaves it
+    DlqCopy.objects.update(state="delete", gone_at=None)  # as whoever dies before it is noted leaves it
     found = start(bench)
-    assert isinstance(found, Standing)
+    assert isinstance(found, HandoverBlockers)
     assert (found.to_delete, found.under_way) == (1, False)
-    recover.sweep(bench.dlq, conf=bench.conf)
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert isinstance(start(bench), Begun)
 
 
@@ -166,10 +168,10 @@ def test_a_lost_answer_leaves_the_dlq_aws_s_until_its_list_tells(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     monkeypatch.setattr(native_redrive, "begin_move", lost)
-    assert isinstance(start(bench), Open)
+    assert isinstance(start(bench), RedriveUnknown)
     native_redrive.sweep()
     assert is_aws_s(bench)  # the call may be on its way
-    clock.advance(native_redrive.GRACE + 1)
+    clock.advance(native_redrive.LISTED_WITHIN + 1)
     native_redrive.sweep()
     assert (is_aws_s(bench), acts(bench)[-1]) == (False, ("changed", "the service", "AWS never began it."))
 
@@ -185,9 +187,9 @@ def test_a_task_whose_answer_was_lost_is_found_in_aws_s_list(bench: Workbench, m
         return lost()
 
     monkeypatch.setattr(native_redrive, "begin_move", begun_and_lost)
-    assert isinstance(start(bench), Open)
-    native_redrive.look(bench.dlq)
-    found = aws_redrives.of(bench.dlq.pk)
+    assert isinstance(start(bench), RedriveUnknown)
+    native_redrive.read_redrives(bench.dlq)
+    found = aws_redrives.current(bench.dlq.pk)
     assert found is not None
     assert found.handle
     assert isinstance(native_redrive.cancel(bench.dlq, by="bob", reason="the wrong dlq"), Cancelling)
@@ -202,7 +204,7 @@ def test_what_ended_before_is_not_taken_for_what_was_begun_now(
     _moved(bench)
     monkeypatch.setattr(native_redrive, "begin_move", lost)
     start(bench)
-    native_redrive.look(bench.dlq)
+    native_redrive.read_redrives(bench.dlq)
     assert is_aws_s(bench)
 
 
@@ -213,44 +215,44 @@ def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_s
     for body in "abc":
         bench.bury(body)
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
-    assert (bench.capture().captured.busy, DeadLetter.objects.count()) == (True, 0)
-    found = aws_redrives.of(bench.dlq.pk)
+    assert (bench.capture().captured.busy, Letter.objects.count()) == (True, 0)
+    found = aws_redrives.current(bench.dlq.pk)
     assert found is not None
-    assert found.by == aws_redrives.SOMEBODY
+    assert found.by == aws_redrives.UNKNOWN_REQUESTER
     native_redrive.cancel(bench.dlq, by="anna", reason="ours to drain")
     let_it_end(bench)
-    clock.advance(native_redrive.EVERY + 1)
+    clock.advance(native_redrive.CHECK_EVERY + 1)
     assert bench.capture().captured.letters == bench.left()
 
 
 def test_cancelling_what_is_over_says_what_became_of_it(bench: Workbench) -> None:
-    assert native_redrive.cancel(bench.dlq, by="anna", reason="a mistake") == Over("")
+    assert native_redrive.cancel(bench.dlq, by="anna", reason="a mistake") == NothingToCancel("")
     bench.bury("a")
     _moved(bench)
     done = native_redrive.cancel(bench.dlq, by="anna", reason="a mistake")
-    assert done == Over("AWS says COMPLETED: 1 messages moved.")
+    assert done == NothingToCancel("AWS says COMPLETED: 1 messages moved.")
 
 
 def test_a_letter_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> None:
     bench = _captured(clock, "a", "b")
-    public = set(DeadLetter.objects.values_list("public_id", flat=True))
+    public = set(Letter.objects.values_list("public_id", flat=True))
     assert isinstance(start(bench), Begun)
     let_it_end(bench)
     moved = bench.delivered()
     assert (bench.left(), len(moved)) == (0, 2)
     clock.restore()
     bench.come_back({"MessageAttributes": {}, **moved[0]})
-    DeadLetter.objects.update(captured_at=DeadLetter.objects.get(payload__body=b"a").died_at)
+    Letter.objects.update(captured_at=Letter.objects.get(payload__body=b"a").first_sent_at)
     back = bench.capture().captured
     assert (back.letters, back.known) == (0, 1)
-    assert set(DeadLetter.objects.values_list("public_id", flat=True)) == public
+    assert set(Letter.objects.values_list("public_id", flat=True)) == public
     came = bench.letter(payload__body=moved[0]["Body"].encode())
     away = bench.letter(payload__body=moved[1]["Body"].encode())
-    assert [(one.state, one.objection) for one in (came, away)] == [("captured", ""), ("captured", "moved_by_aws")]
+    assert [(one.state, one.blocked_reason) for one in (came, away)] == [("captured", ""), ("captured", "moved_by_aws")]
     bench.enlist()
     assert bench.replay().taken == 1
     assert [message["Body"] for message in bench.delivered()] == [moved[0]["Body"]]
-    recover.sweep(bench.dlq, conf=bench.conf)
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
     away.refresh_from_db()
     assert (bench.left(), away.state, away.reason) == (0, "parked", "moved_by_aws")
 
@@ -264,31 +266,31 @@ def test_a_message_that_aws_did_not_move_is_the_letter_it_was(clock: Clock) -> N
     clock.restore()
     back = bench.capture().captured
     assert (back.letters, back.known, bench.left()) == (0, back.received, back.received)
-    here = DeadLetter.objects.filter(state="captured", objection="").count()
-    assert (here, DeadLetter.objects.filter(objection="moved_by_aws").count()) == (back.received, 3 - back.received)
+    here = Letter.objects.filter(state="captured", blocked_reason="").count()
+    assert (here, Letter.objects.filter(blocked_reason="moved_by_aws").count()) == (back.received, 3 - back.received)
 
 
 def test_other_bytes_are_another_letter(clock: Clock) -> None:
     bench = _captured(clock, "a")
     _moved(bench)
     clock.restore()
-    DeadLetter.objects.update(captured_at=bench.letter().died_at)
+    Letter.objects.update(captured_at=bench.letter().first_sent_at)
     bench.bury("a", kind="another")
     bench.bury("another")
-    assert (bench.capture().captured.letters, DeadLetter.objects.count()) == (2, 3)
+    assert (bench.capture().captured.letters, Letter.objects.count()) == (2, 3)
 
 
 def test_what_was_sent_before_the_letter_was_captured_is_another(clock: Clock) -> None:
     bench = _captured(clock, "a")
     _moved(bench)
     bench.bury("a")
-    DeadLetter.objects.update(captured_at=lanes.clock() + timedelta(hours=1))
+    Letter.objects.update(captured_at=lanes.database_now() + timedelta(hours=1))
     clock.restore()
-    assert (bench.capture().captured.letters, DeadLetter.objects.count()) == (1, 2)
+    assert (bench.capture().captured.letters, Letter.objects.count()) == (1, 2)
 
 
 def objections(bench: Workbench) -> list[str]:
-    return sorted(DeadLetter.objects.filter(dlq=bench.dlq).values_list("objection", flat=True))
+    return sorted(Letter.objects.filter(dlq=bench.dlq).values_list("blocked_reason", flat=True))
 
 
 def test_what_somebody_else_had_aws_move_unseen_is_not_sent_once_more(clock: Clock) -> None:
@@ -296,18 +298,18 @@ def test_what_somebody_else_had_aws_move_unseen_is_not_sent_once_more(clock: Clo
     begin_outside(bench)
     let_it_end_unseen(bench)
     assert (bench.left(), len(bench.delivered())) == (0, 2)
-    native_redrive.look(bench.dlq)
+    native_redrive.read_redrives(bench.dlq)
     assert not is_aws_s(bench)
     bench.enlist()
     assert bench.replay().taken == 0
-    assert set(DeadLetter.objects.values_list("state", "reason")) == {("parked", "moved_by_aws")}
+    assert set(Letter.objects.values_list("state", "reason")) == {("parked", "moved_by_aws")}
 
 
 @pytest.mark.soak
 def test_what_somebody_else_has_aws_move_is_let_go_when_that_ends(clock: Clock) -> None:
     bench = _captured(clock, "a", "b")
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
-    native_redrive.look(bench.dlq)
+    native_redrive.read_redrives(bench.dlq)
     assert (is_aws_s(bench), objections(bench)) == (True, ["", ""])
     let_it_end(bench)
     assert (is_aws_s(bench), objections(bench)) == (False, ["moved_by_aws"] * 2)
@@ -317,8 +319,8 @@ def test_a_letter_that_was_seen_since_a_task_is_not_let_go_for_it_again(clock: C
     bench = _captured(clock, "a")
     _moved_outside(bench)
     assert objections(bench) == ["moved_by_aws"]
-    DeadLetter.objects.update(objection="", planned=False)  # as the capture that sees its copy leaves it
-    native_redrive.look(bench.dlq)
+    Letter.objects.update(blocked_reason="", planned=False)  # as the capture that sees its copy leaves it
+    native_redrive.read_redrives(bench.dlq)
     assert objections(bench) == [""]
     _moved_outside(bench)
     assert objections(bench) == [""]  # it moved nothing
@@ -330,8 +332,8 @@ def test_a_letter_that_was_seen_since_a_task_is_not_let_go_for_it_again(clock: C
 def test_a_task_of_ours_that_has_ended_is_not_taken_for_another_s(clock: Clock) -> None:
     bench = _captured(clock, "a")
     _moved(bench)
-    DeadLetter.objects.update(objection="", planned=False)
-    native_redrive.look(bench.dlq)
+    Letter.objects.update(blocked_reason="", planned=False)
+    native_redrive.read_redrives(bench.dlq)
     assert objections(bench) == [""]
 
 
@@ -341,8 +343,8 @@ def test_a_capture_that_is_under_way_when_letters_are_let_go_knows_those_that_it
     bench = _captured(clock, "a")
     renew = capture_lease.renew
 
-    def let_go_first(*args: Any, **options: Any) -> Renewed | None:  # noqa: ANN401  those of renew
-        moved_by_aws.let_go(bench.dlq.pk)
+    def let_go_first(*args: Any, **options: Any) -> RenewedLease | None:  # noqa: ANN401  those of renew
+        moved_by_aws.mark_moved(bench.dlq.pk)
         return renew(*args, **options)
 
     monkeypatch.setattr(capture_lease, "renew", let_go_first)
@@ -350,8 +352,10 @@ def test_a_capture_that_is_under_way_when_letters_are_let_go_knows_those_that_it
     assert objections(bench) == [""]
 
 
-@pytest.mark.parametrize("broken", ["native_by = ''", "leased_until = redrive_now()"])
+@pytest.mark.parametrize("broken", ["aws_redrive_by = ''", "leased_until = redrive_now()"])
 def test_the_schema_keeps_a_dlq_aws_s_or_ours(bench: Workbench, broken: str) -> None:
-    DeadLetterQueue.objects.update(native_at=lanes.clock(), native_by="anna", native_reason="a bulk")
+    DeadLetterQueue.objects.update(
+        aws_redrive_since=lanes.database_now(), aws_redrive_by="anna", aws_redrive_reason="a bulk"
+    )
     with pytest.raises(IntegrityError), transaction.atomic():
         rows.execute(f"UPDATE redrive_dlq SET {broken} WHERE id = %(dlq)b", {"dlq": bench.dlq.pk})

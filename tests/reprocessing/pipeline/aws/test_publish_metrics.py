@@ -9,10 +9,10 @@ from typing import Any
 import boto3
 import pytest
 
-from reprocessing.domain.errors import CloudWatchIsOutOfReach
+from reprocessing.domain.errors import CloudWatchUnreachable
 from reprocessing.gateways import aws
 from reprocessing.gateways.aws_services import cloudwatch_put
-from reprocessing.gateways.aws_services.cloudwatch_put import Value
+from reprocessing.gateways.aws_services.cloudwatch_put import MetricValue
 from reprocessing.pipeline.aws import publish_metrics
 from tests.contract.endpoints import moto_endpoint
 from tests.reprocessing.pipeline.bench import Workbench
@@ -28,9 +28,9 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 def cloudwatch() -> Iterator[Any]:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
-        aws.forget()
+        aws.forget_clients()
         yield boto3.client("cloudwatch", region_name=REGION)
-    aws.forget()
+    aws.forget_clients()
 
 
 def told(cloudwatch: Any, name: str, stat: str = "Sum", **dimensions: str) -> list[float]:  # noqa: ANN401
@@ -43,7 +43,7 @@ def told(cloudwatch: Any, name: str, stat: str = "Sum", **dimensions: str) -> li
 
 
 def at(minute: int) -> int:
-    return publish_metrics.everything(REGION, SPACE, now=NOW + timedelta(minutes=minute), count_lag=0)
+    return publish_metrics.publish_all(REGION, SPACE, now=NOW + timedelta(minutes=minute), count_lag=0)
 
 
 def drained(*bodies: str) -> Workbench:
@@ -65,7 +65,7 @@ def test_counters_are_told_by_what_they_grew_and_others_as_they_are(cloudwatch: 
     assert told(cloudwatch, "RedriveFailure", Dlq=bench.name) == [1]
     assert told(cloudwatch, "MessageMovedToParkingLot", Dlq=bench.name) == [1]
     assert told(cloudwatch, "ParkedLetters", "Maximum", Dlq=bench.name) == [1, 1, 1]
-    assert told(cloudwatch, "BreakerState", "Maximum", Target=bench.origin_url.rsplit("/", 1)[-1]) == [0, 0, 0]
+    assert told(cloudwatch, "BreakerState", "Maximum", Target=bench.source_url.rsplit("/", 1)[-1]) == [0, 0, 0]
     assert told(cloudwatch, "EverythingStopped", "Maximum") == [0, 0, 0, 0]
 
 
@@ -74,12 +74,12 @@ class StandIn:
 
     def __init__(self) -> None:
         self.is_away = False
-        self.values: list[Value] = []
+        self.values: list[MetricValue] = []
 
-    def tell(self, _region: str, _namespace: str, values: Sequence[Value], *, now: datetime) -> int:
+    def tell(self, _region: str, _namespace: str, values: Sequence[MetricValue], *, now: datetime) -> int:
         assert now.tzinfo
         if self.is_away:
-            raise CloudWatchIsOutOfReach("no")
+            raise CloudWatchUnreachable("no")
         self.values = list(values)
         return len(values)
 
@@ -90,7 +90,7 @@ class StandIn:
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     made = StandIn()
-    monkeypatch.setattr(publish_metrics, "tell", made.tell)
+    monkeypatch.setattr(publish_metrics, "put_metrics", made.tell)
     return made
 
 
@@ -144,25 +144,25 @@ def test_values_are_sent_five_hundred_at_a_time_and_the_number_taken_is_returned
     cloudwatch: Any,  # noqa: ANN401
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    values = [Value("Many", (("Dlq", f"d{number}"),), "Count", 1.0) for number in range(1_200)]
-    assert cloudwatch_put.tell(REGION, SPACE, values, now=NOW) == 1_200
+    values = [MetricValue("Many", (("Dlq", f"d{number}"),), "Count", 1.0) for number in range(1_200)]
+    assert cloudwatch_put.put_metrics(REGION, SPACE, values, now=NOW) == 1_200
     assert told(cloudwatch, "Many", Dlq="d1199") == [1]
     datum = cloudwatch_put._datum
     monkeypatch.setattr(
         cloudwatch_put, "_datum", lambda value, now: {} if value.dimensions[0][1] == "d700" else datum(value, now)
     )
-    assert cloudwatch_put.tell(REGION, SPACE, values, now=NOW) == 500
+    assert cloudwatch_put.put_metrics(REGION, SPACE, values, now=NOW) == 500
 
 
 @pytest.mark.soak
 def test_a_cloudwatch_that_does_not_answer_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = drained("good")
     monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "http://127.0.0.1:1")
-    aws.forget()
+    aws.forget_clients()
     try:
         assert at(0) == 0
-        with pytest.raises(CloudWatchIsOutOfReach, match="Check the endpoint"):
-            cloudwatch_put.tell(REGION, SPACE, [Value("One", (), "Count", 1.0)], now=NOW)
+        with pytest.raises(CloudWatchUnreachable, match="Check the endpoint"):
+            cloudwatch_put.put_metrics(REGION, SPACE, [MetricValue("One", (), "Count", 1.0)], now=NOW)
     finally:
-        aws.forget()
+        aws.forget_clients()
     assert bench.states() == {"good": "delivered"}

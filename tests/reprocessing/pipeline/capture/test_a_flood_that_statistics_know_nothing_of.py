@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.models import DeadLetter
+from reprocessing.models import Letter
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.store import rows
 from tests.reprocessing.pipeline.bench import KEYED, Workbench
@@ -47,7 +47,7 @@ def _weight(node: dict[str, Any], *, of_all: bool = False) -> int:
     return int(blocks + looked_at) + sum(_weight(child) for child in node.get("Plans", ()))
 
 
-TABLES: Final = ("redrive_letter", "redrive_lane", "redrive_custody", "redrive_attempt", "redrive_payload")
+TABLES: Final = ("redrive_letter", "redrive_lane", "redrive_dlq_copy", "redrive_attempt", "redrive_payload")
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_statements_read_few_rows_a_letter_when_statistics_are_of_another_dlq(
         cursor.execute("ANALYZE")
     monkeypatch.setattr(rows, "_execute", scales)
     _flood()
-    assert DeadLetter.objects.filter(state="delivered").count() == 2 * LETTERS
+    assert Letter.objects.filter(state="delivered").count() == 2 * LETTERS
     heavy = {statement: weight // LETTERS for statement, weight in scales.weights.items()}
     assert {statement: weight for statement, weight in heavy.items() if weight > MOST} == {}
 
@@ -82,10 +82,10 @@ def _flood() -> None:
     published(bench.sqs, bench.dlq_url, (lettered(f"{n}", key=f"k{n}", n="1") for n in range(LETTERS)))
     bench.ready()
     bench.replay(seconds=60)
-    recover.dlqs(conf=bench.conf)
+    recover.sweep_all(conf=bench.conf)
     bench.delivered()
     for _ in range(2):
         bench.promote()
         bench.capture()
     bench.promote()
-    recover.dlqs(conf=bench.conf)
+    recover.sweep_all(conf=bench.conf)

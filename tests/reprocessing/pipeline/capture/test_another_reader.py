@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.gateways.sqs import Depth, Extended, QueueAddress, depth, extend
-from reprocessing.models import Custody, DeadLetterQueue
+from reprocessing.models import DeadLetterQueue, DlqCopy
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.runs import feed_run
 from reprocessing.store.capture import capture_lease
@@ -29,16 +29,16 @@ def test_copies_deleted_a_moment_ago_may_still_be_counted_as_hidden() -> None:
     bench.bury_all("held", "deleted")
     bench.ready(limit=1)
     bench.replay()
-    assert [capture_lease.out_of_sight(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [1, 2]
+    assert [capture_lease.count_invisible(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [1, 2]
 
 
 def test_copies_that_are_visible_again_are_not_counted_as_hidden(clock: Clock) -> None:
     bench = Workbench()
     bench.bury_all("held", "deleted by one who could not note it")
     bench.ready(limit=1)
-    Custody.objects.filter(letter__state="waiting").update(state="delete")
+    DlqCopy.objects.filter(letter__state="waiting").update(state="delete")
     clock.advance(bench.conf.receive_visibility + 30)
-    assert [capture_lease.out_of_sight(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [0, 1]
+    assert [capture_lease.count_invisible(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [0, 1]
 
 
 def _sent_and_captured() -> tuple[Workbench, dict[str, Any]]:
@@ -55,8 +55,8 @@ def _sent_and_captured() -> tuple[Workbench, dict[str, Any]]:
 
 def _time_is_over(bench: Workbench, body: str) -> dict[str, str]:
     """Note that the copy is visible again. Return the arguments with which SQS makes it so."""
-    copies = Custody.objects.filter(letter__payload__body=body.encode(), letter__dlq=bench.dlq)
-    copies.update(visible_until=lanes.clock() - timedelta(seconds=1))
+    copies = DlqCopy.objects.filter(letter__payload__body=body.encode(), letter__dlq=bench.dlq)
+    copies.update(visible_until=lanes.database_now() - timedelta(seconds=1))
     return {"QueueUrl": bench.dlq_url, "ReceiptHandle": copies.get().handle}
 
 
@@ -108,7 +108,7 @@ def test_a_copy_deleted_by_somebody_else_hides_no_return() -> None:
 
 def test_a_copy_visible_again_after_a_freeze_hides_no_return(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench, _ = _with_a_hidden_return()
-    Custody.objects.update(visible_until=lanes.clock() + timedelta(hours=1))
+    DlqCopy.objects.update(visible_until=lanes.database_now() + timedelta(hours=1))
     ours = _time_is_over(bench, "sent")
 
     def froze(*args: Any) -> Extended:  # noqa: ANN401  those of extend
@@ -188,7 +188,7 @@ def test_no_absence_when_sqs_does_not_say_what_is_in_flight(
 
     def fails(number: int) -> None:
         if number == end:
-            raise QueueIsOutOfReach("no answer")
+            raise QueueUnreachable("no answer")
 
     with monkeypatch.context() as patch:
         _whenever_sqs_counts(patch, before=fails)

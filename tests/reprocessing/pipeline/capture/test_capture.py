@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, connection
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.message.envelope import Arrival
+from reprocessing.domain.message.envelope import ReceivedMessage
 from reprocessing.domain.message.redrive_attributes import MarkNames
 from reprocessing.gateways.sqs import Deleted, Extended, QueueAddress, extend, receive
-from reprocessing.models import Attempt, Claim, Custody, DeadLetter, DeadLetterQueue
+from reprocessing.models import Attempt, Claim, DeadLetterQueue, DlqCopy, Letter
 from reprocessing.pipeline.capture import capture, delete_copies, receivers
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import lease_keeper, settle
 from reprocessing.store.capture import capture_lease, received_copies
-from reprocessing.store.capture.capture_lease import Capturing, Renewed
+from reprocessing.store.capture.capture_lease import CaptureLease, RenewedLease
 from reprocessing.store.capture.received_copies import KnownCopy, ReturnedCopy
 from reprocessing.store.ordering import lanes
-from reprocessing.store.replay.settlement import Closing, Deletable
+from reprocessing.store.replay.settlement import Deletable, LetterClosing
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench, enqueued, redriven, ticking
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,28 +49,28 @@ def test_a_message_that_was_not_committed_stays_in_the_dlq(monkeypatch: pytest.M
     monkeypatch.setattr(received_copies, "admit", _killed)
     with pytest.raises(Killed):
         bench.capture()
-    assert (bench.left(), DeadLetter.objects.count()) == (1, 0)
+    assert (bench.left(), Letter.objects.count()) == (1, 0)
 
 
 def test_a_copy_left_by_a_dead_capture_is_known_and_deleted(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields=AT_CAPTURE)
     bench.bury("letter")
     with monkeypatch.context() as patch:
-        patch.setattr(delete_copies, "copies", _killed)
+        patch.setattr(delete_copies, "delete_from_dlq", _killed)
         with pytest.raises(Killed):
             bench.capture()
     assert (bench.left(), bench.states()) == (1, {"letter": "captured"})  # nothing is deleted before its commit
     bench.show_again()
     clock.advance(capture.LEASE + 1)
     assert bench.capture().captured.known == 1
-    assert (bench.left(), DeadLetter.objects.count()) == (0, 1)
+    assert (bench.left(), Letter.objects.count()) == (0, 1)
 
 
 def test_a_copy_stays_in_the_dlq_until_its_letter_is_finished() -> None:
     bench = enqueued("letter")
-    assert (bench.left(), Custody.objects.get().state) == (1, "held")
+    assert (bench.left(), DlqCopy.objects.get().state) == (1, "held")
     bench.replay()
-    assert (bench.left(), Custody.objects.get().state) == (0, "gone")
+    assert (bench.left(), DlqCopy.objects.get().state) == (0, "gone")
 
 
 def test_a_settlement_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,8 +83,8 @@ def test_a_settlement_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.Mo
         patch.setattr(lanes, "lock", lambda lanes, _: set(lanes))
         patch.setattr(lanes, "advance", fails)
         with pytest.raises(DatabaseError):
-            settle.heads({(bench.lane().pk, 0): Closing(bench.letter().pk, LetterState.DISCARDED)}, lease=8)
-    assert (bench.left(), bench.letter().state, Custody.objects.get().state) == (1, "waiting", "held")
+            settle.heads({(bench.lane().pk, 0): LetterClosing(bench.letter().pk, LetterState.DISCARDED)}, lease=8)
+    assert (bench.left(), bench.letter().state, DlqCopy.objects.get().state) == (1, "waiting", "held")
 
 
 def test_a_message_received_twice_is_one_letter() -> None:
@@ -93,14 +93,14 @@ def test_a_message_received_twice_is_one_letter() -> None:
     bench.capture()
     bench.show_again()
     captured = bench.capture().captured
-    assert (captured.letters, captured.known, DeadLetter.objects.count()) == (0, 1, 1)
-    assert (Custody.objects.get().receives, Custody.objects.get().state, bench.left()) == (2, "held", 1)
+    assert (captured.letters, captured.known, Letter.objects.count()) == (0, 1, 1)
+    assert (DlqCopy.objects.get().receives, DlqCopy.objects.get().state, bench.left()) == (2, "held", 1)
 
 
 def test_a_copy_of_a_finished_letter_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = enqueued("letter")
     with monkeypatch.context() as patch:
-        patch.setattr(delete_copies, "copies", _keeps)
+        patch.setattr(delete_copies, "delete_from_dlq", _keeps)
         bench.replay()
     bench.show_again()
     assert bench.capture().captured.known == 1
@@ -108,7 +108,7 @@ def test_a_copy_of_a_finished_letter_is_deleted(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_above_the_custody_limit_copies_are_deleted_at_capture() -> None:
-    bench = Workbench(fields={"custody_limit": 0})
+    bench = Workbench(fields={"held_copies_limit": 0})
     bench.bury("letter")
     bench.capture()
     assert (bench.left(), bench.states()) == (0, {"letter": "captured"})
@@ -162,7 +162,7 @@ def test_a_letter_released_during_its_return_is_not_parked(
     bench.replay_unheard()
     bench.come_back(bench.delivered()[0])
     assert bench.states() == {"letter": "parked"}
-    returns = received_copies.returns
+    returns = received_copies.find_returns
 
     def released_meanwhile(*args: Any) -> list[ReturnedCopy]:  # noqa: ANN401  those of returns
         monkeypatch.undo()
@@ -170,7 +170,7 @@ def test_a_letter_released_during_its_return_is_not_parked(
         act_on_parked.release([bench.letter().pk], by="ann", reason="once more")
         return found
 
-    monkeypatch.setattr(received_copies, "returns", released_meanwhile)
+    monkeypatch.setattr(received_copies, "find_returns", released_meanwhile)
     assert bench.capture().captured.returns == 1
     assert (bench.states(), bench.letter().reason) == ({"letter": "waiting"}, "")
 
@@ -179,7 +179,7 @@ def test_the_same_return_seen_again_changes_nothing(monkeypatch: pytest.MonkeyPa
     bench = Workbench()
     _delivered_and_back(bench)
     with monkeypatch.context() as patch:
-        patch.setattr(delete_copies, "copies", _keeps)
+        patch.setattr(delete_copies, "delete_from_dlq", _keeps)
         bench.capture()
     before = _facts(bench)
     bench.show_again()
@@ -237,7 +237,7 @@ def test_a_return_changes_no_parked_or_discarded_letter(clock: Clock, state: str
     bench.replay()
     if state == "discarded":
         act_on_parked.discard([bench.letter().pk], by="anna", reason="of no use")
-    recover.sweep(bench.dlq, conf=bench.conf)
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
     before = bench.letter()
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(max_attempts=allowed)
     assert bench.take_back(bench.delivered()[0]).captured.returns == 1
@@ -270,7 +270,7 @@ def test_without_redrive_ids_a_possible_return_is_parked(clock: Clock) -> None:
     bench.enqueue("letter")
     bench.replay_and_die(sent=True)
     bench.enqueue("letter")
-    assert sorted(DeadLetter.objects.values_list("state", "reason")) == [("parked", "possible_return"), ("sending", "")]
+    assert sorted(Letter.objects.values_list("state", "reason")) == [("parked", "possible_return"), ("sending", "")]
 
 
 def test_a_redrive_id_on_another_body_is_a_new_letter() -> None:
@@ -296,7 +296,7 @@ def test_equal_bytes_without_a_redrive_id_are_a_new_letter() -> None:
     bench.bury("letter")
     captured = bench.capture().captured
     assert (captured.letters, captured.returns) == (1, 0)
-    assert sorted(DeadLetter.objects.values_list("state", flat=True)) == ["captured", "delivered"]
+    assert sorted(Letter.objects.values_list("state", flat=True)) == ["captured", "delivered"]
 
 
 def test_attempts_of_earlier_tools_count() -> None:
@@ -308,18 +308,18 @@ def test_attempts_of_earlier_tools_count() -> None:
 
 
 def test_a_chunk_is_written_as_soon_as_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench, sizes, refresh = Workbench(), list[int](), received_copies.refresh
+    bench, sizes, refresh = Workbench(), list[int](), received_copies.refresh_known
 
     def counted(dlq: int, ids: Sequence[str], *rest: Any, **options: Any) -> list[KnownCopy]:  # noqa: ANN401  as refresh
         sizes.append(len(ids))
         return refresh(dlq, ids, *rest, **options)
 
     monkeypatch.setattr(capture, "CHUNK", 3)
-    monkeypatch.setattr(capture, "PATIENCE", 600)
+    monkeypatch.setattr(capture, "CHUNK_WAIT", 600)
     monkeypatch.setattr(receivers, "receive", partial(receive, maximum=2))
-    monkeypatch.setattr(received_copies, "refresh", counted)
+    monkeypatch.setattr(received_copies, "refresh_known", counted)
     bench.bury_all(*map(str, range(20)))
-    assert (bench.capture().captured.drained, DeadLetter.objects.count(), sum(sizes)) == (True, 20, 20)
+    assert (bench.capture().captured.drained, Letter.objects.count(), sum(sizes)) == (True, 20, 20)
     assert max(sizes) <= 4  # what is waiting when two more arrive
 
 
@@ -336,14 +336,14 @@ def test_a_capture_that_lost_its_lease_writes_nothing(clock: Clock, monkeypatch:
     bench.bury("letter")
     renew = capture_lease.renew
 
-    def late(capturing: Capturing, **options: float) -> Renewed | None:
+    def late(capturing: CaptureLease, **options: float) -> RenewedLease | None:
         clock.advance(capture.LEASE + 1)
         assert capture_lease.lease(bench.dlq.pk, lease=60, dirty=140) is not None
         return renew(capturing, **options)
 
     monkeypatch.setattr(capture_lease, "renew", late)
     captured = bench.capture().captured
-    assert (captured.letters, captured.drained, DeadLetter.objects.count()) == (0, False, 0)
+    assert (captured.letters, captured.drained, Letter.objects.count()) == (0, False, 0)
 
 
 def test_after_a_lost_answer_nothing_counts_as_drained_for_a_while(
@@ -353,7 +353,7 @@ def test_after_a_lost_answer_nothing_counts_as_drained_for_a_while(
     bench.bury("letter")
 
     def lost(*_: object, **__: object) -> None:
-        raise QueueIsOutOfReach("no answer")
+        raise QueueUnreachable("no answer")
 
     with monkeypatch.context() as patch:
         patch.setattr(receivers, "receive", lost)
@@ -376,7 +376,7 @@ def test_unreadable_bodies_are_parked_and_the_others_go_on() -> None:
     bench.ready()
     bench.replay()
     assert bench.states()['{"account": "a"}'] == "delivered"
-    reasons = dict(DeadLetter.objects.filter(state="parked").values_list("payload__body", "reason"))
+    reasons = dict(Letter.objects.filter(state="parked").values_list("payload__body", "reason"))
     assert set(reasons.values()) == {"unreadable_body", "no_ordering_key"}
     assert {bytes(body).decode() for body in reasons} == set(bodies)
 
@@ -385,27 +385,27 @@ def test_a_copy_that_sqs_did_not_delete_stays_to_be_deleted() -> None:
     bench = Workbench()
     ids = [bench.bury("one"), bench.bury("other")]
     bench.capture()
-    Custody.objects.update(state="delete")
+    DlqCopy.objects.update(state="delete")
 
     def the_first(_: QueueAddress, handles: Mapping[str, str]) -> Deleted:
         return Deleted({ids[0]}, {message_id: "not now" for message_id in handles if message_id != ids[0]})
 
-    copies = [Deletable(bench.dlq.pk, copy.message_id, copy.handle) for copy in Custody.objects.all()]
-    assert delete_copies.copies(bench.dlq, copies, by=the_first) == 1
-    assert dict(Custody.objects.values_list("message_id", "state")) == {ids[0]: "gone", ids[1]: "delete"}
+    copies = [Deletable(bench.dlq.pk, copy.message_id, copy.handle) for copy in DlqCopy.objects.all()]
+    assert delete_copies.delete_from_dlq(bench.dlq, copies, by=the_first) == 1
+    assert dict(DlqCopy.objects.values_list("message_id", "state")) == {ids[0]: "gone", ids[1]: "delete"}
 
 
 def test_a_copy_written_late_is_hidden_from_when_it_was_received(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = redriven("back")
     bench.bury("known")
     bench.capture()
-    handle = Custody.objects.get(state="held").handle
+    handle = DlqCopy.objects.get(state="held").handle
     bench.sqs.change_message_visibility(QueueUrl=bench.dlq_url, ReceiptHandle=handle, VisibilityTimeout=0)
     bench.come_back(bench.delivered()[0])
     bench.bury("new")
     late = [0]
 
-    def received(*args: Any, **options: Any) -> list[Arrival]:  # noqa: ANN401  those of receive
+    def received(*args: Any, **options: Any) -> list[ReceivedMessage]:  # noqa: ANN401  those of receive
         arrived = receive(*args, **options)
         late[0] = bench.conf.receive_visibility - 4
         return arrived
@@ -415,21 +415,21 @@ def test_a_copy_written_late_is_hidden_from_when_it_was_received(clock: Clock, m
         patch.setattr(lease_keeper, "time", ticking(lambda: time.monotonic() + late[0]))
         captured = bench.capture().captured
     assert (captured.letters, captured.returns, captured.known) == (1, 1, 1)
-    held = Custody.objects.filter(state="held")
-    assert [copy.visible_until <= lanes.clock() + timedelta(seconds=4) for copy in held] == [True, True]
+    held = DlqCopy.objects.filter(state="held")
+    assert [copy.visible_until <= lanes.database_now() + timedelta(seconds=4) for copy in held] == [True, True]
     clock.advance(4)
     bench.enlist()
-    recover.sweep(bench.dlq, conf=bench.conf)
-    assert Custody.objects.filter(extended=True).count() == 0
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
+    assert DlqCopy.objects.filter(extended=True).count() == 0
 
 
 def test_a_longer_visibility_noted_late_counts_from_the_request(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = _about_to_be_extended(clock)
     _after_extending(monkeypatch, lambda: clock.advance(1000))
-    asked = lanes.clock()
-    recover.sweep(bench.dlq, conf=bench.conf)
-    assert round((Custody.objects.get().visible_until - asked).total_seconds(), -2) == round(
-        recover.LONGEST - bench.conf.receive_visibility, -2
+    asked = lanes.database_now()
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
+    assert round((DlqCopy.objects.get().visible_until - asked).total_seconds(), -2) == round(
+        recover.MAX_HIDDEN_SECONDS - bench.conf.receive_visibility, -2
     )
 
 
@@ -437,9 +437,9 @@ def test_a_copy_received_again_meanwhile_is_not_noted_as_extended(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = _about_to_be_extended(clock)
-    _after_extending(monkeypatch, lambda: Custody.objects.update(handle="a later one"))
-    recover.sweep(bench.dlq, conf=bench.conf)
-    assert Custody.objects.get().extended is False
+    _after_extending(monkeypatch, lambda: DlqCopy.objects.update(handle="a later one"))
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
+    assert DlqCopy.objects.get().extended is False
 
 
 def _about_to_be_extended(clock: Clock) -> Workbench:

@@ -6,9 +6,9 @@ import base64
 
 import pytest
 
-from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.message.envelope import Attribute
-from reprocessing.models import DeadLetterQueue, Origin, Target
+from reprocessing.models import DeadLetterQueue, Source, Target
 from reprocessing.pipeline.capture import find_source, peek
 from reprocessing.pipeline.parking_lot import act_on_parked
 from tests.reprocessing.domain.dead import FUNCTION, LETTERS, SUBSCRIPTION, TARGET
@@ -35,20 +35,20 @@ def _typed(attribute: Attribute) -> dict[str, str]:
     return {"DataType": attribute.type, "StringValue": attribute.value}
 
 
-def _origin(bench: Workbench, arn: str, kind: str = "lambda") -> Origin:
+def _source(bench: Workbench, arn: str, kind: str = "lambda") -> Source:
     target = Target.objects.create(kind=kind, arn=f"{arn}-t", url="", region="us-east-1")
-    return Origin.objects.create(dlq=bench.dlq, arn=arn, target=target)
+    return Source.objects.create(dlq=bench.dlq, arn=arn, target=target)
 
 
 @pytest.mark.parametrize("kind", FAILED)
 def test_a_letter_goes_back_to_the_source_that_failed(kind: str) -> None:
     bench = Workbench()
-    origin = _origin(bench, FAILED[kind])
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(default_origin=bench.origin)
+    source = _source(bench, FAILED[kind])
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(default_source=bench.source)
     _bury(bench, kind)
     bench.ready()
     letter = bench.letter()
-    assert (letter.state, letter.origin, letter.target) == ("waiting", origin, origin.target)
+    assert (letter.state, letter.source, letter.target) == ("waiting", source, source.target)
 
 
 @pytest.mark.parametrize("kind", FAILED)
@@ -57,13 +57,13 @@ def test_a_letter_of_an_unregistered_source_is_parked_and_names_it(kind: str) ->
     _bury(bench, kind)
     bench.ready()
     letter = bench.letter()
-    assert (letter.state, letter.reason, letter.target) == ("parked", "unknown_origin", None)
+    assert (letter.state, letter.reason, letter.target) == ("parked", "unknown_source", None)
     assert letter.detail == f"it failed in {FAILED[kind]}"
     assert act_on_parked.release([letter.pk], by="anna", reason="go").refused[letter.pk].endswith(f"; {letter.detail}")
-    origin = _origin(bench, FAILED[kind])
+    source = _source(bench, FAILED[kind])
     assert act_on_parked.release([letter.pk], by="anna", reason="named").done == (letter.pk,)
     letter.refresh_from_db()
-    assert (letter.state, letter.origin, letter.target) == ("waiting", origin, origin.target)
+    assert (letter.state, letter.source, letter.target) == ("waiting", source, source.target)
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_a_letter_of_an_unregistered_source_is_parked_and_names_it(kind: str) ->
 def test_a_lambda_letter_goes_only_to_the_target_of_a_function(source: str, kind: str, goes: bool) -> None:
     bench = Workbench()
     if source:
-        bench.origin.delete()
-        bench.origin = _origin(bench, source, kind)
+        bench.source.delete()
+        bench.source = _source(bench, source, kind)
     _bury(bench, "lambda")
     bench.ready()
-    assert bench.letter().origin == (bench.origin if goes else None)
+    assert bench.letter().source == (bench.source if goes else None)
     if not goes:
         assert bench.letter().detail == "it comes from a Lambda function, but does not name it"
 
@@ -85,11 +85,11 @@ def test_a_lambda_letter_goes_only_to_the_target_of_a_function(source: str, kind
 @pytest.mark.parametrize(("kind", "goes"), [("lambda", True), ("http", True), ("sqs", False), ("celery", False)])
 def test_a_notification_without_a_subscription_goes_to_no_queue(kind: str, goes: bool) -> None:
     bench = Workbench()
-    bench.origin.delete()
-    origin = _origin(bench, "arn:aws:sqs:eu-west-1:0:x", kind)
+    bench.source.delete()
+    source = _source(bench, "arn:aws:sqs:eu-west-1:0:x", kind)
     body = _without_unsubscribing()
-    assert find_source.Origins(bench.dlq).of(body, {}, {}) == (origin if goes else None)
-    assert find_source.told(body, {}, {}) == "it comes from an SNS subscription, but does not name it"
+    assert find_source.Sources(bench.dlq).of(body, {}, {}) == (source if goes else None)
+    assert find_source.describe_source(body, {}, {}) == "it comes from an SNS subscription, but does not name it"
 
 
 def _without_unsubscribing() -> bytes:
@@ -99,20 +99,20 @@ def _without_unsubscribing() -> bytes:
 
 def test_a_plain_letter_goes_to_the_only_source() -> None:
     bench = Workbench()
-    assert find_source.Origins(bench.dlq).of(base64.b64encode(b"x"), {}, {}) == bench.origin
+    assert find_source.Sources(bench.dlq).of(base64.b64encode(b"x"), {}, {}) == bench.source
 
 
 def test_the_source_queue_wins_over_the_form_of_the_body() -> None:
     bench = Workbench()
-    _origin(bench, SUBSCRIPTION)
-    body, system = LETTERS["sns"].body, {"DeadLetterQueueSourceArn": bench.origin.arn}
-    assert find_source.Origins(bench.dlq).of(body, {}, system) == bench.origin
-    assert find_source.told(body, {}, system) == f"it failed in {bench.origin.arn}"
+    _source(bench, SUBSCRIPTION)
+    body, system = LETTERS["sns"].body, {"DeadLetterQueueSourceArn": bench.source.arn}
+    assert find_source.Sources(bench.dlq).of(body, {}, system) == bench.source
+    assert find_source.describe_source(body, {}, system) == f"it failed in {bench.source.arn}"
 
 
 def test_peek_shows_the_source_of_a_message() -> None:
     bench = Workbench()
     _bury(bench, "eventbridge")
     [glimpse] = peek.messages(bench.dlq, limit=1).messages
-    assert glimpse.origin == TARGET
-    assert name_of(glimpse.origin) == "ship"
+    assert glimpse.source == TARGET
+    assert resource_name(glimpse.source) == "ship"

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.message.envelope import Arrival
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.message.envelope import ReceivedMessage
 from reprocessing.gateways.sqs import Depth, QueueAddress, receive
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.capture import delete_copies, receivers
-from reprocessing.pipeline.capture.receivers import Listening
+from reprocessing.pipeline.capture.receivers import ReceiverPool
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -38,7 +38,7 @@ def _trickle(bench: Workbench) -> Iterator[None]:
             bench.bury(f"late {number}", key=f"late-{number}")
             number += 1
 
-    def telling(address: QueueAddress, *, wait: int, visibility: int) -> list[Arrival]:
+    def telling(address: QueueAddress, *, wait: int, visibility: int) -> list[ReceivedMessage]:
         got = real(address, wait=wait, visibility=visibility)
         if got:
             arrived.set()
@@ -59,14 +59,14 @@ def _trickle(bench: Workbench) -> Iterator[None]:
 def test_a_false_empty_answer_does_not_end_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("letter")
-    falsely = iter([True] * (receivers.QUIET_POLLS - 1))
+    falsely = iter([True] * (receivers.EMPTY_POLLS - 1))
 
-    def some(address: QueueAddress, *, wait: int, visibility: int) -> list[Arrival]:
+    def some(address: QueueAddress, *, wait: int, visibility: int) -> list[ReceivedMessage]:
         return [] if next(falsely, False) else receive(address, wait=wait, visibility=visibility)
 
     monkeypatch.setattr(receivers, "receive", some)
     captured = bench.capture().captured
-    assert (captured.letters, captured.drained, receivers.QUIET_POLLS) == (1, True, 3)
+    assert (captured.letters, captured.drained, receivers.EMPTY_POLLS) == (1, True, 3)
 
 
 @pytest.mark.parametrize("polls", [1, receivers.SHORT_POLLS])
@@ -100,11 +100,11 @@ def test_a_failed_count_does_not_end_a_capture(monkeypatch: pytest.MonkeyPatch, 
     def depth(_: QueueAddress) -> Depth:
         asked.append(Depth(0, 0, 0))
         if len(asked) == 1:
-            raise QueueIsOutOfReach("no answer")
+            raise QueueUnreachable("no answer")
         return asked[-1]
 
     bench.bury_all(*map(str, range(6)))
-    monkeypatch.setattr(receivers, "QUIET_POLLS", 1_000_000)  # no silence ends it before it is asked again
+    monkeypatch.setattr(receivers, "EMPTY_POLLS", 1_000_000)  # no silence ends it before it is asked again
     monkeypatch.setattr(receivers, "_ASK", 0.0)
     monkeypatch.setattr(receivers, "SHORT_POLLS", polls)
     monkeypatch.setattr(receivers, "SHORT_SECONDS", seconds)
@@ -118,7 +118,7 @@ def test_a_message_in_the_last_poll_makes_all_receivers_poll_again(
 ) -> None:
     """The first receiver is quiet when the last poll of the second brings a message."""
     polls, last_poll, late = [0, 0], threading.Event(), object()
-    listening = Listening(
+    listening = ReceiverPool(
         QueueAddress.of("https://sqs.eu-west-1.amazonaws.com/000000000000/dlq"),
         receivers=2, wait=0, visibility=30, seconds=5, stop=lambda: False,
     )  # fmt: skip
@@ -126,22 +126,22 @@ def test_a_message_in_the_last_poll_makes_all_receivers_poll_again(
     def some(_: QueueAddress, **__: int) -> list[Any]:
         number = listening._threads.index(threading.current_thread())
         polls[number] += 1
-        if number == 1 and polls[1] == receivers.QUIET_POLLS + 1:
+        if number == 1 and polls[1] == receivers.EMPTY_POLLS + 1:
             last_poll.set()
-            eventually(lambda: listening._quiet[0] == receivers.QUIET_POLLS, within=5)
+            eventually(lambda: listening._quiet[0] == receivers.EMPTY_POLLS, within=5)
             return [late]
-        if number == 0 and polls[0] == receivers.QUIET_POLLS:
+        if number == 0 and polls[0] == receivers.EMPTY_POLLS:
             last_poll.wait(5)
         return []
 
     monkeypatch.setattr(receivers, "receive", some)
     with listening:
         arrived = [message for poll in listening for message in poll.arrived]
-    assert (arrived, listening.silent) == ([late], True)
+    assert (arrived, listening.has_run_dry) == ([late], True)
 
 
 def test_a_full_poll_resets_the_counts_of_all_receivers() -> None:
-    listening = Listening(
+    listening = ReceiverPool(
         QueueAddress.of("https://sqs.eu-west-1.amazonaws.com/000000000000/dlq"),
         receivers=2, wait=0, visibility=30, seconds=0, stop=lambda: False,
     )  # fmt: skip
@@ -165,11 +165,11 @@ def test_a_fifo_capture_ends_when_every_group_is_received() -> None:
 def test_a_fifo_dlq_is_not_drained_behind_a_copy_that_was_not_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fifo=True, fields=BY_GROUP)
     bench.bury_all(*map(str, range(12)), key="g")
-    monkeypatch.setattr(delete_copies, "copies", lambda *_: 0)
+    monkeypatch.setattr(delete_copies, "delete_from_dlq", lambda *_: 0)
     captured = bench.capture(seconds=3).captured
     assert (captured.letters, captured.drained) == (10, False)
     dlq = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
     assert dlq.drained_through is None
-    assert dlq.unclean_until is not None
+    assert dlq.orphans_hidden_until is not None
     monkeypatch.undo()
     assert not bench.capture().captured.drained

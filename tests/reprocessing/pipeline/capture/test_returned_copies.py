@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.message.envelope import Arrival
+from reprocessing.domain.message.envelope import ReceivedMessage
 from reprocessing.gateways.sqs import QueueAddress, receive
-from reprocessing.models import DeadLetterQueue, Origin
+from reprocessing.models import DeadLetterQueue, Source
 from reprocessing.pipeline.capture import receivers
 from tests.reprocessing.pipeline.bench import Workbench, redriven
 
@@ -26,7 +26,7 @@ def _delivered() -> tuple[Workbench, dict[str, Any]]:
 def _died_in(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQS says that all messages failed in the source queue of this workbench."""
 
-    def named(address: QueueAddress, *, wait: int, visibility: int) -> list[Arrival]:
+    def named(address: QueueAddress, *, wait: int, visibility: int) -> list[ReceivedMessage]:
         source = {"DeadLetterQueueSourceArn": bench.target.arn}
         found = receive(address, wait=wait, visibility=visibility)
         return [replace(message, system={**message.system, **source}) for message in found]
@@ -60,14 +60,14 @@ def test_a_message_without_a_source_is_no_return_in_an_unrelated_dlq() -> None:
     assert (bench.states(), another.states()) == (LETTER, {"letter": "captured"})
 
 
-@pytest.mark.parametrize("way", ["its own", "watching", "an origin's"])
+@pytest.mark.parametrize("way", ["its own", "watching", "a source's"])
 def test_a_message_without_a_source_is_a_return_in_a_dlq_of_the_target(way: str) -> None:
     bench, sent = _delivered()
     here = bench if way == "its own" else Workbench()
     if way == "watching":
         bench.judge_by_absence()
         type(bench.target).objects.filter(pk=bench.target.pk).update(watched_by=here.dlq)
-    if way == "an origin's":
-        Origin.objects.create(dlq=DeadLetterQueue.objects.get(pk=here.dlq.pk), arn=f"{here.name}", target=bench.target)
+    if way == "a source's":
+        Source.objects.create(dlq=DeadLetterQueue.objects.get(pk=here.dlq.pk), arn=f"{here.name}", target=bench.target)
     assert here.take_back(sent).captured.returns == 1
     assert bench.states() == RETURN

@@ -8,7 +8,7 @@ import pytest
 
 from reprocessing.conf import Conf
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
-from reprocessing.models import DeadLetterQueue, Origin, Target
+from reprocessing.models import DeadLetterQueue, Source, Target
 from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.maintenance.doctor import configuration
 
@@ -31,7 +31,7 @@ def conf(*hosts: str, **secrets: str) -> Conf:
 
 def lead_to(dlq: DeadLetterQueue, **target: str) -> None:
     row = Target.objects.create(arn=URL, url=URL, kind=TargetKind.HTTP, region="", **target)
-    Origin.objects.create(dlq=dlq, arn="arn:shop", target=row)
+    Source.objects.create(dlq=dlq, arn="arn:shop", target=row)
 
 
 def test_of_what_can_work_nothing_is_said(dlq: DeadLetterQueue) -> None:

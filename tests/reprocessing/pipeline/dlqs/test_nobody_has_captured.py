@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.domain.maintenance.findings import Grade, Remark
+from reprocessing.domain.maintenance.findings import DoctorFinding, FindingSeverity
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.maintenance.doctor import poll_history
 from reprocessing.pipeline.runs import feed_run
@@ -14,12 +14,12 @@ from tests.reprocessing.pipeline.bench import Workbench
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def warnings(bench: Workbench, *, asks: bool = True) -> list[Remark]:
+def warnings(bench: Workbench, *, asks: bool = True) -> list[DoctorFinding]:
     row = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
     if asks:
-        feed_run.look(row)
+        feed_run.record_depth(row)
         row.refresh_from_db()
-    return [remark for remark in poll_history.remarks(row, bench.conf) if remark.grade is Grade.WARN]
+    return [remark for remark in poll_history.remarks(row, bench.conf) if remark.grade is FindingSeverity.WARN]
 
 
 @pytest.mark.parametrize(("fifo", "since"), [(False, "it was sent first"), (True, "it died")])

@@ -10,12 +10,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from reprocessing.domain.errors import QueueIsOutOfReach, QueueRefuses
+from reprocessing.domain.errors import QueueRequestRefused, QueueUnreachable
 from reprocessing.gateways.sqs import Move, move_tasks
-from reprocessing.models import Custody, DeadLetterQueue, Run
+from reprocessing.models import DeadLetterQueue, DlqCopy, Run
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.replay.gate import MAYBE_MOVED
-from reprocessing.store.aws import looks_at_moves
+from reprocessing.store.aws import aws_redrive_checks
 from reprocessing.store.ordering import lanes, stalled_lanes
 from reprocessing.store.safety import send_limits
 from tests.race.native import begin_outside, captured_and_in_sight, is_aws_s, let_it_end_unseen, mine
@@ -39,7 +39,7 @@ def asked(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> Asked:
     return found
 
 
-def _lease(**options: object) -> list[lanes.Leased]:
+def _lease(**options: object) -> list[lanes.LeasedLane]:
     return lanes.lease(uuid.uuid4().hex, limit=9, lease=8, **options)  # type: ignore[arg-type]
 
 
@@ -93,8 +93,8 @@ def test_no_lane_is_leased_until_aws_was_asked_within_a_minute(
 ) -> None:
     options = which(list(bench.dlq.lanes.values_list("pk", flat=True)))
     assert _lease(**options) == []
-    native_redrive.before_lanes_are_leased(None)
-    clock.advance(looks_at_moves.HOLDS - 1)
+    native_redrive.check_before_leasing(None)
+    clock.advance(aws_redrive_checks.ANSWER_VALID_FOR - 1)
     assert len(_lease(**options)) == 2
     clock.advance(10)  # the leases are over, their owner is dead
     assert _lease(**options) == []
@@ -106,16 +106,16 @@ def test_aws_is_asked_once_a_dlq_and_minute_however_many_turns_there_are(
 ) -> None:
     own = None if runs is None else list(Run.objects.values_list("pk", flat=True))
     for _ in range(3):
-        native_redrive.before_lanes_are_leased(own)
+        native_redrive.check_before_leasing(own)
         clock.advance(14)
     assert asked == [bench.dlq.arn]
-    clock.advance(looks_at_moves.HOLDS)
-    native_redrive.before_lanes_are_leased(own)
+    clock.advance(aws_redrive_checks.ANSWER_VALID_FOR)
+    native_redrive.check_before_leasing(own)
     assert asked == [bench.dlq.arn] * 2
 
 
 def test_of_another_run_s_dlq_nobody_asks(bench: Workbench, asked: Asked) -> None:
-    native_redrive.before_lanes_are_leased([0])
+    native_redrive.check_before_leasing([0])
     assert asked == []
     assert bench.states() == {"a": "waiting", "b": "waiting"}
 
@@ -123,7 +123,7 @@ def test_of_another_run_s_dlq_nobody_asks(bench: Workbench, asked: Asked) -> Non
 def test_where_no_copy_is_in_sight_aws_is_not_asked_and_lanes_are_leased(
     bench: Workbench, clock: Clock, asked: Asked
 ) -> None:
-    Custody.objects.update(visible_until=lanes.clock() + timedelta(hours=1))
+    DlqCopy.objects.update(visible_until=lanes.database_now() + timedelta(hours=1))
     bench.replay()
     assert (len(bench.delivered()), asked) == (2, [])
 
@@ -132,15 +132,15 @@ def test_while_sqs_is_out_of_reach_the_lanes_wait_and_say_why(
     bench: Workbench, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        _fails(patch, QueueIsOutOfReach("dlq: ListMessageMoveTasks failed: no route to host."))
+        _fails(patch, QueueUnreachable("dlq: ListMessageMoveTasks failed: no route to host."))
         bench.replay(seconds=1)
     assert (bench.delivered(), bench.states()) == ([], {"a": "waiting", "b": "waiting"})
     why = "AWS does not say whether it moved messages of the DLQ: dlq: ListMessageMoveTasks failed: no route to host."
     assert set(_obstacles(bench)) == {why}
     clock.advance(600)
-    assert (stalled_lanes.lanes(None, long=60, lost=60), lanes.hint(limit=9, lifetime=60)) == ([], [])
+    assert (stalled_lanes.find_stalled(None, long=60, lost=60), lanes.hint(limit=9, lifetime=60)) == ([], [])
     native_redrive.sweep()  # beat's, once a minute
-    assert (len(lanes.hint(limit=9, lifetime=60)), DeadLetterQueue.objects.get().native_unknown) == (2, "")
+    assert (len(lanes.hint(limit=9, lifetime=60)), DeadLetterQueue.objects.get().aws_redrive_error) == (2, "")
     bench.replay()
     assert len(bench.delivered()) == 2
 
@@ -154,26 +154,26 @@ def test_what_aws_answered_is_known_when_it_is_written_down(bench: Workbench, mo
     with monkeypatch.context() as patch:
         patch.setattr(native_redrive, "_resolve", dies)
         with pytest.raises(Killed):
-            native_redrive.before_lanes_are_leased(None)
+            native_redrive.check_before_leasing(None)
     assert (_lease(), bench.delivered()) == ([], [])
 
 
 def _obstacles(bench: Workbench) -> list[str]:
-    asked = f"SELECT {send_limits.OBSTACLE} AS why FROM redrive_lane n {send_limits.BESIDE} WHERE n.dlq_id = %s"
+    asked = f"SELECT {send_limits.OBSTACLE} AS why FROM redrive_lane n {send_limits.OBSTACLE_JOINS} WHERE n.dlq_id = %s"
     with connection.cursor() as cursor:
         cursor.execute(asked, [bench.dlq.pk])
         return [why for (why,) in cursor.fetchall()]
 
 
 def test_whoever_may_not_ask_lets_them_go_on(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fails(monkeypatch, QueueRefuses("dlq: ListMessageMoveTasks failed: AccessDenied."))
+    _fails(monkeypatch, QueueRequestRefused("dlq: ListMessageMoveTasks failed: AccessDenied."))
     bench.replay()
     assert len(bench.delivered()) == 2
 
 
 def test_a_question_whose_asker_died_is_asked_again(bench: Workbench, clock: Clock, asked: Asked) -> None:
-    assert looks_at_moves.dlqs_to_ask_about(None) == [bench.dlq.pk]
-    native_redrive.before_lanes_are_leased(None)
+    assert aws_redrive_checks.dlqs_to_ask_about(None) == [bench.dlq.pk]
+    native_redrive.check_before_leasing(None)
     assert (asked, _lease()) == ([], [])
     clock.advance(21)
     bench.replay()
@@ -187,12 +187,12 @@ def test_an_answer_holds_from_when_it_was_asked_for(
 
     def slow(arn: str, role: str) -> list[Move]:
         listed = move_tasks(arn, role)
-        clock.advance(looks_at_moves.HOLDS + 1)
+        clock.advance(aws_redrive_checks.ANSWER_VALID_FOR + 1)
         return listed
 
-    monkeypatch.setattr(native_redrive, "as_they_end", lambda act, works, _threads, within: map(act, works))
+    monkeypatch.setattr(native_redrive, "run_as_completed", lambda act, works, _threads, within: map(act, works))
     monkeypatch.setattr(native_redrive, "move_tasks", slow)
-    native_redrive.before_lanes_are_leased(None)
+    native_redrive.check_before_leasing(None)
     assert _lease() == []
     assert bench.states() == {"a": "waiting", "b": "waiting"}
 
@@ -206,4 +206,4 @@ def test_asking_costs_a_turn_one_statement_however_many_letters_it_sends(clock: 
     with CaptureQueriesContext(connection) as queries:
         bench.replay()
     assert len(bench.delivered()) == 12
-    assert sum("native_asked_at" in query["sql"] for query in queries) == 1
+    assert sum("aws_redrive_asked_at" in query["sql"] for query in queries) == 1

@@ -18,12 +18,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def of_workers(bench: Workbench, kind: str = "celery") -> None:
     with transaction.atomic():
-        targets.write(bench.target.arn, {"kind": kind})
+        targets.write_target(bench.target.arn, {"kind": kind})
 
 
 def give_policy(bench: Workbench) -> None:
     policy = {"deadLetterTargetArn": bench.arn(bench.dlq_url), "maxReceiveCount": 3}
-    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": json.dumps(policy)})
+    bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes={"RedrivePolicy": json.dumps(policy)})
 
 
 def test_nothing_goes_to_workers_before_their_queue_was_seen_with_a_redrive_policy() -> None:
@@ -32,11 +32,11 @@ def test_nothing_goes_to_workers_before_their_queue_was_seen_with_a_redrive_poli
     bench.bury(task(queue=bench.name).decode())
     bench.ready()
     assert bench.replay(1).taken == 0
-    run_health_checks.targets(conf=BRISK, only=[bench.target.pk])
+    run_health_checks.run_due(conf=BRISK, only=[bench.target.pk])
     assert bench.replay(1).taken == 0
     assert "no redrive policy" in HealthCheck.objects.get(target=bench.target).detail
     give_policy(bench)
-    run_health_checks.targets(conf=BRISK, only=[bench.target.pk])
+    run_health_checks.run_due(conf=BRISK, only=[bench.target.pk])
     assert bench.replay(2).taken == 1
 
 

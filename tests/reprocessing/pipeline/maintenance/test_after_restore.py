@@ -19,17 +19,17 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.test import Client
 
-from reprocessing.domain.errors import BackupIsUnreconciled
-from reprocessing.gateways.redis.tick_watermark import HighWater
-from reprocessing.management.console import when
-from reprocessing.models import Attempt, DeadLetter, Halt, Review, Tide
-from reprocessing.models.system import Word
+from reprocessing.domain.errors import RestoreUnresolved
+from reprocessing.gateways.redis.tick_watermark import TickWatermark
+from reprocessing.management.console import format_time
+from reprocessing.models import Attempt, AuditEntry, GlobalStop, Letter, TickCount
+from reprocessing.models.system import RestoreDecision
 from reprocessing.pipeline.maintenance import detect_restore, reconcile, recover
 from reprocessing.store import rows
 from reprocessing.store.maintenance import restore_detection, restore_doubts, restore_hold
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import delivery_status
-from reprocessing.store.replay.settlement import presume
+from reprocessing.store.replay.settlement import presume_delivered
 from reprocessing.store.safety import stops
 from tests.conditions import eventually
 from tests.race.abreast import elsewhere, together, waits_for_us
@@ -44,29 +44,31 @@ SHORT = replace(BRISK, receive_visibility=1)  #: copies are visible again at onc
 SLOW: dict[str, Any] = {"backoff_base": 600, "backoff_jitter": "none"}
 
 
-def held() -> restore_hold.Hold:
-    return restore_hold.begin(lanes.clock(), **WHY)
+def held() -> restore_hold.RestoreHold:
+    return restore_hold.begin_hold(lanes.database_now(), **WHY)
 
 
 def found() -> dict[str, int]:
     """Return how many undecided letters have each finding."""
-    return {one.finding: one.n for one in restore_doubts.tally()}
+    return {one.finding: one.n for one in restore_doubts.count_findings()}
 
 
 def by_body() -> dict[str, str]:
     """Return the finding of each undecided letter, by its body."""
-    bodies = dict(DeadLetter.objects.values_list("pk", "payload__body"))
-    return {bytes(bodies[one.letter_id]).decode(): one.finding for group in reconcile.letters() for one in group}
+    bodies = dict(Letter.objects.values_list("pk", "payload__body"))
+    return {
+        bytes(bodies[one.letter_id]).decode(): one.finding for group in reconcile.undecided_groups() for one in group
+    }
 
 
 def say(**words: str) -> int:
-    return reconcile.decide({kind: Word(word) for kind, word in words.items()}, dlq=None, **WHY)
+    return reconcile.decide({kind: RestoreDecision(word) for kind, word in words.items()}, dlq=None, **WHY)
 
 
 def replay_all() -> None:
     """Decide that every letter in doubt is replayed, and end the hold."""
     say(unknown="replay", unfinished="replay")
-    assert restore_hold.end(**WHY, early=True) is not None
+    assert restore_hold.end_hold(**WHY, early=True) is not None
 
 
 def sent_and_forgotten(bench: Workbench) -> list[dict[str, Any]]:
@@ -98,7 +100,7 @@ def come_to_sight(bench: Workbench) -> None:
 def drained_late(bench: Workbench, clock: Clock) -> None:
     """Capture until the DLQ is empty, after all hidden copies have become visible."""
     come_to_sight(bench)
-    clock.advance(restore_hold.HIDDEN_FOR.total_seconds() + 60)
+    clock.advance(restore_hold.MAX_VISIBILITY.total_seconds() + 60)
     assert bench.capture().captured.drained
 
 
@@ -109,25 +111,25 @@ def test_nothing_is_sent_while_it_is_held_and_all_is_when_a_person_has_said_so()
     assert lanes.hint(limit=5, lifetime=5) == []
     say(unknown="replay", unfinished="replay")
     assert (bench.replay().taken, bench.delivered()) == (0, [])
-    restore_hold.end(**WHY, early=True)
+    restore_hold.end_hold(**WHY, early=True)
     assert (bench.replay().taken, [message["Body"] for message in bench.delivered()]) == (1, ["letter"])
 
 
 def test_no_other_command_lifts_the_hold() -> None:
     held()
-    with pytest.raises(BackupIsUnreconciled, match="after_restore"):
+    with pytest.raises(RestoreUnresolved, match="after_restore"):
         stops.resume(None, **WHY)
     for more in ((), ("--confirm",)):
         with pytest.raises(CommandError, match="after_restore report"):
             call_command("resume_redrive", "--all", "--reason", "why", *more)
-    assert Halt.objects.get().restored_to is not None
+    assert GlobalStop.objects.get().restored_to is not None
 
 
 def test_a_stop_of_everything_outlives_the_hold() -> None:
     stops.stop(None, by="bob", reason="rain")
     held()
-    restore_hold.end(**WHY, early=True)
-    stop = stops.stopped(None)
+    restore_hold.end_hold(**WHY, early=True)
+    stop = stops.stop_of(None)
     assert stop
     assert (stop.by, stop.reason) == ("bob", "rain")
 
@@ -136,12 +138,12 @@ def test_a_hold_that_ends_before_it_has_caught_up_has_not_begun(monkeypatch: pyt
     def dies(_: int) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(restore_detection, "catch_up", dies)
+    monkeypatch.setattr(restore_detection, "raise_ticks", dies)
     with pytest.raises(KeyboardInterrupt):
-        detect_restore.hold_as_told(
-            HighWater.at(settings.REDIS_URL), lanes.clock(), by="ann", reason="a restore", anew=False
+        detect_restore.begin_hold(
+            TickWatermark.at(settings.REDIS_URL), lanes.database_now(), by="ann", reason="a restore", anew=False
         )
-    assert restore_hold.standing() is None
+    assert restore_hold.current_hold() is None
 
 
 def test_two_who_hold_at_once_begin_one_hold() -> None:
@@ -163,7 +165,7 @@ def test_nothing_that_was_out_is_presumed_delivered_since_its_return_may_be_forg
 def test_a_promotion_that_had_begun_before_the_hold_presumes_nothing() -> None:
     bench = awaiting("letter")
     held()
-    assert (presume([Attempt.objects.get().pk]), bench.states()) == ([], {"letter": "awaiting"})
+    assert (presume_delivered([Attempt.objects.get().pk]), bench.states()) == ([], {"letter": "awaiting"})
 
 
 @pytest.mark.soak
@@ -181,7 +183,7 @@ def test_a_copy_that_was_about_to_expire_and_is_gone_proves_nothing(clock: Clock
     sent_and_forgotten(bench)
     drained_late(bench, clock)
     assert found() == {"gone": 1}
-    DeadLetter.objects.update(expires_at=lanes.clock() + timedelta(hours=1))
+    Letter.objects.update(expires_at=lanes.database_now() + timedelta(hours=1))
     assert found() == {"dropped": 1}
 
 
@@ -196,15 +198,15 @@ def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
     drained_late(bench, clock)
     named = {body for body, finding in by_body().items() if finding != "gone"}
     say(finished="delivered", unfinished="replay", unknown="replay")
-    assert restore_hold.end(**WHY, early=False) is not None
+    assert restore_hold.end_hold(**WHY, early=False) is not None
     bench.replay()
     sent_after = [message["Body"] for message in bench.delivered()]
     assert (sent_after, named) == (["3", "4", "5"], {"3", "4", "5"})
     assert set(bench.states().values()) == {"delivered"}
-    said = DeadLetter.objects.filter(presumed=True)
+    said = Letter.objects.filter(presumed=True)
     assert {one.detail for one in said} == {'ann said so after a restore: "the disk burnt"'}
     assert said.count() == 3
-    known = delivery_status.of(said[0])
+    known = delivery_status.status_of(said[0])
     assert (known.how, "a person said so" in known.sentence) == ("presumed", True)
 
 
@@ -295,7 +297,7 @@ def test_a_delivered_letter_that_came_back_from_a_forgotten_attempt_waits_again(
     sent["MessageAttributes"]["RedriveId"] = {**mark, "StringValue": mark["StringValue"].replace(":1", ":3")}
     bench.come_back(sent)
     bench.capture()
-    assert (bench.letter().state, bench.letter().attempts, DeadLetter.objects.count()) == ("waiting", 3, 1)
+    assert (bench.letter().state, bench.letter().attempts, Letter.objects.count()) == ("waiting", 3, 1)
     bench.capture()
     assert (bench.letter().attempts, bench.left()) == (3, 0)
 
@@ -303,23 +305,23 @@ def test_a_delivered_letter_that_came_back_from_a_forgotten_attempt_waits_again(
 def test_what_died_between_the_backup_and_the_hold_is_in_doubt_and_what_died_since_is_not() -> None:
     bench = Workbench()
     bench.bury("before")
-    restore_hold.begin(lanes.clock() - timedelta(hours=1), **WHY)
+    restore_hold.begin_hold(lanes.database_now() - timedelta(hours=1), **WHY)
     bench.bury("since")
     bench.capture()
-    restore_hold.doubt_arrived()
+    restore_hold.doubt_newly_captured()
     assert by_body() == {"before": "arrived"}
 
 
 def test_a_capture_that_ran_dry_before_all_is_in_sight_ends_no_hold(clock: Clock) -> None:
     bench = Workbench()
     held()
-    clock.advance(restore_hold.HIDDEN_FOR.total_seconds() - 60)
+    clock.advance(restore_hold.MAX_VISIBILITY.total_seconds() - 60)
     assert bench.capture().captured.drained
-    with pytest.raises(BackupIsUnreconciled, match=bench.name):
-        restore_hold.end(**WHY, early=False)
+    with pytest.raises(RestoreUnresolved, match=bench.name):
+        restore_hold.end_hold(**WHY, early=False)
     clock.advance(61)
     bench.capture()
-    assert restore_hold.end(**WHY, early=False) is not None
+    assert restore_hold.end_hold(**WHY, early=False) is not None
 
 
 def test_a_decision_goes_on_where_it_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,90 +334,98 @@ def test_a_decision_goes_on_where_it_was_interrupted(monkeypatch: pytest.MonkeyP
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reconcile.decide({"unknown": Word.REPLAY}, dlq=None, **WHY, heard=interrupt)
+        reconcile.decide({"unknown": RestoreDecision.REPLAY}, dlq=None, **WHY, heard=interrupt)
     assert (found(), say(unknown="replay"), found()) == ({"hidden": 1}, 1, {})
-    assert Review.objects.filter(act="changed").count() == 3
+    assert AuditEntry.objects.filter(act="changed").count() == 3
 
 
 def test_copies_nobody_has_seen_since_are_not_hidden_for_longer() -> None:
     bench = waiting("letter", conf=replace(BRISK, receive_visibility=30))
     held()
-    recover.sweep(bench.dlq, conf=replace(BRISK, receive_visibility=120))
-    assert rows.execute("SELECT FROM redrive_custody WHERE extended", {}) == 0
+    recover.sweep_dlq(bench.dlq, conf=replace(BRISK, receive_visibility=120))
+    assert rows.execute("SELECT FROM redrive_dlq_copy WHERE extended", {}) == 0
 
 
 # A restore that nobody announced
 
 
-NOTICES = pytest.mark.parametrize("notices", [detect_restore.tick, detect_restore.look], ids=["a tick", "a slice"])
+NOTICES = pytest.mark.parametrize(
+    "notices", [detect_restore.count_tick, detect_restore.is_database_current], ids=["a tick", "a slice"]
+)
 
 
 @pytest.fixture
-def marks() -> HighWater:
-    return HighWater.at(settings.REDIS_URL)
+def marks() -> TickWatermark:
+    return TickWatermark.at(settings.REDIS_URL)
 
 
-def restored(marks: HighWater, *, forgets: int = 3) -> None:
+def restored(marks: TickWatermark, *, forgets: int = 3) -> None:
     """Tick, then set the database back to where it was after two ticks."""
     for _ in range(2):
-        detect_restore.tick(marks)
-    was = restore_detection.stand()
+        detect_restore.count_tick(marks)
+    was = restore_detection.read_ticks()
     for _ in range(forgets):
-        assert detect_restore.tick(marks)
+        assert detect_restore.count_tick(marks)
     assert was is not None
-    Tide.objects.update(ticks=was.ticks)
+    TickCount.objects.update(ticks=was.ticks)
 
 
 @pytest.mark.parametrize("forgets", [1, 3])
 @NOTICES
 def test_a_restore_that_nobody_tells_of_is_held(
-    marks: HighWater, notices: Callable[[HighWater], bool], forgets: int
+    marks: TickWatermark, notices: Callable[[TickWatermark], bool], forgets: int
 ) -> None:
     bench = waiting("letter")
     restored(marks, forgets=forgets)
     assert not notices(marks)
-    there = restore_hold.standing()
+    there = restore_hold.current_hold()
     assert there
     assert "restored from a backup" in there.reason
     assert (bench.replay().taken, found()) == (0, {"hidden": 1})
 
 
 @NOTICES
-def test_a_restore_from_a_backup_of_a_hold_is_held_anew(notices: Callable[[HighWater], bool], marks: HighWater) -> None:
+def test_a_restore_from_a_backup_of_a_hold_is_held_anew(
+    notices: Callable[[TickWatermark], bool], marks: TickWatermark
+) -> None:
     waiting("letter")
     first = held()
     say(unknown="replay", unfinished="replay")
-    assert restore_hold.undecided() == 0
+    assert restore_hold.count_undecided() == 0
     restored(marks)
     assert notices(marks) is False
-    second = restore_hold.standing()
+    second = restore_hold.current_hold()
     assert second is not None
-    assert (second.by, second.since > first.since, restore_hold.undecided()) == ("the service", True, 1)
-    with pytest.raises(BackupIsUnreconciled, match="1 message is undecided"):
-        restore_hold.end(**WHY, early=True)
-    assert Review.objects.filter(act="stopped").count() == 2
-    assert (detect_restore.tick(marks), restore_hold.standing()) == (True, second)
+    assert (second.by, second.since > first.since, restore_hold.count_undecided()) == ("the service", True, 1)
+    with pytest.raises(RestoreUnresolved, match="1 message is undecided"):
+        restore_hold.end_hold(**WHY, early=True)
+    assert AuditEntry.objects.filter(act="stopped").count() == 2
+    assert (detect_restore.count_tick(marks), restore_hold.current_hold()) == (True, second)
 
 
 def test_a_person_who_says_again_is_asked_about_every_letter_anew() -> None:
     waiting("letter")
     held()
     say(unknown="replay", unfinished="replay")
-    later = lanes.clock().isoformat()
+    later = lanes.database_now().isoformat()
     with pytest.raises(CommandError, match="add --again"):
         ask("hold", "--since", later, "--reason", "again", "--confirm")
-    assert restore_hold.undecided() == 0
+    assert restore_hold.count_undecided() == 0
     ask("hold", "--again", "--since", later, "--by", "bob", "--reason", "again", "--confirm")
-    found = restore_hold.standing()
+    found = restore_hold.current_hold()
     assert found is not None
-    assert (found.by, found.restored_to.isoformat(), restore_hold.undecided()) == ("bob", later, 1)
+    assert (found.by, found.restored_to.isoformat(), restore_hold.count_undecided()) == ("bob", later, 1)
 
 
-def test_a_restore_is_told_of_once(marks: HighWater) -> None:
+def test_a_restore_is_told_of_once(marks: TickWatermark) -> None:
     restored(marks)
-    detect_restore.tick(marks)
-    restore_hold.end(**WHY, early=True)
-    assert (detect_restore.tick(marks), detect_restore.look(marks), restore_hold.standing()) == (True, True, None)
+    detect_restore.count_tick(marks)
+    restore_hold.end_hold(**WHY, early=True)
+    assert (
+        detect_restore.count_tick(marks),
+        detect_restore.is_database_current(marks),
+        restore_hold.current_hold(),
+    ) == (True, True, None)
 
 
 def decided() -> None:
@@ -425,7 +435,10 @@ def decided() -> None:
 @pytest.mark.parametrize("decides", [decided, replay_all])
 @NOTICES
 def test_a_worker_that_froze_with_the_proof_of_a_restore_does_not_hold_it_again(
-    marks: HighWater, notices: Callable[[HighWater], bool], decides: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    marks: TickWatermark,
+    notices: Callable[[TickWatermark], bool],
+    decides: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     waiting("letter")
     restored(marks)
@@ -433,51 +446,59 @@ def test_a_worker_that_froze_with_the_proof_of_a_restore_does_not_hold_it_again(
 
     def freezes(*proof: int) -> bool:
         monkeypatch.undo()
-        assert not detect_restore.look(marks)  # another worker holds it first
+        assert not detect_restore.is_database_current(marks)  # another worker holds it first
         decides()
-        there.append(restore_hold.standing())
+        there.append(restore_hold.current_hold())
         return hold_it(*proof)
 
     monkeypatch.setattr(detect_restore, "_hold", freezes)
     assert notices(marks) is True
-    assert ([restore_hold.standing()], restore_hold.undecided()) == (there, 0)
-    assert Review.objects.filter(act="stopped").count() == 1
+    assert ([restore_hold.current_hold()], restore_hold.count_undecided()) == (there, 0)
+    assert AuditEntry.objects.filter(act="stopped").count() == 1
 
 
-def test_of_two_who_have_the_proof_of_a_restore_at_once_one_holds(marks: HighWater) -> None:
+def test_of_two_who_have_the_proof_of_a_restore_at_once_one_holds(marks: TickWatermark) -> None:
     restored(marks)
-    known = marks.known(str(Tide.objects.get().database))
+    known = marks.known(str(TickCount.objects.get().database))
     assert known is not None
     with elsewhere() as begin, transaction.atomic():
-        restore_detection.catch_up(known)
-        late = begin(lambda: detect_restore.look(marks))
+        restore_detection.raise_ticks(known)
+        late = begin(lambda: detect_restore.is_database_current(marks))
         waits_for_us()
-        first = restore_hold.begin(lanes.clock(), **WHY, anew=True)
-    assert (late.result(30), restore_hold.standing()) == (True, replace(first, new=False))
-    assert Review.objects.filter(act="stopped").count() == 1
+        first = restore_hold.begin_hold(lanes.database_now(), **WHY, anew=True)
+    assert (late.result(30), restore_hold.current_hold()) == (True, replace(first, new=False))
+    assert AuditEntry.objects.filter(act="stopped").count() == 1
 
 
-def test_a_redis_that_was_flushed_holds_nothing(marks: HighWater) -> None:
+def test_a_redis_that_was_flushed_holds_nothing(marks: TickWatermark) -> None:
     restored(marks)
-    redis.Redis.from_url(settings.REDIS_URL).delete(f"redrive:highwater:{Tide.objects.get().database}")
-    assert (detect_restore.look(marks), detect_restore.tick(marks), restore_hold.standing()) == (True, True, None)
+    redis.Redis.from_url(settings.REDIS_URL).delete(f"redrive:highwater:{TickCount.objects.get().database}")
+    assert (
+        detect_restore.is_database_current(marks),
+        detect_restore.count_tick(marks),
+        restore_hold.current_hold(),
+    ) == (True, True, None)
 
 
 def test_a_redis_that_is_gone_holds_nothing() -> None:
-    gone = HighWater.at("redis://127.0.0.1:9/0")
-    assert (detect_restore.tick(gone), detect_restore.look(gone), restore_hold.standing()) == (True, True, None)
+    gone = TickWatermark.at("redis://127.0.0.1:9/0")
+    assert (detect_restore.count_tick(gone), detect_restore.is_database_current(gone), restore_hold.current_hold()) == (
+        True,
+        True,
+        None,
+    )
 
 
-def test_another_database_of_the_same_redis_is_no_restore(marks: HighWater) -> None:
+def test_another_database_of_the_same_redis_is_no_restore(marks: TickWatermark) -> None:
     restored(marks)
-    Tide.objects.update(database=uuid4())
-    assert (detect_restore.tick(marks), restore_hold.standing()) == (True, None)
+    TickCount.objects.update(database=uuid4())
+    assert (detect_restore.count_tick(marks), restore_hold.current_hold()) == (True, None)
 
 
-def test_a_tick_and_a_slice_ask_redis_once_each(marks: HighWater) -> None:
-    detect_restore.tick(marks)  # the script is known from now on
+def test_a_tick_and_a_slice_ask_redis_once_each(marks: TickWatermark) -> None:
+    detect_restore.count_tick(marks)  # the script is known from now on
 
-    def cost(of: Callable[[HighWater], bool]) -> int:
+    def cost(of: Callable[[TickWatermark], bool]) -> int:
         calls: list[str] = []
         execute = redis.Redis.execute_command
         with pytest.MonkeyPatch.context() as patch:
@@ -490,7 +511,7 @@ def test_a_tick_and_a_slice_ask_redis_once_each(marks: HighWater) -> None:
             of(marks)
         return len(calls)
 
-    assert [cost(detect_restore.tick), cost(detect_restore.look)] == [1, 1]
+    assert [cost(detect_restore.count_tick), cost(detect_restore.is_database_current)] == [1, 1]
 
 
 # The command
@@ -499,11 +520,11 @@ def test_a_tick_and_a_slice_ask_redis_once_each(marks: HighWater) -> None:
 @pytest.mark.soak
 def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
     bench = waiting("letter", conf=SHORT)
-    since = (lanes.clock() + timedelta(seconds=1)).isoformat()
+    since = (lanes.database_now() + timedelta(seconds=1)).isoformat()
     clock.advance(2)
     said = ("--reason", "the disk burnt", "--by", "ann")
     assert "NOT HELD" in ask("hold", "--since", since, *said)
-    assert Halt.objects.count() == 0
+    assert GlobalStop.objects.count() == 0
     assert ask("hold", "--since", since, *said, "--confirm", "--json")["new"] is True
     drained_late(bench, clock)
     told = ask("report", "--json")
@@ -518,14 +539,16 @@ def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
             ask("release", *said, *more)
     assert ask("resolve", "--unfinished", "replay", *said, "--confirm", "--json")["decided"] == 1
     assert "Sending resumes." in ask("release", *said, "--confirm")
-    assert (restore_hold.standing(), bench.replay().taken) == (None, 1)
+    assert (restore_hold.current_hold(), bench.replay().taken) == (None, 1)
 
 
 def test_what_ends_the_hold_is_told_with_its_time_and_a_dry_run_is_refused_as_the_release_is() -> None:
     bench = waiting("letter")
     began = held()
     why = ("--reason", "why")
-    after = f"once a capture of {bench.name} that begins after {when(began.in_sight_at)} has emptied it: manage.py"
+    after = (
+        f"once a capture of {bench.name} that begins after {format_time(began.in_sight_at)} has emptied it: manage.py"
+    )
     assert after in ask("resolve", "--unknown", "replay", *why, "--confirm")
     assert after in ask("report")
     refusals = []
@@ -535,18 +558,18 @@ def test_what_ends_the_hold_is_told_with_its_time_and_a_dry_run_is_refused_as_th
         refusals.append(str(refused.value))
     assert len(set(refusals)) == 1
     assert "This was a dry run: with --confirm, sending resumes." in ask("release", *why, "--early")
-    assert restore_hold.standing() is not None
+    assert restore_hold.current_hold() is not None
 
 
 def test_a_second_hold_with_another_time_says_that_the_first_stands() -> None:
-    began = restore_hold.begin(lanes.clock() - timedelta(hours=1), **WHY)
+    began = restore_hold.begin_hold(lanes.database_now() - timedelta(hours=1), **WHY)
     for more in ((), ("--confirm",), ("--confirm", "--json")):
         with pytest.raises(CommandError, match="--since 0001-01-01 00:00:00 UTC was ignored") as refused:
             ask("hold", "--since", "0001-01-01", "--reason", "again", *more)
-        assert f"restored to {when(began.restored_to)}" in str(refused.value)
+        assert f"restored to {format_time(began.restored_to)}" in str(refused.value)
     again = ask("hold", "--since", began.restored_to.isoformat(), "--reason", "again", "--confirm", "--json")
-    assert (again["new"], restore_hold.standing()) == (False, replace(began, new=False))
-    assert Review.objects.filter(act="stopped").count() == 1
+    assert (again["new"], restore_hold.current_hold()) == (False, replace(began, new=False))
+    assert AuditEntry.objects.filter(act="stopped").count() == 1
 
 
 @pytest.mark.parametrize(
@@ -561,7 +584,7 @@ def test_a_command_that_makes_no_sense_is_refused_and_holds_nothing(arguments: t
     for more in ((), ("--confirm",)):
         with pytest.raises(CommandError, match=why):
             ask(*arguments, "--reason", "why", *more)
-    assert Halt.objects.count() == 0
+    assert GlobalStop.objects.count() == 0
 
 
 def test_a_first_line_of_a_hold_counts_in_words_and_says_the_year_in_full() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Collection
 
 import pytest
 
-from reprocessing.domain.message.s3_pointer import Pointer
+from reprocessing.domain.message.s3_pointer import PointerToS3
 from reprocessing.pipeline.maintenance import check_s3_pointers
-from reprocessing.pipeline.maintenance.check_s3_pointers import Verified
+from reprocessing.pipeline.maintenance.check_s3_pointers import CheckedPointers
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,19 +33,19 @@ def test_letters_whose_body_is_gone_are_named_and_s3_is_asked_about_pointers_alo
     gone = bury(bench, pointing("gone"))
     bury(bench, "S3Pointer is a word of this letter")
     run = bench.ready()
-    asked: list[set[Pointer]] = []
+    asked: list[set[PointerToS3]] = []
 
-    def are_gone(pointers: Collection[Pointer], _region: str, _role: str) -> set[Pointer]:
+    def are_gone(pointers: Collection[PointerToS3], _region: str, _role: str) -> set[PointerToS3]:
         asked.append(set(pointers))
         return {pointer for pointer in pointers if pointer.key == "gone"}
 
     monkeypatch.setattr(check_s3_pointers, "are_gone", are_gone)
-    assert check_s3_pointers.pointers(run) == Verified(2, [gone])
-    assert asked == [{Pointer("large-bodies", "there"), Pointer("large-bodies", "gone")}]
+    assert check_s3_pointers.find_missing_bodies(run) == CheckedPointers(2, [gone])
+    assert asked == [{PointerToS3("large-bodies", "there"), PointerToS3("large-bodies", "gone")}]
 
 
 def test_s3_is_not_asked_where_nothing_points_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("a letter")
     monkeypatch.delattr(check_s3_pointers, "are_gone")
-    assert check_s3_pointers.pointers(bench.ready()) == Verified(0, [])
+    assert check_s3_pointers.find_missing_bodies(bench.ready()) == CheckedPointers(0, [])

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from reprocessing.conf import current
-from reprocessing.models import Attempt, Custody, DeadLetter, Lane, Payload, Report, Reporter
+from reprocessing.models import Attempt, DlqCopy, Lane, Letter, Payload, Report, Reporter
 from reprocessing.pipeline.maintenance import purge
-from reprocessing.store.ordering.lanes import clock as now
+from reprocessing.store.ordering.lanes import database_now as now
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.benches import KEYED, bury_keyed, replayed
 from tests.reprocessing.store.stock import NOW, Stock
@@ -26,11 +26,11 @@ def test_a_delivered_letter_is_purged_after_its_history_and_its_lane_still_knows
     bench.ready()
     bench.replay()
     clock.advance(bench.conf.history.total_seconds() - 60)
-    assert purge.letters(conf=bench.conf) == 0
+    assert purge.purge_expired(conf=bench.conf) == 0
     clock.advance(61)
-    assert purge.letters(conf=bench.conf) == 1
-    left = [model.__name__ for model in (DeadLetter, Payload, Attempt, Custody) if model.objects.exists()]
-    assert (left, Lane.objects.count(), bench.lane().passed_sequence is None) == ([], 1, False)
+    assert purge.purge_expired(conf=bench.conf) == 1
+    left = [model.__name__ for model in (Letter, Payload, Attempt, DlqCopy) if model.objects.exists()]
+    assert (left, Lane.objects.count(), bench.lane().highest_sent_sequence is None) == ([], 1, False)
     bury_keyed(bench, "a1")
     bench.ready()
     bench.replay()
@@ -44,8 +44,8 @@ def test_a_purge_goes_group_by_group_and_ends_when_it_is_told_to_stop(
     monkeypatch.setattr(purge, "_GROUP", 2)
     clock.advance(bench.conf.history.total_seconds() + 1)
     answers = iter([False, True])
-    assert purge.letters(conf=bench.conf, stop=lambda: next(answers)) == 2
-    assert (purge.letters(conf=bench.conf), DeadLetter.objects.count()) == (3, 0)
+    assert purge.purge_expired(conf=bench.conf, stop=lambda: next(answers)) == 2
+    assert (purge.purge_expired(conf=bench.conf), Letter.objects.count()) == (3, 0)
 
 
 def test_reports_are_purged_when_no_letter_they_are_about_is_left() -> None:
@@ -65,6 +65,6 @@ def test_reports_are_purged_when_no_letter_they_are_about_is_left() -> None:
     for name, named in about.items():
         values = {"verdict": "retrying", "happened_at": now(), "received_at": now() - 2 * DAY, "digest": name.encode()}
         Report.objects.create(reporter=reporter, type=name, **{**values, **named})
-    purge.letters(conf=replace(current(), history=DAY))
+    purge.purge_expired(conf=replace(current(), history=DAY))
     assert list(Report.objects.order_by("id").values_list("type", flat=True)) == list(about)[:-1]
     assert Reporter.objects.count() == 1

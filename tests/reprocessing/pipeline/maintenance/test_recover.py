@@ -7,7 +7,7 @@ import logging
 import pytest
 from django.db import DatabaseError, OperationalError, connection
 
-from reprocessing.models import Breaker, Custody, DeadLetterQueue, Notice, Run
+from reprocessing.models import Breaker, DeadLetterQueue, DlqCopy, ParkingQueueMessage, Run
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.maintenance import recover
@@ -31,9 +31,9 @@ def _with_a_copy_to_delete() -> Workbench:
     """Return a bench whose letter is delivered, and whose copy was not deleted from the DLQ."""
     bench = waiting("letter")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delete_copies, "copies", _no)
+        patch.setattr(delete_copies, "delete_from_dlq", _no)
         bench.replay()
-    assert (bench.left(), Custody.objects.get().state) == (1, "delete")
+    assert (bench.left(), DlqCopy.objects.get().state) == (1, "delete")
     return bench
 
 
@@ -57,7 +57,7 @@ def test_a_parking_queue_that_does_not_exist_keeps_no_other_dlq_from_its_sweep(
     handed: list[int] = []
     monkeypatch.setattr(native_redrive, "sweep", lambda: handed.append(1))
     with caplog.at_level(logging.WARNING, logger=recover.__name__):
-        recover.dlqs(conf=first.conf)
+        recover.sweep_all(conf=first.conf)
     assert (first.left(), second.left(), handed) == (1, 0, [1])
     assert [text.partition(":")[0] for text in _logged(caplog)] == [first.name]
 
@@ -67,16 +67,16 @@ def test_a_sweep_of_one_dlq_that_fails_is_logged_once_and_the_others_are_swept(
     fault: Exception, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = _a_dlq_in_front_of_another()
-    let_go = decisions.let_go
+    let_go = decisions.advance_held_lanes
 
     def fails(dlq: int) -> None:
         if dlq == first.dlq.pk:
             raise fault
         let_go(dlq)
 
-    monkeypatch.setattr(decisions, "let_go", fails)
+    monkeypatch.setattr(decisions, "advance_held_lanes", fails)
     with caplog.at_level(logging.WARNING, logger=recover.__name__):
-        recover.dlqs(conf=first.conf)
+        recover.sweep_all(conf=first.conf)
     assert second.left() == 0
     assert _logged(caplog) == [f"{first.name}: the sweep failed."]
 
@@ -88,9 +88,9 @@ def test_a_sweep_ends_when_postgres_is_gone(caplog: pytest.LogCaptureFixture, mo
         connection.close()
         raise OperationalError("the server closed the connection")
 
-    monkeypatch.setattr(decisions, "let_go", gone)
+    monkeypatch.setattr(decisions, "advance_held_lanes", gone)
     with caplog.at_level(logging.WARNING, logger=recover.__name__), pytest.raises(OperationalError):
-        recover.dlqs(conf=first.conf)
+        recover.sweep_all(conf=first.conf)
     assert _logged(caplog) == []
 
 
@@ -99,62 +99,66 @@ def test_a_copy_of_a_finished_letter_that_was_not_deleted_is_deleted_by_the_swee
     """It is deleted too when it should be visible: a lost answer may have hidden it for longer than is recorded."""
     bench = _with_a_copy_to_delete()
     clock.advance(seconds)
-    recover.sweep(bench.dlq, conf=bench.conf)
-    assert (bench.left(), Custody.objects.get().state) == (0, "gone")
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
+    assert (bench.left(), DlqCopy.objects.get().state) == (0, "gone")
 
 
 def test_copies_of_unfinished_letters_are_not_deleted() -> None:
     bench = waiting("letter")
-    recover.sweep(bench.dlq, conf=bench.conf)
-    assert (bench.left(), Custody.objects.get().state) == (1, "held")
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
+    assert (bench.left(), DlqCopy.objects.get().state) == (1, "held")
 
 
 def test_copies_of_letters_under_way_stay_out_of_sight_for_longer_once(clock: Clock) -> None:
     bench = waiting("letter")
-    recover.sweep(bench.dlq, conf=bench.conf)
-    assert Custody.objects.get().extended is False
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
+    assert DlqCopy.objects.get().extended is False
     clock.advance(bench.conf.receive_visibility * 2 / 3 + 1)
-    recover.sweep(bench.dlq, conf=bench.conf)
-    copy = Custody.objects.get()
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
+    copy = DlqCopy.objects.get()
     assert copy.extended is True
-    assert round((copy.visible_until - lanes.clock()).total_seconds(), -1) == 43_200 - bench.conf.receive_visibility
-    clock.advance(recover.LONGEST - bench.conf.receive_visibility - 20)  # SQS hides nothing any longer than this
-    recover.sweep(bench.dlq, conf=bench.conf)
-    assert Custody.objects.get().visible_until == copy.visible_until
+    assert (
+        round((copy.visible_until - lanes.database_now()).total_seconds(), -1) == 43_200 - bench.conf.receive_visibility
+    )
+    clock.advance(
+        recover.MAX_HIDDEN_SECONDS - bench.conf.receive_visibility - 20
+    )  # SQS hides nothing any longer than this
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
+    assert DlqCopy.objects.get().visible_until == copy.visible_until
 
 
 def test_copies_of_letters_in_no_run_are_not_hidden_for_longer(clock: Clock) -> None:
     bench = captured("letter")
     clock.advance(bench.conf.receive_visibility - 10)
-    recover.sweep(bench.dlq, conf=bench.conf)
-    assert Custody.objects.get().extended is False
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
+    assert DlqCopy.objects.get().extended is False
 
 
 def test_a_run_is_finished_when_all_of_its_letters_are() -> None:
     bench = waiting("letter")
-    recover.dlqs(conf=bench.conf)
+    recover.sweep_all(conf=bench.conf)
     assert Run.objects.get().state == "running"
     bench.replay()
-    recover.dlqs(conf=bench.conf)
+    recover.sweep_all(conf=bench.conf)
     assert Run.objects.get().state == "finished"
 
 
 def test_a_dlq_in_mode_observe_is_not_swept(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields={"mode": "observe"})
-    monkeypatch.setattr(recover, "sweep", lambda *_, **__: pytest.fail("it was swept"))
-    recover.dlqs(conf=bench.conf)
+    monkeypatch.setattr(recover, "sweep_dlq", lambda *_, **__: pytest.fail("it was swept"))
+    recover.sweep_all(conf=bench.conf)
 
 
 def test_held_lanes_go_on_when_their_dlq_does_not_hold_lanes_any_more(clock: Clock) -> None:
-    bench = Workbench(fields={**KEYED, "parked_head": "hold", "max_attempts": 1})
+    bench = Workbench(fields={**KEYED, "when_parked": "hold", "max_attempts": 1})
     bury_keyed(bench, "a1", "a2")
     bench.ready()
     with bench.refusing("a1"):
         bench.replay()
-    recover.sweep(bench.dlq, conf=bench.conf)
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert (bench.lane().phase, bench.states()) == ("held", {"a1": "parked", "a2": "waiting"})
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(parked_head="aside")
-    recover.sweep(bench.dlq, conf=bench.conf)
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(when_parked="aside")
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
     clock.advance(1)
     bench.replay()
     assert (bench.lane().phase, bench.states()) == ("idle", {"a1": "parked", "a2": "delivered"})
@@ -172,11 +176,11 @@ def test_the_parking_queue_is_told_nothing_while_its_dlq_is_stopped(*, everythin
         bench.replay()
     which = None if everything else dlq.pk
     stops.stop(which, by="anna", reason="an incident")
-    recover.sweep(dlq, conf=bench.conf)
-    assert (bench.left(parking), Notice.objects.filter(sent_at=None).count()) == (0, 1)
+    recover.sweep_dlq(dlq, conf=bench.conf)
+    assert (bench.left(parking), ParkingQueueMessage.objects.filter(sent_at=None).count()) == (0, 1)
     stops.resume(which, by="anna", reason="mended")
-    recover.sweep(dlq, conf=bench.conf)
-    assert (bench.left(parking), Notice.objects.filter(sent_at=None).count()) == (1, 0)
+    recover.sweep_dlq(dlq, conf=bench.conf)
+    assert (bench.left(parking), ParkingQueueMessage.objects.filter(sent_at=None).count()) == (1, 0)
 
 
 def test_failures_that_a_dead_worker_recorded_and_did_not_look_at_open_the_breaker(
@@ -187,10 +191,10 @@ def test_failures_that_a_dead_worker_recorded_and_did_not_look_at_open_the_break
     bench.bury("letter")
     bench.ready()
     with monkeypatch.context() as patch, bench.refusing("letter"):
-        patch.setattr(circuit_breakers, "look", _no)
+        patch.setattr(circuit_breakers, "move_breakers", _no)
         bench.replay(seconds=0.1)
     assert Breaker.objects.get().state == "closed"
-    recover.dlqs(conf=bench.conf)
+    recover.sweep_all(conf=bench.conf)
     assert Breaker.objects.get().state == "open"
 
 
@@ -198,9 +202,9 @@ def test_a_lane_held_by_a_disabled_rule_is_released_by_the_sweep_if_nobody_else_
     bench = Workbench()
     wait = rule("wait", "hold")
     ask_all(bench, "x")
-    rule_changes.switch(wait.pk, enabled=False, by="anna", reason="enough")
+    rule_changes.set_enabled(wait.pk, enabled=False, by="anna", reason="enough")
     assert bench.lane().phase == "held"
-    recover.dlqs(conf=bench.conf)
+    recover.sweep_all(conf=bench.conf)
     assert bench.lane().phase == "ready"
 
 
@@ -209,5 +213,5 @@ def test_a_lane_held_by_a_rule_is_not_released_by_the_parking_lot() -> None:
     rule("wait", "hold")
     ask_all(bench, "x")
     with statements() as asked:
-        decisions.let_go(bench.dlq.pk)
+        decisions.advance_held_lanes(bench.dlq.pk)
     assert len(asked) == 1

@@ -13,11 +13,17 @@ from botocore.client import BaseClient
 from django.conf import settings
 
 from reprocessing.domain.aws.queue_spec import OWN_VISIBILITY
-from reprocessing.domain.maintenance.findings import Remark, ill, unknown, warn, well
+from reprocessing.domain.maintenance.findings import (
+    DoctorFinding,
+    error_finding,
+    ok_finding,
+    unknown_finding,
+    warning_finding,
+)
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.maintenance import doctor
-from reprocessing.pipeline.maintenance.doctor import Look, Patient
+from reprocessing.pipeline.maintenance.doctor import CheckContext, CheckResult
 from reprocessing.pipeline.notifications import checkup
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, told
@@ -33,21 +39,21 @@ def now() -> datetime:
     return datetime.now(UTC)  # noqa: TID251  # a door, as in the command
 
 
-def patient(*own_queues: str) -> Patient:
+def patient(*own_queues: str) -> CheckContext:
     conf = replace(BRISK, own_queues=own_queues)
-    return Patient(names=(), control="redrive-control", conf=conf, rates=Rates.at(settings.REDIS_URL), now=now)
+    return CheckContext(names=(), control="redrive-control", conf=conf, rates=Rates.at(settings.REDIS_URL), now=now)
 
 
 @pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Remark]]:
+def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[DoctorFinding]]:
     """What the doctor finds at the service, by the part."""
-    parts: dict[str, list[Remark]] = {}
+    parts: dict[str, list[DoctorFinding]] = {}
 
-    def service(_: Patient) -> Iterator[Look]:
-        yield from (Look(title, tuple(remarks)) for title, remarks in parts.items())
+    def service(_: CheckContext) -> Iterator[CheckResult]:
+        yield from (CheckResult(title, tuple(remarks)) for title, remarks in parts.items())
 
-    monkeypatch.setattr(doctor, "service", service)
-    monkeypatch.setattr(doctor, "dlqs_alone", lambda _: ())
+    monkeypatch.setattr(doctor, "run_service_checks", service)
+    monkeypatch.setattr(doctor, "run_dlq_checks", lambda _: ())
     return parts
 
 
@@ -56,38 +62,44 @@ def check() -> None:
 
 
 def test_an_error_is_told_once_without_what_aws_answered_and_concluded_when_it_is_gone(
-    found: dict[str, list[Remark]],
+    found: dict[str, list[DoctorFinding]],
 ) -> None:
-    found["Redis"] = [ill("Redis", SECRET, SECRET, SECRET), warn("Redis", SECRET)]
+    found["Redis"] = [error_finding("Redis", SECRET, SECRET, SECRET), warning_finding("Redis", SECRET)]
     check()
     together([check] * 3)
     assert is_open("doctor_worse") == {
         "doctor:Redis": {"errors": 1, "warnings": 1, "finding": "There is an error at Redis."}
     }
     assert told("doctor_worse") == [("doctor:Redis", 1, True)]
-    found["Redis"] = [unknown("Redis", "")]
+    found["Redis"] = [unknown_finding("Redis", "")]
     check()
     assert list(is_open("doctor_worse")) == ["doctor:Redis"]
-    found["Redis"] = [warn("Redis", "")]
+    found["Redis"] = [warning_finding("Redis", "")]
     check()
     assert told("doctor_worse") == [("doctor:Redis", 1, False)]
 
 
-def test_an_error_at_another_part_is_another_incident_and_a_warning_is_none(found: dict[str, list[Remark]]) -> None:
-    found |= {"Redis": [ill("Redis", "", "", "")], "clocks": [warn("clocks", "")], "lanes": [well("lanes", "")]}
+def test_an_error_at_another_part_is_another_incident_and_a_warning_is_none(
+    found: dict[str, list[DoctorFinding]],
+) -> None:
+    found |= {
+        "Redis": [error_finding("Redis", "", "", "")],
+        "clocks": [warning_finding("clocks", "")],
+        "lanes": [ok_finding("lanes", "")],
+    }
     check()
-    found["lanes"] = [ill("lanes", "", "", "")]
+    found["lanes"] = [error_finding("lanes", "", "", "")]
     check()
     assert [subject for subject, _, _ in told("doctor_worse")] == ["doctor:Redis", "doctor:lanes"]
 
 
 def test_an_error_of_a_part_that_there_is_no_more_is_over(
-    found: dict[str, list[Remark]], monkeypatch: pytest.MonkeyPatch
+    found: dict[str, list[DoctorFinding]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stock = Stock()
-    error = ill("", "", "", "")
-    monkeypatch.setattr(doctor, "dlqs_alone", lambda of: [Look(of.names[0], (error,))])
-    found |= {"Redis": [error], "lanes": [well("lanes", "")]}
+    error = error_finding("", "", "", "")
+    monkeypatch.setattr(doctor, "run_dlq_checks", lambda of: [CheckResult(of.names[0], (error,))])
+    found |= {"Redis": [error], "lanes": [ok_finding("lanes", "")]}
     check()
     found.pop("Redis")
     DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(name="renamed")
@@ -101,12 +113,12 @@ def test_dlqs_take_turns_five_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None
     stocks = [Stock() for _ in range(7)]
     looked: list[str] = []
 
-    def dlqs_alone(of: Patient) -> Iterator[Look]:
+    def dlqs_alone(of: CheckContext) -> Iterator[CheckResult]:
         looked.extend(of.names)
-        yield Look(of.names[0], (ill(of.names[0], "", "", ""),))
+        yield CheckResult(of.names[0], (error_finding(of.names[0], "", "", ""),))
 
-    monkeypatch.setattr(doctor, "service", lambda _: ())
-    monkeypatch.setattr(doctor, "dlqs_alone", dlqs_alone)
+    monkeypatch.setattr(doctor, "run_service_checks", lambda _: ())
+    monkeypatch.setattr(doctor, "run_dlq_checks", dlqs_alone)
     names = [stock.dlq.name for stock in stocks]
     check()
     assert looked == names[:5]
@@ -129,7 +141,7 @@ def test_a_real_look_tells_of_a_queue_that_is_gone_and_calls_aws_a_bounded_numbe
         return call(self, operation, parameters)
 
     monkeypatch.setattr(BaseClient, "_make_api_call", counting)
-    gone = f"{bench.origin_url}-is-gone"
+    gone = f"{bench.source_url}-is-gone"
     checkup.checkup(patient(gone))
     own = "doctor:the service's own queues"
     (dlq,) = is_open("doctor_worse").keys() - {own}  # no queue names it as its dead-letter queue

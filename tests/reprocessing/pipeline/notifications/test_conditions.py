@@ -10,7 +10,7 @@ import pytest
 
 from reprocessing.conf import Conf
 from reprocessing.domain.notifications.event import Event, EventKind
-from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, DlqNote, HealthCheck, Lane, Run, Target
+from reprocessing.models import Attempt, Breaker, DeadLetterQueue, DlqSample, HealthCheck, Lane, Letter, Run, Target
 from reprocessing.pipeline.notifications import conditions
 from reprocessing.store.maintenance import counters
 from reprocessing.store.notifications.outbox import announce, conclude
@@ -30,24 +30,24 @@ WHO: dict[str, Any] = {"by": "ann", "reason": "it is broken"}
 
 
 def look() -> None:
-    conditions.look(CONF)
+    conditions.check_conditions(CONF)
 
 
 def ago(**time: float) -> datetime:
-    return lanes.clock() - timedelta(**time)
+    return lanes.database_now() - timedelta(**time)
 
 
 def park(stock: Stock, many: int, **fields: object) -> None:
     stock.more_letters(many)
-    ids = list(DeadLetter.objects.filter(state="waiting").order_by("-pk").values_list("pk", flat=True)[:many])
-    values = {"state": "parked", "reason": "stale", "finished_at": lanes.clock(), **fields}
-    DeadLetter.objects.filter(pk__in=ids).update(**values)
+    ids = list(Letter.objects.filter(state="waiting").order_by("-pk").values_list("pk", flat=True)[:many])
+    values = {"state": "parked", "reason": "stale", "finished_at": lanes.database_now(), **fields}
+    Letter.objects.filter(pk__in=ids).update(**values)
 
 
 def leave(stock: Stock, many: int) -> None:
     """So many stay parked."""
-    parked = DeadLetter.objects.filter(dlq=stock.dlq, state="parked").order_by("pk").values_list("pk", flat=True)
-    DeadLetter.objects.filter(pk__in=list(parked)[many:]).update(state="discarded", reason="")
+    parked = Letter.objects.filter(dlq=stock.dlq, state="parked").order_by("pk").values_list("pk", flat=True)
+    Letter.objects.filter(pk__in=list(parked)[many:]).update(state="discarded", reason="")
 
 
 @pytest.fixture
@@ -98,14 +98,14 @@ def test_a_look_at_many_parked_messages_asks_as_many_statements_as_one_at_none(s
     with statements() as few:
         look()
     park(stock, 90)
-    counters.fold()
+    counters.fold_deltas()
     with statements() as many:
         look()
     assert len(many) == len(few) <= 12
 
 
 def visible(stock: Stock, n: int, **fields: object) -> None:
-    DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(depth_visible=n, depth_at=lanes.clock(), **fields)
+    DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(depth_visible=n, depth_at=lanes.database_now(), **fields)
 
 
 @pytest.mark.parametrize("fields", [{}, {"mode": "observe"}, {"mode": "automatic", "trouble": "AccessDenied"}])
@@ -142,7 +142,7 @@ def test_messages_still_expire_while_a_capture_has_not_said_yet_what_it_captured
     look()
     clock.advance(3.5 * DAY)
     look()
-    DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(leased_until=lanes.clock() + timedelta(minutes=1))
+    DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(leased_until=lanes.database_now() + timedelta(minutes=1))
     look()
     assert told("messages_expiring") == [(f"dlq:{stock.dlq.pk}", 1, True)]
     clock.advance(2 * MINUTE)  # it died
@@ -152,10 +152,12 @@ def test_messages_still_expire_while_a_capture_has_not_said_yet_what_it_captured
 
 def noted(stock: Stock, *backlogs: int) -> None:
     """Notes up to now, five minutes apart."""
-    DlqNote.objects.all().delete()
+    DlqSample.objects.all().delete()
     last = len(backlogs) - 1
-    DlqNote.objects.bulk_create(
-        DlqNote(dlq=stock.dlq, taken_at=ago(minutes=5 * (last - n)), uncaptured=0, captured=backlog, unfinished=backlog)
+    DlqSample.objects.bulk_create(
+        DlqSample(
+            dlq=stock.dlq, taken_at=ago(minutes=5 * (last - n)), uncaptured=0, captured=backlog, unfinished=backlog
+        )
         for n, backlog in enumerate(backlogs)
     )
 
@@ -191,10 +193,10 @@ def test_what_a_dlq_holds_is_noted_every_five_minutes_and_forgotten(stock: Stock
         look()
         look()
         clock.advance(5 * MINUTE)
-    assert list(DlqNote.objects.values_list("uncaptured", "captured", "unfinished")) == [(0, 5, 5)] * 3
+    assert list(DlqSample.objects.values_list("uncaptured", "captured", "unfinished")) == [(0, 5, 5)] * 3
     clock.advance(3 * HOUR)
     look()
-    assert DlqNote.objects.count() == 1
+    assert DlqSample.objects.count() == 1
 
 
 @pytest.fixture
@@ -202,7 +204,7 @@ def stands(clock: Clock) -> Stock:
     """A run whose only message could have gone hours ago; beat and workers have been back for long."""
     stock = Stock()
     past = ago(hours=2)
-    DeadLetter.objects.filter(pk=stock.letter.pk).update(captured_at=past)
+    Letter.objects.filter(pk=stock.letter.pk).update(captured_at=past)
     Lane.objects.filter(pk=stock.lane.pk).update(phase="ready", due_at=past)
     for _ in range(6):
         look()
@@ -213,7 +215,7 @@ def stands(clock: Clock) -> Stock:
 def why(stock: Stock) -> str | None:
     look()
     facts = is_open("run_stalled").get(f"run:{stock.run.pk}")
-    return None if facts is None else facts["why"].replace(f"{stock.dlq.name}-origin", "orders")
+    return None if facts is None else facts["why"].replace(f"{stock.dlq.name}-source", "orders")
 
 
 def test_a_run_whose_messages_no_worker_takes_is_told_of_once_and_over_when_one_goes(stands: Stock) -> None:
@@ -222,7 +224,7 @@ def test_a_run_whose_messages_no_worker_takes_is_told_of_once_and_over_when_one_
     assert told("run_stalled") == [(f"run:{stands.run.pk}", 1, True)]
     breaker = Breaker.objects.get(target=stands.target)
     Attempt.objects.create(letter=stands.letter, lane=stands.lane, target=stands.target, no=1, epoch=0, fence=1,
-                           opened_at=lanes.clock(), holds_lane=False, breaker=breaker)  # fmt: skip
+                           opened_at=lanes.database_now(), holds_lane=False, breaker=breaker)  # fmt: skip
     assert why(stands) is None
 
 
@@ -232,15 +234,15 @@ def test_a_run_whose_target_is_not_known_to_be_healthy_is_told_of(stands: Stock)
 
 
 def test_a_run_that_waits_for_redis_is_told_of(stands: Stock) -> None:
-    Lane.objects.update(due_at=lanes.clock(), why="Redis does not tell its target's rate")
+    Lane.objects.update(due_at=lanes.database_now(), why="Redis does not tell its target's rate")
     assert why(stands) == "Redis does not answer, so the rate limit of orders cannot be checked."
 
 
 def test_a_run_whose_source_queue_nobody_consumes_is_told_of_that_first(stands: Stock) -> None:
     other = stands.another_letter(state="awaiting")
     past = ago(hours=2)
-    lane = Lane.objects.create(dlq=stands.dlq, origin=stands.origin, key_hash=b"l" * 32, run=stands.run)
-    DeadLetter.objects.filter(pk=other.pk).update(lane=lane)
+    lane = Lane.objects.create(dlq=stands.dlq, source=stands.source, key_hash=b"l" * 32, run=stands.run)
+    Letter.objects.filter(pk=other.pk).update(lane=lane)
     Target.objects.filter(pk=stands.target.pk).update(proof="absence", watched_by=stands.dlq, window=60)
     Attempt.objects.create(letter=other, lane=lane, target=stands.target, no=1, epoch=0, fence=1, opened_at=past,
                            taken_at=past, deadline=past, holds_lane=True)  # fmt: skip
@@ -257,11 +259,11 @@ def test_a_run_that_somebody_stopped_or_that_rests_does_not_stand_still(stands: 
         case "a pause":
             run_transitions.pause(stands.run.pk, **WHO)
         case "the breaker":
-            Breaker.objects.update(state="open", retry_at=lanes.clock() + timedelta(minutes=5))
+            Breaker.objects.update(state="open", retry_at=lanes.database_now() + timedelta(minutes=5))
         case "a rest":
-            Lane.objects.update(due_at=lanes.clock() + timedelta(hours=1))
+            Lane.objects.update(due_at=lanes.database_now() + timedelta(hours=1))
         case _:
-            DeadLetter.objects.update(captured_at=ago(minutes=29))
+            Letter.objects.update(captured_at=ago(minutes=29))
     look()
     assert is_open("run_stalled") == {}
 
@@ -278,7 +280,7 @@ def test_a_run_that_stood_still_before_all_workers_were_away_is_not_told_as_over
     assert why(stands) is not None
     clock.advance(HOUR)
     assert why(stands) is not None
-    DeadLetter.objects.update(captured_at=lanes.clock())  # it has moved
+    Letter.objects.update(captured_at=lanes.database_now())  # it has moved
     for _ in range(6):
         clock.advance(MINUTE)
         look()

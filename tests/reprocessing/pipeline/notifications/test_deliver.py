@@ -18,9 +18,9 @@ from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.targets import webhook_signature
 from reprocessing.models import Incident, Notification, NotificationRoute
 from reprocessing.pipeline import notifications
-from reprocessing.store.notifications import filing, incident_retention, sending
-from reprocessing.store.notifications.outbox import RESUMES, SETTLES, announce, conclude
-from reprocessing.store.notifications.sending import Claimed, Owed
+from reprocessing.store.notifications import incident_retention, notification_writer, sending
+from reprocessing.store.notifications.outbox import RESUME_WITHIN, SETTLING_SECONDS, announce, conclude
+from reprocessing.store.notifications.sending import LeasedDestination, PendingText
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
 from tests.race.abreast import elsewhere
@@ -41,7 +41,7 @@ HOUR, DAY = 3_600, 86_400
 
 
 def view(**urls: str) -> Conf:
-    return conf.of({
+    return conf.read_settings({
         "SECRETS": SECRETS, "DESTINATIONS": urls, "PLACE": "production", "PUBLIC_URL": "https://redrive.example.com",
     })  # fmt: skip
 
@@ -57,7 +57,7 @@ def route(name: str = "ops", *kinds: EventKind) -> NotificationRoute:
 def happen(clock: Clock, *events: Event) -> None:
     """Announce events, and let the time pass after which they are sent."""
     announce(list(events))
-    clock.advance(SETTLES)
+    clock.advance(SETTLING_SECONDS)
 
 
 def stages(webhook: Server) -> list[str]:
@@ -157,15 +157,15 @@ def test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_min
         return notifications.deliver(ops)
 
     announce([event(NEW_GROUP, "group:1")])
-    assert after(SETTLES) == 1
+    assert after(SETTLING_SECONDS) == 1
     announce([event(NEW_GROUP, "group:2"), event(EventKind.DLQ_GROWING, "dlq:1")])
-    assert [after(SETTLES), after(20)] == [0, 0]
+    assert [after(SETTLING_SECONDS), after(20)] == [0, 0]
     announce([event(BREAKER, "breaker:7")])
-    assert (notifications.is_due(ops), after(SETTLES)) == (False, 1)
+    assert (notifications.is_due(ops), after(SETTLING_SECONDS)) == (False, 1)
     kinds = [told["kind"] for told in said(webhook.asked[-1])["events"]]
     assert kinds == ["breaker_open", "dlq_growing", "failure_group_new"]
     announce([event(STOPPED, "run:7")])
-    Incident.objects.filter(kind=STOPPED).update(due_at=lanes.clock())
+    Incident.objects.filter(kind=STOPPED).update(due_at=lanes.database_now())
     assert [after(8), after(3)] == [0, 1]
     conclude([(STOPPED, "run:7")])
     assert [after(30), after(31)] == [0, 1]  # an end can wait
@@ -195,7 +195,7 @@ def test_events_go_where_their_route_says(clock: Clock, webhook: Server) -> None
         event(NEW_GROUP, "group:1", dlq_id=ours.dlq.pk), event(NEW_GROUP, "group:2", dlq_id=theirs.dlq.pk),
         event(BREAKER, "breaker:7"),
     ])  # fmt: skip
-    clock.advance(SETTLES)
+    clock.advance(SETTLING_SECONDS)
     notifications.deliver(view(ops=hook(webhook)))
     found = Notification.objects.values_list("route__destination", "incident__subject")
     assert list(found) == [("ops", "group:1")]
@@ -255,32 +255,33 @@ def test_a_text_marks_what_it_tells_and_not_what_was_filed_before_it_and_committ
     route()
     happen(clock, event(NEW_GROUP, "group:1"))
 
-    def second() -> tuple[Claimed, Owed]:
+    def second() -> tuple[LeasedDestination, PendingText]:
         announce([event(NEW_GROUP, "group:2")])
-        Incident.objects.filter(subject="group:2").update(due_at=lanes.clock())
-        filing.file_notifications()
-        (claimed,) = sending.claim(["ops"], limit=8)
-        owed = sending.owed(claimed.route_id)
+        Incident.objects.filter(subject="group:2").update(due_at=lanes.database_now())
+        notification_writer.file_notifications()
+        (claimed,) = sending.lease_destinations(["ops"], limit=8)
+        owed = sending.pending_text(claimed.route_id)
         assert owed is not None
         return claimed, owed
 
     with elsewhere() as begin, transaction.atomic():
-        filing.file_notifications()  # has the lower id, and commits while the text of the other one is sent
+        notification_writer.file_notifications()  # has the lower id,
+        and commits while the text of the other one is sent
         claimed, owed = begin(second).result(30)
     assert [told.subject for section in owed.sections for told in section.examples] == ["group:2"]
-    sending.record(claimed, owed.ids, Sent(), lanes.clock())
+    sending.record_result(claimed, owed.ids, Sent(), lanes.database_now())
     assert list(Notification.objects.filter(sent_at=None).values_list("incident__subject", flat=True)) == ["group:1"]
 
 
 def test_the_same_notifications_again_are_the_same_message_and_others_are_another(clock: Clock) -> None:
     route()
     happen(clock, event(NEW_GROUP, "group:1"))
-    filing.file_notifications()
+    notification_writer.file_notifications()
     row = NotificationRoute.objects.get().pk
-    keys = [owed.key for _ in range(2) if (owed := sending.owed(row))]
+    keys = [owed.key for _ in range(2) if (owed := sending.pending_text(row))]
     happen(clock, event(NEW_GROUP, "group:2"))
-    filing.file_notifications()
-    more = sending.owed(row)
+    notification_writer.file_notifications()
+    more = sending.pending_text(row)
     assert more is not None
     assert (keys[0] == keys[1], more.key in keys) == (True, False)
 
@@ -288,11 +289,11 @@ def test_the_same_notifications_again_are_the_same_message_and_others_are_anothe
 def test_two_senders_at_the_same_time_never_take_the_same_destination(clock: Clock, webhook: Server, ops: Conf) -> None:
     happen(clock, event(BREAKER, "breaker:7"))
     notifications.deliver(view())  # written down; nobody is there to be told
-    (first,), second = sending.claim(["ops"], limit=8), sending.claim(["ops"], limit=8)
+    (first,), second = sending.lease_destinations(["ops"], limit=8), sending.lease_destinations(["ops"], limit=8)
     assert second == []
     clock.advance(61)  # the first one died
     assert notifications.deliver(ops) == 1
-    sending.record(first, (), Failed("too late"), lanes.clock())  # or did not: what it says is stale
+    sending.record_result(first, (), Failed("too late"), lanes.database_now())  # or did not: what it says is stale
     assert NotificationRoute.objects.get().failures == 0
 
 
@@ -302,7 +303,7 @@ def test_an_incident_that_ended_before_it_could_be_sent_is_sent_once_as_ended(
     happen(clock, event(BREAKER, "breaker:7"))
     notifications.deliver(view())
     conclude([(BREAKER, "breaker:7")])
-    clock.advance(RESUMES)
+    clock.advance(RESUME_WITHIN)
     assert notifications.deliver(ops) == 1
     assert stages(webhook) == ["ended"]
 
@@ -311,7 +312,7 @@ def test_old_incidents_are_forgotten_and_open_ones_kept(clock: Clock, webhook: S
     happen(clock, event(NEW_GROUP, "group:1"), event(BREAKER, "breaker:7"))
     notifications.deliver(ops)
     clock.advance(90 * DAY)
-    assert incident_retention.forget_incidents(history=timedelta(days=89).total_seconds(), limit=10) == 1
+    assert incident_retention.delete_incidents(history=timedelta(days=89).total_seconds(), limit=10) == 1
     assert list(Incident.objects.values_list("kind", flat=True)) == [BREAKER.value]
 
 

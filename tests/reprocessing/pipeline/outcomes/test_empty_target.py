@@ -12,7 +12,7 @@ from django.db import connection
 
 from reprocessing.gateways.sqs import Depth
 from reprocessing.models import Attempt, DeadLetterQueue, Target
-from reprocessing.models.target import Sighting
+from reprocessing.models.target import TargetCheck
 from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import evidence, pending_outcomes
@@ -34,7 +34,7 @@ class Trial:
     taken: datetime
 
     def go_to(self, seconds: float) -> None:
-        self.clock.advance((self.taken + timedelta(seconds=seconds) - lanes.clock()).total_seconds())
+        self.clock.advance((self.taken + timedelta(seconds=seconds) - lanes.database_now()).total_seconds())
 
     def look(self, seconds: float, found: Depth = NOTHING) -> int:
         """Look at a target of this depth, and return how many letters were promoted."""
@@ -47,7 +47,7 @@ class Trial:
         """Whether the letter may be presumed delivered after a drained capture that began then."""
         through = self.taken + timedelta(seconds=drained)
         DeadLetterQueue.objects.filter(pk=self.bench.dlq.pk).update(drained_through=through)
-        return len(evidence.ripe(count_lag=LAG, limit=10)) == 1
+        return len(evidence.presumable_attempts(count_lag=LAG, limit=10)) == 1
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def answering_late(seconds: float, clock: Clock) -> Iterator[None]:
         return NOTHING
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resolve_outcomes, "unslept", lambda: lambda: now[0])
+        patch.setattr(resolve_outcomes, "suspend_aware_clock", lambda: lambda: now[0])
         patch.setattr(resolve_outcomes, "depth", depth)
         yield
 
@@ -167,13 +167,13 @@ def test_an_attempt_of_unknown_outcome_waits_for_its_window(clock: Clock) -> Non
 
 def test_a_message_in_flight_for_longer_than_the_window_is_awaited(clock: Clock) -> None:
     bench = redriven("letter", absence={"window": 30})
-    (out,) = bench.sqs.receive_message(QueueUrl=bench.origin_url, VisibilityTimeout=600, MessageAttributeNames=["All"])[
+    (out,) = bench.sqs.receive_message(QueueUrl=bench.source_url, VisibilityTimeout=600, MessageAttributeNames=["All"])[
         "Messages"
     ]
     clock.advance(20)
     assert _turns(bench) == {"letter": "awaiting"}
     bench.come_back(out)
-    bench.sqs.delete_message(QueueUrl=bench.origin_url, ReceiptHandle=out["ReceiptHandle"])
+    bench.sqs.delete_message(QueueUrl=bench.source_url, ReceiptHandle=out["ReceiptHandle"])
     assert (_turns(bench), bench.history()) == ({"letter": "waiting"}, [(1, "returned", 0)])
 
 
@@ -194,15 +194,15 @@ def test_only_the_first_look_that_finds_messages_is_noted(trial: Trial) -> None:
     for seconds in range(10):
         trial.look(LAG + 2 + seconds, Depth(1, 0, 0))
     trial.look(LAG + 20)
-    assert list(Sighting.objects.order_by("seen_at").values_list("empty", flat=True)) == [True, False, True]
+    assert list(TargetCheck.objects.order_by("seen_at").values_list("empty", flat=True)) == [True, False, True]
 
 
 def test_the_status_names_each_missing_step_of_the_evidence(trial: Trial) -> None:
 
     def told() -> str:
         (waiting,) = pending_outcomes.of_targets(trial.bench.dlq.pk, count_lag=LAG)
-        said = pending_outcomes.in_words(waiting)
-        assert bool(evidence.ripe(count_lag=LAG, limit=10)) == said.startswith("the next outcome check")
+        said = pending_outcomes.describe(waiting)
+        assert bool(evidence.presumable_attempts(count_lag=LAG, limit=10)) == said.startswith("the next outcome check")
         return said
 
     def at(seconds: float) -> str:

@@ -15,8 +15,8 @@ from reprocessing.models import (
     Attempt,
     Breaker,
     Claim,
-    Custody,
     DeadLetterQueue,
+    DlqCopy,
     Report,
     Reporter,
     Run,
@@ -24,7 +24,7 @@ from reprocessing.models import (
     Wave,
 )
 from reprocessing.pipeline.outcomes import record_reports
-from reprocessing.pipeline.outcomes.record_reports import Heard
+from reprocessing.pipeline.outcomes.record_reports import Recorded
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.outcomes import delivery_status
 from reprocessing.store.runs import progress
@@ -63,8 +63,8 @@ def say(verdict: str, body: str = "letter", **said: str) -> dict[str, str]:
     return {"message_id": attempt.sent_message_id, "verdict": verdict, "at": "2026-03-01T08:00:00Z", **said}
 
 
-def heard(*said: object, reporter: int | None = None) -> Heard:
-    return record_reports.told(said, reporter=reporter, dice=lambda: 0.0)
+def heard(*said: object, reporter: int | None = None) -> Recorded:
+    return record_reports.record_json(said, reporter=reporter, dice=lambda: 0.0)
 
 
 def reporter(*targets: Target) -> Reporter:
@@ -76,13 +76,13 @@ def reporter(*targets: Target) -> Reporter:
 def test_an_acknowledged_letter_is_delivered_and_not_presumed() -> None:
     bench = bench_of()
     assert (bench.states(), bench.lane().phase) == ({"letter": "awaiting"}, "awaiting")
-    assert heard(say("delivered")) == Heard(accepted=1)
+    assert heard(say("delivered")) == Recorded(accepted=1)
     letter = bench.letter()
     assert (letter.state, letter.presumed, letter.finished_at is not None) == ("delivered", False, True)
     assert bench.history() == [(1, "acknowledged", 0)]
-    assert Attempt.objects.get().ill is False
+    assert Attempt.objects.get().counts_as_failure is False
     assert (Claim.objects.get().state, bench.lane().phase) == ("delivered", "idle")
-    assert list(Custody.objects.values_list("state", flat=True)) == ["delete"]
+    assert list(DlqCopy.objects.values_list("state", flat=True)) == ["delete"]
 
 
 def test_a_letter_reported_as_failed_is_tried_again_in_a_new_epoch() -> None:
@@ -90,7 +90,7 @@ def test_a_letter_reported_as_failed_is_tried_again_in_a_new_epoch() -> None:
     heard(say("failed", type="KeyError", message="'card'", fingerprint="f"))
     letter = bench.letter()
     assert (letter.state, letter.epoch, letter.attempts, Claim.objects.get().state) == ("waiting", 1, 1, "free")
-    assert Attempt.objects.get().ill is True
+    assert Attempt.objects.get().counts_as_failure is True
     assert bench.replay().taken == 1
     heard(say("failed"))
     assert bench.history() == [(1, "failed", 0), (2, "failed", 1)]
@@ -110,7 +110,7 @@ def test_a_letter_reported_as_failed_waits_for_its_backoff() -> None:
 
 def test_a_report_of_retrying_is_kept_and_moves_nothing() -> None:
     bench = bench_of()
-    assert heard(say("retrying", type="Timeout")) == Heard(accepted=1)
+    assert heard(say("retrying", type="Timeout")) == Recorded(accepted=1)
     assert (bench.states(), bench.history()) == ({"letter": "awaiting"}, [(1, None, 0)])
     assert Report.objects.get().type == "Timeout"
 
@@ -120,10 +120,10 @@ def test_a_report_of_failure_wins_in_any_order(order: tuple[str, ...]) -> None:
     bench = bench_of()
     said = [say(verdict) for verdict in order]
     for report in said:
-        assert heard(report) == Heard(accepted=1)
+        assert heard(report) == Recorded(accepted=1)
     before = (bench.states(), bench.letter().epoch)
     assert before == ({"letter": "waiting"}, 1)
-    assert heard(*said, *reversed(said)) == Heard(repeated=6)
+    assert heard(*said, *reversed(said)) == Recorded(repeated=6)
     assert (bench.states(), bench.letter().epoch) == before
 
 
@@ -133,7 +133,11 @@ def test_a_late_report_of_failure_reopens_a_delivered_letter() -> None:
     assert bench.states() == {"letter": "delivered"}
     heard(say("failed"))
     assert (bench.states(), bench.history()) == ({"letter": "waiting"}, [(1, "accepted", 0)])
-    assert (bench.letter().epoch, bench.letter().finished_at, Attempt.objects.get().ill) == (1, None, True)
+    assert (bench.letter().epoch, bench.letter().finished_at, Attempt.objects.get().counts_as_failure) == (
+        1,
+        None,
+        True,
+    )
     assert bench.replay().taken == 1
     assert bench.history() == [(1, "accepted", 0), (2, "accepted", 1)]
 
@@ -143,7 +147,7 @@ def test_a_report_on_an_older_attempt_moves_nothing() -> None:
     late = say("delivered", fingerprint="late")
     heard(say("failed"))
     bench.replay()
-    assert heard(late, {**late, "verdict": "failed"}) == Heard(accepted=2)
+    assert heard(late, {**late, "verdict": "failed"}) == Recorded(accepted=2)
     assert (bench.states(), bench.history()) == ({"letter": "awaiting"}, [(1, "failed", 0), (2, None, 1)])
 
 
@@ -155,7 +159,7 @@ def test_a_report_on_an_older_silent_attempt_moves_nothing(verdict: str, clock: 
     assert bench.history() == [(1, "silent", 0), (2, None, 0)]
     heard({"redrive_id": f"{bench.letter().public_id}:1", "verdict": verdict})
     assert (bench.states(), bench.letter().epoch) == ({"letter": "awaiting"}, 0)
-    assert Attempt.objects.get(no=1).ill is None
+    assert Attempt.objects.get(no=1).counts_as_failure is None
 
 
 @pytest.mark.parametrize("first", ["delivered", "failed"])
@@ -183,9 +187,9 @@ def test_a_report_after_the_return_moves_nothing(late: str) -> None:
     sent = bench.delivered()[0]
     heard(say("delivered"))
     bench.take_back(sent)
-    assert heard(say(late, fingerprint="late")) == Heard(accepted=1)
+    assert heard(say(late, fingerprint="late")) == Recorded(accepted=1)
     letter = bench.letter()
-    assert (letter.state, letter.epoch, Attempt.objects.get().ill) == ("waiting", 1, False)
+    assert (letter.state, letter.epoch, Attempt.objects.get().counts_as_failure) == ("waiting", 1, False)
 
 
 def test_a_redrive_id_names_an_attempt_without_a_message_id() -> None:
@@ -193,15 +197,15 @@ def test_a_redrive_id_names_an_attempt_without_a_message_id() -> None:
     letters = {body: bench.letter(payload__body=body.encode()) for body in ("a", "b")}
     Attempt.objects.update(holds_lane=False)
     named = [f"{letters['a'].public_id}:1", str(letters["b"].public_id).upper()]
-    assert heard(*({"redrive_id": redrive_id, "verdict": "delivered"} for redrive_id in named)) == Heard(accepted=2)
+    assert heard(*({"redrive_id": redrive_id, "verdict": "delivered"} for redrive_id in named)) == Recorded(accepted=2)
     assert bench.states() == {"a": "delivered", "b": "delivered"}
 
 
 def test_a_redrive_id_without_a_number_names_no_later_attempt() -> None:
     bench = enqueued("letter", target_fields={"proof": "acknowledged", "window": 60})
-    assert heard({"redrive_id": str(bench.letter().public_id), "verdict": "delivered"}) == Heard(accepted=1)
+    assert heard({"redrive_id": str(bench.letter().public_id), "verdict": "delivered"}) == Recorded(accepted=1)
     bench.replay()
-    assert record_reports.again(dice=lambda: 0.0) == 0
+    assert record_reports.apply_late(dice=lambda: 0.0) == 0
     assert bench.states() == {"letter": "awaiting"}
 
 
@@ -209,7 +213,7 @@ def test_a_redrive_id_without_a_number_names_no_letter_that_was_sent_twice() -> 
     bench = bench_of()
     heard(say("failed"))
     bench.replay()
-    assert heard({"redrive_id": str(bench.letter().public_id), "verdict": "delivered"}) == Heard(accepted=1)
+    assert heard({"redrive_id": str(bench.letter().public_id), "verdict": "delivered"}) == Recorded(accepted=1)
     assert bench.states() == {"letter": "awaiting"}
 
 
@@ -239,7 +243,7 @@ def test_a_report_on_an_unknown_message_id_is_applied_when_it_is_known(proof: st
 
     def quick() -> None:
         (sent,) = bench.delivered()
-        assert heard({"message_id": sent["MessageId"], "verdict": verdict}) == Heard(accepted=1)
+        assert heard({"message_id": sent["MessageId"], "verdict": verdict}) == Recorded(accepted=1)
 
     with bench.meanwhile(quick):
         bench.replay()
@@ -264,7 +268,7 @@ def test_silence_parks_a_letter_without_other_evidence(clock: Clock) -> None:
     bench.promote()
     letter = bench.letter()
     assert (letter.state, letter.reason, bench.history()) == ("parked", "no_answer", [(1, "silent", 0)])
-    assert (Attempt.objects.get().ill, Claim.objects.get().state) == (None, "free")
+    assert (Attempt.objects.get().counts_as_failure, Claim.objects.get().state) == (None, "free")
     assert letter.detail.startswith("its consumer reported nothing until 20")
 
 
@@ -298,7 +302,7 @@ def test_a_late_acknowledgement_delivers_a_parked_letter(clock: Clock) -> None:
     heard(say("delivered"))
     letter = bench.letter()
     assert (letter.state, letter.reason, letter.detail, bench.history()) == ("delivered", "", "", [(1, "silent", 0)])
-    assert (Attempt.objects.get().ill, Claim.objects.get().state) == (False, "delivered")
+    assert (Attempt.objects.get().counts_as_failure, Claim.objects.get().state) == (False, "delivered")
 
 
 @pytest.mark.parametrize(("act", "state"), [("release", "waiting"), ("discard", "discarded")])
@@ -312,7 +316,11 @@ def test_a_late_acknowledgement_does_not_undo_a_decision(act: str, state: str, c
 def test_a_late_report_of_failure_leaves_a_letter_parked(clock: Clock) -> None:
     bench = silent_bench(clock)
     heard(say("failed"))
-    assert (bench.letter().state, bench.letter().reason, Attempt.objects.get().ill) == ("parked", "no_answer", True)
+    assert (bench.letter().state, bench.letter().reason, Attempt.objects.get().counts_as_failure) == (
+        "parked",
+        "no_answer",
+        True,
+    )
 
 
 def test_an_acknowledgement_lets_the_next_letter_go() -> None:
@@ -334,11 +342,11 @@ def test_a_reporter_reports_only_its_own_targets() -> None:
     bench, other = bench_of(), Workbench()
     mine, theirs = reporter(bench.target), reporter(other.target)
     said = [say("delivered"), {"redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"}]
-    assert heard(*said, reporter=theirs.pk) == Heard(
+    assert heard(*said, reporter=theirs.pk) == Recorded(
         refused=dict.fromkeys((0, 1), "its message was not sent to a target of this reporter")
     )
     assert (Report.objects.count(), bench.states()) == (0, {"letter": "awaiting"})
-    assert heard(*said, reporter=mine.pk) == Heard(accepted=2)
+    assert heard(*said, reporter=mine.pk) == Recorded(accepted=2)
     assert bench.states() == {"letter": "delivered"}
 
 
@@ -361,7 +369,7 @@ def test_a_strange_or_revoked_reporter_is_not_believed_later() -> None:
 def test_a_report_on_the_first_failure_moves_nothing() -> None:
     bench = bench_of()
     died = {"message_id": bench.letter().message_id, "verdict": "failed", "type": "KeyError"}
-    assert heard(died, reporter=reporter(bench.target).pk) == Heard(accepted=1)
+    assert heard(died, reporter=reporter(bench.target).pk) == Recorded(accepted=1)
     assert heard(died, reporter=reporter(Workbench().target).pk).refused.keys() == {0}
     assert bench.states() == {"letter": "awaiting"}
 
@@ -402,7 +410,7 @@ def test_many_reports_take_as_many_statements_as_one(
 def test_a_redrive_id_on_another_message_moves_nothing() -> None:
     bench = bench_of()
     handed_on = {"message_id": "another", "redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"}
-    assert heard(handed_on) == Heard(accepted=1)
+    assert heard(handed_on) == Recorded(accepted=1)
     bench.promote()
     assert (bench.states(), bench.history()) == ({"letter": "awaiting"}, [(1, None, 0)])
 
@@ -427,20 +435,23 @@ def test_a_run_counts_attempts_that_were_reported_as_failed() -> None:
     heard(say("failed", "a"), say("delivered", "b"))
     run = bench.letter(payload__body=b"a").run_id
     assert run
-    found = progress.tally(run)
+    found = progress.count_letters(run)
     assert (found.failed_attempts, found.delivered, found.presumed, found.awaiting) == (1, 1, 0, 1)
     heard(say("failed", "b"))
-    assert progress.tally(run).failed_attempts == 2
+    assert progress.count_letters(run).failed_attempts == 2
 
 
 def test_an_accepted_letter_becomes_acknowledged() -> None:
     bench = redriven("a", "b", "c")
     letters = {body: bench.letter(payload__body=body.encode()) for body in ("a", "b", "c")}
-    assert {delivery_status.of(letter).how.value for letter in letters.values()} == {"accepted"}
+    assert {delivery_status.status_of(letter).how.value for letter in letters.values()} == {"accepted"}
     heard(say("delivered", "a"), {"redrive_id": f"{letters['b'].public_id}:1", "verdict": "delivered"})
-    found = {body: delivery_status.of(letter).how.value for body, letter in letters.items()}
+    found = {body: delivery_status.status_of(letter).how.value for body, letter in letters.items()}
     assert found == {"a": "acknowledged", "b": "acknowledged", "c": "accepted"}
-    assert {row.how: row.n for row in delivery_status.counted(bench.dlq.pk)} == {"acknowledged": 2, "accepted": 1}
+    assert {row.how: row.n for row in delivery_status.count_by_status(bench.dlq.pk)} == {
+        "acknowledged": 2,
+        "accepted": 1,
+    }
     assert bench.history() == [(1, "accepted", 0)] * 3
 
 
@@ -450,10 +461,10 @@ def test_redrive_status_counts_letters_by_how_their_outcome_is_known(clock: Cloc
     clock.advance(WINDOW + 1)
     bench.promote()
     letters = {how: bench.letter(payload__body=how.encode()) for how in ("acknowledged", "failed", "silent")}
-    assert {how: delivery_status.of(letter).how.value for how, letter in letters.items()} == dict(
+    assert {how: delivery_status.status_of(letter).how.value for how, letter in letters.items()} == dict(
         zip(letters, letters, strict=True)
     )
-    assert [reason.type for reason in delivery_status.reasons(letters["failed"])] == ["KeyError"]
+    assert [reason.type for reason in delivery_status.reasons_of(letters["failed"])] == ["KeyError"]
     out = StringIO()
     call_command("redrive_status", bench.name, "--json", stdout=out)
     (told,) = json.loads(out.getvalue())["dlqs"]

@@ -10,17 +10,17 @@ from types import SimpleNamespace
 import pytest
 from django.db import DatabaseError
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.gateways.aws import request_threads
 from reprocessing.gateways.sqs import Depth, QueueAddress
 from reprocessing.gateways.sqs import depth as depth_of
-from reprocessing.models import Attempt, Claim, Custody, DeadLetterQueue, Target
-from reprocessing.models.target import Sighting
+from reprocessing.models import Attempt, Claim, DeadLetterQueue, DlqCopy, Target
+from reprocessing.models.target import TargetCheck
 from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.store.aws import metrics
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import evidence
-from reprocessing.store.outcomes.evidence import Look
+from reprocessing.store.outcomes.evidence import TargetLook
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,7 +40,7 @@ def _awaiting() -> tuple[Workbench, datetime]:
 def _failed_after_the_first_look(clock: Clock) -> Workbench:
     """A letter that is in flight at the first look, and becomes visible after it."""
     bench, _ = _awaiting()
-    target = {"QueueUrl": bench.origin_url}
+    target = {"QueueUrl": bench.source_url}
     (out,) = bench.sqs.receive_message(**target, VisibilityTimeout=600)["Messages"]
     clock.advance(LAG + 1)
     bench.promote()  # nothing is visible
@@ -54,7 +54,7 @@ def _drain(bench: Workbench, taken: datetime, seconds: float) -> None:
 
 def _see(bench: Workbench, taken: datetime, *seconds: float) -> None:
     for later in seconds:
-        Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=later))
+        TargetCheck.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=later))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_the_evidence_of_absence(seen: list[int], drained: int | None, ripe: int
     _see(bench, taken, *seen)
     if drained is not None:
         _drain(bench, taken, drained)
-    assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
+    assert len(evidence.presumable_attempts(count_lag=LAG, limit=10)) == ripe
 
 
 def test_a_letter_is_not_presumed_delivered_before_its_deadline() -> None:
@@ -87,9 +87,9 @@ def test_a_letter_is_not_presumed_delivered_before_its_deadline() -> None:
     Target.objects.filter(pk=bench.target.pk).update(window=0, visibility=0)  # lowered since the letter was sent
     _see(bench, taken, 0, 1)
     _drain(bench, taken, 99)
-    assert evidence.ripe(count_lag=0, limit=10) == []
+    assert evidence.presumable_attempts(count_lag=0, limit=10) == []
     _drain(bench, taken, 101)
-    assert len(evidence.ripe(count_lag=0, limit=10)) == 1
+    assert len(evidence.presumable_attempts(count_lag=0, limit=10)) == 1
 
 
 @pytest.mark.parametrize(("again", "ripe"), [(189, 0), (190, 1)])
@@ -99,7 +99,7 @@ def test_looks_are_at_least_a_visibility_timeout_and_a_count_lag_apart(again: in
     Target.objects.filter(pk=bench.target.pk).update(visibility=70)
     _see(bench, taken, 60, again)
     _drain(bench, taken, 300)
-    assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
+    assert len(evidence.presumable_attempts(count_lag=LAG, limit=10)) == ripe
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_looks_are_at_least_a_visibility_timeout_and_a_count_lag_apart(again: in
 def test_a_look_may_be_as_late_as_its_answer(first: float, again: float, drained: float, ripe: int) -> None:
     bench, taken = _awaiting()
     for seconds, took in ((60, first), (160, again)):
-        Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=seconds), took=took)
+        TargetCheck.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=seconds), took=took)
     _drain(bench, taken, drained)
-    assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
+    assert len(evidence.presumable_attempts(count_lag=LAG, limit=10)) == ripe
 
 
 def test_an_observed_dlq_proves_nothing() -> None:
@@ -124,7 +124,7 @@ def test_an_observed_dlq_proves_nothing() -> None:
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(
         drained_through=taken + timedelta(seconds=160), mode="observe"
     )
-    assert evidence.ripe(count_lag=LAG, limit=10) == []
+    assert evidence.presumable_attempts(count_lag=LAG, limit=10) == []
 
 
 def test_a_target_with_messages_is_no_evidence(clock: Clock) -> None:
@@ -133,7 +133,7 @@ def test_a_target_with_messages_is_no_evidence(clock: Clock) -> None:
     for _ in range(2):
         assert bench.promote() == 0
         bench.capture()
-    assert Sighting.objects.count() == 0
+    assert TargetCheck.objects.count() == 0
     bench.delivered()
     bench.promote()
     clock.advance(WINDOW + 1)
@@ -177,7 +177,7 @@ def test_a_promotion_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.Mon
     monkeypatch.setattr(lanes, "advance", fails)
     with pytest.raises(DatabaseError):
         bench.promote()
-    assert (bench.left(), bench.states(), Custody.objects.get().state) == (1, {"letter": "awaiting"}, "held")
+    assert (bench.left(), bench.states(), DlqCopy.objects.get().state) == (1, {"letter": "awaiting"}, "held")
 
 
 def _two_targets(monkeypatch: pytest.MonkeyPatch) -> tuple[Workbench, Workbench]:
@@ -187,8 +187,8 @@ def _two_targets(monkeypatch: pytest.MonkeyPatch) -> tuple[Workbench, Workbench]
         bench.judge_by_absence(window=WINDOW)
         bench.redrive("letter")
         bench.delivered()
-    watched = evidence.watched
-    monkeypatch.setattr(evidence, "watched", lambda: sorted(watched(), key=lambda target: target.target_id))
+    watched = evidence.watched_targets
+    monkeypatch.setattr(evidence, "watched_targets", lambda: sorted(watched(), key=lambda target: target.target_id))
     return first, second
 
 
@@ -204,19 +204,19 @@ def _each_look_takes(
         asked.append(address.url)
         return answer(address)
 
-    monkeypatch.setattr(resolve_outcomes, "unslept", lambda: lambda: now)
+    monkeypatch.setattr(resolve_outcomes, "suspend_aware_clock", lambda: lambda: now)
     monkeypatch.setattr(request_threads, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(resolve_outcomes, "_THREADS", 1)
     monkeypatch.setattr(resolve_outcomes, "depth", depth)
     return asked
 
 
-@pytest.mark.parametrize("fault", [QueueIsOutOfReach("no answer"), RuntimeError("nobody thought of it")])
+@pytest.mark.parametrize("fault", [QueueUnreachable("no answer"), RuntimeError("nobody thought of it")])
 def test_a_look_is_noted_though_another_target_does_not_answer(
     fault: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = _two_targets(monkeypatch)
-    noted, sight, in_time = Event(), evidence.sight, list[bool]()
+    noted, sight, in_time = Event(), evidence.record_looks, list[bool]()
 
     def depth(address: QueueAddress) -> Depth:
         if address.url == first.target.url:
@@ -224,23 +224,23 @@ def test_a_look_is_noted_though_another_target_does_not_answer(
             raise fault
         return depth_of(address)
 
-    def note(looks: list[Look], *, at: datetime, took: float) -> None:
+    def note(looks: list[TargetLook], *, at: datetime, took: float) -> None:
         sight(looks, at=at, took=took)
         noted.set()
 
     monkeypatch.setattr(resolve_outcomes, "depth", depth)
-    monkeypatch.setattr(evidence, "sight", note)
+    monkeypatch.setattr(evidence, "record_looks", note)
     first.promote()
-    assert (in_time, list(Sighting.objects.values_list("target", flat=True))) == ([True], [second.target.pk])
+    assert (in_time, list(TargetCheck.objects.values_list("target", flat=True))) == ([True], [second.target.pk])
 
 
 def test_each_look_has_the_time_of_its_own_request(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = _two_targets(monkeypatch)
     _each_look_takes(5, monkeypatch)
     first.promote()
-    seen = {look.target_id: look.seen_at for look in Sighting.objects.all()}
+    seen = {look.target_id: look.seen_at for look in TargetCheck.objects.all()}
     assert seen[second.target.pk] - seen[first.target.pk] == timedelta(seconds=5)
-    assert set(Sighting.objects.values_list("took", flat=True)) == {5.0}
+    assert set(TargetCheck.objects.values_list("took", flat=True)) == {5.0}
 
 
 def test_a_look_after_a_sleep_may_be_as_early_as_before_it(
@@ -248,22 +248,22 @@ def test_a_look_after_a_sleep_may_be_as_early_as_before_it(
 ) -> None:
     bench, _ = _awaiting()
     bench.delivered()
-    now, clock = 100.0, lanes.clock
+    now, clock = 100.0, lanes.database_now
 
     def slept() -> datetime:
         nonlocal now
         now += 3_600
         return clock()
 
-    monkeypatch.setattr(resolve_outcomes, "unslept", lambda: lambda: now)
-    monkeypatch.setattr(lanes, "clock", slept)
+    monkeypatch.setattr(resolve_outcomes, "suspend_aware_clock", lambda: lambda: now)
+    monkeypatch.setattr(lanes, "database_now", slept)
     bench.promote()
-    assert Sighting.objects.get().took == 3_600
+    assert TargetCheck.objects.get().took == 3_600
 
 
 def test_targets_out_of_reach_do_not_delay_promotion(monkeypatch: pytest.MonkeyPatch) -> None:
     def out_of_reach(_: QueueAddress) -> Depth:
-        raise QueueIsOutOfReach("no answer")
+        raise QueueUnreachable("no answer")
 
     first, _ = _two_targets(monkeypatch)
     asked = _each_look_takes(13, monkeypatch, out_of_reach)  # as long as a connection and an answer may take
@@ -277,20 +277,20 @@ def test_one_worker_looks_at_a_time_and_the_others_promote(clock: Clock) -> None
     _see(bench, taken, LAG, LAG + WINDOW)
     DeadLetterQueue.objects.update(drained_through=taken + timedelta(seconds=LAG + WINDOW))
     clock.advance(5)
-    assert (bench.promote(), Sighting.objects.count()) == (1, 2)
-    Sighting.objects.all().delete()
+    assert (bench.promote(), TargetCheck.objects.count()) == (1, 2)
+    TargetCheck.objects.all().delete()
     DeadLetterQueue.objects.update(drained_through=None)
     bench.redrive("another", idem="another")
     bench.delivered()
-    assert (bench.promote(), Sighting.objects.count()) == (0, 0)
+    assert (bench.promote(), TargetCheck.objects.count()) == (0, 0)
     clock.advance(26)  # whoever looked has died
-    assert [(bench.promote(), Sighting.objects.count()) for _ in range(2)] == [(0, 1), (0, 2)]
+    assert [(bench.promote(), TargetCheck.objects.count()) for _ in range(2)] == [(0, 1), (0, 2)]
 
 
 def test_the_dice_decide_which_target_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = _two_targets(monkeypatch)
     asked, throws = _each_look_takes(0, monkeypatch), iter([0.9, 0.1])
-    resolve_outcomes.letters(conf=first.conf, dice=lambda: next(throws))
+    resolve_outcomes.resolve_letters(conf=first.conf, dice=lambda: next(throws))
     assert asked == [second.target.url, first.target.url]
 
 
@@ -299,7 +299,7 @@ def test_a_letter_that_is_visible_in_its_target_is_not_presumed_delivered(clock:
     clock.advance(WINDOW + 1)
     assert bench.capture().captured.drained
     assert (bench.promote(), bench.states()) == (0, {"letter": "awaiting"})
-    assert Sighting.objects.filter(empty=True).count() == 1
+    assert TargetCheck.objects.filter(empty=True).count() == 1
     bench.delivered()
     assert bench.promote() == 0
     bench.capture()
@@ -313,7 +313,7 @@ def test_looks_are_kept_for_the_longest_window(clock: Clock) -> None:
     bench.promote()
     clock.advance(2 * 86_400 + 60)
     bench.promote()
-    assert Sighting.objects.count() == 2
+    assert TargetCheck.objects.count() == 2
     clock.advance(86_400)
     bench.promote()
-    assert Sighting.objects.count() == 2
+    assert TargetCheck.objects.count() == 2

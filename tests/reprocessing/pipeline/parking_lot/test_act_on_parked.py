@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db import DatabaseError, connection
 
-from reprocessing.models import Breaker, Claim, DeadLetter, DeadLetterQueue, Origin, Payload, Review, Rule, Run, Target
+from reprocessing.models import AuditEntry, Breaker, Claim, DeadLetterQueue, Letter, Payload, Rule, Run, Source, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.routing import route
 from reprocessing.store.ordering import lanes
@@ -43,7 +43,7 @@ def test_a_released_letter_has_as_many_attempts_anew_as_its_dlq_allows() -> None
 )
 def test_who_decided_and_why_is_recorded_with_the_deed(bench: Workbench, deed: object, act: str, after: str) -> None:
     deed([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
-    review = Review.objects.exclude(letter=None).get()
+    review = AuditEntry.objects.exclude(letter=None).get()
     assert (review.act, review.letter_id, review.dlq_id) == (act, bench.letter().pk, bench.dlq.pk)
     assert (review.by, review.reason, review.before, review.after) == (
         "anna", "because", {"state": "parked", "reason": "attempts_spent"}, {"state": after},
@@ -57,7 +57,7 @@ def test_what_cannot_be_recorded_is_not_done(bench: Workbench, deed: object, mon
     def fails(*_: object, **__: object) -> None:
         raise DatabaseError("gone")
 
-    monkeypatch.setattr(decisions, "record", fails)
+    monkeypatch.setattr(decisions, "record_decisions", fails)
     with pytest.raises(DatabaseError):
         deed([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
     assert bench.letter().state == "parked"
@@ -76,7 +76,7 @@ def test_what_is_no_longer_parked_is_left_alone_and_said_so(bench: Workbench) ->
     again = act_on_parked.release([letter, 0], by="ben", reason="no, it is")
     assert again.done == ()
     assert again.refused == {letter: "it is no longer parked: it is discarded", 0: "there is no such letter"}
-    assert (bench.letter().state, Review.objects.count()) == ("discarded", 1)
+    assert (bench.letter().state, AuditEntry.objects.count()) == ("discarded", 1)
 
 
 def test_a_letter_released_after_its_run_has_ended_gets_a_run(bench: Workbench) -> None:
@@ -86,12 +86,12 @@ def test_a_letter_released_after_its_run_has_ended_gets_a_run(bench: Workbench) 
     assert Run.objects.get(letters=bench.letter()).asked_by == "anna"
 
 
-def _of_unknown_origin(system: dict[str, str] | None = None) -> Workbench:
+def _of_unknown_source(system: dict[str, str] | None = None) -> Workbench:
     bench = Workbench()
-    bench.origin.delete()
+    bench.source.delete()
     bench.bury("letter")
     bench.ready()
-    assert (bench.letter().state, bench.letter().reason) == ("parked", "unknown_origin")
+    assert (bench.letter().state, bench.letter().reason) == ("parked", "unknown_source")
     if system:
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE redrive_payload DISABLE TRIGGER payloads_never_change")
@@ -100,22 +100,22 @@ def _of_unknown_origin(system: dict[str, str] | None = None) -> Workbench:
     return bench
 
 
-def _name(bench: Workbench, *, arn: str | None = None) -> Origin:
-    return Origin.objects.create(dlq=bench.dlq, arn=arn or bench.target.arn, target=bench.target)
+def _name(bench: Workbench, *, arn: str | None = None) -> Source:
+    return Source.objects.create(dlq=bench.dlq, arn=arn or bench.target.arn, target=bench.target)
 
 
-def _elsewhere(bench: Workbench) -> Origin:
+def _elsewhere(bench: Workbench) -> Source:
     url = bench.queue(f"{bench.name}-elsewhere")
     target = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
-    return Origin.objects.create(dlq=bench.dlq, arn=target.arn, target=target)
+    return Source.objects.create(dlq=bench.dlq, arn=target.arn, target=target)
 
 
-def test_a_letter_of_unknown_origin_is_released_to_the_one_queue_that_was_named_since() -> None:
-    bench = _of_unknown_origin()
+def test_a_letter_of_unknown_source_is_released_to_the_one_queue_that_was_named_since() -> None:
+    bench = _of_unknown_source()
     letter = bench.letter().pk
     assert act_on_parked.release([letter], by="anna", reason="go").refused == {
         letter: f"its source queue is not known; add the queue to {bench.name}, on its page in the "
-        f"admin or with manage.py add_dlq {bench.name} --origin URL --confirm"
+        f"admin or with manage.py add_dlq {bench.name} --source URL --confirm"
     }
     _name(bench)
     assert act_on_parked.release([letter], by="anna", reason="named").done == (letter,)
@@ -124,23 +124,23 @@ def test_a_letter_of_unknown_origin_is_released_to_the_one_queue_that_was_named_
 
 
 def test_of_several_queues_named_since_it_goes_to_the_default_and_is_never_guessed() -> None:
-    bench = _of_unknown_origin()
+    bench = _of_unknown_source()
     letter, here = bench.letter().pk, _name(bench)
     _elsewhere(bench)
     assert list(act_on_parked.release([letter], by="anna", reason="named").refused) == [letter]
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(default_origin=here)
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(default_source=here)
     assert act_on_parked.release([letter], by="anna", reason="named").done == (letter,)
-    assert (bench.letter().origin, bench.letter().target) == (here, bench.target)
+    assert (bench.letter().source, bench.letter().target) == (here, bench.target)
 
 
 def test_a_letter_that_says_where_it_died_goes_nowhere_else() -> None:
-    bench = _of_unknown_origin({"DeadLetterQueueSourceArn": "arn:aws:sqs:eu-west-1:0:gone"})
+    bench = _of_unknown_source({"DeadLetterQueueSourceArn": "arn:aws:sqs:eu-west-1:0:gone"})
     letter, _ = bench.letter().pk, _elsewhere(bench)
     refusal = act_on_parked.release([letter], by="anna", reason="named").refused[letter]
     assert refusal.endswith("it failed in arn:aws:sqs:eu-west-1:0:gone")
     named = _name(bench, arn="arn:aws:sqs:eu-west-1:0:gone")
     assert act_on_parked.release([letter], by="anna", reason="named").done == (letter,)
-    assert bench.letter().origin == named
+    assert bench.letter().source == named
 
 
 def test_letters_parked_before_they_had_a_place_get_it_in_portions_of_bounded_bytes() -> None:
@@ -148,9 +148,9 @@ def test_letters_parked_before_they_had_a_place_get_it_in_portions_of_bounded_by
     for body in "abc":
         bench.bury(body)
     bench.ready()
-    DeadLetter.objects.update(size=9 << 20)
-    letters = list(DeadLetter.objects.order_by("id").values_list("id", flat=True))
-    portions = [[one.id for one in some] for some in enlistment.strays(letters)]
+    Letter.objects.update(size=9 << 20)
+    letters = list(Letter.objects.order_by("id").values_list("id", flat=True))
+    portions = [[one.id for one in some] for some in enlistment.unplaced_parked_letters(letters)]
     assert portions == [letters[:2], letters[2:]]  # the second begins within 16 MiB
     bench.dlq.missing_key = "lane"
     bench.dlq.save()
@@ -159,8 +159,8 @@ def test_letters_parked_before_they_had_a_place_get_it_in_portions_of_bounded_by
     assert bench.states() == dict.fromkeys("abc", "delivered")
 
 
-def test_a_letter_of_unknown_origin_can_be_discarded() -> None:
-    bench = _of_unknown_origin()
+def test_a_letter_of_unknown_source_can_be_discarded() -> None:
+    bench = _of_unknown_source()
     assert act_on_parked.discard([bench.letter().pk], by="anna", reason="no use").done == (bench.letter().pk,)
 
 
@@ -168,7 +168,7 @@ def test_a_letter_released_into_a_paused_run_waits_for_that_one_to_go_on() -> No
     bench = Workbench()
     bench.bury("letter")
     run = bench.ready()
-    DeadLetter.objects.update(state="parked", reason="refused", finished_at=lanes.clock())
+    Letter.objects.update(state="parked", reason="refused", finished_at=lanes.database_now())
     run_transitions.pause(run.pk, by="anna", reason="the consumer is broken")
     assert act_on_parked.release([bench.letter().pk], by="ben", reason="mended").done
     assert (bench.letter().run_id, Run.objects.count(), bench.replay().taken) == (run.pk, 1, 0)
@@ -184,7 +184,7 @@ def test_a_discarded_letter_is_restored_with_the_reason_it_had_and_can_be_releas
     act_on_parked.discard([letter], by="anna", reason="of no use")
     assert act_on_parked.restore([letter], by="ben", reason="it is").done == (letter,)
     assert (bench.letter().state, bench.letter().reason) == ("parked", "attempts_spent")
-    review = Review.objects.latest("id")
+    review = AuditEntry.objects.latest("id")
     assert (review.act, review.by, review.before) == ("restored", "ben", {"state": "discarded"})
     assert review.after == {"state": "parked", "reason": "attempts_spent"}
     act_on_parked.release([letter], by="ben", reason="mended")
@@ -192,7 +192,7 @@ def test_a_discarded_letter_is_restored_with_the_reason_it_had_and_can_be_releas
 
 
 def test_what_a_rule_discarded_is_restored_as_quarantined(bench: Workbench) -> None:
-    DeadLetter.objects.update(state="discarded", reason="")
+    Letter.objects.update(state="discarded", reason="")
     act_on_parked.restore([bench.letter().pk], by="ben", reason="the rule was wrong")
     assert bench.letter().reason == "quarantined"
 
@@ -235,39 +235,39 @@ def test_a_restored_letter_leaves_a_key_that_says_something_else_than_its_discar
 
 
 def test_a_letter_released_at_a_time_waits_for_it(bench: Workbench, clock: Clock) -> None:
-    due = lanes.clock() + timedelta(minutes=10)
+    due = lanes.database_now() + timedelta(minutes=10)
     act_on_parked.release([bench.letter().pk], by="anna", reason="after the deployment", due=due)
     assert (bench.replay(1).taken, bench.letter().due_at) == (0, due)
-    assert Review.objects.exclude(letter=None).get().after["due"].startswith(due.strftime("%Y-%m-%dT%H:%M:%S"))
+    assert AuditEntry.objects.exclude(letter=None).get().after["due"].startswith(due.strftime("%Y-%m-%dT%H:%M:%S"))
     clock.advance(601)
     assert (bench.replay().taken, bench.letter().state) == (1, "delivered")
 
 
 def test_the_time_that_a_person_said_is_not_ended_by_a_rule_that_delayed_before(bench: Workbench) -> None:
-    due = lanes.clock() + timedelta(hours=1)
+    due = lanes.database_now() + timedelta(hours=1)
     slow = {"action": "delay", "delay": 10_800.0, "enabled": True, "conditions": []}
-    rule = rule_changes.put("slow", slow, by="ben", reason="a test").id
-    DeadLetter.objects.update(route="delay", rule=rule)
+    rule = rule_changes.save_rule("slow", slow, by="ben", reason="a test").id
+    Letter.objects.update(route="delay", rule=rule)
     act_on_parked.release([bench.letter().pk], by="anna", reason="later", due=due)
-    rule_changes.switch(rule, enabled=False, by="ben", reason="a test")
-    route.keep_up(lanes.clock())
+    rule_changes.set_enabled(rule, enabled=False, by="ben", reason="a test")
+    route.refresh_rules(lanes.database_now())
     assert (bench.replay(1).taken, bench.letter().due_at) == (0, due)
 
 
 def test_a_letter_goes_where_a_person_said_whatever_rules_say_and_back_home_without_that_word(bench: Workbench) -> None:
-    rule_changes.put("hold", {"action": "hold", "enabled": True, "conditions": []}, by="ben", reason="a test")
+    rule_changes.save_rule("hold", {"action": "hold", "enabled": True, "conditions": []}, by="ben", reason="a test")
     url = bench.queue(f"{bench.name}-elsewhere")
     other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
     Breaker.objects.filter(target=other).update(ramp_from=1, ramp=1)
     act_on_parked.release([bench.letter().pk], by="anna", reason="they take it now", target=other.pk)
-    assert Review.objects.exclude(letter=None).get(act="released").after["target"] == other.arn
+    assert AuditEntry.objects.exclude(letter=None).get(act="released").after["target"] == other.arn
     bench.replay()
     assert ([message["Body"] for message in bench.delivered(url)], bench.delivered()) == (["letter"], [])
 
-    DeadLetter.objects.update(state="parked", reason="refused", finished_at=lanes.clock())
+    Letter.objects.update(state="parked", reason="refused", finished_at=lanes.database_now())
     Rule.objects.update(enabled=False)
     act_on_parked.release([bench.letter().pk], by="anna", reason="home again")
-    assert (bench.letter().target, bench.letter().route_version) == (bench.target, 0)
+    assert (bench.letter().target, bench.letter().rulebook_version) == (bench.target, 0)
 
 
 def test_a_target_that_cannot_take_a_letter_is_refused_for_it(bench: Workbench) -> None:
@@ -281,7 +281,7 @@ def test_a_target_that_cannot_take_a_letter_is_refused_for_it(bench: Workbench) 
         "the other target is FIFO, and the message has no message group",
         "the other target accepts only tasks, and the message was sent to something else",
     ]
-    assert (bench.letter().state, Review.objects.count()) == ("parked", 0)
+    assert (bench.letter().state, AuditEntry.objects.count()) == ("parked", 0)
 
 
 def test_who_sees_to_a_letter_and_what_was_noted_is_recorded_and_changes_nothing_else(bench: Workbench) -> None:
@@ -291,7 +291,7 @@ def test_who_sees_to_a_letter_and_what_was_noted_is_recorded_and_changes_nothing
         0: "there is no such letter"
     }
     spent = {"state": "parked", "reason": "attempts_spent"}
-    assert [(review.act, review.by, review.before, review.after) for review in Review.objects.order_by("id")] == [
+    assert [(review.act, review.by, review.before, review.after) for review in AuditEntry.objects.order_by("id")] == [
         ("assigned", "anna", {"assigned_to": ""}, {"assigned_to": "ben"}),
         ("noted", "ben", spent, spent),
     ]

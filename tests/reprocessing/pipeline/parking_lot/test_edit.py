@@ -7,15 +7,15 @@ import uuid
 
 import pytest
 
-from reprocessing.domain.message.envelope import Attribute, pack, unpack
+from reprocessing.domain.message.envelope import Attribute, pack_attributes, unpack_attributes
 from reprocessing.domain.message.redrive_attributes import MarkNames
-from reprocessing.models import Claim, DeadLetter, DeadLetterQueue, Payload, Review, Revision
+from reprocessing.models import AuditEntry, Claim, DeadLetterQueue, Letter, Payload, Revision
 from reprocessing.pipeline.parking_lot import edit
-from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, Overtaken, Seen, Unsendable
+from reprocessing.pipeline.parking_lot.edit import Alteration, ChangedMeanwhile, Edited, SeenLetter, Unsendable
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store.maintenance import counters
-from reprocessing.store.parking_lot import editing
-from reprocessing.store.parking_lot.editing import Stand
+from reprocessing.store.parking_lot import message_edits
+from reprocessing.store.parking_lot.message_edits import EditableLetter
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.benches import replayed, waiting
@@ -25,9 +25,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = MarkNames()
 BODY, MENDED = '{"total": 1}', b'{"total": 2}'
 FIRST = {"note": Attribute("String", "first")}
-STAND = Stand(
+STAND = EditableLetter(
     letter_id=1, dlq_id=1, message_id="m", state="parked", finished_at=None, revision=0, size=27, body=BODY.encode(),
-    attributes=pack(FIRST), system={}, largest=2**20, ordering_key=None, placed=True, led=True,
+    attributes=pack_attributes(FIRST), system={}, largest=2**20, ordering_key=None, placed=True, led=True,
 )  # fmt: skip
 
 
@@ -41,21 +41,21 @@ def _parked(body: str = BODY, *, fifo: bool = False, key: str | None = None, **f
     return bench
 
 
-def _seen(letter: DeadLetter) -> Seen:
+def _seen(letter: Letter) -> SeenLetter:
     assert letter.finished_at
-    return Seen(letter.finished_at, letter.revision.no if letter.revision else 0)
+    return SeenLetter(letter.finished_at, letter.revision.no if letter.revision else 0)
 
 
-def _own(letter: DeadLetter) -> dict[str, Attribute]:
-    return unpack(bytes(Payload.objects.get(letter=letter).attributes))
+def _own(letter: Letter) -> dict[str, Attribute]:
+    return unpack_attributes(bytes(Payload.objects.get(letter=letter).attributes))
 
 
 def _edit(  # noqa: PLR0913  # each by its name
-    letter: DeadLetter, body: bytes = MENDED, attributes: dict[str, Attribute] | None = None, *,
-    seen: Seen | None = None, key: str | None = None, by: str = "anna", replay: bool = True,
-) -> Edited | Overtaken | Unsendable:  # fmt: skip
+    letter: Letter, body: bytes = MENDED, attributes: dict[str, Attribute] | None = None, *,
+    seen: SeenLetter | None = None, key: str | None = None, by: str = "anna", replay: bool = True,
+) -> Edited | ChangedMeanwhile | Unsendable:  # fmt: skip
     to = Alteration(body, _own(letter) if attributes is None else attributes, key)
-    return edit.letter(letter.pk, seen or _seen(letter), to, names=NAMES, by=by, reason="a typo", replay=replay)
+    return edit.edit_letter(letter.pk, seen or _seen(letter), to, names=NAMES, by=by, reason="a typo", replay=replay)
 
 
 def test_what_was_written_is_sent_byte_for_byte_and_what_was_captured_stays() -> None:
@@ -74,9 +74,9 @@ def test_what_was_written_is_sent_byte_for_byte_and_what_was_captured_stays() ->
 
 def test_an_edit_without_replay_stays_parked_is_no_failure_and_the_next_edit_follows_it() -> None:
     bench = _parked()
-    before = {hour.what: hour.n for hour in counters.hours(1)}
+    before = {hour.what: hour.n for hour in counters.counts_by_hour(1)}
     assert _edit(bench.letter(), replay=False) == Edited(1)
-    assert (bench.letter().state, {hour.what: hour.n for hour in counters.hours(1)}) == ("parked", before)
+    assert (bench.letter().state, {hour.what: hour.n for hour in counters.counts_by_hour(1)}) == ("parked", before)
     assert _edit(bench.letter(), b'{"total": 3}') == Edited(2)
     bench.replay()
     assert [message["Body"] for message in bench.delivered()] == ['{"total": 3}']
@@ -105,7 +105,7 @@ def test_of_two_who_saw_the_same_letter_one_edits_it_and_the_other_is_told(*, re
     seen = _seen(bench.letter())
     assert _edit(bench.letter(), seen=seen, replay=replay) == Edited(1)
     told = _edit(bench.letter(), b'{"total": 9}', seen=seen, by="ben")
-    assert isinstance(told, Overtaken)
+    assert isinstance(told, ChangedMeanwhile)
     assert told.why.startswith("it is not as you saw it any more: anna ")
     assert told.why.endswith(f' UTC ("a typo"){now}')
     assert [revision.by for revision in Revision.objects.all()] == ["anna"]
@@ -114,7 +114,7 @@ def test_of_two_who_saw_the_same_letter_one_edits_it_and_the_other_is_told(*, re
 def test_who_edited_what_and_why_is_recorded_without_a_word_of_it() -> None:
     bench = _parked()
     _edit(bench.letter(), attributes={"more": Attribute("String", "canary")}, replay=False)
-    review = Review.objects.get(act="edited")
+    review = AuditEntry.objects.get(act="edited")
     assert (review.by, review.reason, review.before) == ("anna", "a typo", {"revision": 0, "size": 27})
     assert review.after == {
         "revision": 1, "size": 28, "sha256": hashlib.sha256(MENDED).hexdigest(), "attributes": ["more", "note"],
@@ -156,8 +156,8 @@ def test_a_fifo_queue_takes_what_was_edited_though_it_may_have_had_the_letter_be
 
 def test_rules_are_asked_about_what_will_be_sent() -> None:
     rule = {"action": "quarantine", "conditions": ["body:total equals 1"], "enabled": True}
-    rule_changes.put("ones", rule, by="anna", reason="a test")
-    rule_changes.put("twos", {**rule, "conditions": ["body:total equals 2"]}, by="anna", reason="a test")
+    rule_changes.save_rule("ones", rule, by="anna", reason="a test")
+    rule_changes.save_rule("twos", {**rule, "conditions": ["body:total equals 2"]}, by="anna", reason="a test")
     bench = replayed('{"total": 1}', fields={"max_attempts": 1})
     assert bench.letter().reason == "quarantined"
     _edit(bench.letter())
@@ -233,19 +233,19 @@ def test_an_edit_that_cannot_be_sent_or_has_no_author_changes_nothing() -> None:
 
 
 def test_an_edit_names_the_keys_that_it_changes() -> None:
-    keys = edit.keys(DeadLetterQueue(ordering_key="attribute:note", message_type="body:total"))
-    assert edit.touched(STAND, Alteration(MENDED, {"note": Attribute("String", "second")}), keys) == [
+    keys = edit.keys_of(DeadLetterQueue(ordering_key="attribute:note", message_type="body:total"))
+    assert edit.changed_keys(STAND, Alteration(MENDED, {"note": Attribute("String", "second")}), keys) == [
         "This changes attribute:note, which says which messages are redriven in order.",
         "This changes body:total, which says which type rules take it for.",
     ]
-    assert edit.touched(STAND, Alteration(BODY.encode(), FIRST), keys) == []
+    assert edit.changed_keys(STAND, Alteration(BODY.encode(), FIRST), keys) == []
 
 
 def _order(bench: Workbench, body: bytes = MENDED, **attributes: str) -> str:
-    stand = editing.stands(bench.letter().pk)
+    stand = message_edits.read_letter(bench.letter().pk)
     assert stand
     to = Alteration(body, {name: Attribute("String", value) for name, value in attributes.items()})
-    return edit.order(stand, to, place_letters.policy_of(DeadLetterQueue.objects.get(pk=bench.dlq.pk)))
+    return edit.place_after_edit(stand, to, place_letters.policy_of(DeadLetterQueue.objects.get(pk=bench.dlq.pk)))
 
 
 def test_a_letter_that_has_a_key_keeps_its_place_whatever_the_edit_changes() -> None:
@@ -276,5 +276,5 @@ def test_a_letter_that_was_parked_without_a_place_is_told_which_one_the_edit_giv
     )
     DeadLetterQueue.objects.update(missing_key="lane")
     assert _order(bench) == "It had no place. With this edit it has one, without an ordering key: it goes alone."
-    DeadLetter.objects.update(origin=None)
+    Letter.objects.update(source=None)
     assert _order(bench) == "The queue it goes back to is not known: as long as that is so, nothing replays it."

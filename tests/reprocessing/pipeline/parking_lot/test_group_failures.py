@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from reprocessing.models import DeadLetter, DeadLetterQueue, LetterGroup, Reporter
+from reprocessing.models import DeadLetterQueue, FailureGroup, Letter, Reporter
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def told(bench: Workbench) -> dict[str, tuple[str, str]]:
     """What each letter died of, by its body."""
-    group_failures.letters(batches=9)
-    found = DeadLetter.objects.filter(dlq=bench.dlq).values_list("payload__body", "group__cause", "group__title")
+    group_failures.assign_groups(batches=9)
+    found = Letter.objects.filter(dlq=bench.dlq).values_list("payload__body", "group__cause", "group__title")
     return {bytes(body).decode(): (cause, title) for body, cause, title in found}
 
 
 def report(**said: str) -> None:
-    heard = record_reports.told([{"verdict": "failed", **said}], reporter=None, dice=lambda: 0.0)
+    heard = record_reports.record_json([{"verdict": "failed", **said}], reporter=None, dice=lambda: 0.0)
     assert heard.refused == {}
 
 
@@ -39,7 +39,7 @@ def test_what_was_captured_is_sorted_by_what_it_is_once_it_has_its_place() -> No
         '{"a": 2}': ("type", "order.paid: JSON with a"),
         "{}": ("left", "exception_type: KeyError"),
     }
-    assert LetterGroup.objects.count() == 2
+    assert FailureGroup.objects.count() == 2
 
 
 def test_what_its_target_refused_is_sorted_by_its_answer_once_it_is_parked() -> None:
@@ -84,7 +84,7 @@ def test_a_failure_that_is_reported_has_its_letter_sorted_anew() -> None:
     report(redrive_id=str(bench.letter().public_id), verdict="retrying", type="KeyError")
     assert told(bench) == {"{}": ("reported", "KeyError")}
     report(message_id=message, verdict="delivered", type="Nothing")
-    assert group_failures.letters(batches=1) == 0
+    assert group_failures.assign_groups(batches=1) == 0
 
 
 def test_a_report_that_was_there_before_the_letter_is_its_cause() -> None:
@@ -107,22 +107,26 @@ def test_what_a_reporter_says_of_other_targets_is_nobodys_cause() -> None:
     bench = Workbench()
     stranger = Reporter.objects.create(name="stranger", token_hash=b"s", added_by="ann")
     said = {"message_id": "a-message", "verdict": "failed", "type": "Lie"}
-    assert record_reports.told([said], reporter=stranger.pk, dice=lambda: 0.0).accepted == 1
+    assert record_reports.record_json([said], reporter=stranger.pk, dice=lambda: 0.0).accepted == 1
     bench.bury("{}")
     bench.capture()
-    DeadLetter.objects.update(message_id="a-message")
+    Letter.objects.update(message_id="a-message")
     assert told(bench) == {"{}": ("body", "An empty JSON object")}
 
 
 def test_the_sweep_sorts_what_nobody_else_has() -> None:
     bench = captured(json.dumps({"a": 1}))
-    recover.dlqs(conf=bench.conf)
-    assert bench.letter().group == LetterGroup.objects.get(title="JSON with a")
+    recover.sweep_all(conf=bench.conf)
+    assert bench.letter().group == FailureGroup.objects.get(title="JSON with a")
 
 
 def test_what_is_sent_before_its_turn_comes_is_never_sorted() -> None:
     bench = replayed("{}")
-    assert (group_failures.letters(batches=1), bench.letter().state, bench.letter().group) == (0, "delivered", None)
+    assert (group_failures.assign_groups(batches=1), bench.letter().state, bench.letter().group) == (
+        0,
+        "delivered",
+        None,
+    )
 
 
 def test_a_letter_released_and_parked_again_is_sorted_anew(clock: Clock) -> None:
@@ -133,7 +137,7 @@ def test_a_letter_released_and_parked_again_is_sorted_anew(clock: Clock) -> None
         assert told(bench) == {"{}": ("answered", f"The target refused it: {answer}")}
         act_on_parked.release([bench.letter().pk], by="ann", reason="once more")
         clock.advance(1)
-    assert LetterGroup.objects.get().replayed_at is not None
+    assert FailureGroup.objects.get().released_at is not None
 
 
 def test_bodies_are_read_by_bounded_bytes_and_every_letter_is_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,16 +146,16 @@ def test_bodies_are_read_by_bounded_bytes_and_every_letter_is_sorted(monkeypatch
         bench.bury(json.dumps({f"k{'abcdef'[number]}": "x" * 1000}))
     bench.capture()
     monkeypatch.setattr(group_failures, "BATCH", 4)
-    assert group_failures.letters(batches=1) == 4
-    assert group_failures.letters(batches=9) == 2
-    assert LetterGroup.objects.count() == 6
+    assert group_failures.assign_groups(batches=1) == 4
+    assert group_failures.assign_groups(batches=9) == 2
+    assert FailureGroup.objects.count() == 6
 
 
 def test_a_dlq_whose_selector_of_types_cannot_be_read_keeps_no_other_from_being_sorted() -> None:
-    ill, sound = Workbench(fields={"message_type": "attribute:kind"}), Workbench()
-    for bench in (ill, sound):
+    counts_as_failure, sound = Workbench(fields={"message_type": "attribute:kind"}), Workbench()
+    for bench in (counts_as_failure, sound):
         bench.bury('{"a": 1}', kind="order.paid")
         bench.capture()
-    DeadLetterQueue.objects.filter(pk=ill.dlq.pk).update(message_type="nonsense:x")
-    assert told(ill) == {'{"a": 1}': ("body", "JSON with a")}
+    DeadLetterQueue.objects.filter(pk=counts_as_failure.dlq.pk).update(message_type="nonsense:x")
+    assert told(counts_as_failure) == {'{"a": 1}': ("body", "JSON with a")}
     assert told(sound) == {'{"a": 1}': ("body", "JSON with a")}

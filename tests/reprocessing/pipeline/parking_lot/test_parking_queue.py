@@ -12,11 +12,11 @@ import pytest
 
 from reprocessing.domain.replay.verdicts import Outcome, Refused
 from reprocessing.gateways.sqs import LARGEST, send
-from reprocessing.models import Notice
+from reprocessing.models import ParkingQueueMessage
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import act_on_parked, parking_queue
 from reprocessing.store.maintenance import parking_queue_outbox
-from reprocessing.store.maintenance.parking_queue_outbox import Owed
+from reprocessing.store.maintenance.parking_queue_outbox import PendingMessage
 from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import Killed, Workbench
 
@@ -55,11 +55,11 @@ def _with_one_parked(*, fifo: bool = False) -> tuple[Workbench, str]:
 
 
 def _unsent() -> int:
-    return Notice.objects.filter(sent_at=None).count()
+    return ParkingQueueMessage.objects.filter(sent_at=None).count()
 
 
 def _sweep(bench: Workbench) -> None:
-    recover.sweep(bench.dlq, conf=bench.conf)
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
 
 
 def _texts(message: dict[str, Any]) -> dict[str, str]:
@@ -112,7 +112,7 @@ def test_without_a_parking_queue_there_are_no_notices() -> None:
     _sweep(bench)
     act_on_parked.discard([bench.letter().pk], by="anna", reason="because")
     _sweep(bench)
-    assert Notice.objects.count() == 0
+    assert ParkingQueueMessage.objects.count() == 0
 
 
 def test_what_the_parking_queue_did_not_take_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_a_parking_queue_that_is_not_there_is_owed_its_notices_and_the_log_says_
     bench.dlq.parking_url = f"{url}-misspelt"
     with caplog.at_level(logging.WARNING, logger=recover.__name__):
         _sweep(bench)
-    assert Notice.objects.get().sent_at is None
+    assert ParkingQueueMessage.objects.get().sent_at is None
     bench.dlq.parking_url = url
     with caplog.at_level(logging.WARNING, logger=recover.__name__):
         _sweep(bench)
@@ -177,14 +177,14 @@ def test_a_fifo_parking_queue_takes_a_copy_and_its_mark_in_their_order() -> None
 
 def test_a_fifo_parking_queue_swallows_a_notice_that_is_sent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, url = _with_one_parked(fifo=True)
-    tell = parking_queue.parking_queue
+    tell = parking_queue.send_notices
 
     def tell_and_die(*args: Any, **options: Any) -> list[int]:  # noqa: ANN401
         tell(*args, **options)
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(parking_queue, "parking_queue", tell_and_die)
+        patch.setattr(parking_queue, "send_notices", tell_and_die)
         with pytest.raises(Killed):
             _sweep(bench)
     _sweep(bench)
@@ -204,7 +204,7 @@ def _freezes_when(monkeypatch: pytest.MonkeyPatch, place: object, name: str, mea
         return answer
 
     monkeypatch.setattr(place, name, answered)
-    monkeypatch.setattr(recover, "unslept", lambda: lambda: now)
+    monkeypatch.setattr(recover, "suspend_aware_clock", lambda: lambda: now)
 
 
 def test_what_a_sweep_read_before_it_froze_is_not_told_after_what_came_later(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +248,7 @@ def test_a_copy_that_has_no_room_for_what_is_said_of_it_goes_without() -> None:
 
 def test_news_of_one_letter_are_of_it_alone() -> None:
     """Two messages of one FIFO parking queue are never taken for one another."""
-    one = Owed(1, "parked", uuid.uuid4(), "m", "refused", "parked", b"body", b"{}")
-    other = Owed(2, "left", one.public_id, "m", "", "waiting", b"body", b"{}")
+    one = PendingMessage(1, "parked", uuid.uuid4(), "m", "refused", "parked", b"body", b"{}")
+    other = PendingMessage(2, "left", one.public_id, "m", "", "waiting", b"body", b"{}")
     ids = {parking_queue._departure(notice, fifo=True).deduplication_id for notice in (one, other)}
     assert len(ids) == 2

@@ -10,12 +10,12 @@ import pytest
 from django.db import connection
 
 from reprocessing import tasks
-from reprocessing.domain.parking_lot.message_filter import Sieve
-from reprocessing.models import DeadLetter, Operation, OperationAct, Review, Target
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, Letter, Target
 from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions, message_filters
-from tests.reprocessing.admin.parking_lot.lot import dlq, parked
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 from tests.reprocessing.pipeline.bench import Clock, Killed
 from tests.reprocessing.post import Post, post
 
@@ -26,118 +26,127 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_actions, "BATCH", 2)
+    monkeypatch.setattr(bulk_actions, "BATCH_LETTERS", 2)
 
 
-def _asked(act: OperationAct = OperationAct.DISCARD, sieve: Sieve | None = None, **arguments: object) -> Operation:
-    assert bulk_actions.begin(uuid4(), act, sieve or Sieve(), arguments, by="ann", reason="test data")
-    return Operation.objects.latest("id")
+def _asked(
+    act: BulkActionKind = BulkActionKind.DISCARD, sieve: MessageFilter | None = None, **arguments: object
+) -> BulkAction:
+    assert bulk_actions.create(uuid4(), act, sieve or MessageFilter(), arguments, by="ann", reason="test data")
+    return BulkAction.objects.latest("id")
 
 
-def _done(act: OperationAct = OperationAct.DISCARD, sieve: Sieve | None = None, **arguments: object) -> Operation:
+def _done(
+    act: BulkActionKind = BulkActionKind.DISCARD, sieve: MessageFilter | None = None, **arguments: object
+) -> BulkAction:
     operation = _asked(act, sieve, **arguments)
-    run_bulk_actions.operation(operation.pk, seconds=9)
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     return operation
 
 
-def _told(operation: Operation) -> tuple[str, int, int, int]:
+def _told(operation: BulkAction) -> tuple[str, int, int, int]:
     operation.refresh_from_db()
-    return operation.state, operation.asked, operation.done, operation.left_alone
+    return operation.state, operation.asked, operation.done, operation.letters_skipped
 
 
-def _five_parked() -> list[DeadLetter]:
-    origin = dlq()
-    return [parked(origin) for _ in range(5)]
+def _five_parked() -> list[Letter]:
+    source = dlq()
+    return [parked(source) for _ in range(5)]
 
 
-def _reviewed(operation: Operation) -> Counter[int | None]:
-    return Counter(Review.objects.filter(operation=operation).exclude(letter=None).values_list("letter_id", flat=True))
+def _reviewed(operation: BulkAction) -> Counter[int | None]:
+    return Counter(
+        AuditEntry.objects.filter(operation=operation).exclude(letter=None).values_list("letter_id", flat=True)
+    )
 
 
 def test_every_letter_that_the_filter_means_is_done_once_with_who_and_why() -> None:
-    origin, other = dlq(), dlq("other")
-    meant, left = [parked(origin) for _ in range(5)], parked(other)
-    operation = _asked(sieve=Sieve(dlq=origin.dlq_id))
-    assert run_bulk_actions.operation(operation.pk, seconds=9) is False
+    source, other = dlq(), dlq("other")
+    meant, left = [parked(source) for _ in range(5)], parked(other)
+    operation = _asked(sieve=MessageFilter(dlq=source.dlq_id))
+    assert run_bulk_actions.run_bulk_action(operation.pk, seconds=9) is False
     assert _told(operation) == ("done", 5, 5, 0)
     assert _reviewed(operation) == dict.fromkeys([one.pk for one in meant], 1)
-    assert set(Review.objects.values_list("act", "by", "reason")) == {("discarded", "ann", "test data")}
-    assert DeadLetter.objects.get(state="parked") == left
+    assert set(AuditEntry.objects.values_list("act", "by", "reason")) == {("discarded", "ann", "test data")}
+    assert Letter.objects.get(state="parked") == left
 
 
 @pytest.mark.parametrize(
     ("act", "arguments", "state", "assigned"),
     [
-        (OperationAct.RELEASE, {}, "waiting", ""), (OperationAct.NOTE, {}, "parked", ""),
-        (OperationAct.ASSIGN, {"to": "ben"}, "parked", "ben"),
+        (BulkActionKind.RELEASE, {}, "waiting", ""), (BulkActionKind.NOTE, {}, "parked", ""),
+        (BulkActionKind.ASSIGN, {"to": "ben"}, "parked", "ben"),
     ],
 )  # fmt: skip
-def test_each_act_is_done(act: OperationAct, arguments: dict[str, str], state: str, assigned: str) -> None:
+def test_each_act_is_done(act: BulkActionKind, arguments: dict[str, str], state: str, assigned: str) -> None:
     letters = [parked(dlq(f"dlq-{number}")) for number in range(3)]
     operation = _done(act, None, **arguments)
     assert _told(operation) == ("done", 3, 3, 0)
-    assert set(DeadLetter.objects.values_list("state", "assigned_to")) == {(state, assigned)}
+    assert set(Letter.objects.values_list("state", "assigned_to")) == {(state, assigned)}
     assert _reviewed(operation) == dict.fromkeys([letter.pk for letter in letters], 1)
 
 
 def test_letters_that_somebody_assigned_since_it_was_asked_for_are_theirs() -> None:
-    origin = dlq()
-    before, taken, freed, left = [parked(origin) for _ in range(4)]
+    source = dlq()
+    before, taken, freed, left = [parked(source) for _ in range(4)]
     act_on_parked.assign([before.pk], to="ann", by="ann", reason="mine")
-    operation = _asked(OperationAct.ASSIGN, None, to="ben")
+    operation = _asked(BulkActionKind.ASSIGN, None, to="ben")
     act_on_parked.assign([taken.pk], to="cleo", by="cleo", reason="I am at it")
     act_on_parked.assign([freed.pk], to="", by="dora", reason="nobody is at it")
-    run_bulk_actions.operation(operation.pk, seconds=9)
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     assert _told(operation) == ("done", 4, 2, 2)
     assert operation.refusals == {
         str(taken.pk): "cleo assigned it to cleo since", str(freed.pk): "dora assigned it to nobody since",
     }  # fmt: skip
-    whose = DeadLetter.objects.order_by("id").values_list("assigned_to", flat=True)
+    whose = Letter.objects.order_by("id").values_list("assigned_to", flat=True)
     assert (list(whose), _reviewed(operation)) == (["ben", "cleo", "", "ben"], {before.pk: 1, left.pk: 1})
 
 
 def test_letters_are_released_at_the_time_and_to_the_target_that_were_asked_for() -> None:
     here, there = dlq("here"), dlq("there")
     parked(here)
-    due = lanes.clock().replace(microsecond=0)
-    _done(OperationAct.RELEASE, due=due.isoformat(), target=there.target.pk)
-    letter = DeadLetter.objects.get()
+    due = lanes.database_now().replace(microsecond=0)
+    _done(BulkActionKind.RELEASE, due=due.isoformat(), target=there.target.pk)
+    letter = Letter.objects.get()
     assert (letter.state, letter.due_at, letter.target) == ("waiting", due, there.target)
 
 
 def test_what_was_discarded_is_restored_at_once() -> None:
-    origin = dlq()
-    letters = [parked(origin, reason=reason) for reason in ("stale", "refused", "stale")]
+    source = dlq()
+    letters = [parked(source, reason=reason) for reason in ("stale", "refused", "stale")]
     act_on_parked.discard([letter.pk for letter in letters], by="ann", reason="test data")
-    _done(OperationAct.RESTORE, Sieve(states=("discarded",)))
-    found = DeadLetter.objects.order_by("id").values_list("state", "reason")
+    _done(BulkActionKind.RESTORE, MessageFilter(states=("discarded",)))
+    found = Letter.objects.order_by("id").values_list("state", "reason")
     assert list(found) == [("parked", "stale"), ("parked", "refused"), ("parked", "stale")]
 
 
 def test_asked_twice_with_one_token_it_is_one_operation() -> None:
     parked(dlq())
     token = uuid4()
-    asked = [bulk_actions.begin(token, OperationAct.NOTE, Sieve(), {}, by="ann", reason="a note") for _ in range(2)]
-    assert (asked, Operation.objects.count()) == ([True, False], 1)
+    asked = [
+        bulk_actions.create(token, BulkActionKind.NOTE, MessageFilter(), {}, by="ann", reason="a note")
+        for _ in range(2)
+    ]
+    assert (asked, BulkAction.objects.count()) == ([True, False], 1)
 
 
 def test_what_arrives_later_is_left_alone_and_counted() -> None:
-    origin = dlq()
-    early, anew = parked(origin), parked(origin)
+    source = dlq()
+    early, anew = parked(source), parked(source)
     operation = _asked()
-    parked(origin)
-    DeadLetter.objects.filter(pk=anew.pk).update(finished_at=lanes.clock())
-    run_bulk_actions.operation(operation.pk, seconds=9)
+    parked(source)
+    Letter.objects.filter(pk=anew.pk).update(finished_at=lanes.database_now())
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     assert _told(operation) == ("done", 2, 1, 0)
-    assert DeadLetter.objects.get(state="discarded") == early
-    assert bulk_actions.later(Sieve(), asked_at=operation.asked_at) == 2
+    assert Letter.objects.get(state="discarded") == early
+    assert bulk_actions.count_late(MessageFilter(), asked_at=operation.asked_at) == 2
 
 
 def test_what_cannot_be_done_is_left_alone_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_actions, "KEPT", 3)
+    monkeypatch.setattr(bulk_actions, "MAX_SKIP_REASONS", 3)
     letters = _five_parked()
     fifo = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x.fifo", url="http://127.0.0.1:9", region="x", fifo=True)
-    operation = _done(OperationAct.RELEASE, target=fifo.pk)
+    operation = _done(BulkActionKind.RELEASE, target=fifo.pk)
     assert _told(operation) == ("done", 5, 0, 5)
     assert list(operation.refusals) == [str(letter.pk) for letter in letters[:3]]
     assert all(why.startswith("the other target is FIFO") for why in operation.refusals.values())
@@ -148,7 +157,7 @@ def test_who_is_killed_within_a_batch_leaves_nothing_half_done(
 ) -> None:
     letters = _five_parked()
     operation = _asked()
-    count, batches = bulk_actions.count, 0
+    count, batches = bulk_actions.record_batch, 0
 
     def dies(*arguments: object, **named: object) -> None:
         nonlocal batches
@@ -157,15 +166,15 @@ def test_who_is_killed_within_a_batch_leaves_nothing_half_done(
             raise Killed
         count(*arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(bulk_actions, "count", dies)
+    monkeypatch.setattr(bulk_actions, "record_batch", dies)
     with pytest.raises(Killed):
-        run_bulk_actions.operation(operation.pk, seconds=9)
+        run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     assert _told(operation) == ("running", 5, 2, 0)
-    assert DeadLetter.objects.filter(state="discarded").count() == 2
+    assert Letter.objects.filter(state="discarded").count() == 2
 
     tasks.tick()
     assert post.of("operate") == []  # whoever had it could be at work
-    clock.advance(bulk_actions.LEASE + 1)
+    clock.advance(bulk_actions.LEASE_SECONDS + 1)
     tasks.tick()
     assert post.of("operate") == [(operation.pk,)]
     post.work_off()
@@ -187,22 +196,22 @@ def test_a_tick_sets_it_going_and_tells_one_worker_of_it(post: Post) -> None:
 
 def test_a_turn_that_was_not_enough_is_followed_by_another(monkeypatch: pytest.MonkeyPatch, post: Post) -> None:
     _five_parked()
-    monkeypatch.setattr(tasks, "OPERATING_SLICE", 0.0)
+    monkeypatch.setattr(tasks, "BULK_ACTION_SLICE", 0.0)
     operation = _asked()
-    tasks.operate(operation.pk)
+    tasks.run_bulk_action(operation.pk)
     assert (_told(operation), post.of("operate")) == (("running", 5, 2, 0), [(operation.pk,)])
     post.work_off()
     assert _told(operation) == ("done", 5, 5, 0)
 
 
 def test_two_workers_never_do_one_batch_twice() -> None:
-    origin = dlq()
-    letters = [parked(origin) for _ in range(12)]
-    operation = _asked(OperationAct.NOTE)
+    source = dlq()
+    letters = [parked(source) for _ in range(12)]
+    operation = _asked(BulkActionKind.NOTE)
 
     def turn(_: int) -> None:
         try:
-            run_bulk_actions.operation(operation.pk, seconds=9)
+            run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
         finally:
             connection.close()
 
@@ -214,41 +223,48 @@ def test_two_workers_never_do_one_batch_twice() -> None:
 
 def test_a_worker_that_lost_a_bulk_action_does_nothing_more() -> None:
     _five_parked()
-    operation = _asked(OperationAct.NOTE)
-    mine, theirs = bulk_actions.take(operation.pk), bulk_actions.take(operation.pk)
+    operation = _asked(BulkActionKind.NOTE)
+    mine, theirs = bulk_actions.take_over(operation.pk), bulk_actions.take_over(operation.pk)
     assert mine
     assert theirs
-    assert (bulk_actions.step(mine), bulk_actions.step(theirs) is None) == (None, False)
+    assert (bulk_actions.renew_lease(mine), bulk_actions.renew_lease(theirs) is None) == (None, False)
 
 
 def test_it_is_aborted_between_two_batches_and_what_was_done_stays_done() -> None:
     _five_parked()
     operation = _asked()
-    assert run_bulk_actions.operation(operation.pk, seconds=0) is True
+    assert run_bulk_actions.run_bulk_action(operation.pk, seconds=0) is True
     assert [bulk_actions.abort(operation.pk, by="ben", why=why) for why in ("wrong dlq", "again")] == [True, False]
-    assert run_bulk_actions.operation(operation.pk, seconds=9) is False
+    assert run_bulk_actions.run_bulk_action(operation.pk, seconds=9) is False
     assert _told(operation) == ("aborted", 5, 2, 0)
-    assert (operation.ended_by, operation.why) == ("ben", "wrong dlq")
-    assert DeadLetter.objects.filter(state="parked").count() == 3
+    assert (operation.aborted_by, operation.why) == ("ben", "wrong dlq")
+    assert Letter.objects.filter(state="parked").count() == 3
 
 
 def test_the_list_the_count_and_the_operation_mean_the_same_letters() -> None:
     here, there = dlq("here"), dlq("there")
     kinds = ((here, "stale", "a"), (here, "refused", "a"), (there, "stale", "b"), (there, "stale", None))
-    for origin, reason, key in kinds:
-        parked(origin, reason=reason, key=key, body=f"{reason} of {key}".encode())
-    DeadLetter.objects.filter(ordering_key="b").update(assigned_to="ben")
-    letter = DeadLetter.objects.earliest("id")
+    for source, reason, key in kinds:
+        parked(source, reason=reason, key=key, body=f"{reason} of {key}".encode())
+    Letter.objects.filter(ordering_key="b").update(assigned_to="ben")
+    letter = Letter.objects.earliest("id")
     for sieve in (
-        Sieve(), Sieve(dlq=there.dlq_id), Sieve(reasons=("stale",)), Sieve(key="a"), Sieve(named="a"),
-        Sieve(text="of a"), Sieve(named=letter.message_id), Sieve(named=str(letter.public_id)),
-        Sieve(assigned="ben"), Sieve(assigned=""), Sieve(died_before=letter.died_at),
-        Sieve(finished_after=letter.finished_at), Sieve(group=7), Sieve(rule=7), Sieve(origin=here.pk), Sieve(run=7),
-        Sieve(target=here.target_id), Sieve(states=("discarded",)), Sieve(text="of a", reasons=("stale",)),
-        Sieve(states=("parked", "discarded"), dlq=here.dlq_id),
+        MessageFilter(), MessageFilter(dlq=there.dlq_id), MessageFilter(reasons=("stale",)), MessageFilter(key="a"),
+        MessageFilter(named="a"),
+        MessageFilter(text="of a"), MessageFilter(named=letter.message_id), MessageFilter(named=str(letter.public_id)),
+        MessageFilter(assigned="ben"), MessageFilter(assigned=""), MessageFilter(died_before=letter.first_sent_at),
+        MessageFilter(finished_after=letter.finished_at), MessageFilter(group=7), MessageFilter(rule=7),
+        MessageFilter(source=here.pk), MessageFilter(run=7),
+        MessageFilter(target=here.target_id), MessageFilter(states=("discarded",)),
+        MessageFilter(text="of a", reasons=("stale",)),
+        MessageFilter(states=("parked", "discarded"), dlq=here.dlq_id),
     ):  # fmt: skip
-        listed = {one.id for one in message_filters.newest(sieve, limit=50)}
-        operation = _done(OperationAct.NOTE, sieve)
+        listed = {one.id for one in message_filters.newest_letters(sieve, limit=50)}
+        operation = _done(BulkActionKind.NOTE, sieve)
         assert set(_reviewed(operation)) == listed, sieve
-        counted = message_filters.count(sieve), sum(kind.n for kind in message_filters.kinds(sieve)), operation.asked
+        counted = (
+            message_filters.count_letters(sieve),
+            sum(kind.n for kind in message_filters.counts_by_reason(sieve)),
+            operation.asked,
+        )
         assert set(counted) == {len(listed)}

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from reprocessing.gateways.redis.send_rate import Granted, Rates
-from reprocessing.models import Custody
-from reprocessing.pipeline.aws.native_redrive import SOON, Refusal
+from reprocessing.models import DlqCopy
+from reprocessing.pipeline.aws.native_redrive import ASK_WITHIN, Refusal
 from reprocessing.pipeline.replay import lease_keeper, replay_slice
-from reprocessing.store.aws import native_redrive_lock
-from reprocessing.store.aws.aws_redrives import Native
-from reprocessing.store.aws.native_redrive_lock import Standing, Wish
+from reprocessing.store.aws import aws_redrive_handover
+from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers, RedriveRequest
+from reprocessing.store.aws.aws_redrives import AwsRedrive
 from reprocessing.store.capture import capture_lease
-from reprocessing.store.capture.capture_lease import Renewed
-from reprocessing.store.replay.intent import Intended, intend
+from reprocessing.store.capture.capture_lease import RenewedLease
+from reprocessing.store.replay.intent import IntendedSend, intend
 from tests.race.native import is_aws_s, mine, start, tasks
 from tests.reprocessing.pipeline.bench import Clock, Workbench, ticking
 
@@ -55,7 +55,7 @@ def test_letters_of_before_the_sleep_are_not_sent_and_later_ones_are(
     bench.enqueue("letter")
     sleep = _Sleep(monkeypatch)
 
-    def sleeps_once(*args: Any, **options: Any) -> list[Intended]:  # noqa: ANN401  those of an intent
+    def sleeps_once(*args: Any, **options: Any) -> list[IntendedSend]:  # noqa: ANN401  those of an intent
         found = intend(*args, **options)
         sleep.slept = asleep
         return found
@@ -70,25 +70,25 @@ def test_a_copy_that_became_visible_during_the_sleep_is_not_written(monkeypatch:
     bench.bury("letter")
     renew = capture_lease.renew
 
-    def sleeps(*args: Any, **options: Any) -> Renewed | None:  # noqa: ANN401  those of renew
+    def sleeps(*args: Any, **options: Any) -> RenewedLease | None:  # noqa: ANN401  those of renew
         sleep.slept = float(bench.conf.receive_visibility)
         return renew(*args, **options)
 
     monkeypatch.setattr(capture_lease, "renew", sleeps)
     assert not bench.capture().captured.drained
-    assert (Custody.objects.count(), bench.left()) == (0, 1)
+    assert (DlqCopy.objects.count(), bench.left()) == (0, 1)
 
 
 def test_a_native_redrive_claimed_before_the_sleep_is_not_started(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench, claim = mine(), native_redrive_lock.claim
+    bench, claim = mine(), aws_redrive_handover.hand_to_aws
 
-    def sleeps(dlq: int, wish: Wish, *, by: str, reason: str) -> Native | Standing:
+    def sleeps(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsRedrive | HandoverBlockers:
         claimed = claim(dlq, wish, by=by, reason=reason)
-        clock.advance(SOON + 1)
+        clock.advance(ASK_WITHIN + 1)
         return claimed
 
-    monkeypatch.setattr(native_redrive_lock, "claim", sleeps)
+    monkeypatch.setattr(aws_redrive_handover, "hand_to_aws", sleeps)
     assert start(bench) == Refusal("it was not asked, since the claim took too long; ask again")
     assert (tasks(bench), is_aws_s(bench)) == ([], False)

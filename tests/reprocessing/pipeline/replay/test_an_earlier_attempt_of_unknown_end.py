@@ -13,7 +13,7 @@ from reprocessing.models import Claim, Lane, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import reporters
-from reprocessing.store.replay.settlement import PUT_OFF
+from reprocessing.store.replay.settlement import WAITS_FOR_COPY
 from tests.reprocessing.pipeline.bench import KEYED, Clock, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
@@ -47,7 +47,7 @@ def _returns(bench: Workbench, sent: dict[str, Any]) -> None:
 
 def _reported(verdict: str) -> Tell:
     def tell(bench: Workbench, sent: dict[str, Any]) -> None:
-        token = reporters.put("shop", [bench.target], anew=False, by="ann", reason="a test").token
+        token = reporters.save_reporter("shop", [bench.target], anew=False, by="ann", reason="a test").token
         report = {"redrive_id": sent["MessageAttributes"]["RedriveId"]["StringValue"], "verdict": verdict}
         answer = Client(headers={"Authorization": f"Bearer {token}"}).post(
             "/reports", {"reports": [report]}, content_type="application/json"
@@ -90,7 +90,7 @@ def test_after_the_last_attempt_the_next_letter_waits_for_both_copies(clock: Clo
     _once_more(bench, failure)
     clock.advance(REST)
     bench.replay()
-    assert (_first(bench), _key(bench), bench.lane().why, bench.delivered()) == ("waiting", "held", PUT_OFF, [])
+    assert (_first(bench), _key(bench), bench.lane().why, bench.delivered()) == ("waiting", "held", WAITS_FOR_COPY, [])
     clock.advance(WINDOW)
     bench.replay()
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
@@ -104,7 +104,7 @@ def test_if_one_of_two_unknown_attempts_fails_the_next_letter_waits(clock: Clock
     failure[0](bench, bench.delivered()[0])
     clock.advance(REST)
     bench.replay()
-    assert (_first(bench), _key(bench), bench.lane().why, bench.delivered()) == ("waiting", "held", PUT_OFF, [])
+    assert (_first(bench), _key(bench), bench.lane().why, bench.delivered()) == ("waiting", "held", WAITS_FOR_COPY, [])
     clock.advance(WINDOW)
     bench.replay()
     assert (_first(bench), bench.delivered_bodies()) == ("parked attempts_spent", ["2"])
@@ -133,7 +133,12 @@ def test_a_divert_waits_while_a_copy_may_come_back(clock: Clock) -> None:
     other = Target.objects.create(arn=bench.arn(url := bench.queue(f"{bench.name}-other")), url=url, region="eu-west-1")
     rule("elsewhere", "divert", "attribute:n equals 1", target=other)
     bench.replay()
-    assert (_first(bench), _key(bench), bench.lane().why, bench.delivered(url)) == ("waiting", "held", PUT_OFF, [])
+    assert (_first(bench), _key(bench), bench.lane().why, bench.delivered(url)) == (
+        "waiting",
+        "held",
+        WAITS_FOR_COPY,
+        [],
+    )
     clock.advance(WINDOW)
     bench.replay()
     assert bench.delivered_bodies(url) == ["1"]
@@ -165,7 +170,7 @@ def test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back(clock: Clock, b
 
 def test_a_letter_at_the_head_of_its_own_lane_keeps_its_key(clock: Clock) -> None:
     bench = _unheard(clock, max_attempts=3)
-    Lane.objects.update(stopped_at=lanes.clock(), stopped_by="ann", stop_reason="a test")
+    Lane.objects.update(stopped_at=lanes.database_now(), stopped_by="ann", stop_reason="a test")
     _a_twin_turns_up(bench, key="another")
     clock.advance(WINDOW)
     bench.replay()

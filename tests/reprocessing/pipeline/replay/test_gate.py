@@ -11,24 +11,24 @@ import pytest
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.replay.verdicts import Go, OpenBreaker, Park, Skip, Verdict, Wait
 from reprocessing.domain.safety.failure_cause import PATIENCE, LastFailures
-from reprocessing.models import DeadLetter
+from reprocessing.models import Letter
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import gate
-from reprocessing.store.ordering.lanes import Standing
-from reprocessing.store.safety.send_limits import Brake
+from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.safety.send_limits import SendLimit
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
-HEAD = Standing(
+HEAD = LaneState(
     lane_id=1, fence=1, phase="leased", letter_id=1, dlq_id=1, target_id=1, attempts=0, max_attempts=3, never_sent=True,
-    stale=False, stale_policy="park", released=False, receives=1, receive_ceiling=None, claim_state=None,
+    stale=False, stale_policy="park", released=False, receives=1, receive_limit=None, claim_state=None,
     claim_letter=None, claim_same_body=None,
 )  # fmt: skip
-OPEN_ROAD = Brake(
+OPEN_ROAD = SendLimit(
     epoch=0, breaker_id=1, target_id=1, rate_class_id=None, state="closed", unwell=None, unsettled=0, ramp=1, rest=0,
     step_due=False, class_rate=None, class_burst=None, rules=0,
 )  # fmt: skip
 UNDER_WAY = Wait(gate.TWIN_UNDER_WAY, "another message with its idempotency key is being sent")
-ANOTHER_CANARY = Wait(gate.AS_SOON_AS_IT_OPENS, "the circuit breaker is half open, and its canary has no outcome yet")
+ANOTHER_CANARY = Wait(gate.UNTIL_BREAKER_OPENS, "the circuit breaker is half open, and its canary has no outcome yet")
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ ANOTHER_CANARY = Wait(gate.AS_SOON_AS_IT_OPENS, "the circuit breaker is half ope
         ({"stale": True, "never_sent": False}, 1, Go()),
         ({"stale": True, "released": True}, 1, Go()),
         ({"stale": True, "stale_policy": "deliver"}, 1, Go()),
-        ({"receive_ceiling": 3, "receives": 3}, 1, Go()),
-        ({"receive_ceiling": 3, "receives": 4}, 1, Park(ParkedReason.RECEIVED_TOO_OFTEN, "4 receives")),
-        ({"receive_ceiling": 3, "receives": 4, "released": True}, 1, Go()),
+        ({"receive_limit": 3, "receives": 3}, 1, Go()),
+        ({"receive_limit": 3, "receives": 4}, 1, Park(ParkedReason.RECEIVED_TOO_OFTEN, "4 receives")),
+        ({"receive_limit": 3, "receives": 4, "released": True}, 1, Go()),
         ({}, 0, Wait(gate.TARGET_IS_FULL, "its target has as many unsettled messages as allowed")),
         ({"claim_letter": 1, "claim_state": "held"}, 1, Go()),
         ({"claim_letter": 1, "claim_state": "free"}, 1, Go()),
@@ -58,25 +58,25 @@ ANOTHER_CANARY = Wait(gate.AS_SOON_AS_IT_OPENS, "the circuit breaker is half ope
     ],
 )
 def test_the_verdict_over_a_head(facts: dict[str, Any], room: int, verdict: Verdict) -> None:
-    assert gate.head(replace(HEAD, **facts), OPEN_ROAD, room=room) == verdict
+    assert gate.judge_head(replace(HEAD, **facts), OPEN_ROAD, room=room) == verdict
 
 
 @pytest.mark.parametrize(
     ("brake", "canary_out", "verdict"),
     [
-        ({"state": "open", "rest": 9.0}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "the circuit breaker is open")),
+        ({"state": "open", "rest": 9.0}, False, Wait(gate.UNTIL_BREAKER_OPENS, "the circuit breaker is open")),
         ({"state": "open", "rest": 0.0}, False, Go()),
         ({"state": "open", "rest": 0.0}, True, ANOTHER_CANARY),
         ({"state": "half_open", "rest": 9.0}, False, ANOTHER_CANARY),
         ({"state": "half_open", "rest": 0.0}, False, Go()),
         ({"state": "half_open", "rest": 0.0}, True, ANOTHER_CANARY),
-        ({"unwell": "rain"}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "its target is not healthy: rain")),
-        ({"unwell": ""}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "its target is not healthy: its health is unknown")),
+        ({"unwell": "rain"}, False, Wait(gate.UNTIL_BREAKER_OPENS, "its target is not healthy: rain")),
+        ({"unwell": ""}, False, Wait(gate.UNTIL_BREAKER_OPENS, "its target is not healthy: its health is unknown")),
         ({}, True, Go()),
     ],
 )
 def test_a_brake_holds_a_head_back(brake: dict[str, Any], canary_out: bool, verdict: Verdict) -> None:
-    assert gate.head(HEAD, replace(OPEN_ROAD, **brake), room=1, canary_out=canary_out) == verdict
+    assert gate.judge_head(HEAD, replace(OPEN_ROAD, **brake), room=1, canary_out=canary_out) == verdict
 
 
 LONG_AGO = LastFailures(PATIENCE, success_since_first=False, success_since_last=False)
@@ -91,7 +91,7 @@ LONG_AGO = LastFailures(PATIENCE, success_since_first=False, success_since_last=
         (
             replace(LONG_AGO, seconds_ago=0),
             {},
-            Wait(gate.OTHERS_TELL, "no attempts left; waiting for other messages to its target"),
+            Wait(gate.UNTIL_OTHERS_SETTLE, "no attempts left; waiting for other messages to its target"),
         ),
         (LONG_AGO, {}, OpenBreaker("a message used up its attempts, and no other message succeeded")),
         (LONG_AGO, {"state": "open", "rest": 0.0}, Go()),
@@ -102,24 +102,24 @@ def test_a_spent_head_is_parked_or_opens_its_breaker(
     failures: LastFailures | None, brake: dict[str, Any], verdict: Verdict
 ) -> None:
     spent = replace(HEAD, attempts=3)
-    assert gate.head(spent, replace(OPEN_ROAD, **brake), room=1, failures=failures) == verdict
-    assert gate.head(replace(HEAD, attempts=2), OPEN_ROAD, room=1, failures=failures) == Go()
+    assert gate.judge_head(spent, replace(OPEN_ROAD, **brake), room=1, failures=failures) == verdict
+    assert gate.judge_head(replace(HEAD, attempts=2), OPEN_ROAD, room=1, failures=failures) == Go()
 
 
 @pytest.mark.parametrize("tries", [(9, 1, 4), (1, 4, 9), (4, 9, 1)])
 def test_the_head_with_the_fewest_tries_is_the_canary(tries: tuple[int, ...]) -> None:
     some = [replace(HEAD, lane_id=n, letter_id=n, breaker_id=1, tries=n) for n in tries]
     on_trial = replace(OPEN_ROAD, state="open", rest=0.0)
-    judged = gate.heads(some, brakes={1: on_trial}, room=Counter({1: 9}), failures={})
+    judged = gate.judge_heads(some, brakes={1: on_trial}, room=Counter({1: 9}), failures={})
     assert [head.letter_id for head in judged.going] == [1]
     assert {head.letter_id: wait for head, wait in judged.waiting} == {4: ANOTHER_CANARY, 9: ANOTHER_CANARY}
 
 
 def test_a_brake_is_asked_before_the_claim_and_an_unknown_brake_is_shut() -> None:
     twin = replace(HEAD, claim_letter=2, claim_state="delivered", claim_same_body=True, attempts=9)
-    shut = gate.head(twin, replace(OPEN_ROAD, state="open", rest=1.0), room=1)
-    assert shut == Wait(gate.AS_SOON_AS_IT_OPENS, "the circuit breaker is open")
-    assert gate.head(HEAD, None, room=1) == Wait(gate.UNKNOWN_BREAKER, "its circuit breaker was not found")
+    shut = gate.judge_head(twin, replace(OPEN_ROAD, state="open", rest=1.0), room=1)
+    assert shut == Wait(gate.UNTIL_BREAKER_OPENS, "the circuit breaker is open")
+    assert gate.judge_head(HEAD, None, room=1) == Wait(gate.UNKNOWN_BREAKER, "its circuit breaker was not found")
 
 
 through_postgres = pytest.mark.django_db(transaction=True)
@@ -137,7 +137,7 @@ def _one_after_another(bench: Workbench, *bodies: str) -> None:
 def test_equal_key_and_body_of_a_delivered_letter_is_a_duplicate() -> None:
     bench = Workbench(fields=BY_KEY)
     _one_after_another(bench, "same", "same")
-    first, second = DeadLetter.objects.order_by("id")
+    first, second = Letter.objects.order_by("id")
     assert (first.state, second.state, second.duplicate_of_id) == ("delivered", "duplicate", first.pk)
     assert (len(bench.delivered()), bench.left()) == (1, 0)
 

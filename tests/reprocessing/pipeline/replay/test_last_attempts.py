@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.message.envelope import unpack
-from reprocessing.models import Attempt, Claim, Custody, DeadLetter, DeadLetterQueue, Lane, Payload, Target
+from reprocessing.domain.message.envelope import unpack_attributes
+from reprocessing.models import Attempt, Claim, DeadLetterQueue, DlqCopy, Lane, Letter, Payload, Target
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import act_on_parked, edit
-from reprocessing.pipeline.parking_lot.edit import Alteration, Seen
+from reprocessing.pipeline.parking_lot.edit import Alteration, SeenLetter
 from reprocessing.pipeline.replay.gate import TWIN_MAY_BE_THERE
 from reprocessing.pipeline.replay.replay_slice import Report
 from reprocessing.pipeline.routing import route
-from reprocessing.pipeline.routing.route import Book
+from reprocessing.pipeline.routing.route import RuleBook
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import delivery_status
-from reprocessing.store.replay.settlement import PUT_OFF
+from reprocessing.store.replay.settlement import WAITS_FOR_COPY
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
@@ -60,7 +60,7 @@ def _first(bench: Workbench) -> str:
 
 def test_a_spared_attempt_leaves_another_one(clock: Clock) -> None:
     bench = _bench(max_attempts=2)
-    DeadLetter.objects.filter(payload__body=b"1").update(attempts=1, spared=1)
+    Letter.objects.filter(payload__body=b"1").update(attempts=1, spared=1)
     _killed(bench, clock)
     assert (_first(bench), bench.letter(payload__body=b"1").attempts) == ("awaiting ", 3)
     assert [outcome for _, outcome, _ in bench.history()] == ["unknown", None]
@@ -71,7 +71,7 @@ def test_the_next_letter_waits_while_the_copy_may_come_back(clock: Clock, end: E
     end(bench, clock)
     assert (_first(bench), bench.lane().phase) == ("parked attempts_spent", "awaiting")
     assert bench.history() == [(1, None, 0)]
-    recover.dlqs(conf=bench.conf)  # the copy of what is parked is deleted
+    recover.sweep_all(conf=bench.conf)  # the copy of what is parked is deleted
     clock.advance(WINDOW - 5)
     bench.promote()
     bench.replay()
@@ -118,8 +118,8 @@ def test_a_known_failure_after_an_unknown_one_does_not_free_the_lane(clock: Cloc
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DeadLetterQueue, "rest", lambda *_: timedelta(hours=1))
         _unheard(bench, clock)
-    DeadLetter.objects.filter(state="waiting", payload__body=b"1").update(due_at=lanes.clock())
-    Lane.objects.update(phase="ready", due_at=lanes.clock())
+    Letter.objects.filter(state="waiting", payload__body=b"1").update(due_at=lanes.database_now())
+    Lane.objects.update(phase="ready", due_at=lanes.database_now())
     with bench.refusing("1", poison=poison):
         bench.replay()
     assert (_first(bench).partition(" ")[0], bench.lane().phase) == ("parked", "awaiting")
@@ -176,13 +176,13 @@ def test_the_status_says_until_when_the_copy_may_come_back(clock: Clock) -> None
     _unheard(bench, clock)
     deadline = Attempt.objects.get().deadline
     assert deadline is not None
-    assert delivery_status.of(bench.letter(payload__body=b"1")).sentence == (
+    assert delivery_status.status_of(bench.letter(payload__body=b"1")).sentence == (
         "It is not known: it may have been sent, and there was no answer, and it may come back until "
         f"{deadline:%Y-%m-%d %H:%M:%S} UTC. It is parked for review."
     )
 
 
-def _twins(clock: Clock) -> tuple[Workbench, DeadLetter]:
+def _twins(clock: Clock) -> tuple[Workbench, Letter]:
     """Two letters of one idempotency key. The first is parked after a last attempt of unknown outcome."""
     bench = Workbench(
         fields={"idempotency_key": "attribute:event", "max_attempts": 1},
@@ -193,16 +193,16 @@ def _twins(clock: Clock) -> tuple[Workbench, DeadLetter]:
     return bench, bench.letter(state="parked")
 
 
-def _give_another_key(bench: Workbench, letter: DeadLetter) -> None:
-    attributes = unpack(bytes(Payload.objects.get(letter=letter).attributes))
+def _give_another_key(bench: Workbench, letter: Letter) -> None:
+    attributes = unpack_attributes(bytes(Payload.objects.get(letter=letter).attributes))
     assert letter.finished_at
-    edit.letter(
-        letter.pk, Seen(letter.finished_at, 0), Alteration(b"another", attributes, "another-key"),
+    edit.edit_letter(
+        letter.pk, SeenLetter(letter.finished_at, 0), Alteration(b"another", attributes, "another-key"),
         names=bench.conf.marks, replay=False, by="ann", reason="mended",
     )  # fmt: skip
 
 
-def _send_elsewhere(bench: Workbench, letter: DeadLetter) -> None:
+def _send_elsewhere(bench: Workbench, letter: Letter) -> None:
     url = bench.queue(f"{bench.name}-elsewhere")
     other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
     act_on_parked.release([letter.pk], target=other.pk, by="ann", reason="mended")
@@ -210,20 +210,20 @@ def _send_elsewhere(bench: Workbench, letter: DeadLetter) -> None:
 
 @pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
 def test_a_twin_goes_after_the_letter_got_another_key_or_target(
-    clock: Clock, done: Callable[[Workbench, DeadLetter], None]
+    clock: Clock, done: Callable[[Workbench, Letter], None]
 ) -> None:
     bench, letter = _twins(clock)
     done(bench, letter)
     bench.delivered()
     bench.outlast(clock, WINDOW + 5)
     bench.replay()
-    twin = DeadLetter.objects.exclude(pk=letter.pk).get()
+    twin = Letter.objects.exclude(pk=letter.pk).get()
     assert (twin.state, twin.attempts) == ("awaiting", 1)
 
 
 @pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
 def test_a_twin_goes_when_the_copy_of_a_changed_letter_is_back(
-    clock: Clock, done: Callable[[Workbench, DeadLetter], None]
+    clock: Clock, done: Callable[[Workbench, Letter], None]
 ) -> None:
     bench, letter = _twins(clock)
     (sent,) = bench.delivered()
@@ -231,7 +231,7 @@ def test_a_twin_goes_when_the_copy_of_a_changed_letter_is_back(
     bench.take_back(sent)
     clock.advance(TWIN_MAY_BE_THERE.total_seconds())  # which is less than the window
     bench.replay()
-    twin = DeadLetter.objects.exclude(pk=letter.pk).get()
+    twin = Letter.objects.exclude(pk=letter.pk).get()
     assert (twin.state, twin.attempts) == ("awaiting", 1)
 
 
@@ -252,8 +252,8 @@ def _spend(bench: Workbench) -> None:
 
 
 def _exceed(bench: Workbench) -> None:
-    Custody.objects.filter(letter__payload__body=b"1").update(receives=9)
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(receive_ceiling=5)
+    DlqCopy.objects.filter(letter__payload__body=b"1").update(receives=9)
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(receive_limit=5)
 
 
 def _quarantine(_: Workbench) -> None:
@@ -261,7 +261,7 @@ def _quarantine(_: Workbench) -> None:
 
 
 def _quarantine_released(bench: Workbench) -> None:
-    DeadLetter.objects.filter(payload__body=b"1").update(released_by="ann")
+    Letter.objects.filter(payload__body=b"1").update(released_by="ann")
     _quarantine(bench)
 
 
@@ -291,8 +291,8 @@ def _to_be_closed(
         patch.setattr(DeadLetterQueue, "rest", lambda *_: timedelta(hours=1))
         _unheard(bench, clock)
     closes(bench)
-    DeadLetter.objects.filter(state="waiting", payload__body=b"1").update(due_at=lanes.clock())
-    Lane.objects.update(phase="ready", due_at=lanes.clock())
+    Letter.objects.filter(state="waiting", payload__body=b"1").update(due_at=lanes.database_now())
+    Lane.objects.update(phase="ready", due_at=lanes.database_now())
     return bench, bench.replay()
 
 
@@ -308,7 +308,7 @@ def test_a_letter_that_is_to_end_keeps_lane_and_key_while_a_copy_may_come_back(c
     letter, lane = bench.letter(payload__body=b"1"), bench.lane()
     assert closed is not None
     assert (report.parked, bench.delivered_bodies()) == (0, ["1"])
-    assert (_first(bench), _key(bench), lane.phase, lane.why) == ("waiting ", "held", "ready", PUT_OFF)
+    assert (_first(bench), _key(bench), lane.phase, lane.why) == ("waiting ", "held", "ready", WAITS_FOR_COPY)
     assert (letter.due_at, lane.due_at) == (closed + timedelta(seconds=WINDOW),) * 2
     clock.advance(WINDOW + 1)
     bench.replay()
@@ -331,8 +331,8 @@ def test_a_held_letter_that_is_quarantined_keeps_its_lane(clock: Clock) -> None:
     bench, _ = _to_be_closed(clock, _hold)
     assert bench.lane().phase == "held"
     rule("wait", "quarantine", "attribute:n equals 1")
-    route.wake(Book.load())
-    assert (_first(bench), bench.lane().phase, bench.lane().why) == ("waiting ", "ready", PUT_OFF)
+    route.wake_stopped(RuleBook.load())
+    assert (_first(bench), bench.lane().phase, bench.lane().why) == ("waiting ", "ready", WAITS_FOR_COPY)
     clock.advance(WINDOW + 1)
     bench.replay()
     assert _first(bench) == "parked quarantined"

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from django.db import DatabaseError
 
-from reprocessing.models import DeadLetter, Lane
+from reprocessing.models import Lane, Letter
 from reprocessing.pipeline.replay import lease_keeper, replay_slice, send
-from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN, Ownership
+from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN, LeaseKeeper
 from reprocessing.store.ordering import lanes
-from reprocessing.store.replay.intent import Intended, intend
+from reprocessing.store.replay.intent import IntendedSend, intend
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, enqueued, ticking
 
@@ -35,10 +35,10 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease_keeper, "wait", soon)
 
 
-def _intended(count: int = 1) -> list[Intended]:
+def _intended(count: int = 1) -> list[IntendedSend]:
     enqueued(*map(str, range(count)))
     leased = lanes.lease("me", limit=count, lease=LEASE)
-    letters = dict(DeadLetter.objects.values_list("lane", "id"))
+    letters = dict(Letter.objects.values_list("lane", "id"))
     return intend(
         [lane.lane_id for lane in leased], [lane.fence for lane in leased], [letters[lane.lane_id] for lane in leased],
         margin=SEND_MARGIN, hold=LEASE,
@@ -47,12 +47,15 @@ def _intended(count: int = 1) -> list[Intended]:
 
 def test_a_send_that_outlasts_a_lease_keeps_its_lanes(clock: Clock) -> None:
     bench = enqueued("letter")
-    taken_away: list[lanes.Leased] = []
+    taken_away: list[lanes.LeasedLane] = []
 
     def lasts() -> None:
         for _ in range(3):
             clock.advance(LEASE - 2)
-            eventually(lambda: (bench.lane().due_at or lanes.clock()) - lanes.clock() > timedelta(seconds=7), within=10)
+            eventually(
+                lambda: (bench.lane().due_at or lanes.database_now()) - lanes.database_now() > timedelta(seconds=7),
+                within=10,
+            )
             taken_away.extend(lanes.lease("another", limit=1, lease=LEASE))
 
     with bench.meanwhile(lasts):
@@ -68,7 +71,7 @@ def test_a_turn_that_froze_after_its_intent_sends_nothing(
     def monotonic() -> float:
         return time.monotonic() + frozen
 
-    def freezes(*args: Any, **options: Any) -> list[Intended]:  # noqa: ANN401  those of an intent
+    def freezes(*args: Any, **options: Any) -> list[IntendedSend]:  # noqa: ANN401  those of an intent
         nonlocal frozen
         found = intend(*args, **options)
         frozen += LEASE
@@ -86,7 +89,7 @@ def test_after_a_lost_lane_the_first_lease_is_the_limit(
 ) -> None:
     intended = _intended(2)
     Lane.objects.filter(pk=intended[0].lane_id).update(fence=2**40)
-    owned, renewed = Ownership(intended, LEASE, began=time.monotonic()), list[set[int]]()
+    owned, renewed = LeaseKeeper(intended, LEASE, began=time.monotonic()), list[set[int]]()
     first, renew = owned.until, lanes.renew
 
     def counted(ids: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:
@@ -98,12 +101,12 @@ def test_after_a_lost_lane_the_first_lease_is_the_limit(
         return {}
 
     monkeypatch.setattr(lanes, "renew", counted)
-    owned.while_it_lasts(trip)
+    owned.send(trip)
     assert (renewed[0], owned.until) == ({intended[1].lane_id}, first)
 
 
 def test_a_failed_renewal_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    owned, tries = Ownership(_intended(), LEASE, began=time.monotonic()), list[int]()
+    owned, tries = LeaseKeeper(_intended(), LEASE, began=time.monotonic()), list[int]()
     first, renew = owned.until, lanes.renew
 
     def fails_once(ids: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:
@@ -117,6 +120,6 @@ def test_a_failed_renewal_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> Non
         return {}
 
     monkeypatch.setattr(lanes, "renew", fails_once)
-    owned.while_it_lasts(trip)
+    owned.send(trip)
     assert len(tries) > 1
     assert owned.until <= time.monotonic() + LEASE - SEND_MARGIN

@@ -90,7 +90,7 @@ def test_a_later_letter_does_not_change_the_lane() -> None:
 
 
 def test_an_earlier_letter_waits_for_its_quiet_period() -> None:
-    bench = Workbench(fields={**KEYED, "quiet_for": 30})
+    bench = Workbench(fields={**KEYED, "new_key_delay": 30})
     _enqueue(bench, "a2")
     _enqueue(bench, "a1")
     assert bench.lane().due_at == bench.letter(payload__body=b"a1").captured_at + timedelta(seconds=30)

@@ -10,11 +10,11 @@ import pytest
 from django.db import DatabaseError
 
 from reprocessing.gateways.redis.send_rate import Granted, Rates
-from reprocessing.models import Attempt, Breaker, Claim, DeadLetter, DeadLetterQueue, Lane, RateClass, Run, Target
+from reprocessing.models import Attempt, Breaker, Claim, DeadLetterQueue, Lane, Letter, RateClass, Run, Target
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.replay import gate, lease_keeper, replay_slice, send, settle
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import Leased
+from reprocessing.store.ordering.lanes import LeasedLane
 from reprocessing.store.replay.intent import intend
 from reprocessing.store.safety import send_limits, stops
 from tests.reprocessing.pipeline.bench import BRISK, KEYED, Clock, Workbench, enqueued
@@ -54,7 +54,7 @@ def test_a_letter_that_kills_its_workers_is_parked_after_its_attempts(clock: Clo
     assert (bench.letter().state, bench.letter().reason, bench.letter().attempts) == ("parked", "attempts_spent", 3)
     assert bench.letter().detail == "the outcome of the last attempt is not known"
     assert bench.history() == [(1, "unknown", 0), (2, "unknown", 0), (3, "unknown", 0)]
-    recover.sweep(bench.dlq, conf=bench.conf)
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert bench.left() == 0
 
 
@@ -124,13 +124,13 @@ def test_an_expired_lease_still_settles_if_nobody_took_the_lane(clock: Clock) ->
 
 
 def test_no_request_begins_after_the_end_of_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Late(lease_keeper.Ownership):
+    class Late(lease_keeper.LeaseKeeper):
         def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401  those of an ownership
             super().__init__(*args, **options)
             self.until = monotonic() - 1
 
     bench = enqueued("letter")
-    monkeypatch.setattr(send, "Ownership", Late)
+    monkeypatch.setattr(send, "LeaseKeeper", Late)
     once = iter([False, True])
     assert (bench.replay(stop=lambda: next(once)).taken, bench.delivered()) == (0, [])
     assert (bench.letter().attempts, bench.history()) == (0, [(1, "not_sent", 0)])
@@ -184,7 +184,7 @@ def test_an_unreachable_target_blocks_no_other() -> None:
     alive.bury("alive")
     dead.ready()
     alive.ready()
-    Target.objects.filter(pk=dead.target.pk).update(url=f"{dead.origin_url}-of-nobody")
+    Target.objects.filter(pk=dead.target.pk).update(url=f"{dead.source_url}-of-nobody")
     alive.replay()
     assert alive.states() == {"alive": "delivered"}
     assert dead.states() == {"dead": "parked"}  # three attempts, no backoff
@@ -229,7 +229,7 @@ def test_a_strict_turn_sends_only_its_lanes() -> None:
     bench = enqueued(*map(str, range(3)))
     first = Lane.objects.order_by("id").values_list("id", flat=True)[0]
     assert bench.replay(only=[first], strictly=True).taken == 1
-    assert list(DeadLetter.objects.filter(state="delivered").values_list("lane", flat=True)) == [first]
+    assert list(Letter.objects.filter(state="delivered").values_list("lane", flat=True)) == [first]
 
 
 @pytest.mark.parametrize("obstacle", ["stopped", "observed", "not running", "halted"])
@@ -302,7 +302,7 @@ def test_a_new_breaker_delays_no_letter() -> None:
 def _route_into_a_new_class(bench: Workbench) -> None:
     slow = RateClass.objects.create(name="slow", rate=1_000)
     send_limits.make_breakers({(bench.target.pk, slow.pk)})
-    DeadLetter.objects.filter(state="waiting").update(rate_class=slow)
+    Letter.objects.filter(state="waiting").update(rate_class=slow)
     Lane.objects.filter(phase="ready").update(breaker=Breaker.objects.get(rate_class=slow))
 
 
@@ -312,8 +312,8 @@ def test_a_finished_letter_is_not_intended_and_its_key_stays_used() -> None:
     (lane,) = lanes.lease("me", limit=1, lease=8)
     letter = bench.letter().pk
     assert len(intend([lane.lane_id], [lane.fence], [letter], margin=2, hold=8)) == 1
-    Attempt.objects.update(outcome="accepted", closed_at=lanes.clock(), holds_lane=False)
-    DeadLetter.objects.update(state="delivered", finished_at=lanes.clock())
+    Attempt.objects.update(outcome="accepted", closed_at=lanes.database_now(), holds_lane=False)
+    Letter.objects.update(state="delivered", finished_at=lanes.database_now())
     Claim.objects.update(state="delivered")
     assert intend([lane.lane_id], [lane.fence], [letter], margin=2, hold=8) == []
     assert (Claim.objects.get().state, bench.letter().attempts, len(bench.history())) == ("delivered", 1, 1)
@@ -322,17 +322,17 @@ def test_a_finished_letter_is_not_intended_and_its_key_stays_used() -> None:
 def test_a_letter_of_another_lane_is_not_intended() -> None:
     bench = enqueued("one", "other")
     (lane,) = lanes.lease("me", limit=1, lease=8)
-    other = DeadLetter.objects.exclude(lane=lane.lane_id).get().pk
+    other = Letter.objects.exclude(lane=lane.lane_id).get().pk
     assert intend([lane.lane_id], [lane.fence], [other], margin=2, hold=8) == []
     assert bench.history() == []
 
 
-def _the_first_of_two_is_out() -> tuple[Workbench, Leased, int, int]:
+def _the_first_of_two_is_out() -> tuple[Workbench, LeasedLane, int, int]:
     """The bench, its leased lane, and the ids of both letters."""
     bench = Workbench(fields=KEYED)
     bench.enqueue_lane("1", "2", key="a")
     (lane,) = lanes.lease("me", limit=1, lease=8)
-    first, second = DeadLetter.objects.order_by("sequence").values_list("pk", flat=True)
+    first, second = Letter.objects.order_by("sequence").values_list("pk", flat=True)
     assert len(intend([lane.lane_id], [lane.fence], [first], margin=2, hold=8)) == 1
     return bench, lane, first, second
 
@@ -345,7 +345,7 @@ def test_no_letter_is_intended_while_an_attempt_holds_its_lane() -> None:
 
 def test_no_letter_is_intended_while_an_attempt_of_a_former_head_holds_the_lane() -> None:
     _, lane, first, second = _the_first_of_two_is_out()
-    DeadLetter.objects.filter(pk=first).update(state="parked", reason="attempts_spent", finished_at=lanes.clock())
+    Letter.objects.filter(pk=first).update(state="parked", reason="attempts_spent", finished_at=lanes.database_now())
     assert intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8) == []
     Attempt.objects.update(holds_lane=False)
     assert len(intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8)) == 1

@@ -14,7 +14,7 @@ from reprocessing.gateways.sqs import receiving
 from reprocessing.models import Attempt, Payload, Target
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.replay import send_batches
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.replay.intent import IntendedSend
 from tests.reprocessing.pipeline.bench import BRISK, Workbench, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -90,7 +90,7 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     made: list[list[str]] = []
     post = send_batches.letters
 
-    def ordered(intended: Sequence[Intended], *args: Any, **options: Any) -> Any:  # noqa: ANN401  # handed through
+    def ordered(intended: Sequence[IntendedSend], *args: Any, **options: Any) -> Any:  # noqa: ANN401  # handed through
         going = sorted(intended, key=lambda letter: letter.letter_id)
         made.append([letter.message_id for letter in going])
         return post(going, *args, **options)
@@ -118,7 +118,7 @@ def test_a_message_above_the_size_limit_of_its_target_is_not_tried() -> None:
     Target.objects.update(size_limit=1_024)
     bench.ready()
     bench.replay()
-    recover.sweep(bench.dlq, conf=bench.conf)
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
     letter = bench.letter(message_id=poison)
     assert (letter.state, letter.detail) == ("parked", "1,025 bytes; its target takes 1,024")
     assert (Attempt.objects.count(), len(bench.delivered()), bench.left()) == (TEN - 1, TEN - 1, 0)

@@ -12,7 +12,7 @@ from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Unkno
 from reprocessing.models import Attempt
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import send_batches, settle
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.replay.intent import IntendedSend
 from tests.reprocessing.pipeline.bench import KEYED, Clock, Workbench, enqueued, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @contextmanager
 def _answers(outcome: Outcome | None) -> Iterator[None]:
-    def answer(intended: Sequence[Intended], *_: object, **__: object) -> dict[int, Outcome]:
+    def answer(intended: Sequence[IntendedSend], *_: object, **__: object) -> dict[int, Outcome]:
         return {attempt.attempt_id: outcome for attempt in intended} if outcome else {}
 
     with pytest.MonkeyPatch.context() as patch:
@@ -85,7 +85,7 @@ def test_the_wait_of_a_letter_that_is_not_sent_grows_to_a_minute() -> None:
     with _answers(NotSent("nobody listens there")):
         bench.replay()
     assert bench.letter().not_sent == 2  # the second rests a second
-    assert [settle.rest_unsent(before) for before in (0, 1, 2, 5, 6, 5000)] == [0, 1, 3, 31, 60, 60]
+    assert [settle.unsent_wait(before) for before in (0, 1, 2, 5, 6, 5000)] == [0, 1, 3, 31, 60, 60]
 
 
 def test_a_parked_head_lets_the_next_letter_go() -> None:
@@ -94,7 +94,7 @@ def test_a_parked_head_lets_the_next_letter_go() -> None:
 
 
 def test_a_parked_head_holds_its_lane_if_the_dlq_says_so() -> None:
-    bench = _two_of_one_lane(parked_head="hold")
+    bench = _two_of_one_lane(when_parked="hold")
     assert bench.states() == {"first": "parked", "second": "waiting"}
     assert (bench.lane().phase, bench.lane().due_at) == ("held", None)
     act_on_parked.discard([bench.letter(state="parked").pk], by="anna", reason="of no use")

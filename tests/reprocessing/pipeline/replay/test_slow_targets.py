@@ -15,10 +15,10 @@ from reprocessing.domain.replay.verdicts import Refused, Taken
 from reprocessing.gateways.sqs import Deleted, QueueAddress, delete
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.replay import late_answers, send, settle, slow_targets, take_tokens
-from reprocessing.pipeline.replay.send import Wire
+from reprocessing.pipeline.replay.send import Sender
 from reprocessing.pipeline.replay.slow_targets import Stream
 from reprocessing.store.ordering import lanes
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.replay.intent import IntendedSend
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import BRISK, Clock
 from tests.reprocessing.pipeline.slow import Endpoint, bench_with, delivered, due, hanging
@@ -64,10 +64,10 @@ def test_requests_that_cannot_be_started_are_unknown(endpoint: Endpoint) -> None
 
 def test_a_request_without_outcome_is_given_up(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_with(keys=1, letters=1)
-    monkeypatch.setattr(slow_targets, "OVERDUE", -30.0)
+    monkeypatch.setattr(slow_targets, "GIVE_UP_AFTER", -30.0)
     endpoint.answer = lambda _: None
     bench.replay(0.1)
-    assert late_answers.wait(5)
+    assert late_answers.wait_for_all(5)
     assert [outcome for _, outcome, _ in bench.history()][:1] == ["unknown"]
 
 
@@ -100,7 +100,7 @@ def test_a_retry_after_is_respected(endpoint: Endpoint) -> None:
     bench.replay(0.5)
     assert (bench.letter().state, endpoint.begun) == ("waiting", ["0-0"])
     assert bench.history() == [(1, "refused", 0)]
-    assert timedelta(seconds=80) < due(bench) - lanes.clock() <= timedelta(seconds=90)
+    assert timedelta(seconds=80) < due(bench) - lanes.database_now() <= timedelta(seconds=90)
 
 
 def test_a_hundred_answers_are_recorded_in_few_commits(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def test_a_hundred_answers_are_recorded_in_few_commits(endpoint: Endpoint, monke
     commits: list[int] = []
     attempts = settle.attempts
 
-    def counted(intended: Sequence[Intended], *rest: Any, **options: Any) -> settle.Settled:  # noqa: ANN401
+    def counted(intended: Sequence[IntendedSend], *rest: Any, **options: Any) -> settle.Settled:  # noqa: ANN401
         commits.append(len(intended))
         return attempts(intended, *rest, **options)
 
@@ -129,7 +129,7 @@ def test_an_outcome_that_was_not_recorded_is_unknown_after_the_lease(
     with monkeypatch.context() as patch:
         patch.setattr(settle, "attempts", broken)
         endpoint.answer = lambda _: Taken()
-        assert late_answers.wait(10)
+        assert late_answers.wait_for_all(10)
     clock.advance(bench.conf.lease.total_seconds() + 1)
     bench.replay(1)
     assert bench.history() == [(1, "unknown", 0), (2, "accepted", 0)]
@@ -150,7 +150,7 @@ def test_leases_are_renewed_over_a_new_connection(endpoint: Endpoint, monkeypatc
     bench = bench_with(keys=1, letters=1)
     endpoint.answer = lambda _: None
     left: list[Stream] = []
-    monkeypatch.setattr(late_answers, "follow", lambda stream, *_, **__: left.append(stream))
+    monkeypatch.setattr(late_answers, "follow_stream", lambda stream, *_, **__: left.append(stream))
     bench.replay(0.2)
     before = due(bench)
     connection.connection.close()
@@ -171,13 +171,13 @@ def test_a_late_outcome_is_recorded_over_a_new_connection(endpoint: Endpoint) ->
     bench = hanging(endpoint)
     fails_once(settle, "attempts", OperationalError())
     endpoint.answer = lambda _: Taken()
-    assert late_answers.wait(10)
+    assert late_answers.wait_for_all(10)
     assert (bench.history(), endpoint.begun) == ([(1, "accepted", 0)], ["0-0"])
 
 
 def test_late_outcomes_are_recorded_though_deleting_fails(endpoint: Endpoint) -> None:
     bench = hanging(endpoint, keys=2)
-    fails_once(delete_copies, "everywhere", ValueError())
+    fails_once(delete_copies, "delete_from_dlqs", ValueError())
     endpoint.answer = lambda body: Taken() if body == "1-0" else None
     eventually(lambda: delivered(bench) == {"1-0"}, within=10)
     endpoint.answer = lambda _: Taken()
@@ -224,7 +224,7 @@ def test_a_target_has_its_share_of_open_requests_over_all_turns(endpoint: Endpoi
 
 
 def test_spare_streams_are_closed(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    some = [slow_targets.borrow(BRISK.outbound_hosts, 5) for _ in range(3)]
+    some = [slow_targets.borrow_stream(BRISK.outbound_hosts, 5) for _ in range(3)]
     closed: list[Stream] = []
 
     def close(stream: Stream) -> None:
@@ -232,7 +232,7 @@ def test_spare_streams_are_closed(endpoint: Endpoint, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Stream, "close", close)
     for stream in some:
-        slow_targets.give_back(stream)
+        slow_targets.give_back_stream(stream)
     assert [id(stream) for stream in closed] == [id(some[2])]
 
 
@@ -244,7 +244,7 @@ def test_no_wait_is_longer_than_the_leases_allow(endpoint: Endpoint, monkeypatch
         return []
 
     monkeypatch.setattr(Stream, "ended", ended)
-    Wire(BRISK, lambda: 0.0).hear(60)
+    Sender(BRISK, lambda: 0.0).record_answers(60)
     assert waits == [BRISK.lease.total_seconds() / 3]
 
 
@@ -252,18 +252,18 @@ def test_no_letter_is_sent_on_a_lease_that_ends_before_its_renewal(
     endpoint: Endpoint, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = bench_with(keys=1, letters=1)
-    heads = take_tokens.heads
+    heads = take_tokens.take_for_heads
 
-    def late(*every: Any, **options: Any) -> take_tokens.Metered:  # noqa: ANN401
-        monkeypatch.setattr(take_tokens, "heads", heads)
+    def late(*every: Any, **options: Any) -> take_tokens.MeteredHeads:  # noqa: ANN401
+        monkeypatch.setattr(take_tokens, "take_for_heads", heads)
         clock.advance(BRISK.lease.total_seconds() - 2.5)
         return heads(*every, **options)
 
-    monkeypatch.setattr(take_tokens, "heads", late)
+    monkeypatch.setattr(take_tokens, "take_for_heads", late)
     left: list[timedelta] = []
 
     def answer(_: str) -> Taken:
-        left.append(due(bench) - lanes.clock())
+        left.append(due(bench) - lanes.database_now())
         return Taken()
 
     endpoint.answer = answer

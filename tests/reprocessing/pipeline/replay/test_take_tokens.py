@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from reprocessing.domain.errors import RateIsUnknown
+from reprocessing.domain.errors import RateLimitUnavailable
 from reprocessing.gateways.redis.send_rate import Granted
 from reprocessing.models import Target
 from reprocessing.pipeline.replay import take_tokens
-from reprocessing.pipeline.replay.take_tokens import RATE_IS_UNKNOWN_FOR, Metered
-from reprocessing.store.ordering.lanes import Standing
-from reprocessing.store.safety.send_limits import Brake
+from reprocessing.pipeline.replay.take_tokens import REDIS_RETRY, MeteredHeads
+from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.safety.send_limits import SendLimit
 
 SHOP, BANK = 1, 2
 PLAIN, CLASSED, BANKED = 11, 12, 22
@@ -37,44 +37,44 @@ class Rates:
 
     def peek(self, key: int | str, _rate: float, _burst: float | None = None) -> Granted:
         if key in self.lost:
-            raise RateIsUnknown("gone")
+            raise RateLimitUnavailable("gone")
         count = self.tokens[key]
         return Granted(count, 0.0 if count else 2.0, self.granted_at.get(key, 100.0))
 
 
-def _head(lane: int, breaker: int = PLAIN) -> Standing:
+def _head(lane: int, breaker: int = PLAIN) -> LaneState:
     target = BANK if breaker == BANKED else SHOP
-    return Standing(
+    return LaneState(
         lane, 1, "leased", lane, 1, target, attempts=0, max_attempts=3, never_sent=True, stale=False,
-        stale_policy="park", released=False, receives=None, receive_ceiling=None, claim_state=None, claim_letter=None,
+        stale_policy="park", released=False, receives=None, receive_limit=None, claim_state=None, claim_letter=None,
         claim_same_body=None, breaker_id=breaker, rate_class_id=None if breaker == PLAIN else NEWSLETTER,
     )  # fmt: skip
 
 
-def _brake(breaker: int, ramp: float = 1.0, class_rate: float | None = 5.0) -> Brake:
+def _brake(breaker: int, ramp: float = 1.0, class_rate: float | None = 5.0) -> SendLimit:
     of_class = None if breaker == PLAIN else NEWSLETTER
     rate = None if breaker == PLAIN else class_rate
-    return Brake(
+    return SendLimit(
         breaker, SHOP, of_class, "closed", 0, None, 0, ramp, 0.0, step_due=False, class_rate=rate, class_burst=None,
         rules=0,
     )  # fmt: skip
 
 
-def _metered(some: list[Standing], rates: Rates, *, burst: float | None = None, **ramps: float) -> Metered:
+def _metered(some: list[LaneState], rates: Rates, *, burst: float | None = None, **ramps: float) -> MeteredHeads:
     targets = {pk: Target(pk=pk, rate=10.0, burst=burst) for pk in (SHOP, BANK)}
     brakes = {
         PLAIN: _brake(PLAIN, ramps.get("plain", 1.0)),
         CLASSED: _brake(CLASSED, ramps.get("classed", 1.0)),
         BANKED: _brake(BANKED),
     }
-    return take_tokens.heads(some, targets=targets, brakes=brakes, rates=rates)  # type: ignore[arg-type]
+    return take_tokens.take_for_heads(some, targets=targets, brakes=brakes, rates=rates)  # type: ignore[arg-type]
 
 
 def test_heads_go_with_tokens_and_until_these_expire() -> None:
     rates = Rates({SHOP: 2})
     metered = _metered([_head(1), _head(2), _head(3)], rates)
     assert [head.lane_id for head in metered.heads] == [1, 2]
-    assert metered.until == {SHOP: 100.25}
+    assert metered.valid_until == {SHOP: 100.25}
 
 
 def test_rate_and_burst_are_those_of_the_least_ramp() -> None:
@@ -89,7 +89,7 @@ def test_a_letter_of_a_rate_class_needs_two_tokens() -> None:
     rates = Rates({SHOP: 9, f"class:{NEWSLETTER}": 1}, granted_at={f"class:{NEWSLETTER}": 99.0})
     metered = _metered([_head(1, CLASSED), _head(2, CLASSED), _head(3)], rates)
     assert [head.lane_id for head in metered.heads] == [1, 3]
-    assert metered.until == {SHOP: 99.25}
+    assert metered.valid_until == {SHOP: 99.25}
     assert rates.asked == [(f"class:{NEWSLETTER}", 2, 5.0, None), (SHOP, 2, 10.0, None)]
 
 
@@ -104,9 +104,9 @@ def test_a_rate_class_spends_no_token_on_a_target_without_one() -> None:
 def test_nothing_goes_while_redis_does_not_answer(lost: int | str) -> None:
     rates = Rates({SHOP: 9, f"class:{NEWSLETTER}": 9}, lost={lost})
     metered = _metered([_head(1, CLASSED)], rates)
-    assert (metered.heads, metered.pause, metered.unknown) == ([], RATE_IS_UNKNOWN_FOR, True)
+    assert (metered.heads, metered.pause, metered.unknown) == ([], REDIS_RETRY, True)
 
 
 def test_the_pause_is_the_shortest_wait() -> None:
     metered = _metered([_head(1), _head(2, BANKED)], Rates({SHOP: 0, f"class:{NEWSLETTER}": 9}, lost={BANK}))
-    assert (metered.heads, metered.pause) == ([], RATE_IS_UNKNOWN_FOR)
+    assert (metered.heads, metered.pause) == ([], REDIS_RETRY)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Claim, DeadLetter, Target
-from reprocessing.models.system import Word
+from reprocessing.models import Claim, Letter, Target
+from reprocessing.models.system import RestoreDecision
 from reprocessing.models.target import DEDUPLICATED_FOR
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store import rows
@@ -47,16 +47,16 @@ def _send(bench: Workbench) -> None:
     bench.replay_unheard()
 
 
-def _twin(bench: Workbench) -> DeadLetter:
+def _twin(bench: Workbench) -> Letter:
     bench.redrive("one", event="e")
     return _twin_again(bench)
 
 
-def _twin_again(bench: Workbench) -> DeadLetter:
+def _twin_again(bench: Workbench) -> Letter:
     return bench.letter(pk=max(bench.dlq.letters.values_list("pk", flat=True)))
 
 
-def _first(bench: Workbench) -> DeadLetter:
+def _first(bench: Workbench) -> Letter:
     return bench.letter(pk=min(bench.dlq.letters.values_list("pk", flat=True)))
 
 
@@ -180,8 +180,10 @@ def test_a_divert_frees_no_key_while_a_copy_may_be_in_the_target(clock: Clock) -
 def test_a_letter_parked_after_a_restore_keeps_its_key(clock: Clock) -> None:
     bench = _bench()
     _send(bench)
-    restore_hold.begin(lanes.clock() - timedelta(hours=1), by="ann", reason="a restore")
-    restore_doubts.decide(restore_doubts.page(dlq=None, above=0, limit=9), Word.PARKED, by="ann", reason="not known")
+    restore_hold.begin_hold(lanes.database_now() - timedelta(hours=1), by="ann", reason="a restore")
+    restore_doubts.record_decision(
+        restore_doubts.doubted_letters(dlq=None, above=0, limit=9), RestoreDecision.PARKED, by="ann", reason="not known"
+    )
     assert (_first(bench).state, Claim.objects.get().state) == ("parked", "held")
 
 

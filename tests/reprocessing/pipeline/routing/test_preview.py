@@ -6,26 +6,26 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import DeadLetter, Rule
+from reprocessing.models import Letter, Rule
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.routing import preview
-from reprocessing.pipeline.routing.preview import Share
+from reprocessing.pipeline.routing.preview import RulePreview
 from reprocessing.pipeline.runs import plan
 from reprocessing.store.ordering import lanes
 from reprocessing.store.routing import routing_decisions, rule_changes, rules
-from reprocessing.store.routing.rules import Bound
+from reprocessing.store.routing.rules import BoundRule
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import BY_KEY, rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _as_if(row: Rule) -> list[Bound]:
-    return [*(bound for bound in rules.in_force().rules if bound.rule.id != row.pk), rules.bound(row)]
+def _as_if(row: Rule) -> list[BoundRule]:
+    return [*(bound for bound in rules.in_force().rules if bound.rule.id != row.pk), rules.bind(row)]
 
 
-def _look(row: Rule, *, days: int = 7, dlq: int | None = None) -> Share:
-    found = preview.letters(_as_if(row), since=lanes.clock() - timedelta(days=days), dlq=dlq, focus=row.pk)
+def _look(row: Rule, *, days: int = 7, dlq: int | None = None) -> RulePreview:
+    found = preview.letters(_as_if(row), since=lanes.database_now() - timedelta(days=days), dlq=dlq, focus=row.pk)
     return found.shares[0]
 
 
@@ -37,10 +37,10 @@ def test_only_letters_sent_before_the_rule_was_enabled_escape_it() -> None:
     seen = _look(bad)
     first = lanes.lease("somebody", limit=1, lease=0.0)
     bench.replay(only=[first[0].lane_id], strictly=True)
-    rule_changes.switch(bad.pk, enabled=True, by="anna", reason="a bad tenant")
+    rule_changes.set_enabled(bad.pk, enabled=True, by="anna", reason="a bad tenant")
     bench.replay()
-    sent = set(DeadLetter.objects.filter(run=run, state="delivered").values_list("message_id", flat=True))
-    parked = set(DeadLetter.objects.filter(run=run, state="parked").values_list("message_id", flat=True))
+    sent = set(Letter.objects.filter(run=run, state="delivered").values_list("message_id", flat=True))
+    parked = set(Letter.objects.filter(run=run, state="parked").values_list("message_id", flat=True))
     assert (len(sent), sent | parked, set(seen.shown)) == (1, ids, ids)
 
 
@@ -52,7 +52,7 @@ def test_a_preview_counts_errors_and_letters_that_another_rule_takes() -> None:
     bench.bury_all(*texts)
     bench.capture()
     seen = _look(mine)
-    assert (dict(seen.would_act_on), dict(seen.taken_first), seen.errs) == ({"captured": 1}, {"before": 1}, 1)
+    assert (dict(seen.would_act_on), dict(seen.taken_first), seen.error_count) == ({"captured": 1}, {"before": 1}, 1)
     assert seen.trouble == "body:length(text): length() was given a value of the wrong type"
     assert seen.shown == [bench.letter(payload__body=b'{"kind": "b", "text": "x"}').message_id]
 
@@ -62,7 +62,7 @@ def test_a_preview_counts_waiting_sent_and_finished_letters() -> None:
     mine = rule("mine", "discard", enabled=False)
     bench.enqueue("a", "b", "c")
     bench.replay(only=[bench.lane(letters__payload__body=b"a").pk], strictly=True)
-    DeadLetter.objects.filter(payload__body=b"b").update(state="awaiting")
+    Letter.objects.filter(payload__body=b"b").update(state="awaiting")
     seen = _look(mine)
     assert (dict(seen.would_act_on), seen.under_way, dict(seen.matched_before)) == ({"waiting": 1}, 1, {"delivered": 1})
 
@@ -74,7 +74,7 @@ def test_a_preview_counts_released_and_unplaced_letters() -> None:
     act_on_parked.release([bench.letter().pk], by="anna", reason="it is meant")
     bench.bury("no key")
     bench.capture()
-    plan.places(bench.dlq)
+    plan.place_captured(bench.dlq)
     seen = _look(mine)
     assert (seen.acts, seen.shown, seen.released, seen.objected) == (0, [], 1, 1)
     bench.enlist()
@@ -88,16 +88,16 @@ def test_a_preview_looks_at_the_given_days_and_dlq(clock: Clock) -> None:
     for bench in (one, other):
         bench.bury("old")
         bench.capture()
-    DeadLetter.objects.update(captured_at=lanes.clock() - timedelta(days=9))
+    Letter.objects.update(captured_at=lanes.database_now() - timedelta(days=9))
     for bench in (one, other):
         bench.bury("new")
         bench.capture()
     mine = rule("mine", "discard", enabled=False)
     assert (_look(mine).acts, _look(mine, days=10).acts, _look(mine, dlq=one.dlq.pk).acts) == (2, 4, 1)
-    last = [lanes.clock() - timedelta(days=days) for days in (7, 10)]
+    last = [lanes.database_now() - timedelta(days=days) for days in (7, 10)]
     assert [preview.letters([], since=since).older for since in last] == [2, 0]
     assert preview.letters([], since=last[0], dlq=one.dlq.pk).older == 1
-    DeadLetter.objects.update(state="discarded", finished_at=lanes.clock())
+    Letter.objects.update(state="discarded", finished_at=lanes.database_now())
     assert preview.letters([], since=last[0]).older == 0
 
 
@@ -111,6 +111,6 @@ def test_a_preview_loads_chunks_and_reports_its_progress(
     monkeypatch.setattr(routing_decisions, "CHUNK", 8)
     mine = rule("mine", "discard", "body:n exists", enabled=False)
     told: list[int] = []
-    found = preview.letters(_as_if(mine), since=lanes.clock() - timedelta(days=1), told=told.append)
+    found = preview.letters(_as_if(mine), since=lanes.database_now() - timedelta(days=1), told=told.append)
     assert (found.letters, found.shares[0].acts) == (5, 5)
     assert told == [1, 2, 3, 4, 5]

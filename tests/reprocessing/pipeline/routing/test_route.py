@@ -10,10 +10,10 @@ import pytest
 
 from reprocessing.domain.message.identity import key_hash
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
-from reprocessing.models import Breaker, Claim, DeadLetter, HealthCheck, Lane, RateClass, Rule, Target
+from reprocessing.models import Breaker, Claim, HealthCheck, Lane, Letter, RateClass, Rule, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.routing import route
-from reprocessing.pipeline.routing.route import Book
+from reprocessing.pipeline.routing.route import RuleBook
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import HandedBack
 from reprocessing.store.routing import routing_decisions, rule_changes
@@ -34,7 +34,7 @@ def _target(name: str, **fields: object) -> Target:
 
 
 def _routes(bench: Workbench) -> dict[str, tuple[str, str | None]]:
-    found = DeadLetter.objects.filter(dlq=bench.dlq).values_list("payload__body", "route", "rule__name")
+    found = Letter.objects.filter(dlq=bench.dlq).values_list("payload__body", "route", "rule__name")
     return {bytes(body).decode(): (route, name) for body, route, name in found}
 
 
@@ -94,7 +94,7 @@ def test_disabling_a_rule_wakes_the_letters_that_it_held() -> None:
     ask_all(bench, "x", "y")
     assert list(Lane.objects.values_list("phase", "due_at", "why")) == [("held", None, "rule wait holds it")] * 2
     disable(held)
-    assert route.wake(Book.load()) == 2
+    assert route.wake_stopped(RuleBook.load()) == 2
     assert [(lane.phase, lane.why) for lane in Lane.objects.all()] == [("ready", "")] * 2
     assert bench.replay().taken == 2
     assert set(_routes(bench).values()) == {("", None)}
@@ -104,13 +104,13 @@ def test_letters_are_woken_once_a_version() -> None:
     bench = Workbench()
     held = rule("wait", "hold")
     ask_all(bench, "x")
-    book = route.keep_up(lanes.clock())
-    DeadLetter.objects.update(route_version=0)
-    assert route.keep_up(lanes.clock(), book) is book
-    assert bench.letter().route_version == 0
+    book = route.refresh_rules(lanes.database_now())
+    Letter.objects.update(rulebook_version=0)
+    assert route.refresh_rules(lanes.database_now(), book) is book
+    assert bench.letter().rulebook_version == 0
     disable(held)
-    assert route.keep_up(lanes.clock(), book).version == 2
-    assert (bench.letter().route_version, bench.lane().phase) == (2, "ready")
+    assert route.refresh_rules(lanes.database_now(), book).version == 2
+    assert (bench.letter().rulebook_version, bench.lane().phase) == (2, "ready")
 
 
 def test_a_held_letter_stays_held_when_another_rule_changes() -> None:
@@ -118,10 +118,10 @@ def test_a_held_letter_stays_held_when_another_rule_changes() -> None:
     rule("wait", "hold")
     ask_all(bench, "x")
     change_the_rules()
-    assert route.wake(Book.load()) == 1
-    assert (bench.lane().phase, bench.letter().route_version) == ("held", rules_of.version())
-    assert route.wake(Book.load()) == 0
-    assert Rule.objects.get(name="wait").hits == 1
+    assert route.wake_stopped(RuleBook.load()) == 1
+    assert (bench.lane().phase, bench.letter().rulebook_version) == ("held", rules_of.version())
+    assert route.wake_stopped(RuleBook.load()) == 0
+    assert Rule.objects.get(name="wait").match_count == 1
 
 
 def test_a_delayed_letter_is_delayed_once(clock: Clock) -> None:
@@ -132,7 +132,7 @@ def test_a_delayed_letter_is_delayed_once(clock: Clock) -> None:
     lane = bench.lane()
     assert (lane.phase, lane.due_at, lane.why) == ("ready", due, "rule later delays it")
     change_the_rules()
-    assert route.wake(Book.load()) == 1
+    assert route.wake_stopped(RuleBook.load()) == 1
     assert bench.letter().due_at == due
     clock.advance(MINUTE)
     rule("other", "discard", "body:kind equals nowhere", position=1)
@@ -163,10 +163,10 @@ def test_the_backoff_of_a_delayed_letter_does_not_depend_on_rules(
 ) -> None:
     bench, later, due = _delayed_and_refused(clock)
     change_the_rules()
-    route.wake(Book.load())
+    route.wake_stopped(RuleBook.load())
     assert bench.letter().due_at == due
     disable(later, wake=True)
-    assert (bench.letter().due_at, rules_of.standing()[0].stopped) == (due, 0)
+    assert (bench.letter().due_at, rules_of.rule_statuses()[0].stopped) == (due, 0)
 
 
 def test_a_refused_letter_is_not_delayed_again(clock: Clock) -> None:
@@ -191,10 +191,10 @@ def test_a_shorter_delay_applies_to_waiting_letters() -> None:
     rule("later", "delay", delay=60 * MINUTE)
     ask_all(bench, "x")
     rule("later", "delay", delay=MINUTE)
-    route.wake(Book.load())
+    route.wake_stopped(RuleBook.load())
     due = bench.letter().due_at
     assert due is not None
-    assert due <= lanes.clock() + timedelta(seconds=MINUTE)
+    assert due <= lanes.database_now() + timedelta(seconds=MINUTE)
 
 
 def test_a_letter_is_diverted_and_returns_to_its_own_target() -> None:
@@ -205,7 +205,7 @@ def test_a_letter_is_diverted_and_returns_to_its_own_target() -> None:
     letter = bench.letter()
     Claim.objects.create(
         target=bench.target, key_space=str(bench.dlq.pk), key_hash=key_hash("k"), letter=letter, state="held",
-        body_hash=letter.body_hash, until=lanes.clock(),
+        body_hash=letter.body_hash, until=lanes.database_now(),
     )  # fmt: skip
     standings = ask(leased()).standings
     assert [head.target_id for head in standings] == [other.pk]
@@ -221,7 +221,7 @@ def test_a_letter_of_a_deleted_divert_rule_goes_to_its_own_target() -> None:
     ways = rule("elsewhere", "divert", target=_target("other"))
     lanes.hand_back([HandedBack(lane.lane_id, lane.fence) for lane in ask_all(bench, "x").standings])
     rule_changes.remove(ways.pk, by="anna", reason="a mistake")
-    route.wake(Book.load())
+    route.wake_stopped(RuleBook.load())
     rule_changes.erase(ways.pk)
     assert (bench.replay().taken, bench.delivered_bodies()) == (1, ["x"])
 
@@ -229,7 +229,7 @@ def test_a_letter_of_a_deleted_divert_rule_goes_to_its_own_target() -> None:
 def test_a_rate_class_has_its_own_breaker_with_the_target_s_policy() -> None:
     bench = Workbench()
     Breaker.objects.filter(target=bench.target).update(threshold=7, cooldown=11, ramp_from=0.25, state="open",
-                                                       retry_at=lanes.clock())  # fmt: skip
+                                                       retry_at=lanes.database_now())  # fmt: skip
     slow = RateClass.objects.create(name="slow", rate=1)
     rule("slowly", "replay", rate_class=slow)
     bench.bury("x")
@@ -240,7 +240,7 @@ def test_a_rate_class_has_its_own_breaker_with_the_target_s_policy() -> None:
     assert (made.target_id, made.threshold, made.cooldown, made.ramp_from, made.ramp, made.state) == (
         bench.target.pk, 7, 11, 0.25, 0.25, "closed",
     )  # fmt: skip
-    assert set(DeadLetter.objects.values_list("rate_class__name", flat=True)) == {"slow"}
+    assert set(Letter.objects.values_list("rate_class__name", flat=True)) == {"slow"}
 
 
 def test_a_rule_that_fails_holds_only_that_letter() -> None:
@@ -253,9 +253,9 @@ def test_a_rule_that_fails_holds_only_that_letter() -> None:
     assert (lane.phase, lane.why) == ("held", f"rule odd could not be asked: {trouble}")
     assert _routes(bench) == {'{"n": 5}': ("erred", "odd"), '{"n": "one"}': ("", None)}
     odd = Rule.objects.get()
-    assert (odd.hits, odd.errs, odd.trouble) == (0, 1, trouble)
+    assert (odd.match_count, odd.error_count, odd.trouble) == (0, 1, trouble)
     rule("odd", "discard", "body:n equals 5")
-    route.wake(Book.load())
+    route.wake_stopped(RuleBook.load())
     assert bench.states()['{"n": 5}'] == "discarded"
 
 
@@ -265,7 +265,7 @@ def test_a_body_too_large_for_rules_is_held_and_not_loaded() -> None:
     large = json.dumps({"n": 1, "rest": "x" * BODY_LIMIT})
     bench.enqueue(large)
     standings = leased()
-    loaded = routing_decisions.load([head.letter_id or 0 for head in standings], bodies=True)
+    loaded = routing_decisions.load_waiting([head.letter_id or 0 for head in standings], bodies=True)
     assert [(letter.size, bytes(letter.body)) for letter in loaded] == [(len(large), b"")]
     ask(standings)
     why = f"its body has {len(large)} bytes, and rules read {BODY_LIMIT} at most"
@@ -290,7 +290,7 @@ def test_a_rule_that_fails_often_is_logged_once_a_minute(caplog: pytest.LogCaptu
     found = sorted(leased(), key=lambda head: head.letter_id == fine)
     with caplog.at_level(logging.ERROR):
         ask(found[:2])
-        ask(found[2:], Book.load())
+        ask(found[2:], RuleBook.load())
     said = [record.getMessage() for record in caplog.records]
     what = "Rule odd could not be asked of 2 of the last 2 letters, which are held."
     assert said == [
@@ -307,8 +307,8 @@ def test_other_threads_may_ask_while_errors_are_counted(monkeypatch: pytest.Monk
     rule("even", "discard", "body:length(m) equals 9", position=2)
     bench.bury('{"n": 5}')
     bench.enqueue('{"m": 5}')
-    book = Book.load()
-    loaded = routing_decisions.load(list(DeadLetter.objects.values_list("pk", flat=True)), bodies=True)
+    book = RuleBook.load()
+    loaded = routing_decisions.load_waiting(list(Letter.objects.values_list("pk", flat=True)), bodies=True)
     even, odd = sorted(loaded, key=lambda letter: bytes(letter.body))
     book.ask(odd)
 
@@ -317,8 +317,8 @@ def test_other_threads_may_ask_while_errors_are_counted(monkeypatch: pytest.Monk
             book.ask(even)
             return float(self) * other
 
-    monkeypatch.setattr(rules_of, "ILL", Meanwhile(rules_of.ILL))
-    assert [(failing.name, erred, asked) for failing, erred, asked in book.trouble()] == [("odd", 1, 1)]
+    monkeypatch.setattr(rules_of, "ERROR_SHARE", Meanwhile(rules_of.ERROR_SHARE))
+    assert [(failing.name, erred, asked) for failing, erred, asked in book.failing_rules()] == [("odd", 1, 1)]
 
 
 def test_hits_count_each_letter_once() -> None:
@@ -328,21 +328,21 @@ def test_hits_count_each_letter_once() -> None:
     change_the_rules()
     ask(standings)
     fine = Rule.objects.get(name="fine")
-    assert (fine.hits, fine.errs, fine.last_hit_at is not None) == (2, 0, True)
+    assert (fine.match_count, fine.error_count, fine.last_hit_at is not None) == (2, 0, True)
 
 
 def test_decisions_of_an_old_book_are_not_written() -> None:
     bench = Workbench()
     bad = rule("bad", "quarantine")
     bench.enqueue("x")
-    book, standings = Book.load(), leased()
+    book, standings = RuleBook.load(), leased()
     disable(bad)
     turned = ask(standings, book)
-    assert (bench.states(), bench.letter().route_version) == ({"x": "waiting"}, 0)
+    assert (bench.states(), bench.letter().rulebook_version) == ({"x": "waiting"}, 0)
     assert [lane.phase for lane in turned.standings] == ["leased"]
-    assert Book.load(book) is not book
-    current = Book.load()
-    assert Book.load(current) is current
+    assert RuleBook.load(book) is not book
+    current = RuleBook.load()
+    assert RuleBook.load(current) is current
 
 
 def test_a_rule_disabled_during_routing_holds_nothing(
@@ -351,19 +351,19 @@ def test_a_rule_disabled_during_routing_holds_nothing(
     bench = Workbench()
     wait = rule("wait", "hold")
     bench.enqueue("x")
-    standings, note = leased(), routing_decisions.note
+    standings, note = leased(), routing_decisions.record_reasons
 
     def lift() -> int:
         disable(wait)
-        return route.wake(Book.load())
+        return route.wake_stopped(RuleBook.load())
 
     def late(whys: dict[int, str]) -> None:
-        monkeypatch.setattr(routing_decisions, "note", note)
+        monkeypatch.setattr(routing_decisions, "record_reasons", note)
         with elsewhere() as begin:  # whoever lifts it sees nothing to wake yet
             assert begin(lift).result(20) == 0
         note(whys)
 
-    monkeypatch.setattr(routing_decisions, "note", late)
+    monkeypatch.setattr(routing_decisions, "record_reasons", late)
     ask(standings)
     assert (bench.lane().phase, bench.replay().taken) == ("ready", 1)
 
@@ -382,10 +382,13 @@ def test_two_decisions_at_once_are_written_once() -> None:
     bench = Workbench()
     rule("fine", "replay")
     bench.enqueue("x")
-    standings, book = leased(), Book.load()
-    loaded = routing_decisions.load([bench.letter().pk], bodies=False)
+    standings, book = leased(), RuleBook.load()
+    loaded = routing_decisions.load_waiting([bench.letter().pk], bodies=False)
     ask(standings, book)
-    again = [routing_decisions.Decided(asked.letter_id, asked.route_version, "hold", rule_id=None) for asked in loaded]
+    again = [
+        routing_decisions.RoutingDecision(asked.letter_id, asked.rulebook_version, "hold", rule_id=None)
+        for asked in loaded
+    ]
     assert routing_decisions.write(again, [lane.lane_id for lane in standings], version=book.version, owned=True) == []
     assert bench.letter().route == "replay"
 
@@ -394,17 +397,17 @@ def test_a_deleted_rule_decides_nothing() -> None:
     bench = Workbench()
     bad = rule("bad", "replay")
     bench.enqueue("x")
-    standings, book = leased(), Book.load()
+    standings, book = leased(), RuleBook.load()
     Rule.objects.filter(pk=bad.pk).delete()
     assert [lane.phase for lane in ask(standings, book).standings] == ["leased"]
-    assert (bench.letter().route, bench.letter().route_version) == ("", 0)
+    assert (bench.letter().route, bench.letter().rulebook_version) == ("", 0)
 
 
 def test_waking_leaves_a_leased_lane_to_its_owner() -> None:
     bench = Workbench()
     wait = rule("wait", "replay")
     ask_all(bench, "x")
-    DeadLetter.objects.update(route="hold")
+    Letter.objects.update(route="hold")
     disable(wait, wake=True)
     assert (bench.lane().phase, bench.letter().route) == ("leased", "hold")
 
@@ -434,7 +437,7 @@ def test_a_lane_of_an_unhealthy_target_is_asked_once() -> None:
     HealthCheck.objects.create(target=bench.target, kind="http", subject="https://shop.example.com/health")
     rule("never", "hold", "body:kind equals never")
     bench.redrive("x")
-    route.wake(Book.load())
+    route.wake_stopped(RuleBook.load())
     assert (bench.lane().breaker, leased()) == (Breaker.objects.get(target=bench.target), [])
 
 
@@ -452,10 +455,10 @@ def test_attributes_are_loaded_in_chunks(monkeypatch: pytest.MonkeyPatch) -> Non
         bench.bury("x", colour="red")
     bench.ready()
     monkeypatch.setattr(routing_decisions, "CHUNK", 1)
-    every = list(DeadLetter.objects.values_list("pk", flat=True))
-    since = lanes.clock() - timedelta(days=1)
-    assert len(routing_decisions.load(every, bodies=False)) == 1
-    assert len(routing_decisions.captured(since=since, dlq=None, below=None, bodies=False)) == 1
+    every = list(Letter.objects.values_list("pk", flat=True))
+    since = lanes.database_now() - timedelta(days=1)
+    assert len(routing_decisions.load_waiting(every, bodies=False)) == 1
+    assert len(routing_decisions.captured_since(since=since, dlq=None, below=None, bodies=False)) == 1
 
 
 def test_many_heads_take_as_many_statements_as_one() -> None:
@@ -466,7 +469,7 @@ def test_many_heads_take_as_many_statements_as_one() -> None:
         for n in range(number):
             bench.bury("x", key=f"{number}-{n}", tenant="acme")
         bench.ready()
-        standings, book = leased(), Book.load()
+        standings, book = leased(), RuleBook.load()
         book.reads_bodies([bench.dlq.pk])
         with statements() as sent:
             ask(standings, book)
@@ -478,11 +481,11 @@ def test_a_rule_acts_on_letters_behind_an_open_breaker() -> None:
     bench = Workbench(fields={"tenant": "attribute:tenant"})
     bench.bury("bad", tenant="acme")
     bench.enqueue("good", tenant="other")
-    Breaker.objects.update(state="open", retry_at=lanes.clock() + timedelta(hours=1), rest=3600)
+    Breaker.objects.update(state="open", retry_at=lanes.database_now() + timedelta(hours=1), rest=3600)
     bench.replay()
     assert set(bench.states().values()) == {"waiting"}
     rule("acme", "quarantine", "tenant equals acme")
-    route.keep_up(lanes.clock())
+    route.refresh_rules(lanes.database_now())
     bench.replay()
     assert bench.states() == {"bad": "parked", "good": "waiting"}
     assert lanes.lease("nobody", limit=9, lease=8) == []  # the other one was asked, and waits for the breaker

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from reprocessing.domain.errors import AwsMovesTheMessages
-from reprocessing.domain.runs.selection import ALL, Selection
-from reprocessing.models import DeadLetter, DeadLetterQueue, Run
+from reprocessing.domain.errors import NativeRedriveConflict
+from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
+from reprocessing.models import DeadLetterQueue, Letter, Run
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.runs import drain, feed_run, plan
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import enlistment_batches, leftover_lanes, run_transitions, selection
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from tests.race.abreast import elsewhere, waits_for_us
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.benches import KEYED, bodies_sent, bury_keyed
@@ -29,8 +29,8 @@ LETTERS = ("b2", "a3", "a1", "b1", "a2", "a4", "a5")
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enlistment_batches, "SIZE", 2)
-    monkeypatch.setattr(enlistment_batches, "AHEAD", 4)
+    monkeypatch.setattr(enlistment_batches, "BATCH_LETTERS", 2)
+    monkeypatch.setattr(enlistment_batches, "MAX_LOOKAHEAD", 4)
 
 
 def _bench(**fields: object) -> Workbench:
@@ -53,7 +53,7 @@ def _capture(bench: Workbench, *letters: str) -> None:
     DeadLetterQueue.objects.update(mode="automatic")
 
 
-def _enlist(bench: Workbench, stop: Callable[[], bool] = lambda: False) -> plan.Fed:
+def _enlist(bench: Workbench, stop: Callable[[], bool] = lambda: False) -> plan.EnlistResult:
     return plan.enlist(bench.dlq, feed_run.standing_run(bench.dlq), stop=stop)
 
 
@@ -90,14 +90,14 @@ def test_it_takes_them_in_several_transactions_and_no_letter_overtakes_another(b
 
 
 def test_a_turn_takes_all_of_them_where_it_has_the_time(bench: Workbench) -> None:
-    assert _enlist(bench) == plan.Fed(letters=7, lanes=4)
-    assert {letter.run_id for letter in DeadLetter.objects.all()} == {Run.objects.get().pk}
+    assert _enlist(bench) == plan.EnlistResult(letters=7, lanes=4)
+    assert {letter.run_id for letter in Letter.objects.all()} == {Run.objects.get().pk}
 
 
 def test_whatever_it_has_not_taken_is_in_no_run(bench: Workbench) -> None:
     _enlist(bench, lambda: True)
     assert _enlisted(bench) == {"b1", "b2"}
-    assert {letter.run_id for letter in DeadLetter.objects.filter(state="captured")} == {None}
+    assert {letter.run_id for letter in Letter.objects.filter(state="captured")} == {None}
 
 
 def test_one_that_was_killed_in_between_keeps_what_it_took(bench: Workbench) -> None:
@@ -111,8 +111,8 @@ def test_one_that_was_killed_in_between_keeps_what_it_took(bench: Workbench) -> 
 
 
 def test_objections_are_parked_with_their_instalment(bench: Workbench) -> None:
-    DeadLetter.objects.filter(payload__body=b"b2").update(objection="no_ordering_key")
-    assert _enlist(bench) == plan.Fed(letters=6, lanes=4, parked=1)
+    Letter.objects.filter(payload__body=b"b2").update(blocked_reason="no_ordering_key")
+    assert _enlist(bench) == plan.EnlistResult(letters=6, lanes=4, parked=1)
     assert bench.states() == dict.fromkeys(LETTERS, "waiting") | {"b2": "parked"}
 
 
@@ -134,7 +134,7 @@ def test_a_letter_that_a_plan_took_meanwhile_keeps_the_later_ones_of_its_lane_ba
     def choose() -> None:
         with transaction.atomic():
             other = Run.objects.create(name="monday", dlq=bench.dlq)
-            assert selection.select(bench.dlq.pk, other.pk, Selection(limit=1)).selected == 1
+            assert selection.select_letters(bench.dlq.pk, other.pk, Selection(limit=1)).selected == 1
 
     assert _enlist(bench, _at_turn(1, choose)).letters == 2
     assert _enlisted(bench) == {"b1", "b2"}
@@ -145,15 +145,15 @@ def test_whoever_selects_later_letters_leaves_them_behind_those_it_has_not_taken
     later = Selection(message_ids=(bench.letter(payload__body=b"a5").message_id,))
     with transaction.atomic():
         other = Run.objects.create(name="monday", dlq=bench.dlq)
-        assert selection.select(bench.dlq.pk, other.pk, later) == selection.Selected(0, 1)
-        assert selection.select(bench.dlq.pk, other.pk, ALL) == selection.Selected(5, 0)
+        assert selection.select_letters(bench.dlq.pk, other.pk, later) == selection.SelectedCount(0, 1)
+        assert selection.select_letters(bench.dlq.pk, other.pk, ALL_LETTERS) == selection.SelectedCount(5, 0)
 
 
 def test_whoever_pauses_the_run_in_between_is_obeyed(bench: Workbench) -> None:
     run = feed_run.standing_run(bench.dlq)
     fed = _enlist(bench, _at_turn(1, lambda: run_transitions.pause(run.pk, **WHO)))
-    assert (fed, len(_enlisted(bench))) == (plan.Fed(letters=2, lanes=1), 2)
-    assert _enlist(bench) == plan.Fed()
+    assert (fed, len(_enlisted(bench))) == (plan.EnlistResult(letters=2, lanes=1), 2)
+    assert _enlist(bench) == plan.EnlistResult()
     run_transitions.resume(run.pk, **WHO)
     assert _enlist(bench).letters == 5
 
@@ -161,37 +161,43 @@ def test_whoever_pauses_the_run_in_between_is_obeyed(bench: Workbench) -> None:
 def test_whoever_makes_the_dlq_manual_in_between_has_what_is_left(bench: Workbench) -> None:
     fed = _enlist(bench, _at_turn(1, lambda: DeadLetterQueue.objects.update(mode="manual")))
     assert (fed.letters, fed.left) == (2, False)
-    assert drain.prepare(bench.dlq, Asked("monday", "ann")).selected == 5
+    assert drain.plan_run(bench.dlq, RunRequest("monday", "ann")).selected == 5
 
 
 def test_whoever_hands_the_dlq_to_aws_in_between_keeps_it_out(bench: Workbench) -> None:
     def hand_over() -> None:
-        DeadLetterQueue.objects.update(native_at=lanes.clock(), native_by="ann", native_reason="quicker")
+        DeadLetterQueue.objects.update(
+            aws_redrive_since=lanes.database_now(), aws_redrive_by="ann", aws_redrive_reason="quicker"
+        )
 
-    with pytest.raises(AwsMovesTheMessages):
+    with pytest.raises(NativeRedriveConflict):
         _enlist(bench, _at_turn(1, hand_over))
     assert _enlisted(bench) == {"b1", "b2"}
 
 
 def test_of_two_processes_one_takes_at_a_time(bench: Workbench) -> None:
     run = feed_run.standing_run(bench.dlq)
-    through = enlistment_batches.free(bench.dlq.pk).newest
-    first, second = enlistment_batches.to_take(bench.dlq.pk, run.pk, through=through)
+    through = enlistment_batches.count_free(bench.dlq.pk).newest
+    first, second = enlistment_batches.next_standing_batches(bench.dlq.pk, run.pk, through=through)
     with elsewhere() as begin:
         with transaction.atomic():
-            assert enlistment_batches.take(bench.dlq.pk, run.pk, first)
-            assert begin(lambda: enlistment_batches.take(bench.dlq.pk, run.pk, second)).result(20) is None
-        assert begin(lambda: enlistment_batches.take(bench.dlq.pk, run.pk, second)).result(20)
+            assert enlistment_batches.enlist_standing_batch(bench.dlq.pk, run.pk, first)
+            assert (
+                begin(lambda: enlistment_batches.enlist_standing_batch(bench.dlq.pk, run.pk, second)).result(20) is None
+            )
+        assert begin(lambda: enlistment_batches.enlist_standing_batch(bench.dlq.pk, run.pk, second)).result(20)
 
 
 def test_an_instalment_waits_for_whoever_selects_letters_of_its_dlq(bench: Workbench) -> None:
     run = feed_run.standing_run(bench.dlq)
     other = Run.objects.create(name="monday", dlq=bench.dlq)
-    letters = enlistment_batches.to_take(bench.dlq.pk, run.pk, through=enlistment_batches.free(bench.dlq.pk).newest)[0]
+    letters = enlistment_batches.next_standing_batches(
+        bench.dlq.pk, run.pk, through=enlistment_batches.count_free(bench.dlq.pk).newest
+    )[0]
     with elsewhere() as begin:
         with transaction.atomic():
-            assert selection.select(bench.dlq.pk, other.pk, Selection(limit=1)).selected == 1
-            taking = begin(lambda: enlistment_batches.take(bench.dlq.pk, run.pk, letters))
+            assert selection.select_letters(bench.dlq.pk, other.pk, Selection(limit=1)).selected == 1
+            taking = begin(lambda: enlistment_batches.enlist_standing_batch(bench.dlq.pk, run.pk, letters))
             waits_for_us()
         taken = taking.result(20)
     assert taken
@@ -200,9 +206,11 @@ def test_an_instalment_waits_for_whoever_selects_letters_of_its_dlq(bench: Workb
 
 def test_an_instalment_that_was_taken_already_changes_nothing(bench: Workbench) -> None:
     run = feed_run.standing_run(bench.dlq)
-    letters = enlistment_batches.to_take(bench.dlq.pk, run.pk, through=enlistment_batches.free(bench.dlq.pk).newest)[0]
-    enlistment_batches.take(bench.dlq.pk, run.pk, letters)
-    done = enlistment_batches.take(bench.dlq.pk, run.pk, letters)
+    letters = enlistment_batches.next_standing_batches(
+        bench.dlq.pk, run.pk, through=enlistment_batches.count_free(bench.dlq.pk).newest
+    )[0]
+    enlistment_batches.enlist_standing_batch(bench.dlq.pk, run.pk, letters)
+    done = enlistment_batches.enlist_standing_batch(bench.dlq.pk, run.pk, letters)
     assert done
     assert (done.letters, done.lanes, done.parked) == (0, 0, 0)
 
@@ -211,7 +219,7 @@ def test_what_fits_one_instalment_is_taken_at_once_also_by_a_run_that_is_paused(
     bench = Workbench(fields=AUTOMATIC)
     run_transitions.pause(feed_run.standing_run(bench.dlq).pk, **WHO)
     bury_keyed(bench, "a2", "a1")
-    assert bench.capture().enlisted == plan.Fed(letters=2, lanes=1)
+    assert bench.capture().enlisted == plan.EnlistResult(letters=2, lanes=1)
     bench.replay()
     assert bench.states() == {"a1": "waiting", "a2": "waiting"}
 
@@ -227,16 +235,16 @@ def test_what_an_ended_run_left_is_adopted_in_batches_between_which_it_may_be_st
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leftover_lanes, "BATCH", 2)
-    ended = drain.prepare(bench.dlq, Asked("monday", "ann"))
+    ended = drain.plan_run(bench.dlq, RunRequest("monday", "ann"))
     run_transitions.start(ended, **WHO)
-    plan.go_on(stop=lambda: False)
+    plan.enlist_started_plans(stop=lambda: False)
     run_transitions.abort(ended, stop_dlq=False, **WHO)
     run = feed_run.standing_run(bench.dlq)
     for had in (2, 4, 6):
-        assert _enlist(bench, lambda: True) == plan.Fed(left=True)
-        assert DeadLetter.objects.filter(run=run).count() == had
-    assert _enlist(bench, lambda: True) == plan.Fed()
-    assert DeadLetter.objects.filter(run=run).count() == 7
+        assert _enlist(bench, lambda: True) == plan.EnlistResult(left=True)
+        assert Letter.objects.filter(run=run).count() == had
+    assert _enlist(bench, lambda: True) == plan.EnlistResult()
+    assert Letter.objects.filter(run=run).count() == 7
 
 
 def test_a_turn_without_time_takes_one_instalment_and_leaves_the_rest_to_the_next(

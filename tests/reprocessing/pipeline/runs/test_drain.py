@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from reprocessing.domain.errors import RunIsAnother
+from reprocessing.domain.errors import RunIdInUse
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.gateways.redis.send_rate import Rates
-from reprocessing.models import DeadLetter, HealthCheck, Run
+from reprocessing.models import HealthCheck, Letter, Run
 from reprocessing.models.safety import CheckKind
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import drain
 from reprocessing.store.safety import health_checks
-from reprocessing.store.safety.health_checks import Question
+from reprocessing.store.safety.health_checks import CheckQuestion
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.benches import KEYED, parked
 from tests.reprocessing.pipeline.rulings import rule
@@ -24,22 +24,22 @@ from tests.reprocessing.pipeline.rulings import rule
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _hands(bench: Workbench) -> drain.Hands:
-    return drain.Hands(
+def _hands(bench: Workbench) -> drain.DrainContext:
+    return drain.DrainContext(
         conf=bench.conf, rates=Rates.at(settings.REDIS_URL), dice=lambda: 0.0, owner="a drain", stop=lambda: False
     )
 
 
 def _drained(bench: Workbench, name: str = "run", limit: int | None = None) -> Run:
-    drain.collect(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
-    run = drain.begin(bench.dlq, name=name, asked_by="anna", selection=Selection(limit=limit))
-    drain.work(run, _hands(bench), told=lambda _: None)
+    drain.capture_dlq(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
+    run = drain.start_run(bench.dlq, name=name, asked_by="anna", selection=Selection(limit=limit))
+    drain.replay_run(run, _hands(bench), told=lambda _: None)
     return run
 
 
 def test_a_drain_needs_neither_worker_nor_beat_and_checks_the_health_of_its_target() -> None:
     bench = Workbench()
-    health_checks.add(bench.target.pk, Question(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
+    health_checks.add_check(bench.target.pk, CheckQuestion(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
     for number in range(5):
         bench.bury(str(number))
     run = _drained(bench)
@@ -53,9 +53,9 @@ def test_a_drain_finds_the_outcome_of_letters_that_a_rule_sends_elsewhere() -> N
     other.judge_by_absence(window=0)
     rule("elsewhere", "divert", target=other.target)
     bench.bury("letter")
-    drain.collect(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
-    run = drain.begin(bench.dlq, name="run", asked_by="anna")
-    drain.work(run, _hands(bench), told=lambda _: consumed.extend(other.delivered()))
+    drain.capture_dlq(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
+    run = drain.start_run(bench.dlq, name="run", asked_by="anna")
+    drain.replay_run(run, _hands(bench), told=lambda _: consumed.extend(other.delivered()))
     letter = bench.letter()
     assert [one["Body"] for one in consumed] == ["letter"]
     assert (letter.state, letter.presumed, Run.objects.get(pk=run.pk).state) == ("delivered", True, "finished")
@@ -71,18 +71,18 @@ def test_a_drain_assigns_the_letters_it_leaves_to_failure_groups() -> None:
 
 def test_a_drain_checks_the_health_of_the_target_that_a_person_chose() -> None:
     bench, other = parked("letter"), Workbench()
-    health_checks.add(other.target.pk, Question(CheckKind.DEPTH, ceiling=9), by="ann", reason="why")
+    health_checks.add_check(other.target.pk, CheckQuestion(CheckKind.DEPTH, ceiling=9), by="ann", reason="why")
     act_on_parked.release([bench.letter().pk], by="anna", reason="they take it now", target=other.target.pk)
     run, turns = bench.letter().run, list[object]()
     assert run is not None
-    drain.work(run, replace(_hands(bench), stop=lambda: len(turns) > 100), told=turns.append)
+    drain.replay_run(run, replace(_hands(bench), stop=lambda: len(turns) > 100), told=turns.append)
     assert (bench.letter().state, [message["Body"] for message in other.delivered()]) == ("delivered", ["letter"])
 
 
 def test_a_drain_does_not_check_the_health_of_targets_of_other_dlqs() -> None:
     bench, theirs = Workbench(), Workbench()
     for one in (bench, theirs):
-        health_checks.add(one.target.pk, Question(CheckKind.DEPTH, ceiling=9), by="ann", reason="why")
+        health_checks.add_check(one.target.pk, CheckQuestion(CheckKind.DEPTH, ceiling=9), by="ann", reason="why")
         one.bury("letter")
     theirs.ready()
     _drained(bench)
@@ -92,10 +92,12 @@ def test_a_drain_does_not_check_the_health_of_targets_of_other_dlqs() -> None:
 
 def test_a_drain_sends_nothing_to_a_target_whose_health_cannot_be_known() -> None:
     bench = Workbench()
-    health_checks.add(bench.target.pk, Question(CheckKind.HTTP, "http://127.0.0.1:1/"), by="ann", reason="why")
+    health_checks.add_check(
+        bench.target.pk, CheckQuestion(CheckKind.HTTP, "http://127.0.0.1:1/"), by="ann", reason="why"
+    )
     bench.bury("letter")
-    drain.collect(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
-    run = drain.begin(bench.dlq, name="run", asked_by="anna")
+    drain.capture_dlq(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
+    run = drain.start_run(bench.dlq, name="run", asked_by="anna")
     looks = 0
 
     def seen() -> bool:
@@ -103,7 +105,7 @@ def test_a_drain_sends_nothing_to_a_target_whose_health_cannot_be_known() -> Non
         looks += HealthCheck.objects.filter(checked_at__isnull=False).exists()
         return looks > 2
 
-    drain.work(run, replace(_hands(bench), stop=seen), told=lambda _: None)
+    drain.replay_run(run, replace(_hands(bench), stop=seen), told=lambda _: None)
     assert (bench.states(), bench.history(), bench.delivered()) == ({"letter": "waiting"}, [], [])
 
 
@@ -111,10 +113,10 @@ def test_a_run_that_is_repeated_changes_nothing_and_takes_no_later_letter() -> N
     bench = Workbench()
     bench.bury("letter")
     first = _drained(bench)
-    before = DeadLetter.objects.values().get()
+    before = Letter.objects.values().get()
     bench.bury("later")
     again = _drained(bench)
-    assert (again.pk, again.asked_by, DeadLetter.objects.values().earliest("id")) == (first.pk, "anna", before)
+    assert (again.pk, again.asked_by, Letter.objects.values().earliest("id")) == (first.pk, "anna", before)
     assert (Run.objects.count(), len(bench.delivered())) == (1, 1)
     assert bench.states() == {"letter": "delivered", "later": "captured"}
 
@@ -124,8 +126,8 @@ def test_another_selection_under_the_same_id_is_refused() -> None:
     bench.bury("letter")
     run = _drained(bench, limit=1)
     for dlq, limit in ((bench.dlq, None), (bench.dlq, 2), (other.dlq, 1)):
-        with pytest.raises(RunIsAnother, match="run"):
-            drain.begin(dlq, name="run", asked_by="ben", selection=Selection(limit=limit))
+        with pytest.raises(RunIdInUse, match="run"):
+            drain.start_run(dlq, name="run", asked_by="ben", selection=Selection(limit=limit))
     assert Run.objects.get() == run
 
 
@@ -133,6 +135,6 @@ def test_collecting_sends_parks_and_discards_nothing() -> None:
     bench = Workbench(fields=KEYED)
     bench.bury("keyless")
     bench.bury("keyed", key="a", n="1")
-    drain.collect(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
+    drain.capture_dlq(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
     assert set(bench.states().values()) == {"captured"}
     assert (bench.delivered(), bench.history(), bench.left()) == ([], [], 2)

@@ -16,7 +16,7 @@ from reprocessing.pipeline.runs import feed_run
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import plans, progress, run_transitions
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import BRISK, Workbench
 from tests.reprocessing.pipeline.benches import captured, replayed
@@ -133,7 +133,7 @@ def test_beat_looks_into_a_dlq_that_is_stopped_while_everything_is_held_after_a_
     bench = Workbench(fields={"mode": mode})
     stops.stop(bench.dlq.pk, by="eva", reason="the consumer is broken")
     assert feed_run.is_wanted(_fresh(bench)) is False
-    restore_hold.begin(lanes.clock(), by="eva", reason="a disk died")
+    restore_hold.begin_hold(lanes.database_now(), by="eva", reason="a disk died")
     assert feed_run.is_wanted(_fresh(bench)) is wanted
 
 
@@ -145,7 +145,7 @@ def _letters_await_an_outcome(bench: Workbench) -> None:
 
 
 def _a_plan_waits(bench: Workbench) -> None:
-    plans.plan(bench.dlq, Asked("monday", "ann"))
+    plans.create_plan(bench.dlq, RunRequest("monday", "ann"))
 
 
 @pytest.mark.parametrize("waits", [_letters_await_an_outcome, _a_plan_waits])
@@ -161,7 +161,7 @@ def test_beat_captures_a_dlq_that_somebody_waits_for_except_in_mode_observe(
 def test_a_look_notes_the_depth_and_ends_trouble() -> None:
     bench = Workbench(fields={"mode": "observe", "trouble": "out of reach"})
     bench.bury("letter")
-    feed_run.look(bench.dlq)
+    feed_run.record_depth(bench.dlq)
     seen = _fresh(bench)
     assert (seen.depth_visible, seen.depth_in_flight, seen.trouble) == (1, 0, "")
     assert "ReceiveMessage" not in asked(bench.dlq_url)
@@ -169,7 +169,7 @@ def test_a_look_notes_the_depth_and_ends_trouble() -> None:
 
 @pytest.mark.parametrize(("visible", "wanted"), [(0, 1), (1, 1), (100, 1), (101, 2), (10_000, 4)])
 def test_the_more_there_is_the_more_receivers_up_to_a_limit(visible: int, wanted: int) -> None:
-    assert feed_run.receivers(visible, BRISK) == wanted
+    assert feed_run.receiver_count(visible, BRISK) == wanted
 
 
 # A plan that waits for its letters
@@ -178,7 +178,7 @@ def test_the_more_there_is_the_more_receivers_up_to_a_limit(visible: int, wanted
 def test_a_manual_dlq_is_received_from_as_long_as_a_plan_waits_for_its_letters(bench: Workbench) -> None:
     bench.bury("letter")
     assert not feed_run.is_wanted(_fresh(bench))
-    run = plans.plan(bench.dlq, Asked("monday", "ann", reason="mended"))
+    run = plans.create_plan(bench.dlq, RunRequest("monday", "ann", reason="mended"))
     assert feed_run.is_wanted(_fresh(bench))
     bench.capture()
     run.refresh_from_db()
@@ -189,7 +189,7 @@ def test_a_manual_dlq_is_received_from_as_long_as_a_plan_waits_for_its_letters(b
 
 
 def test_an_empty_dlq_is_looked_into_too_so_that_its_plan_is_not_left_waiting(bench: Workbench) -> None:
-    run = plans.plan(bench.dlq, Asked("monday", "ann"))
+    run = plans.create_plan(bench.dlq, RunRequest("monday", "ann"))
     bench.capture()
     run.refresh_from_db()
     assert run.selected == 0
@@ -197,7 +197,7 @@ def test_an_empty_dlq_is_looked_into_too_so_that_its_plan_is_not_left_waiting(be
 
 def test_a_plan_from_before_the_last_look_waits_for_no_other(bench: Workbench) -> None:
     bench.capture()
-    run = plans.plan(bench.dlq, Asked("monday", "ann"))
+    run = plans.create_plan(bench.dlq, RunRequest("monday", "ann"))
     Run.objects.filter(pk=run.pk).update(created_at=run.created_at - timedelta(hours=1))
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=run.created_at)
     assert not feed_run.is_wanted(_fresh(bench))
@@ -209,7 +209,7 @@ def test_a_stopped_dlq_is_looked_into_for_a_plan_alone() -> None:
     bench.bury("letter")
     assert not feed_run.is_wanted(_fresh(bench))
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(mode=Mode.MANUAL)
-    run = plans.plan(bench.dlq, Asked("monday", "ann"))
+    run = plans.create_plan(bench.dlq, RunRequest("monday", "ann"))
     assert feed_run.is_wanted(_fresh(bench))
     bench.capture()
     run.refresh_from_db()
@@ -218,7 +218,7 @@ def test_a_stopped_dlq_is_looked_into_for_a_plan_alone() -> None:
 
 def test_a_plan_that_was_started_by_hand_is_told_to_workers_and_replayed_by_them(bench: Workbench) -> None:
     bench.bury("letter")
-    run = plans.plan(bench.dlq, Asked("monday", "ann", in_waves=False))
+    run = plans.create_plan(bench.dlq, RunRequest("monday", "ann", in_waves=False))
     bench.capture()
     run.refresh_from_db()
     run_transitions.start(run, by="ann", reason="mended")
@@ -231,7 +231,7 @@ def test_a_plan_that_was_started_by_hand_is_told_to_workers_and_replayed_by_them
 @pytest.mark.soak
 def test_a_capture_needs_no_statement_more_for_a_letter_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture, "CHUNK", MANY + 1)
-    monkeypatch.setattr(capture, "PATIENCE", 600.0)
+    monkeypatch.setattr(capture, "CHUNK_WAIT", 600.0)
     needed = []
     for number in (FEW, MANY):
         bench = Workbench(fields={**AUTOMATIC, "ordering_key": "attribute:key"})

@@ -8,11 +8,11 @@ import pytest
 from django.db import transaction
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import DeadLetter, Run
+from reprocessing.models import Letter, Run
 from reprocessing.pipeline.dlqs.examine import gathered
 from reprocessing.pipeline.runs import drain, plan
 from reprocessing.store.runs import enlistment_batches, progress, run_transitions
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.benches import KEYED, bodies_sent, bury_keyed
@@ -25,8 +25,8 @@ LETTERS = ("b2", "a3", "a1", "b1", "a2", "a4", "a5")
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enlistment_batches, "SIZE", 2)
-    monkeypatch.setattr(enlistment_batches, "AHEAD", 3)
+    monkeypatch.setattr(enlistment_batches, "BATCH_LETTERS", 2)
+    monkeypatch.setattr(enlistment_batches, "MAX_LOOKAHEAD", 3)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def bench() -> Workbench:
 
 
 def _started(bench: Workbench) -> Run:
-    run = drain.prepare(bench.dlq, Asked("monday", "ann", in_waves=False))
+    run = drain.plan_run(bench.dlq, RunRequest("monday", "ann", in_waves=False))
     run_transitions.start(run, **WHO)
     return Run.objects.get(pk=run.pk)
 
@@ -51,14 +51,14 @@ def _stop_after(turns: int) -> Any:  # noqa: ANN401  a stop
 def test_a_large_plan_is_started_at_once_and_none_of_it_enlisted(bench: Workbench) -> None:
     run = _started(bench)
     assert (run.state, set(bench.states().values())) == ("running", {"captured"})
-    assert [one.id for one in enlistment_batches.owing(limit=5)] == [run.pk]
+    assert [one.id for one in enlistment_batches.unenlisted_runs(limit=5)] == [run.pk]
     assert progress.finish_runs() == 0
 
 
 def test_it_comes_onto_its_lanes_in_instalments_and_no_letter_overtakes_another(bench: Workbench) -> None:
     run, turns = _started(bench), 0
-    while enlistment_batches.owing(limit=5):
-        enlistment_batches.pay(run.pk, enlistment_batches.ahead(run.pk)[0])
+    while enlistment_batches.unenlisted_runs(limit=5):
+        enlistment_batches.enlist_batch(run.pk, enlistment_batches.next_batches(run.pk)[0])
         bench.replay()
         turns += 1
     assert (turns, set(bench.states().values())) == (4, {"delivered"})
@@ -67,51 +67,54 @@ def test_it_comes_onto_its_lanes_in_instalments_and_no_letter_overtakes_another(
 
 def test_whoever_goes_on_stops_when_it_is_told_and_the_next_finishes_it(bench: Workbench) -> None:
     run = _started(bench)
-    assert plan.go_on(stop=_stop_after(3)) == 3
-    assert progress.tally(run.pk).captured == 4
-    assert plan.go_on(stop=lambda: False) == 4
-    assert enlistment_batches.owing(limit=5) == []
+    assert plan.enlist_started_plans(stop=_stop_after(3)) == 3
+    assert progress.count_letters(run.pk).captured == 4
+    assert plan.enlist_started_plans(stop=lambda: False) == 4
+    assert enlistment_batches.unenlisted_runs(limit=5) == []
 
 
 def test_objections_are_parked_with_their_instalment(bench: Workbench) -> None:
-    DeadLetter.objects.filter(payload__body=b"b2").update(objection="no_ordering_key")
+    Letter.objects.filter(payload__body=b"b2").update(blocked_reason="no_ordering_key")
     _started(bench)
-    assert plan.go_on(stop=lambda: False) == 7
+    assert plan.enlist_started_plans(stop=lambda: False) == 7
     assert bench.states() == dict.fromkeys(LETTERS, "waiting") | {"b2": "parked"}
 
 
 def test_of_a_paused_run_nothing_is_enlisted_until_it_goes_on(bench: Workbench) -> None:
     run = _started(bench)
-    next_ones = enlistment_batches.ahead(run.pk)[0]
+    next_ones = enlistment_batches.next_batches(run.pk)[0]
     run_transitions.pause(run.pk, **WHO)
-    assert (enlistment_batches.pay(run.pk, next_ones), enlistment_batches.owing(limit=5)) == (None, [])
+    assert (enlistment_batches.enlist_batch(run.pk, next_ones), enlistment_batches.unenlisted_runs(limit=5)) == (
+        None,
+        [],
+    )
     run_transitions.resume(run.pk, **WHO)
-    assert plan.go_on(stop=lambda: False) == 7
+    assert plan.enlist_started_plans(stop=lambda: False) == 7
 
 
 def test_what_an_aborted_run_had_not_begun_with_is_free_for_another(bench: Workbench) -> None:
     run = _started(bench)
-    plan.go_on(stop=_stop_after(2))
+    plan.enlist_started_plans(stop=_stop_after(2))
     run_transitions.abort(run, stop_dlq=False, **WHO)
-    left = DeadLetter.objects.filter(state=LetterState.CAPTURED)
+    left = Letter.objects.filter(state=LetterState.CAPTURED)
     assert [letter.run_id for letter in left] == [None] * 5
 
 
 def test_of_two_workers_one_pays_at_a_time(bench: Workbench) -> None:
     run = _started(bench)
-    first, second = enlistment_batches.ahead(run.pk)
+    first, second = enlistment_batches.next_batches(run.pk)
     with elsewhere() as begin:
         with transaction.atomic():
-            assert enlistment_batches.pay(run.pk, first)
-            assert begin(lambda: enlistment_batches.pay(run.pk, second)).result(20) is None
-        assert begin(lambda: enlistment_batches.pay(run.pk, second)).result(20)
+            assert enlistment_batches.enlist_batch(run.pk, first)
+            assert begin(lambda: enlistment_batches.enlist_batch(run.pk, second)).result(20) is None
+        assert begin(lambda: enlistment_batches.enlist_batch(run.pk, second)).result(20)
 
 
 def test_an_instalment_that_was_paid_already_changes_nothing(bench: Workbench) -> None:
     run = _started(bench)
-    first = enlistment_batches.ahead(run.pk)[0]
-    enlistment_batches.pay(run.pk, first)
-    done = enlistment_batches.pay(run.pk, first)
+    first = enlistment_batches.next_batches(run.pk)[0]
+    enlistment_batches.enlist_batch(run.pk, first)
+    done = enlistment_batches.enlist_batch(run.pk, first)
     assert done
     assert (done.letters, done.lanes, done.parked) == (0, 0, 0)
 

@@ -8,12 +8,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Run
+from reprocessing.models import DeadLetterQueue, Lane, Letter, Run
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import plan
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import enlistment, plans, run_transitions
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 from tests.reprocessing.pipeline.benches import KEYED, bodies_sent, bury_keyed, replayed
 
@@ -67,7 +67,7 @@ def test_enlisting_is_all_or_nothing(bench: Workbench, monkeypatch: pytest.Monke
         with pytest.raises(Exception, match="division by zero"):
             bench.enlist()
     assert (set(bench.states().values()), Lane.objects.count()) == ({"captured"}, 0)
-    assert set(DeadLetter.objects.values_list("run", flat=True)) == {None}
+    assert set(Letter.objects.values_list("run", flat=True)) == {None}
 
 
 def test_an_objection_parks_only_when_a_run_takes_the_letter(bench: Workbench) -> None:
@@ -75,7 +75,7 @@ def test_an_objection_parks_only_when_a_run_takes_the_letter(bench: Workbench) -
     bury_keyed(bench, "a1")
     bench.capture()
     keyless = bench.letter(payload__body=b"keyless")
-    assert (keyless.state, keyless.objection) == ("captured", "no_ordering_key")
+    assert (keyless.state, keyless.blocked_reason) == ("captured", "no_ordering_key")
     bench.enlist()
     bench.replay()
     assert bench.states() == {"keyless": "parked", "a1": "delivered"}
@@ -98,7 +98,7 @@ def test_a_letter_too_large_for_its_target_is_parked() -> None:
 
 
 def test_a_fresh_lane_of_a_key_keeps_quiet_and_a_single_one_does_not() -> None:
-    keyed, keyless = Workbench(fields={**KEYED, "quiet_for": 30}), Workbench(fields={"quiet_for": 30})
+    keyed, keyless = Workbench(fields={**KEYED, "new_key_delay": 30}), Workbench(fields={"new_key_delay": 30})
     bury_keyed(keyed, "a1")
     keyless.bury("letter")
     keyed.ready()
@@ -172,7 +172,7 @@ def test_what_came_back_to_a_run_that_has_ended_goes_along_with_the_next(bench: 
     run = bench.ready()
     bench.replay()
     (sent,) = bench.delivered()
-    Run.objects.filter(pk=run.pk).update(state="finished", finished_at=lanes.clock())
+    Run.objects.filter(pk=run.pk).update(state="finished", finished_at=lanes.database_now())
     bench.come_back(sent)
     bench.capture()
     assert bench.replay().taken == 0
@@ -183,10 +183,10 @@ def test_what_came_back_to_a_run_that_has_ended_goes_along_with_the_next(bench: 
 def test_a_lane_does_not_wait_for_a_plan_whose_start_died(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     bury_keyed(bench, "a1")
     run_transitions.abort(bench.ready(), **BY, stop_dlq=False)
-    heir = plans.plan(bench.dlq, Asked("heir", "anna"))
-    plans.select(heir.pk, **BY)
+    heir = plans.create_plan(bench.dlq, RunRequest("heir", "anna"))
+    plans.select_letters(heir.pk, **BY)
     with monkeypatch.context() as patch:
-        patch.setattr(run_transitions, "move", Mock(side_effect=Killed))
+        patch.setattr(run_transitions, "move_run", Mock(side_effect=Killed))
         with pytest.raises(Killed):
             run_transitions.start(Run.objects.get(pk=heir.pk), **BY)
     assert bench.letter().run_id == heir.pk

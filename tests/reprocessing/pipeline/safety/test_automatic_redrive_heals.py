@@ -10,11 +10,11 @@ import pytest
 from django.db.models import F
 
 from reprocessing.domain.replay.verdicts import Refused
-from reprocessing.models import Attempt, Breaker, DeadLetter, Run, Wave
+from reprocessing.models import Attempt, Breaker, Letter, Run, Wave
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.replay import send_batches
 from reprocessing.store.maintenance import counters
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.runs import run_transitions
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
 
@@ -25,15 +25,15 @@ AUTOMATIC: dict[str, Any] = {
     "backoff_base": 1, "backoff_cap": 1, "backoff_jitter": "none",
 }  # fmt: skip
 HOUR = 3_600.0
-Down = Callable[[Intended], bool]
+Down = Callable[[IntendedSend], bool]
 
 
 @contextmanager
-def failing(down: Down) -> Iterator[list[Intended]]:
+def failing(down: Down) -> Iterator[list[IntendedSend]]:
     """The target answers 503 to letters that are `down`. Yield all letters that it gets."""
-    post, sent = send_batches.letters, list[Intended]()
+    post, sent = send_batches.letters, list[IntendedSend]()
 
-    def answer(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  those of deliver
+    def answer(intended: Sequence[IntendedSend], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  those of deliver
         sent.extend(intended)
         lost = [letter for letter in intended if down(letter)]
         taken = [letter for letter in intended if letter not in lost]
@@ -57,28 +57,30 @@ def automatic(letters: int, **fields: object) -> Workbench:
 def live_through(bench: Workbench, clock: Clock, seconds: float, *, step: float = 30) -> None:
     for _ in range(int(seconds / step)):
         bench.replay()
-        recover.fleet()
+        recover.sweep_service()
         clock.advance(step)
 
 
 def counted() -> set[int]:
     """The numbers of attempts that count, of unfinished messages."""
-    found = DeadLetter.objects.exclude(state="delivered").annotate(n=F("attempts") - F("forgiven") - F("spared"))
+    found = Letter.objects.exclude(state="delivered").annotate(
+        n=F("attempts") - F("attempts_before_release") - F("spared")
+    )
     return set(found.values_list("n", flat=True))
 
 
 @pytest.mark.parametrize("well_before", [0, 1, 15], ids=["the first wave", "the wave of ten", "the last wave"])
 def test_an_outage_parks_nothing_and_needs_no_person(clock: Clock, well_before: int) -> None:
     bench = automatic(130)
-    fell = list[Intended]()
+    fell = list[IntendedSend]()
 
-    def down(letter: Intended) -> bool:
+    def down(letter: IntendedSend) -> bool:
         fell.append(letter)
         return len(fell) > well_before
 
     with failing(down):
         live_through(bench, clock, 1_200)
-    assert DeadLetter.objects.filter(state="delivered").count() == well_before
+    assert Letter.objects.filter(state="delivered").count() == well_before
     assert counted() == {0}
     live_through(bench, clock, 1_500)
     assert set(bench.states().values()) == {"delivered"}
@@ -130,12 +132,12 @@ def test_a_resumed_run_gets_the_whole_time_again(clock: Clock) -> None:
 
 def test_a_message_that_fails_while_others_succeed_uses_its_attempts(clock: Clock) -> None:
     bench = automatic(40)
-    poison = DeadLetter.objects.order_by("id").first()
+    poison = Letter.objects.order_by("id").first()
     assert poison is not None
     with failing(lambda letter: letter.letter_id == poison.pk) as sent:
         live_through(bench, clock, 900)
     assert (bench.states()[bytes(poison.payload.body).decode()], Run.objects.get().state) == ("parked", "running")
-    assert DeadLetter.objects.filter(state="delivered").count() == 39
+    assert Letter.objects.filter(state="delivered").count() == 39
     tried = sum(letter.letter_id == poison.pk for letter in sent)
     assert tried - Attempt.objects.filter(spared=True).count() == AUTOMATIC["max_attempts"]
 
@@ -153,7 +155,7 @@ def test_a_limit_of_one_attempt_outlasts_an_outage(clock: Clock) -> None:
     bench = automatic(30, max_attempts=1, waves=False)
     with failing(lambda _: True):
         live_through(bench, clock, 600)
-    assert not DeadLetter.objects.filter(state="parked").exists()
+    assert not Letter.objects.filter(state="parked").exists()
     live_through(bench, clock, 1_500)
     assert set(bench.states().values()) == {"delivered"}
 
@@ -172,7 +174,7 @@ def test_returns_after_the_breaker_opened_do_not_count(clock: Clock) -> None:
 
 def test_a_failure_before_a_success_counts(clock: Clock) -> None:
     bench = automatic(7, waves=False)
-    order = list(DeadLetter.objects.order_by("id").values_list("pk", flat=True))
+    order = list(Letter.objects.order_by("id").values_list("pk", flat=True))
     with failing(lambda letter: letter.letter_id != order[1]):
         bench.replay()
     assert Breaker.objects.get().state == "open"
@@ -182,7 +184,7 @@ def test_a_failure_before_a_success_counts(clock: Clock) -> None:
 
 def test_a_message_that_comes_back_again_and_again_is_parked(clock: Clock) -> None:
     bench = automatic(1, waves=False)
-    Breaker.objects.update(threshold=1, closes_after=1)
+    Breaker.objects.update(threshold=1, canaries_to_close=1)
     for _ in range(8):
         live_through(bench, clock, 120, step=60)
         for message in bench.delivered():
@@ -201,12 +203,12 @@ def test_a_redrive_loop_pauses_the_run(clock: Clock) -> None:
             bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=message["Body"])  # a copy without its marks
         bench.capture()
         bench.capture()
-        counters.fold()
-        recover.fleet()
+        counters.fold_deltas()
+        recover.sweep_service()
     run = Run.objects.get()
     assert (run.state, run.stopped_by) == ("paused", "the service")
     assert run.why.startswith("The DLQ refills with what is redriven: 4")
     assert rounds == 5
     run_transitions.resume(run.pk, by="ann", reason="mended")
-    recover.fleet()
+    recover.sweep_service()
     assert Run.objects.get().state == "running"

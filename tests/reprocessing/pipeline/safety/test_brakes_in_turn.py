@@ -10,13 +10,13 @@ import pytest
 from django.conf import settings
 
 from reprocessing.gateways.redis.send_rate import Rates
-from reprocessing.models import Attempt, Breaker, DeadLetter
+from reprocessing.models import Attempt, Breaker, Letter
 from reprocessing.store.ordering import lanes
 from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench, enqueued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-POLICY: dict[str, Any] = {"threshold": 3, "cooldown": 30, "cooldown_cap": 100, "closes_after": 2}
+POLICY: dict[str, Any] = {"threshold": 3, "cooldown": 30, "cooldown_cap": 100, "canaries_to_close": 2}
 
 
 def test_an_open_breaker_sends_one_canary_a_cooldown(clock: Clock) -> None:
@@ -38,7 +38,7 @@ def test_an_open_breaker_sends_one_canary_a_cooldown(clock: Clock) -> None:
     assert _sent() == {0: 10, 2: 1, 4: 1, 6: 1, 8: 1, 9: 1, 10: 23}
     assert _states() == {"delivered": 25}
     assert Breaker.objects.get().state == "closed"
-    assert sum(DeadLetter.objects.values_list("attempts", flat=True)) == 25 + 13
+    assert sum(Letter.objects.values_list("attempts", flat=True)) == 25 + 13
 
 
 def _bench(letters: int, **conf: Any) -> Workbench:  # noqa: ANN401  # those of Conf
@@ -51,7 +51,7 @@ def _bench(letters: int, **conf: Any) -> Workbench:  # noqa: ANN401  # those of 
 
 
 def _states() -> dict[str, int]:
-    return Counter(DeadLetter.objects.values_list("state", flat=True))
+    return Counter(Letter.objects.values_list("state", flat=True))
 
 
 def _sent() -> dict[int, int]:
@@ -62,7 +62,7 @@ def _sent() -> dict[int, int]:
 def test_one_turn_waits_for_slow_tokens_and_the_others_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = enqueued("0", target_fields={"rate": 0.5})
     rates = Rates.at(settings.REDIS_URL)
-    assert rates.may_wait(bench.target.pk, "another turn", 5)
+    assert rates.claim_wait(bench.target.pk, "another turn", 5)
     monkeypatch.setattr("reprocessing.pipeline.replay.replay_slice.time.sleep", lambda _: pytest.fail("it waits, too"))
     report = bench.replay(seconds=5)
     assert (report.taken, report.left) == (0, [])

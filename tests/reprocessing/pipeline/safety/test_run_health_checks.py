@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
-from reprocessing.domain.safety.health_check import Finding, Healthy, Unknown
+from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
 from reprocessing.gateways import aws, http
 from reprocessing.gateways.aws_services import cloudwatch_alarms
@@ -20,7 +20,7 @@ from reprocessing.models.safety import CheckKind
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.safety import run_health_checks
 from reprocessing.store.safety import health_checks
-from reprocessing.store.safety.health_checks import Question
+from reprocessing.store.safety.health_checks import CheckQuestion
 from tests.contract.endpoints import moto_endpoint
 from tests.reprocessing.pipeline.bench import BRISK, Workbench, enqueued
 from tests.reprocessing.web_servers import answering, serving, status
@@ -32,9 +32,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def cloudwatch() -> Iterator[Any]:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
-        aws.forget()
+        aws.forget_clients()
         yield boto3.client("cloudwatch", region_name="eu-west-1")
-    aws.forget()
+    aws.forget_clients()
 
 
 def conf(*hosts: str) -> Any:  # noqa: ANN401
@@ -44,13 +44,13 @@ def conf(*hosts: str) -> Any:  # noqa: ANN401
 
 
 def add(target: Target, kind: CheckKind, subject: str = "", **rest: Any) -> None:  # noqa: ANN401
-    health_checks.add(target.pk, Question(kind, subject, **rest), by="ann", reason="why")
+    health_checks.add_check(target.pk, CheckQuestion(kind, subject, **rest), by="ann", reason="why")
 
 
 def looked(bench: Workbench, *hosts: str) -> dict[str, tuple[str, str]]:
     """Run all checks of the target, and return finding and detail by kind."""
-    run_health_checks.targets(conf=conf(*hosts), only=[bench.target.pk])
-    return {check.kind: (check.verdict, check.detail) for check in health_checks.told([bench.target.pk])}
+    run_health_checks.run_due(conf=conf(*hosts), only=[bench.target.pk])
+    return {check.kind: (check.verdict, check.detail) for check in health_checks.checks_of([bench.target.pk])}
 
 
 def alarm(cloudwatch: Any, name: str, state: str) -> None:  # noqa: ANN401
@@ -64,7 +64,7 @@ def alarm(cloudwatch: Any, name: str, state: str) -> None:  # noqa: ANN401
 def test_each_kind_of_check_has_its_finding(cloudwatch: Any) -> None:  # noqa: ANN401
     bench = Workbench()
     alarm(cloudwatch, "orders", "OK")
-    bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
+    bench.sqs.send_message(QueueUrl=bench.source_url, MessageBody="x")
     with serving(answering(status(200))) as server:
         host = f"127.0.0.1:{server.port}"
         add(bench.target, CheckKind.HTTP, f"http://{host}/health")
@@ -85,8 +85,8 @@ def test_each_kind_of_check_has_its_finding(cloudwatch: Any) -> None:  # noqa: A
 def test_a_queue_above_its_depth_limit_is_unhealthy() -> None:
     bench = Workbench()
     for _ in range(2):
-        bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
-    bench.sqs.receive_message(QueueUrl=bench.origin_url)
+        bench.sqs.send_message(QueueUrl=bench.source_url, MessageBody="x")
+    bench.sqs.receive_message(QueueUrl=bench.source_url)
     add(bench.target, CheckKind.DEPTH, ceiling=1)
     assert looked(bench) == {"depth": ("unhealthy", "its depth is 2 messages, above its ceiling of 1")}
 
@@ -100,13 +100,15 @@ def test_a_queue_above_its_depth_limit_is_unhealthy() -> None:
     ],
 )
 def test_a_queue_is_healthy_if_it_is_unused_and_empty_or_its_messages_are_young(
-    monkeypatch: pytest.MonkeyPatch, said: Unknown | float, empty: bool, found: tuple[str, str]
+    monkeypatch: pytest.MonkeyPatch, said: HealthUnknown | float, empty: bool, found: tuple[str, str]
 ) -> None:
     bench = Workbench()
-    monkeypatch.setattr(cloudwatch_alarms, "ages", lambda _region, names, **_: dict.fromkeys(names, said))
+    monkeypatch.setattr(
+        cloudwatch_alarms, "oldest_message_ages", lambda _region, names, **_: dict.fromkeys(names, said)
+    )
     add(bench.target, CheckKind.AGE, ceiling=60)
     if not empty:
-        bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
+        bench.sqs.send_message(QueueUrl=bench.source_url, MessageBody="x")
     assert looked(bench) == {"age": found}
 
 
@@ -139,7 +141,7 @@ def test_a_check_that_fails_leaves_the_others_their_findings(monkeypatch: pytest
 def test_checks_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     together = threading.Barrier(20, timeout=60)
 
-    def answered(*_: object, **__: object) -> Finding:
+    def answered(*_: object, **__: object) -> HealthResult:
         together.wait()  # one after the other they never come together
         return Healthy("it answered 200")
 
@@ -147,27 +149,27 @@ def test_checks_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     for number in range(20):
         add(bench.target, CheckKind.HTTP, f"http://127.0.0.1:1/{number}")
-    run_health_checks.targets(conf=conf(), only=[bench.target.pk])
-    assert [check.verdict for check in health_checks.told([bench.target.pk])] == ["healthy"] * 20
+    run_health_checks.run_due(conf=conf(), only=[bench.target.pk])
+    assert [check.verdict for check in health_checks.checks_of([bench.target.pk])] == ["healthy"] * 20
 
 
 def test_due_checks_run_in_rounds_until_none_is_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run_health_checks, "GROUP", 2)
+    monkeypatch.setattr(run_health_checks, "ROUND_SIZE", 2)
     bench = enqueued("a")
     add(bench.target, CheckKind.DEPTH, ceiling=9)
     for number in range(4):
         add(bench.target, CheckKind.HTTP, f"http://127.0.0.1:1/{number}")
-    assert [run_health_checks.targets(conf=conf()), run_health_checks.targets(conf=conf())] == [5, 0]
-    assert [check.checked_at is None for check in health_checks.told([bench.target.pk])] == [False] * 5
+    assert [run_health_checks.run_due(conf=conf()), run_health_checks.run_due(conf=conf())] == [5, 0]
+    assert [check.checked_at is None for check in health_checks.checks_of([bench.target.pk])] == [False] * 5
 
 
 def test_without_due_checks_nothing_is_asked() -> None:
     bench = Workbench()
     add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
-    assert run_health_checks.targets(conf=conf()) == 0
-    assert run_health_checks.targets(conf=conf(), only=[]) == 0
+    assert run_health_checks.run_due(conf=conf()) == 0
+    assert run_health_checks.run_due(conf=conf(), only=[]) == 0
 
 
 def test_letters_go_to_a_target_only_while_it_is_healthy() -> None:
@@ -175,14 +177,14 @@ def test_letters_go_to_a_target_only_while_it_is_healthy() -> None:
     add(bench.target, CheckKind.DEPTH, ceiling=0)
     bench.enqueue("a", key="a")
     bench.replay(seconds=0.5)
-    assert bench.left(bench.origin_url) == 0
-    run_health_checks.targets(conf=bench.conf)
+    assert bench.left(bench.source_url) == 0
+    run_health_checks.run_due(conf=bench.conf)
     bench.replay()
-    assert bench.left(bench.origin_url) == 1
-    run_health_checks.targets(conf=bench.conf, only=[bench.target.pk])
+    assert bench.left(bench.source_url) == 1
+    run_health_checks.run_due(conf=bench.conf, only=[bench.target.pk])
     bench.enqueue("b", key="b")
     bench.replay(seconds=0.5)
-    assert bench.left(bench.origin_url) == 1
+    assert bench.left(bench.source_url) == 1
 
 
 def test_the_target_of_a_released_letter_is_checked() -> None:
@@ -194,6 +196,6 @@ def test_the_target_of_a_released_letter_is_checked() -> None:
     act_on_parked.release([bench.letter().pk], by="anna", reason="they take it now", target=other.target.pk)
     bench.replay(seconds=0.5)
     assert (bench.letter().state, other.delivered(), health_checks.are_due()) == ("waiting", [], True)
-    assert run_health_checks.targets(conf=bench.conf) == 1
+    assert run_health_checks.run_due(conf=bench.conf) == 1
     bench.replay()
     assert (bench.letter().state, other.delivered_bodies()) == ("delivered", ["letter"])

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import DeadLetter, DeadLetterQueue, Run, Wave
+from reprocessing.models import DeadLetterQueue, Letter, Run, Wave
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.runs import drain, feed_run, plan
-from reprocessing.pipeline.runs.feed_run import Gathered
+from reprocessing.pipeline.runs.feed_run import TurnResult
 from reprocessing.store.runs import enlistment_batches, leftover_lanes, run_transitions
-from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.plans import RunRequest
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,7 +46,7 @@ def _then(monkeypatch: pytest.MonkeyPatch, place: object, name: str, happens: Ca
     monkeypatch.setattr(place, name, does_and_then)
 
 
-def _captured_meanwhile(bench: Workbench, monkeypatch: pytest.MonkeyPatch, mode: str = "manual") -> Gathered:
+def _captured_meanwhile(bench: Workbench, monkeypatch: pytest.MonkeyPatch, mode: str = "manual") -> TurnResult:
     with monkeypatch.context() as patch:
         _then(patch, capture, "letters", lambda: _switch_off(mode))
         gathered = bench.capture()
@@ -57,13 +57,13 @@ def _captured_meanwhile(bench: Workbench, monkeypatch: pytest.MonkeyPatch, mode:
 
 def _waits_for_a_person(bench: Workbench) -> bool:
     bench.replay()
-    return not DeadLetter.objects.exclude(state="captured", run=None, lane=None).exists()
+    return not Letter.objects.exclude(state="captured", run=None, lane=None).exists()
 
 
 def _left_by_an_aborted_run(bench: Workbench) -> Run:
     _switch_off()
     bench.capture()
-    ended = drain.prepare(bench.dlq, Asked("monday", "ann"))
+    ended = drain.plan_run(bench.dlq, RunRequest("monday", "ann"))
     run_transitions.start(ended, **WHO)
     run_transitions.abort(ended, stop_dlq=False, **WHO)
     DeadLetterQueue.objects.update(mode="automatic")
@@ -74,7 +74,7 @@ def _left_by_an_aborted_run(bench: Workbench) -> Run:
 def test_letters_captured_while_the_dlq_becomes_manual_wait(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    assert _captured_meanwhile(bench, monkeypatch, mode).enlisted == plan.Fed()
+    assert _captured_meanwhile(bench, monkeypatch, mode).enlisted == plan.EnlistResult()
     assert _waits_for_a_person(bench)
 
 
@@ -82,7 +82,7 @@ def test_a_dlq_that_becomes_manual_before_the_enlistment_enlists_nothing(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _then(monkeypatch, enlistment_batches, "free", _switch_off)
-    assert bench.capture().enlisted == plan.Fed()
+    assert bench.capture().enlisted == plan.EnlistResult()
     assert _waits_for_a_person(bench)
 
 
@@ -92,7 +92,7 @@ def test_letters_of_an_aborted_run_stay(bench: Workbench, monkeypatch: pytest.Mo
     _captured_meanwhile(bench, monkeypatch)
     bench.replay()
     assert bench.states() == dict.fromkeys(LETTERS, "waiting") | {"c1": "captured"}
-    assert set(DeadLetter.objects.filter(state="waiting").values_list("run", flat=True)) == {ended.pk}
+    assert set(Letter.objects.filter(state="waiting").values_list("run", flat=True)) == {ended.pk}
 
 
 def test_a_dlq_that_becomes_manual_stops_the_adoption_of_lanes(
@@ -106,8 +106,8 @@ def test_a_dlq_that_becomes_manual_stops_the_adoption_of_lanes(
         _switch_off()
         return False
 
-    assert leftover_lanes.adopt(bench.dlq.pk, run.pk, stop=after_one)
-    assert (DeadLetter.objects.filter(run=run).count(), DeadLetter.objects.filter(run=ended).count()) == (1, 2)
+    assert leftover_lanes.adopt_leftovers(bench.dlq.pk, run.pk, stop=after_one)
+    assert (Letter.objects.filter(run=run).count(), Letter.objects.filter(run=ended).count()) == (1, 2)
 
 
 def test_a_run_of_a_manual_dlq_begins_no_wave(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:

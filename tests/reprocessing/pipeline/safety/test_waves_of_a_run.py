@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Attempt, DeadLetter, Run, Wave
+from reprocessing.models import Attempt, Letter, Run, Wave
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import drain
@@ -50,7 +50,7 @@ def test_a_wave_of_a_killed_worker_goes_on_with_the_same_letter(clock: Clock, *,
     bench = Workbench(fields={**WAVES, "backoff_base": 0})
     _bury(bench, 15)
     bench.capture()
-    drain.begin(bench.dlq, name="monday", asked_by="ann")
+    drain.start_run(bench.dlq, name="monday", asked_by="ann")
     bench.lose_worker(clock, sent=sent)
     bench.replay()
     assert (set(bench.states().values()), _waves()[0]) == ({"delivered"}, (1, 1, 0))
@@ -68,7 +68,7 @@ def test_a_wave_goes_on_when_an_earlier_letter_arrives(clock: Clock) -> None:
     clock.advance(9)  # the dead worker's lease
     for _ in range(3):
         bench.replay()
-        waves.sweep()
+        waves.judge_all_waves()
     assert (bench.states(), _waves()[:2]) == ({"1": "delivered", "2": "delivered"}, [(1, 1, 0), (1, 1, 0)])
 
 
@@ -103,11 +103,11 @@ def _captured(bench: Workbench, *bodies: str) -> None:
 def _all_went_well(bench: Workbench) -> None:
     ids = Attempt.objects.filter(letter__dlq=bench.dlq, closed_at=None).values_list("sent_message_id", flat=True)
     said = [{"message_id": message_id, "verdict": "delivered"} for message_id in ids]
-    record_reports.told(said, reporter=None, dice=lambda: 0.0)
+    record_reports.record_json(said, reporter=None, dice=lambda: 0.0)
 
 
 def _is(silent: int) -> str:
-    return DeadLetter.objects.get(pk=silent).state
+    return Letter.objects.get(pk=silent).state
 
 
 def test_a_wave_goes_on_with_a_released_silent_letter(clock: Clock) -> None:
@@ -124,7 +124,7 @@ def test_a_wave_goes_on_with_a_released_silent_letter(clock: Clock) -> None:
 
 def test_a_letter_released_for_tomorrow_delays_no_wave(clock: Clock) -> None:
     bench, silent = _one_of_ten_was_silent(clock)
-    act_on_parked.release([silent], by="ann", reason="not today", due=lanes.clock() + timedelta(seconds=DAY))
+    act_on_parked.release([silent], by="ann", reason="not today", due=lanes.database_now() + timedelta(seconds=DAY))
     _all_went_well(bench)
     bench.replay()
     assert _waves() == [(1, 1, 0), (10, 10, 0), (100, None, None)]
@@ -143,7 +143,7 @@ def test_a_letter_that_a_rule_delays_delays_no_wave(clock: Clock) -> None:
     _captured(bench, "next")
     clock.advance(9)  # the dead worker's lease
     bench.replay()
-    waves.sweep()
+    waves.judge_all_waves()
     bench.replay()
     assert bench.states() == {"slow": "waiting", "next": "delivered"}
     assert _waves() == [(1, 1, 0), (1, 1, 0), (10, None, None)]

@@ -31,11 +31,11 @@ def surroundings() -> Iterator[World]:
 
         for service in ("SQS", "SNS", "EVENTBRIDGE", "LAMBDA", "STS"):
             patch.setenv(f"AWS_ENDPOINT_URL_{service}", made.url)
-        aws.forget()
-        slow_targets.forget()
+        aws.forget_clients()
+        slow_targets.forget_streams()
         yield World(made, Aws(client("sns"), client("events"), client("s3"), client("sqs")), f"http://127.0.0.1:{port}")
-    aws.forget()
-    slow_targets.forget()
+    aws.forget_clients()
+    slow_targets.forget_streams()
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def world(surroundings: World, transactional_db: None) -> Iterator[World]:
     """As if nothing had passed the gateway yet."""
     surroundings.gateway.forget()
     yield surroundings
-    assert late_answers.wait(10)
+    assert late_answers.wait_for_all(10)
 
 
 #: Others of the same family keep the promise in the quick run.

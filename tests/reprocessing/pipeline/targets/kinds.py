@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import pytest
 
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
-from reprocessing.gateways.aws import forget
-from reprocessing.models import Origin, Target
+from reprocessing.gateways.aws import forget_clients
+from reprocessing.models import Source, Target
 from tests import envelopes
 from tests.reprocessing.gateways.aws_stand_in import REGION, Aws
 from tests.reprocessing.gateways.stand_ins import Asked
@@ -62,7 +62,7 @@ class Kind(ABC):
             )  # fmt: skip
         if row := self.row():
             Target.objects.filter(pk=self.made.target.pk).update(**row)
-            Origin.objects.filter(pk=self.made.origin.pk).update(arn=row.get("arn", self.made.origin.arn))
+            Source.objects.filter(pk=self.made.source.pk).update(arn=row.get("arn", self.made.source.arn))
             self.made.target.refresh_from_db()
         return self.made
 
@@ -72,9 +72,9 @@ class Kind(ABC):
         with pytest.MonkeyPatch.context() as patch:
             for service in self.services:
                 patch.setenv(f"AWS_ENDPOINT_URL_{service}", self.world.nowhere)
-            forget()
+            forget_clients()
             yield
-        forget()
+        forget_clients()
 
     def letter(self, text: str) -> str:
         """The body of a letter for it, in which this stands; the same every time."""
@@ -111,7 +111,7 @@ class Queue(Kind):
         return [
             [wire.entry(entry) for entry in request["Entries"]]
             for request in requests
-            if request.get("QueueUrl") == self.made.origin_url
+            if request.get("QueueUrl") == self.made.source_url
         ]
 
     def heard(self) -> list[Sent]:
@@ -187,7 +187,7 @@ class Topic(Kind):
     def row(self) -> dict[str, Any]:
         self.arn, self.subscriber = self.world.aws.topic(), self.world.aws.queue()
         self.world.aws.subscribe(self.arn, self.subscriber)
-        return {"kind": "topic", "arn": self.arn, "url": "", "region": REGION, "refires": 1}
+        return {"kind": "topic", "arn": self.arn, "url": "", "region": REGION, "confirmed_fanout": 1}
 
     def sent(self) -> list[list[Sent]]:
         return [
@@ -213,7 +213,7 @@ class Bus(Kind):
 
     def row(self) -> dict[str, Any]:
         self.arn = self.world.aws.bus()
-        return {"kind": "bus", "arn": self.arn, "url": "", "region": REGION, "refires": 1}
+        return {"kind": "bus", "arn": self.arn, "url": "", "region": REGION, "confirmed_fanout": 1}
 
     def written(self, text: str) -> str:
         detail = json.dumps({"text": text}, ensure_ascii=False, indent=2)

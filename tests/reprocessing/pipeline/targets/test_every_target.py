@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reprocessing.models import Attempt, Claim, DeadLetter, Lane, Target
+from reprocessing.models import Attempt, Claim, Lane, Letter, Target
 from reprocessing.pipeline.replay import lease_keeper
 from reprocessing.store.ordering import lanes
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -45,8 +45,8 @@ def with_idempotency_key(kind: Kind) -> Workbench:
     return bench
 
 
-def found(bench: Workbench, word: str) -> DeadLetter:
-    [letter] = [one for one in DeadLetter.objects.filter(dlq=bench.dlq) if word in bytes(one.payload.body).decode()]
+def found(bench: Workbench, word: str) -> Letter:
+    [letter] = [one for one in Letter.objects.filter(dlq=bench.dlq) if word in bytes(one.payload.body).decode()]
     return letter
 
 
@@ -58,13 +58,13 @@ def due(bench: Workbench, word: str) -> timedelta:
     """Return how long until its lane is due."""
     moment: datetime | None = Lane.objects.get(letters=found(bench, word)).due_at
     assert moment
-    return moment - lanes.clock()
+    return moment - lanes.database_now()
 
 
 def attempts(bench: Workbench, word: str) -> list[tuple[int, str | None, int, bool | None]]:
     """Return number, outcome, epoch, and whether the breaker counts it as a failure, of each attempt."""
     of = Attempt.objects.filter(letter=found(bench, word)).order_by("id")
-    return list(of.values_list("no", "outcome", "epoch", "ill"))
+    return list(of.values_list("no", "outcome", "epoch", "counts_as_failure"))
 
 
 def test_an_accepted_letter_is_delivered_and_its_copy_deleted_from_the_dlq(kind: Kind) -> None:

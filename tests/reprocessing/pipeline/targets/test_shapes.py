@@ -7,7 +7,7 @@ import json
 import pytest
 from django.db import IntegrityError, transaction
 
-from reprocessing.models import Origin, Target
+from reprocessing.models import Source, Target
 from tests.reprocessing.domain import dead
 from tests.reprocessing.domain.dead import LETTERS, Dead
 from tests.reprocessing.pipeline.bench import Workbench
@@ -22,19 +22,19 @@ SINGLE = {"ordering_key": "none", "sequence": "system:SentTimestamp"}
 MARKS = {"RedriveId", "IdempotencyKey", "OriginalMessageId", "ReprocessedFrom"}
 
 
-def made(kind: Kind, origin: str) -> Workbench:
-    """A workbench whose one target is this, for letters that name this origin."""
+def made(kind: Kind, source: str) -> Workbench:
+    """A workbench whose one target is this, for letters that name this source."""
     bench = kind.bench(**SINGLE)
-    Origin.objects.filter(pk=bench.origin.pk).update(arn=origin)
+    Source.objects.filter(pk=bench.source.pk).update(arn=source)
     return bench
 
 
-def another(bench: Workbench, world: World, origin: str) -> str:
-    """A second origin of its dlq, with an endpoint that is well; the path at which it would hear."""
+def another(bench: Workbench, world: World, source: str) -> str:
+    """A second source of its dlq, with an endpoint that is well; the path at which it would hear."""
     path = f"{HOOKS}another-{bench.name}"
     url = f"{world.gateway.url}{path}"
     target = Target.objects.create(kind="http", arn=url, url=url, region="")
-    Origin.objects.create(dlq=bench.dlq, arn=origin, target=target)
+    Source.objects.create(dlq=bench.dlq, arn=source, target=target)
     return path
 
 
@@ -166,32 +166,32 @@ OTHER = "arn:aws:lambda:us-east-2:123456789012:function:another"
     ids=["a record", "a notification", "an event", "a schedule's request"],
 )
 def test_what_failed_elsewhere_is_parked_with_its_name_and_goes_nowhere(world: World, letter: Dead, named: str) -> None:
-    """Even where the dlq has one origin only."""
+    """Even where the dlq has one source only."""
     bench = made(Function(world), OTHER)
     replayed(bench, letter)
-    assert parked(bench) == ("unknown_origin", f"it failed in {named}")
+    assert parked(bench) == ("unknown_source", f"it failed in {named}")
     assert paths(world) == []
 
 
 def test_an_asynchronous_event_does_not_go_to_a_queue_since_it_died_in_none(world: World) -> None:
     bench = Queue(world).bench(**SINGLE)
     replayed(bench, LETTERS["lambda"])
-    assert parked(bench)[0] == "unknown_origin"
+    assert parked(bench)[0] == "unknown_source"
     assert paths(world) == []
 
 
 @pytest.mark.parametrize("kind", ["topic", "bus"])
 def test_nothing_is_published_again_that_nobody_agreed_to(world: World, kind: str) -> None:
     bench = Queue(world).bench()
-    with pytest.raises(IntegrityError, match="publishing_again_is_agreed_to"), transaction.atomic():
-        Target.objects.filter(pk=bench.target.pk).update(kind=kind, refires=None)
+    with pytest.raises(IntegrityError, match="topic_and_bus_have_confirmed_fanout"), transaction.atomic():
+        Target.objects.filter(pk=bench.target.pk).update(kind=kind, confirmed_fanout=None)
 
 
 def test_where_it_was_agreed_to_a_notification_is_published_again_as_it_was_for_everybody(world: World) -> None:
     kind = Topic(world)
     bench = kind.bench(**SINGLE)
     subscription = world.aws.subscribe(kind.arn, world.aws.queue())
-    Origin.objects.filter(pk=bench.origin.pk).update(arn=subscription)
+    Source.objects.filter(pk=bench.source.pk).update(arn=subscription)
     replayed(bench, notification(kind.arn, subscription))
     [[sent]] = kind.sent()
     assert {name: one for name, one in sent.attributes.items() if name not in MARKS} == {
@@ -209,7 +209,7 @@ def test_both_subscribers_get_what_is_published_again(world: World) -> None:
     bench = kind.bench(**SINGLE)
     other = world.aws.queue()
     subscription = world.aws.subscribe(kind.arn, other)
-    Origin.objects.filter(pk=bench.origin.pk).update(arn=subscription)
+    Source.objects.filter(pk=bench.source.pk).update(arn=subscription)
     plain = json.loads(notification(kind.arn, subscription).body)
     del plain["MessageAttributes"]["raw"]  # moto's queues cannot be received from, once it is in them
     replayed(bench, Dead(json.dumps(plain).encode()))

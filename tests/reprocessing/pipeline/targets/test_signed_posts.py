@@ -58,5 +58,7 @@ def test_where_the_secret_is_missing_nothing_is_sent_unsigned(world: World) -> N
     bench.replay(0.3)
     assert endpoint.sent() == []
     assert bench.letter().attempts == 0
-    [(outcome, ill), *_] = Attempt.objects.filter(letter__dlq=bench.dlq).values_list("outcome", "ill")
-    assert (outcome, ill) == ("not_sent", None)  # what this process lacks says nothing of the target
+    [(outcome, counts_as_failure), *_] = Attempt.objects.filter(letter__dlq=bench.dlq).values_list(
+        "outcome", "counts_as_failure"
+    )
+    assert (outcome, counts_as_failure) == ("not_sent", None)  # what this process lacks says nothing of the target

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from celery import Celery, group
 
-from reprocessing.models import DeadLetter, Target
+from reprocessing.models import Letter, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import plan
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import enlistment
-from reprocessing.store.runs.enlistment import Unplaced
+from reprocessing.store.runs.enlistment import UnplacedLetter
 from tests import envelopes
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -37,16 +37,16 @@ def part_of_a_group() -> bytes:
 
 
 def expired() -> bytes:
-    return envelopes.task(expires=lanes.clock() - timedelta(days=1))
+    return envelopes.task(expires=lanes.database_now() - timedelta(days=1))
 
 
 def parked(bench: Workbench) -> dict[str, tuple[str, str]]:
-    found = DeadLetter.objects.filter(dlq=bench.dlq, state="parked")
+    found = Letter.objects.filter(dlq=bench.dlq, state="parked")
     return {bytes(one.payload.body).decode(): (one.reason, one.detail) for one in found}
 
 
 def release(bench: Workbench) -> None:
-    some = list(DeadLetter.objects.filter(dlq=bench.dlq, state="parked").values_list("id", flat=True))
+    some = list(Letter.objects.filter(dlq=bench.dlq, state="parked").values_list("id", flat=True))
     assert act_on_parked.release(some, by="a person", reason="go").refused == {}
 
 
@@ -101,7 +101,7 @@ def test_what_has_expired_does_not_go_on_a_persons_word_until_its_target_takes_t
 
 def test_what_expires_between_plan_and_send_is_not_sent(clock: Clock) -> None:
     bench = Workbench(target_fields=CELERY)
-    soon = bury(bench, envelopes.task(expires=lanes.clock() + timedelta(days=1)))
+    soon = bury(bench, envelopes.task(expires=lanes.database_now() + timedelta(days=1)))
     bench.ready()
     assert parked(bench) == {}
     clock.advance(2 * 86_400)
@@ -115,9 +115,9 @@ def test_what_expires_between_plan_and_send_is_not_sent(clock: Clock) -> None:
 def test_of_workers_letters_the_bodies_are_read_sixteen_mebibytes_at_a_time(
     kind: str, chunks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, real = list[int](), enlistment.unplaced
+    read, real = list[int](), enlistment.unplaced_letters
 
-    def counted(dlq: int, *, bodies: bool) -> list[Unplaced]:
+    def counted(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
         found = real(dlq, bodies=bodies)
         read.extend([len(found)] if found else [])
         assert {bool(one.body) for one in found} <= {kind == "celery"}
@@ -126,11 +126,11 @@ def test_of_workers_letters_the_bodies_are_read_sixteen_mebibytes_at_a_time(
     bench = Workbench(target_fields={"kind": kind})
     for _ in range(18):
         bench.bury("x" * 1_000_000)
-    monkeypatch.setattr(plan, "places", lambda _: 0)
+    monkeypatch.setattr(plan, "place_captured", lambda _: 0)
     bench.capture()
     monkeypatch.undo()
-    monkeypatch.setattr(enlistment, "unplaced", counted)
-    assert (plan.places(bench.dlq), read) == (18, chunks)
+    monkeypatch.setattr(enlistment, "unplaced_letters", counted)
+    assert (plan.place_captured(bench.dlq), read) == (18, chunks)
 
 
 def test_a_letter_whose_place_was_not_known_goes_on_a_persons_word_without_another_objection() -> None:
@@ -141,7 +141,7 @@ def test_a_letter_whose_place_was_not_known_goes_on_a_persons_word_without_anoth
     bench.dlq.missing_key = "lane"
     bench.dlq.save(update_fields=["missing_key"])
     release(bench)
-    assert bench.letter().objection == ""
+    assert bench.letter().blocked_reason == ""
     bench.replay()
     assert [message["Body"] for message in bench.delivered()] == [part]
 
@@ -152,7 +152,7 @@ def test_a_task_that_is_diverted_names_the_queue_it_goes_to() -> None:
     target = Target.objects.create(arn=bench.arn(other), url=other, region="eu-west-1", kind="celery", rate=None)
     body = bury(bench, envelopes.task(queue=bench.name))
     bench.ready()
-    DeadLetter.objects.filter(dlq=bench.dlq).update(target=target)
+    Letter.objects.filter(dlq=bench.dlq).update(target=target)
     bench.replay()
     (sent,) = bench.delivered(other)
     before: Any = envelopes.opened(body.encode())
@@ -201,7 +201,7 @@ def test_one_that_was_diverted_too() -> None:
     body = tried(bench.name)
     bench.bury(body)
     bench.ready()
-    DeadLetter.objects.filter(dlq=bench.dlq).update(target=other)
+    Letter.objects.filter(dlq=bench.dlq).update(target=other)
     bench.replay()
     [sent] = bench.delivered(url)
     delivery = envelopes.opened(sent["Body"].encode())["properties"]["delivery_info"]

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import Custody, DeadLetter
+from reprocessing.models import DlqCopy, Letter
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.store.capture import expiry_rescue
 from reprocessing.store.dlqs import dlq_status
@@ -22,13 +22,13 @@ def aged(bench: Workbench, **minutes_left: float) -> None:
         bench.bury(body)
     bench.ready()
     for body, minutes in minutes_left.items():
-        (one,) = DeadLetter.objects.filter(dlq=bench.dlq, payload__body=body.encode())
-        one.expires_at = lanes.clock() + timedelta(minutes=minutes)
+        (one,) = Letter.objects.filter(dlq=bench.dlq, payload__body=body.encode())
+        one.expires_at = lanes.database_now() + timedelta(minutes=minutes)
         one.save(update_fields=["expires_at"])
 
 
 def custody(bench: Workbench) -> dict[str, str]:
-    found = Custody.objects.filter(dlq=bench.dlq).values_list("letter__payload__body", "state")
+    found = DlqCopy.objects.filter(dlq=bench.dlq).values_list("letter__payload__body", "state")
     return {bytes(body).decode(): state for body, state in found}
 
 
@@ -39,15 +39,15 @@ def bench() -> Workbench:
 
 def test_a_letter_half_an_hour_from_its_expiry_is_rescued_before_younger_ones(clock: Clock, bench: Workbench) -> None:
     aged(bench, young=600, urgent=30, soon=50)
-    assert expiry_rescue.take(bench.dlq.pk, limit=1) == 1
+    assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=1) == 1
     assert custody(bench) == {"young": "held", "urgent": "delete", "soon": "held"}
-    assert expiry_rescue.take(bench.dlq.pk, limit=10) == 1
+    assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=10) == 1
     assert custody(bench) == {"young": "held", "urgent": "delete", "soon": "delete"}
 
 
 def test_a_sweep_deletes_what_expires_and_the_letter_goes_on(clock: Clock, bench: Workbench) -> None:
     aged(bench, urgent=30, young=600)
-    recover.sweep(bench.dlq, conf=bench.conf)
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert (custody(bench), bench.left()) == ({"urgent": "gone", "young": "held"}, 1)
     bench.replay()
     assert bench.states() == {"urgent": "delivered", "young": "delivered"}
@@ -57,7 +57,7 @@ def test_a_sweep_deletes_what_expires_and_the_letter_goes_on(clock: Clock, bench
 def test_copies_of_finished_letters_are_not_rescued(clock: Clock, bench: Workbench) -> None:
     aged(bench, done=30)
     bench.replay()
-    assert expiry_rescue.take(bench.dlq.pk, limit=10) == 0
+    assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=10) == 0
 
 
 def test_dlqs_whose_copies_expire_first_are_swept_first(clock: Clock) -> None:

@@ -27,18 +27,18 @@ def _dlq(**fields: object) -> int:
 
 
 def _due(now: datetime, limit: int = 20) -> list[int]:
-    return schedule.due(now=now, limit=limit)
+    return schedule.claim_due(now=now, limit=limit)
 
 
 def _next(dlq: int) -> datetime | None:
     return DeadLetterQueue.objects.get(pk=dlq).next_poll_at
 
 
-def _take(dlq: int, now: datetime) -> schedule.Turn | None:
-    return schedule.take(DeadLetterQueue.objects.get(pk=dlq), now=now)
+def _take(dlq: int, now: datetime) -> schedule.PollTurn | None:
+    return schedule.begin_turn(DeadLetterQueue.objects.get(pk=dlq), now=now)
 
 
-def _taken(dlq: int, now: datetime) -> schedule.Turn:
+def _taken(dlq: int, now: datetime) -> schedule.PollTurn:
     turn = _take(dlq, now)
     assert turn is not None
     return turn
@@ -46,7 +46,7 @@ def _taken(dlq: int, now: datetime) -> schedule.Turn:
 
 def _have(dlq: int, now: datetime) -> datetime | None:
     """Have the turn that was given; when the dlq is due again."""
-    schedule.had(_taken(dlq, now))
+    schedule.end_turn(_taken(dlq, now))
     return _next(dlq)
 
 
@@ -92,7 +92,7 @@ def test_a_poll_given_to_two_workers_runs_once() -> None:
 def test_a_running_poll_is_due_again_a_minute_after_its_time_limit() -> None:
     dlq = _dlq(interval=_every(10))
     _due(NOON)
-    schedule.keep(_taken(dlq, NOON), until=NOON + 3 * MINUTE)
+    schedule.extend_turn(_taken(dlq, NOON), until=NOON + 3 * MINUTE)
     assert (_take(dlq, NOON), _due(NOON + 4 * MINUTE - SECOND)) == (None, [])
     assert _due(NOON + 4 * MINUTE) == [dlq]
 
@@ -100,7 +100,7 @@ def test_a_running_poll_is_due_again_a_minute_after_its_time_limit() -> None:
 def test_a_running_poll_does_not_delay_the_next_scheduled_one() -> None:
     dlq = _dlq(interval=_every(2))
     _due(NOON)
-    schedule.keep(_taken(dlq, NOON), until=NOON + 3 * MINUTE)
+    schedule.extend_turn(_taken(dlq, NOON), until=NOON + 3 * MINUTE)
     assert _next(dlq) == NOON + 2 * MINUTE
 
 
@@ -110,8 +110,8 @@ def test_the_end_of_a_poll_does_not_delay_what_became_due_meanwhile(due_at: date
     _due(NOON)
     turn = _taken(dlq, NOON)
     DeadLetterQueue.objects.filter(pk=dlq).update(next_poll_at=due_at)  # another schedule; or letters, and so at once
-    schedule.keep(turn, until=NOON + MINUTE)
-    schedule.had(turn)
+    schedule.extend_turn(turn, until=NOON + MINUTE)
+    schedule.end_turn(turn)
     assert _next(dlq) == due_at
 
 
@@ -142,11 +142,11 @@ def test_an_interval_longer_than_any_calendar_is_the_trouble_of_its_dlq_only(day
 
 def test_a_dlq_made_due_at_once_ignores_its_schedule(clock: Clock) -> None:
     dlq = _dlq(crontab=CrontabSchedule.objects.create(minute="0", hour="3"))
-    _due(lanes.clock())
+    _due(lanes.database_now())
     clock.advance(1)
-    assert _due(lanes.clock()) == []
-    schedule.at_once(DeadLetterQueue.objects.get(pk=dlq))
-    assert _due(lanes.clock()) == [dlq]
+    assert _due(lanes.database_now()) == []
+    schedule.poll_now(DeadLetterQueue.objects.get(pk=dlq))
+    assert _due(lanes.database_now()) == [dlq]
 
 
 def test_the_longest_due_dlqs_are_polled_first() -> None:
@@ -172,4 +172,4 @@ def test_the_poll_interval_follows_the_schedule_or_is_a_minute() -> None:
     hourly = CrontabSchedule.objects.create(minute="0", hour="*")
     never = IntervalSchedule.objects.create(every=2_147_483_647, period="days")
     dlqs = [_dlq(), _dlq(interval=fifty), _dlq(crontab=hourly), _dlq(interval=never)]
-    assert list(map(schedule.cadences(dlqs).get, dlqs)) == [60, 50, 3_600, 86_400]
+    assert list(map(schedule.poll_intervals(dlqs).get, dlqs)) == [60, 50, 3_600, 86_400]

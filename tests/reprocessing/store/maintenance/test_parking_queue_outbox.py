@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from reprocessing.models import DeadLetter, Notice
+from reprocessing.models import Letter, ParkingQueueMessage
 from reprocessing.store.maintenance import parking_queue_outbox
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -24,17 +24,21 @@ def bench() -> Workbench:
         for body in "abc":
             refusing.enter_context(bench.refusing(body))
         bench.replay()
-    DeadLetter.objects.update(size=9 * 1024 * 1024)
+    Letter.objects.update(size=9 * 1024 * 1024)
     return bench
 
 
 def test_pending_messages_come_in_portions_of_bounded_bytes(bench: Workbench) -> None:
-    first = parking_queue_outbox.owed(bench.dlq.pk, limit=500)
+    first = parking_queue_outbox.pending_messages(bench.dlq.pk, limit=500)
     assert len(first) == 2  # the second begins within 16 MiB
-    parking_queue_outbox.sent([message.notice_id for message in first])
-    assert len(parking_queue_outbox.owed(bench.dlq.pk, limit=500)) == 1
+    parking_queue_outbox.record_sent([message.notice_id for message in first])
+    assert len(parking_queue_outbox.pending_messages(bench.dlq.pk, limit=500)) == 1
 
 
 def test_a_message_about_a_letter_that_left_the_parking_lot_has_no_body(bench: Workbench) -> None:
-    Notice.objects.update(news="left")
-    assert [message.body for message in parking_queue_outbox.owed(bench.dlq.pk, limit=500)] == [b"", b"", b""]
+    ParkingQueueMessage.objects.update(parking_event="left")
+    assert [message.body for message in parking_queue_outbox.pending_messages(bench.dlq.pk, limit=500)] == [
+        b"",
+        b"",
+        b"",
+    ]

@@ -8,7 +8,18 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-from reprocessing.models import Attempt, Claim, Custody, DeadLetter, Lane, Notice, Operation, Payload, Review, Wave
+from reprocessing.models import (
+    Attempt,
+    AuditEntry,
+    BulkAction,
+    Claim,
+    DlqCopy,
+    Lane,
+    Letter,
+    ParkingQueueMessage,
+    Payload,
+    Wave,
+)
 from reprocessing.store.maintenance import retention
 from reprocessing.store.ordering import lanes
 from tests.reprocessing.pipeline.bench import Clock
@@ -21,34 +32,39 @@ HISTORY = 90 * DAY
 RETENTION = 4 * DAY  # what a dlq has by default
 
 
-def _finished(stock: Stock, **fields: object) -> DeadLetter:
+def _finished(stock: Stock, **fields: object) -> Letter:
     """A letter that was delivered now."""
-    return stock.another_letter(**{"state": "delivered", "finished_at": lanes.clock(), **fields})
+    return stock.another_letter(**{"state": "delivered", "finished_at": lanes.database_now(), **fields})
 
 
-def _copy(letter: DeadLetter, state: str = "gone", **fields: object) -> Custody:
-    gone = {"gone_at": lanes.clock()} if state == "gone" else {}
-    values = {"message_id": letter.message_id, "handle": "h", "visible_until": lanes.clock(), **gone, **fields}
-    return Custody.objects.create(dlq=letter.dlq, letter=letter, state=state, **values)
+def _copy(letter: Letter, state: str = "gone", **fields: object) -> DlqCopy:
+    gone = {"gone_at": lanes.database_now()} if state == "gone" else {}
+    values = {"message_id": letter.message_id, "handle": "h", "visible_until": lanes.database_now(), **gone, **fields}
+    return DlqCopy.objects.create(dlq=letter.dlq, letter=letter, state=state, **values)
 
 
-def _attempt(stock: Stock, letter: DeadLetter, **fields: object) -> Attempt:
+def _attempt(stock: Stock, letter: Letter, **fields: object) -> Attempt:
     """An attempt that was closed now, unless the fields say otherwise."""
-    closed = {"holds_lane": False, "outcome": "unknown", "closed_at": lanes.clock(), "opened_at": lanes.clock()}
+    closed = {
+        "holds_lane": False,
+        "outcome": "unknown",
+        "closed_at": lanes.database_now(),
+        "opened_at": lanes.database_now(),
+    }
     values = {"lane": stock.lane, "target": stock.target, "run": stock.run, "no": 1, "epoch": 0, "fence": 1}
     return Attempt.objects.create(letter=letter, **{**values, **closed, **fields})
 
 
 def _single(stock: Stock, key: bytes = b"s") -> Lane:
-    return Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=key * 32, single=True)
+    return Lane.objects.create(dlq=stock.dlq, source=stock.source, key_hash=key * 32, single=True)
 
 
 def _forget(history: float = HISTORY, limit: int = 100) -> int:
-    return retention.forget(history=history, limit=limit)
+    return retention.delete_letters(history=history, limit=limit)
 
 
-def _is_there(letter: DeadLetter) -> bool:
-    return DeadLetter.objects.filter(pk=letter.pk).exists()
+def _is_there(letter: Letter) -> bool:
+    return Letter.objects.filter(pk=letter.pk).exists()
 
 
 @pytest.mark.parametrize("state", ["delivered", "discarded"])
@@ -62,7 +78,7 @@ def test_a_finished_letter_is_deleted_after_its_history_and_not_before(state: st
 
 @pytest.mark.parametrize("state", ["captured", "waiting", "sending", "awaiting", "parked"])
 def test_an_unfinished_or_parked_letter_is_never_deleted(state: str, clock: Clock) -> None:
-    parked = {"reason": "refused", "finished_at": lanes.clock()} if state == "parked" else {}
+    parked = {"reason": "refused", "finished_at": lanes.database_now()} if state == "parked" else {}
     letter = Stock().another_letter(state=state, **parked)
     clock.advance(10 * HISTORY)
     assert (_forget(), _is_there(letter)) == (0, True)
@@ -91,7 +107,7 @@ def test_the_copy_that_was_deleted_last_decides(clock: Clock) -> None:
 @pytest.mark.parametrize("state", ["held", "delete"])
 def test_a_copy_that_was_not_deleted_expires_in_the_end(state: str, clock: Clock) -> None:
     letter = _finished(Stock())
-    _copy(letter, state, visible_until=lanes.clock() + timedelta(seconds=120))
+    _copy(letter, state, visible_until=lanes.database_now() + timedelta(seconds=120))
     clock.advance(RETENTION + DAY + 60)
     assert (_forget(history=DAY), _is_there(letter)) == (0, True)
     clock.advance(61)
@@ -104,12 +120,14 @@ def test_all_rows_of_a_letter_are_deleted_with_it(clock: Clock) -> None:
     _copy(letter)
     _copy(letter, message_id="it came back", attempt=_attempt(stock, letter, outcome="returned"))
     Claim.objects.create(target=stock.target, key_space="1", key_hash=b"k", letter=letter, body_hash=b"b")
-    Review.objects.create(act="released", letter=letter, dlq=stock.dlq, by="anna", reason="mended")
-    Notice.objects.create(letter=letter, news="parked")
+    AuditEntry.objects.create(act="released", letter=letter, dlq=stock.dlq, by="anna", reason="mended")
+    ParkingQueueMessage.objects.create(letter=letter, parking_event="parked")
     clock.advance(HISTORY + 1)
     assert _forget() == 1
-    there = [model.__name__ for model in (Attempt, Custody, Claim, Review, Notice) if model.objects.exists()]
-    assert (there, list(DeadLetter.objects.values_list("pk", flat=True))) == ([], [stock.letter.pk])
+    there = [
+        model.__name__ for model in (Attempt, DlqCopy, Claim, AuditEntry, ParkingQueueMessage) if model.objects.exists()
+    ]
+    assert (there, list(Letter.objects.values_list("pk", flat=True))) == ([], [stock.letter.pk])
     assert list(Payload.objects.values_list("letter", flat=True)) == [stock.letter.pk]
 
 
@@ -118,7 +136,7 @@ def test_every_table_that_references_a_letter_is_deleted_from() -> None:
         model._meta.db_table
         for model in apps.get_app_config("reprocessing").get_models()
         for field in model._meta.concrete_fields
-        if field.related_model is DeadLetter and not model._meta.proxy and model is not DeadLetter
+        if field.related_model is Letter and not model._meta.proxy and model is not Letter
     }
     assert hang == {statement.split()[2] for statement in retention._FORGET} - {"redrive_letter"}
 
@@ -139,17 +157,17 @@ def test_a_letter_outlives_its_duplicates(clock: Clock) -> None:
 def test_a_letter_is_not_deleted_while_its_lane_waits_for_it_to_come_back(clock: Clock) -> None:
     stock = Stock()
     letter = _finished(stock, state="discarded", lane=stock.lane)
-    attempt = _attempt(stock, letter, holds_lane=True, outcome=None, closed_at=None, deadline=lanes.clock())
+    attempt = _attempt(stock, letter, holds_lane=True, outcome=None, closed_at=None, deadline=lanes.database_now())
     clock.advance(HISTORY + 1)
     assert (_forget(), _is_there(letter)) == (0, True)
-    Attempt.objects.filter(pk=attempt.pk).update(closed_at=lanes.clock(), outcome="unknown", holds_lane=False)
+    Attempt.objects.filter(pk=attempt.pk).update(closed_at=lanes.database_now(), outcome="unknown", holds_lane=False)
     assert (_forget(), _is_there(letter)) == (1, False)
 
 
 def test_a_letter_is_not_deleted_while_its_target_may_hold_a_copy(clock: Clock) -> None:
     stock = Stock()
     letter = _finished(stock, state="discarded", lane=stock.lane)
-    _attempt(stock, letter, deadline=lanes.clock() + timedelta(seconds=120))
+    _attempt(stock, letter, deadline=lanes.database_now() + timedelta(seconds=120))
     clock.advance(60)
     assert (_forget(history=30), _is_there(letter)) == (0, True)
     clock.advance(61)
@@ -159,7 +177,7 @@ def test_a_letter_is_not_deleted_while_its_target_may_hold_a_copy(clock: Clock) 
 def test_the_lane_of_a_key_stays_and_a_lane_of_one_letter_is_deleted(clock: Clock) -> None:
     stock = Stock()
     single, bystander = _single(stock), _single(stock, b"u")
-    shared = Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=b"t" * 32, passed_sequence="7")
+    shared = Lane.objects.create(dlq=stock.dlq, source=stock.source, key_hash=b"t" * 32, highest_sent_sequence="7")
     _finished(stock, lane=single)
     _finished(stock, lane=shared)
     clock.advance(HISTORY + 1)
@@ -197,28 +215,29 @@ def test_a_letter_is_deleted_with_all_its_rows_or_not_at_all(clock: Clock, monke
 
 def test_waves_are_deleted_after_their_attempts(clock: Clock) -> None:
     stock = Stock()
-    settled = {"run": stock.run, "settled_at": lanes.clock(), "touched": 1, "failed": 0}
+    settled = {"run": stock.run, "settled_at": lanes.database_now(), "touched": 1, "failed": 0}
     waves = [Wave.objects.create(no=no, **settled) for no in (1, 2)]
     Wave.objects.create(run=stock.run, no=3)
     _attempt(stock, stock.letter, wave=waves[1])
-    assert retention.forget_waves(history=HISTORY) == 0
+    assert retention.delete_waves(history=HISTORY) == 0
     clock.advance(HISTORY + 1)
-    assert retention.forget_waves(history=HISTORY) == 1
+    assert retention.delete_waves(history=HISTORY) == 1
     assert list(Wave.objects.order_by("no").values_list("no", flat=True)) == [2, 3]
 
 
 def test_bulk_actions_are_deleted_after_their_audit_log_entries(clock: Clock) -> None:
-    stock, asked = Stock(), list[Operation]()
+    stock, asked = Stock(), list[BulkAction]()
     for state in ("done", "done", "running"):
-        ended = None if state == "running" else lanes.clock()
-        asked.append(Operation.objects.create(
-            act="note", filter={}, by="ann", reason="a note", state=state, asked_at=lanes.clock(), upto=1, asked=1,
+        ended = None if state == "running" else lanes.database_now()
+        asked.append(BulkAction.objects.create(
+            act="note", filter={}, by="ann", reason="a note", state=state, asked_at=lanes.database_now(),
+            max_letter_id=1, asked=1,
             finished_at=ended,
         ))  # fmt: skip
-    Review.objects.create(act="noted", letter=stock.letter, operation=asked[1], by="ann", reason="a note")
-    own = [Review.objects.create(act="noted", operation=action, by="ann", reason="a note").pk for action in asked]
-    assert retention.forget_operations(history=HISTORY, limit=9) == 0
+    AuditEntry.objects.create(act="noted", letter=stock.letter, operation=asked[1], by="ann", reason="a note")
+    own = [AuditEntry.objects.create(act="noted", operation=action, by="ann", reason="a note").pk for action in asked]
+    assert retention.delete_bulk_actions(history=HISTORY, limit=9) == 0
     clock.advance(HISTORY + 1)
-    assert retention.forget_operations(history=HISTORY, limit=9) == 1
-    assert list(Operation.objects.order_by("id")) == asked[1:]
-    assert list(Review.objects.filter(letter=None).order_by("pk").values_list("pk", flat=True)) == own[1:]
+    assert retention.delete_bulk_actions(history=HISTORY, limit=9) == 1
+    assert list(BulkAction.objects.order_by("id")) == asked[1:]
+    assert list(AuditEntry.objects.filter(letter=None).order_by("pk").values_list("pk", flat=True)) == own[1:]

@@ -6,14 +6,14 @@ import pytest
 from django.db import connection
 from django.db.models import CheckConstraint
 
-from reprocessing.domain.maintenance.findings import Grade
-from reprocessing.models import Attempt, DeadLetter
+from reprocessing.domain.maintenance.findings import FindingSeverity
+from reprocessing.models import Attempt, Letter
 from reprocessing.pipeline.maintenance.doctor import database
 from reprocessing.store.maintenance import schema
 
 pytestmark = pytest.mark.django_db
 
-CHECK = next(constraint.name for constraint in DeadLetter._meta.constraints if isinstance(constraint, CheckConstraint))
+CHECK = next(constraint.name for constraint in Letter._meta.constraints if isinstance(constraint, CheckConstraint))
 INDEX = Attempt._meta.indexes[0].name
 
 
@@ -23,14 +23,17 @@ def run(statement: str) -> None:
 
 
 def test_nothing_is_missing_in_a_complete_schema() -> None:
-    assert schema.missing() == []
+    assert schema.missing_objects() == []
 
 
 @pytest.mark.parametrize(
     ("statement", "missing"),
     [
-        ("DROP TABLE redrive_notice", ["table redrive_notice"]),
-        ("ALTER TABLE redrive_notice RENAME COLUMN trouble TO gone", ["column redrive_notice.trouble"]),
+        ("DROP TABLE redrive_parking_queue_message", ["table redrive_parking_queue_message"]),
+        (
+            "ALTER TABLE redrive_parking_queue_message RENAME COLUMN trouble TO gone",
+            ["column redrive_parking_queue_message.trouble"],
+        ),
         ("DROP TRIGGER payloads_never_change ON redrive_payload", ["trigger payloads_never_change"]),
         ("ALTER TABLE redrive_payload DISABLE TRIGGER payloads_never_change", ["trigger payloads_never_change"]),
         ("DROP FUNCTION redrive_now()", ["function redrive_now"]),
@@ -41,13 +44,13 @@ def test_nothing_is_missing_in_a_complete_schema() -> None:
 )
 def test_dropped_and_disabled_parts_are_named(statement: str, missing: list[str]) -> None:
     run(statement)
-    assert schema.missing() == missing
+    assert schema.missing_objects() == missing
 
 
 def test_the_doctor_reports_a_dropped_table_as_its_only_finding() -> None:
-    run("DROP TABLE redrive_notice")
+    run("DROP TABLE redrive_parking_queue_message")
     (remark,) = database.remarks()
     assert (remark.grade, remark.what) == (
-        Grade.ERROR,
-        "Migrations are recorded as applied, and what they made is not there: table redrive_notice.",
+        FindingSeverity.ERROR,
+        "Migrations are recorded as applied, and what they made is not there: table redrive_parking_queue_message.",
     )

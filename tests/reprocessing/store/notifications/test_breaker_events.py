@@ -41,7 +41,7 @@ def test_many_failures_open_one_incident(letters: int) -> None:
         bench.look()
     assert is_open("breaker_open") == {
         subject(bench): {
-            "target": f"{bench.dlq.name}-origin", "breaker_id": bench.breaker.pk, "dlq": bench.dlq.name,
+            "target": f"{bench.dlq.name}-source", "breaker_id": bench.breaker.pk, "dlq": bench.dlq.name,
             "why": f"{min(letters, 100)} messages in a row failed", "seconds": 30.0,
         }
     }  # fmt: skip
@@ -50,15 +50,15 @@ def test_many_failures_open_one_incident(letters: int) -> None:
 
 def test_the_incident_of_a_target_of_two_dlqs_names_neither() -> None:
     bench, other = Bench(), Bench()
-    other.origin.target = bench.target
-    other.origin.save()
+    other.source.target = bench.target
+    other.source.save()
     opened(bench)
     assert "dlq" not in is_open("breaker_open")[subject(bench)]
     assert Incident.objects.get().dlq is None
 
 
 def test_closing_a_breaker_ends_the_incident_and_reopening_continues_it() -> None:
-    bench = opened(Bench(closes_after=1))
+    bench = opened(Bench(canaries_to_close=1))
     bench.half_open()
     look_after(bench, "x")
     assert told("breaker_open") == [(subject(bench), 2, True)]
@@ -68,7 +68,7 @@ def test_closing_a_breaker_ends_the_incident_and_reopening_continues_it() -> Non
 
 
 def test_a_canary_that_does_not_close_the_breaker_does_not_end_the_incident() -> None:
-    bench = opened(Bench(closes_after=2))
+    bench = opened(Bench(canaries_to_close=2))
     bench.half_open()
     look_after(bench, "v")
     assert told("breaker_open") == [(subject(bench), 1, True)]
@@ -78,7 +78,7 @@ def test_of_four_concurrent_checks_one_announces_the_opening() -> None:
     bench = Bench()
     bench.send("xxxxx")
     breaker = bench.breaker.pk
-    together([lambda: circuit_breakers.look([breaker])] * 4)
+    together([lambda: circuit_breakers.move_breakers([breaker])] * 4)
     assert told("breaker_open") == [(f"breaker:{breaker}", 1, True)]
 
 
@@ -96,7 +96,7 @@ def test_an_opening_and_its_announcement_are_committed_together(
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        rows.whole(look_and_fail)
+        rows.in_transaction(look_and_fail)
     assert (bench.breaker.state, told("breaker_open")) == ("closed", [])
     monkeypatch.setattr(breaker_events, "announce", breaks)
     with pytest.raises(ZeroDivisionError):
@@ -132,6 +132,6 @@ def test_three_breakers_that_open_together_are_announced_with_one_statement() ->
     for bench in benches:
         bench.send("xxxxx")
     with statements() as asked:
-        circuit_breakers.look([bench.breaker.pk for bench in benches])
+        circuit_breakers.move_breakers([bench.breaker.pk for bench in benches])
     assert len([statement for statement in asked if "INSERT INTO redrive_incident" in statement]) == 1
     assert len(is_open("breaker_open")) == 3

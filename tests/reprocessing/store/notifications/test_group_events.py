@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
-from reprocessing.models import DeadLetter, GroupStatus, LetterGroup, NotificationRoute, Payload
+from reprocessing.models import FailureGroup, FailureGroupStatus, Letter, NotificationRoute, Payload
 from reprocessing.pipeline.parking_lot import group_failures
-from reprocessing.store.notifications import filing, sending
-from reprocessing.store.notifications.outbox import SETTLES
+from reprocessing.store.notifications import notification_writer, sending
+from reprocessing.store.notifications.outbox import SETTLING_SECONDS
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import failure_groups
 from tests.race.abreast import together
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_many_letters_of_one_cause_are_one_new_group(letters: int) -> None:
     Stock().more_letters(letters)
     Payload.objects.all().delete()  # of the first one alone is one kept: all letters say as little
-    while group_failures.letters(batches=1):
+    while group_failures.assign_groups(batches=1):
         pass
-    group = LetterGroup.objects.get()
+    group = FailureGroup.objects.get()
     assert told("failure_group_new") == [(f"group:{group.pk}", 1, True)]
 
 
@@ -34,15 +34,15 @@ def test_the_text_about_a_group_has_its_title_and_current_count(clock: Clock) ->
     route = NotificationRoute.objects.create(destination="ops")
     stock = Stock()
     put("a")
-    clock.advance(SETTLES)
-    filing.file_notifications()
+    clock.advance(SETTLING_SECONDS)
+    notification_writer.file_notifications()
     stock.more_letters(4)
     put("a")
-    DeadLetter.objects.filter(pk=stock.letter.pk).update(state="delivered", finished_at=lanes.clock())
-    owed = sending.owed(route.pk)
+    Letter.objects.filter(pk=stock.letter.pk).update(state="delivered", finished_at=lanes.database_now())
+    owed = sending.pending_text(route.pk)
     assert owed is not None
     (told,) = owed.sections[0].examples
-    assert told.facts == {"group_id": LetterGroup.objects.get().pk, "dlq": stock.dlq.name, "title": "a", "messages": 4}
+    assert told.facts == {"group_id": FailureGroup.objects.get().pk, "dlq": stock.dlq.name, "title": "a", "messages": 4}
 
 
 def test_a_batch_of_many_new_groups_is_announced_with_one_statement() -> None:
@@ -66,19 +66,19 @@ def test_grouping_into_existing_groups_runs_five_statements() -> None:
 def test_concurrent_grouping_announces_a_group_once() -> None:
     Stock().more_letters(50)
     Payload.objects.all().delete()
-    together([lambda: group_failures.letters(batches=3)] * 3)
+    together([lambda: group_failures.assign_groups(batches=3)] * 3)
     assert [times for _, times, _ in told("failure_group_new")] == [1]
 
 
 def test_a_resolved_group_that_recurs_is_announced_and_an_ignored_one_is_not() -> None:
     stock = Stock()
     put("a")
-    settle(LetterGroup.objects.get(), GroupStatus.RESOLVED)
+    settle(FailureGroup.objects.get(), FailureGroupStatus.RESOLVED)
     parked(stock)
     put("a")
-    group = LetterGroup.objects.get()
+    group = FailureGroup.objects.get()
     assert told("failure_group_reopened") == [(f"group:{group.pk}", 1, True)]
-    settle(group, GroupStatus.IGNORED)
+    settle(group, FailureGroupStatus.IGNORED)
     parked(stock)
     put("a")
     assert [times for _, times, _ in told("failure_group_reopened")] == [1]
@@ -86,8 +86,8 @@ def test_a_resolved_group_that_recurs_is_announced_and_an_ignored_one_is_not() -
 
 def test_grouping_that_is_rolled_back_announces_nothing() -> None:
     Stock()
-    found = failure_groups.unsorted(limit=10)
+    found = failure_groups.ungrouped_letters(limit=10)
     with transaction.atomic():
-        failure_groups.put(found, {letter.id: cause() for letter in found})
+        failure_groups.group_letters(found, {letter.id: cause() for letter in found})
         transaction.set_rollback(True)
     assert told("failure_group_new") == []

@@ -10,8 +10,8 @@ from django.db import transaction
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.models import Incident, Notification, NotificationRoute
 from reprocessing.store import rows
-from reprocessing.store.notifications import filing
-from reprocessing.store.notifications.outbox import RESUMES, SETTLES, announce, conclude
+from reprocessing.store.notifications import notification_writer
+from reprocessing.store.notifications.outbox import RESUME_WITHIN, SETTLING_SECONDS, announce, conclude
 from reprocessing.store.ordering import lanes
 from tests.race.abreast import together
 from tests.reprocessing.domain.notifications.events import event
@@ -58,14 +58,14 @@ def test_an_announcement_that_is_rolled_back_is_not_stored() -> None:
 
 
 def filed() -> list[str]:
-    filing.file_notifications()
+    notification_writer.file_notifications()
     return list(Notification.objects.order_by("id").values_list("phase", flat=True))
 
 
 def test_a_condition_that_comes_back_a_minute_after_its_end_is_a_new_incident(clock: Clock) -> None:
     announce([opened()])
     conclude([BREAKER, (EventKind.BREAKER_OPEN, "breaker:2")])
-    clock.advance(RESUMES)
+    clock.advance(RESUME_WITHIN)
     announce([opened()])
     assert [incident.ended_at is None for incident in Incident.objects.order_by("id")] == [False, True]
 
@@ -73,7 +73,7 @@ def test_a_condition_that_comes_back_a_minute_after_its_end_is_a_new_incident(cl
 def test_a_condition_that_comes_back_sooner_is_the_same_incident_with_the_newest_facts() -> None:
     announce([opened("first")])
     conclude([BREAKER])
-    together([lambda: rows.whole(lambda: announce([opened("second")]))] * 4)
+    together([lambda: rows.in_transaction(lambda: announce([opened("second")]))] * 4)
     (incident,) = Incident.objects.all()
     assert (incident.facts["why"], incident.times, incident.ended_at) == ("second", 2, None)
 
@@ -93,21 +93,21 @@ def test_a_condition_that_flaps_for_over_10_seconds_is_notified_once_and_its_end
     for _ in range(20):
         announce([opened()])
         clock.advance(lasts)
-        filing.file_notifications()
+        notification_writer.file_notifications()
         conclude([BREAKER])
         clock.advance(pauses)
-        filing.file_notifications()
+        notification_writer.file_notifications()
     assert filed() == ["opened"]
-    clock.advance(RESUMES)
+    clock.advance(RESUME_WITHIN)
     assert (filed(), Incident.objects.get().times) == (["opened", "ended"], 20)
 
 
 def test_a_condition_that_flaps_for_a_day_gets_a_reminder(clock: Clock) -> None:
     NotificationRoute.objects.create(destination="ops")
     announce([opened()])
-    clock.advance(SETTLES)
+    clock.advance(SETTLING_SECONDS)
     assert filed() == ["opened"]
-    Notification.objects.update(sent_at=lanes.clock())
+    Notification.objects.update(sent_at=lanes.database_now())
     clock.advance(86_390)
     conclude([BREAKER])
     announce([opened()])
@@ -121,10 +121,10 @@ def test_a_condition_that_outlasted_its_settling_time_is_notified_though_it_ende
 ) -> None:
     NotificationRoute.objects.create(destination="ops")
     announce([opened()])
-    clock.advance(SETTLES)
+    clock.advance(SETTLING_SECONDS)
     conclude([BREAKER])
     assert filed() == ["opened"]
-    clock.advance(RESUMES)
+    clock.advance(RESUME_WITHIN)
     assert filed() == ["opened", "ended"]
 
 
@@ -134,10 +134,10 @@ def test_a_condition_that_ends_within_its_settling_time_is_not_notified() -> Non
     assert Incident.objects.get().due_at is None
 
 
-@pytest.mark.parametrize(("kind", "after"), [(EventKind.BREAKER_OPEN, RESUMES), (EventKind.RUN_STOPPED, 0)])
+@pytest.mark.parametrize(("kind", "after"), [(EventKind.BREAKER_OPEN, RESUME_WITHIN), (EventKind.RUN_STOPPED, 0)])
 def test_the_end_of_a_notified_incident_is_due_when_it_cannot_resume(kind: EventKind, after: float) -> None:
     announce([event(kind, "one")])
-    Incident.objects.update(filed_at=lanes.clock(), due_at=None)
+    Incident.objects.update(filed_at=lanes.database_now(), due_at=None)
     conclude([(kind, "one")])
     incident = Incident.objects.get()
     assert incident.due_at is not None

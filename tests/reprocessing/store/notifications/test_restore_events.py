@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Doubt, Incident
+from reprocessing.models import Incident, RestoreDoubt
 from reprocessing.store import rows
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
@@ -23,29 +23,29 @@ WHO: dict[str, Any] = {"by": "the service", "reason": "restored"}
 def test_a_hold_is_announced_once_with_its_doubted_messages_and_concluded_at_its_end() -> None:
     stock = Stock()
     stock.more_letters(99)
-    backup = lanes.clock() - timedelta(hours=1)
-    together([lambda: restore_hold.begin(backup, **WHO)] * 3)
+    backup = lanes.database_now() - timedelta(hours=1)
+    together([lambda: restore_hold.begin_hold(backup, **WHO)] * 3)
     assert is_open("restore_detected") == {
         "restore": {"backup_time": f"{backup:%Y-%m-%d %H:%M:%S} UTC", "messages": 100}
     }
     assert told("restore_detected") == [("restore", 1, True)]
-    Doubt.objects.update(word="replay", decided_at=lanes.clock())
-    restore_hold.end(by="ann", reason="decided", early=True)
+    RestoreDoubt.objects.update(word="replay", decided_at=lanes.database_now())
+    restore_hold.end_hold(by="ann", reason="decided", early=True)
     assert told("restore_detected") == [("restore", 1, False)]
 
 
 def test_a_second_restore_is_a_new_incident() -> None:
-    restore_hold.begin(lanes.clock(), **WHO)
-    restore_hold.begin(lanes.clock(), **WHO, anew=True)
+    restore_hold.begin_hold(lanes.database_now(), **WHO)
+    restore_hold.begin_hold(lanes.database_now(), **WHO, anew=True)
     assert told("restore_detected") == [("restore", 1, False), ("restore", 1, True)]
 
 
 def test_a_hold_that_is_rolled_back_is_not_announced() -> None:
     def hold_and_fail() -> None:
-        restore_hold.begin(lanes.clock(), **WHO)
+        restore_hold.begin_hold(lanes.database_now(), **WHO)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        rows.whole(hold_and_fail)
+        rows.in_transaction(hold_and_fail)
     assert not Incident.objects.exists()
-    assert restore_hold.standing() is None
+    assert restore_hold.current_hold() is None

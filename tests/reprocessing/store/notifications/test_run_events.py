@@ -8,14 +8,14 @@ from functools import partial
 import pytest
 
 from reprocessing.domain.replay.verdicts import Refused
-from reprocessing.models import DeadLetter, Run
+from reprocessing.models import Letter, Run
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.replay import send_batches
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 from reprocessing.store.notifications import run_events
 from reprocessing.store.ordering import lanes
-from reprocessing.store.replay.intent import Intended
+from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.runs import progress, run_transitions
 from reprocessing.store.safety import waves
 from reprocessing.store.safety.paused_runs import pause_run
@@ -33,7 +33,7 @@ CANARY = "c4n4ry-of-a-customer"
 
 def test_a_run_that_pauses_itself_is_announced_once_and_concluded_when_resumed() -> None:
     run = Stock().run
-    assert together([partial(rows.whole, partial(pause_run, run.pk, "why", told="told"))] * 4).count(None) == 3
+    assert together([partial(rows.in_transaction, partial(pause_run, run.pk, "why", told="told"))] * 4).count(None) == 3
     assert told("run_stopped") == [(f"run:{run.pk}", 1, True)]
     assert is_open("run_stopped")[f"run:{run.pk}"] == {
         "run": run.name, "run_id": run.pk, "dlq": run.dlq.name, "why": "told",
@@ -44,7 +44,7 @@ def test_a_run_that_pauses_itself_is_announced_once_and_concluded_when_resumed()
 
 def test_aborting_a_run_concludes_its_incident() -> None:
     run = Stock().run
-    rows.whole(partial(pause_run, run.pk, "why"))
+    rows.in_transaction(partial(pause_run, run.pk, "why"))
     run_transitions.abort(run, stop_dlq=False, **WHO)
     assert told("run_stopped") == [(f"run:{run.pk}", 1, False)]
 
@@ -68,11 +68,11 @@ def test_a_pause_and_its_announcement_are_committed_together(
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        rows.whole(pause_and_fail)
+        rows.in_transaction(pause_and_fail)
     assert told("run_stopped") == []
     monkeypatch.setattr(run_events, "announce", breaks)
     with pytest.raises(ZeroDivisionError):
-        rows.whole(partial(pause_run, run.pk, "why"))
+        rows.in_transaction(partial(pause_run, run.pk, "why"))
     assert Run.objects.get().state == "running"
 
 
@@ -93,7 +93,7 @@ def test_a_manual_run_whose_wave_failed_is_announced(clock: Clock) -> None:
 def test_the_incident_of_a_run_that_gives_up_a_target_quotes_no_answer(clock: Clock) -> None:
     bench = automatic(20, give_up_after=600)
 
-    def refuse(intended: Sequence[Intended], *_: object, **__: object) -> Outcomes:
+    def refuse(intended: Sequence[IntendedSend], *_: object, **__: object) -> Outcomes:
         return {attempt.attempt_id: Refused("503", CANARY) for attempt in intended}
 
     with pytest.MonkeyPatch.context() as patch:
@@ -115,8 +115,8 @@ def test_a_redrive_loop_and_its_paused_run_are_announced_and_concluded(clock: Cl
             bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=message["Body"])  # a copy without its marks
         bench.capture()
         bench.capture()
-        counters.fold()
-        recover.fleet()
+        counters.fold_deltas()
+        recover.sweep_service()
     run = Run.objects.get()
     (facts,) = is_open("redrive_loop").values()
     assert (facts["run_id"], facts["dlq"], facts["messages"] >= 40) == (run.pk, bench.dlq.name, True)
@@ -129,8 +129,8 @@ def test_a_redrive_loop_and_its_paused_run_are_announced_and_concluded(clock: Cl
 def test_a_finished_run_is_announced_once_with_its_counts(letters: int) -> None:
     stock = Stock()
     stale = [letter.pk for letter in stock.more_letters(letters - 1)[:3]]
-    DeadLetter.objects.update(state="delivered", finished_at=stock.letter.captured_at)
-    DeadLetter.objects.filter(pk__in=stale).update(state="parked", reason="stale")
+    Letter.objects.update(state="delivered", finished_at=stock.letter.captured_at)
+    Letter.objects.filter(pk__in=stale).update(state="parked", reason="stale")
     together([progress.finish_runs] * 3)
     (incident,) = told("run_finished")
     assert incident[:2] == (f"run:{stock.run.pk}", 1)
@@ -143,8 +143,8 @@ def test_a_finished_run_is_announced_once_with_its_counts(letters: int) -> None:
 
 def test_a_finished_run_took_no_time_when_the_clock_is_set_back(clock: Clock) -> None:
     stock = Stock()
-    Run.objects.filter(pk=stock.run.pk).update(started_at=lanes.clock())
-    DeadLetter.objects.update(state="delivered", finished_at=stock.letter.captured_at)
+    Run.objects.filter(pk=stock.run.pk).update(started_at=lanes.database_now())
+    Letter.objects.update(state="delivered", finished_at=stock.letter.captured_at)
     clock.advance(-300)
     progress.finish_runs()
     assert is_open("run_finished")[f"run:{stock.run.pk}"]["seconds"] == 0

@@ -8,8 +8,8 @@ from hashlib import sha256
 import pytest
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.models import Claim, DeadLetter
-from reprocessing.store.replay.settlement import Closing, close
+from reprocessing.models import Claim, Letter
+from reprocessing.store.replay.settlement import LetterClosing, close_letters
 from tests.reprocessing.store.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db
@@ -18,9 +18,9 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("state", ["captured", "sending", "awaiting"])
 def test_a_letter_in_another_state_is_not_closed(state: str) -> None:
     letter = Stock().letter
-    DeadLetter.objects.update(state=state)
-    assert close([Closing(letter.pk, LetterState.DISCARDED)]) == []
-    assert DeadLetter.objects.get().state == state
+    Letter.objects.update(state=state)
+    assert close_letters([LetterClosing(letter.pk, LetterState.DISCARDED)]) == []
+    assert Letter.objects.get().state == state
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,10 @@ def test_a_letter_in_another_state_is_not_closed(state: str) -> None:
 )
 def test_the_key_of_a_closed_letter_is_free_or_discarded(closing: dict[str, object], claim: str) -> None:
     stock = Stock()
-    DeadLetter.objects.update(idempotency_key="k")
+    Letter.objects.update(idempotency_key="k")
     Claim.objects.create(
         target=stock.target, key_space=str(stock.dlq.pk), key_hash=sha256(b"k").digest(), letter=stock.letter,
         state="held", body_hash=b"b" * 32, until=NOW + timedelta(hours=1),
     )  # fmt: skip
-    close([Closing(stock.letter.pk, **closing)])  # type: ignore[arg-type]
+    close_letters([LetterClosing(stock.letter.pk, **closing)])  # type: ignore[arg-type]
     assert Claim.objects.get().state == claim

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import Dispatch, Lane, Run
+from reprocessing.models import Lane, Run, TaskHints
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay import task_hints
 from reprocessing.store.safety import stops
@@ -21,14 +21,14 @@ MOST, LEAST_LIFE, MOST_LIFE = 16, 5.0, 60.0
 def _stocked(number: int, *, phase: str = "ready") -> Stock:
     """That many due lanes of a running run; leased ones are a dead worker's."""
     stock = Stock()
-    due_at = lanes.clock() - timedelta(minutes=1)
-    of_run = {"dlq": stock.dlq, "origin": stock.origin, "run": stock.run, "phase": phase, "due_at": due_at}
+    due_at = lanes.database_now() - timedelta(minutes=1)
+    of_run = {"dlq": stock.dlq, "source": stock.source, "run": stock.run, "phase": phase, "due_at": due_at}
     Lane.objects.bulk_create(Lane(key_hash=n.to_bytes(32, "big"), **of_run) for n in range(number))
     return stock
 
 
-def _round() -> task_hints.Round:
-    return task_hints.next_round(most=MOST, least_life=LEAST_LIFE, most_life=MOST_LIFE)
+def _round() -> task_hints.HintRound:
+    return task_hints.next_hint_round(most=MOST, least_life=LEAST_LIFE, most_life=MOST_LIFE)
 
 
 def _hint() -> list[int]:
@@ -37,7 +37,7 @@ def _hint() -> list[int]:
 
 
 def _kept() -> tuple[int, float]:
-    found = Dispatch.objects.get()
+    found = TaskHints.objects.get()
     return found.width, found.lifetime
 
 

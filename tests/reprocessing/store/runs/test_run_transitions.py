@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.runs.selection import ALL, Selection
-from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Review, Run, Wave
+from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
+from reprocessing.models import AuditEntry, DeadLetterQueue, Lane, Letter, Run, Wave
 from reprocessing.store import rows
 from reprocessing.store.runs import (
+    arrived_since,
     enlistment,
-    late_arrivals,
     leftover_lanes,
     plans,
     progress,
     run_transitions,
     selection,
 )
-from reprocessing.store.runs.plans import Asked
-from reprocessing.store.runs.run_transitions import Moved
+from reprocessing.store.runs.plans import RunRequest
+from reprocessing.store.runs.run_transitions import RunBefore
 from reprocessing.store.safety import stops
 from tests.race.abreast import together
 from tests.reprocessing.pipeline.bench import Clock
@@ -37,7 +37,7 @@ BY: dict[str, Any] = {"by": "ann", "reason": "the shop is up"}
 def stock() -> Stock:
     """A dlq with two captured letters of one lane, and no run."""
     stock = Stock()
-    DeadLetter.objects.all().update(state="delivered", finished_at=NOW, run=None)
+    Letter.objects.all().update(state="delivered", finished_at=NOW, run=None)
     Lane.objects.update(run=None)
     Run.objects.all().delete()
     for number in "12":
@@ -52,10 +52,12 @@ def capture(stock: Stock, number: str) -> None:
 
 
 def planned(
-    stock: Stock, *, name: str = "", wish: Selection = ALL, named: bool = True, in_waves: bool | None = None
+    stock: Stock, *, name: str = "", wish: Selection = ALL_LETTERS, named: bool = True, in_waves: bool | None = None
 ) -> Run:
-    run = plans.plan(stock.dlq, Asked(name or uuid.uuid4().hex, "ann", wish, named=named, in_waves=in_waves))
-    plans.select(run.pk, **BY)
+    run = plans.create_plan(
+        stock.dlq, RunRequest(name or uuid.uuid4().hex, "ann", wish, named=named, in_waves=in_waves)
+    )
+    plans.select_letters(run.pk, **BY)
     run.refresh_from_db()
     return run
 
@@ -85,41 +87,41 @@ def lanes_runs(stock: Stock) -> set[int | None]:
 
 def of(run: Run) -> list[tuple[str, str]]:
     """The state of each letter of a run."""
-    return sorted(DeadLetter.objects.filter(run=run).values_list("message_id", "state"))
+    return sorted(Letter.objects.filter(run=run).values_list("message_id", "state"))
 
 
 def acts(run: Run) -> list[tuple[str, str, str, object, object]]:
-    found = Review.objects.filter(run=run).order_by("id")
+    found = AuditEntry.objects.filter(run=run).order_by("id")
     return [(entry.act, entry.by, entry.reason, entry.before.get("state"), entry.after.get("state")) for entry in found]
 
 
 def test_a_plan_selects_letters_and_its_start_enlists_only_these(stock: Stock) -> None:
     run = planned(stock)
     assert (run.state, run.selected, run.behind, of(run)) == ("planned", 2, 0, [("1", "captured"), ("2", "captured")])
-    assert late_arrivals.since(run.pk) == 0
+    assert arrived_since.arrived_since_start(run.pk) == 0
     capture(stock, "3")
-    assert late_arrivals.since(run.pk) == 1
+    assert arrived_since.arrived_since_start(run.pk) == 1
     run_transitions.start(run, **BY)
     assert (stop(run)[0], of(run)) == ("running", [("1", "waiting"), ("2", "waiting")])
     assert [act for act, *_ in acts(run)] == ["planned", "started"]
-    assert late_arrivals.since(run.pk) == 0
+    assert arrived_since.arrived_since_start(run.pk) == 0
 
 
 def test_planning_again_changes_nothing(stock: Stock) -> None:
     run = planned(stock)
     capture(stock, "3")
-    assert plans.select(run.pk, **BY) is None
+    assert plans.select_letters(run.pk, **BY) is None
     assert len(of(run)) == 2
 
 
 def test_a_crash_while_selecting_selects_nothing_and_planning_again_finishes(
     stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = plans.plan(stock.dlq, Asked("monday", "ann"))
+    run = plans.create_plan(stock.dlq, RunRequest("monday", "ann"))
     with monkeypatch.context() as patch:
         patch.setattr(plans, "_SELECTED", "SELECT 1 / 0")
         with pytest.raises(Exception, match="division by zero"):
-            plans.select(run.pk, **BY)
+            plans.select_letters(run.pk, **BY)
     run.refresh_from_db()
     assert (run.selected, of(run)) == (None, [])
     again = planned(stock, name="monday")
@@ -138,8 +140,8 @@ def test_the_next_plan_replaces_only_a_plan_without_an_id(stock: Stock) -> None:
 def test_no_other_run_enlists_letters_of_a_plan(stock: Stock) -> None:
     run = planned(stock)
     other = Run.objects.create(name="other", dlq=stock.dlq, state="running")
-    assert selection.select(stock.dlq.pk, other.pk, ALL).selected == 0
-    assert enlistment.enlist(stock.dlq.pk, other.pk).letters == 0
+    assert selection.select_letters(stock.dlq.pk, other.pk, ALL_LETTERS).selected == 0
+    assert enlistment.enlist_letters(stock.dlq.pk, other.pk).letters == 0
     assert len(of(run)) == 2
 
 
@@ -156,34 +158,34 @@ def test_a_plan_that_is_not_started_is_given_up_after_a_day_with_a_log_line(
 ) -> None:
     run = planned(stock)
     clock.advance(86_300)
-    assert plans.sweep() == 0
+    assert plans.give_up_old_plans() == 0
     clock.advance(200)
     with caplog.at_level(logging.WARNING):
-        assert plans.sweep() == 1
+        assert plans.give_up_old_plans() == 1
     assert (stop(run)[:2], of(run)) == (("aborted", "the service"), [])
     assert f"The plan {run.name} was given up: it was not started within a day." in caplog.text
-    assert DeadLetter.objects.filter(state="captured", run=None).count() == 2
+    assert Letter.objects.filter(state="captured", run=None).count() == 2
 
 
 def test_a_plan_is_deleted_without_trace_but_a_started_run_is_not(stock: Stock) -> None:
     run = planned(stock)
-    plans.forget(run.pk)
-    assert (Run.objects.count(), DeadLetter.objects.filter(state="captured", run=None).count()) == (0, 2)
+    plans.delete_plan(run.pk)
+    assert (Run.objects.count(), Letter.objects.filter(state="captured", run=None).count()) == (0, 2)
     kept = started(stock)
-    plans.forget(kept.pk)
+    plans.delete_plan(kept.pk)
     assert len(of(kept)) == 2
 
 
 def test_pausing_and_resuming_record_who_and_why(stock: Stock) -> None:
     run = started(stock)
-    assert run_transitions.pause(run.pk, by="ben", reason="lunch") == Moved("running", "", "")
+    assert run_transitions.pause(run.pk, by="ben", reason="lunch") == RunBefore("running", "", "")
     assert stop(run) == ("paused", "ben", "lunch")
-    assert run_transitions.resume(run.pk, **BY) == Moved("paused", "ben", "lunch")
+    assert run_transitions.resume(run.pk, **BY) == RunBefore("paused", "ben", "lunch")
     assert stop(run) == ("running", "", "")
     assert acts(run)[-2:] == [
         ("paused", "ben", "lunch", "running", "paused"), ("resumed", *BY.values(), "paused", "running"),
     ]  # fmt: skip
-    assert Review.objects.filter(run=run).latest("id").before == {"state": "paused", "by": "ben", "why": "lunch"}
+    assert AuditEntry.objects.filter(run=run).latest("id").before == {"state": "paused", "by": "ben", "why": "lunch"}
 
 
 Deed = Callable[[Run], object]
@@ -191,7 +193,7 @@ DEEDS: dict[str, tuple[Deed, set[str]]] = {
     "start": (lambda run: run_transitions.start(run, **BY), {"planned"}),
     "pause": (lambda run: run_transitions.pause(run.pk, **BY), {"running"}),
     "resume": (lambda run: run_transitions.resume(run.pk, **BY), {"paused"}),
-    "go_on": (lambda run: run_transitions.go_on(run.pk, **BY), {"finished"}),
+    "go_on": (lambda run: run_transitions.reopen(run.pk, **BY), {"finished"}),
     "abort": (lambda run: run_transitions.abort(run, **BY, stop_dlq=True), {"planned", "running", "paused"}),
 }
 
@@ -204,7 +206,7 @@ def test_a_transition_from_another_state_does_and_records_nothing(stock: Stock, 
     act, out_of = DEEDS[deed]
     assert bool(act(run)) == (state in out_of)
     changed = Run.objects.get(pk=run.pk).state != state
-    assert (changed, Review.objects.filter(run=run).count()) == (state in out_of, 2 + (state in out_of))
+    assert (changed, AuditEntry.objects.filter(run=run).count()) == (state in out_of, 2 + (state in out_of))
 
 
 @pytest.mark.parametrize("stop_dlq", [True, False])
@@ -214,13 +216,13 @@ def test_an_aborted_run_keeps_its_letters_waiting_and_stops_its_dlq_unless_told_
     run = started(stock)
     run_transitions.abort(run, **BY, stop_dlq=stop_dlq)
     assert (stop(run)[0], of(run)) == ("aborted", [("1", "waiting"), ("2", "waiting")])
-    assert (stops.stopped(stock.dlq.pk) is not None) is stop_dlq
+    assert (stops.stop_of(stock.dlq.pk) is not None) is stop_dlq
 
 
 def test_aborting_a_plan_frees_its_letters_and_stops_nothing(stock: Stock) -> None:
     run = planned(stock)
-    assert run_transitions.abort(run, **BY, stop_dlq=True) == Moved("planned", "", "")
-    assert (of(run), stops.stopped(stock.dlq.pk)) == ([], None)
+    assert run_transitions.abort(run, **BY, stop_dlq=True) == RunBefore("planned", "", "")
+    assert (of(run), stops.stop_of(stock.dlq.pk)) == ([], None)
 
 
 def test_the_next_run_adopts_what_an_aborted_run_left(stock: Stock) -> None:
@@ -236,14 +238,14 @@ def test_letters_of_an_aborted_run_are_adopted_in_batches_before_the_next_begins
     aborted(stock)
     following, told = planned(stock), list[tuple[int, bool]]()
     monkeypatch.setattr(leftover_lanes, "BATCH", 1)
-    whole = rows.whole
+    whole = rows.in_transaction
 
     def watched(work: Callable[[], Any]) -> Any:  # noqa: ANN401  whatever is done
         done = whole(work)
         told.append((len(of(following)), Run.objects.get(pk=following.pk).state == "running"))
         return done
 
-    monkeypatch.setattr(rows, "whole", watched)
+    monkeypatch.setattr(rows, "in_transaction", watched)
     run_transitions.start(following, **BY)
     assert told == [(1, False), (2, False), (2, False), (2, True)]
     assert lanes_runs(stock) == {following.pk}
@@ -251,9 +253,9 @@ def test_letters_of_an_aborted_run_are_adopted_in_batches_before_the_next_begins
 
 def test_only_a_plan_adopts_and_an_aborted_plan_leaves_its_letters_to_the_next(stock: Stock) -> None:
     left = aborted(stock)
-    leftover_lanes.adopt(stock.dlq.pk, left.pk)
+    leftover_lanes.adopt_leftovers(stock.dlq.pk, left.pk)
     given_up = planned(stock)
-    leftover_lanes.adopt(stock.dlq.pk, given_up.pk)
+    leftover_lanes.adopt_leftovers(stock.dlq.pk, given_up.pk)
     assert (len(of(left)), len(of(given_up))) == (0, 2)
     run_transitions.abort(given_up, **BY, stop_dlq=False)
     following = started(stock)
@@ -263,7 +265,7 @@ def test_only_a_plan_adopts_and_an_aborted_plan_leaves_its_letters_to_the_next(s
 def test_the_next_run_adopts_what_a_plan_adopted_whose_start_crashed(stock: Stock) -> None:
     aborted(stock)
     died = planned(stock)
-    leftover_lanes.adopt(stock.dlq.pk, died.pk)
+    leftover_lanes.adopt_leftovers(stock.dlq.pk, died.pk)
     following = started(stock)
     assert (len(of(died)), len(of(following))) == (0, 2)
     assert lanes_runs(stock) == {following.pk}
@@ -275,16 +277,16 @@ def test_a_paused_run_adopts_nothing_from_a_plan_that_is_being_started(stock: St
     DeadLetterQueue.objects.update(mode="automatic")
     aborted(stock)
     being_started = planned(stock)
-    leftover_lanes.adopt(stock.dlq.pk, being_started.pk)
+    leftover_lanes.adopt_leftovers(stock.dlq.pk, being_started.pk)
     standing = Run.objects.create(
         name="standing", dlq=stock.dlq, kind="standing", state="paused", asked_by="beat", started_at=NOW,
         stopped_by="ann", why="the consumer is broken",
     )  # fmt: skip
-    leftover_lanes.adopt(stock.dlq.pk, standing.pk)
-    rows.whole(lambda: enlistment.enlist(stock.dlq.pk, standing.pk))
+    leftover_lanes.adopt_leftovers(stock.dlq.pk, standing.pk)
+    rows.in_transaction(lambda: enlistment.enlist_letters(stock.dlq.pk, standing.pk))
     assert (len(of(being_started)), len(of(standing))) == (2, 0)
     Run.objects.filter(pk=standing.pk).update(state="running", stopped_by="", why="")
-    leftover_lanes.adopt(stock.dlq.pk, standing.pk)
+    leftover_lanes.adopt_leftovers(stock.dlq.pk, standing.pk)
     assert (len(of(being_started)), len(of(standing))) == (0, 2)
 
 
@@ -292,13 +294,13 @@ def test_two_plans_do_not_adopt_from_each_other_before_a_start(stock: Stock) -> 
     aborted(stock)
     first, second = planned(stock), planned(stock)
     for plan in (first, second, first):
-        leftover_lanes.adopt(stock.dlq.pk, plan.pk)
+        leftover_lanes.adopt_leftovers(stock.dlq.pk, plan.pk)
     assert (len(of(first)), len(of(second))) == (2, 0)
 
 
 def test_only_a_running_run_without_open_letters_is_finished(stock: Stock) -> None:
     run = started(stock)
-    DeadLetter.objects.filter(run=run).update(state="delivered", finished_at=NOW)
+    Letter.objects.filter(run=run).update(state="delivered", finished_at=NOW)
     for state in ("planned", "paused", "aborted"):
         Run.objects.filter(pk=run.pk).update(state=state, stopped_by="s", why="w")
         assert progress.finish_runs() == 0
@@ -321,7 +323,7 @@ def test_waves_begin_with_the_run_restart_when_resumed_and_end_with_it(stock: St
 
 def test_a_plan_selects_again_after_its_keys_changed(stock: Stock) -> None:
     run = planned(stock)
-    enlistment.replan(stock.dlq.pk)
+    enlistment.place_again(stock.dlq.pk)
     run.refresh_from_db()
     assert (run.selected, of(run)) == (None, [])
-    assert DeadLetter.objects.filter(state="captured", planned=False).count() == 2
+    assert Letter.objects.filter(state="captured", planned=False).count() == 2

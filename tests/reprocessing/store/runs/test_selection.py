@@ -11,10 +11,10 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reprocessing.domain.runs.selection import ALL, Selection
-from reprocessing.models import DeadLetter, Origin, Run
+from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
+from reprocessing.models import Letter, Run, Source
 from reprocessing.store.runs import selection
-from reprocessing.store.runs.selection import Selected
+from reprocessing.store.runs.selection import SelectedCount
 from tests.reprocessing.store.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def stock() -> Stock:
     stock = Stock()
-    DeadLetter.objects.update(state="delivered", finished_at=NOW)
+    Letter.objects.update(state="delivered", finished_at=NOW)
     return stock
 
 
@@ -33,7 +33,7 @@ def capture(stock: Stock, *names: str, **fields: object) -> None:
         stock.another_letter(**{
             "state": "captured", "lane": None, "run": None, "message_id": name, "key_hash": name[0].encode(),
             "ordering_key": name[0], "sequence": name[1:], "single": False,
-            "died_at": NOW + timedelta(minutes=DeadLetter.objects.count()), **fields,
+            "first_sent_at": NOW + timedelta(minutes=Letter.objects.count()), **fields,
         })  # fmt: skip
 
 
@@ -41,22 +41,22 @@ def plan(stock: Stock) -> Run:
     return Run.objects.create(name=uuid.uuid4().hex, dlq=stock.dlq)
 
 
-def select(stock: Stock, wish: Selection = ALL, run: Run | None = None) -> tuple[Selected, list[str]]:
+def select(stock: Stock, wish: Selection = ALL_LETTERS, run: Run | None = None) -> tuple[SelectedCount, list[str]]:
     """What was selected: the counts, and the names."""
     run = run or plan(stock)
     with transaction.atomic():
-        found = selection.select(stock.dlq.pk, run.pk, wish)
-    return found, sorted(DeadLetter.objects.filter(run=run, state="captured").values_list("message_id", flat=True))
+        found = selection.select_letters(stock.dlq.pk, run.pk, wish)
+    return found, sorted(Letter.objects.filter(run=run, state="captured").values_list("message_id", flat=True))
 
 
 def behind(stock: Stock, wish: Selection) -> list[str]:
-    return selection.behind(stock.dlq.pk, plan(stock).pk, wish, most=10)
+    return selection.letters_behind(stock.dlq.pk, plan(stock).pk, wish, most=10)
 
 
 def test_all_are_selected_and_stay_captured(stock: Stock) -> None:
     capture(stock, "a1", "a2", "b1")
-    assert select(stock) == (Selected(3, 0), ["a1", "a2", "b1"])
-    assert set(DeadLetter.objects.exclude(message_id=stock.letter.message_id).values_list("state", flat=True)) == {
+    assert select(stock) == (SelectedCount(3, 0), ["a1", "a2", "b1"])
+    assert set(Letter.objects.exclude(message_id=stock.letter.message_id).values_list("state", flat=True)) == {
         "captured"
     }
 
@@ -68,7 +68,7 @@ def test_many_letters_without_statistics_are_selected_quickly(stock: Stock) -> N
     """Each by its id: read anew for every one of them, eight thousand take twenty seconds and more."""
     capture(stock, "a0")
     own = {"message_id": "g::text", "sequence": "g::text", "public_id": "gen_random_uuid()"}
-    columns = [str(field.column) for field in DeadLetter._meta.concrete_fields if field.column != "id"]
+    columns = [str(field.column) for field in Letter._meta.concrete_fields if field.column != "id"]
     values = ", ".join(own.get(column, f"l.{column}") for column in columns)
     with connection.cursor() as cursor:
         cursor.execute(
@@ -78,56 +78,56 @@ def test_many_letters_without_statistics_are_selected_quickly(stock: Stock) -> N
     run = plan(stock)
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = '12s'")
-        assert selection.select(stock.dlq.pk, run.pk, ALL) == Selected(8_000, 0)
+        assert selection.select_letters(stock.dlq.pk, run.pk, ALL_LETTERS) == SelectedCount(8_000, 0)
 
 
 def test_letters_behind_others_that_are_not_asked_for_are_reported_and_not_selected(stock: Stock) -> None:
     capture(stock, "a1", "a2", "b1", "b2", "b3")
     wish = Selection(message_ids=("a1", "b2", "b3"))
     assert behind(stock, wish) == ["b2", "b3"]
-    assert select(stock, wish) == (Selected(1, 2), ["a1"])
+    assert select(stock, wish) == (SelectedCount(1, 2), ["a1"])
 
 
 def test_a_limit_cuts_lanes_in_the_order_of_their_oldest_letters(stock: Stock) -> None:
     capture(stock, "b2", "a1", "b1", "a2")
-    assert select(stock, Selection(limit=3)) == (Selected(3, 0), ["a1", "b1", "b2"])
+    assert select(stock, Selection(limit=3)) == (SelectedCount(3, 0), ["a1", "b1", "b2"])
 
 
 def test_a_key_selects_its_whole_lane(stock: Stock) -> None:
     capture(stock, "a1", "b1", "a2")
-    assert select(stock, Selection(key="a")) == (Selected(2, 0), ["a1", "a2"])
+    assert select(stock, Selection(key="a")) == (SelectedCount(2, 0), ["a1", "a2"])
 
 
 def test_a_time_range_selects_only_prefixes_of_lanes(stock: Stock) -> None:
     capture(stock, "a1", "a2", "a3")
-    died = dict(DeadLetter.objects.values_list("message_id", "died_at"))
-    assert select(stock, Selection(died_after=died["a2"])) == (Selected(0, 2), [])
-    assert select(stock, Selection(died_before=died["a3"])) == (Selected(2, 0), ["a1", "a2"])
+    died = dict(Letter.objects.values_list("message_id", "first_sent_at"))
+    assert select(stock, Selection(died_after=died["a2"])) == (SelectedCount(0, 2), [])
+    assert select(stock, Selection(died_before=died["a3"])) == (SelectedCount(2, 0), ["a1", "a2"])
 
 
-def test_an_origin_is_selected_by_its_name_or_arn(stock: Stock) -> None:
-    other = Origin.objects.create(dlq=stock.dlq, arn="arn:aws:sqs:us-east-1:0:bills", target=stock.target)
+def test_a_source_is_selected_by_its_name_or_arn(stock: Stock) -> None:
+    other = Source.objects.create(dlq=stock.dlq, arn="arn:aws:sqs:us-east-1:0:bills", target=stock.target)
     capture(stock, "a1")
-    capture(stock, "b1", origin=other)
-    assert select(stock, Selection(origin="ills")) == (Selected(0, 0), [])
-    assert behind(stock, Selection(origin="bills")) == []
-    assert select(stock, Selection(origin="bills")) == (Selected(1, 0), ["b1"])
-    capture(stock, "c1", origin=other)
-    assert select(stock, Selection(origin=other.arn)) == (Selected(1, 0), ["c1"])
+    capture(stock, "b1", source=other)
+    assert select(stock, Selection(source="ills")) == (SelectedCount(0, 0), [])
+    assert behind(stock, Selection(source="bills")) == []
+    assert select(stock, Selection(source="bills")) == (SelectedCount(1, 0), ["b1"])
+    capture(stock, "c1", source=other)
+    assert select(stock, Selection(source=other.arn)) == (SelectedCount(1, 0), ["c1"])
 
 
-def test_equal_keys_of_two_origins_are_two_lanes(stock: Stock) -> None:
-    other = Origin.objects.create(dlq=stock.dlq, arn="arn:aws:sqs:us-east-1:0:bills", target=stock.target)
+def test_equal_keys_of_two_sources_are_two_lanes(stock: Stock) -> None:
+    other = Source.objects.create(dlq=stock.dlq, arn="arn:aws:sqs:us-east-1:0:bills", target=stock.target)
     capture(stock, "a1", "b1")
-    capture(stock, "a2", origin=other)
+    capture(stock, "a2", source=other)
     assert behind(stock, Selection(message_ids=("a2",))) == []
-    assert select(stock, Selection(limit=2)) == (Selected(2, 0), ["a1", "b1"])
+    assert select(stock, Selection(limit=2)) == (SelectedCount(2, 0), ["a1", "b1"])
     capture(stock, "c1")
-    capture(stock, "c2", origin=other)
-    c2 = DeadLetter.objects.get(message_id="c2").pk
+    capture(stock, "c2", source=other)
+    c2 = Letter.objects.get(message_id="c2").pk
     with transaction.atomic():
-        assert selection.claim(stock.dlq.pk, plan(stock).pk, [c2]) == [c2]
-    assert select(stock, Selection(message_ids=("a2",))) == (Selected(1, 0), ["a2"])
+        assert selection.claim_letters(stock.dlq.pk, plan(stock).pk, [c2]) == [c2]
+    assert select(stock, Selection(message_ids=("a2",))) == (SelectedCount(1, 0), ["a2"])
 
 
 def test_letters_under_way_are_ahead_and_letters_of_another_plan_block(stock: Stock) -> None:
@@ -135,15 +135,15 @@ def test_letters_under_way_are_ahead_and_letters_of_another_plan_block(stock: St
     stock.another_letter(key_hash=b"a", sequence="1", state="waiting")
     other = plan(stock)
     capture(stock, "b1", run=other)
-    assert behind(stock, ALL) == ["b2"]
-    assert select(stock) == (Selected(2, 1), ["a2", "c1"])
+    assert behind(stock, ALL_LETTERS) == ["b2"]
+    assert select(stock) == (SelectedCount(2, 1), ["a2", "c1"])
 
 
 def test_letters_without_a_place_block_no_letter(stock: Stock) -> None:
-    capture(stock, "a1", "b1", key_hash=None, ordering_key=None, sequence=None, objection="no_ordering_key")
-    assert select(stock, Selection(message_ids=("b1",))) == (Selected(1, 0), ["b1"])
+    capture(stock, "a1", "b1", key_hash=None, ordering_key=None, sequence=None, blocked_reason="no_ordering_key")
+    assert select(stock, Selection(message_ids=("b1",))) == (SelectedCount(1, 0), ["b1"])
     capture(stock, "c1", planned=False)
-    assert select(stock) == (Selected(1, 0), ["a1"])
+    assert select(stock) == (SelectedCount(1, 0), ["a1"])
 
 
 def naive(letters: Sequence[tuple[str, int]], wanted: set[int]) -> set[int]:
@@ -163,7 +163,7 @@ def naive(letters: Sequence[tuple[str, int]], wanted: set[int]) -> set[int]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 def test_a_selection_equals_a_naive_one(stock: Stock, keys: list[str], wanted: set[int]) -> None:
-    DeadLetter.objects.filter(state="captured").update(state="discarded", finished_at=NOW)
+    Letter.objects.filter(state="captured").update(state="discarded", finished_at=NOW)
     batch = uuid.uuid4().hex
     letters = [(key, number) for number, key in enumerate(keys)]
     for key, number in letters:
@@ -172,4 +172,4 @@ def test_a_selection_equals_a_naive_one(stock: Stock, keys: list[str], wanted: s
     found, names = select(stock, Selection(message_ids=("nobody's", *(f"{batch}-{number}" for number in wanted))))
     expected = naive(letters, wanted)
     assert {ids[name] for name in names} == expected
-    assert found == Selected(len(expected), len(wanted & set(ids.values())) - len(expected))
+    assert found == SelectedCount(len(expected), len(wanted & set(ids.values())) - len(expected))

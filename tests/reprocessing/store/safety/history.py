@@ -6,17 +6,17 @@ from typing import Any
 
 from django.db.models import F
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Review, Run
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.models import Attempt, AuditEntry, Breaker, DeadLetterQueue, Letter, Run
+from reprocessing.store.ordering.lanes import database_now
 from tests.reprocessing.store.stock import Stock
 
 #: Outcomes of attempts: failed, poison, succeeded, returned, returned after a success, not sent, open.
 FATES: dict[str, dict[str, Any]] = {
-    "x": {"outcome": "refused", "ill": True},
+    "x": {"outcome": "refused", "counts_as_failure": True},
     "p": {"outcome": "refused"},
-    "v": {"outcome": "accepted", "ill": False},
+    "v": {"outcome": "accepted", "counts_as_failure": False},
     "r": {"outcome": "returned"},
-    "a": {"outcome": "accepted", "ill": False},
+    "a": {"outcome": "accepted", "counts_as_failure": False},
     "n": {"outcome": "not_sent"},
     "o": {},
 }
@@ -34,14 +34,14 @@ class History(Stock):
     def breaker(self) -> Breaker:
         return Breaker.objects.get(target=self.target, rate_class=None)
 
-    def tried(self, fates: str, letter: DeadLetter | None = None, **fields: object) -> list[Attempt]:
+    def tried(self, fates: str, letter: Letter | None = None, **fields: object) -> list[Attempt]:
         """Create an attempt for each sign, of this letter or each of a new one, in the breaker's present epoch."""
         letters = [letter] * len(fates) if letter else self.more_letters(len(fates))
         return [self._attempt(fate, one, **fields) for fate, one in zip(fates, letters, strict=True)]
 
-    def _attempt(self, fate: str, letter: DeadLetter, **fields: object) -> Attempt:
-        DeadLetter.objects.filter(pk=letter.pk).update(attempts=F("attempts") + 1)
-        now = clock()
+    def _attempt(self, fate: str, letter: Letter, **fields: object) -> Attempt:
+        Letter.objects.filter(pk=letter.pk).update(attempts=F("attempts") + 1)
+        now = database_now()
         return Attempt.objects.create(**{
             "letter": letter, "lane": self.lane, "target": self.target, "run": self.run,
             "no": Attempt.objects.filter(letter=letter).count() + 1, "epoch": 0, "fence": 1, "opened_at": now,
@@ -52,4 +52,6 @@ class History(Stock):
 
     def resumed(self, *, after: str = "the service", act: str = "resumed") -> None:
         """Have a person resume the run that `after` had paused."""
-        Review.objects.create(act=act, run=self.run, by="ann", reason="mended", before={"state": "paused", "by": after})
+        AuditEntry.objects.create(
+            act=act, run=self.run, by="ann", reason="mended", before={"state": "paused", "by": after}
+        )

@@ -11,10 +11,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, RateClass
-from reprocessing.store.ordering.lanes import clock as now
+from reprocessing.models import Attempt, Breaker, Letter, RateClass
+from reprocessing.store.ordering.lanes import database_now as now
 from reprocessing.store.safety import breaker_resets, breaker_status, circuit_breakers, rate_ramps
-from reprocessing.store.safety.circuit_breakers import Moved
+from reprocessing.store.safety.circuit_breakers import MovedBreaker
 from tests.race.abreast import together
 from tests.reprocessing.pipeline.bench import Clock
 from tests.reprocessing.store.stock import NOW, Stock
@@ -23,11 +23,11 @@ pytestmark = pytest.mark.django_db
 
 #: Outcomes of attempts: failed, succeeded, open, neither, returned after a success.
 FATES: dict[str, dict[str, Any]] = {
-    "x": {"ill": True, "outcome": "refused"},
-    "v": {"ill": False, "outcome": "accepted"},
+    "x": {"counts_as_failure": True, "outcome": "refused"},
+    "v": {"counts_as_failure": False, "outcome": "accepted"},
     "o": {},
     "-": {"outcome": "unknown"},
-    "r": {"ill": False, "outcome": "accepted", "returned_at": NOW},
+    "r": {"counts_as_failure": False, "outcome": "accepted", "returned_at": NOW},
 }
 ROW3, ROW5 = "3 messages in a row failed", "5 messages in a row failed"
 FIVE = [("closed", "open", ROW5)]
@@ -49,7 +49,7 @@ class Bench(Stock):
         return Breaker.objects.get(target=self.target, rate_class=None)
 
     def send(
-        self, fates: str, breaker: Breaker | None = None, *, letters: Sequence[DeadLetter] = (), **fields: object
+        self, fates: str, breaker: Breaker | None = None, *, letters: Sequence[Letter] = (), **fields: object
     ) -> list[Attempt]:
         """Create attempts in the breaker's present epoch, of these letters, or each of a new one."""
         breaker = breaker or self.breaker
@@ -67,7 +67,7 @@ class Bench(Stock):
         return Attempt.objects.bulk_create(rows)
 
     def look(self) -> list[tuple[str, str, str]]:
-        return [(moved.before, moved.after, moved.why) for moved in circuit_breakers.look([self.breaker.pk])]
+        return [(moved.before, moved.after, moved.why) for moved in circuit_breakers.move_breakers([self.breaker.pk])]
 
     def half_open(self, **fields: object) -> None:
         """As the intent leaves it when it lets a canary go."""
@@ -173,14 +173,14 @@ def test_attempts_of_another_epoch_or_another_breaker_do_not_count() -> None:
     bench.send("xx")
     other.send("xx", bench.breaker, breaker_epoch=0)
     other.send("xxx")
-    assert circuit_breakers.look([bench.breaker.pk, other.breaker.pk]) == []
+    assert circuit_breakers.move_breakers([bench.breaker.pk, other.breaker.pk]) == []
 
 
 def test_a_rate_class_has_its_own_breaker(bench: Bench) -> None:
     own = Breaker.objects.create(target=bench.target, rate_class=RateClass.objects.create(name="vip"))
     bench.send("xxxxx", own)
-    moved = Moved(own.pk, f"{bench.target}, vip", "closed", "open", "5 messages in a row failed")
-    assert circuit_breakers.look([own.pk, bench.breaker.pk]) == [moved]
+    moved = MovedBreaker(own.pk, f"{bench.target}, vip", "closed", "open", "5 messages in a row failed")
+    assert circuit_breakers.move_breakers([own.pk, bench.breaker.pk]) == [moved]
     assert bench.state() == ("closed", 0)
 
 
@@ -238,7 +238,7 @@ def test_failing_since_lasts_from_the_first_opening_to_a_successful_canary(bench
 @pytest.mark.parametrize(("to", "fails"), [("open", True), ("half_open", True), ("closed", False)])
 def test_only_closing_a_breaker_by_hand_ends_failing_since(to: breaker_resets.State, fails: bool) -> None:
     bench = Bench(state="open", retry_at=now(), failing_since=NOW)
-    breaker_resets.reset_one(breaker_status.bearings([bench.target.pk])[0], to=to, by="ann", reason="a test")
+    breaker_resets.reset_one(breaker_status.breaker_statuses([bench.target.pk])[0], to=to, by="ann", reason="a test")
     assert bench.breaker.failing_since == (NOW if fails else None)
 
 
@@ -252,7 +252,7 @@ def test_a_failed_wave_opens_a_breaker_only_in_the_epoch_of_its_failures() -> No
 
 
 def test_enough_successful_canaries_close_the_breaker_and_the_ramp_restarts() -> None:
-    bench = Bench(closes_after=2, ramp=1, ramp_ill=0.5)
+    bench = Bench(canaries_to_close=2, ramp=1, ramp_failure_ratio=0.5)
     bench.half_open()
     bench.send("v")
     assert (bench.look(), bench.canary()) == ([], ("half_open", 1, 1, None))
@@ -260,8 +260,8 @@ def test_enough_successful_canaries_close_the_breaker_and_the_ramp_restarts() ->
     bench.send("v")
     assert bench.look() == [("half_open", "closed", "2 canaries succeeded")]
     row = bench.breaker
-    assert (*bench.canary(), row.ramp, row.ramp_ill) == ("closed", 3, 0, None, 0.1, 0)
-    assert row.ramp_why == "from its start: the breaker has closed"
+    assert (*bench.canary(), row.ramp, row.ramp_failure_ratio) == ("closed", 3, 0, None, 0.1, 0)
+    assert row.ramp_reason == "from its start: the breaker has closed"
 
 
 @pytest.mark.parametrize(("fate", "successes"), [("v", 2), ("-", 1)])
@@ -300,15 +300,15 @@ def test_any_number_of_breakers_takes_three_statements() -> None:
         bench.send("xxxxx")
     ids = [bench.breaker.pk for bench in benches]
     with CaptureQueriesContext(connection) as queries:
-        assert len(circuit_breakers.look(ids)) == 3
+        assert len(circuit_breakers.move_breakers(ids)) == 3
     assert len(queries) <= 3
     with CaptureQueriesContext(connection) as queries:
-        assert circuit_breakers.look([]) == []
+        assert circuit_breakers.move_breakers([]) == []
     assert len(queries) == 0
 
 
 def test_openings_and_closings_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(closes_after=1)
+    bench = Bench(canaries_to_close=1)
     bench.send("xxxxx")
     with caplog.at_level(logging.INFO):
         bench.look()
@@ -323,12 +323,12 @@ def test_openings_and_closings_are_logged(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_a_sweep_moves_breakers_whose_worker_died() -> None:
-    failing, decided, well = Bench(), Bench(closes_after=1), Bench()
+    failing, decided, well = Bench(), Bench(canaries_to_close=1), Bench()
     failing.send("xxxxx")
     decided.half_open()
     decided.send("v")
     well.send("vvv")
-    moved = {(breaker.before, breaker.after) for breaker in circuit_breakers.sweep()}
+    moved = {(breaker.before, breaker.after) for breaker in circuit_breakers.move_all_breakers()}
     assert moved == {("closed", "open"), ("half_open", "closed")}
     assert [bench.breaker.state for bench in (failing, decided, well)] == ["open", "closed", "closed"]
 
@@ -337,8 +337,8 @@ def test_a_sweep_moves_breakers_whose_worker_died() -> None:
 
 
 def climbed(bench: Bench) -> tuple[float, str]:
-    rate_ramps.climb([bench.breaker.pk])
-    return bench.breaker.ramp, bench.breaker.ramp_why
+    rate_ramps.step_due_ramps([bench.breaker.pk])
+    return bench.breaker.ramp, bench.breaker.ramp_reason
 
 
 @pytest.mark.django_db(transaction=True)
@@ -354,7 +354,7 @@ def test_a_ramp_steps_when_it_is_due_and_something_was_settled(clock: Clock) -> 
     assert climbed(bench) == rises  # nothing new
     bench.send("vxx")
     assert climbed(bench) == (0.1, "the rate falls: 2 of 8 messages failed, 0% before")
-    assert bench.breaker.ramp_ill == 2 / 8
+    assert bench.breaker.ramp_failure_ratio == 2 / 8
 
 
 @pytest.mark.django_db(transaction=True)
@@ -365,9 +365,9 @@ def test_a_failed_retry_does_not_count_as_settled_for_a_ramp(clock: Clock) -> No
     letters = bench.more_letters(1)
     for settled in (1, 0):
         bench.send("x", letters=letters)
-        assert rate_ramps.climb([bench.breaker.pk]) == settled
+        assert rate_ramps.step_due_ramps([bench.breaker.pk]) == settled
         clock.advance(11)
-    assert bench.breaker.ramp_why == "as before: 1 of 2 messages failed"
+    assert bench.breaker.ramp_reason == "as before: 1 of 2 messages failed"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -377,21 +377,23 @@ def test_a_ramp_at_the_whole_rate_is_not_idle_while_messages_are_settled(clock: 
         clock.advance(11)
         bench.send("v")
         assert climbed(bench)[0] == 1
-    assert rate_ramps.after_rest() == 0
+    assert rate_ramps.reset_idle_ramps() == 0
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("restart", [rate_ramps.climb, rate_ramps.after_rest, lambda _: circuit_breakers.sweep()])
+@pytest.mark.parametrize(
+    "restart", [rate_ramps.step_due_ramps, rate_ramps.reset_idle_ramps, lambda _: circuit_breakers.move_all_breakers()]
+)
 def test_a_ramp_restarts_after_five_idle_minutes(clock: Clock, restart: Callable[[list[int]], object]) -> None:
-    bench = Bench(ramp=0.8, ramp_ill=0.3, ramp_at=now())
+    bench = Bench(ramp=0.8, ramp_failure_ratio=0.3, ramp_at=now())
     clock.advance(270)
-    assert rate_ramps.after_rest([bench.breaker.pk]) == 0
+    assert rate_ramps.reset_idle_ramps([bench.breaker.pk]) == 0
     clock.advance(31)
     bench.send("v")
     restart([bench.breaker.pk])
     row = bench.breaker
-    assert (row.ramp, row.ramp_ill) == (0.1, 0)
-    assert row.ramp_why == "from its start: nothing had been settled for 5 minutes before"
+    assert (row.ramp, row.ramp_failure_ratio) == (0.1, 0)
+    assert row.ramp_reason == "from its start: nothing had been settled for 5 minutes before"
 
 
 @pytest.mark.parametrize(
@@ -401,16 +403,16 @@ def test_a_breaker_that_is_not_closed_or_has_no_ramp_takes_no_step(fields: dict[
     bench = Bench(ramp_at=NOW, **fields)
     bench.send("vvv")
     with CaptureQueriesContext(connection) as queries:
-        assert rate_ramps.climb([bench.breaker.pk]) == 0
+        assert rate_ramps.step_due_ramps([bench.breaker.pk]) == 0
     assert len(queries) == 1
-    assert rate_ramps.after_rest() == 0
+    assert rate_ramps.reset_idle_ramps() == 0
 
 
 @pytest.mark.parametrize(("start", "said"), [(0.5, "from its start: an old word"), (1, "")])
 def test_the_reason_for_a_ramp_is_shown_only_while_there_is_a_ramp(start: float, said: str) -> None:
-    bench = Bench(ramp_from=start, ramp=1, ramp_why="from its start: an old word")
-    (found,) = breaker_status.bearings([bench.breaker.target_id])
-    assert found.ramp_why == said
+    bench = Bench(ramp_from=start, ramp=1, ramp_reason="from its start: an old word")
+    (found,) = breaker_status.breaker_statuses([bench.breaker.target_id])
+    assert found.ramp_reason == said
 
 
 # Two at the same time
@@ -422,7 +424,9 @@ def test_of_two_simultaneous_looks_one_opens_a_breaker(clock: Clock) -> None:
     for bench in benches:
         bench.send("xxxxx")
     ids = [bench.breaker.pk for bench in benches]
-    first, second = together([lambda: circuit_breakers.look(ids), lambda: circuit_breakers.look(ids[::-1])])
+    first, second = together(
+        [lambda: circuit_breakers.move_breakers(ids), lambda: circuit_breakers.move_breakers(ids[::-1])]
+    )
     assert sorted(moved.breaker_id for moved in first + second) == ids
     assert {bench.state() for bench in benches} == {("open", 1)}
 
@@ -439,7 +443,7 @@ def test_of_two_simultaneous_looks_one_counts_a_canary(clock: Clock, bench: Benc
 def test_of_two_simultaneous_climbs_one_takes_the_step(clock: Clock) -> None:
     bench = Bench(ramp_at=NOW)
     bench.send("v")
-    assert sum(together([lambda: rate_ramps.climb([bench.breaker.pk])] * 2)) == 1
+    assert sum(together([lambda: rate_ramps.step_due_ramps([bench.breaker.pk])] * 2)) == 1
     assert bench.breaker.ramp == 0.2
 
 
@@ -463,7 +467,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
 
 
 def test_a_canary_counts_although_its_slot_was_extended_meanwhile(meanwhile: Meanwhile) -> None:
-    bench = Bench(closes_after=1)
+    bench = Bench(canaries_to_close=1)
     bench.half_open()
     bench.send("v")
     meanwhile(lambda: bench.set(canary_until=now() + timedelta(hours=1)))
@@ -495,7 +499,7 @@ def test_a_canary_that_was_counted_meanwhile_is_not_counted_again(meanwhile: Mea
 
 
 def _reset_by_ann(bench: Bench, to: breaker_resets.State) -> None:
-    (seen,) = breaker_status.bearings([bench.target.pk])
+    (seen,) = breaker_status.breaker_statuses([bench.target.pk])
     breaker_resets.reset_one(seen, to=to, by="ann", reason="the shop is down", seconds=600)
 
 

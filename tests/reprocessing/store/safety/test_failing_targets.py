@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Lane, Run, Target
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.models import Attempt, Breaker, DeadLetterQueue, Lane, Letter, Run, Target
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety.failing_targets import give_up_on_failing_targets
 from reprocessing.store.safety.stops import stop
 from tests.reprocessing.store.safety.history import History
@@ -25,27 +25,27 @@ def _dead(fates: str = "xxx", *, others: int = 1) -> History:
     history = History()
     history.tried(fates, history.letter)
     history.more_letters(others)
-    Breaker.objects.update(state="open", retry_at=clock(), failing_since=clock() - 2 * DAY)
+    Breaker.objects.update(state="open", retry_at=database_now(), failing_since=database_now() - 2 * DAY)
     return history
 
 
 def _follows() -> str:
     found = give_up_on_failing_targets()
-    parked = DeadLetter.objects.filter(state="parked").exists()
+    parked = Letter.objects.filter(state="parked").exists()
     return "paused" if found.paused else "parked" if parked else "tried on"
 
 
 def _lane_to(history: History, breaker: Breaker | None) -> None:
     Lane.objects.create(
-        dlq=history.dlq, origin=history.origin, key_hash=b"o" * 32, run=history.run, phase="ready", due_at=NOW,
+        dlq=history.dlq, source=history.source, key_hash=b"o" * 32, run=history.run, phase="ready", due_at=NOW,
         breaker=breaker,
     )  # fmt: skip
 
 
-def _failed(history: History, letter: DeadLetter, *ago: timedelta) -> None:
+def _failed(history: History, letter: Letter, *ago: timedelta) -> None:
     """Create failed attempts of this message, each so long ago."""
     for before in ago:
-        history.tried("x", letter, opened_at=clock() - before, closed_at=clock() - before)
+        history.tried("x", letter, opened_at=database_now() - before, closed_at=database_now() - before)
 
 
 def _another(history: History, **fields: object) -> Breaker:
@@ -66,9 +66,9 @@ def test_the_only_message_of_the_run_is_parked() -> None:
 
 def test_a_message_for_another_failing_target_is_no_other_message_to_try() -> None:
     history = _dead(others=0)
-    other = _another(history, state="open", retry_at=NOW, failing_since=clock())
+    other = _another(history, state="open", retry_at=NOW, failing_since=database_now())
     _lane_to(history, other)
-    DeadLetter.objects.filter(pk=history.more_letters(1)[0].pk).update(target=other.target)
+    Letter.objects.filter(pk=history.more_letters(1)[0].pk).update(target=other.target)
     assert _follows() == "parked"
 
 
@@ -98,10 +98,10 @@ def test_a_finished_message_is_not_given_up(finished: str, follows: str) -> None
     history = _dead(others=0)
     (later,) = history.more_letters(1)
     history.tried("xxx", later)
-    some = DeadLetter.objects.all() if finished == "all" else DeadLetter.objects.filter(pk=later.pk)
-    some.update(state="discarded", finished_at=clock())
+    some = Letter.objects.all() if finished == "all" else Letter.objects.filter(pk=later.pk)
+    some.update(state="discarded", finished_at=database_now())
     assert _follows() == follows
-    assert finished == "all" or DeadLetter.objects.get(state="parked").pk == history.letter.pk
+    assert finished == "all" or Letter.objects.get(state="parked").pk == history.letter.pk
 
 
 def _goes_elsewhere(history: History) -> None:
@@ -131,11 +131,11 @@ def _stands(_: History) -> None:
 
 
 def _has_failed_for_less(_: History) -> None:
-    Breaker.objects.update(failing_since=clock() - DAY + timedelta(minutes=1))
+    Breaker.objects.update(failing_since=database_now() - DAY + timedelta(minutes=1))
 
 
 def _was_resumed(_: History) -> None:
-    Run.objects.update(changed_at=clock() - DAY + timedelta(minutes=1))
+    Run.objects.update(changed_at=database_now() - DAY + timedelta(minutes=1))
 
 
 def _dlq_was_stopped(history: History) -> None:
@@ -164,7 +164,7 @@ def test_failing_and_idle_lanes_to_another_target_are_no_other_work(state: str) 
     other = _another(history)
     _lane_to(history, other)
     if state == "failing":
-        Breaker.objects.filter(pk=other.pk).update(state="open", retry_at=NOW, failing_since=clock())
+        Breaker.objects.filter(pk=other.pk).update(state="open", retry_at=NOW, failing_since=database_now())
     else:
         Lane.objects.filter(breaker=other).update(phase="idle", due_at=None)
     assert _follows() == "paused"
@@ -215,7 +215,7 @@ def test_a_run_without_failures_does_not_pause(fates: str) -> None:
 
 def test_failures_before_the_last_success_do_not_count() -> None:
     history = _dead("")
-    history.tried("xxx", history.letter, closed_at=clock() - 3 * DAY)
+    history.tried("xxx", history.letter, closed_at=database_now() - 3 * DAY)
     assert _follows() == "tried on"
 
 
@@ -224,6 +224,6 @@ def test_a_message_whose_copy_may_return_is_not_parked_yet() -> None:
     Target.objects.update(proof="absence", advance="settled", watched_by=history.dlq)
     Attempt.objects.create(
         letter=history.letter, lane=history.lane, target=history.target, no=9, epoch=0, fence=1, opened_at=NOW,
-        outcome="unknown", closed_at=clock(), deadline=clock() + DAY, holds_lane=False,
+        outcome="unknown", closed_at=database_now(), deadline=database_now() + DAY, holds_lane=False,
     )  # fmt: skip
     assert _follows() == "tried on"

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from reprocessing.domain.safety.redrive_loop import DIFFERENT, ROUNDS
-from reprocessing.models import DeadLetter, Run
-from reprocessing.models.counters import Flow
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.models import Letter, Run
+from reprocessing.models.counters import HourlyCount
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety.redrive_loops import pause_looping_runs
 from tests.reprocessing.store.safety.history import History
 
@@ -23,16 +23,16 @@ BODIES, TIMES = 12, 8
 def _looping() -> History:
     """Twelve bodies returned eight times within the last minutes."""
     history = History()
-    now = clock()
+    now = database_now()
     for round_ in range(TIMES):
         letters = history.more_letters(BODIES)
         for place, letter in enumerate(letters):
-            DeadLetter.objects.filter(pk=letter.pk).update(
+            Letter.objects.filter(pk=letter.pk).update(
                 body_hash=bytes([place]) * 32, captured_at=now - timedelta(minutes=TIMES - round_), state="delivered",
                 finished_at=now,
             )  # fmt: skip
     for what in ("captured", "delivered"):
-        Flow.objects.update_or_create(
+        HourlyCount.objects.update_or_create(
             dlq_id=history.dlq.pk, hour=now - timedelta(minutes=30), what=what, defaults={"n": DIFFERENT * ROUNDS}
         )
     return history
@@ -49,27 +49,27 @@ def _is_manual() -> None:
 
 
 def _was_never_delivered() -> None:
-    DeadLetter.objects.filter(state="delivered").update(state="waiting", finished_at=None)
+    Letter.objects.filter(state="delivered").update(state="waiting", finished_at=None)
 
 
 def _was_long_ago() -> None:
-    DeadLetter.objects.filter(state="delivered").update(captured_at=clock() - 2 * HOUR)
+    Letter.objects.filter(state="delivered").update(captured_at=database_now() - 2 * HOUR)
 
 
 def _was_before_the_run_was_resumed() -> None:
-    Run.objects.update(changed_at=clock())
+    Run.objects.update(changed_at=database_now())
 
 
 def _drains_little() -> None:
-    Flow.objects.filter(what="delivered").update(n=DIFFERENT * ROUNDS - 1)
+    HourlyCount.objects.filter(what="delivered").update(n=DIFFERENT * ROUNDS - 1)
 
 
 def _arrives_little() -> None:
-    Flow.objects.filter(what="captured").update(n=DIFFERENT * ROUNDS - 1)
+    HourlyCount.objects.filter(what="captured").update(n=DIFFERENT * ROUNDS - 1)
 
 
 def _flowed_long_ago() -> None:
-    Flow.objects.update(hour=clock() - 3 * HOUR)
+    HourlyCount.objects.update(hour=database_now() - 3 * HOUR)
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def test_a_dlq_is_no_loop_if_its_run(happened: Callable[[], None]) -> None:
 
 def test_a_loop_of_another_dlq_pauses_no_run_of_this_one() -> None:
     looping, other = _looping(), History()
-    Flow.objects.update(dlq_id=other.dlq.pk)
+    HourlyCount.objects.update(dlq_id=other.dlq.pk)
     assert pause_looping_runs() == []
     assert Run.objects.filter(dlq=looping.dlq, state="running").exists()
 
 
 def test_messages_whose_equals_were_delivered_only_later_are_no_repeats() -> None:
     _looping()
-    newest = DeadLetter.objects.order_by("-id").values_list("pk", flat=True)[: BODIES * (TIMES - 2)]
-    DeadLetter.objects.filter(pk__in=list(newest)).update(captured_at=clock() - 2 * HOUR)
+    newest = Letter.objects.order_by("-id").values_list("pk", flat=True)[: BODIES * (TIMES - 2)]
+    Letter.objects.filter(pk__in=list(newest)).update(captured_at=database_now() - 2 * HOUR)
     assert pause_looping_runs() == []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, Run
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.models import Attempt, Breaker, Letter, Run
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety.spared_attempts import spare_epochs, spare_late
 from tests.reprocessing.store.safety.history import History
 
@@ -43,7 +43,7 @@ def test_failures_after_the_last_success_of_an_epoch_are_spared_when_it_ends(
 def test_both_failed_attempts_of_a_message_are_spared_once(history: History) -> None:
     history.tried("xx", history.letter)
     assert [spare_epochs({(history.breaker.pk, 0)}) for _ in range(2)] == [1, 0]
-    assert (DeadLetter.objects.get(pk=history.letter.pk).spared, _marks()) == (2, "++")
+    assert (Letter.objects.get(pk=history.letter.pk).spared, _marks()) == (2, "++")
 
 
 @pytest.mark.parametrize(("kind", "marks"), [("standing", "+-"), ("drain", "--")])
@@ -57,16 +57,16 @@ def test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared(kind: str,
 
 def test_a_message_that_a_person_released_meanwhile_has_no_attempt_to_spare(history: History) -> None:
     history.tried("x", history.letter)
-    DeadLetter.objects.update(forgiven=1)
+    Letter.objects.update(attempts_before_release=1)
     spare_epochs({(history.breaker.pk, 0)})
-    assert DeadLetter.objects.get(pk=history.letter.pk).spared == 0
+    assert Letter.objects.get(pk=history.letter.pk).spared == 0
 
 
 @pytest.mark.parametrize(
     ("fields", "marks"),
     [
         ({"epoch": 0}, "-"),
-        ({"epoch": 1, "state": "open", "retry_at": clock}, "+"),
+        ({"epoch": 1, "state": "open", "retry_at": database_now}, "+"),
         ({"epoch": 2, "state": "closed"}, "+"),
         ({"epoch": 0, "state": "half_open"}, "+"),
     ],
@@ -103,7 +103,7 @@ def test_a_success_after_the_breaker_closed_again_does_not_count_against_earlier
 def test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count(
     spared: int, resumed: dict[str, str] | None, marks: str, history: History
 ) -> None:
-    DeadLetter.objects.filter(pk=history.letter.pk).update(attempts=2, spared=spared)
+    Letter.objects.filter(pk=history.letter.pk).update(attempts=2, spared=spared)
     history.tried("x", history.letter)
     if resumed is not None:
         history.resumed(**resumed)

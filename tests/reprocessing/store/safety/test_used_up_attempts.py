@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import Breaker, DeadLetter, RateClass, Run
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.models import Breaker, Letter, RateClass, Run
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety.used_up_attempts import last_failures
 from tests.reprocessing.store.safety.history import History
 
@@ -69,14 +69,14 @@ def test_spared_attempts_are_not_used_up(history: History) -> None:
 
 def test_a_success_at_another_breaker_of_the_target_does_not_count(history: History) -> None:
     vip = Breaker.objects.create(target=history.target, rate_class=RateClass.objects.create(name="vip"))
-    DeadLetter.objects.filter(pk=history.letter.pk).update(rate_class=vip.rate_class)
+    Letter.objects.filter(pk=history.letter.pk).update(rate_class=vip.rate_class)
     history.tried("x", history.letter, breaker=vip)
     history.tried("v")
     assert _known(history) == (False, False)
 
 
 def test_a_message_failed_when_it_returned(history: History) -> None:
-    history.tried("r", history.letter, closed_at=clock() - timedelta(hours=1))
+    history.tried("r", history.letter, closed_at=database_now() - timedelta(hours=1))
     found = last_failures([history.letter.pk])[history.letter.pk]
     assert found.seconds_ago < timedelta(minutes=30).total_seconds()
 
@@ -91,5 +91,5 @@ def test_once_a_person_resumed_the_run_a_message_spared_often_enough_is_left_out
     history = _lived("XX")
     history.resumed()
     assert _known(history) == (False, False)
-    DeadLetter.objects.filter(pk=history.letter.pk).update(attempts=4, spared=2)
+    Letter.objects.filter(pk=history.letter.pk).update(attempts=4, spared=2)
     assert _known(history) is None

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Lane, RateClass, Review, Run, Wave
-from reprocessing.store.ordering.lanes import clock
+from reprocessing.models import Attempt, AuditEntry, Breaker, DeadLetterQueue, Lane, Letter, RateClass, Run, Wave
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety import waves
 from reprocessing.store.safety.paused_runs import PausedRun
 from tests.race.abreast import behind, together
@@ -37,7 +37,7 @@ class Waves(Stock):
             waves.begin(self.run.pk)
 
     def look(self) -> list[PausedRun]:
-        return waves.look([self.run.pk])
+        return waves.judge_waves([self.run.pk])
 
     def history(self) -> list[Judged]:
         return list(Wave.objects.filter(run=self.run).order_by("no").values_list("size", "touched", "failed"))
@@ -51,17 +51,17 @@ class Waves(Stock):
         """Create letters and their first attempts in the open wave; None: the outcome is open."""
         made = list[Attempt]()
         for outcome in outcomes:
-            lane = Lane.objects.create(dlq=self.dlq, origin=self.origin, key_hash=uuid.uuid4().bytes, run=self.run)
+            lane = Lane.objects.create(dlq=self.dlq, source=self.source, key_hash=uuid.uuid4().bytes, run=self.run)
             letter = self.another_letter(lane=lane, state="awaiting" if outcome is None else "waiting")
             wave = Wave.objects.get(run=self.run, settled_at=None)
             made.append(self.attempt(letter, outcome, wave=wave, **fields))
         return made
 
-    def attempt(self, letter: DeadLetter, outcome: str | None, **fields: Any) -> Attempt:  # noqa: ANN401
-        closed = {"outcome": outcome, "closed_at": clock()} if outcome else {}
+    def attempt(self, letter: Letter, outcome: str | None, **fields: Any) -> Attempt:  # noqa: ANN401
+        closed = {"outcome": outcome, "closed_at": database_now()} if outcome else {}
         return Attempt.objects.create(**{
             "letter": letter, "lane": letter.lane, "target": self.target, "run": self.run, "no": 1, "epoch": 0,
-            "fence": 1, "opened_at": clock(), "holds_lane": False,
+            "fence": 1, "opened_at": database_now(), "holds_lane": False,
             "breaker": self.target.breakers.get(rate_class=None), **closed, **fields,
         })  # fmt: skip
 
@@ -96,7 +96,7 @@ def _states() -> dict[str | None, str]:
     ("outcome", "fields", "history"),
     [
         ("accepted", {}, [(1, 1, 0), (10, None, None)]),
-        ("silent", {"ill": False}, [(1, 1, 0), (10, None, None)]),
+        ("silent", {"counts_as_failure": False}, [(1, 1, 0), (10, None, None)]),
         ("returned", {}, [(1, 1, 1), (1, None, None)]),
         ("refused", {}, [(1, 1, 1), (1, None, None)]),
         ("accepted", {"returned_at": "2026-01-01T00:00Z"}, [(1, 1, 1), (1, None, None)]),
@@ -114,7 +114,7 @@ def test_the_outcome_of_its_letter_decides_what_follows_a_wave_of_one(
 def test_a_wave_waits_until_the_last_of_its_letters_is_settled(stock: Waves) -> None:
     (sent,) = stock.go([None])
     assert stock.judged() == [(1, None, None)]
-    Attempt.objects.filter(pk=sent.pk).update(outcome="absent", closed_at=clock())
+    Attempt.objects.filter(pk=sent.pk).update(outcome="absent", closed_at=database_now())
     assert stock.judged() == [(1, 1, 0), (10, None, None)]
 
 
@@ -128,7 +128,7 @@ def test_three_failed_waves_of_one_letter_in_a_row_pause_the_run_with_an_audit_e
     assert (run.state, run.stopped_by) == ("paused", "the service")
     assert run.why == "Paused automatically: 3 waves of one message failed in a row."
     assert (paused.run_id, paused.name, paused.why) == (run.pk, run.name, run.why)
-    review = Review.objects.get(run=run)
+    review = AuditEntry.objects.get(run=run)
     assert (review.act, review.by) == ("paused", "the service")
     assert (review.before, review.after) == ({"state": "running"}, {"state": "paused"})
     assert stock.history() == [(1, 1, 1)] * 3
@@ -139,7 +139,7 @@ def test_a_failed_wave_of_ten_stops_as_soon_as_it_cannot_succeed(stock: Waves) -
     stock.look()
     stock.go(["returned", "returned", None])
     assert stock.look() == []
-    stock.go(["unknown"], ill=True)
+    stock.go(["unknown"], counts_as_failure=True)
     (paused,) = stock.look()
     assert "3 of the 4 messages sent in its wave of 10 failed; 80 % of a wave must succeed" in paused.why
     assert stock.history() == [(1, 1, 0), (10, 4, 3)]
@@ -154,7 +154,7 @@ def test_a_letter_that_was_not_sent_is_judged_by_its_next_attempt(stock: Waves, 
 
 
 def _is_discarded(_: Waves, attempt: Attempt) -> None:
-    DeadLetter.objects.filter(pk=attempt.letter_id).update(state="discarded", finished_at=clock())
+    Letter.objects.filter(pk=attempt.letter_id).update(state="discarded", finished_at=database_now())
 
 
 def _is_behind_an_earlier_one(stock: Waves, attempt: Attempt) -> None:
@@ -166,7 +166,7 @@ def _is_on_a_held_lane(_: Waves, attempt: Attempt) -> None:
 
 
 def _is_parked(_: Waves, attempt: Attempt) -> None:
-    DeadLetter.objects.filter(pk=attempt.letter_id).update(state="parked", reason="no_answer", finished_at=clock())
+    Letter.objects.filter(pk=attempt.letter_id).update(state="parked", reason="no_answer", finished_at=database_now())
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_letter_without_an_outcome_is_silent_when_it(stock: Waves, outcome: st
 
 def test_a_letter_that_rests_because_its_target_asked_for_it_is_waited_for(stock: Waves) -> None:
     (attempt,) = stock.go(["not_sent"])
-    DeadLetter.objects.filter(pk=attempt.letter_id).update(due_at=clock() + timedelta(days=1), released_by="ann")
+    Letter.objects.filter(pk=attempt.letter_id).update(due_at=database_now() + timedelta(days=1), released_by="ann")
     assert stock.judged() == [(1, None, None)]
 
 
@@ -203,7 +203,7 @@ def test_a_failed_wave_of_a_standing_run_opens_the_breakers_of_its_failures_and_
     Wave.objects.update(size=10)
     standing.go(["accepted"] * 2)
     for outcome, breaker, epoch in (("refused", vip, 0), ("refused", slow, 1), ("accepted", slow, 0)):
-        standing.go([outcome] * 2, ill=outcome == "refused", breaker=breaker, breaker_epoch=epoch)
+        standing.go([outcome] * 2, counts_as_failure=outcome == "refused", breaker=breaker, breaker_epoch=epoch)
     assert standing.judged() == [(10, 8, 4), (1, None, None)]
     assert (_states(), Run.objects.get().state) == ({None: "closed", "vip": "open", "slow": "closed"}, "running")
 
@@ -216,7 +216,7 @@ def test_poison_letters_of_a_standing_run_open_no_breaker_unless_too_many_others
     standing: Waves, size: int | None, poison: int, failed: int, state: str
 ) -> None:
     Wave.objects.update(size=size)
-    standing.go(["refused"] * failed, ill=True)
+    standing.go(["refused"] * failed, counts_as_failure=True)
     standing.go(["refused"] * poison)
     assert standing.judged() == [(size, poison + failed, poison + failed), (1, None, None)]
     assert (Breaker.objects.get().state, Run.objects.get().state) == (state, "running")
@@ -234,18 +234,18 @@ def test_the_third_poison_letter_in_a_row_opens_the_breaker(standing: Waves) -> 
 def test_a_failed_wave_opens_no_breaker_at_which_only_poison_failed(standing: Waves) -> None:
     vip = _class(standing, "vip")
     Wave.objects.update(size=10)
-    standing.go(["refused"] * 3, ill=True)
+    standing.go(["refused"] * 3, counts_as_failure=True)
     standing.go(["refused"], breaker=vip)
     standing.look()
     assert _states() == {None: "open", "vip": "closed"}
 
 
 def test_failures_after_which_the_breaker_opened_do_not_stop_the_last_wave(last: Waves) -> None:
-    last.go(["refused"] * 30, ill=True)
-    Breaker.objects.update(state="open", retry_at=clock(), rest=30, epoch=1)
+    last.go(["refused"] * 30, counts_as_failure=True)
+    Breaker.objects.update(state="open", retry_at=database_now(), rest=30, epoch=1)
     assert last.look() == []
     Breaker.objects.update(state="closed", retry_at=None, failing_since=None, epoch=2)
-    last.go(["refused"] * 30, ill=True, breaker_epoch=2)
+    last.go(["refused"] * 30, counts_as_failure=True, breaker_epoch=2)
     assert len(last.look()) == 1
 
 
@@ -266,7 +266,7 @@ def test_a_look_costs_one_statement_when_nothing_follows(stock: Waves) -> None:
 @pytest.mark.parametrize("state", ["planned", "paused", "aborted", "finished"])
 def test_a_run_that_is_not_running_is_left_alone(stock: Waves, state: str) -> None:
     stock.go(["accepted"])
-    Run.objects.filter(pk=stock.run.pk).update(state=state, why="w", stopped_by="s", finished_at=clock())
+    Run.objects.filter(pk=stock.run.pk).update(state=state, why="w", stopped_by="s", finished_at=database_now())
     assert stock.judged() == [(1, None, None)]
 
 
@@ -280,7 +280,7 @@ def test_simultaneous_looks_stop_a_run_once(last: Waves) -> None:
     last.go(["refused"] * 20)
     paused = together([last.look] * 4)
     assert sum(len(some) for some in paused) == 1
-    assert Review.objects.filter(run=last.run, act="paused").count() == 1
+    assert AuditEntry.objects.filter(run=last.run, act="paused").count() == 1
 
 
 def test_a_look_waits_for_an_intent_and_counts_what_that_sent(last: Waves) -> None:
@@ -327,15 +327,15 @@ def test_waves_begin_anew_when_no_letter_is_left_and_one_was_sent(
     if touched:
         stock.go(["accepted"])
     if not unfinished:
-        DeadLetter.objects.filter(run=stock.run).update(state="delivered", finished_at=clock())
+        Letter.objects.filter(run=stock.run).update(state="delivered", finished_at=database_now())
     with transaction.atomic():
-        waves.begin_anew(stock.run.pk)
+        waves.restart_when_empty(stock.run.pk)
     assert len(stock.history()) == (2 if anew else 1)
 
 
 def test_a_sweep_looks_where_a_look_was_lost(stock: Waves) -> None:
     stock.go(["accepted"])
-    waves.sweep()
+    waves.judge_all_waves()
     assert stock.history() == [(1, 1, 0), (10, None, None)]
 
 

@@ -1,0 +1,78 @@
+"""Lists and pages of key queues, circuit breakers, waves and health checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+
+from reprocessing.admin.safety import breaker_actions, stop_pages
+from reprocessing.admin.site.buttons import Button, button
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
+from reprocessing.models import Breaker, HealthCheck, Lane, Wave
+
+
+@admin.register(Lane)
+class Lanes(ReadOnlyAdmin):
+    """The state of each ordering key's queue; it is stopped and resumed on its page."""
+
+    list_display = ("id", "key", "dlq", "source", "phase", "due_at", "why", "stopped_by")
+    list_filter = ("dlq", "phase")
+    list_select_related = ("dlq", "source")
+    search_fields = ("key__exact",)
+    ordering = ("-id",)
+    sortable_by = ()
+
+    def pages(self) -> Iterable[Page]:
+        """Return the pages that stop and resume a key queue."""
+        return stop_pages.pages("lane", "lane")
+
+    def buttons(self, request: HttpRequest, row: Lane) -> Iterable[Button]:
+        """Return the stop button."""
+        yield stop_pages.stop_button(request, row, ("stop_lane", "stop key queues"))
+
+
+@admin.register(Breaker)
+class Breakers(ReadOnlyAdmin):
+    """Whether messages are sent to a target, and how many a second; also changed by manage.py reset_breaker."""
+
+    list_display = ("id", "target", "rate_class", "state", "since", "why", "retry_at", "ramp", "ramp_reason")
+    list_filter = ("state",)
+    list_select_related = ("target", "rate_class")
+    ordering = ("id",)
+    sortable_by = ()
+
+    def pages(self) -> Iterable[Page]:
+        """Return the page that closes, opens or half-opens a circuit breaker."""
+        return (("<int:breaker>/<slug:move>/now", breaker_actions.page, "deed", {}),)
+
+    def buttons(self, request: HttpRequest, row: Breaker) -> Iterable[Button]:
+        """Return a button for each possible move."""
+        for deed in breaker_actions.possible_moves(row):
+            address = reverse("admin:reprocessing_breaker_deed", args=[row.pk, deed])
+            takes = ("reset_breaker", "change circuit breakers")
+            yield button(request, f"{deed.capitalize()}…", address, takes, grave=deed == "open")
+
+
+@admin.register(Wave)
+class Waves(ReadOnlyAdmin):
+    """How many messages of a run were sent before their outcome was known."""
+
+    list_display = ("id", "run", "no", "size", "opened_at", "settled_at", "touched", "failed")
+    list_select_related = ("run",)
+    search_fields = ("run__name__exact",)
+    ordering = ("-id",)
+    sortable_by = ()
+
+
+@admin.register(HealthCheck)
+class HealthChecks(ReadOnlyAdmin):
+    """What must hold before messages are sent to a target; added and removed by manage.py check_health."""
+
+    list_display = ("id", "target", "kind", "subject", "ceiling", "verdict", "detail", "checked_at")
+    list_filter = ("kind", "verdict")
+    list_select_related = ("target",)
+    ordering = ("id",)
+    sortable_by = ()

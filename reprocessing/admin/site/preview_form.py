@@ -1,0 +1,223 @@
+"""Form with a preview: the values are checked, and their effect is shown, before anything is saved.
+
+The page carries a digest of the preview. If the effect is another by then, the new preview is shown first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_http_methods
+
+from reprocessing.admin.dlqs.finding_links import with_links
+from reprocessing.admin.site import labels
+from reprocessing.admin.site.confirmed_action import Done, reason_field
+from reprocessing.domain.errors import RedriveError
+from reprocessing.models import AuditEntry
+from reprocessing.pipeline.dlqs.examine import Finding, Severity
+from reprocessing.store.differences import Difference
+
+_WRITE: Final = "write"
+
+
+class PreviewForm(forms.Form):
+    """Fields, and the state of the row when the form was opened.
+
+    Attributes:
+        sections: headings and their fields; those of a heading in brackets are folded.
+        fixed: fields that a new row alone has.
+    """
+
+    sections: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
+    fixed: ClassVar[tuple[str, ...]] = ()
+
+    opened = forms.CharField(required=False, widget=forms.HiddenInput)
+    reason = reason_field(required=False)
+
+    def __init__(self, data: QueryDict | None, row: Any, now: Mapping[str, Any]) -> None:  # noqa: ANN401  of any model
+        self.row, self.now = row, digest(now)
+        super().__init__(data, initial={"opened": self.now, **now})
+        for name in self.fixed if row else ():
+            del self.fields[name]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse the form if somebody changed the row after it was opened."""
+        given = super().clean() or self.cleaned_data
+        if self.row and given.get("opened") != self.now:
+            raise forms.ValidationError(
+                f"Somebody else changed {self.row} after you opened this page: {self.last()} Open the page again."
+            )
+        return given
+
+    def last(self) -> str:
+        """Return who changed the row last."""
+        return signature(self.row.reviews.order_by("-pk").first())
+
+    @property
+    def parts(self) -> list[tuple[str, bool, list[forms.BoundField]]]:
+        """Return the headings, whether they are folded, and their fields."""
+        found = []
+        for heading, names in self.sections:
+            fields = [self[name] for name in names if name in self.fields]
+            folded = heading.startswith("(") and not any(field.errors for field in fields)
+            found.append((heading.strip("()"), folded, fields))
+        return [part for part in found if part[2]]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A preview: what would be saved, and what was found.
+
+    Attributes:
+        payload: what `write` needs.
+        passed: checks that passed.
+        new: the row does not exist yet.
+        version: of what else decides the effect.
+        preview: the effect, for the form's own template.
+    """
+
+    payload: Any
+    changes: list[Difference]
+    findings: list[Finding] = field(default_factory=list)
+    passed: tuple[str, ...] = ()
+    new: bool = False
+    version: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    preview: Any = None
+
+    @property
+    def is_refused(self) -> bool:
+        """Return whether a finding forbids saving."""
+        return any(finding.severity is Severity.REFUSE for finding in self.findings)
+
+    @property
+    def shown(self) -> list[tuple[str, str, str, str]]:
+        """Return the changes for people: object, field, before, after."""
+        return [
+            (change.label, labels.column(change.field), _text(change.before), _text(change.after))
+            for change in self.changes
+        ]
+
+    @property
+    def seen(self) -> str:
+        """Return the digest of the changes."""
+        changes = [[change.name, change.field, change.before, change.after] for change in self.changes]
+        return digest([self.version, changes])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormPage:
+    """What a form page shows and does.
+
+    Attributes:
+        make: returns the form, with the sent or the present values.
+        look: returns the preview.
+        write: saves what was previewed, with the user name and the reason.
+    """
+
+    permission: str
+    title: str
+    intro: str
+    button: str
+    back: str
+    about: str
+    make: Callable[[QueryDict | None], PreviewForm]
+    look: Callable[[Any], Preview]
+    write: Callable[[Preview, str, str], Done]
+    preview: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def page(request: HttpRequest, asked: FormPage) -> HttpResponse:
+    """Show the form; then its preview; save it when the preview comes back unchanged."""
+    if not request.user.has_perm(asked.permission):
+        raise PermissionDenied
+    return require_http_methods(["GET", "HEAD", "POST"])(_page)(request, asked)
+
+
+def signature(review: AuditEntry | None) -> str:
+    """Return who made a change, and why."""
+    return f'{review.by} ("{review.reason}").' if review else "user unknown."
+
+
+def digest(what: object) -> str:
+    """Return a digest; equal values have equal digests."""
+    return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _text(value: object) -> str:
+    match value:
+        case None | "":
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return " and ".join(map(str, value))
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)
+
+
+def _page(request: HttpRequest, asked: FormPage) -> HttpResponse:
+    form = asked.make(request.POST if request.method == "POST" else None)
+    look, refused = None, ""
+    if request.method == "POST" and form.is_valid():
+        try:
+            look = asked.look(form)
+            refused = _why_not(request, form, look)
+            if not refused and request.POST.get("do") == _WRITE:
+                done = asked.write(look, request.user.get_username(), form.cleaned_data["reason"])
+                messages.success(request, done.told)
+                return HttpResponseRedirect(done.address)
+        except RedriveError as error:
+            refused = str(error)
+    return _shown(request, asked, form, look, refused)
+
+
+def show_initial(request: HttpRequest, asked: FormPage) -> HttpResponse:
+    """Show the form with its initial values, whatever was sent."""
+    return _shown(request, asked, asked.make(None), None, "")
+
+
+def _shown(
+    request: HttpRequest, asked: FormPage, form: PreviewForm, look: Preview | None, refused: str
+) -> HttpResponse:
+    context = {
+        **admin.site.each_context(request), "title": asked.title, "asked": asked, "form": form, "look": look,
+        "refused": with_links(refused, form.fields), "found": _found(look, form), **asked.extra,
+    }  # fmt: skip
+    return TemplateResponse(request, "reprocessing/admin/sheet.html", context)
+
+
+def _found(look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
+    """Return the findings in the words of the form: severity, problem, fix."""
+    return [
+        (finding.severity, with_links(finding.what, form.fields), with_links(finding.cure, form.fields))
+        for finding in (look.findings if look else ())
+    ]
+
+
+def _why_not(request: HttpRequest, form: PreviewForm, look: Preview) -> str:
+    """Return why it is not saved yet, although that was asked for."""
+    if request.POST.get("do") != _WRITE:
+        return ""
+    if look.is_refused:
+        return "Fix the errors below first."
+    if not look.changes:
+        return "Nothing would change."
+    if look.seen != request.POST.get("seen"):
+        return "The effect is no longer what you saw. Check the new preview below, then save again."
+    if not form.cleaned_data["reason"]:
+        form.add_error("reason", "Give a reason.")
+        return "Give a reason."
+    return ""

@@ -1,0 +1,119 @@
+"""The admin site: Django's admin with the dashboard as its first page, and navigation and stop banner on every page.
+
+The modules of `admin/` register with this site while they are imported, so they are imported late.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import update_wrapper
+from http import HTTPStatus
+from typing import Any, Final
+
+from django.apps import apps
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, URLResolver, path, reverse
+from django.utils.text import capfirst
+
+from reprocessing import conf
+from reprocessing.store.safety import stops
+
+
+@dataclass(frozen=True, slots=True)
+class NavigationLink:
+    """A link of the navigation. `here`: the current page is this list or below it."""
+
+    words: str
+    address: str
+    here: bool
+
+
+#: The lists in the navigation, in the order in which people need them.
+_LISTS: Final = (
+    ("Failure groups", "failuregroup"), ("Parking lot", "parkedletter"), ("Messages", "letter"), ("Runs", "run"),
+    ("Bulk actions", "operation"), ("Dead-letter queues", "deadletterqueue"), ("Targets", "target"), ("Rules", "rule"),
+    ("Circuit breakers", "breaker"), ("Key queues", "lane"), ("Notifications", "notificationroute"),
+    ("Audit log", "review"),
+)  # fmt: skip
+
+
+class RedriveAdminSite(admin.AdminSite):
+    """The site where people see dead messages and decide about them."""
+
+    site_header = site_title = "Redrive"
+    index_title = "Dashboard"
+    index_template = "reprocessing/admin/board.html"
+    site_url = None
+    enable_nav_sidebar = False
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Return Django's context, the name of the environment, the navigation, and the stop of everything, if any."""
+        here = conf.current()
+        stop = stops.stop_of(None) if self.has_permission(request) else None
+        own = {"place": here.place, "colour": here.colour, "halt": stop, "navigation": self.lists(request)}
+        return super().each_context(request) | own
+
+    def lists(self, request: HttpRequest) -> list[NavigationLink]:
+        """Return the lists that this person may see."""
+        if not self.has_permission(request):
+            return []
+        dashboard = reverse("admin:index")
+        found = [NavigationLink("Dashboard", dashboard, request.path == dashboard)]
+        for words, model in _LISTS:
+            registered = self.is_registered(apps.get_model("reprocessing", model))
+            if registered and request.user.has_perm(f"reprocessing.view_{model}"):
+                address = reverse(f"admin:reprocessing_{model}_changelist")
+                found.append(NavigationLink(words, address, request.path.startswith(address)))
+        return found
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Return Django's list of applications, with our names of models."""
+        from reprocessing.admin.site import labels  # noqa: PLC0415  see above
+
+        found = super().get_app_list(request, app_label)
+        for model in (model for app in found for model in app["models"]):
+            model["name"] = capfirst(labels.plural(model["model"]._meta))  # noqa: SLF001  Django's public name for it
+        return found
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        """Show the dashboard to people who may see DLQs, and the list of all pages to everybody."""
+        from reprocessing.admin.dashboard import dashboard  # noqa: PLC0415  see above
+
+        return super().index(request, dashboard.dashboard_context(request.user) | (extra_context or {}))
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        """Return Django's addresses and those of pages that belong to no list."""
+        from reprocessing.admin.dashboard import dashboard, hourly_chart  # noqa: PLC0415  see above
+        from reprocessing.admin.messages import edit  # noqa: PLC0415  see above
+        from reprocessing.admin.safety import stop_pages  # noqa: PLC0415  see above
+        from reprocessing.admin.site import permissions  # noqa: PLC0415  see above
+
+        acts: list[URLPattern | URLResolver] = [
+            path(act.value, self.admin_view(stop_pages.page), {"kind": "everything", "act": act}, name=act.value)
+            for act in stop_pages.StopAct
+        ]
+        return [
+            path("board", self.admin_view(dashboard.figures_view), name="board"),
+            path("hours", self.admin_view(hourly_chart.page), name="hours"),
+            path("reprocessing/parkedletter/<int:letter>/edit", self.admin_view(edit.page), name="parkedletter_edit"),
+            path("rights", self.admin_view(permissions.page), name="rights"),
+            *acts,
+            *super().get_urls(),
+        ]
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002  Django's own
+        """Wrap a view as Django does; in addition answer 401 to htmx after a logout, and explain 405 on a page."""
+        from reprocessing.admin.site import error_pages  # noqa: PLC0415  see above
+
+        guarded = super().admin_view(view, cacheable)
+
+        def checked(request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:  # noqa: ANN401  the view's own
+            if request.headers.get("HX-Request") and not self.has_permission(request):
+                return HttpResponse(status=HTTPStatus.UNAUTHORIZED)
+            answer: HttpResponse = guarded(request, *args, **options)
+            is_bare = answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED
+            return error_pages.unsuited(request, answer) if is_bare else answer
+
+        return update_wrapper(checked, view)

@@ -1,0 +1,88 @@
+"""One line of progress of a drain: counts, rate, time left, and what messages wait for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from reprocessing import conf
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.lifecycle import LanePhase
+from reprocessing.gateways.sqs import QueueAddress, depth
+from reprocessing.management.console import format_time
+from reprocessing.management.output import drain_output
+from reprocessing.management.shared.progress import Pace
+from reprocessing.management.shared.stop_text import stop_text
+from reprocessing.models import DeadLetterQueue, Target
+from reprocessing.pipeline.runs import forecast_plan
+from reprocessing.store.dlqs import dlq_status
+from reprocessing.store.outcomes import pending_outcomes
+from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
+from reprocessing.store.runs.progress import RunCounts
+from reprocessing.store.safety import failed_answers
+
+
+def progress_line(dlq: DeadLetterQueue, tally: RunCounts, pace: Pace | None = None) -> str:
+    """Return the line; a target that nobody consumes comes first among the reasons."""
+    speed = pace.add(tally.letters - tally.open, tally.open) if pace else ""
+    lag = conf.current().count_lag.total_seconds()
+    sent = pending_outcomes.of_targets(dlq.pk, count_lag=lag) if tally.awaiting else []
+    unconsumed = [one for one in sent if pending_outcomes.is_never_empty(one)]
+    reasons: Sequence[str] = [*_waits(unconsumed), stop_text(dlq)]
+    if tally.waiting:
+        paused = map(drain_output.paused_notice, forecast_plan.paused_runs(dlq))
+        reasons = [*reasons, _failing(dlq), _next_attempt(dlq), *paused, *_held_back(dlq)]
+    reasons = [*reasons, *_waits([one for one in sent if one not in unconsumed])]
+    return " ".join([f"{drain_output.progress_text(tally)}{speed}.", *filter(None, reasons)])
+
+
+def _held_back(dlq: DeadLetterQueue) -> list[str]:
+    """Return what ordering keys wait for: a wave, a breaker, a health check, a rule, a rate; each reason once."""
+    reasons: Counter[str] = Counter()
+    for one in dlq_status.lane_counts(dlq.pk):
+        if one.why and one.phase in {LanePhase.READY, LanePhase.HELD}:
+            reasons[one.why] += one.n
+    return [f"{drain_output.counted(lanes, 'ordering key')}: {why}." for why, lanes in reasons.items()]
+
+
+def _failing(dlq: DeadLetterQueue) -> str:
+    """Return the most frequent answer of recent failed attempts, or an empty text."""
+    found = failed_answers.of_dlqs(dlq.pk).get(dlq.pk)
+    return (
+        f"Attempts fail: {found.answer}, {drain_output.counted(found.attempts, 'attempt')} recently." if found else ""
+    )
+
+
+def _next_attempt(dlq: DeadLetterQueue) -> str:
+    """Return when the first backoff is over; empty if something is due or in progress."""
+    busy = [one for one in dlq_status.lane_counts(dlq.pk) if one.phase in {LanePhase.READY, LanePhase.LEASED}]
+    if any(one.due or one.phase == LanePhase.LEASED for one in busy):
+        return ""
+    first = min((one.due_at for one in busy if one.due_at), default=None)
+    return f"The next attempt is due at {format_time(first)}." if first else ""
+
+
+def _waits(some: Sequence[PendingOutcome]) -> list[str]:
+    return sorted({_wait(one) for one in some})
+
+
+def _wait(one: PendingOutcome) -> str:
+    """Return what the outcomes of a target's messages wait for."""
+    awaited = pending_outcomes.describe(one)
+    if not awaited:
+        return ""
+    target = Target.objects.get(pk=one.target_id)
+    name = str(target)
+    if awaited.startswith("nothing"):
+        return f"Outcomes of messages sent to {name} wait for {awaited}. This does not end by itself."
+    if not pending_outcomes.is_never_empty(one):
+        return f"Outcomes of messages sent to {name} wait for: {awaited}."
+    asked = "; is its consumer running? This does not end by itself" if pending_outcomes.is_long(one) else ""
+    return f"Waiting for outcomes: {awaited}{_visible(target)}{asked}."
+
+
+def _visible(target: Target) -> str:
+    try:
+        return f"; {depth(QueueAddress(url=target.url, region=target.region, role=target.role_arn)).visible:,} visible"
+    except QueueUnreachable:
+        return ""

@@ -1,0 +1,25 @@
+"""Stops as commands show them."""
+
+from __future__ import annotations
+
+from reprocessing.management.command_line import command
+from reprocessing.management.console import format_time
+from reprocessing.models import DeadLetterQueue
+from reprocessing.store.safety import stops
+
+
+def stop_text(dlq: DeadLetterQueue) -> str:
+    """Return each stop of the DLQ's sends, with its time, author, reason and end; or an empty text."""
+    found = ((stops.stop_of(None), "Everything", "--all"), (stops.stop_of(dlq.pk), dlq.name, dlq.name))
+    return "\n".join(_in_words(stop, what, which) for stop, what, which in found if stop)
+
+
+def _in_words(stop: stops.Stop, what: str, which: str) -> str:
+    since = f'since {format_time(stop.since)} by {stop.by} ("{stop.reason}")'
+    if stop.restored:
+        return (
+            f"{what} is held {since}: PostgreSQL was restored from a backup. Nothing is sent until after_restore "
+            f"resolve and release. To see what is known: {command('after_restore', 'report')}"
+        )
+    resume = command("resume_redrive", which, "--reason", "WHY", "--confirm")
+    return f"{what} is stopped {since}: nothing is sent. To resume: {resume}"

@@ -1,0 +1,187 @@
+from django.db import migrations
+
+# The one clock of leases, deadlines and due times. Tests replace this function.
+NOW = """
+CREATE FUNCTION redrive_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS 'SELECT clock_timestamp()'
+"""
+
+# Fencing tokens of lanes rise for ever, also after a lane with a high token was deleted.
+FENCE = "CREATE SEQUENCE redrive_fence"
+
+# Each column of an attempt is written once. An attempt that gave its lane up never takes the lane again. An attempt may
+# turn from a success into a failure, because consumers report failures late, but never back; nor does an attempt that
+# failed during an outage begin to count again.
+ATTEMPTS = """
+CREATE FUNCTION redrive_attempts_are_written_once() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF (NEW.id, NEW.letter_id, NEW.lane_id, NEW.target_id, NEW.run_id, NEW.no, NEW.epoch, NEW.fence, NEW.opened_at,
+        NEW.breaker_id, NEW.breaker_epoch, NEW.wave_id)
+        IS DISTINCT FROM
+       (OLD.id, OLD.letter_id, OLD.lane_id, OLD.target_id, OLD.run_id, OLD.no, OLD.epoch, OLD.fence, OLD.opened_at,
+        OLD.breaker_id, OLD.breaker_epoch, OLD.wave_id)
+       OR (OLD.taken_at IS NOT NULL AND NEW.taken_at IS DISTINCT FROM OLD.taken_at)
+       OR (OLD.deadline IS NOT NULL AND NEW.deadline IS DISTINCT FROM OLD.deadline)
+       OR (OLD.sent_message_id IS NOT NULL AND NEW.sent_message_id IS DISTINCT FROM OLD.sent_message_id)
+       OR (OLD.outcome IS NOT NULL AND NEW.outcome IS DISTINCT FROM OLD.outcome)
+       OR (OLD.detail IS NOT NULL AND NEW.detail IS DISTINCT FROM OLD.detail)
+       OR (OLD.closed_at IS NOT NULL AND NEW.closed_at IS DISTINCT FROM OLD.closed_at)
+       OR (OLD.returned_at IS NOT NULL AND NEW.returned_at IS DISTINCT FROM OLD.returned_at)
+       OR (OLD.counts_as_failure AND NEW.counts_as_failure IS NOT TRUE) OR (OLD.counts_as_failure IS NOT NULL
+              AND NEW.counts_as_failure IS NULL)
+       OR (NEW.holds_lane AND NOT OLD.holds_lane) OR (OLD.spared AND NOT NEW.spared)
+    THEN
+        RAISE EXCEPTION 'attempt % is history, and history is not rewritten', OLD.id USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER attempts_are_written_once BEFORE UPDATE ON redrive_attempt
+    FOR EACH ROW EXECUTE FUNCTION redrive_attempts_are_written_once();
+"""
+
+# Captured bytes may be deleted with their letter, but never change.
+PAYLOADS = """
+CREATE FUNCTION redrive_payloads_never_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the payload of letter % was captured, and captured bytes never change', OLD.letter_id
+        USING ERRCODE = 'check_violation';
+END $$;
+CREATE TRIGGER payloads_never_change BEFORE UPDATE ON redrive_payload
+    FOR EACH ROW EXECUTE FUNCTION redrive_payloads_never_change();
+"""
+
+# When a letter enters or leaves the parking lot, the DLQ's SQS parking queue gets a message.
+NOTICES = """
+CREATE FUNCTION redrive_parking_queue_gets_message() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO redrive_parking_queue_message (letter_id, parking_event, made_at, trouble)
+    SELECT NEW.id, CASE NEW.state WHEN 'parked' THEN 'parked' ELSE 'left' END, clock_timestamp(), ''
+      FROM redrive_dlq d WHERE d.id = NEW.dlq_id AND d.parking_url <> '';
+    RETURN NULL;
+END $$;
+CREATE TRIGGER parking_queue_gets_message AFTER UPDATE OF state ON redrive_letter FOR EACH ROW
+    WHEN ((OLD.state = 'parked') <> (NEW.state = 'parked')) EXECUTE FUNCTION redrive_parking_queue_gets_message();
+"""
+
+# Every target has a breaker: nothing is sent to a target without one.
+BREAKERS = """
+CREATE FUNCTION redrive_target_gets_a_breaker() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO redrive_breaker (target_id) VALUES (NEW.id);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER target_gets_a_breaker AFTER INSERT ON redrive_target
+    FOR EACH ROW EXECUTE FUNCTION redrive_target_gets_a_breaker();
+"""
+
+# Count, for each statement, how many letters entered or left each state, and what happened in the current hour. Deltas
+# are only inserted, so two workers never wait for each other's counter. Old and new rows are grouped, not joined: the
+# cached plan serves a statement of one letter as well as one of twenty thousand. An edit raises a letter's epoch, too,
+# but is no failure.
+LETTERS = """
+CREATE FUNCTION redrive_letters_are_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO redrive_letter_count_delta (dlq_id, group_id, state, reason, presumed, n)
+        SELECT dlq_id, coalesce(group_id, 0), state, reason, presumed, count(*) FROM arrived GROUP BY 1, 2, 3, 4, 5;
+        INSERT INTO redrive_hourly_count_delta (dlq_id, hour, what, n)
+        SELECT dlq_id, date_trunc('hour', redrive_now()), 'captured', count(*) FROM arrived GROUP BY 1;
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO redrive_letter_count_delta (dlq_id, group_id, state, reason, presumed, n)
+        SELECT dlq_id, coalesce(group_id, 0), state, reason, presumed, -count(*) FROM gone GROUP BY 1, 2, 3, 4, 5;
+    ELSE
+        INSERT INTO redrive_letter_count_delta (dlq_id, group_id, state, reason, presumed, n)
+        SELECT dlq_id, coalesce(group_id, 0), state, reason, presumed, sum(n)
+          FROM (SELECT dlq_id, group_id, state, reason, presumed, 1 AS n FROM arrived
+                UNION ALL SELECT dlq_id, group_id, state, reason, presumed, -1 FROM gone) changed
+         GROUP BY 1, 2, 3, 4, 5 HAVING sum(n) <> 0;
+        INSERT INTO redrive_hourly_count_delta (dlq_id, hour, what, n)
+        SELECT c.dlq_id, date_trunc('hour', redrive_now()), w.what, count(*)
+          FROM (SELECT id, min(dlq_id) AS dlq_id, max(state) FILTER (WHERE n = 1) AS state,
+                       max(state) FILTER (WHERE n = -1) AS was,
+                       count(finished_at) FILTER (WHERE n = 1) = 1 AS finished,
+                       sum(n * epoch) > 0 AND max(revision_id) FILTER (WHERE n = 1)
+                           IS NOT DISTINCT FROM max(revision_id) FILTER (WHERE n = -1) AS failed
+                  FROM (SELECT id, dlq_id, state, finished_at, epoch, revision_id, 1 AS n FROM arrived
+                        UNION ALL SELECT id, dlq_id, state, finished_at, epoch, revision_id, -1 FROM gone) both_sides
+                 GROUP BY id) c
+         CROSS JOIN LATERAL (
+               SELECT c.state AS what WHERE c.state <> c.was AND c.finished
+               UNION ALL SELECT 'failed' WHERE c.failed) w
+         GROUP BY 1, 3;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER new_letters_are_counted AFTER INSERT ON redrive_letter REFERENCING NEW TABLE AS arrived
+    FOR EACH STATEMENT EXECUTE FUNCTION redrive_letters_are_counted();
+CREATE TRIGGER changed_letters_are_counted AFTER UPDATE ON redrive_letter
+    REFERENCING NEW TABLE AS arrived OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION redrive_letters_are_counted();
+CREATE TRIGGER deleted_letters_are_counted AFTER DELETE ON redrive_letter REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION redrive_letters_are_counted();
+"""
+
+# An audit entry is written once. It is deleted only with its subject, in a transaction that allows it. When a rule is
+# deleted, its entries lose their reference to it.
+REVIEWS = """
+CREATE FUNCTION redrive_audit_entries_are_written_once() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'DELETE' AND current_setting('redrive.forgets', true) = 'on' THEN
+        RETURN OLD;
+    END IF;
+    IF TG_OP = 'UPDATE' AND NEW.rule_id IS NULL AND to_jsonb(NEW) - 'rule_id' = to_jsonb(OLD) - 'rule_id' THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'review % says what a person did, and is written once', OLD.id USING ERRCODE = 'check_violation';
+END $$;
+CREATE TRIGGER audit_entries_are_written_once BEFORE UPDATE OR DELETE ON redrive_audit_entry
+    FOR EACH ROW EXECUTE FUNCTION redrive_audit_entries_are_written_once();
+"""
+
+# A revision may have been sent, so it never changes.
+REVISIONS = """
+CREATE FUNCTION redrive_revisions_never_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'revision % of letter % was sent, or may have been, and never changes', OLD.no, OLD.letter_id
+        USING ERRCODE = 'check_violation';
+END $$;
+CREATE TRIGGER revisions_never_change BEFORE UPDATE ON redrive_revision
+    FOR EACH ROW EXECUTE FUNCTION redrive_revisions_never_change();
+"""
+
+# Rows that change often get free space on their page. Large tables are vacuumed and analyzed after 2 % of the rows
+# changed: one flood is a small part of a table with a long history. Bodies are read whole, so they are not compressed.
+ROOM = """
+ALTER TABLE redrive_letter
+    SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+ALTER TABLE redrive_lane
+    SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+ALTER TABLE redrive_attempt
+    SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+ALTER TABLE redrive_dlq_copy
+    SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+ALTER TABLE redrive_payload SET (autovacuum_analyze_scale_factor = 0.02);
+ALTER TABLE redrive_letter_count SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE redrive_hourly_count SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE redrive_metric SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE redrive_letter_count_delta SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+ALTER TABLE redrive_hourly_count_delta SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+ALTER TABLE redrive_payload ALTER COLUMN body SET STORAGE EXTERNAL;
+ALTER TABLE redrive_revision ALTER COLUMN body SET STORAGE EXTERNAL;
+"""
+
+
+class Migration(migrations.Migration):
+    dependencies = [("reprocessing", "0001_tables")]
+    # Triggers and storage settings go with their tables.
+    operations = [
+        migrations.RunSQL(NOW, "DROP FUNCTION redrive_now()"),
+        migrations.RunSQL(FENCE, "DROP SEQUENCE redrive_fence"),
+        migrations.RunSQL(ATTEMPTS, "DROP FUNCTION redrive_attempts_are_written_once() CASCADE"),
+        migrations.RunSQL(PAYLOADS, "DROP FUNCTION redrive_payloads_never_change() CASCADE"),
+        migrations.RunSQL(NOTICES, "DROP FUNCTION redrive_parking_queue_gets_message() CASCADE"),
+        migrations.RunSQL(BREAKERS, "DROP FUNCTION redrive_target_gets_a_breaker() CASCADE"),
+        migrations.RunSQL(LETTERS, "DROP FUNCTION redrive_letters_are_counted() CASCADE"),
+        migrations.RunSQL(REVIEWS, "DROP FUNCTION redrive_audit_entries_are_written_once() CASCADE"),
+        migrations.RunSQL(REVISIONS, "DROP FUNCTION redrive_revisions_never_change() CASCADE"),
+        migrations.RunSQL(ROOM, migrations.RunSQL.noop),
+    ]

@@ -1,0 +1,56 @@
+"""Copies of letters in a DLQ, and which of them to delete."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+from reprocessing.models.attempt import Attempt
+from reprocessing.models.dlq import DeadLetterQueue
+from reprocessing.models.letter import Letter
+
+
+class DlqCopyState(models.TextChoices):
+    """State of a copy."""
+
+    HELD = "held", "held: invisible in the DLQ until the message is finished"
+    DELETE = "delete", "to be deleted"
+    GONE = "gone", "deleted"
+
+
+class DlqCopy(models.Model):
+    """One copy in a DLQ, by its SQS message id. `attempt` null: the copy from which the letter was captured."""
+
+    pk = models.CompositePrimaryKey("dlq_id", "message_id")
+    # No index of its own: the planner would prefer it to the primary key's and read a whole DLQ for each copy.
+    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="+", db_index=False)
+    message_id = models.TextField()
+    letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="copies")
+    attempt = models.ForeignKey(Attempt, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    state = models.TextField(choices=DlqCopyState.choices)
+    handle = models.TextField()
+    visible_until = models.DateTimeField()
+    extended = models.BooleanField(db_default=False)
+    receives = models.IntegerField(db_default=1)
+    gone_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "redrive_dlq_copy"
+        verbose_name_plural = "custody"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state=DlqCopyState.GONE, gone_at__isnull=False)
+                | (~Q(state=DlqCopyState.GONE) & Q(gone_at=None)),
+                name="gone_copy_has_time",
+            )
+        ]
+        indexes = [
+            models.Index(F("dlq"), condition=Q(state=DlqCopyState.DELETE), name="copies_to_delete"),
+            models.Index(
+                F("dlq"), F("visible_until"), condition=Q(state=DlqCopyState.HELD), name="held_copies_by_visibility"
+            ),
+            models.Index(F("gone_at"), condition=Q(state=DlqCopyState.GONE), name="gone_copies_by_time"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.message_id} ({self.state})"

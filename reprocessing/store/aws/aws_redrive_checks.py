@@ -1,0 +1,80 @@
+"""Record when AWS last answered `ListMessageMoveTasks` for a DLQ, and find the DLQs for which it must be called now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, LiteralString
+
+from reprocessing.store import rows
+
+#: Seconds for which an answer is valid. A worker asks a little earlier, so that lanes do not wait.
+ANSWER_VALID_FOR: Final = 60
+_ASK_AFTER: Final = 45
+#: Seconds after which another worker may ask, if there is no answer: no call takes longer.
+_ANSWERED_WITHIN: Final = 20
+#: DLQs that one worker asks about at a time.
+_MOST: Final = 32
+
+# The first entry of an index: for an EXISTS the planner would read all copies where most are invisible.
+_IN_SIGHT: Final[LiteralString] = """
+coalesce((SELECT c.visible_until FROM redrive_dlq_copy c WHERE c.dlq_id = d.id AND c.state = 'held'
+           ORDER BY c.dlq_id, c.visible_until LIMIT 1) <= redrive_now(), false)
+"""
+
+#: Of a DLQ d: copies of its messages are visible, and AWS has not answered for a minute whether it moved them. None of
+#: its lanes is leased until then: a message that AWS moved would be sent a second time (docs/adr/0032).
+MOVES_UNKNOWN: Final[LiteralString] = f"""
+(coalesce(d.aws_redrive_answered_at <= redrive_now() - make_interval(secs => {ANSWER_VALID_FOR}), true) AND {_IN_SIGHT})
+"""
+
+#: Of a DLQ d: the same, and AWS did not answer. Its lanes wait for AWS, not for a worker.
+WAITS_FOR_AWS: Final[LiteralString] = f"(d.aws_redrive_error <> '' AND {MOVES_UNKNOWN})"
+
+# DLQs of runs that have a lane to lease now. The caller that gets a DLQ's id asks AWS. Locked rows are skipped.
+_TO_ASK: Final[LiteralString] = f"""
+UPDATE redrive_dlq SET aws_redrive_asked_at = redrive_now()
+ WHERE id IN (
+    SELECT d.id FROM redrive_dlq d
+     WHERE coalesce(d.aws_redrive_answered_at <= redrive_now() - make_interval(secs => {_ASK_AFTER}), true)
+       AND coalesce(d.aws_redrive_asked_at <= redrive_now() - make_interval(secs => {_ANSWERED_WITHIN}), true)
+       AND d.aws_redrive_since IS NULL AND d.stopped_at IS NULL AND d.mode <> 'observe'
+       AND EXISTS (SELECT FROM redrive_run r
+                    WHERE r.dlq_id = d.id AND r.state = 'running'
+                      AND (%(runs)b::bigint[] IS NULL OR r.id = ANY(%(runs)b::bigint[]))
+                      AND EXISTS (SELECT FROM redrive_lane n WHERE n.run_id = r.id AND n.due_at <= redrive_now()))
+       AND {_IN_SIGHT} AND NOT EXISTS (SELECT FROM redrive_global_stop)
+     ORDER BY d.aws_redrive_asked_at NULLS FIRST LIMIT {_MOST} FOR NO KEY UPDATE OF d SKIP LOCKED)
+RETURNING id
+"""  # noqa: S608  # the inserted texts are constants
+
+_ANSWERED: Final[LiteralString] = """
+UPDATE redrive_dlq SET aws_redrive_answered_at = greatest(aws_redrive_answered_at, %(at)b::timestamptz),
+       aws_redrive_error = ''
+ WHERE id = %(dlq)b
+"""
+
+_UNANSWERED: Final[LiteralString] = """
+UPDATE redrive_dlq SET aws_redrive_error = %(why)b::text WHERE id = %(dlq)b AND aws_redrive_error <> %(why)b::text
+"""
+
+
+def dlqs_to_ask_about(runs: Sequence[int] | None) -> list[int]:
+    """Claim and return DLQs with lanes to lease whose answer from AWS is old. The caller must ask AWS at once.
+
+    `runs`: only lanes of these runs; None: of all runs.
+    """
+    return rows.column(int, _TO_ASK, {"runs": None if runs is None else list(runs)})
+
+
+def record_answer(dlq: int, *, at: datetime) -> None:
+    """Record an answer of AWS. Call it after the consequences are committed.
+
+    `at`: when the question was asked, by PostgreSQL's clock.
+    """
+    rows.execute(_ANSWERED, {"dlq": dlq, "at": at})
+
+
+def record_no_answer(dlq: int, why: str) -> None:
+    """Record why AWS did not answer."""
+    rows.execute(_UNANSWERED, {"dlq": dlq, "why": why})

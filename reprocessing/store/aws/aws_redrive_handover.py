@@ -1,0 +1,141 @@
+"""Hand a DLQ to AWS's own redrive, only when nothing of ours can touch its messages.
+
+One transaction locks the DLQ's row, which a capture's lease updates and every enlistment locks (`lock_out_aws`). Of a
+drain and a hand-over at the same moment one comes first, and the other sees it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg.types.json import Jsonb
+
+from reprocessing.store import rows
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.aws.aws_redrives import AwsRedrive
+from reprocessing.store.capture import moved_by_aws
+from reprocessing.store.runs import run_transitions
+
+
+@dataclass(frozen=True, slots=True)
+class RedriveRequest:
+    """What AWS is asked. `to` empty: to the source queues. `per_second` None: AWS's rate.
+
+    `after`: start of the newest task that AWS lists.
+    """
+
+    to: str
+    per_second: int | None
+    after: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class HandoverBlockers:
+    """Everything that may keep AWS out of a DLQ.
+
+    Attributes:
+        stopped: its sends, or all sends, are stopped.
+        captured_until: end of a running capture's lease.
+        unclean_until: until when a crashed capture may have left messages invisible.
+        hidden: copies that we keep invisible, until `hidden_until`.
+        to_delete: copies of finished letters, which AWS would send again.
+        under_way: letters are queued, sent without an outcome, or selected by an active run.
+        awaited: letters sent to queues of this DLQ await proof by absence.
+        plans: named plans with letters of it.
+        captured: letters in no run whose copies are visible: AWS may move these.
+    """
+
+    mode: str
+    moving: bool
+    stopped: bool
+    captured_until: datetime | None
+    orphans_hidden_until: datetime | None
+    hidden: int
+    hidden_until: datetime | None
+    to_delete: int
+    under_way: bool
+    awaited: bool
+    plans: list[str]
+    captured: int
+
+    @property
+    def is_free(self) -> bool:
+        """Whether AWS may have the DLQ."""
+        return self.mode != "automatic" and not (
+            self.moving or self.stopped or self.captured_until or self.orphans_hidden_until or self.hidden or self.to_delete
+            or self.under_way or self.awaited or self.plans
+        )  # fmt: skip
+
+
+_LOCK = "SELECT id FROM redrive_dlq WHERE id = %(dlq)b FOR UPDATE"
+
+_STANDING = """
+SELECT d.mode, d.aws_redrive_since IS NOT NULL AS moving,
+       d.stopped_at IS NOT NULL OR EXISTS (SELECT FROM redrive_global_stop) AS stopped,
+       CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,
+       CASE WHEN d.orphans_hidden_until > redrive_now() THEN d.orphans_hidden_until END AS orphans_hidden_until,
+       c.hidden, c.hidden_until, c.to_delete, c.captured,
+       EXISTS (SELECT FROM redrive_letter l WHERE l.dlq_id = d.id AND l.state IN ('waiting', 'sending', 'awaiting')
+                  AND l.finished_at IS NULL)
+           OR EXISTS (SELECT FROM redrive_run r JOIN redrive_letter l ON l.run_id = r.id AND l.state = 'captured'
+                       WHERE r.dlq_id = d.id AND r.state IN ('running', 'paused')) AS under_way,
+       EXISTS (SELECT FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
+                WHERE t.watched_by_id = d.id AND a.closed_at IS NULL
+                  AND num_nonnulls(a.taken_at, a.deadline) > 0) AS awaited,
+       ARRAY (SELECT r.name FROM redrive_run r
+               WHERE r.dlq_id = d.id AND r.state = 'planned' AND NOT r.selection ? 'unnamed' ORDER BY r.id) AS plans
+  FROM redrive_dlq d CROSS JOIN LATERAL (
+       SELECT count(*) FILTER (WHERE state = 'held' AND visible_until > redrive_now()) AS hidden,
+              max(visible_until) FILTER (WHERE state = 'held' AND visible_until > redrive_now()) AS hidden_until,
+              count(*) FILTER (WHERE state = 'held' AND visible_until <= redrive_now()) AS captured,
+              count(*) FILTER (WHERE state = 'delete') AS to_delete
+         FROM redrive_dlq_copy WHERE dlq_id = d.id AND state IN ('held', 'delete')) c
+ WHERE d.id = %(dlq)b
+"""
+
+_UNNAMED = """
+SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'planned' AND selection ? 'unnamed' ORDER BY id
+"""
+
+_CLAIM = """
+WITH claimed AS (
+    UPDATE redrive_dlq
+       SET aws_redrive_since = redrive_now(), aws_redrive_by = %(by)b::text, aws_redrive_reason = %(reason)b::text,
+           aws_redrive_destination = %(to)b::text, aws_redrive_task = '',
+                  aws_redrive_last_task_at = %(after)b::timestamptz,
+           aws_redrive_asked_at = redrive_now(), leased_until = NULL, fence = nextval('redrive_fence'),
+           trouble = CASE WHEN starts_with(trouble, %(ours)b::text) THEN '' ELSE trouble END
+     WHERE id = %(dlq)b AND aws_redrive_since IS NULL RETURNING id
+)
+INSERT INTO redrive_audit_entry (act, dlq_id, by, reason, before, after)
+SELECT 'started', id, %(by)b::text, %(reason)b::text, '{"native_redrive": false}', %(asked)b::jsonb FROM claimed
+"""
+
+
+def handover_blockers(dlq: int) -> HandoverBlockers:
+    """Return everything that may keep AWS out of a DLQ."""
+    return rows.fetch(HandoverBlockers, _STANDING, {"dlq": dlq})[0]
+
+
+def hand_to_aws(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsRedrive | HandoverBlockers:
+    """Mark a DLQ as AWS's; from the commit on nothing of ours touches it. AWS is not called yet.
+
+    Returns:
+        The mark; or what keeps AWS out, with nothing done.
+    """
+
+    def work() -> AwsRedrive | HandoverBlockers:
+        rows.execute(_LOCK, {"dlq": dlq})
+        found = handover_blockers(dlq)
+        if not found.is_free:
+            return found
+        for run in rows.column(int, _UNNAMED, {"dlq": dlq}):
+            run_transitions.give_up(run, by=by, reason="The DLQ was handed over to AWS's redrive.")
+        let_go = moved_by_aws.mark_moved(dlq)
+        asked = {"native_redrive": True, "to": wish.to, "per_second": wish.per_second, "captured_before": let_go}
+        values = {"dlq": dlq, "by": by, "reason": reason, "to": wish.to, "after": wish.after, "asked": Jsonb(asked)}
+        rows.execute(_CLAIM, values | {"ours": aws_redrives.ERROR_PREFIX})
+        return aws_redrives.current(dlq) or found
+
+    return rows.in_transaction(work)

@@ -1,0 +1,92 @@
+"""Record the counts of each DLQ, and for how long it has held messages that are not captured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from reprocessing.domain.notifications.dlq_growth import DlqNote
+from reprocessing.store import rows
+from reprocessing.store.aws import metrics
+from reprocessing.store.maintenance.counters import COUNTS
+
+# Reads only maintained counts, so the cost does not depend on the number of messages.
+_NOTE: Final[LiteralString] = f"""
+WITH kept AS (
+    SELECT dlq_id, sum(n) FILTER (WHERE state IN ('captured', 'waiting', 'sending', 'awaiting')) AS unfinished
+      FROM {COUNTS} c GROUP BY dlq_id
+), flown AS (
+    SELECT dlq_id, sum(n) AS captured
+      FROM (SELECT place AS dlq_id, value AS n FROM redrive_metric WHERE name = %(came_to)b AND part = 'captured'
+            UNION ALL SELECT dlq_id, n FROM redrive_hourly_count_delta WHERE what = 'captured') f
+     GROUP BY dlq_id
+), forgotten AS (
+    DELETE FROM redrive_dlq_sample WHERE taken_at < redrive_now() - make_interval(secs => 2 * %(within)b::float8)
+)
+INSERT INTO redrive_dlq_sample (dlq_id, taken_at, uncaptured, captured, unfinished)
+SELECT u.dlq_id, redrive_now(), u.n, coalesce(f.captured, 0)::bigint, coalesce(k.unfinished, 0)::bigint
+  FROM unnest(%(dlqs)b::bigint[], %(uncaptured)b::bigint[]) AS u(dlq_id, n)
+  JOIN redrive_dlq d ON d.id = u.dlq_id
+  LEFT JOIN kept k ON k.dlq_id = u.dlq_id LEFT JOIN flown f ON f.dlq_id = u.dlq_id
+"""  # noqa: S608  # the inserted text is a constant
+
+_NOTES: Final[LiteralString] = """
+SELECT dlq_id, extract(epoch FROM redrive_now() - taken_at)::float8 AS seconds_ago, uncaptured, captured, unfinished
+  FROM redrive_dlq_sample WHERE taken_at >= redrive_now() - make_interval(secs => 1.2 * %(within)b::float8)
+ ORDER BY dlq_id, taken_at, id
+"""
+
+# A row is written when uncaptured messages appear, and when there are none any more.
+_SINCE: Final[LiteralString] = """
+WITH seen AS (
+    SELECT d.id, CASE WHEN u.n > 0 THEN coalesce(d.uncaptured_since, redrive_now()) END AS since, d.uncaptured_since
+      FROM unnest(%(dlqs)b::bigint[], %(uncaptured)b::bigint[]) AS u(dlq_id, n) JOIN redrive_dlq d ON d.id = u.dlq_id
+), noted AS (
+    UPDATE redrive_dlq d SET uncaptured_since = s.since
+      FROM seen s WHERE d.id = s.id AND s.since IS DISTINCT FROM s.uncaptured_since
+)
+SELECT id AS dlq_id, extract(epoch FROM redrive_now() - since)::float8 AS seconds FROM seen WHERE since IS NOT NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    dlq_id: int
+    seconds_ago: float
+    uncaptured: int
+    captured: int
+    unfinished: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Since:
+    dlq_id: int
+    seconds: float
+
+
+def record_samples(uncaptured: Mapping[int, int], *, within: float) -> None:
+    """Record the counts of each DLQ now, and delete notes older than twice `within` seconds; one statement.
+
+    `uncaptured`: messages that are only in SQS, by DLQ.
+    """
+    rows.execute(_NOTE, {**_columns(uncaptured), "within": within, "came_to": metrics.LETTER_EVENTS})
+
+
+def recent_samples(*, within: float) -> dict[int, list[DlqNote]]:
+    """Return the notes of the last `within` seconds, and a little more, by DLQ, the oldest first."""
+    found: dict[int, list[DlqNote]] = {}
+    for row in rows.fetch(_Note, _NOTES, {"within": within}):
+        seen = DlqNote(row.seconds_ago, row.uncaptured, row.captured, row.unfinished)
+        found.setdefault(row.dlq_id, []).append(seen)
+    return found
+
+
+def uncaptured_seconds(uncaptured: Mapping[int, int]) -> dict[int, float]:
+    """Return for how many seconds each DLQ has been seen with messages that nobody has captured, as of this look."""
+    return {row.dlq_id: row.seconds for row in rows.fetch(_Since, _SINCE, _columns(uncaptured))}
+
+
+def _columns(uncaptured: Mapping[int, int]) -> dict[str, list[int]]:
+    dlqs = sorted(uncaptured)
+    return {"dlqs": dlqs, "uncaptured": [uncaptured[dlq] for dlq in dlqs]}

@@ -1,0 +1,119 @@
+"""Parked messages with payload and history, and people with permissions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from itertools import count
+
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
+from reprocessing.domain.message.envelope import Attribute, pack_attributes
+from reprocessing.models import Attempt, DeadLetterQueue, Lane, Letter, Payload, Source, Target
+from reprocessing.store.ordering.lanes import database_now
+
+_numbers = count(1)
+HOUR = timedelta(hours=1)
+LOOKS = ("view_parkedletter", "view_letter")
+DECIDES = (*LOOKS, "release_parkedletter", "discard_parkedletter")
+
+
+def person(name: str, *permissions: str) -> Client:
+    """Somebody of the staff who may do just that, logged in; CSRF is enforced as in a browser."""
+    user = User.objects.create_user(name, is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    assert user.user_permissions.count() == len(permissions)
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(user)
+    return client
+
+
+def dlq(name: str = "shop-dlq") -> Source:
+    """A dlq and the one queue whose letters die into it."""
+    arn = f"arn:aws:sqs:us-east-1:0:{name}"
+    watched = DeadLetterQueue.objects.create(name=name, url=f"http://127.0.0.1:9/0/{name}", arn=arn, region="us-east-1")
+    target = Target.objects.create(arn=f"{arn}-source", url=f"http://127.0.0.1:9/0/{name}-o", region="us-east-1")
+    return Source.objects.create(dlq=watched, arn=target.arn, target=target)
+
+
+def parked(
+    source: Source,
+    *,
+    key: str | None = None,
+    body: bytes = b"{}",
+    attributes: Mapping[str, Attribute] | None = None,
+    reason: str = "attempts_spent",
+) -> Letter:
+    """A letter that was tried once, came back, and waits for a person; an hour old, with three hours left."""
+    number = next(_numbers)
+    now = database_now()
+    lane = Lane.objects.create(dlq=source.dlq, source=source, key=key, key_hash=b"%d" % number, single=key is None)
+    letter = Letter.objects.create(
+        dlq=source.dlq,
+        source=source,
+        target=source.target,
+        lane=lane,
+        message_id=f"message-{number}",
+        state=LetterState.PARKED,
+        planned=True,
+        ordering_key=key,
+        sequence=f"{number:09}",
+        reason=reason,
+        attempts=1,
+        body_hash=b"%d" % number,
+        size=len(body),
+        first_sent_at=now - HOUR,
+        expires_at=now + 3 * HOUR,
+        finished_at=now,
+    )
+    Payload.objects.create(
+        letter=letter, body=body, attributes=pack_attributes(attributes or {}), system={"SenderId": "AIDA-shop"}
+    )
+    Attempt.objects.create(
+        letter=letter,
+        lane=lane,
+        target=source.target,
+        no=1,
+        epoch=0,
+        fence=1,
+        opened_at=now,
+        closed_at=now,
+        outcome=AttemptOutcome.RETURNED,
+        sent_message_id=f"sent-{number}",
+        holds_lane=False,
+    )
+    return letter
+
+
+def token(client: Client, address: str) -> str:
+    """The CSRF token of a page of this person's."""
+    client.get(address)
+    return client.cookies["csrftoken"].value
+
+
+def revealed(client: Client, letter: Letter, desk: str = "letter") -> str:
+    """The letter's page, its payload asked for."""
+    given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/")}
+    answer = client.post(f"/admin/reprocessing/{desk}/{letter.pk}/reveal", given)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def post(client: Client, address: str, **values: object) -> str:
+    """What a browser's form would have sent, and the page that came of it, redirects followed."""
+    given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/")} | values
+    answer = client.post(address, given, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def seen_state(client: Client, address: str) -> str:
+    """What a confirmation page carries of the state that it shows."""
+    return str(client.get(address).context["form"]["seen"].value())
+
+
+def confirm(client: Client, address: str, **given: object) -> str:
+    """Open a confirmation page and submit it; the page that follows."""
+    return post(client, address, **{"seen": seen_state(client, address), "reason": "a test", **given})

@@ -1,0 +1,63 @@
+"""Runs of replayed messages show who replayed how many, and why."""
+
+from __future__ import annotations
+
+import re
+from uuid import uuid4
+
+import pytest
+
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import BulkAction, BulkActionKind, Run
+from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
+from reprocessing.store.parking_lot import bulk_actions
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person
+
+pytestmark = pytest.mark.django_db
+MAY = (*LOOKS, "view_run", "view_bulkaction")
+
+
+def _text(page: bytes) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", page.decode()))
+
+
+def test_run_shows_who_replayed_how_many_and_why() -> None:
+    source, ann = dlq(), person("ann", *MAY)
+    letters = [parked(source).pk for _ in range(3)]
+    act_on_parked.release(letters[:1], by="ben", reason="the shop is mended")
+    act_on_parked.release(letters[1:], by="zoe", reason="the bank, too")
+    run = Run.objects.get()
+    page = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
+    assert (run.reason, run.asked_by) == ("the shop is mended", "ben")
+    assert re.findall(r"<b>(\w+)</b> replayed (\d+ messages?) .*?<span>(.*?)</span>", page) == [
+        ("zoe", "2 messages", "the bank, too"), ("ben", "1 message", "the shop is mended"),
+    ]  # fmt: skip
+    listed = _text(ann.get("/admin/reprocessing/run/").content)
+    assert ("Messages selectedreplayed from the parking lot" in listed, "not yet" in listed) == (True, False)
+
+
+def test_bulk_action_and_its_runs_link_to_each_other() -> None:
+    for name in ("shop-dlq", "bank-dlq"):
+        source = dlq(name)
+        for _ in range(2):
+            parked(source)
+    bulk_actions.create(uuid4(), BulkActionKind.RELEASE, MessageFilter(), {}, by="ben", reason="both are mended")
+    operation = BulkAction.objects.get()
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
+    ann, runs = person("ann", *MAY), list(Run.objects.order_by("pk"))
+    page = ann.get(f"/admin/reprocessing/bulkaction/{operation.pk}/change/").content
+    links = " and ".join(f'<a href="/admin/reprocessing/run/{run.pk}/change/">{run.name}</a>' for run in runs)
+    assert [one in page.decode() for one in links.split(" and ")] == [True, True]
+    assert re.findall(r"2 messages in the run (\S+)\.", _text(page)) == [run.name for run in runs]
+    for run in runs:
+        told = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
+        assert f'<a href="/admin/reprocessing/bulkaction/{operation.pk}/change/">' in told
+
+
+def test_run_outlives_its_bulk_action() -> None:
+    parked(dlq())
+    bulk_actions.create(uuid4(), BulkActionKind.RELEASE, MessageFilter(), {}, by="ben", reason="it is mended")
+    run_bulk_actions.run_bulk_action(BulkAction.objects.get().pk, seconds=9)
+    run = Run.objects.get()
+    assert run.reviews.get().after == {"letters": 1, "operation": BulkAction.objects.get().pk}
+    assert run.reviews.get().operation is None

@@ -1,0 +1,79 @@
+"""Rows of everything that the admin shows."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
+
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import (
+    AuditAct,
+    AuditEntry,
+    BulkAction,
+    BulkActionKind,
+    FailureGroup,
+    GlobalStop,
+    HealthCheck,
+    Heartbeat,
+    ParkingQueueMessage,
+    RateClass,
+    Report,
+    Reporter,
+    Run,
+    TargetCheck,
+    Wave,
+)
+from reprocessing.models.notification import Incident, Notification, NotificationRoute
+from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.parking_lot import bulk_actions
+from reprocessing.store.routing import rule_changes
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
+
+
+def rows_of_everything() -> None:
+    """Three rows of whatever there is."""
+    for number in range(3):
+        letter = parked(dlq(f"dlq-{number}"), key=f"key-{number}")
+        run = Run.objects.create(name=f"run-{number}", dlq=letter.dlq)
+        Wave.objects.create(run=run, no=1, size=1)
+        ParkingQueueMessage.objects.create(letter=letter, parking_event="parked")
+        Heartbeat.record(f"queue-{number}")
+        operated()
+        FailureGroup.objects.create(
+            dlq=letter.dlq, fingerprint=b"%d" % number, cause="reported", title=f"KeyError-{number}",
+            first_at=database_now(),
+            last_at=database_now(),
+        )  # fmt: skip
+        AuditEntry.objects.create(act=AuditAct.RELEASED, letter=letter, dlq=letter.dlq, by="ann", reason="mended")
+        assert letter.target
+        TargetCheck.objects.create(target=letter.target, seen_at=database_now())
+        HealthCheck.objects.create(target=letter.target, kind="alarm", subject="shop")
+        reporter = Reporter.objects.create(name=f"shop-{number}", token_hash=b"%d" % number, added_by="ann")
+        Report.objects.create(
+            reporter=reporter, public_id=letter.public_id, verdict="failed", type="KeyError", message="'card'",
+            happened_at=database_now(), received_at=database_now(), digest=b"%d" % number,
+        )  # fmt: skip
+        kind = ("breaker_open", "run_stopped", "run_stalled")[number]
+        incident = Incident.objects.create(kind=kind, subject=f"run:{number}", facts={})
+        route = NotificationRoute.objects.create(destination=f"team-{number}")
+        Notification.objects.create(incident=incident, route=route, phase="opened")
+    GlobalStop.objects.create(by="ann", reason="a test")
+    RateClass.objects.create(name="slow")
+    rule_changes.save_rule("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
+
+
+def operated() -> BulkAction:
+    """What somebody asked for of all parked letters."""
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, MessageFilter(), {}, by="ann", reason="a note")
+    return BulkAction.objects.latest("pk")
+
+
+def schedules() -> None:
+    """A row of everything that beat's own pages show."""
+    for schedule in (
+        IntervalSchedule(every=1, period="days"), CrontabSchedule(), ClockedSchedule(clocked_time=database_now()),
+        SolarSchedule(event="sunset", latitude=1, longitude=1),
+    ):  # fmt: skip
+        schedule.save()
+    PeriodicTask.objects.create(name="a task", task="reprocessing.tick", interval=IntervalSchedule.objects.get())

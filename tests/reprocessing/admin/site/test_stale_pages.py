@@ -1,0 +1,118 @@
+"""Decisions apply to what the page showed; later and changed messages are skipped."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from reprocessing.admin.parking_lot.decision import pack_messages
+from reprocessing.models import AuditEntry, BulkAction, Letter
+from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
+from reprocessing.store.ordering.lanes import database_now
+from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, dlq, parked, person, post
+from tests.reprocessing.admin.parking_lot.test_export_page import edited
+from tests.reprocessing.admin.parking_lot.test_message_list import EVERYTHING, LOT, OF_A_FILTER, hidden
+from tests.reprocessing.admin.parking_lot.test_parking_lot import carried, messages, states
+
+pytestmark = pytest.mark.django_db
+
+
+def all_that_match(client: Client, deed: str = "discard") -> dict[str, str]:
+    """What the page of a decision about a filter carries."""
+    return _of_a_filter(post(client, LOT + deed, scope="all", query="reason=attempts_spent"))
+
+
+def _of_a_filter(page: str) -> dict[str, str]:
+    return {name: hidden(page, name) for name in ("query", "token", "opened")}
+
+
+def begun() -> BulkAction:
+    """What was asked for last, done."""
+    operation = BulkAction.objects.latest("id")
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
+    operation.refresh_from_db()
+    return operation
+
+
+@pytest.mark.parametrize("deed", ["release", "discard"])
+def test_later_messages_are_not_in_a_bulk_action(deed: str) -> None:
+    source = dlq()
+    shown, anew = parked(source), parked(source)
+    client = person("ann", *EVERYTHING)
+    given = all_that_match(client, deed)
+    late = parked(source)
+    Letter.objects.filter(pk=anew.pk).update(finished_at=database_now())
+    post(client, LOT + deed, **given, reason="test data")
+    operation = begun()
+    assert (operation.asked, operation.done, operation.letters_skipped) == (1, 1, 0)
+    assert states(anew, late) == ["parked", "parked"]
+    assert states(shown) != ["parked"]
+
+
+def test_redisplayed_page_counts_again() -> None:
+    source = dlq()
+    letters = [parked(source)]
+    client = person("ann", *EVERYTHING)
+    given = all_that_match(client)
+    letters.append(parked(source))
+    again = post(client, LOT + "discard", **given, reason=" ")
+    assert ("This field is required." in again, "all 2</strong> parked letters" in again) == (True, True)
+    post(client, LOT + "discard", **_of_a_filter(again), reason="test data")
+    assert (begun().asked, states(*letters)) == (2, ["discarded", "discarded"])
+
+
+@pytest.mark.parametrize("opened", [None, "", "yesterday", "2026-03-01T08:00", "0001-01-01T00:00+14:00", "\0"])
+def test_bulk_action_without_time_is_shown_again(opened: str | None) -> None:
+    letter = parked(dlq())
+    client = person("ann", *DECIDES)
+    said = {} if opened is None else {"opened": opened}
+    page = post(client, LOT + "discard", **OF_A_FILTER, **said, query="", reason="test data")
+    assert ('class="errorlist"' in page, BulkAction.objects.count(), states(letter)) == (True, 0, ["parked"])
+    assert hidden(page, "opened") > (database_now() - timedelta(minutes=5)).isoformat()
+
+
+def test_future_time_means_now() -> None:
+    source = dlq()
+    parked(source)
+    client = person("ann", *EVERYTHING)
+    to_come = (database_now() + timedelta(days=1)).isoformat()
+    post(client, LOT + "discard", **OF_A_FILTER, opened=to_come, query="", reason="test data")
+    late = parked(source)
+    assert (begun().asked, states(late)) == (1, ["parked"])
+
+
+@pytest.mark.parametrize("deed", ["release", "discard"])
+@pytest.mark.parametrize("desk", ["list", "letter"])
+def test_edited_message_is_skipped(deed: str, desk: str) -> None:
+    letter = parked(dlq(), body=b"captured")
+    client = person("ben", *DECIDES)
+
+    def seen() -> str:
+        if desk == "letter":
+            return carried(client.get(f"{LOT}{letter.pk}/change/").content.decode())
+        return hidden(client.get(LOT).content.decode(), "pick")
+
+    before = seen()
+    edited(letter, b"made", "new")
+    told = messages(post(client, LOT + deed, letters=before, reason="mended"))
+    assert (told[0], states(letter)) == ("Nothing was done.", ["parked"])
+    assert re.sub(r"[\d:]{8}", "TIME", told[1]) == (
+        f"Message {letter.message_id} was skipped: it was edited after you opened the page; check it again. "
+        "Last action: edited by bob, TIME UTC (a typo)."
+    )
+    post(client, LOT + deed, letters=seen(), reason="mended")
+    assert states(letter) != ["parked"]
+
+
+def test_skip_reason_names_who_moved_the_message() -> None:
+    letter = parked(dlq())
+    seen = pack_messages([letter])
+    act_on_parked.discard([letter.pk], by="ann", reason="test data")
+    for act in ("revealed", "noted", "assigned"):
+        AuditEntry.objects.create(act=act, letter=letter, dlq=letter.dlq, by="carol", reason="a look")
+    for deed in ("release", "discard"):
+        told = messages(post(person(f"ben-{deed}", *DECIDES), LOT + deed, letters=seen, reason="mended"))
+        assert re.findall(r"Last action: (\w+) by (\w+)", told[1]) == [("discarded", "ann")]
