@@ -149,7 +149,8 @@ def compare(letters: int, times: int) -> bool:
         is_slow = cost.p95 > LONGEST or cost.statements != before
         well = well and not is_slow
         print(
-            f"{name:<34}{cost.median:>9.1f}{cost.p95:>9.1f}{'  !!' if is_slow else '    '}{cost.statements:>12}{before:>12}"
+            f"{name:<34}{cost.median:>9.1f}{cost.p95:>9.1f}{'  !!' if is_slow else '    '}"
+            f"{cost.statements:>12}{before:>12}"
             f"{cost.size / 1024:>7.0f}",
             flush=True,
         )

@@ -32,7 +32,8 @@ def cards(groups: Sequence[GroupRow], *, now: datetime) -> list[dict[str, Any]]:
 
 def pack_position(last: GroupRow) -> str:
     """Return the position of a page's last group, as an address carries it."""
-    return f"{int(last.status == FailureGroupStatus.OPEN)}.{(last.last_at - _EPOCH) // timedelta(microseconds=1)}.{last.id}"
+    microseconds = (last.last_at - _EPOCH) // timedelta(microseconds=1)
+    return f"{int(last.status == FailureGroupStatus.OPEN)}.{microseconds}.{last.id}"
 
 
 def unpack_position(text: str) -> PageStart | None:

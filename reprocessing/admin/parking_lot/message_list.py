@@ -152,8 +152,8 @@ def _line(letter: ListedLetter, now: datetime) -> dict[str, Any]:
         "message_id": visible(letter.message_id),
         "dlq": letter.dlq, "why": ParkedReason(letter.reason).sentence if letter.reason else letter.state,
         "key": _short(letter.key), "group": letter.group_id, "cause": visible(letter.cause or ""),
-        "age": time_since(now - letter.first_sent_at), "since": time_since(now - letter.finished_at) if "
-        "letter.finished_at else "-",
+        "age": time_since(now - letter.first_sent_at),
+        "since": time_since(now - letter.finished_at) if letter.finished_at else "-",
         "attempts": letter.attempts, "left": duration(letter.expires_at - now) if letter.expires_at else "no copy",
         "assigned": visible(letter.assigned_to),
     }  # fmt: skip

@@ -48,7 +48,8 @@ def _of_messages(name: str, found: HandoverBlockers) -> Iterator[str]:
     if found.captured_until:
         yield f"A capture is running, until {format_time(found.captured_until)} at the latest."
     if found.orphans_hidden_until:
-        yield f"Messages of an interrupted capture may be invisible until {format_time(found.orphans_hidden_until)}. Wait until then."
+        until = format_time(found.orphans_hidden_until)
+        yield f"Messages of an interrupted capture may be invisible until {until}. Wait until then."
     if found.hidden:
         yield (
             f"{counted(found.hidden, 'captured message')} are invisible in SQS until "

@@ -17,8 +17,8 @@ _KINDS = ("finished", "unfinished", "unknown")
 def hold_text(found: RestoreHold) -> str:
     """Return the time, author and reason of the hold, and the time of the backup."""
     return (
-        f'Everything is held since {format_time(found.since)} by {found.by} ("{found.reason}"); PostgreSQL was restored to '
-        f"{format_time(found.restored_to)}."
+        f'Everything is held since {format_time(found.since)} by {found.by} ("{found.reason}"); PostgreSQL was '
+        f"restored to {format_time(found.restored_to)}."
     )
 
 

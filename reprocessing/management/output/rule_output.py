@@ -112,7 +112,8 @@ def rule_lines(rule: Mapping[str, Any]) -> Iterable[str]:
     where = f" of {rule['dlq']}" if rule["dlq"] else ""
     last = f", last at {format_time(rule['last_hit_at'])}" if rule["last_hit_at"] else ""
     stops = f"; {counted(rule['stopped'], 'message')} held by it" if rule["stopped"] else ""
-    yield f"rule {rule['name']}{where} ({rule['action']}): {counted(rule['match_count'], 'message')} decided{last}{stops}"
+    decided = counted(rule["match_count"], "message")
+    yield f"rule {rule['name']}{where} ({rule['action']}): {decided} decided{last}{stops}"
     if rule["error_count"]:
         word, name = "ERROR" if rule["errs_too_often"] else "error", rule["name"]
         of = f"{rule['error_count']:,} of {counted(rule['asked'] or 0, 'message')}, which it holds"

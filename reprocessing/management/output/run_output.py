@@ -134,7 +134,8 @@ def _forecast(seen: RunStatus) -> Iterable[str]:
     if seen.tally.waiting:
         yield f"  ends      in {duration_in_words(seen.seconds)}, if nothing fails and the rate keeps ramping up"
     else:
-        yield f"  ends      all are sent; the last outcome is known in {duration_in_words(seen.seconds)} at the earliest"
+        left = duration_in_words(seen.seconds)
+        yield f"  ends      all are sent; the last outcome is known in {left} at the earliest"
 
 
 def in_json(seen: RunStatus) -> dict[str, Any]:

@@ -135,7 +135,9 @@ class DrainCommand(Console):
         try:
             tally = drain.replay_run(
                 run, drain_hands(interruption), along=[one.pk for one in along],
-                told=lambda own: telling.line_if_due(lambda: progress_line(run.dlq, sum_tallies([own, *tallies(along).values()]), pace)),
+                told=lambda own: telling.line_if_due(
+                    lambda: progress_line(run.dlq, sum_tallies([own, *tallies(along).values()]), pace)
+                ),
             )  # fmt: skip
         except DatabaseError:
             telling.line(f"Nothing is lost. To continue the run: {go_on}")

@@ -63,8 +63,8 @@ class HandoverBlockers:
     def is_free(self) -> bool:
         """Whether AWS may have the DLQ."""
         return self.mode != "automatic" and not (
-            self.moving or self.stopped or self.captured_until or self.orphans_hidden_until or self.hidden or self.to_delete
-            or self.under_way or self.awaited or self.plans
+            self.moving or self.stopped or self.captured_until or self.orphans_hidden_until or self.hidden
+            or self.to_delete or self.under_way or self.awaited or self.plans
         )  # fmt: skip
 
 

@@ -37,7 +37,9 @@ SELECT o.notice_id, o.parking_event, o.public_id, o.message_id, o.reason, o.stat
  ORDER BY o.notice_id
 """
 
-_SENT = "UPDATE redrive_parking_queue_message SET sent_at = redrive_now() WHERE id = ANY(%(ids)b::bigint[]) AND sent_at IS NULL"
+_SENT = """
+UPDATE redrive_parking_queue_message SET sent_at = redrive_now() WHERE id = ANY(%(ids)b::bigint[]) AND sent_at IS NULL
+"""
 
 
 def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:

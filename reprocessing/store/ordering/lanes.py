@@ -57,8 +57,8 @@ class LaneState:
 # A run's lanes are sent while it runs, its DLQ is neither stopped nor observed, and nothing is halted.
 ACTIVE_RUNS = """
 SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.aws_redrive_since IS NULL
- WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe' AND NOT EXISTS (SELECT
-        FROM redrive_global_stop)
+ WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe'
+   AND NOT EXISTS (SELECT FROM redrive_global_stop)
 """
 
 # Active runs that do not wait for an answer of AWS: hints to others would be in vain.

@@ -16,8 +16,8 @@ UPDATE redrive_attempt a
        holds_lane = w.lasts, detail = 'its worker was lost before the outcome was recorded',
        deadline = CASE WHEN w.lasts THEN redrive_now() + make_interval(secs => t.window) END
   FROM redrive_lane n, redrive_letter l, redrive_dlq d, redrive_target t
- CROSS JOIN LATERAL (SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts
-        AND {OUTLASTS} AS lasts) w
+ CROSS JOIN LATERAL (
+       SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND {OUTLASTS} AS lasts) w
  WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.phase = 'leased' AND n.owner = %(owner)b
    AND a.lane_id = n.id AND a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) = 0 AND a.fence < n.fence
    AND l.id = a.letter_id AND d.id = l.dlq_id AND t.id = a.target_id

@@ -55,7 +55,8 @@ def _said(name: str, vital: ConsumerHealth) -> DoctorFinding:
         case TooFewValues(why):
             return unknown_finding(name, f"How its consumers do is not known: {why}.")
         case FallingBehind(before, now):
-            what = f"Its oldest message is {duration_in_words(now)} old, and was {duration_in_words(before)} old within the hour."
+            ages = duration_in_words(now), duration_in_words(before)
+            what = f"Its oldest message is {ages[0]} old, and was {ages[1]} old within the hour."
             cure = "Give it more consumers, or redrive more slowly: manage.py add_dlq DLQ --rate R --confirm"
             return warning_finding(
                 name, what, "Its consumers fall behind, and what is redriven waits with the rest.", cure

@@ -173,7 +173,7 @@ BUGS: Final = (
         breaks="The breaker opens: failures that a dead worker recorded are never looked at.",
         file="reprocessing/pipeline/maintenance/recover.py",
         old="    circuit_breakers.move_all_breakers()\n",
-        new="    circuit_breakers.look([])\n",
+        new="    circuit_breakers.move_breakers([])\n",
         caught_by=(
             "tests/reprocessing/pipeline/maintenance/test_recover.py"
             "::test_failures_that_a_dead_worker_recorded_and_did_not_look_at_open_the_breaker"
@@ -330,7 +330,7 @@ BUGS: Final = (
         name="stop-everything-stops-nothing",
         breaks="One command stops every send, fleet-wide.",
         file="reprocessing/store/ordering/lanes.py",
-        old=" AND NOT EXISTS (SELECT FROM redrive_global_stop)\n",
+        old="   AND NOT EXISTS (SELECT FROM redrive_global_stop)\n",
         new="\n",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_replay_slice.py"

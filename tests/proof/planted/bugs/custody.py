@@ -21,7 +21,7 @@ BUGS: Final = (
         new=(
             "            if self._at_capture:\n"
             "                early = [Deletable(self._dlq.pk, one.message_id, one.handle) for one in copies.values()]\n"
-            "                delete_copies.copies(self._dlq, early)\n"
+            "                delete_copies.delete_from_dlq(self._dlq, early)\n"
             "            deletable += step(copies) if copies else []\n"
         ),
         caught_by=f"{_OF_CAPTURE}::test_a_message_that_was_not_committed_stays_in_the_dlq",

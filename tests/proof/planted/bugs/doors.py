@@ -57,12 +57,12 @@ BUGS: Final = (
         old=("    plan.place_captured(dlq)\n    return captured\n"),
         new=(
             "    plan.place_captured(dlq)\n"
-            "    from reprocessing.models import Custody\n"
+            "    from reprocessing.models import DlqCopy\n"
             "    from reprocessing.store.replay.settlement import Deletable\n"
             "    from reprocessing.pipeline.capture import delete_copies\n"
             "\n"
-            '    copies = Custody.objects.filter(dlq=dlq, run_state="held")\n'
-            "    delete_copies.copies(dlq, [Deletable(dlq.pk, one.message_id, one.handle) for one in copies])\n"
+            '    copies = DlqCopy.objects.filter(dlq=dlq, state="held")\n'
+            "    delete_copies.delete_from_dlq(dlq, [Deletable(dlq.pk, one.message_id, one.handle) for one in copies])\n"
             "    return captured\n"
         ),
         caught_by=f"{_OF_DRAIN}::test_collecting_sends_parks_and_discards_nothing",
@@ -79,8 +79,8 @@ BUGS: Final = (
         name="a-deed-without-its-record",
         breaks="What people do is attributed: a released letter says nothing of who released it, and why.",
         file=_PARK,
-        old="            decisions.record_decisions(able, deed.act, was=was, by=by, reason=reason, operation=operation)\n",
-        new="            decisions.record_release([], deed.act, was=was, by=by, reason=reason, operation=operation)\n",
+        old="decisions.record_decisions(able, deed.act, was=was, by=by, reason=reason, operation=operation)\n",
+        new="decisions.record_decisions([], deed.act, was=was, by=by, reason=reason, operation=operation)\n",
         caught_by="tests/reprocessing/pipeline/parking_lot/test_act_on_parked.py::test_who_decided_and_why_is_recorded_with_the_deed",
     ),
     Bug(

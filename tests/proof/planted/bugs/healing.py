@@ -253,8 +253,8 @@ BUGS: Final = (
         name="a-dead-worker-s-lane-waits-for-what-was-spared",
         breaks="An outage uses up no attempt: the lane of a dead worker waits, as if its letter had no attempt left.",
         file="reprocessing/store/ordering/orphaned_lanes.py",
-        old="(SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND",
-        new="(SELECT l.attempts - l.attempts_before_release >= d.max_attempts AND",
+        old="SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND {OUTLASTS}",
+        new="SELECT l.attempts - l.attempts_before_release >= d.max_attempts AND {OUTLASTS}",
         caught_by=_SPARED_BEFORE,
     ),
     Bug(

@@ -26,8 +26,8 @@ BUGS: Final = (
         name="an-opening-is-committed-before-it-is-announced",
         breaks="An event is announced in its transaction: a breaker opens, and a dying worker announces nothing.",
         file="reprocessing/store/safety/circuit_breakers.py",
-        old="    return rows.in_transaction(move_all) if any(move.state != move.row.state for move in wanted) else move_all()\n",
-        new="    return move_all()\n",
+        old="rows.in_transaction(move_all) if any(move.state != move.row.state for move in wanted) else move_all()\n",
+        new="move_all()\n",
         caught_by=f"{_BREAKERS}::test_an_opening_and_its_announcement_are_committed_together",
     ),
     Bug(

@@ -23,7 +23,10 @@ BUGS: Final = (
         name="an-answer-of-aws-holds-for-ever",
         breaks="Nothing twice: AWS was asked once, and what it moves after that is sent again.",
         file=_LOOKS,
-        old="(coalesce(d.aws_redrive_answered_at <= redrive_now() - make_interval(secs => {ANSWER_VALID_FOR}), true) AND {_IN_SIGHT})",
+        old=(
+            "(coalesce(d.aws_redrive_answered_at <= redrive_now() - make_interval(secs => {ANSWER_VALID_FOR}), true)"
+            " AND {_IN_SIGHT})"
+        ),
         new="(d.aws_redrive_answered_at IS NULL AND {_IN_SIGHT})",
         caught_by=_NOT_LEASED,
     ),

@@ -52,7 +52,7 @@ BUGS: Final = (
         caught_by="tests/reprocessing/store/maintenance/test_schema.py::test_dropped_and_disabled_parts_are_named",
     ),
     Bug(
-        name="an-source-goes-under-its-parked-letters",
+        name="a-source-goes-under-its-parked-letters",
         breaks="A source is taken away only where no unfinished and no parked letter goes back to it.",
         file="reprocessing/store/dlqs/source_queues.py",
         old="Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=",

@@ -62,7 +62,8 @@ def test_who_acts_under_a_hold_and_a_stop_is_told_of_both_and_how_each_ends(ask:
     assert str(refused.value) == (
         f'Everything is held since {format_time(held.since)} by bob ("the disk broke"): PostgreSQL was restored from a '
         "backup. Nothing is sent until after_restore resolve and release. To see what is known: "
-        f'manage.py after_restore report\norders is stopped since {format_time(stop.since)} by ann ("the shop is down"): '
+        "manage.py after_restore report\n"
+        f'orders is stopped since {format_time(stop.since)} by ann ("the shop is down"): '
         "nothing is sent. To resume: manage.py resume_redrive orders --reason WHY --confirm"
     )
 

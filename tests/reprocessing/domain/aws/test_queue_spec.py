@@ -31,6 +31,7 @@ from reprocessing.domain.aws.queue_spec import (
 )
 
 ACCOUNT = "arn:aws:sqs:eu-west-1:111122223333:"
+DLQS = [ACCOUNT + "q1", ACCOUNT + "q2"]
 NAMES = [f"q{number}" for number in range(14)]
 ARNS = st.lists(st.sampled_from([ACCOUNT + name for name in NAMES]), unique=True, max_size=12).map(tuple)
 WANTS = st.builds(WantedNumber, st.integers(0, 43_200), st.sampled_from(Precedence))
@@ -55,7 +56,7 @@ def found_queues(draw: st.DrawFn) -> ExistingQueue:
     return ExistingQueue(
         arn=f"{ACCOUNT}orders", visibility=draw(st.integers(0, 43_200)), retention=draw(st.integers(60, FORTNIGHT)),
         wait=draw(st.integers(0, 20)), by_content=draw(st.booleans()), sse=draw(st.booleans()), key=draw(KEYS),
-        redrive_policy=draw(st.none() | st.tuples(st.sampled_from([ACCOUNT + "q1", ACCOUNT + "q2"]), st.integers(1, 1_000))),
+        redrive_policy=draw(st.none() | st.tuples(st.sampled_from(DLQS), st.integers(1, 1_000))),
         permission=permission if allowed or permission != "byQueue" else "allowAll", allowed=allowed,
         sources=tuple(one for one in sources if not allowed or one in allowed) if permission != "denyAll" else (),
     )  # fmt: skip
@@ -72,7 +73,9 @@ def taken(found: ExistingQueue, attributes: Mapping[str, str]) -> ExistingQueue:
         wait=int(attributes.get(WAIT, found.wait)),
         by_content=attributes[BY_CONTENT] == "true" if BY_CONTENT in attributes else found.by_content, key=key,
         sse=False if key else attributes.get(queue_spec.SSE, str(found.sse)).lower() == "true",
-        redrive_policy=(redrive["deadLetterTargetArn"], redrive["maxReceiveCount"]) if redrive else found.redrive_policy,
+        redrive_policy=(
+            (redrive["deadLetterTargetArn"], redrive["maxReceiveCount"]) if redrive else found.redrive_policy
+        ),
         permission=allow["redrivePermission"] if allow else found.permission,
         allowed=tuple(allow["sourceQueueArns"]) if allow else found.allowed,
     )  # fmt: skip

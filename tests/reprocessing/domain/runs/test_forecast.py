@@ -48,12 +48,12 @@ def test_a_duration_is_told_in_the_unit_that_fits(seconds: float, words: str) ->
 
 def _simulated(letters: int, rate: float, start: float, every: int, first: int) -> float:
     """Simulate a ramp without failures in ticks of 0.01 s, until the last letter was sent."""
-    now, gone, steps, ramped = 0, 0.0, 0, Ramp(start=start, share=start, counts_as_failure=0.0)
+    now, gone, steps, ramped = 0, 0.0, 0, Ramp(start=start, share=start, failure_ratio=0.0)
     while gone < letters - 1e-9:
         if now == first + steps * every:
             pace = rate_ramp.next_step(ramped, [False] * 20)
             assert pace
-            ramped, steps = Ramp(start=start, share=pace.share, counts_as_failure=pace.counts_as_failure), steps + 1
+            ramped, steps = Ramp(start=start, share=pace.share, failure_ratio=pace.failure_ratio), steps + 1
         gone += rate * ramped.share / 100
         now += 1
     return now / 100

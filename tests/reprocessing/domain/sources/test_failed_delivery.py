@@ -31,9 +31,13 @@ from tests.reprocessing.domain.dead import (
 QUEUE = "arn:aws:sqs:us-west-2:123456789012:does-not-exist"
 SHAPES = {
     "lambda": FailedDelivery(FailedDeliveryKind.LAMBDA, "", "200", "it broke"),
-    "lambda_destination": FailedDelivery(FailedDeliveryKind.LAMBDA_DESTINATION, dead.FUNCTION, "RetriesExhausted", "ValueError"),
+    "lambda_destination": FailedDelivery(
+        FailedDeliveryKind.LAMBDA_DESTINATION, dead.FUNCTION, "RetriesExhausted", "ValueError"
+    ),
     "sns": FailedDelivery(FailedDeliveryKind.SNS, SUBSCRIPTION, "", "", through=TOPIC),
-    "eventbridge": FailedDelivery(FailedDeliveryKind.EVENTBRIDGE, dead.TARGET, "NO_PERMISSIONS", "not allowed", through=RULE),
+    "eventbridge": FailedDelivery(
+        FailedDeliveryKind.EVENTBRIDGE, dead.TARGET, "NO_PERMISSIONS", "not allowed", through=RULE
+    ),
     "scheduler": FailedDelivery(
         FailedDeliveryKind.SCHEDULER, QUEUE, "AWS.SimpleQueueService.NonExistentQueue",
         "The specified queue does not exist.",

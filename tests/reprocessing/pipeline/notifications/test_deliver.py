@@ -265,8 +265,7 @@ def test_a_text_marks_what_it_tells_and_not_what_was_filed_before_it_and_committ
         return claimed, owed
 
     with elsewhere() as begin, transaction.atomic():
-        notification_writer.file_notifications()  # has the lower id,
-        and commits while the text of the other one is sent
+        notification_writer.file_notifications()  # has the lower id, and commits while the other text is sent
         claimed, owed = begin(second).result(30)
     assert [told.subject for section in owed.sections for told in section.examples] == ["group:2"]
     sending.record_result(claimed, owed.ids, Sent(), lanes.database_now())
