@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import environ
 
-from redrive_service.addresses import misfit_of_libpq, misfit_of_redis
+from redrive_service.environment.addresses import misfit_of_libpq, misfit_of_redis
 from redrive_service.environment.variables import Variables
 
 _QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")

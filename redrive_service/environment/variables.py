@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from redrive_service.addresses import is_visible, parts
+from redrive_service.environment.addresses import is_visible, parts
 
 INVISIBLE = "a space, a line break or another character that nobody sees"
 

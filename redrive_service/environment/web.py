@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from redrive_service.addresses import is_host, is_visible, parts
+from redrive_service.environment.addresses import is_host, is_visible, parts
 from redrive_service.environment.variables import INVISIBLE, Variables
 
 _SHORTEST_SECRET = 50  # characters, as Django's deployment check asks for

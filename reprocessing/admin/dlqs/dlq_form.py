@@ -11,13 +11,13 @@ from django.urls import reverse
 from reprocessing import conf
 from reprocessing.admin.site import fields, preview_form
 from reprocessing.admin.site.confirmed_action import Done
-from reprocessing.admin.site.fields import choice, lines, number, text, whole_number
+from reprocessing.admin.site.fields import JITTER, choice, lines, number, text, whole_number
 from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm, signature
 from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.admin.targets.target_fields import BRAKES, PACE, TargetFieldsForm, changed_values
 from reprocessing.domain.errors import InvalidTarget, QueueUnreachable
 from reprocessing.models import AuditAct, DeadLetterQueue, Target
-from reprocessing.models.dlq import DeleteWhen, Jitter, MissingKey, Mode, ParkedHead, StalePolicy
+from reprocessing.models.dlq import DeleteWhen, MissingKey, Mode, ParkedHead, StalePolicy
 from reprocessing.models.target import MAX_SECONDS, TargetKind
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted
@@ -56,9 +56,6 @@ _PARKED_HEAD: Final = (
 _DELETE_WHEN: Final = (
     (DeleteWhen.TERMINAL.value, "when the message is finished"),
     (DeleteWhen.CAPTURED.value, "when the message is captured"),
-)  # fmt: skip
-JITTER: Final = (
-    (Jitter.FULL.value, "full: a random part of the backoff"), (Jitter.NONE.value, "none: always the whole backoff"),
 )  # fmt: skip
 
 

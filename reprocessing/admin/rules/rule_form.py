@@ -14,13 +14,12 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
-from reprocessing.admin.dlqs.dlq_form import JITTER
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.rules import conditions_field, rule_draft
 from reprocessing.admin.rules.rule_draft import SourceMessage
 from reprocessing.admin.site import preview_form
 from reprocessing.admin.site.confirmed_action import Done
-from reprocessing.admin.site.fields import choice, number, slug, text, utc_datetime
+from reprocessing.admin.site.fields import JITTER, choice, number, slug, text, utc_datetime
 from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm, signature
 from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.domain.errors import InvalidRule

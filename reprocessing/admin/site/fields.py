@@ -13,12 +13,16 @@ from reprocessing.domain.errors import InvalidSelector
 from reprocessing.domain.message import arn
 from reprocessing.domain.message.identity import Selector, SelectorSource
 from reprocessing.domain.routing import jmespath_query
+from reprocessing.models.dlq import Jitter
 from reprocessing.store.dlqs import registration
 
 _NO_MOMENT: Final = "Not a valid date and time. Write it like 2026-03-01 08:00."
 #: The text that removes a limit.
 OFF: Final = "off"
 LONGEST: Final = 2_048
+JITTER: Final = (
+    (Jitter.FULL.value, "full: a random part of the backoff"), (Jitter.NONE.value, "none: always the whole backoff"),
+)  # fmt: skip
 _ALIKE: Final = (SelectorSource.NONE, SelectorSource.CONTENT_HASH, SelectorSource.MESSAGE_ID)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.ordering.lanes import ACTIVE_RUNS
+from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 from reprocessing.store.safety.breaker_status import BREAKER_NAME
 from reprocessing.store.safety.send_limits import OBSTACLE, OBSTACLE_JOINS
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.aws.aws_redrive_checks import MOVES_UNKNOWN, WAITS_FOR_AWS
+from reprocessing.store.ordering.active_runs import ACTIVE_RUNS, ANSWERED_RUNS, KNOWN_RUNS
 from reprocessing.store.replay.settlement_effects import LAPSED
 from reprocessing.store.safety.send_limits import FULL, MAY_GO, SHUT, UNTOLD
 
@@ -53,19 +53,6 @@ class LaneState:
     rulebook_version: int | None = None
     tries: int | None = None  #: attempts since a person released the head, counted or not
 
-
-# A run's lanes are sent while it runs, its DLQ is neither stopped nor observed, and nothing is halted.
-ACTIVE_RUNS = """
-SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.aws_redrive_since IS NULL
- WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe'
-   AND NOT EXISTS (SELECT FROM redrive_global_stop)
-"""
-
-# Active runs that do not wait for an answer of AWS: hints to others would be in vain.
-ANSWERED_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {WAITS_FOR_AWS}"
-
-# Their lanes may be leased: it is known whether AWS moved the DLQ's messages.
-_KNOWN_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {MOVES_UNKNOWN}"
 
 # Lanes of dead owners first, then those due for longest, in the order of their indexes. The clock is a subquery, so
 # that it bounds the index. Whether an orphan's run is active is asked for each lane, so that no planner begins with the
@@ -124,7 +111,7 @@ RETURNING n.id AS lane_id, n.fence, due.phase = 'leased' AS inherited
 
 _LEASE = _LEASE_DUE.format(
     due=_DUE.format(
-        runs=_KNOWN_RUNS,
+        runs=KNOWN_RUNS,
         but=" AND breaker_id <> ALL(%(but)b::bigint[])",
         wanted="(%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))"
         " AND (breaker_id IS NULL OR breaker_id <> ALL(%(but)b::bigint[])) AND stopped_at IS NULL",
@@ -134,7 +121,7 @@ _LEASE = _LEASE_DUE.format(
 _LEASE_THESE = _LEASE_DUE.format(
     due=f"""
 SELECT id, phase FROM redrive_lane
- WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({_KNOWN_RUNS}) AND due_at <= redrive_now()
+ WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({KNOWN_RUNS}) AND due_at <= redrive_now()
    AND (%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))
    AND stopped_at IS NULL AND (phase = 'leased' OR {MAY_GO})
  ORDER BY phase = 'leased' DESC, due_at, id LIMIT %(limit)b FOR UPDATE SKIP LOCKED"""  # noqa: S608  # as above

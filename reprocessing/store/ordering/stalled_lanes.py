@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.ordering.lanes import ANSWERED_RUNS
+from reprocessing.store.ordering.active_runs import ANSWERED_RUNS
 from reprocessing.store.safety.send_limits import MAY_GO, OBSTACLE, OBSTACLE_JOINS
 
 #: The name of beat's task in its schedule.

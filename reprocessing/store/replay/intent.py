@@ -10,7 +10,7 @@ from uuid import UUID
 
 from reprocessing.models.rule import RULE_BACKOFF
 from reprocessing.store import rows
-from reprocessing.store.ordering.lanes import ACTIVE_RUNS
+from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 from reprocessing.store.replay.settlement_effects import COPY_ENDS, LAPSED
 from reprocessing.store.safety import send_limits
 from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reprocessing.store import rows
-from reprocessing.store.ordering.lanes import ANSWERED_RUNS
+from reprocessing.store.ordering.active_runs import ANSWERED_RUNS
 from reprocessing.store.safety.send_limits import MAY_GO
 
 # Only lanes that may be worked on. An orphan counts until it was hinted at. Leased and hinted lanes have an index each;

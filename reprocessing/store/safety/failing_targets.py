@@ -10,7 +10,7 @@ from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.safety.give_up import FailingTarget, KeepTrying, ParkMessage, PauseRun, give_up
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import ACTIVE_RUNS
+from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 from reprocessing.store.replay.settlement import Deletable, LetterClosing, close_letters, put_off_letters
 from reprocessing.store.safety.breaker_status import BREAKER_NAME
 from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS

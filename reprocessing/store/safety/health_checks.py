@@ -10,7 +10,7 @@ from typing import Final, LiteralString
 from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy, Unhealthy
 from reprocessing.models.safety import CheckKind, HealthStatus
 from reprocessing.store import rows
-from reprocessing.store.ordering.lanes import ACTIVE_RUNS
+from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 
 #: Seconds: targets of lanes that come due so soon are checked.
 _SOON: Final = 30.0

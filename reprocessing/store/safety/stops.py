@@ -1,6 +1,6 @@
 """Stop and resume sends of a DLQ, of a lane, or of everything; each with an audit log entry, in the same statement.
 
-Leases and intents check these rows through `lanes.ACTIVE_RUNS` and the lane's `stopped_at`.
+Leases and intents check these rows through `active_runs.ACTIVE_RUNS` and the lane's `stopped_at`.
 """
 
 from __future__ import annotations

@@ -329,7 +329,7 @@ BUGS: Final = (
     Bug(
         name="stop-everything-stops-nothing",
         breaks="One command stops every send, fleet-wide.",
-        file="reprocessing/store/ordering/lanes.py",
+        file="reprocessing/store/ordering/active_runs.py",
         old="   AND NOT EXISTS (SELECT FROM redrive_global_stop)\n",
         new="\n",
         caught_by=(
@@ -340,7 +340,7 @@ BUGS: Final = (
     Bug(
         name="an-aborted-run-goes-on",
         breaks="An aborted run sends nothing more: whether it runs is not asked for.",
-        file="reprocessing/store/ordering/lanes.py",
+        file="reprocessing/store/ordering/active_runs.py",
         old=" WHERE r.state = 'running' AND d.stopped_at IS NULL",
         new=" WHERE r.state <> 'planned' AND d.stopped_at IS NULL",
         caught_by="tests/race/test_stops.py::test_lanes_that_were_leased_before_send_nothing_after",

@@ -62,7 +62,8 @@ BUGS: Final = (
             "    from reprocessing.pipeline.capture import delete_copies\n"
             "\n"
             '    copies = DlqCopy.objects.filter(dlq=dlq, state="held")\n'
-            "    delete_copies.delete_from_dlq(dlq, [Deletable(dlq.pk, one.message_id, one.handle) for one in copies])\n"
+            "    held = [Deletable(dlq.pk, copy.message_id, copy.handle) for copy in copies]\n"
+            "    delete_copies.delete_from_dlq(dlq, held)\n"
             "    return captured\n"
         ),
         caught_by=f"{_OF_DRAIN}::test_collecting_sends_parks_and_discards_nothing",

@@ -14,7 +14,7 @@ BUGS: Final = (
     Bug(
         name="lanes-are-leased-whatever-aws-moved",
         breaks="Nothing twice: after an outage lanes are leased before AWS has said whether it moved their messages.",
-        file="reprocessing/store/ordering/lanes.py",
+        file="reprocessing/store/ordering/active_runs.py",
         old='"{ACTIVE_RUNS} AND NOT {MOVES_UNKNOWN}"',
         new='"{ACTIVE_RUNS}"',
         caught_by=_NOT_LEASED,

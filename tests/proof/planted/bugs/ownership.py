@@ -99,8 +99,8 @@ BUGS: Final = (
         name="hinted-leases-that-do-not-last",
         breaks="One at a time: whoever was told of a lane takes it from an owner that is alive.",
         file=_LANES,
-        old=" WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({_KNOWN_RUNS}) AND due_at <= redrive_now()\n",
-        new=" WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({_KNOWN_RUNS}) AND due_at IS NOT NULL\n",
+        old=" WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({KNOWN_RUNS}) AND due_at <= redrive_now()\n",
+        new=" WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({KNOWN_RUNS}) AND due_at IS NOT NULL\n",
         caught_by="tests/race/test_lanes.py::test_a_lane_belongs_to_its_owner_until_the_lease_ends",
     ),
     Bug(

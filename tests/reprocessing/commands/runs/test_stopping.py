@@ -17,7 +17,7 @@ from reprocessing.models.run import Run, RunKind, RunState
 from reprocessing.store import rows
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import ACTIVE_RUNS
+from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 

@@ -23,7 +23,7 @@ from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
 from reprocessing.store.capture import capture_lease, moved_by_aws
 from reprocessing.store.capture.capture_lease import RenewedLease
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import ACTIVE_RUNS
+from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 from reprocessing.store.runs import run_transitions
 from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
