@@ -508,6 +508,7 @@ class Migration(migrations.Migration):
                 ("consumed_at", models.DateTimeField()),
             ],
             options={
+                "db_table": "redrive_heartbeat",
                 "constraints": [
                     models.CheckConstraint(condition=models.Q(("queue", ""), _negated=True), name="heartbeat_has_queue")
                 ],

@@ -22,6 +22,7 @@ class Heartbeat(models.Model):
     consumed_at = models.DateTimeField()
 
     class Meta:
+        db_table = "redrive_heartbeat"
         constraints = [models.CheckConstraint(condition=~models.Q(queue=""), name="heartbeat_has_queue")]
 
     def __str__(self) -> str:

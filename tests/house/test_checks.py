@@ -95,4 +95,4 @@ def test_a_missing_migration_fails_the_check(copy: Path) -> None:
     done = check(copy, "makemigrations")
 
     assert done.returncode == 1
-    assert "Add field extra to pulse" in done.stdout
+    assert "Add field extra to heartbeat" in done.stdout

@@ -137,7 +137,7 @@ def test_a_frozen_capture_does_not_record_its_handle_after_another_received_the_
         assert bench.capture().captured.known == 1
         latest.extend(_copies())
 
-    assert _freezes(bench, clock, received_copies, "refresh", another_receives_it).received == 1
+    assert _freezes(bench, clock, received_copies, "refresh_known", another_receives_it).received == 1
     assert _copies() == latest != []
 
 

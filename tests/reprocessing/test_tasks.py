@@ -84,7 +84,7 @@ def _given_again(post: Post, clock: Clock, seconds: float) -> list[tuple[Any, ..
     post.take()
     clock.advance(seconds)
     tasks.tick()
-    return post.of("look")
+    return post.of("poll_dlqs")
 
 
 def _bodies(bench: Workbench) -> list[str]:
@@ -109,11 +109,11 @@ def test_a_tick_gives_due_dlqs_their_turn_once(post: Post, clock: Clock) -> None
     bench = Workbench(fields=AUTOMATIC)
     tasks.tick()
     tasks.tick()
-    assert post.of("look") == [([bench.dlq.pk],)]
-    assert {one.options["queue"] for one in post.take() if one.name == "look"} == {"redrive-capture"}
+    assert post.of("poll_dlqs") == [([bench.dlq.pk],)]
+    assert {one.options["queue"] for one in post.take() if one.name == "poll_dlqs"} == {"redrive-capture"}
     clock.advance(MINUTE)
     tasks.tick()
-    assert post.of("look") == [([bench.dlq.pk],)]
+    assert post.of("poll_dlqs") == [([bench.dlq.pk],)]
 
 
 def test_a_tick_gives_so_many_dlqs_their_turn_and_the_next_one_the_others(
@@ -122,9 +122,9 @@ def test_a_tick_gives_so_many_dlqs_their_turn_and_the_next_one_the_others(
     monkeypatch.setattr(tasks, "DLQS_A_TICK", 2)
     dlqs = [Stock().dlq.pk for _ in range(3)]
     tasks.tick()
-    assert post.of("look") == [(dlqs[:2],)]
+    assert post.of("poll_dlqs") == [(dlqs[:2],)]
     tasks.tick()
-    assert post.of("look") == [(dlqs[:2],), (dlqs[2:],)]
+    assert post.of("poll_dlqs") == [(dlqs[:2],), (dlqs[2:],)]
 
 
 def test_a_turn_that_could_not_be_handed_over_is_given_again_a_minute_later(
@@ -272,7 +272,7 @@ def test_a_look_at_many_dlqs_has_those_captured_that_hold_something(post: Post) 
     gone = Workbench(fields=AUTOMATIC)
     gone.sqs.delete_queue(QueueUrl=gone.dlq_url)
     tasks.poll_dlqs([gone.dlq.pk, empty.dlq.pk, full.dlq.pk, manual.dlq.pk, 0])
-    assert (post.of("capture"), post.of("look")) == ([(full.dlq.pk,)], [])
+    assert (post.of("capture"), post.of("poll_dlqs")) == ([(full.dlq.pk,)], [])
     gone.dlq.refresh_from_db()
     assert "GetQueueAttributes failed" in gone.dlq.trouble
 
@@ -281,7 +281,7 @@ def test_a_look_that_takes_long_leaves_the_others_to_another_one(post: Post, mon
     dlqs = [Workbench(fields=AUTOMATIC).dlq.pk for _ in range(3)]
     monkeypatch.setattr(tasks, "CAPTURE_SLICE", -1.0)
     tasks.poll_dlqs(dlqs)
-    assert post.of("look") == [(dlqs[1:],)]
+    assert post.of("poll_dlqs") == [(dlqs[1:],)]
 
 
 def test_idle_dlqs_cost_what_the_status_says(post: Post) -> None:
@@ -289,7 +289,7 @@ def test_idle_dlqs_cost_what_the_status_says(post: Post) -> None:
     before = sum(len(asked(one.dlq_url)) for one in dlqs)
     tasks.tick()
     done = [one.name for one in post.work_off()]
-    assert done.count("look") == 1
+    assert done.count("poll_dlqs") == 1
     assert sum(len(asked(one.dlq_url)) for one in dlqs) - before == 3
     assert schedule.polls_per_second() == pytest.approx(3 / 60)
 
@@ -333,10 +333,10 @@ def test_a_dlq_that_had_letters_has_its_next_turn_at_once_where_it_says_so(post:
     tasks.tick()
     post.work_off()
     tasks.tick()
-    assert post.of("look") == [([eager.dlq.pk],)]
+    assert post.of("poll_dlqs") == [([eager.dlq.pk],)]
     post.work_off()
     tasks.tick()
-    assert post.of("look") == []  # and no longer when there were none
+    assert post.of("poll_dlqs") == []  # and no longer when there were none
 
 
 def test_a_capture_that_was_not_enough_is_followed_by_another(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -511,13 +511,13 @@ def test_doubling_every_message_is_harmless(post: Post) -> None:
 def test_promotion_is_sent_only_while_letters_await_evidence(post: Post) -> None:
     bench = Workbench(fields=AUTOMATIC)
     tasks.tick()
-    assert post.of("promote") == []
+    assert post.of("resolve_outcomes") == []
     bench.judge_by_absence(window=0)
     bench.bury("a1", key="a")
     bench.capture()
     bench.replay()
     tasks.tick()
-    assert post.of("promote") == [()]
+    assert post.of("resolve_outcomes") == [()]
 
 
 def test_outcomes_are_found_out_as_soon_as_a_capture_has_run_dry_and_their_keys_go_on_at_once(post: Post) -> None:
@@ -528,7 +528,7 @@ def test_outcomes_are_found_out_as_soon_as_a_capture_has_run_dry_and_their_keys_
     tasks.resolve_outcomes()  # which sees that the target is empty
     assert post.messages == []
     tasks.capture(bench.dlq.pk)
-    (found_out,) = (one for one in post.take() if one.name == "promote")
+    (found_out,) = (one for one in post.take() if one.name == "resolve_outcomes")
     found_out.work()
     assert post.of("replay_lanes") == [([bench.lane().pk],)]
     post.work_off()
@@ -539,32 +539,32 @@ def test_health_is_looked_at_only_while_letters_wait_for_it_and_when_it_is_due(p
     bench = Workbench(fields=AUTOMATIC)
     health_checks.add_check(bench.target.pk, CheckQuestion(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
     tasks.tick()
-    assert post.of("check_health") == []
+    assert post.of("check_targets") == []
     bench.bury("a1", key="a")
     bench.capture()
     tasks.tick()
-    (sent,) = (one for one in post.take() if one.name == "check_health")
+    (sent,) = (one for one in post.take() if one.name == "check_targets")
     assert (sent.args, sent.options) == ((), {"queue": "redrive-control", "expires": 10})
     sent.work()
     assert [one.verdict for one in health_checks.checks_of([bench.target.pk])] == ["healthy"]
     tasks.tick()
-    assert post.of("check_health") == []
+    assert post.of("check_targets") == []
     clock.advance(10)
     tasks.tick()
-    assert post.of("check_health") == [()]
+    assert post.of("check_targets") == [()]
 
 
 def test_sweeps_and_purges_are_sent_when_they_are_due(post: Post, clock: Clock) -> None:
     tasks.tick()
-    assert (post.of("recover"), post.of("purge")) == ([], [])
+    assert (post.of("recover"), post.of("delete_expired")) == ([], [])
     clock.advance(tasks.RECOVER_EVERY)
     tasks.tick()
     tasks.tick()
-    assert (post.of("recover"), post.of("purge")) == ([()], [])
+    assert (post.of("recover"), post.of("delete_expired")) == ([()], [])
     clock.advance(tasks.PURGE_EVERY)
     tasks.tick()
     tasks.tick()
-    assert (post.of("recover"), post.of("purge")) == ([(), ()], [()])
+    assert (post.of("recover"), post.of("delete_expired")) == ([(), ()], [()])
 
 
 def test_a_sweep_has_large_plans_go_on_that_were_started(
@@ -579,12 +579,12 @@ def test_a_sweep_has_large_plans_go_on_that_were_started(
     tasks.tick()
     clock.advance(tasks.RECOVER_EVERY)
     tasks.tick()
-    assert (post.of("enlist"), set(bench.states().values())) == ([()], {"captured"})
+    assert (post.of("enlist_letters"), set(bench.states().values())) == ([()], {"captured"})
     tasks.enlist_letters()
     assert set(bench.states().values()) == {"waiting"}
     clock.advance(tasks.RECOVER_EVERY)
     tasks.tick()
-    assert post.of("enlist") == [()]
+    assert post.of("enlist_letters") == [()]
 
 
 def test_what_only_the_present_needs_does_not_pile_up_in_the_control_queue(post: Post, clock: Clock) -> None:
@@ -593,16 +593,16 @@ def test_what_only_the_present_needs_does_not_pile_up_in_the_control_queue(post:
     tasks.tick()
     kept = {one.name: one.options for one in post.messages}
     assert kept["recover"] == {"queue": "redrive-control", "expires": tasks.RECOVER_EVERY}
-    assert kept["purge"] == {"queue": "redrive-control", "expires": tasks.PURGE_EVERY}
+    assert kept["delete_expired"] == {"queue": "redrive-control", "expires": tasks.PURGE_EVERY}
 
 
 @pytest.mark.parametrize(
     ("task", "stage", "name"),
     [
-        (tasks.check_targets, run_health_checks, "targets"),
-        (tasks.resolve_outcomes, promotion, "letters"),
-        (tasks.recover, recovery, "dlqs"),
-        (tasks.delete_expired, purging, "letters"),
+        (tasks.check_targets, run_health_checks, "run_due"),
+        (tasks.resolve_outcomes, promotion, "resolve_letters"),
+        (tasks.recover, recovery, "sweep_all"),
+        (tasks.delete_expired, purging, "purge_expired"),
     ],
 )
 def test_each_task_is_one_call(task: Any, stage: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
@@ -631,12 +631,12 @@ def test_a_tick_sees_that_a_rule_has_ended_and_has_what_it_held_asked_about_anew
     bench.enlist()
     bench.replay()
     tasks.tick()
-    assert (post.of("wake"), bench.lane().phase) == ([], "held")
+    assert (post.of("reroute_letters"), bench.lane().phase) == ([], "held")
     post.take()
     clock.advance(MINUTE)
     tasks.tick()
     tasks.tick()
-    assert post.of("wake") == [()]
+    assert post.of("reroute_letters") == [()]
     tasks.reroute_letters()
     assert bench.lane().phase == "ready"
 

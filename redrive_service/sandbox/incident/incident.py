@@ -37,7 +37,7 @@ PACE = (
     ("--every", "1"),
     ("--backoff-base", "1"),
     ("--backoff-cap", "1"),
-    ("--quiet-for", "1"),
+    ("--new-key-delay", "1"),
 )
 # The breaker is to be seen at work, so no wave stops the run for a person; and the last few letters, poison that is
 # tried again with nothing beside it, are not to open it once more.

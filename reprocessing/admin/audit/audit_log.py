@@ -26,7 +26,7 @@ from reprocessing.store.maintenance.audit_log import LogEntry, LogFilter
 #: Columns that an entry can be about, the most specific first, and the models of their pages.
 _ABOUT: Final = {
     "letter": "letter", "group": "failuregroup", "run": "run", "rule": "rule", "target": "target",
-    "dlq": "deadletterqueue", "operation": "operation",
+    "dlq": "deadletterqueue", "operation": "bulkaction",
 }  # fmt: skip
 PERMISSION: Final = "reprocessing.export_letter"
 _WHEN = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})

@@ -58,7 +58,7 @@ class MessageList(KeysetList):
             if state in {None, kind.state} and presumed in {None, str(int(kind.presumed))}
         )
 
-    def listed(self) -> QuerySet[Letter]:
+    def ordered_rows(self) -> QuerySet[Letter]:
         """Return the newest first; few are sorted, since an index scan by id would read all messages to find them."""
         rows = super().ordered_rows()
         if self.known is None or self.known > REACH:
@@ -74,7 +74,7 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     list_display: tuple[str, ...] = ("message_id", "dlq", "state", "key", "age", "attempts", "time_left", "captured_at")
     list_filter: ClassVar[tuple[str, ...]] = ("dlq", "state")
-    also_asked = ("presumed", "group", "run", "rule")
+    link_filters = ("presumed", "group", "run", "rule")
     list_select_related = ("dlq",)
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     sortable_by: ClassVar[tuple[str, ...]] = ()

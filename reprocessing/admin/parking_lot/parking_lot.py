@@ -68,7 +68,7 @@ class ParkingLot(MessagesAdmin):
                 return HttpResponseRedirect(reverse("admin:reprocessing_letter_change", args=[left.pk]))
         return super().change_view(request, object_id, form_url, extra_context)
 
-    def page_of(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
         """Return the decisions that are possible."""
         offered = [action_of(request, deed) for deed in DecisionKind if deed.state == letter.state]
         return super().page_context(request, letter) | {"deeds": offered, "letters": pack_messages([letter])}

@@ -10,13 +10,13 @@ from django.utils.text import capfirst
 #: Singular and plural by model name, where Django's own would not be a word of the glossary.
 _NAMES: Final = {
     "letter": ("message", "messages"), "parkedletter": ("parked message", "parked messages"),
-    "failuregroup": ("failure group", "failure groups"), "operation": ("bulk action", "bulk actions"),
-    "review": ("audit entry", "audit log"), "breaker": ("circuit breaker", "circuit breakers"),
+    "failuregroup": ("failure group", "failure groups"), "bulkaction": ("bulk action", "bulk actions"),
+    "auditentry": ("audit entry", "audit log"), "breaker": ("circuit breaker", "circuit breakers"),
     "lane": ("key queue", "key queues"), "source": ("source queue", "source queues"),
     "notificationroute": ("notification destination", "notification destinations"),
-    "notification": ("notification", "notifications sent"), "halt": ("global stop", "global stop"),
-    "pulse": ("worker heartbeat", "worker heartbeats"), "sighting": ("empty target check", "empty target checks"),
-    "notice": ("parking queue notice", "parking queue notices"), "rulebook": ("rules version", "rules version"),
+    "notification": ("notification", "notifications sent"), "globalstop": ("global stop", "global stop"),
+    "heartbeat": ("worker heartbeat", "worker heartbeats"), "targetcheck": ("empty target check", "empty target checks"),
+    "parkingqueuemessage": ("parking queue notice", "parking queue notices"), "rulebook": ("rules version", "rules version"),
     "report": ("consumer report", "consumer reports"), "reporter": ("reporting consumer", "reporting consumers"),
 }  # fmt: skip
 

@@ -27,8 +27,8 @@ class Command(RunCommand):
         abort_run orders-1a2b3c4d --reason "wrong selection" --keep-dlq --confirm
     """
 
-    deed = "aborted"
-    out_of = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
+    done_word = "aborted"
+    allowed_states = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -40,10 +40,10 @@ class Command(RunCommand):
             raise CommandError(f"{run.name} is the standing run of a DLQ and never ends. To pause it: {pause}")
         super().refuse(run)
 
-    def act(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
+    def change(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
         return run_transitions.abort(run, by=options["by"], reason=options["reason"], stop_dlq=not options["keep_dlq"])
 
-    def told(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:
+    def result_lines(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:
         plan = was.state == RunState.PLANNED
         stops = not plan and not options["keep_dlq"]
         if not options["confirm"]:

@@ -138,7 +138,7 @@ def _add_keys(parser: CommandParser) -> None:
         help="what to do with a message older than one already delivered for its key (default: park)",
     )  # fmt: skip
     parser.add_argument(
-        "--parked-head", choices=ParkedHead.values,
+        "--when-parked", choices=ParkedHead.values,
         help="when a message is parked: continue with the key's next message, or hold the key (default: aside)",
     )  # fmt: skip
 
@@ -147,12 +147,12 @@ def _add_attempts(parser: CommandParser) -> None:
     parser.add_argument("--max-attempts", type=whole_number(1), metavar="N", help="attempts per message (default: 3)")
     add_backoff(parser, base=number(0, MAX_SECONDS))
     parser.add_argument(
-        "--quiet-for", type=or_off(number(0, MAX_SECONDS)), metavar="SECONDS",
+        "--new-key-delay", type=or_off(number(0, MAX_SECONDS)), metavar="SECONDS",
         help="wait before the first attempt of a new ordering key, or off (default: off, the visibility timeout of its "
         "source queue)",
     )  # fmt: skip
     parser.add_argument(
-        "--receive-ceiling", type=or_off(whole_number(1)), metavar="N",
+        "--receive-limit", type=or_off(whole_number(1)), metavar="N",
         help="park messages received more often, or off (default: off)",
     )  # fmt: skip
 

@@ -32,7 +32,7 @@ class Command(SwitchCommand):
         super().add_arguments(parser)
         parser.add_argument("--release", action="store_true", help="release the messages that it quarantined")
 
-    def after(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    def follow_up(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         parked = Letter.objects.filter(rule=row, state=LetterState.PARKED, reason=ParkedReason.QUARANTINED.value)
         ids = list(parked.order_by("pk").values_list("pk", flat=True))
         messages = f"{counted(len(ids), 'message')} that it quarantined"

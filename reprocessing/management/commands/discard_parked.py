@@ -16,5 +16,5 @@ class Command(ParkingCommand):
         discard_parked orders --message-id 2f1c --reason "obsolete" --confirm
     """
 
-    deed = "discarded"
+    done_word = "discarded"
     act = staticmethod(act_on_parked.discard)

@@ -21,13 +21,13 @@ class Command(RunCommand):
         pause_run orders-1a2b3c4d --reason "consumer is down" --confirm
     """
 
-    deed = "paused"
-    out_of = (RunState.RUNNING,)
+    done_word = "paused"
+    allowed_states = (RunState.RUNNING,)
 
-    def act(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
+    def change(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
         return run_transitions.pause(run.pk, by=options["by"], reason=options["reason"])
 
-    def told(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:
+    def result_lines(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:
         if not options["confirm"]:
             return [run_progress(run), f"NOT PAUSED: this was a dry run. {run.name} is paused with --confirm."]
         resume = f"manage.py resume_run {run.name} --reason WHY --confirm"

@@ -29,7 +29,7 @@ class Command(ParkingCommand):
         release_parked orders --key 42 --at 2026-03-01T08:00:00Z --reason "consumer fixed" --confirm
     """
 
-    deed = "released"
+    done_word = "released"
     act = staticmethod(act_on_parked.release)
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -43,19 +43,19 @@ class Command(ParkingCommand):
             help="name, ARN or URL of a known target, instead of the one that rules choose",
         )  # fmt: skip
 
-    def how(self, options: dict[str, Any]) -> dict[str, Any]:
+    def act_arguments(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the time and the target."""
         due: datetime | None = options["at"]
         if due is not None and due <= lanes.database_now():
             raise CommandError(f"Nothing was done: {format_time(due)} is in the past. Leave out --at to send them now.")
         return {"due": due, "target": None if options["target"] is None else _target(options["target"])}
 
-    def how_said(self, options: dict[str, Any]) -> list[str]:
+    def act_options(self, options: dict[str, Any]) -> list[str]:
         """Return --at and --target, if given."""
         at = ["--at", options["at"].isoformat()] if options["at"] else []
         return [*at, *(["--target", options["target"]] if options["target"] else [])]
 
-    def after(self, decided: Decisions) -> Iterable[str]:
+    def next_steps(self, decided: Decisions) -> Iterable[str]:
         """Yield who sends them."""
         for run in Run.objects.filter(letters__in=decided.done).distinct():
             if run.kind == RunKind.STANDING:

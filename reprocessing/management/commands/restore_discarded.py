@@ -20,11 +20,11 @@ class Command(ParkingCommand):
         restore_discarded orders --older-than 1h --reason "discarded by mistake" --confirm
     """
 
-    deed = "restored"
+    done_word = "restored"
     act = staticmethod(act_on_parked.restore)
     state = LetterState.DISCARDED
 
-    def after(self, decided: Decisions) -> Iterable[str]:
+    def next_steps(self, decided: Decisions) -> Iterable[str]:
         """Yield the next step."""
         if decided.done:
             yield "They are parked. release_parked sends them."

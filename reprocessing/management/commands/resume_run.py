@@ -25,14 +25,14 @@ class Command(RunCommand):
         resume_run orders-1a2b3c4d --reason "consumer fixed" --confirm
     """
 
-    deed = "resumed"
-    out_of = (RunState.PAUSED,)
+    done_word = "resumed"
+    allowed_states = (RunState.PAUSED,)
 
-    def act(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
+    def change(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
         native_redrive.check_before_resuming(run.dlq_id)
         return run_transitions.resume(run.pk, by=options["by"], reason=options["reason"])
 
-    def told(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:
+    def result_lines(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:
         said = [run_progress(run), f"It was paused by {was.by}: {was.why}"]
         if not options["confirm"]:
             return [*said, f"NOT RESUMED: this was a dry run. {run.name} is resumed with --confirm."]

@@ -26,7 +26,7 @@ from tests.proof.dependencies.own_servers import ROOT, OwnServers
 
 FINISHED = ("delivered", "parked", "duplicate", "discarded")
 PACE = (
-    "--mode", "automatic", "--every", "1", "--quiet-for", "0", "--max-attempts", "1000", "--backoff-base", "0.5",
+    "--mode", "automatic", "--every", "1", "--new-key-delay", "0", "--max-attempts", "1000", "--backoff-base", "0.5",
     "--backoff-cap", "2", "--no-waves", "--ramp-from", "off",
     "--breaker-cooldown", "1", "--breaker-closes-after", "1",
 )  # fmt: skip

@@ -37,7 +37,7 @@ class Buckets(Rates):
     def begin(self) -> None:
         self._buckets.clear()
 
-    def may_wait(self, key: int | str, who: str, seconds: float) -> bool:
+    def claim_wait(self, key: int | str, who: str, seconds: float) -> bool:
         return True
 
     def _ask(self, key: int | str, wanted: int, rate: float, burst: float | None) -> tuple[int, int, Bucket]:
@@ -63,7 +63,7 @@ class Listening:
         self, address: QueueAddress, *, receivers: int, wait: int, visibility: int, seconds: float,
         stop: Callable[[], bool], clock: Callable[[], float],
     ) -> None:  # fmt: skip
-        self.silent, self.trouble = False, ""
+        self.has_run_dry, self.trouble = False, ""
         self._address, self._wait, self._visibility = address, wait, visibility
         self._seconds, self._stop, self._clock = seconds, stop, clock
         self._arrived = self._settled = 0
@@ -87,9 +87,9 @@ class Listening:
             self._arrived += len(arrived)
             quiet = 0 if arrived else quiet + (not hidden)
             yield Poll(asked, arrived)
-        self.silent = quiet >= EMPTY_POLLS
+        self.has_run_dry = quiet >= EMPTY_POLLS
 
-    def settled(self) -> None:
+    def note_written(self) -> None:
         """All that was handed over is written, and deleted where it is to be."""
         self._settled = self._arrived
 

@@ -27,8 +27,8 @@ NAMES = [one._meta.model_name or "" for one in MODELS]
 DECIDED = {"deadletterqueue", "failuregroup", "notificationroute", "rule", "run", "target"}
 #: What other pages show, and nobody looks for by itself.
 BESIDE = {
-    "Dispatch", "DlqNote", "Doubt", "Flow", "FlowDelta", "Metric", "Operation", "Payload", "Revision", "Tally",
-    "TallyDelta", "Tide",
+    "BulkAction", "DlqSample", "HourlyCount", "HourlyCountDelta", "LetterCount", "LetterCountDelta", "Metric",
+    "Payload", "RestoreDoubt", "Revision", "TaskHints", "TickCount",
 }  # fmt: skip
 
 

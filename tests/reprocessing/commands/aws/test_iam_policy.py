@@ -155,7 +155,7 @@ class Shop:
             self.parking = make_queue()
 
     def add(self, ask: Ask, *arguments: str) -> None:
-        ask("add_dlq", self.name, "--url", self.dlq.url, "--quiet-for", "0", "--no-waves", *arguments, "--confirm")
+        ask("add_dlq", self.name, "--url", self.dlq.url, "--new-key-delay", "0", "--no-waves", *arguments, "--confirm")
 
 
 @pytest.fixture

@@ -188,7 +188,7 @@ def test_every_option_is_remembered(ask: Ask, shop: Shop, make_queue: MakeQueue)
     row = add(
         ask, shop.dlq, "--ordering-key", "body:order.account", "--sequence", "attribute:n", "--idempotency-key",
         "attribute:event", "--missing-key", "lane", "--max-attempts", "5", "--backoff-base", "1", "--backoff-cap", "9",
-        "--jitter", "none", "--quiet-for", "2.5", "--parked-head", "hold", "--stale", "deliver", "--receive-ceiling",
+        "--jitter", "none", "--new-key-delay", "2.5", "--when-parked", "hold", "--stale", "deliver", "--receive-limit",
         "50", "--parking-url", lot.url, "--at-once", "--every", "7", "--mode", "automatic", "--delete-when", "captured",
         "--outcome", "absence", "--advance", "accepted", "--rate", "off", "--burst", "3", "--window", "12.5",
         "--breaker-threshold", "7", "--breaker-ratio", "0.25", "--breaker-cooldown", "1.5", "--ramp-from", "0.02",
@@ -376,7 +376,7 @@ def test_a_new_name_needs_a_url(ask: Ask) -> None:
         (("--rate", "1000001"), "at most 1,000,000"),
         (("--burst", "1e300"), "at most 1,000,000"),
         (("--window", "1e13"), "not a number above 0 and at most 1,209,600"),
-        (("--quiet-for", "1e300"), "at most 1,209,600"),
+        (("--new-key-delay", "1e300"), "at most 1,209,600"),
         (("--backoff-base", "inf"), "at most 1,209,600"),
         (("--backoff-cap", "1209601"), "at most 1,209,600"),
         (("--every", "2147483647"), "at most 1,209,600"),
@@ -557,7 +557,7 @@ def test_a_schedule_longer_than_any_calendar_can_be_mended(ask: Ask, shop: Shop)
 
 
 def test_lanes_held_by_the_old_policy_go_on_under_the_new_one(ask: Ask, shop: Shop) -> None:
-    row = add(ask, shop.dlq, "--parked-head", "hold")
+    row = add(ask, shop.dlq, "--when-parked", "hold")
     source = row.sources.get()
     lane = add_lane(source, LanePhase.HELD)
     add_letter(source, LetterState.PARKED, lane=lane)
@@ -565,7 +565,7 @@ def test_lanes_held_by_the_old_policy_go_on_under_the_new_one(ask: Ask, shop: Sh
     ask("add_dlq", "orders", "--rate", "3", "--confirm")
     lane.refresh_from_db()
     assert lane.phase == "held"
-    ask("add_dlq", "orders", "--parked-head", "aside", "--confirm")
+    ask("add_dlq", "orders", "--when-parked", "aside", "--confirm")
     lane.refresh_from_db()
     assert lane.phase == "ready"
 

@@ -435,7 +435,7 @@ class Saying(Rates):
     def __init__(self, policy: str | None) -> None:
         self.policy = policy
 
-    def evicts(self) -> str | None:
+    def eviction_policy(self) -> str | None:
         return self.policy
 
 

@@ -274,7 +274,7 @@ _ENVELOPES = st.builds(
     lambda values: envelopes.written({**envelopes.opened(GOOD), **values}),
     st.dictionaries(st.sampled_from(["body", "content-type", "headers", "properties"]), _JSON, max_size=2),
 )  # fmt: skip
-_TOLD = ("task", "id", "retries", "eta", "expires", "called_with", "opaque", "of_many", "harm")
+_TOLD = ("task", "id", "retries", "eta", "expires", "called_with", "opaque", "is_of_group_or_chord", "harm")
 
 
 @given(st.binary() | st.binary().map(base64.b64encode) | _ENVELOPES | _JSON.map(lambda one: json.dumps(one).encode()))

@@ -34,7 +34,7 @@ def test_the_size_is_counted_as_by_aws() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        (b'"source"', b'"source"', NO_EVENT),
+        (b'"source"', b'"origin"', NO_EVENT),
         (b'"order.paid"', b'""', NO_EVENT),
         (b'"detail":' + PAYLOAD, b'"detail":"x"', NO_EVENT),
         (b'["arn:aws:s3:::a"]', b"[1]", NO_LIST),

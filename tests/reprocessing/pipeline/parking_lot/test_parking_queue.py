@@ -215,12 +215,12 @@ def test_what_a_sweep_read_before_it_froze_is_not_told_after_what_came_later(mon
         act_on_parked.discard([bench.letter().pk], by="anna", reason="because")
         _sweep(bench)
 
-    _freezes_when(monkeypatch, parking_queue_outbox, "owed", another)
+    _freezes_when(monkeypatch, parking_queue_outbox, "pending_messages", another)
     _sweep(bench)
     assert sorted(_texts(message)[parking_queue.STATUS] for message in bench.delivered(url)) == ["discarded", "parked"]
 
 
-@pytest.mark.parametrize(("place", "name"), [(parking_queue_outbox, "owed"), (stops, "stopped")])
+@pytest.mark.parametrize(("place", "name"), [(parking_queue_outbox, "pending_messages"), (stops, "stop_of")])
 def test_a_sweep_that_froze_tells_nothing_of_a_dlq_that_was_stopped_meanwhile_and_owes_it(
     monkeypatch: pytest.MonkeyPatch, place: object, name: str
 ) -> None:

@@ -173,10 +173,10 @@ def test_who_is_killed_within_a_batch_leaves_nothing_half_done(
     assert Letter.objects.filter(state="discarded").count() == 2
 
     tasks.tick()
-    assert post.of("operate") == []  # whoever had it could be at work
+    assert post.of("run_bulk_action") == []  # whoever had it could be at work
     clock.advance(bulk_actions.LEASE_SECONDS + 1)
     tasks.tick()
-    assert post.of("operate") == [(operation.pk,)]
+    assert post.of("run_bulk_action") == [(operation.pk,)]
     post.work_off()
     assert _told(operation) == ("done", 5, 5, 0)
     assert _reviewed(operation) == dict.fromkeys([letter.pk for letter in letters], 1)
@@ -187,11 +187,11 @@ def test_a_tick_sets_it_going_and_tells_one_worker_of_it(post: Post) -> None:
     operation = _asked()
     for _ in range(2):
         tasks.tick()
-    assert post.of("operate") == [(operation.pk,)]
+    assert post.of("run_bulk_action") == [(operation.pk,)]
     post.work_off()
     assert _told(operation) == ("done", 1, 1, 0)
     tasks.tick()
-    assert post.of("operate") == []
+    assert post.of("run_bulk_action") == []
 
 
 def test_a_turn_that_was_not_enough_is_followed_by_another(monkeypatch: pytest.MonkeyPatch, post: Post) -> None:
@@ -199,7 +199,7 @@ def test_a_turn_that_was_not_enough_is_followed_by_another(monkeypatch: pytest.M
     monkeypatch.setattr(tasks, "BULK_ACTION_SLICE", 0.0)
     operation = _asked()
     tasks.run_bulk_action(operation.pk)
-    assert (_told(operation), post.of("operate")) == (("running", 5, 2, 0), [(operation.pk,)])
+    assert (_told(operation), post.of("run_bulk_action")) == (("running", 5, 2, 0), [(operation.pk,)])
     post.work_off()
     assert _told(operation) == ("done", 5, 5, 0)
 

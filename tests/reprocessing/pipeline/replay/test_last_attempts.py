@@ -116,7 +116,7 @@ def test_without_a_watched_dlq_the_window_ends_the_wait(clock: Clock) -> None:
 def test_a_known_failure_after_an_unknown_one_does_not_free_the_lane(clock: Clock, poison: bool) -> None:
     bench = _bench(max_attempts=2, backoff_base=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DeadLetterQueue, "rest", lambda *_: timedelta(hours=1))
+        patch.setattr(DeadLetterQueue, "backoff_delay", lambda *_: timedelta(hours=1))
         _unheard(bench, clock)
     Letter.objects.filter(state="waiting", payload__body=b"1").update(due_at=lanes.database_now())
     Lane.objects.update(phase="ready", due_at=lanes.database_now())
@@ -288,7 +288,7 @@ def _to_be_closed(
     """A first letter whose attempt ended unknown, and which is to end now."""
     bench = _bench(max_attempts=3, idempotency_key="attribute:n", advance=advance)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DeadLetterQueue, "rest", lambda *_: timedelta(hours=1))
+        patch.setattr(DeadLetterQueue, "backoff_delay", lambda *_: timedelta(hours=1))
         _unheard(bench, clock)
     closes(bench)
     Letter.objects.filter(state="waiting", payload__body=b"1").update(due_at=lanes.database_now())

@@ -243,7 +243,7 @@ def test_no_wait_is_longer_than_the_leases_allow(endpoint: Endpoint, monkeypatch
         waits.append(within)
         return []
 
-    monkeypatch.setattr(Stream, "ended", ended)
+    monkeypatch.setattr(Stream, "take_ended", ended)
     Sender(BRISK, lambda: 0.0).record_answers(60)
     assert waits == [BRISK.lease.total_seconds() / 3]
 

@@ -81,7 +81,7 @@ def test_letters_captured_while_the_dlq_becomes_manual_wait(
 def test_a_dlq_that_becomes_manual_before_the_enlistment_enlists_nothing(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _then(monkeypatch, enlistment_batches, "free", _switch_off)
+    _then(monkeypatch, enlistment_batches, "count_free", _switch_off)
     assert bench.capture().enlisted == plan.EnlistResult()
     assert _waits_for_a_person(bench)
 
