@@ -38,7 +38,7 @@ class Conf:
         lanes_per_task: ordering keys of one replay task; 1 makes one task per key.
         intent_size: messages committed before one send: the most that a killed worker can repeat.
         open_requests: max open requests of one worker to HTTP endpoints and functions.
-        custody_limit: max invisible messages of one DLQ; further messages are deleted as soon as they are captured.
+        held_copies_limit: max invisible messages of one DLQ; further messages are deleted as soon as they are captured.
         max_unsettled: max messages of one target that are sent and whose outcome is not known.
         count_lag: max lag of the message counts of SQS.
         receive_visibility: visibility timeout of received messages, in whole seconds.

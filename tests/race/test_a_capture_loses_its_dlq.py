@@ -141,11 +141,11 @@ def test_a_frozen_capture_does_not_record_its_handle_after_another_received_the_
     assert _copies() == latest != []
 
 
-@pytest.mark.parametrize("statement", ["refresh", "admit"])
+@pytest.mark.parametrize("statement", ["refresh_known", "admit"])
 def test_a_capture_that_froze_until_its_copy_was_visible_writes_nothing_and_proves_nothing(
     bench: Workbench, clock: Clock, statement: str
 ) -> None:
-    if statement == "refresh":
+    if statement == "refresh_known":
         bench.capture()
         bench.show_again()
     before, drained_through = _copies(), _dlq().drained_through

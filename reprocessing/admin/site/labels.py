@@ -15,8 +15,10 @@ _NAMES: Final = {
     "lane": ("key queue", "key queues"), "source": ("source queue", "source queues"),
     "notificationroute": ("notification destination", "notification destinations"),
     "notification": ("notification", "notifications sent"), "globalstop": ("global stop", "global stop"),
-    "heartbeat": ("worker heartbeat", "worker heartbeats"), "targetcheck": ("empty target check", "empty target checks"),
-    "parkingqueuemessage": ("parking queue notice", "parking queue notices"), "rulebook": ("rules version", "rules version"),
+    "heartbeat": ("worker heartbeat", "worker heartbeats"),
+    "targetcheck": ("empty target check", "empty target checks"),
+    "parkingqueuemessage": ("parking queue notice", "parking queue notices"),
+    "rulebook": ("rules version", "rules version"),
     "report": ("consumer report", "consumer reports"), "reporter": ("reporting consumer", "reporting consumers"),
 }  # fmt: skip
 

@@ -9,7 +9,6 @@ from datetime import datetime
 
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.loader import MigrationLoader
 
 from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.store import rows
@@ -42,23 +41,6 @@ def pending_migrations() -> list[str]:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
-
-
-def missing_replaced_migrations() -> list[str]:
-    """Return replaced migrations that were not applied, of a squashed one whose others were, as APP.NAME.
-
-    Their files are gone, and Django would wrongly record the squashed migration as applied.
-    """
-    loader = MigrationLoader(connection)
-    gone = {
-        migration: set(migration.replaces) - loader.disk_migrations.keys()
-        for migration in loader.disk_migrations.values()
-    }
-    lacking = {migration: keys - loader.applied_migrations.keys() for migration, keys in gone.items()}
-    apps = {migration.app_label for migration, keys in lacking.items() if 0 < len(keys) < len(gone[migration])}
-    return sorted(
-        f"{app}.{name}" for migration, keys in lacking.items() if migration.app_label in apps for app, name in keys
-    )
 
 
 def has_dlqs() -> bool:

@@ -38,7 +38,7 @@ UNNOTICED: Final = (
         name="a-plan-takes-its-turn-late",
         breaks="Nothing but time: the selection takes the turn itself; two plans may wait for each other once.",
         file="reprocessing/store/runs/plans.py",
-        old="            selection.take_turn(dlq)\n",
+        old="            selection.lock_selection(dlq)\n",
         new="            del dlq\n",
         caught_by="tests/race/test_enlistment.py::test_of_two_plans_at_once_neither_has_letters_behind_those_of_the_other",
     ),

@@ -167,7 +167,7 @@ def test_a_standing_run_is_told_of_in_words(add_row: AddRow, ask: Ask) -> None:
     with pytest.raises(CommandError, match="This is the standing run of orders"):
         ask("rerun", run.name)
     letter = add_letter(add_source(row), LetterState.PARKED, run=run)
-    assert list(release_parked.Command().after(Decisions([letter.pk]))) == [
+    assert list(release_parked.Command().next_steps(Decisions([letter.pk]))) == [
         "They belong to the standing run: workers send them."
     ]
 

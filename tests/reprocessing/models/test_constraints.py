@@ -299,7 +299,10 @@ MORE_THAN_14_DAYS = 14 * 86_400 + 1.0
 @pytest.mark.parametrize("value", [MORE_THAN_14_DAYS, 1e300, float("nan"), -1.0])
 @pytest.mark.parametrize("field", ["backoff_base", "backoff_cap", "new_key_delay"])
 def test_a_dlq_refuses_durations_outside_0_to_14_days(field: str, value: float, stock: Stock) -> None:
-    with pytest.raises(IntegrityError, match=r"dlq_backoff_at_most_14_days|new_key_delay_at_most_14_days"), transaction.atomic():
+    with (
+        pytest.raises(IntegrityError, match=r"dlq_backoff_at_most_14_days|new_key_delay_at_most_14_days"),
+        transaction.atomic(),
+    ):
         _dlq(stock, **{field: value})
     _dlq(stock, **{field: MORE_THAN_14_DAYS - 1})
 
@@ -309,7 +312,10 @@ def test_a_dlq_refuses_durations_outside_0_to_14_days(field: str, value: float, 
 )
 def test_a_target_refuses_numbers_outside_their_bounds(field: str, least: float, most: float, stock: Stock) -> None:
     for value in (least - 0.0001, 1e-300 if least else -1e-300, most + 1, 1e300, float("nan")):
-        with pytest.raises(IntegrityError, match=r"target_rate_between|target_burst_between|return_window_at_most"), transaction.atomic():
+        with (
+            pytest.raises(IntegrityError, match=r"target_rate_between|target_burst_between|return_window_at_most"),
+            transaction.atomic(),
+        ):
             _target(stock, **{field: value})
     _target(stock, **{field: least})
     _target(stock, **{field: most})
@@ -333,7 +339,12 @@ def test_a_breaker_refuses_a_policy_that_could_never_open_close_or_ramp_up(
     field: str, values: tuple[float, ...], stock: Stock
 ) -> None:
     for value in values:
-        with pytest.raises(IntegrityError, match=r"breaker_limits_are_reachable|breaker_cooldown_at_most|ramp_between_0_and_1"), transaction.atomic():
+        with (
+            pytest.raises(
+                IntegrityError, match=r"breaker_limits_are_reachable|breaker_cooldown_at_most|ramp_between_0_and_1"
+            ),
+            transaction.atomic(),
+        ):
             _breaker(stock, **{field: value})
 
 

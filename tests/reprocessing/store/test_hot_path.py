@@ -44,20 +44,20 @@ IN_ANY_CASE: Final = 600
 LOOKS_BACK: Final = {
     "store.safety.breaker_window.windows": 3 * ATTEMPTS_READ // 2,  # of a breaker
     "store.safety.waves._counts": 1_500,  # a thousand, of a wave
-    "store.outcomes.reports.unheard": 20 * AT_A_TIME,  # what is sent and not settled
-    "store.outcomes.evidence.ripe": 20 * AT_A_TIME,  # the same
+    "store.outcomes.reports.unmatched_attempts": 20 * AT_A_TIME,  # what is sent and not settled
+    "store.outcomes.evidence.presumable_attempts": 20 * AT_A_TIME,  # the same
 }
 #: Without these nothing would be measured.
 HAPPENS: Final = {
-    "store.replay.intent.commit", "store.replay.settlement.presume", "store.capture.returned_messages.record",
-    "store.aws.looks_at_moves.dlqs_to_ask_about",
+    "store.replay.intent.commit", "store.replay.settlement.presume_delivered", "store.capture.returned_messages.record",
+    "store.aws.aws_redrive_checks.dlqs_to_ask_about",
 }  # fmt: skip
 #: What they read is bounded otherwise.
 EXEMPT: Final = {
-    "store.capture.capture_lease.sweep": "a thousand held copies, whatever there is",
+    "store.capture.capture_lease.delete_finished_copies": "a thousand held copies, whatever there is",
     "store.safety.redrive_loops.pause_looping_runs": "20,000 letters at most, of a run that looks like a loop",
-    "store.capture.capture_lease.held": "counts held copies, which the custody limit bounds; once a capture",
-    "store.capture.capture_lease.out_of_sight": "the same, where a capture ran dry and SQS has some in flight",
+    "store.capture.capture_lease.count_held": "counts held copies, which the custody limit bounds; once a capture",
+    "store.capture.capture_lease.count_invisible": "the same, where a capture ran dry and SQS has some in flight",
     "the test": "asked by no service",
 }
 #: Until the first ANALYZE, a minute after the first letters, the planner sorts the due lanes of a run to lease some,
@@ -65,7 +65,7 @@ EXEMPT: Final = {
 EXEMPT_WITHOUT_STATISTICS: Final = {
     "store.ordering.lanes.lease",
     "store.ordering.lanes.hint",
-    "store.replay.task_hints.next_round",
+    "store.replay.task_hints.next_hint_round",
 }
 
 

@@ -28,7 +28,7 @@ def remarks() -> Iterator[DoctorFinding]:
     Raises:
         django.db.Error: it does not answer.
     """
-    if unusable := unfinished_migrations() or _unmigrated() or _dismantled():
+    if unusable := _unmigrated() or _dismantled():
         yield unusable
         return  # the other checks need what migrations make
     found = database_checks.read_server()
@@ -48,22 +48,6 @@ def remarks() -> Iterator[DoctorFinding]:
     yield from _stops()
     if not database_checks.has_dlqs():
         yield note_finding("every DLQ", "None has been added yet.", "manage.py add_dlq NAME --url URL --confirm")
-
-
-def unfinished_migrations() -> DoctorFinding | None:
-    """Return a remark if another version has to finish its migrations.
-
-    Raises:
-        django.db.Error: it does not answer.
-    """
-    if not (missing := database_checks.missing_replaced_migrations()):
-        return None
-    what = f"It stopped halfway through migrations that are fewer by now: it lacks {_named(missing)}."
-    cure = (
-        "Migrate it with the version of this service that has these as files, and then with this one. "
-        "One that is new, and holds nothing, is to be dropped and made anew."
-    )
-    return error_finding(_NAME, what, "Django would pass over these, and call it whole.", cure)
 
 
 def _unmigrated() -> DoctorFinding | None:

@@ -35,7 +35,7 @@ def test_delivery_status_and_its_time_are_shown() -> None:
     assert '<p class="answer">It failed: it came back to a DLQ. It is parked for review. (failed, since ' in text
 
 
-@pytest.mark.parametrize(("word", "told"), [("delivered", "delivered since"), ("replay", "to be replayed")])
+@pytest.mark.parametrize(("word", "told"), [("delivered", "delivered"), ("replay", "redrive")])
 def test_decision_after_a_restore_is_shown(word: RestoreDecision, told: str) -> None:
     letter = parked(dlq())
     ann = person("ann", *LOOKS)

@@ -170,7 +170,7 @@ def test_messages_queued_behind_are_counted_to_a_limit(
         "reprocessing.store.parking_lot.failure_group_pages",
         "reprocessing.admin.parking_lot.failure_group_cards",
     ):
-        monkeypatch.setattr(f"{module}.BEHIND", 2)
+        monkeypatch.setattr(f"{module}.MAX_BEHIND", 2)
     assert number(read(ann), "Queued behind")[0] == "2+"
 
 

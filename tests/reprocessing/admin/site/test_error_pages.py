@@ -173,7 +173,9 @@ def test_refusal_is_logged_in_one_line(log: io.StringIO) -> None:
 
 
 def test_service_uses_the_line_formatter(settings: Settings) -> None:
-    assert {one["class"] for one in settings.LOGGING["formatters"].values()} == {f"{LogFormatter.__module__}.Lines"}
+    assert {one["class"] for one in settings.LOGGING["formatters"].values()} == {
+        f"{LogFormatter.__module__}.LogFormatter"
+    }
 
 
 def test_errors_keep_their_traceback(log: io.StringIO) -> None:

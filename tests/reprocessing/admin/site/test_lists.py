@@ -116,7 +116,7 @@ def test_invalid_position_shows_the_first_page(model: str, after: str, client: C
 
 def test_long_lists_use_keyset_pagination(client: Client) -> None:
     client.force_login(User.objects.create_superuser("root"))
-    long = {"letter", "attempt", "review", "report", "notice", "lane", "wave", "sighting"}
+    long = {"letter", "attempt", "auditentry", "report", "parkingqueuemessage", "lane", "wave", "targetcheck"}
     pages = {
         model._meta.model_name: client.get(f"/admin/reprocessing/{model._meta.model_name}/").context["cl"]
         for model, desk in admin.site._registry.items()

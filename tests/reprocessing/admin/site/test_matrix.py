@@ -184,7 +184,7 @@ def test_no_form_of_djangos_own_writes_a_row_of_ours(client: Client) -> None:
     schedules()
     roles.update_groups()
     client.force_login(User.objects.create_superuser("root"))
-    ours = {"deadletterqueue_add", "notificationroute_add", "rule_add", "target_add", "run_add", "lettergroup_change"}
+    ours = {"deadletterqueue_add", "notificationroute_add", "rule_add", "target_add", "run_add", "failuregroup_change"}
     sent = {
         name.removeprefix("reprocessing_") for name, address in _addresses()
         if name.startswith("reprocessing_") and name.rpartition("_")[2] in {"add", "change", "delete"}

@@ -70,7 +70,7 @@ def test_a_function(ask: Ask, make_queue: MakeQueue) -> None:
 def test_a_subscriber(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:  # noqa: F811
     _, [subscription] = listeners.topic(("lambda", function("ship")))
     run(ask, "A subscriber of a topic", URL=make_queue().url, SUBSCRIPTION=subscription)
-    assert ways("parking_event") == {subscription: function("ship")}
+    assert ways("news") == {subscription: function("ship")}
 
 
 def test_a_target_of_eventbridge(ask: Ask, make_queue: MakeQueue) -> None:
@@ -102,7 +102,7 @@ def test_a_topic(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:
     topic, [subscription, *_] = listeners.topic(*(("lambda", function(name)) for name in ("a", "b", "c")))
     section = "A topic or an event bus"
     said = run(ask, section, URL=make_queue().url, TOPIC=topic, SUBSCRIPTION=subscription)
-    assert ways("parking_event") == {subscription: topic}
+    assert ways("news") == {subscription: topic}
     assert "each message is published again to 2 other subscribers" in said
 
 
