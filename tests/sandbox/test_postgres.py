@@ -25,13 +25,13 @@ LAUNCHER = """
 import sys
 from pathlib import Path
 from redrive_service.sandbox.servers import binaries
-from redrive_service.sandbox.folder import take
+from redrive_service.sandbox.folder import lock_folder
 from redrive_service.sandbox.servers.postgres import Postgres
 from redrive_service.sandbox.servers.privilege import Identity
 folder, programs = map(Path, sys.argv[1:])
 binaries.postgres_programs = lambda: programs
 postgres = Postgres(folder=folder, port=1, password="secret", identity=Identity(), token="ours")
-postgres.start(folder / "postgres.log", take(folder))
+postgres.start(folder / "postgres.log", lock_folder(folder))
 """
 SLOW_INITDB = """#!/bin/sh
 echo $$ > {pids}
