@@ -42,8 +42,8 @@ check: setup  ## style, types, floors, migrations, deployment
 demo: setup  ## the whole service on embedded servers; ARGS=--exit ends by itself
 	$(BIN)/python manage.py sandbox --demo $(ARGS)
 
-bench: setup  ## what a drain, an intent, a slow target, a rule, a refusal, a report, the local SQS and the desk's pages cost; NAME=drain, intent, webhook, rules, refusals, reasons, local_sqs or desk alone, with its ARGS
-	$(foreach one,$(or $(NAME),local_sqs rules refusals reasons drain intent webhook desk idle),$(BIN)/python benchmarks/$(one).py $(ARGS) &&) true
+bench: setup  ## what a drain, an intent, a slow target, a rule, a refusal, a report, the local SQS and the admin's pages cost; NAME=drain, intent, webhook, rules, refusals, reasons, local_sqs or desk alone, with its ARGS
+	$(foreach one,$(or $(NAME),local_sqs rules refusals reasons drain intent webhook admin_pages idle),$(BIN)/python benchmarks/$(one).py $(ARGS) &&) true
 
 screenshots: setup  ## docs/screenshots anew, from the demo; needs a Chromium
 	$(BIN)/python -m tests.browser.screenshots $(ARGS)

@@ -41,8 +41,8 @@ SELECT gen_random_uuid(), %s, 'm-' || n, %s, %s, 'captured', true, 'key-' || n %
 
 _SELECT = """
 import django; django.setup()
-from reprocessing.models import operations
-plans.select({run}, by="ann", reason="a test")
+from reprocessing.store.runs import plans
+plans.select_letters({run}, by="ann", reason="a test")
 """
 
 
