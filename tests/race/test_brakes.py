@@ -11,6 +11,7 @@ from django.db.models import Count
 
 from reprocessing.models import Attempt, Breaker, Claim, HealthCheck, Lane, Letter, Run, Wave
 from reprocessing.store.ordering import lanes, orphaned_lanes
+from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.replay.intent import IntendedSend, intend
 from tests.race.abreast import behind, together
 from tests.race.letters import lettered
@@ -29,7 +30,7 @@ def _keyed(count: int) -> Workbench:
     return bench
 
 
-def _owned(each: int) -> list[list[lanes.LaneState]]:
+def _owned(each: int) -> list[list[LaneState]]:
     """For each worker as many leased lanes with their heads."""
     found = []
     for number in range(WORKERS):
@@ -39,7 +40,7 @@ def _owned(each: int) -> list[list[lanes.LaneState]]:
     return found
 
 
-def _intent(heads: list[lanes.LaneState], most: int = 1_000) -> Callable[[], list[IntendedSend]]:
+def _intent(heads: list[LaneState], most: int = 1_000) -> Callable[[], list[IntendedSend]]:
     ids, fences = [head.lane_id for head in heads], [head.fence for head in heads]
     letters = [head.letter_id or 0 for head in heads]
     return lambda: intend(ids, fences, letters, margin=2, hold=8, most=most)

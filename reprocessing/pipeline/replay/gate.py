@@ -18,7 +18,7 @@ from reprocessing.domain.safety.failure_cause import (
     failure_cause,
 )
 from reprocessing.models import ClaimState
-from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.replay.settlement import LetterClosing
 from reprocessing.store.safety.send_limits import SendLimit
 

@@ -8,7 +8,8 @@ from datetime import timedelta
 from reprocessing.pipeline.replay import after_settlement
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes, orphaned_lanes
-from reprocessing.store.ordering.lanes import LaneState, LeasedLane
+from reprocessing.store.ordering.lane_state import LaneState
+from reprocessing.store.ordering.lanes import LeasedLane
 
 
 def lease_due(  # noqa: PLR0913  # each by its name

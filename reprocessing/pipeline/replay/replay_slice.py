@@ -26,7 +26,8 @@ from reprocessing.pipeline.replay.take_tokens import MeteredHeads
 from reprocessing.pipeline.routing import route
 from reprocessing.pipeline.routing.evaluate_rules import RuleBook
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import HandedBack, LaneState
+from reprocessing.store.ordering.lane_state import LaneState
+from reprocessing.store.ordering.lanes import HandedBack
 from reprocessing.store.replay.intent import intend
 from reprocessing.store.replay.settlement import LetterClosing
 from reprocessing.store.safety import circuit_breakers, send_limits

@@ -18,7 +18,7 @@ from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.replay import after_settlement, late_answers, send_batches, settle, slow_targets
 from reprocessing.pipeline.replay.lease_keeper import LeaseKeeper, run_while_renewing, suspend_aware_clock
 from reprocessing.pipeline.replay.slow_targets import Stream
-from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.safety.send_limits import SendLimit

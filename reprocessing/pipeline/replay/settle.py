@@ -13,7 +13,7 @@ from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import MAX_SECONDS, Advance, Proof
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.replay.settlement import (
     WAITS_FOR_COPY,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from reprocessing.domain.errors import RateLimitUnavailable
 from reprocessing.gateways.redis.send_rate import Granted, Rates
 from reprocessing.models import Target
-from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.safety.send_limits import SendLimit
 
 logger = logging.getLogger(__name__)

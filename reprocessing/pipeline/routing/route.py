@@ -21,7 +21,7 @@ from reprocessing.domain.routing.first_match import (
 from reprocessing.pipeline.routing.evaluate_rules import RuleBook
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.replay.settlement import (
     WAITS_FOR_COPY,
     Deletable,

@@ -9,7 +9,7 @@ from reprocessing.models import Rule
 from reprocessing.pipeline.routing import route
 from reprocessing.pipeline.routing.route import RoutedLanes, RuleBook
 from reprocessing.store.ordering import lanes
-from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.pipeline.bench import Workbench
 

@@ -14,7 +14,7 @@ from reprocessing.domain.safety.failure_cause import PATIENCE, LastFailures
 from reprocessing.models import Letter
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import gate
-from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.safety.send_limits import SendLimit
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 

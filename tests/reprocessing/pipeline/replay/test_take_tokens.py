@@ -11,7 +11,7 @@ from reprocessing.gateways.redis.send_rate import Granted
 from reprocessing.models import Target
 from reprocessing.pipeline.replay import take_tokens
 from reprocessing.pipeline.replay.take_tokens import REDIS_RETRY, MeteredHeads
-from reprocessing.store.ordering.lanes import LaneState
+from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.safety.send_limits import SendLimit
 
 SHOP, BANK = 1, 2

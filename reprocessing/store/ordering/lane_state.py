@@ -1,0 +1,37 @@
+"""What a worker knows about a leased lane and its head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LaneState:
+    """A lane after `advance`, and what the gate needs to know about its head."""
+
+    lane_id: int
+    fence: int
+    phase: str
+    letter_id: int | None  #: the head; None: there is none
+    dlq_id: int | None
+    target_id: int | None
+    attempts: int | None
+    max_attempts: int | None
+    never_sent: bool | None
+    stale: bool | None
+    stale_policy: str | None
+    released: bool | None
+    receives: int | None
+    receive_limit: int | None
+    claim_state: str | None  #: None: nobody has claimed the head's key
+    claim_letter: int | None
+    claim_same_body: bool | None
+    #: seconds for which a copy of the finished letter that claimed the key may be in the target; None: none
+    claim_rests: float | None = None
+    #: AWS may have moved the message: a capture since has not seen it, or there was none; None: it did not
+    gone: bool | None = None
+    breaker_id: int | None = None  #: the breaker that counts the head's outcomes
+    rate_class_id: int | None = None
+    rule_id: int | None = None  #: the rule that decided about the head, at `rulebook_version`
+    rulebook_version: int | None = None
+    tries: int | None = None  #: attempts since a person released the head, counted or not
