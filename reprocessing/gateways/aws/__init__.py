@@ -1,4 +1,4 @@
-"""AWS for every gateway: clients, roles, addresses of queues, errors, throttling."""
+"""What all AWS gateways share: clients, roles, queue addresses, errors, throttle counts."""
 
 from reprocessing.gateways.aws.clients import forget_clients
 from reprocessing.gateways.aws.throttling import take_throttle_counts

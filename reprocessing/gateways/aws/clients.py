@@ -1,7 +1,7 @@
-"""The clients of this process: each made once, asked by many threads, never shared over a fork.
+"""The AWS clients of this process: each is created once, used by many threads, and not shared with forked children.
 
-A session and a client cost some 70 ms, so they are kept. They try nothing twice: whether a request may be repeated is
-decided where it is known what it carried.
+Creating a session and a client takes some 70 ms, so both are kept. Clients never retry a request: the caller knows what
+the request carried, and decides whether it may be repeated.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 CONNECT_SECONDS: Final = 3.0
-READ_SECONDS: Final = 10.0  #: how long an answer may take, on top of a long poll's wait
-ALARM_SECONDS: Final = 5.0  #: how long CloudWatch's may: who asks it has letters waiting
+READ_SECONDS: Final = 10.0  #: longest time to an answer, on top of the wait of a long poll
+ALARM_SECONDS: Final = 5.0  #: the same for CloudWatch; shorter, since letters wait meanwhile
 _POOL: Final = 50
 
 
 class AwsClient(Protocol):
-    """A client of boto3's for a service whose stubs are not installed."""
+    """A boto3 client of a service whose type stubs are not installed."""
 
     def __getattr__(self, action: str) -> Callable[..., dict[str, Any]]:
-        """Return the method for an action, as boto3 names it."""
+        """Return the method for an action, by its boto3 name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What tells one client from another."""
+    """Properties by which clients differ; each combination has its own client."""
 
     service: str
     region: str
@@ -48,7 +48,7 @@ class _Kind:
 
 
 class _Clients:
-    """The sessions and the clients of one process, a session a role."""
+    """The clients of one process, and its sessions, one for each role."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,7 +60,7 @@ class _Clients:
         known = self._made.get(kind)
         if known is not None:
             return known
-        with self._lock:  # a session is not made for two threads at a time
+        with self._lock:  # two threads must not create a session at the same time
             if kind not in self._made:
                 with explain_configuration_errors(kind.service):
                     self._made[kind] = self._make(kind)
@@ -79,7 +79,7 @@ class _Clients:
         return self._sessions[role]
 
     def _make(self, kind: _Kind) -> object:
-        # Its stubs know each service by a literal name.
+        # The type stubs accept only literal service names.
         make = cast("Any", self._session(kind.role, kind.region).client)
         made: object = make(
             kind.service,
@@ -100,16 +100,16 @@ _clients = _Clients()
 
 
 def client(region: str, *, role: str = "", wait: float = 0) -> SQSClient:
-    """The client for a region, whose answers may take `wait` seconds more than others.
+    """Return the SQS client of a region. Answers may take `wait` seconds longer than usual, for long polls.
 
     Args:
         region: such as eu-west-1.
-        role: the ARN of the role that is assumed, with the first call and again before it ends; empty: none.
+        role: ARN of the role to assume; it is renewed before it expires. Empty: none.
         wait: seconds.
 
     Raises:
-        AwsConfigurationIsUnclear: the AWS configuration of this process cannot be used. That a role cannot be assumed
-            is said by the calls, as `roles.RoleIsNotAssumed`.
+        AwsConfigurationIsUnclear: the AWS configuration of this process cannot be used. If a role cannot be assumed,
+            the calls of the client raise `roles.RoleIsNotAssumed`.
     """
     return cast("SQSClient", _clients.get("sqs", region, role, READ_SECONDS + wait))
 
@@ -120,7 +120,7 @@ def cloudwatch(region: str, role: str = "") -> AwsClient:
 
 
 def lambda_client(region: str, role: str, *, seconds: float, connections: int) -> AwsClient:
-    """The client of a region's Lambda, for `connections` at a time that may each take so many seconds to answer."""
+    """Return the client of a region's Lambda, with so many connections, and `seconds` for each answer."""
     return cast("AwsClient", _clients.get("lambda", region, role, seconds, connections))
 
 
@@ -145,7 +145,7 @@ def configured_region() -> str | None:
 
 
 def forget_clients() -> None:
-    """Begin anew with the next call: in a forked child, after rotated credentials, or for another endpoint."""
+    """Drop all clients, so that the next call creates new ones: after a fork, or after credentials were rotated."""
     global _clients  # noqa: PLW0603  one per process is what it is for
     _clients = _Clients()
 

@@ -1,4 +1,4 @@
-"""What the environment and AWS's files say of AWS, where no session or client can be made of it."""
+"""Explain errors in the AWS configuration (environment and files) that prevent a session or a client."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from botocore.exceptions import (
 from reprocessing.domain.errors import QueueUnreachable
 
 _LONGEST_REASON: Final = 300
-#: How botocore begins, in a ValueError, to say so of an endpoint; what follows may carry a password.
+#: Beginning of botocore's ValueError about an endpoint. The rest of its text may contain a password.
 _INVALID_ENDPOINT: Final = "Invalid endpoint"
-#: What ends the names of the variables for one service, where it is not the client's own name.
+#: Suffix of AWS_ENDPOINT_URL_... for services where it differs from the client's name.
 _SUFFIXES: Final = {"events": "EVENTBRIDGE"}
 
 
 class AwsConfigurationIsUnclear(QueueUnreachable, BotoCoreError):
-    """No call can be made: the AWS configuration of this process cannot be used. Nothing went out.
+    """The AWS configuration of this process cannot be used, so no call can be made. Nothing was sent.
 
-    Whoever catches what a call may raise catches it, too.
+    Handlers of QueueUnreachable and of BotoCoreError catch it too.
 
     Attributes:
         what: what is wrong, without the full stop.
@@ -44,10 +44,10 @@ class AwsConfigurationIsUnclear(QueueUnreachable, BotoCoreError):
 
 @contextmanager
 def explain_configuration_errors(service: str = "") -> Iterator[None]:
-    """Have what fails while a session, or a client of this service, is made say how it is cured.
+    """Raise errors from creating a session, or a client of this service, with the way to correct them.
 
     Raises:
-        AwsConfigurationIsUnclear: it failed.
+        AwsConfigurationIsUnclear: the session or the client could not be created.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a failed call means: did AWS get it, would another attempt end otherwise, and what is to be done."""
+"""Classify failed AWS calls: did AWS receive the request, can a retry succeed, and what should a person do."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from reprocessing.gateways.aws.queue_address import QueueAddress
 from reprocessing.gateways.aws.roles import RoleIsNotAssumed
 from reprocessing.gateways.aws.throttling import THROTTLED, without_sqs_prefix
 
-#: Refusals that speak of what one entry carries, of SQS, SNS and EventBridge. They may stand for a batch as a whole.
+#: Error codes of SQS, SNS and EventBridge for an invalid entry. AWS may return one for the whole batch.
 _OF_AN_ENTRY: Final = frozenset({
     "BatchRequestTooLong", "InvalidArgument", "InvalidAttributeName", "InvalidAttributeValue",
     "InvalidMessageContents", "InvalidParameter", "InvalidParameterCombination", "InvalidParameterValue",
     "MalformedDetail", "MissingParameter", "NotAuthorizedForDetailTypeException", "NotAuthorizedForSourceException",
     "RequestEntityTooLarge", "SerializationException", "ValidationException",
 })  # fmt: skip
-#: A service says of itself that it failed. What it did before that it does not say.
+#: Error codes for a failure inside the service. The request may have been executed before.
 _OF_ITSELF: Final = frozenset({
     "InternalError", "InternalException", "InternalFailure", "InternalServerError", "InternalServerErrorException",
     "RequestTimeout", "ServiceException", "ServiceUnavailable",
@@ -45,15 +45,15 @@ _OF_ITSELF: Final = frozenset({
 _STALE_CREDENTIALS: Final = frozenset(
     {"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException"}
 )
-#: The connection never came to be, or nothing was ready to be written to it.
+#: Errors before anything was sent: there was no connection, or no signed request.
 _BEFORE_ANYTHING_WENT_OUT: Final = (
     AwsConfigurationIsUnclear, ConnectTimeoutError, CredentialRetrievalError, EndpointConnectionError,
     NoCredentialsError, NoRegionError, PartialCredentialsError, ProxyConnectionError, RoleIsNotAssumed,
     TokenRetrievalError,
 )  # fmt: skip
-#: SNS says with the same code that a message and that its topic is wrong; no letter is poison for the latter.
+#: SNS uses the same code for an invalid message and an invalid topic. An invalid topic makes no letter poison.
 _OF_THE_TOPIC: Final = "TopicArn"
-#: Whose message quotes the value that it speaks of.
+#: The error code whose error message quotes the invalid value.
 _QUOTING: Final = "ValidationException"
 _SERVER_FAULT: Final = 500
 _TOO_LARGE: Final = 413
@@ -63,18 +63,18 @@ NOTHING_WAS_SENT: Final = "nothing was sent: "
 
 
 def code_of(error: ClientError) -> str:
-    """The refusal's name, without the prefix that some of SQS's have."""
+    """Return the error code, without the prefix of some SQS codes."""
     code = str(error.response.get("Error", {}).get("Code", "Unknown"))
     return without_sqs_prefix(code)
 
 
 def refusal_in_words(code: str) -> str:
-    """One failed entry's code, for a reason that people read."""
+    """Return the error code of a failed batch entry, as a sentence for people."""
     return f"SQS refused it: {without_sqs_prefix(code) or 'it did not say why'}"
 
 
 def is_of_an_entry(error: Exception) -> bool:
-    """Whether one entry can be to blame for what befell its whole batch, so that the others deserve another try."""
+    """Return whether one invalid entry may have failed its whole batch, so that the other entries can be sent again."""
     if isinstance(error, ParamValidationError):
         return True
     if not isinstance(error, ClientError) or _OF_THE_TOPIC in _message(error):
@@ -85,11 +85,11 @@ def is_of_an_entry(error: Exception) -> bool:
 def outcome_of(error: Exception, service: str = "SQS") -> Outcome:
     """Return what a failed request to a service means for every letter in it.
 
-    Refused: the service has nothing of it. NotSent: nothing was written. Unknown: everything else, so that a letter is
-    never called refused while it may have been taken.
+    Refused: the service has not taken the request. NotSent: nothing was sent. Unknown: everything else, so that a
+    letter that may have been taken is never called refused.
     """
     if isinstance(error, ParamValidationError):
-        # The error's own text shows what the letter carries.
+        # The error's own text quotes content of the letter.
         return Refused("ParamValidation", f"It has a part that {service} has no form for.", poison=True)
     renew_credentials(error)
     if isinstance(error, ClientError):
@@ -100,7 +100,7 @@ def outcome_of(error: Exception, service: str = "SQS") -> Outcome:
 
 
 def renew_credentials(error: Exception) -> None:
-    """Where credentials have ended, let the next call's client read them again: botocore reads its files once."""
+    """If credentials have expired, drop all clients, since botocore reads credential files only once."""
     code = (
         code_of(error) if isinstance(error, ClientError) else error.code if isinstance(error, RoleIsNotAssumed) else ""
     )
@@ -117,10 +117,10 @@ def _outcome_of_answer(error: ClientError, service: str) -> Outcome:
 
 
 def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
-    """Return what a service says of one failed entry of a batch it otherwise took.
+    """Return the outcome of one failed entry of a batch that the service otherwise took.
 
-    The code decides: SenderFault is true of throttling too. A failure of its own is Unknown, since the same
-    letter sent again under its old deduplication id is the cheaper mistake.
+    Only the error code decides, since SenderFault is also true for throttling. A failure inside the service is Unknown:
+    then the letter is sent again with the same deduplication id, which is safer than a new id.
     """
     code = without_sqs_prefix(code)
     if code in _OF_ITSELF:
@@ -129,7 +129,7 @@ def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
 
 
 def out_of_reach(queue: QueueAddress | str, action: str, error: Exception, service: str = "sqs") -> QueueUnreachable:
-    """Return the exception for a call that could not be done: to which queue or ARN, what for, and how to cure it."""
+    """Return the exception for a failed call. It names the queue or ARN, the action, and what to do."""
     name = queue if isinstance(queue, str) else queue.url
     renew_credentials(error)
     kind = QueueRequestRefused if is_refusal(error) else QueueUnreachable
@@ -137,14 +137,14 @@ def out_of_reach(queue: QueueAddress | str, action: str, error: Exception, servi
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether AWS answered and said no, for good: not that it is busy, ails, or takes our credentials for old ones."""
+    """Return whether AWS refused for good: it was not throttling, a failure of the service, or expired credentials."""
     if not isinstance(error, ClientError) or status_of(error) >= _SERVER_FAULT or status_of(error) == _TIMED_OUT:
         return False
     return code_of(error) not in _OF_ITSELF | THROTTLED | _STALE_CREDENTIALS
 
 
 def error_in_words(error: Exception) -> str:
-    """Return the error in a few words that hold nothing of a letter."""
+    """Return the error in a few words, which never contain message data."""
     if isinstance(error, ClientError):
         return f"{code_of(error)} ({_message(error)})" if _message(error) else code_of(error)
     if isinstance(error, ParamValidationError) or not isinstance(error, BotoCoreError):
@@ -174,12 +174,12 @@ def _message(error: ClientError) -> str:
 
 
 def status_of(error: ClientError) -> int:
-    """Return the HTTP status of a refusal; 0 where it has none."""
+    """Return the HTTP status of an error; 0 if it has none."""
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
 
 def _is_bad_certificate(error: Exception) -> bool:
-    """Return whether the handshake failed; another TLS error may come after something was written."""
+    """Return whether the server's certificate was rejected. Other TLS errors may occur after something was sent."""
     inner: object = error.kwargs.get("error") if isinstance(error, SSLError) else None
     while isinstance(inner, BaseException):
         if isinstance(inner, ssl.SSLCertVerificationError):
@@ -190,7 +190,7 @@ def _is_bad_certificate(error: Exception) -> bool:
 
 @contextmanager
 def reaching(target: QueueAddress | str, action: str, service: str = "sqs") -> Iterator[None]:
-    """Raise an error of AWS in this block as QueueIsOutOfReach, with its cure."""
+    """Raise AWS errors in this block as QueueUnreachable, with what to do."""
     try:
         yield
     except (BotoCoreError, ClientError) as error:
@@ -199,7 +199,7 @@ def reaching(target: QueueAddress | str, action: str, service: str = "sqs") -> I
 
 @contextmanager
 def reaching_cloudwatch(target: str, action: str) -> Iterator[None]:
-    """Raise an error of AWS in this block as CloudWatchIsOutOfReach, with its cure."""
+    """Raise AWS errors in this block as CloudWatchUnreachable, with what to do."""
     try:
         yield
     except (BotoCoreError, ClientError) as error:

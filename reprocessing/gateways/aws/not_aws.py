@@ -1,4 +1,4 @@
-"""Queues outside AWS have no metrics in AWS's CloudWatch."""
+"""Refuse CloudWatch requests about queues outside AWS, which have no metrics there."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _AWS: Final = ("amazonaws.com", "amazonaws.com.cn", "api.aws")
 
 
 def refuse_queues_outside_aws(client: AwsClient, queues: Sequence[QueueAddress]) -> None:
-    """Refuse to ask AWS about queues that are not AWS's.
+    """Refuse to ask AWS's CloudWatch about queues that are not in AWS.
 
     Raises:
-        CloudWatchIsOutOfReach: they are at another endpoint, and CloudWatch is AWS's own.
+        CloudWatchUnreachable: a queue is at another endpoint, and CloudWatch is AWS's.
     """
     host = urlsplit(str(getattr(client, "meta").endpoint_url)).hostname or ""  # noqa: B009  # no part of the protocol
     if host.endswith(_AWS) and not all(is_of_sqs(queue.url) for queue in queues):

@@ -1,4 +1,4 @@
-"""Where a queue is: its URL, the region that calls to it are signed for, and the role that they are made under."""
+"""Address of a queue: its URL, the region for which calls are signed, and the role that is assumed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.message.arn import Arn, ResourceKind, read
 from reprocessing.gateways.aws.clients import configured_region
 
-#: The hosts of SQS itself, its FIPS, dual-stack and private (VPC endpoint) forms, and the two older forms.
+#: Host names of SQS: regional, FIPS, dual-stack, VPC endpoint, and the older form.
 _HOSTS = (
     re.compile(r"(?:.+\.)?sqs(?:-fips)?\.(?P<region>[a-z0-9-]+)\.(?:amazonaws\.com|api\.aws)(?:\.cn)?"),
     re.compile(r"(?:.+\.)?sqs(?:-fips)?\.(?P<region>[a-z0-9-]+)\.api\.amazonwebservices\.com\.cn"),
@@ -24,12 +24,12 @@ _CURE = "Give the URL that SQS shows for it, such as https://sqs.eu-west-1.amazo
 
 @dataclass(frozen=True, slots=True)
 class QueueAddress:
-    """One queue, as calls need to name it.
+    """The address of one queue.
 
     Attributes:
         url: as SQS shows it; the last part of its path is the queue's name.
         region: such as eu-west-1.
-        role: the ARN of the role that is assumed to use it; empty for the process's own.
+        role: the ARN of the role to assume for calls to the queue; empty: the process's own role.
     """
 
     url: str
@@ -40,11 +40,11 @@ class QueueAddress:
     def of(cls, url: str, role: str = "") -> QueueAddress:
         """Return the address of the queue at `url`, used under `role`.
 
-        The region is read from AWS's own hosts; for any other host it is the one that the environment or the AWS
-        configuration names.
+        The region is read from an AWS host name. For other hosts, it is read from the environment or the AWS
+        configuration.
 
         Raises:
-            QueueIsOutOfReach: it is no URL of a queue, or its region cannot be told.
+            QueueUnreachable: `url` is not the URL of a queue, or its region is not known.
         """
         try:
             parts = urlsplit(url)
@@ -67,17 +67,17 @@ class QueueAddress:
 
     @property
     def account(self) -> str:
-        """The account's number; empty where the URL has none."""
+        """The account number; empty if the URL has none."""
         return urlsplit(self.url).path.rstrip("/").rpartition("/")[0].rpartition("/")[2]
 
     @property
     def fifo(self) -> bool:
-        """Whether it is a FIFO queue: its name says so, always."""
+        """Whether the queue is FIFO; the names of FIFO queues end in .fifo."""
         return self.name.endswith(".fifo")
 
     @property
     def arn(self) -> str:
-        """The ARN as its URL implies it; `describe` asks SQS for it."""
+        """The ARN, computed from the URL; `describe` asks SQS for it."""
         partition = {"cn": "aws-cn", "us-gov": "aws-us-gov"}.get(self.region.rsplit("-", 2)[0], "aws")
         return f"arn:{partition}:sqs:{self.region}:{self.account}:{self.name}"
 
@@ -86,7 +86,7 @@ def region_of(arn: str) -> str:
     """Return the region that an ARN names.
 
     Raises:
-        QueueIsOutOfReach: it is no ARN, or names none.
+        QueueUnreachable: `arn` is not an ARN, or has no region.
     """
     parts = arn.split(":", _COLONS_OF_AN_ARN)
     if len(parts) <= _COLONS_OF_AN_ARN or parts[0] != "arn" or not parts[3]:
@@ -100,7 +100,7 @@ def arn_of_queue(text: str) -> Arn:
     """Return the ARN of a queue.
 
     Raises:
-        QueueIsOutOfReach: it is not the ARN of a queue.
+        QueueUnreachable: `text` is not the ARN of a queue.
     """
     found = read(text)
     if found is None or found.named is not ResourceKind.QUEUE or not found.region or not found.account:
@@ -109,7 +109,7 @@ def arn_of_queue(text: str) -> Arn:
 
 
 def is_of_sqs(url: str) -> bool:
-    """Return whether the host of a URL is one of SQS's own."""
+    """Return whether the host of a URL belongs to AWS's SQS."""
     try:
         return _region_of(urlsplit(url).hostname or "") is not None
     except ValueError:

@@ -1,4 +1,4 @@
-"""Several requests at a time, by threads that end with the call."""
+"""Make several requests at a time, in threads that end with the call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ THREADS: Final = 8
 
 
 def run_in_parallel(act: Callable[[Work], Done], works: Sequence[Work], threads: int) -> list[Done]:
-    """`act` of every work, in the order of the works; one at a time where there is one work or one thread."""
+    """Call `act` for every item of `works`, in parallel, and return the results in the order of `works`."""
     if len(works) <= 1 or threads <= 1:
         return [act(work) for work in works]
     with ThreadPoolExecutor(min(threads, len(works)), thread_name_prefix="sqs") as pool:
@@ -24,13 +24,13 @@ def run_in_parallel(act: Callable[[Work], Done], works: Sequence[Work], threads:
 def run_as_completed(
     act: Callable[[Work], Done], works: Sequence[Work], threads: int, *, within: float
 ) -> Iterator[Done]:
-    """`act` of every work, each as soon as it has ended: none waits for one that takes longer.
+    """Call `act` for every item of `works`, in parallel, and yield each result as soon as it is there.
 
     Args:
-        act: asked by the threads.
-        works: begun in their order.
-        threads: works under way at a time.
-        within: seconds after which no other work is begun. What was begun by then is waited for.
+        act: called in the threads.
+        works: the items; calls begin in this order.
+        threads: calls at a time.
+        within: seconds after which no further call begins. Calls that have begun are completed.
     """
     end = time.monotonic() + within
 

@@ -1,4 +1,4 @@
-"""Roles of other accounts, assumed for as long as calls are made under them."""
+"""Assume IAM roles, such as those of other accounts, and renew their credentials."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from reprocessing.domain.aws.iam_policy import ASSUMED_SESSION
 from reprocessing.gateways.aws.configuration import AwsConfigurationIsUnclear, explain_configuration_errors
 
-#: Under which every assumed session stands in CloudTrail.
+#: Session name of every assumed role in CloudTrail.
 SESSION_NAME: Final = ASSUMED_SESSION
-_SECONDS: Final = 5.0  #: to connect, and to answer; a repeated AssumeRole does no harm
+_SECONDS: Final = 5.0  #: timeout to connect, and to answer; AssumeRole may be repeated
 _LONGEST_REASON: Final = 300
 
 
 class RoleIsNotAssumed(BotoCoreError):
-    """A call had to be made under a role, and this process was not given it. Nothing of the call went out.
+    """The role for a call could not be assumed. Nothing was sent.
 
     Attributes:
-        role: its ARN.
-        code: why, as STS names it; empty where STS did not answer.
+        role: the ARN of the role.
+        code: the error code of STS; empty if STS did not answer.
     """
 
     cure: Final = (
@@ -40,19 +40,19 @@ class RoleIsNotAssumed(BotoCoreError):
 
 
 class AssumedRoleProvider:
-    """A role, as the place where a session of botocore finds its credentials. They renew themselves."""
+    """Credential provider for a botocore session: credentials of a role, which botocore renews."""
 
     def __init__(self, role: str, region: str | None) -> None:
         self._role = role
         self._region = region
 
     def load_credentials(self) -> DeferredRefreshableCredentials:
-        """Credentials that are asked for when a call is signed, and again some minutes before they end."""
+        """Return credentials that are fetched when a call is signed, and renewed some minutes before they expire."""
         return DeferredRefreshableCredentials(refresh_using=self._assume, method="assume-role")
 
     def _assume(self) -> dict[str, Any]:
         try:
-            # The process's own credentials are looked for each time: they may have been rotated since.
+            # The process's own credentials are loaded each time: they may have been rotated since.
             core = botocore.session.get_session()
             own = core.get_credentials()
             if own is None:
@@ -69,7 +69,7 @@ class AssumedRoleProvider:
             code, message = str(said.get("Code", "Unknown")), str(said.get("Message", ""))[:_LONGEST_REASON].rstrip(".")
             raise RoleIsNotAssumed(self._role, f"{code} ({message})" if message else code, code) from error
         except AwsConfigurationIsUnclear:
-            raise  # of the process, not of the role
+            raise  # an error of the process's configuration, not of the role
         except BotoCoreError as error:
             raise RoleIsNotAssumed(self._role, str(error)[:_LONGEST_REASON].rstrip(".")) from error
         return found

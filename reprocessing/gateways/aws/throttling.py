@@ -1,4 +1,4 @@
-"""How often AWS throttled this process: counted at every client, whoever asked and whatever became of it."""
+"""Count how often AWS throttled this process, over all clients and callers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from typing import Any, Final
 
-#: It turned a request away before it looked at it, whatever the status.
+#: Error codes for throttling: AWS refused the request without executing it, with any HTTP status.
 THROTTLED: Final = frozenset({
     "KMS.ThrottlingException", "KmsThrottled", "RequestLimitExceeded", "RequestThrottled", "Throttling", "Throttled",
     "ThrottledException", "ThrottlingException", "TooManyRequestsException",
@@ -15,7 +15,7 @@ THROTTLED: Final = frozenset({
 
 
 class _Count:
-    """Of one process."""
+    """Throttled requests of one process, by service."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -35,12 +35,12 @@ _count = _Count()
 
 
 def without_sqs_prefix(code: str) -> str:
-    """A refusal's name, without the prefix that some of SQS's have."""
+    """Return an error code, without the prefix of some SQS codes."""
     return code.rpartition("AWS.SimpleQueueService.")[2]
 
 
 def count_throttling(made: Any, service: str) -> None:  # noqa: ANN401 - any of boto3's clients
-    """Count what this client is throttled."""
+    """Count the throttled requests of this client from now on."""
 
     def hear(*, parsed: dict[str, Any], **_: object) -> None:
         if without_sqs_prefix(str(parsed.get("Error", {}).get("Code", ""))) in THROTTLED:
@@ -50,7 +50,7 @@ def count_throttling(made: Any, service: str) -> None:  # noqa: ANN401 - any of 
 
 
 def take_throttle_counts() -> Counter[str]:
-    """Throttled requests by service, since this was last asked in this process."""
+    """Return the number of throttled requests by service since the last call in this process."""
     return _count.take()
 
 

@@ -1,4 +1,4 @@
-"""AWS beside SQS: Lambda, SNS, EventBridge, CloudWatch and S3."""
+"""Gateways of AWS services other than SQS: Lambda, SNS, EventBridge, CloudWatch and S3."""
 
 from reprocessing.gateways.aws_services.lambda_invoke import Invocations
 from reprocessing.gateways.aws_services.s3_head import are_gone

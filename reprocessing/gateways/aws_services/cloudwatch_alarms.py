@@ -1,6 +1,6 @@
-"""What CloudWatch says of a target: whether an alarm is in OK, and how old a queue's oldest message is.
+"""Ask CloudWatch about the health of targets: states of alarms, and the age of a queue's oldest message.
 
-Who is not told that all is well does not know it: no failure is an exception here, each is a finding.
+Nothing here raises an error: if CloudWatch cannot be asked, the result is HealthUnknown.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from reprocessing.gateways.aws.roles import RoleIsNotAssumed
 
 Said = TypeVar("Said")
 
-_MOST_ALARMS: Final = 100  #: of one DescribeAlarms
-_MOST_METRICS: Final = 500  #: of one GetMetricData
-_PERIOD: Final = 60  #: seconds, between two values that SQS gives to CloudWatch
-_RECENT: Final = timedelta(minutes=10)  #: SQS's values come minutes late; a queue nobody uses has none
+_MOST_ALARMS: Final = 100  #: alarms in one DescribeAlarms
+_MOST_METRICS: Final = 500  #: metrics in one GetMetricData
+_PERIOD: Final = 60  #: seconds between two values of SQS in CloudWatch
+_RECENT: Final = timedelta(minutes=10)  #: values arrive minutes late; an unused queue has none
 _LONGEST_REASON: Final = 300
 
-#: CloudWatch tells no age of a queue that nobody has used for six hours; and nothing of one that it does not know.
+#: CloudWatch has no age for a queue that was not used for six hours, or that does not exist.
 NOBODY_USES_IT = HealthUnknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
 
 
 def alarm_states(region: str, names: Sequence[str], *, role: str = "") -> dict[str, HealthResult]:
-    """Of each alarm whether it is in OK; one that is not there, or has too little data, is unknown.
+    """Return the health of each alarm, by name. Alarms that do not exist, or lack data, are HealthUnknown.
 
     Args:
-        region: of the alarms.
-        names: metric alarms and composite ones.
-        role: that is assumed to ask; empty for the process's own.
+        region: the region of the alarms.
+        names: names of metric alarms and composite alarms.
+        role: ARN of the role to assume; empty: the process's own role.
     """
 
     def ask(some: Sequence[str]) -> dict[str, HealthResult]:
@@ -50,13 +50,13 @@ def alarm_states(region: str, names: Sequence[str], *, role: str = "") -> dict[s
 def oldest_message_ages(
     region: str, queues: Sequence[str], *, now: datetime, role: str = ""
 ) -> dict[str, float | HealthUnknown]:
-    """Of each queue the seconds that its oldest message is old, by CloudWatch's ApproximateAgeOfOldestMessage.
+    """Return the age in seconds of each queue's oldest message (ApproximateAgeOfOldestMessage), by queue name.
 
     Args:
-        region: of the queues.
-        queues: their names, in the account of the role.
-        now: CloudWatch is asked for the last ten minutes before it.
-        role: that is assumed to ask; empty for the process's own.
+        region: the region of the queues.
+        queues: names of queues in the account of the role.
+        now: end of the ten minutes for which CloudWatch is asked.
+        role: ARN of the role to assume; empty: the process's own role.
     """
 
     def ask(some: Sequence[str]) -> dict[str, float | HealthUnknown]:

@@ -1,4 +1,4 @@
-"""What CloudWatch has of queues over the last hour: five metrics of SQS, in periods of five minutes."""
+"""Read five SQS metrics of queues from CloudWatch: the last hour, in periods of five minutes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from reprocessing.gateways.aws.queue_address import QueueAddress
 
 _PERIOD: Final = 300  #: seconds
 _SPAN: Final = timedelta(hours=1)
-_LATE: Final = timedelta(minutes=5)  #: by which metrics may lag: younger values are not complete
-_MOST: Final = 500  #: metrics of one GetMetricData. AWS: GetMetricData
-#: Of `QueueMetrics` the metric of SQS, and how its values of a period become one. AWS: Available CloudWatch metrics for
-#: SQS.
+_LATE: Final = timedelta(minutes=5)  #: values younger than this may be incomplete
+_MOST: Final = 500  #: metrics in one GetMetricData. AWS: GetMetricData
+#: By field of `QueueMetrics`: the name of the SQS metric, and the statistic for each period. AWS: Available CloudWatch
+#: metrics for SQS.
 _METRICS: Final[Mapping[str, tuple[str, str]]] = {
     "age": ("ApproximateAgeOfOldestMessage", "Maximum"),
     "in_flight": ("ApproximateNumberOfMessagesNotVisible", "Maximum"),
@@ -28,16 +28,16 @@ _METRICS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datetime) -> dict[str, QueueMetrics]:
-    """Of each queue, by its URL, what its metrics were.
+    """Return the metrics of each queue, by queue URL.
 
     Args:
-        region: of the queues.
-        queues: of one account.
-        role: that is assumed to ask; empty for the process's own.
-        now: CloudWatch is asked for the hour before it, but for the last five minutes.
+        region: the region of the queues.
+        queues: queues of one account.
+        role: ARN of the role to assume; empty: the process's own role.
+        now: the hour of metrics ends five minutes before this time.
 
     Raises:
-        CloudWatchIsOutOfReach: it refused, did not answer, or is another's than the queues'.
+        CloudWatchUnreachable: CloudWatch refused or did not answer, or the queues are not in AWS.
     """
     found: dict[str, QueueMetrics] = {}
     each = _MOST // len(_METRICS)

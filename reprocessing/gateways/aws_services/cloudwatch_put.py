@@ -13,9 +13,9 @@ from reprocessing.gateways.aws.errors import reaching_cloudwatch
 from reprocessing.gateways.aws.not_aws import refuse_queues_outside_aws
 from reprocessing.gateways.aws.queue_address import QueueAddress
 
-#: Values of one PutMetricData, well below its 1,000 and its 1 MB. AWS: CloudWatch service quotas.
+#: Values in one PutMetricData. AWS allows 1,000 values and 1 MB. AWS: CloudWatch service quotas.
 _MOST_VALUES: Final = 500
-_MOST_ALARMS: Final = 100  #: of one DescribeAlarms
+_MOST_ALARMS: Final = 100  #: alarms in one DescribeAlarms
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class MetricValue:
 
 
 def put_metrics(region: str, namespace: str, values: Sequence[MetricValue], *, now: datetime) -> int:
-    """Put values of this moment; return how many were accepted, in their order, before a call failed.
+    """Put values with the time `now`. Return how many of `values`, from the first on, were put before a call failed.
 
     Raises:
-        CloudWatchIsOutOfReach: it has taken none.
+        CloudWatchUnreachable: no value was put.
     """
     for first in range(0, len(values), _MOST_VALUES):
         some = values[first : first + _MOST_VALUES]
@@ -49,10 +49,10 @@ def put_metrics(region: str, namespace: str, values: Sequence[MetricValue], *, n
 
 
 def alarms(region: str, names: Sequence[str], *, of: Sequence[QueueAddress] = ()) -> dict[str, Mapping[str, Any]]:
-    """The metric alarms of these names that are there, as CloudWatch describes them.
+    """Return the existing metric alarms among these names, as CloudWatch describes them, by name.
 
     Raises:
-        CloudWatchIsOutOfReach: it refused, did not answer, or has nothing `of` these queues.
+        CloudWatchUnreachable: CloudWatch refused or did not answer, or the queues in `of` are not in AWS.
     """
     refuse_queues_outside_aws(cloudwatch(region), of)
     found: dict[str, Mapping[str, Any]] = {}
@@ -67,10 +67,10 @@ def alarms(region: str, names: Sequence[str], *, of: Sequence[QueueAddress] = ()
 
 
 def put_alarm(region: str, request: Mapping[str, Any]) -> None:
-    """Make an alarm, or change it: all of it is replaced.
+    """Create an alarm, or replace the alarm of this name.
 
     Raises:
-        CloudWatchIsOutOfReach: it refused, or did not answer.
+        CloudWatchUnreachable: CloudWatch refused, or did not answer.
     """
     with reaching_cloudwatch(str(request["AlarmName"]), "PutMetricAlarm"):
         cloudwatch(region).put_metric_alarm(**request)

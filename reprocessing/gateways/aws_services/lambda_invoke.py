@@ -1,4 +1,4 @@
-"""Letters carried to Lambda functions: hundreds of invocations wait for their answers, each in a thread."""
+"""Send letters to Lambda functions. Up to 200 invocations wait for answers at a time, each in its own thread."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from reprocessing.gateways.aws.errors import (
 from reprocessing.gateways.aws.throttling import THROTTLED
 
 LIMIT: Final = 200  #: invocations open at a time
-SLACK: Final = 1.0  #: seconds, for the way there and back, that an answer may take beyond the invocation's timeout
+SLACK: Final = 1.0  #: seconds that an answer may take beyond the invocation's timeout, for the network
 _SERVICE: Final = "Lambda"
-#: Seconds to wait after a throttle that does not say for how long; and the most that one is believed.
+#: Seconds to wait after throttling without a Retry-After header, and the longest Retry-After that is obeyed.
 _USUAL_WAIT: Final = 5
 _LONGEST_WAIT: Final = 900
-_MOST_OF_AN_ERROR: Final = 65_536  #: bytes of an answer that are looked at for the name of an error
+_MOST_OF_AN_ERROR: Final = 65_536  #: bytes of an answer in which the error's name is looked for
 _PIECE: Final = 65_536
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:-]{0,99}")
 _SERVER_FAULT: Final = 500
 
-#: No other attempt with the same payload ends otherwise: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html.
+#: Errors that depend only on the payload: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html.
 _POISON: Final = {
     "InvalidRequestContentException": Refused(
         "InvalidRequestContent", "It is no JSON that Lambda can read.", poison=True, reason=ParkedReason.UNSENDABLE
@@ -50,7 +50,7 @@ _POISON: Final = {
         "UnsupportedMediaType", "Lambda takes no content of its type.", poison=True, reason=ParkedReason.UNSENDABLE
     ),
 }
-#: With a status of 500 or more Lambda says of these that the function did not begin (API reference, as above).
+#: Error codes with status 500 or more for which the function did not start (API reference, as above).
 _DID_NOT_BEGIN: Final = frozenset({
     "EC2AccessDeniedException", "EC2ThrottledException", "EC2UnexpectedException", "EFSIOException",
     "EFSMountConnectivityException", "EFSMountFailureException", "EFSMountTimeoutException",
@@ -71,15 +71,15 @@ class _Turn:
 
 @dataclass(slots=True)
 class Invocations:
-    """Carries invocations; see `domain.carrier.Carrier`. Each waits for the function's answer (RequestResponse).
+    """Sends letters by invoking Lambda functions, and waits for their answers (RequestResponse). An `AsyncSender`.
 
-    Taken: the function returned. Refused: it ran and failed, under its FunctionError, with the name of its error and
-    the id of the request. Its error message is not taken: it often quotes what the function was given, and no outcome
-    may hold that; it stands in the function's own log, under that id. NotSent where it did not run: throttled (with
-    the time to wait), not there, not allowed, or not able to begin. Unknown where there was no answer.
+    Taken: the function returned. Refused: the function ran and failed; the outcome has the name of the error and the
+    request id. The function's error message is dropped, since it may quote the message; the function's log has it, with
+    the request id. NotSent: the function did not run, since it was throttled (the outcome has the time to wait), does
+    not exist, is not allowed, or could not start. Unknown: Lambda did not answer.
 
     Attributes:
-        limit: invocations that are open at a time, each in a thread and over a connection; others wait for room.
+        limit: open invocations at a time, each with a thread and a connection; further invocations wait.
         slack: seconds that an answer may take beyond an invocation's timeout.
     """
 
@@ -97,7 +97,7 @@ class Invocations:
         return self._open
 
     def start(self, calls: Sequence[LambdaCall], *, may_start: Callable[[], bool]) -> None:
-        """See `AsyncSender`. `may_start` is asked by several threads."""
+        """See `AsyncSender`. Several threads call `may_start`."""
         for call in calls:
             self._turns.put(_Turn(call, may_start))
         self._open += len(calls)
@@ -155,7 +155,7 @@ class Invocations:
 
 
 def _drained(answer: Mapping[str, Any]) -> bytes:
-    """The beginning of what the function returned. All of it is read, so that the connection can be used again."""
+    """Return the first bytes of the answer. All of the answer is read, so that the connection can be used again."""
     said = b""
     try:
         while piece := answer["Payload"].read(_PIECE):

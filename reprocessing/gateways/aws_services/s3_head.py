@@ -1,4 +1,4 @@
-"""Whether the bodies that letters point to are still in S3. Nothing of a body is read, here or anywhere."""
+"""Check whether the message bodies that letters point to are still in S3. No body is read."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NOT_FOUND: Final = 404
 
 
 def are_gone(pointers: Collection[PointerToS3], region: str, role: str = "") -> set[PointerToS3]:
-    """Those whose object, or whose bucket, is not there.
+    """Return the pointers whose object or bucket does not exist.
 
-    Whoever may not list a bucket is told 403 of a missing object too, so only S3's own 404 says that one is gone
-    (https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html). What could not be asked is not gone.
+    Only status 404 counts. Without the right to list the bucket, S3 answers 403 for a missing object too
+    (https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html). If S3 fails, the object is assumed to exist.
     """
 
     def is_gone(pointer: PointerToS3) -> bool:

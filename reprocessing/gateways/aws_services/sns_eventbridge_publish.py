@@ -1,4 +1,4 @@
-"""Publishing again, to a topic or a bus: every subscriber and every rule that is well sees the letter once more."""
+"""Publish letters again to an SNS topic or an EventBridge bus. All its subscribers or rules get the letter again."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from reprocessing.gateways.sqs.batch_requests import BatchSender, Outcomes, send
 from reprocessing.gateways.sqs.batches import PackedMessage, batch_chains, pack, to_aws_attributes
 
 #: Bytes of one request: https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html, and
-#: https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html. One letter that is larger travels
-#: alone, and whoever is asked decides.
+#: https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html. A larger letter is
+#: sent alone, and the service decides.
 LARGEST: Final = 262_144
 _FIFO: Final = ".fifo"
 
 
 @dataclass(frozen=True, slots=True)
 class _Put:
-    """An event, ready to be put into a request."""
+    """An event that is ready to be put into a request."""
 
     event: Event
     detail: str
@@ -38,7 +38,7 @@ class _Put:
 
     @property
     def group(self) -> str | None:
-        """A bus knows no groups."""
+        """Always None: a bus has no message groups."""
         return None
 
     def entry(self, bus: str) -> dict[str, Any]:
@@ -62,13 +62,13 @@ def publish(
     role: str = "",
     threads: int = THREADS,
 ) -> Outcomes:
-    """Publish letters to the topic with this ARN, ten a request; every attempt's outcome by its id, as `sending.send`.
+    """Publish letters to the topic with this ARN, ten a request. Return the outcomes by attempt id, as `sending.send`.
 
-    On a FIFO topic the letters of a group go in the order given, and none follows one that was not taken. Attributes
-    of every type go along; SNS refuses types that it does not have.
+    On a FIFO topic, letters of one group are sent in the given order. If a letter was not taken, later letters of its
+    group are not sent. Attributes of every type are sent; SNS refuses types that it does not support.
 
     Raises:
-        QueueIsOutOfReach: it is no ARN. No failure of SNS or of the network is raised.
+        QueueUnreachable: `topic` is not an ARN. No failure of SNS or of the network is raised.
     """
     fifo = topic.endswith(_FIFO)
     region = region_of(topic)
@@ -96,12 +96,12 @@ def publish(
 def put(
     bus: str, events: Iterable[Event], *, may_start: Callable[[], bool], role: str = "", threads: int = THREADS
 ) -> Outcomes:
-    """Put events on the bus with this ARN, ten a request; every attempt's outcome by its id, as `sending.send`.
+    """Put events on the bus with this ARN, ten a request. Return the outcomes by attempt id, as `sending.send`.
 
-    AWS keeps sources that begin with aws. to itself: such an event is refused, and poison.
+    Sources that begin with "aws." are reserved for AWS: such an event is refused as poison (parked at once).
 
     Raises:
-        QueueIsOutOfReach: it is no ARN. No failure of EventBridge or of the network is raised.
+        QueueUnreachable: `bus` is not an ARN. No failure of EventBridge or of the network is raised.
     """
     region = region_of(bus)
     ready = [_Put(event, event.detail.decode(), event.size) for event in events]
@@ -112,7 +112,7 @@ def put(
             len(load),
         )
 
-    packed = batch_chains(ready, fifo=False, space=LARGEST - 1)  # it has to be less
+    packed = batch_chains(ready, fifo=False, space=LARGEST - 1)  # a request must be smaller than the limit
     return send_chains(packed, BatchSender(ask, "EventBridge", fifo=False), may_start=may_start, threads=threads)
 
 
@@ -149,7 +149,7 @@ def _published(answer: Mapping[str, Any], many: int) -> list[Outcome]:
 
 
 def _taken(answer: Mapping[str, Any], many: int) -> list[Outcome]:
-    """EventBridge answers entry by entry, in order."""
+    """Return the outcome of each entry; EventBridge answers in the order of the request."""
     entries: Sequence[Mapping[str, Any]] = answer.get("Entries", [])
     if len(entries) != many:
         return [Unknown("the answer of EventBridge does not name it")] * many

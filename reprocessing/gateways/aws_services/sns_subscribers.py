@@ -1,4 +1,4 @@
-"""Who listens to a topic or a bus: whom one letter is for, and whom all of it would reach if it was published again."""
+"""List the receivers of a topic or a bus: all of them would get a letter that is published again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reprocessing.gateways.aws.clients import eventbridge_client, sns_client
 from reprocessing.gateways.aws.errors import reaching
 from reprocessing.gateways.aws.queue_address import region_of
 
-_MOST_PAGES: Final = 200  #: of 100 each; who has more knows that it is many
+_MOST_PAGES: Final = 200  #: pages of 100 entries; further entries are not counted
 _MATCHED: Final = ("Input", "InputPath", "InputTransformer")
 
 
@@ -20,8 +20,8 @@ class Subscription:
 
     Attributes:
         protocol: sqs, lambda, http, https, firehose, email and so on.
-        endpoint: an ARN, a URL, an address.
-        raw: it gets the message alone, and not SNS's notification around it; None where that was not asked.
+        endpoint: an ARN, a URL or an e-mail address.
+        raw: whether raw message delivery is on: the message without SNS's JSON around it. None: not known.
     """
 
     arn: str
@@ -36,9 +36,9 @@ class RuleTarget:
     """One target of a rule of a bus.
 
     Attributes:
-        arn: of the target.
-        reshapes: it gets something else than the event: what it was given cannot be told from a dead letter.
-        dead_letters: the ARN of its dead-letter queue; empty where it has none.
+        arn: the ARN of the target.
+        reshapes: whether the rule transforms the event's input, so that a dead letter does not show what was sent.
+        dead_letters: the ARN of the target's dead-letter queue; empty: none.
     """
 
     rule: str
@@ -51,7 +51,7 @@ def subscription(arn: str, role: str = "") -> Subscription:
     """Return the subscription with this ARN.
 
     Raises:
-        QueueIsOutOfReach: there is none, or SNS refused or did not answer.
+        QueueUnreachable: the subscription does not exist, or SNS refused or did not answer.
     """
     with reaching(arn, "GetSubscriptionAttributes", "sns"):
         said = sns_client(region_of(arn), role).get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
@@ -60,15 +60,15 @@ def subscription(arn: str, role: str = "") -> Subscription:
 
 
 def subscribers(topic: str, role: str = "") -> list[Subscription]:
-    """Everybody who has confirmed a subscription to the topic with this ARN.
+    """Return the confirmed subscriptions of the topic with this ARN.
 
     Raises:
-        QueueIsOutOfReach: SNS refused or did not answer.
+        QueueUnreachable: SNS refused or did not answer.
     """
     client = sns_client(region_of(topic), role)
     with reaching(topic, "ListSubscriptionsByTopic", "sns"):
         found = list(_all(client.list_subscriptions_by_topic, "Subscriptions", TopicArn=topic))
-    # The others have PendingConfirmation or Deleted there.
+    # Unconfirmed subscriptions have PendingConfirmation or Deleted instead of an ARN.
     return [
         Subscription(said["SubscriptionArn"], said["TopicArn"], said["Protocol"], said["Endpoint"])
         for said in found
@@ -77,10 +77,10 @@ def subscribers(topic: str, role: str = "") -> list[Subscription]:
 
 
 def rule_targets(bus: str, role: str = "") -> list[RuleTarget]:
-    """The targets of all rules of the bus with this ARN that are switched on and match events.
+    """Return the targets of all enabled rules with an event pattern on the bus with this ARN.
 
     Raises:
-        QueueIsOutOfReach: EventBridge refused or did not answer.
+        QueueUnreachable: EventBridge refused or did not answer.
     """
     client = eventbridge_client(region_of(bus), role)
     with reaching(bus, "ListRules", "events"):
@@ -98,17 +98,17 @@ def rule_targets(bus: str, role: str = "") -> list[RuleTarget]:
 
 
 def count_other_receivers(topic_or_bus: str, failed: str = "", role: str = "") -> int:
-    """Return how many get a letter again when it is published again, who are not the one that failed.
+    """Return how many receivers, except the one that failed, would get a letter that is published again.
 
-    At most: filters of subscriptions and patterns of rules may keep a letter from some of them.
+    This is an upper bound: subscription filters and rule patterns may exclude some receivers.
 
     Args:
-        topic_or_bus: an ARN.
-        failed: the ARN of the subscription, or of the rule's target, that the letter is for.
-        role: that is assumed to ask; empty for the process's own.
+        topic_or_bus: the ARN of the topic or the bus.
+        failed: the ARN of the subscription, or of the rule's target, for which the letter is.
+        role: ARN of the role to assume; empty: the process's own role.
 
     Raises:
-        QueueIsOutOfReach: it could not be asked.
+        QueueUnreachable: SNS or EventBridge refused or did not answer.
     """
     if topic_or_bus.split(":")[2:3] == ["sns"]:
         reached = [receiver.arn for receiver in subscribers(topic_or_bus, role)]

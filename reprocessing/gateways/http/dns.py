@@ -1,4 +1,4 @@
-"""What hosts resolve to, found out beside whoever asks: the system's resolver waits as long as it likes."""
+"""Resolve host names in threads, since the system's resolver has no timeout."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-LIFE: Final = 30.0  #: seconds for which an answer holds
-PATIENCE: Final = 3.0  #: seconds that a host may take
-_PAUSE: Final = 1.0  #: seconds until a host that had no address is looked up again
+LIFE: Final = 30.0  #: seconds for which addresses are kept
+PATIENCE: Final = 3.0  #: seconds after which a host counts as unresolved
+_PAUSE: Final = 1.0  #: seconds until a host without an address is resolved again
 
 
 @dataclass(slots=True)
 class HostAddresses:
-    """Hosts' addresses as they were found last. One thread for each host that is being looked up, and never two.
+    """Addresses of hosts, as last resolved. Each host is resolved by one thread at a time.
 
     Attributes:
-        resolve: see `network.Network`.
-        found: called from another thread when something was found out.
+        resolve: the resolver; see `network.Network`.
+        found: called from the resolving thread when it has ended.
     """
 
     resolve: Callable[[str, int], Sequence[str]]
@@ -28,7 +28,7 @@ class HostAddresses:
     _asked: dict[tuple[str, int], float] = field(default_factory=dict)
 
     def of(self, host: str, port: int) -> Sequence[str] | None:
-        """The host's addresses; none where it has none or they take too long, None while they are being found out."""
+        """Return the host's addresses; empty: it has none, or resolving takes too long; None: it is being resolved."""
         now, key = time.monotonic(), (host, port)
         texts, until = self._known.get(key, ((), 0.0))
         if now < until:

@@ -1,4 +1,4 @@
-"""The network as a process sees it, and which of the addresses it names may be connected to."""
+"""Name resolution and trusted certificates, and the addresses to which connections are allowed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.url_policy import Address, AllowList, Endpoint, UrlDenied
 
-_MOST_ADDRESSES: Final = 4  #: of one host, that are tried
+_MOST_ADDRESSES: Final = 4  #: addresses of one host that are tried
 
 
 def _resolve(host: str, port: int) -> Sequence[str]:
@@ -21,11 +21,11 @@ def _resolve(host: str, port: int) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The network as this process sees it.
+    """Name resolution and trusted certificates; tests replace both.
 
     Attributes:
-        resolve: the addresses of a host and port, as texts; an OSError where there are none.
-        tls: which certificates are trusted; None trusts those that the system does.
+        resolve: returns the addresses of a host and port, as texts; raises OSError if there are none.
+        tls: the trusted certificates; None: those of the system.
     """
 
     resolve: Callable[[str, int], Sequence[str]] = _resolve
@@ -36,12 +36,12 @@ REAL_NETWORK: Final = Network()
 
 
 def allowed_addresses(asked: Endpoint, texts: Sequence[str], allowed: AllowList) -> Sequence[Address] | UrlDenied:
-    """Return the addresses that a host's name stands for, each of them good; one bad one spoils them all.
+    """Return the addresses of a host, if connections to all of them are allowed; otherwise UrlDenied.
 
     Args:
-        asked: where the name stands.
-        texts: what it was resolved to, at least one.
-        allowed: says what is good.
+        asked: the endpoint with the host name.
+        texts: the addresses to which the host name was resolved, at least one.
+        allowed: the allow list of addresses (public ones, and REDRIVE_OUTBOUND_HOSTS).
     """
     found = [url_policy.read_address(text) for text in texts]
     good = [address for address in found if address is not None and allowed.allows_address(address, asked.port)]

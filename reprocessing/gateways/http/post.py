@@ -1,4 +1,4 @@
-"""Letters carried to HTTP endpoints: hundreds of requests open in one thread, each told of once."""
+"""Send letters to HTTP endpoints. One thread has up to 500 requests open, and returns each outcome once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reprocessing.gateways.http.resolved_targets import ResolvedTarget, Resolved
 from reprocessing.gateways.http.transfers import Transfers
 
 LIMIT: Final = 500  #: requests open at a time
-_GLANCE: Final = 0.25  #: seconds after which a host that is being looked up is asked about again
+_GLANCE: Final = 0.25  #: seconds between two checks whether a host is resolved by now
 
 
 def _clock() -> datetime:
@@ -31,17 +31,17 @@ def _clock() -> datetime:
 
 @dataclass(slots=True)
 class Posts:
-    """Carries posts; see `domain.carrier.Carrier`. They go on only while `start` or `ended` is running.
+    """Sends letters by HTTP POST. An `AsyncSender`: requests proceed only while `start` or `ended` is running.
 
-    What may be asked is what health checks may ask (`domain.endpoint`), by https; by plain http only what lies in a
-    network of the list. A host is resolved once, all its addresses are judged, and only to these is a letter sent. No
-    redirect is followed, no proxy, cookie or credential used, and nothing of an answer kept but what follows from it.
-    A connection that breaks after a request was let go leaves its letter unknown: nothing is sent again here.
+    Https is allowed to the same hosts as for health checks (`domain.safety.url_policy`); plain http only to networks in
+    REDRIVE_OUTBOUND_HOSTS. A host is resolved once, all its addresses are checked, and only these are connected to.
+    No redirects are followed; no proxies, cookies or credentials are used; an answer's content is not kept. If a
+    connection breaks after the request was released, the outcome is Unknown: nothing is sent again here.
 
     Attributes:
-        net: where it is sent.
-        limit: requests that are open at a time; others wait for room.
-        clock: compared with dates that endpoints ask for.
+        net: the resolver and the trusted certificates.
+        limit: open requests at a time; further requests wait.
+        clock: compared with the dates in Retry-After headers.
     """
 
     allowed: AllowList
@@ -96,7 +96,7 @@ class Posts:
         self._wires.close()
 
     def _go_on(self, *, wait: float) -> None:
-        """One turn of what is on its way, and of what found room by it."""
+        """Let open requests proceed, and begin waiting requests as soon as there is room."""
         self._hear(wait)
         while self._begin():
             self._hear(0)
@@ -114,7 +114,7 @@ class Posts:
             self._idle.append(request)
 
     def _begin(self) -> bool:
-        """Begin what there is room for, in the order it came; whether anything was. Unknown hosts let others pass."""
+        """Begin waiting requests, in order, while there is room. Return whether one was begun; unresolved hosts are skipped."""
         unnamed: list[QueuedPost] = []
         begun = 0
         while self._waiting and len(self._flying) < self.limit:

@@ -1,7 +1,7 @@
-"""Whether a URL answers well; neither the URL nor the server is trusted.
+"""Check the health of a URL by one GET request. Neither the URL nor the server is trusted.
 
-The socket is our own and only the parser is http.client's: libraries resolve a host when they connect, which may be
-another time than when its address was judged, and their timeouts count from one byte to the next.
+This module opens the socket itself, and uses only the parser of http.client. HTTP libraries resolve a host again when
+they connect, after its addresses were checked, and their timeouts start again with every byte.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown,
 from reprocessing.domain.safety.url_policy import Address, AllowList, Endpoint, UrlDenied
 from reprocessing.gateways.http.network import REAL_NETWORK, Network, allowed_addresses
 
-TIMEOUT: Final = 2.0  #: seconds, for all of it: name, connection, certificate, question and answer
-LARGEST: Final = 65_536  #: bytes of an answer, with its head
+TIMEOUT: Final = 2.0  #: seconds for the whole check: DNS, connection, TLS, request and answer
+LARGEST: Final = 65_536  #: bytes of an answer, with its headers
 _AGENT: Final = "redrive-health-check"
 _PIECE: Final = 16_384
 
 
 class _TooLate(OSError):
-    """The time for all of it is over."""
+    """The timeout of the whole check has passed."""
 
 
 class _TooLarge(OSError):
-    """The answer is larger than anybody will read."""
+    """The answer is larger than `LARGEST` bytes."""
 
 
 def check(
     url: str, *, allowed: AllowList, expected: int | None = None, timeout: float = TIMEOUT, net: Network = REAL_NETWORK
 ) -> HealthResult:
-    """Ask the URL, once, and say whether it answered well; never what it answered.
+    """Request the URL once, and return whether its status is healthy. The answer's content is never returned.
 
-    Its host is resolved once, all its addresses are judged, and one of these very addresses is connected to. No
-    redirect is followed, no proxy used, no cookie or credential sent.
+    The host is resolved once, all its addresses are checked, and one of these addresses is connected to. No redirects
+    are followed; no proxies, cookies or credentials are used.
 
     Args:
-        url: http or https; see `domain.endpoint`.
-        allowed: the hosts and networks that may be asked.
-        expected: the status that is well; None stands for 200 to 299. A redirect never is.
-        timeout: seconds, for all of it.
-        net: where it is asked.
+        url: an http or https URL; see `domain.safety.url_policy`.
+        allowed: the hosts and networks to which requests are allowed.
+        expected: the healthy status; None: 200 to 299. A redirect is never healthy.
+        timeout: seconds for the whole check.
+        net: the resolver and the trusted certificates.
 
     Returns:
-        Unknown where it could not or may not be asked, Unhealthy where it did not answer well.
+        HealthUnknown if the URL could not be resolved or is not allowed; Unhealthy if the answer is wrong or missing.
     """
     until = time.monotonic() + timeout
     asked = url_policy.read_url(url, allowed)
@@ -69,7 +69,7 @@ def check(
 
 
 def _addresses(asked: Endpoint, allowed: AllowList, net: Network, until: float) -> Sequence[Address] | HealthUnknown:
-    """Return the addresses of the host, each of them good."""
+    """Return the addresses of the host, if connections to all of them are allowed."""
     if not isinstance(asked.host, str):
         texts: Sequence[str] = [str(asked.host)]
     elif not (texts := _in_time(net, asked.host, asked.port, until)):
@@ -79,7 +79,7 @@ def _addresses(asked: Endpoint, allowed: AllowList, net: Network, until: float) 
 
 
 def _in_time(net: Network, host: str, port: int, until: float) -> Sequence[str]:
-    """Return what the host resolves to; nothing, where that takes too long. The system's resolver knows no deadline."""
+    """Return the host's addresses; empty if resolving takes too long. The system's resolver has no timeout."""
     answers: list[Sequence[str]] = []
 
     def ask() -> None:
@@ -95,7 +95,7 @@ def _in_time(net: Network, host: str, port: int, until: float) -> Sequence[str]:
 
 
 def _connect(addresses: Sequence[Address], port: int, until: float) -> socket.socket:
-    """Return a connection to the first of these addresses that takes one; each has its share of the time."""
+    """Return a connection to the first address that accepts one; each address gets an equal share of the time left."""
     failed: OSError = _TooLate()
     for number, address in enumerate(addresses):
         made = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)  # noqa: PLR2004
@@ -111,8 +111,8 @@ def _connect(addresses: Sequence[Address], port: int, until: float) -> socket.so
 
 
 def _exchange(plain: socket.socket, asked: Endpoint, net: Network, until: float) -> int:
-    """Ask, and read the answer to its end; its status."""
-    plain.settimeout(_left(until))  # a handshake and sendall are bounded by it as a whole
+    """Send the request, read the whole answer, and return its status."""
+    plain.settimeout(_left(until))  # limits the whole handshake, and the whole sendall
     wire = plain if asked.scheme == "http" else _secure(plain, str(asked.host), net.tls)
     with wire:
         wire.settimeout(_left(until))
@@ -122,7 +122,7 @@ def _exchange(plain: socket.socket, asked: Endpoint, net: Network, until: float)
         )
         with HTTPResponse(_Counted(wire, until), method="GET") as answer:  # type: ignore[arg-type]  # it asks for makefile alone
             answer.begin()
-            while answer.read(_PIECE):  # a whole read() would take the memory that its length asks for
+            while answer.read(_PIECE):  # read() without a size allocates what Content-Length says
                 pass
             if answer.length:
                 raise IncompleteRead(b"", answer.length)
@@ -130,7 +130,7 @@ def _exchange(plain: socket.socket, asked: Endpoint, net: Network, until: float)
 
 
 def _secure(plain: socket.socket, host: str, tls: ssl.SSLContext | None) -> ssl.SSLSocket:
-    """The certificate must be the host's, whatever address was connected to."""
+    """Return a TLS connection. The certificate must be valid for the host name, whatever the address."""
     return (tls or _trusted()).wrap_socket(plain, server_hostname=host)
 
 
@@ -149,7 +149,7 @@ def _judge(status: int, expected: int | None) -> HealthResult:
 
 
 def _in_words(error: Exception, timeout: float) -> str:
-    """Return what went wrong, without a word of what was answered."""
+    """Return what went wrong, without content of the answer."""
     match error:
         case _TooLate() | TimeoutError():
             return f"it had not answered within {timeout:g} s"
@@ -173,7 +173,7 @@ def _left(until: float) -> float:
 
 
 class _Counted(io.RawIOBase):
-    """A socket to read from until so much was read, or until it is too late: for all reads together."""
+    """Reads from a socket; the size limit and the timeout are for all reads together."""
 
     def __init__(self, wire: socket.socket, until: float) -> None:
         self._wire = wire
@@ -181,15 +181,15 @@ class _Counted(io.RawIOBase):
         self._read = 0
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """Return what http.client asks a socket for."""
+        """Return the buffered reader that http.client requests from a socket."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True, as io.RawIOBase requires."""
         return True
 
     def readinto(self, into: memoryview[int]) -> int:  # type: ignore[override]  # a BufferedReader hands in nothing else
-        """As of any stream."""
+        """Read into a buffer; return the number of bytes."""
         self._wire.settimeout(_left(self._until))
         got = self._wire.recv_into(into)
         self._read += got

@@ -1,4 +1,4 @@
-"""One request on one handle of libcurl, and what is known of it when it has ended."""
+"""Make one HTTP request on a libcurl handle, and return its outcome."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from reprocessing.domain.targets.http_responses import StatusMeanings, http_date
 from reprocessing.gateways.http.resolved_targets import ResolvedTarget
 
 CONNECT: Final = 3.0  #: seconds for connection and certificate
-LARGEST: Final = 4_096  #: bytes that are read of an answer's body; the connection is closed upon the rest
+LARGEST: Final = 4_096  #: most bytes of an answer's body; after them the connection is closed
 _BLANK: Final = (b"\r\n", b"\n")
-#: Seconds for which an idle connection is used again: servers of the usual sort close them after five or more.
+#: Seconds for which an idle connection may be reused. Most servers close idle connections after 5 s or later.
 _IDLE: Final = 4
-_OLDEST: Final = 60  #: seconds for which a connection is used at all: names may lead elsewhere by then
+_OLDEST: Final = 60  #: oldest age in seconds of a reused connection: later, the host may have other addresses
 _AGENT: Final = "redrive-service"
 
 _IN_WORDS: Final = {
@@ -41,12 +41,12 @@ OUT_OF_TIME: Final = "its time had run out before its request"
 
 @dataclass(frozen=True, slots=True)
 class QueuedPost:
-    """A post that waits for room, or for its host's addresses.
+    """A request that waits for room, or for its host's addresses.
 
     Attributes:
-        asked: its URL.
-        may_start: asked when nothing but the request itself is left to do.
-        anew: by a new connection.
+        asked: the parsed URL.
+        may_start: called immediately before the request is sent; False: it is not sent.
+        anew: whether to use a new connection.
     """
 
     post: HttpCall
@@ -61,13 +61,13 @@ _NOBODY: Final = QueuedPost(
 
 
 class Request:
-    """A handle, used for one post after the other; its connections are the multi handle's.
+    """A libcurl handle, used for one request after another. Its connections belong to the multi handle.
 
-    libcurl sends a request again by itself, five times perhaps, when a connection that it used again breaks before the
-    first byte of an answer. A letter that kills its consumer would be sent six times in one attempt. So a request is
-    let go once, by `_released`, which libcurl asks when connection and certificate are there and nothing is sent:
-    before it the letter has not left, after it whatever ends without an answer is unknown. It is asked then, too,
-    whether a connection that was used before is still good.
+    libcurl repeats a request by itself, up to five times, when a reused connection breaks before the first byte of an
+    answer. A message that crashes its consumer would be sent six times in one attempt. So `_released` lets each request
+    start only once. libcurl calls it after the TLS handshake, before it sends anything. Until then the letter was not
+    sent; afterwards, a request without an answer has the outcome Unknown. `_released` also checks whether a reused
+    connection is still open.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Request:
             self.handle.setopt(option, callback)
 
     def prepare(self, turn: QueuedPost, place: ResolvedTarget) -> None:
-        """Make it the request of a letter; `place` is where that goes."""
+        """Set the handle up to send a letter to the addresses of `place`."""
         self.turn, self._good = turn, place.good
         post, asked = turn.post, turn.asked
         self._was_stale = self._let_go = self._too_late = self._has_head = self._is_full = False
@@ -105,17 +105,17 @@ class Request:
         handle.setopt(pycurl.CONNECTTIMEOUT_MS, min(milliseconds, round(CONNECT * 1000)))
 
     def rest(self) -> None:
-        """Keep nothing of the letter."""
+        """Drop the letter, so that the handle can be used again."""
         self.turn, self._good = _NOBODY, ()
 
     def outcome(self, error: int | None) -> Outcome | None:
-        """Return what became of it; an answer is one when it is whole, or so long that its end does not matter.
+        """Return the request's outcome. An answer counts if it is complete, or longer than `LARGEST`.
 
         Args:
-            error: libcurl's; None where there was none.
+            error: libcurl's error number; None: no error.
 
         Returns:
-            None where it was not let go, since its connection had ended: it is to be made anew.
+            None if nothing was sent, since the reused connection was closed: repeat the request on a new connection.
         """
         if self._was_stale:
             return None
@@ -134,12 +134,12 @@ class Request:
         return NotSent(_in_words(error, f"no connection came about within {within:g} s"), unreachable=True)
 
     def _asked_to_wait(self) -> timedelta | None:
-        """Return what the answer asks for; a date is compared with the answer's own, whose clock it was written by."""
+        """Return the wait that Retry-After asks for; a date in it is compared with the answer's Date header, if any."""
         sent = http_date(self._dated.decode("latin-1"))
         return retry_after(self._later.decode("latin-1"), now=sent or self._clock())
 
     def _released(self, address: str, own: str, _port: int, own_port: int) -> int:
-        """Return whether the request may be sent now, over a connection to this address."""
+        """Return whether libcurl may send the request now, over a connection to this address."""
         if self._let_go or url_policy.read_address(address) not in self._good:
             return pycurl.PREREQFUNC_ABORT
         if self._is_stale(own, own_port) and not self.turn.anew:
@@ -157,7 +157,7 @@ class Request:
         return piece
 
     def _head(self, line: bytes) -> None:
-        """A line of the answer's head; interim answers have heads of their own. libcurl bounds them all together."""
+        """Read a header line. Interim (1xx) answers have headers too. libcurl limits the size of all headers together."""
         name = line[:12].lower()
         if name.startswith(b"http/"):
             self._later = self._dated = b""
@@ -176,7 +176,7 @@ class Request:
 
 
 def _bar(handle: pycurl.Curl) -> None:
-    """What holds for every request: nothing of the environment, of redirects, cookies or credentials."""
+    """Set the options of every request: no proxies or netrc of the environment, no redirects, cookies or credentials."""
     for option, value in (
         (pycurl.POST, 1),
         (pycurl.NOSIGNAL, 1),
@@ -184,7 +184,7 @@ def _bar(handle: pycurl.Curl) -> None:
         (pycurl.NOPROXY, "*"),
         (pycurl.NETRC, pycurl.NETRC_IGNORED),
         (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
-        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1),  # one letter a connection: its end is nobody else's
+        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1),  # one request at a time on each connection
         (pycurl.FOLLOWLOCATION, 0),
         (pycurl.PATH_AS_IS, 1),
         (pycurl.USERAGENT, _AGENT),
@@ -198,7 +198,7 @@ def _bar(handle: pycurl.Curl) -> None:
 
 
 def _trust(handle: pycurl.Curl, tls: ssl.SSLContext | None) -> None:
-    """The certificates that the context trusts, else the same as the health check's."""
+    """Trust the certificates of the context; without one, those of the system, as health checks do."""
     if tls is not None:
         shown = (ssl.DER_cert_to_PEM_cert(certificate) for certificate in tls.get_ca_certs(binary_form=True))
         handle.setopt(pycurl.CAINFO_BLOB, "".join(shown))
@@ -211,19 +211,19 @@ def _trust(handle: pycurl.Curl, tls: ssl.SSLContext | None) -> None:
 
 
 def _resolved(asked: Endpoint, current: Sequence[Address]) -> str:
-    """Return the only addresses that libcurl learns of for this host: it resolves nothing itself."""
+    """Return the host's addresses in libcurl's format, so that libcurl resolves nothing itself."""
     texts = ",".join(f"[{address}]" if address.version == 6 else str(address) for address in current)  # noqa: PLR2004 - of IP
     return f"{asked.host}:{asked.port}:{texts}"
 
 
 def _line(header: tuple[str, str]) -> bytes:
-    """As libcurl takes it: with a colon and nothing behind it, it would leave the header out."""
+    """Return a header line for libcurl, which drops a header that ends in a colon; an empty value needs a semicolon."""
     name, value = header
     return (f"{name}: {value}" if value else f"{name};").encode("latin-1")
 
 
 def _in_words(error: int, too_late: str) -> str:
-    """Return what went wrong; libcurl's own messages name more than may be shown."""
+    """Return what went wrong, without libcurl's own messages, which may contain private data."""
     if error == pycurl.E_OPERATION_TIMEDOUT:
         return too_late
     return _IN_WORDS.get(error, f"what it answered is not HTTP, or the connection failed (libcurl's error {error})")

@@ -1,4 +1,4 @@
-"""Where posts may go: URLs as they were read, and the addresses of their hosts, judged once for each answer."""
+"""Check the URLs of targets, and the addresses to which their hosts resolve; keep the results."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from reprocessing.domain.safety.url_policy import Address, AllowList, Endpoint, 
 from reprocessing.gateways.http.dns import HostAddresses
 from reprocessing.gateways.http.network import allowed_addresses
 
-_MOST: Final = 1_000  #: URLs that are remembered
+_MOST: Final = 1_000  #: most URLs that are kept
 
 
 @dataclass(slots=True)
 class ResolvedTarget:
-    """A scheme, host and port that may be posted to.
+    """A scheme, host and port to which requests are allowed.
 
     Attributes:
-        current: the addresses that a new connection may be made to.
-        good: those, and the ones it had before: connections to them may still be there.
+        current: addresses for new connections.
+        good: the current and the former addresses; connections to former ones may still be open.
     """
 
     texts: Sequence[str]
@@ -31,7 +31,7 @@ class ResolvedTarget:
 
 @dataclass(slots=True)
 class ResolvedTargets:
-    """What may be posted to: what the list admits, by https; by plain http only what lies in a network of the list."""
+    """Allowed targets: by https, those that `allowed` permits; by plain http, only addresses in its networks."""
 
     allowed: AllowList
     names: HostAddresses
@@ -39,7 +39,7 @@ class ResolvedTargets:
     _places: dict[tuple[str, str, int], ResolvedTarget] = field(default_factory=dict)
 
     def read(self, url: str) -> Endpoint | NotSent:
-        """The parts of a URL that may be posted to. That this process may not says nothing of the target."""
+        """Return the parsed URL; NotSent if it is not allowed, which does not count as a failure of the target."""
         if url not in self._read:
             if len(self._read) >= _MOST:
                 self._read.clear()
@@ -48,7 +48,7 @@ class ResolvedTargets:
         return _not_sent(asked, unreachable=False) if isinstance(asked, UrlDenied) else asked
 
     def find(self, asked: Endpoint) -> ResolvedTarget | NotSent | None:
-        """Where it leads now; None while that is being found out."""
+        """Return the addresses of the host now; None while the host is being resolved."""
         if isinstance(asked.host, str):
             texts = self.names.of(asked.host, asked.port)
             if not texts:

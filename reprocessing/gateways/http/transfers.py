@@ -1,7 +1,7 @@
-"""libcurl's many transfers in one thread: its sockets are waited for, and what has ended is handed out.
+"""Run many libcurl transfers in one thread: wait for their sockets, and return the transfers that have ended.
 
-Not by its own select, which knows no socket beyond the first 1,024 of a process, and not by going through all transfers
-for each event.
+libcurl's own select() does not support more than 1,024 sockets in a process. A selector of our own does, and does not
+visit all transfers for each event.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Final
 
 import pycurl
 
-_LONGEST: Final = 3_600.0  #: seconds
-_MOST_ENDS: Final = 10_000  #: that are remembered; there are no more ports
+_LONGEST: Final = 3_600.0  #: longest wait in seconds
+_MOST_ENDS: Final = 10_000  #: most ends of connections that are kept
 _ENDED: Final = select.POLLIN | select.POLLHUP | select.POLLERR
 
 End = tuple[str, int]  #: our end of a connection: address and port
 
 
 class Transfers:
-    """Transfers on their way. For one thread; only `wake` may be called from others."""
+    """The open transfers of one thread. Other threads may call only `wake`."""
 
     def __init__(self, *, connections: int) -> None:
-        """Nothing is on its way yet.
+        """Create the libcurl multi handle.
 
         Args:
-            connections: how many are kept open for later.
+            connections: idle connections that are kept open.
         """
         self._multi = pycurl.CurlMulti()
         self._selector = selectors.DefaultSelector()
@@ -49,18 +49,18 @@ class Transfers:
             end.close()
 
     def add(self, handle: pycurl.Curl) -> None:
-        """Begin a transfer, with the next turn."""
+        """Begin a transfer with the next call of `turn`."""
         self._multi.add_handle(handle)
 
     def drop(self, handle: pycurl.Curl) -> None:
-        """Forget a transfer, ended or not; the connection of one that has not ended is closed."""
+        """Remove a transfer; if it has not ended, its connection is closed."""
         self._multi.remove_handle(handle)
 
     def turn(self, *, wait: float) -> list[tuple[pycurl.Curl, int | None]]:
-        """Carry on what can be carried on; what has ended, each with libcurl's error or None.
+        """Let transfers proceed; return those that have ended, each with libcurl's error number or None.
 
         Args:
-            wait: seconds to wait at most until there is something to do.
+            wait: longest wait in seconds for an event.
         """
         until_due = _LONGEST if self._due is None else max(0.0, self._due - time.monotonic())
         for key, events in self._selector.select(min(wait, until_due)):
@@ -76,18 +76,18 @@ class Transfers:
         return self._ended()
 
     def wake(self) -> None:
-        """End a wait."""
-        with contextlib.suppress(OSError):  # closed, or so many calls that one more says nothing
+        """End the wait of `turn`."""
+        with contextlib.suppress(OSError):  # closed, or enough calls are pending
             self._rope.send(b"!")
 
     def is_stale(self, address: str, port: int) -> bool:
-        """Return whether a connection that was used before has something to read: its end, or what nobody asked for.
+        """Return whether a reused connection was closed by the server, or has unexpected data.
 
-        libcurl looks for that once a second at most, and sends a request again when it finds out too late.
+        libcurl checks that once a second at most, and repeats the request if it notices too late.
 
         Args:
-            address: of our end.
-            port: of our end.
+            address: the local address.
+            port: the local port.
         """
         end = address, port
         wire = self._ends.get(end)
@@ -101,7 +101,7 @@ class Transfers:
         return bool(looking.poll(0))
 
     def close(self) -> None:
-        """Close all connections. Transfers are to be dropped before."""
+        """Close all connections. Drop all transfers before."""
         self._multi.close()
         self._selector.close()
         self._bell.close()
@@ -122,7 +122,7 @@ class Transfers:
                 pass
 
     def _watch(self, event: int, wire: int, _multi: pycurl.CurlMulti, _data: object) -> None:
-        """A word about one of libcurl's sockets; the number may have been that of another, closed since."""
+        """Watch a socket as libcurl asks. Its number may be reused: then the former, closed socket is removed."""
         with contextlib.suppress(KeyError, ValueError, OSError):
             self._selector.unregister(wire)
         mask = selectors.EVENT_READ if event & pycurl.POLL_IN else 0
@@ -137,14 +137,14 @@ class Transfers:
             self._ends[end] = wire
 
     def _alarm(self, milliseconds: int) -> None:
-        """A word about when libcurl wants to be called in any case."""
+        """Note when libcurl wants to be called even without events."""
         self._due = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
 
 
 def _end(wire: int) -> End | None:
-    """Our end of the connection that has this number, if one has."""
+    """Return the local address and port of the socket with this number; None if it has none."""
     try:
-        lent = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=wire)  # the family is read all the same
+        lent = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=wire)  # works for IPv6 too
     except OSError:
         return None
     try:

@@ -83,7 +83,7 @@ class Rates:
             burst: letters at once, above the rate; None stands for one second of it.
 
         Raises:
-            RateIsUnknown: Redis did not answer, or not within a second. Nothing may be sent.
+            RateLimitUnavailable: Redis did not answer, or not within a second. Nothing may be sent.
         """
         began = time.monotonic()
         count, _, bucket = self._ask(key, wanted, rate, burst)
@@ -106,7 +106,7 @@ class Rates:
         """By which policy Redis drops keys when its memory is full; empty: it drops none; None: it does not say.
 
         Raises:
-            RateIsUnknown: Redis did not answer, or not within a second.
+            RateLimitUnavailable: Redis did not answer, or not within a second.
         """
         try:
             said = self._client.config_get("maxmemory-policy")

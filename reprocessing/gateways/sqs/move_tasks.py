@@ -60,7 +60,7 @@ def move_tasks(arn: str, role: str = "") -> list[Move]:
     """AWS's own redrives out of the queue with this ARN, the newest ten, newest first, asked under `role`.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer.
+        QueueUnreachable: SQS refused or did not answer.
     """
     with reaching(arn, "ListMessageMoveTasks"):
         sqs = client(arn_of_queue(arn).region, role=role)

@@ -36,7 +36,7 @@ def denied(address: QueueAddress, rights: Iterable[str]) -> list[str]:
     """Those of the rights that SQS says are lacking on a queue. One it says nothing of may be there or not.
 
     Raises:
-        QueueIsOutOfReach: SQS did not answer.
+        QueueUnreachable: SQS did not answer.
     """
     lacking = []
     for right in rights:
@@ -54,7 +54,7 @@ def clock(address: QueueAddress) -> datetime | None:
     """SQS's clock, to the second, as its answer carries it; None where it carries none.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer.
+        QueueUnreachable: SQS refused or did not answer.
     """
     with reaching(address, "GetQueueAttributes"):
         answer: Any = client(address.region, role=address.role).get_queue_attributes(

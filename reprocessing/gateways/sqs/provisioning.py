@@ -57,7 +57,7 @@ def find_queue(place: QueueLocation, name: str) -> tuple[QueueAddress, ExistingQ
     """Return the queue of this name, and who dies into it; None where there is none.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer.
+        QueueUnreachable: SQS refused or did not answer.
     """
     asked = {"QueueName": name, **({"QueueOwnerAWSAccountId": place.account} if place.account else {})}
     action = "GetQueueUrl"
@@ -76,7 +76,7 @@ def make_queue(place: QueueLocation, name: str, attributes: Mapping[str, str]) -
     """Make a queue; one that is there with the same attributes is taken as it is.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer, or it was made in another account than was meant.
+        QueueUnreachable: SQS refused or did not answer, or it was made in another account than was meant.
     """
     try:
         made = client(place.region, role=place.role).create_queue(
@@ -98,7 +98,7 @@ def change_attributes(address: QueueAddress, attributes: Mapping[str, str]) -> N
     """Change some attributes of a queue, all or none; nothing of it is tried twice.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer.
+        QueueUnreachable: SQS refused or did not answer.
     """
     try:
         client(address.region, role=address.role).set_queue_attributes(

@@ -99,7 +99,7 @@ def describe(address: QueueAddress) -> QueueFacts:
     """Return the settings of a queue.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer.
+        QueueUnreachable: SQS refused or did not answer.
     """
     with reaching(address, "GetQueueAttributes"):
         answer = client(address.region, role=address.role).get_queue_attributes(
@@ -126,7 +126,7 @@ def depth(address: QueueAddress) -> Depth:
     """Return how many messages a queue is said to hold. Evidence of nothing: counts lag.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer.
+        QueueUnreachable: SQS refused or did not answer.
     """
     with reaching(address, "GetQueueAttributes"):
         said = client(address.region, role=address.role).get_queue_attributes(
@@ -148,7 +148,7 @@ def sources_of(address: QueueAddress) -> list[str]:
     """Return the URLs of all queues whose redrive policy names this one.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer.
+        QueueUnreachable: SQS refused or did not answer.
     """
     with reaching(address, "ListDeadLetterSourceQueues"):
         pages = client(address.region, role=address.role).get_paginator("list_dead_letter_source_queues")
@@ -161,7 +161,7 @@ def locate(arn: str, role: str = "") -> QueueAddress:
     """Return the address of the queue with this ARN, such as a message's DeadLetterQueueSourceArn, used under `role`.
 
     Raises:
-        QueueIsOutOfReach: it is no queue's ARN, or SQS refused or did not answer.
+        QueueUnreachable: it is no queue's ARN, or SQS refused or did not answer.
     """
     queue = arn_of_queue(arn)
     with reaching(arn, "GetQueueUrl"):

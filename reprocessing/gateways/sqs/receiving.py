@@ -26,7 +26,7 @@ def receive(
         attempt_id: FIFO only: within five minutes the same id gets the same messages again, after a lost answer.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer. Messages may have become invisible unseen: nothing can be
+        QueueUnreachable: SQS refused or did not answer. Messages may have become invisible unseen: nothing can be
             concluded from what other receives find before `visibility` has passed.
     """
     rest: dict[str, Any] = {}

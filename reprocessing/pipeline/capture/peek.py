@@ -57,8 +57,8 @@ def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
     The DLQ is leased meanwhile: no capture can take the hidden messages for absent.
 
     Raises:
-        DlqIsNotToBeRead: it is being captured, in mode observe, or has a redrive policy of its own.
-        QueueIsOutOfReach: SQS refused or did not answer.
+        DlqNotReadable: it is being captured, in mode observe, or has a redrive policy of its own.
+        QueueUnreachable: SQS refused or did not answer.
     """
     address = QueueAddress(dlq.url, dlq.region, dlq.role_arn)
     _refuse_what_a_receive_would_harm(dlq, address)

@@ -62,7 +62,7 @@ def capture_dlq(
     """Capture the DLQ until it is empty, and give the letters their places.
 
     Raises:
-        QueueIsOutOfReach: the DLQ could not be read.
+        QueueUnreachable: the DLQ could not be read.
     """
     conf = _brisk(hands.conf)
     with count_turn.counted_turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
@@ -82,7 +82,7 @@ def plan_run(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
     """Plan the run and select its letters, or return the run of this name. Letters stay captured.
 
     Raises:
-        RunIsAnother: the name is taken by a run with another selection.
+        RunIdInUse: the name is taken by a run with another selection.
     """
     run = plans.create_plan(dlq, asked)
     _compare(run, dlq, asked.selection)
@@ -98,8 +98,8 @@ def start_run(
     """Plan and start the run, or continue the run of this name.
 
     Raises:
-        RunIsAnother: the name is taken by a run with another selection.
-        RunStandsOtherwise: it is paused, or was aborted.
+        RunIdInUse: the name is taken by a run with another selection.
+        InvalidRunState: it is paused, or was aborted.
     """
     return continue_run(plan_run(dlq, RunRequest(name, asked_by, selection, in_waves=in_waves)), by=asked_by)
 
@@ -108,7 +108,7 @@ def find_run(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) ->
     """Return the run of this name, if there is one. `selection` None: any.
 
     Raises:
-        RunIsAnother: the name is taken by a run with another selection.
+        RunIdInUse: the name is taken by a run with another selection.
     """
     run = Run.objects.filter(name=name).select_related("dlq").first()
     if run is not None:
@@ -120,8 +120,8 @@ def continue_run(run: Run, *, by: str, reason: str = "It was asked for.") -> Run
     """Start a planned run, or continue a finished one with letters that came back; return it, running.
 
     Raises:
-        RunStandsOtherwise: it is paused, or was aborted.
-        AwsMovesTheMessages: out of its DLQ.
+        InvalidRunState: it is paused, or was aborted.
+        NativeRedriveConflict: out of its DLQ.
     """
     match run.state:
         case RunState.PLANNED:

@@ -57,7 +57,7 @@ def take_turn(
     `seconds` limit the capture; the rest of them is for enlisting, and the next turn continues it.
 
     Raises:
-        QueueIsOutOfReach: the DLQ's depth could not be read.
+        QueueUnreachable: the DLQ's depth could not be read.
     """
     with count_turn.counted_turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
         gathered = _letters(dlq, conf, dice, seconds, stop)
@@ -111,7 +111,7 @@ def record_depth(dlq: DeadLetterQueue) -> bool:
     """Record the DLQ's depth; return whether beat is to capture it.
 
     Raises:
-        QueueIsOutOfReach: the depth could not be read.
+        QueueUnreachable: the depth could not be read.
     """
     visible = _note_depth(dlq)
     return is_wanted(dlq) and (visible > 0 or _is_waited_for(dlq))

@@ -91,7 +91,7 @@ def enlist(
     in mode automatic. In waves, it begins with one letter again if it has nothing in progress.
 
     Raises:
-        AwsMovesTheMessages: out of this DLQ.
+        NativeRedriveConflict: out of this DLQ.
     """
     if run.kind == RunKind.STANDING:
         if not rows.in_transaction(partial(_begin_anew, dlq.pk, run.pk)):
