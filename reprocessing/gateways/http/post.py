@@ -114,7 +114,7 @@ class Posts:
             self._idle.append(request)
 
     def _begin(self) -> bool:
-        """Begin waiting requests, in order, while there is room. Return whether one was begun; unresolved hosts are skipped."""
+        """Begin waiting requests while there is room; skip unresolved hosts. Return whether one was begun."""
         unnamed: list[QueuedPost] = []
         begun = 0
         while self._waiting and len(self._flying) < self.limit:

@@ -157,7 +157,7 @@ class Request:
         return piece
 
     def _head(self, line: bytes) -> None:
-        """Read a header line. Interim (1xx) answers have headers too. libcurl limits the size of all headers together."""
+        """Read a header line. Interim (1xx) answers have headers too. libcurl limits the size of all headers."""
         name = line[:12].lower()
         if name.startswith(b"http/"):
             self._later = self._dated = b""
@@ -176,7 +176,7 @@ class Request:
 
 
 def _bar(handle: pycurl.Curl) -> None:
-    """Set the options of every request: no proxies or netrc of the environment, no redirects, cookies or credentials."""
+    """Set the options of every request: no proxies or netrc, no redirects, cookies or credentials."""
     for option, value in (
         (pycurl.POST, 1),
         (pycurl.NOSIGNAL, 1),

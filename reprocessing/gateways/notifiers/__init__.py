@@ -1,1 +1,1 @@
-"""The only package that uses Apprise, which runs in a process of its own (docs/adr/0034)."""
+"""The only package that uses Apprise, which runs in a separate process (docs/adr/0034)."""

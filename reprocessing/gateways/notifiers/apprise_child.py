@@ -1,7 +1,7 @@
 """The child process that runs Apprise: reads one request on standard input, writes one answer to standard output.
 
 Its environment holds neither the database's password nor AWS's keys. Apprise's log holds URLs and answers, so only an
-HTTP status or an error number is kept from it.
+HTTP status or an error number is read from it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CERTIFICATE: Final = re.compile(r"CERTIFICATE_VERIFY_FAILED")
 
 
 def main() -> None:
-    """Answer the request."""
+    """Read the request from standard input, execute it, and write the answer."""
     answers = os.fdopen(os.dup(1), "w")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)  # discards what a plugin prints

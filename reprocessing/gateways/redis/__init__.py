@@ -1,1 +1,1 @@
-"""Gateways of Redis: send rates, and the watermark of ticks."""
+"""Gateways of Redis: send rates, and the watermark by which a restored backup is detected."""

@@ -1,4 +1,4 @@
-"""How many letters may go to a target now, by all workers together."""
+"""Limit the rate of sends to each target, over all workers, with token buckets in Redis."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from reprocessing.domain.errors import RateLimitUnavailable
 from reprocessing.domain.safety.token_bucket import TOKEN_LIFE, Bucket, capacity
 from reprocessing.gateways.redis.connection import TIMEOUT, connect
 
-_FORGOTTEN_AFTER = 60  # seconds that a full bucket is kept; a forgotten one begins empty, so this costs little
+_FORGOTTEN_AFTER = 60  # seconds that Redis keeps a full, unused bucket; a new bucket begins empty
 
-# Buckets are filled by the server's own clock, and hold for one life of the server: the run id changes with a restart
-# and with a failover. Whatever data came along then is older than the last grants.
+# Buckets are refilled by the Redis server's clock. They are valid for one run id, which changes with a restart or a
+# failover: data that survives those is older than the last grants.
 _SCRIPT = """
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
 if not run then return redis.error_reply('this server does not tell its run id') end
@@ -39,12 +39,12 @@ return {count, math.floor(tokens), left}
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """Tokens that may be spent until `until`, and not a moment later: others count on it.
+    """Granted tokens. They must be spent before `until`; otherwise all workers together could exceed the rate.
 
     Attributes:
-        count: letters that may go; perhaps fewer than wanted, perhaps none.
-        retry_after: seconds after which it is worth asking for the rest; 0 when there is no rest.
-        granted_at: when the request for them began, on this process's monotonic clock.
+        count: number of tokens: from 0 to the number wanted.
+        retry_after: seconds after which to ask for the missing tokens; 0: none are missing.
+        granted_at: monotonic time at which the request for the tokens began.
     """
 
     count: int
@@ -53,12 +53,12 @@ class Granted:
 
     @property
     def until(self) -> float:
-        """On the monotonic clock, when the last of them is dead."""
+        """The monotonic time at which the tokens expire."""
         return self.granted_at + TOKEN_LIFE
 
 
 class Rates:
-    """The rates of all targets. One object serves all threads of a process, and its children after a fork."""
+    """The send rates of all targets. All threads of a process, and its forked children, may share one object."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -66,21 +66,20 @@ class Rates:
 
     @classmethod
     def at(cls, url: str) -> Rates:
-        """Return the rates kept by the Redis at a URL; connects when first asked."""
+        """Return the rates in the Redis at this URL; it connects with the first command."""
         return cls(connect(url))
 
     def take(self, key: int | str, wanted: int, rate: float, burst: float | None = None) -> Granted:
-        """Take up to `wanted` tokens of a target, or of a class of letters.
+        """Take up to `wanted` tokens of a target, or of a rate class.
 
-        In no second do all workers together spend more than `rate` + `burst`, provided that each spends its tokens
-        while they live. Nobody's tokens are known to a Redis that restarted, failed over or was flushed: each target
-        begins with none there. A new rate brings no tokens either.
+        In any second, all workers together spend at most `rate` + `burst` tokens, if each spends its tokens before they
+        expire. After a restart, failover or flush of Redis, every bucket begins empty. A changed rate adds no tokens.
 
         Args:
-            key: whose rate it is: a target's id, or a class's name.
-            wanted: tokens, 1 or more.
-            rate: letters a second, above 0; 0.2 is one in five seconds.
-            burst: letters at once, above the rate; None stands for one second of it.
+            key: a target's id, or a rate class's name.
+            wanted: number of tokens, 1 or more.
+            rate: letters a second, above 0; 0.2 is one letter in five seconds.
+            burst: letters at once, on top of the rate; None: the letters of one second.
 
         Raises:
             RateLimitUnavailable: Redis did not answer, or not within a second. Nothing may be sent.
@@ -90,9 +89,9 @@ class Rates:
         return Granted(count, bucket.wait(wanted - count) if count < wanted else 0.0, began)
 
     def claim_wait(self, key: int | str, who: str, seconds: float) -> bool:
-        """Return whether this one is to wait for the tokens of a target, for so many seconds: one at a time is.
+        """Return whether the turn `who` may wait so many seconds for tokens of a target: one turn at a time may.
 
-        It guards no promise: without Redis nobody waits, and where it has forgotten, two may.
+        This is not a lock: without Redis, no turn waits; if Redis lost the key, two turns may wait.
         """
         name, life = f"redrive:waits:{key}", math.ceil((seconds + TIMEOUT) * 1_000)
         try:
@@ -103,14 +102,14 @@ class Rates:
             return False
 
     def eviction_policy(self) -> str | None:
-        """By which policy Redis drops keys when its memory is full; empty: it drops none; None: it does not say.
+        """Return the policy by which Redis evicts keys when its memory is full; empty: noeviction; None: not known.
 
         Raises:
             RateLimitUnavailable: Redis did not answer, or not within a second.
         """
         try:
             said = self._client.config_get("maxmemory-policy")
-        except redis.ResponseError:  # managed servers do not tell
+        except redis.ResponseError:  # managed Redis services often refuse CONFIG GET
             return None
         except redis.RedisError as error:
             raise RateLimitUnavailable(
@@ -120,7 +119,7 @@ class Rates:
         return "" if policy == "noeviction" else policy or None
 
     def peek(self, key: int | str, rate: float, burst: float | None = None) -> Granted:
-        """The tokens that there are, none of them taken; arguments and errors as of `take`."""
+        """Return the number of available tokens, and take none; arguments and errors as of `take`."""
         began = time.monotonic()
         _, count, bucket = self._ask(key, 0, rate, burst)
         return Granted(count, bucket.wait(1), began)

@@ -1,6 +1,6 @@
-"""How far PostgreSQL had come when Redis was told last: what is behind that was restored from a backup.
+"""Keep the highest tick count of each database in Redis. A database with fewer ticks was restored from a backup.
 
-Redis proves a restore and never its absence: one that was flushed, or is gone, says nothing.
+Redis can prove a restore, but never its absence: after a flush, or without Redis, there is no proof.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reprocessing.gateways.redis.connection import connect
 
 logger = logging.getLogger(__name__)
 
-# Answers what was there, and raises it; nothing lowers it.
+# Returns the former value, and raises it; nothing lowers it.
 _RAISE = """
 local was = redis.call('GET', KEYS[1])
 if not was or tonumber(was) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
@@ -22,7 +22,7 @@ return was
 
 
 class TickWatermark:
-    """The marks of all databases of one Redis. One object serves all threads of a process."""
+    """The tick counts of databases in one Redis. All threads of a process may share one object."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -30,11 +30,11 @@ class TickWatermark:
 
     @classmethod
     def at(cls, url: str) -> TickWatermark:
-        """Return the marks kept by the Redis at a URL; connects when first asked."""
+        """Return the tick counts in the Redis at this URL; it connects with the first command."""
         return cls(connect(url))
 
     def raised(self, database: str, ticks: int) -> int | None:
-        """Tell how far a database has come; what was known before. None: nothing was, or Redis does not answer."""
+        """Raise a database's tick count; return the former one. None: there was none, or Redis does not answer."""
         try:
             was = self._raise(keys=[_name(database)], args=[ticks])
         except redis.RedisError as error:
@@ -43,7 +43,7 @@ class TickWatermark:
         return None if was is None else int(was)
 
     def known(self, database: str) -> int | None:
-        """Return how far a database is known to have come; None as above."""
+        """Return a database's tick count; None: there is none, or Redis does not answer."""
         try:
             was = self._client.get(_name(database))
         except redis.RedisError:

@@ -1,4 +1,4 @@
-"""Requests of several letters each: sent again in halves where one letter spoils it, a FIFO group's in order."""
+"""Send batch requests. A batch that fails for one invalid letter is sent again in halves; FIFO groups keep order."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from reprocessing.gateways.aws.request_threads import run_in_parallel
 from reprocessing.gateways.sqs.batches import Packed
 
 Outcomes = dict[int, Outcome]
-#: Makes one request, and reads of its answer the outcome of each letter in it, in order. May raise what boto3 does.
+#: Makes one request, and returns the outcome of each letter in it, in order. May raise boto3's errors.
 SendBatch = Callable[[list[Packed]], Sequence[Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
 class BatchSender(Generic[Packed]):
-    """How letters get to where they go.
+    """How batches are sent to one target.
 
     Attributes:
-        service: who is asked, for the reasons that people read.
-        fifo: letters have groups, and none follows one of its group that was not taken.
+        service: the name of the service, for reasons that people read.
+        fifo: whether letters have groups. If a letter was not taken, later letters of its group are not sent.
     """
 
     ask: SendBatch[Packed]
@@ -33,12 +33,12 @@ class BatchSender(Generic[Packed]):
 def send_chains(
     chains: Sequence[Sequence[list[Packed]]], way: BatchSender[Packed], *, may_start: Callable[[], bool], threads: int
 ) -> Outcomes:
-    """Return every letter's outcome by its attempt.
+    """Send chains of batches in parallel, and return the outcomes by attempt id.
 
     Args:
-        chains: as `loads.chains` makes them.
-        way: how they are asked for.
-        may_start: asked before every request, by several threads; where it says no, the letters are NotSent.
+        chains: chains from `batches.batch_chains`.
+        way: how batches are sent.
+        may_start: called before every request, by several threads; False: the letters are NotSent.
         threads: the most requests at a time.
     """
     outcomes: Outcomes = {}
@@ -52,7 +52,7 @@ def send_chains(
 
 
 class _Trip(Generic[Packed]):
-    """One chain of requests, one after another."""
+    """Sends the batches of one chain, one after another."""
 
     def __init__(self, way: BatchSender[Packed], may_start: Callable[[], bool]) -> None:
         self._way = way

@@ -1,4 +1,4 @@
-"""How letters are packed into requests: by number, by bytes, and a FIFO group's letters one behind the other."""
+"""Pack letters into batch requests, within the limits of number and bytes, and in the order of FIFO groups."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from reprocessing.domain.replay.verdicts import Refused
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef, SendMessageBatchRequestEntryTypeDef
 
-#: What one request takes, and what any queue takes of one message at most: bytes of bodies and attributes.
+#: Most bytes (bodies and attributes) of one request, and of one message.
 LARGEST: Final = 1_048_576
 _MOST_ENTRIES: Final = 10
 
 
 class Item(Protocol):
-    """What is packed: a letter made ready."""
+    """A letter that is ready to be packed."""
 
     @property
     def attempt(self) -> int:
-        """The attempt that its outcome is told of."""
+        """The id of the letter's attempt."""
 
     @property
     def group(self) -> str | None:
-        """Its FIFO group."""
+        """The letter's FIFO message group."""
 
     @property
     def size(self) -> int:
-        """Bytes, as the target counts them."""
+        """The letter's size in bytes, as the target counts it."""
 
 
 Packed = TypeVar("Packed", bound=Item)
@@ -41,8 +41,8 @@ class PackedMessage:
     """One letter, ready to be put into a request.
 
     Attributes:
-        text: its body, as the API wants it.
-        size: bytes, as SQS counts them.
+        text: the body as text, for the API.
+        size: size in bytes, as SQS counts it.
     """
 
     departure: OutgoingMessage
@@ -51,16 +51,16 @@ class PackedMessage:
 
     @property
     def attempt(self) -> int:
-        """The attempt that its outcome is told of."""
+        """The id of the letter's attempt."""
         return self.departure.attempt
 
     @property
     def group(self) -> str | None:
-        """Its FIFO group."""
+        """The letter's FIFO message group."""
         return self.departure.group_id
 
     def entry(self, number: int, *, fifo: bool) -> SendMessageBatchRequestEntryTypeDef:
-        """The letter as entry `number` of a request; a standard queue refuses deduplication ids, so it gets none."""
+        """Return entry `number` of a request. Standard queues refuse deduplication ids, so they get none."""
         departure = self.departure
         entry: SendMessageBatchRequestEntryTypeDef = {"Id": str(number), "MessageBody": self.text}
         if departure.attributes:
@@ -80,7 +80,7 @@ Batch = list[PackedMessage]
 
 
 def pack(departure: OutgoingMessage, *, fifo: bool) -> PackedMessage | Refused:
-    """Return the letter made ready, or why no queue of this kind would ever take it."""
+    """Return the letter, ready to be sent, or why no queue of this kind can take it."""
     try:
         text = departure.body.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -90,13 +90,13 @@ def pack(departure: OutgoingMessage, *, fifo: bool) -> PackedMessage | Refused:
         said = f"With its attributes it has {size} bytes; SQS takes {LARGEST} at most."
         return Refused("MessageTooLong", said, poison=True)
     if fifo and not departure.group_id:
-        # The letter is as good as any; the target needs to be told where to take a group from.
+        # Not poison: the letter is valid, and the target's settings must say where its group comes from.
         return Refused("MissingParameter", "A FIFO queue needs a group id, and the letter was given none.")
     return PackedMessage(departure, text, size)
 
 
 def size_of(body: bytes, attributes: Attributes) -> int:
-    """The bytes that SQS counts: the body, and names, types and values of the attributes."""
+    """Return the size as SQS counts it: the body, and the names, types and values of the attributes."""
     return len(body) + sum(
         len(_encoded(name)) + len(_encoded(attribute.type)) + len(_encoded(attribute.value))
         for name, attribute in attributes.items()
@@ -106,10 +106,10 @@ def size_of(body: bytes, attributes: Attributes) -> int:
 def batch_chains(
     items: Iterable[Packed], *, fifo: bool, largest: int = LARGEST, space: int = LARGEST
 ) -> list[list[list[Packed]]]:
-    """Loads of at most ten letters and `space` bytes, in chains: a chain's loads one by one, chains side by side.
+    """Return chains of batches of up to ten letters and `space` bytes. Chains may be sent in parallel, their batches not.
 
-    The letters of a FIFO group keep their order and are in one load, or in one chain where a load cannot hold them.
-    A letter that is larger than the queue is said to take (`largest`) travels alone: what is said may have changed.
+    Letters of one FIFO group keep their order, in one batch, or in one chain if they do not fit into a batch. A letter
+    larger than the queue's known limit (`largest`) is sent alone, since the limit may have been raised.
     """
     made: list[list[list[Packed]]] = []
     room, left = 0, 0
@@ -117,7 +117,7 @@ def batch_chains(
         weight = sum(_weight(item, largest, space) for item in unit)
         if len(unit) > _MOST_ENTRIES or weight > space:
             made.append(_cut(unit, largest, space))
-            room = 0  # nothing joins a chain's last load
+            room = 0  # no other letters are added to the last batch of a chain
         elif len(unit) <= room and weight <= left:
             made[-1][-1].extend(unit)
             room, left = room - len(unit), left - weight
@@ -137,7 +137,7 @@ def _units(items: Iterable[Packed], *, fifo: bool) -> Iterable[Sequence[Packed]]
 
 
 def _cut(unit: Sequence[Packed], largest: int, space: int) -> list[list[Packed]]:
-    """One group's letters as loads, in order."""
+    """Return the letters of one group as batches, in order."""
     loads: list[list[Packed]] = [[]]
     left = space
     for item in unit:
@@ -159,7 +159,7 @@ def _encoded(part: str | bytes) -> bytes:
 
 
 def to_aws_attributes(attributes: Attributes) -> dict[str, MessageAttributeValueTypeDef]:
-    """Attributes as the APIs of SQS and SNS take them."""
+    """Return attributes in the form of the SQS and SNS APIs."""
     return {
         name: {"DataType": attribute.type, "BinaryValue": attribute.value}
         if isinstance(attribute.value, bytes)

@@ -1,4 +1,4 @@
-"""AWS's own redrive: tasks that move what is visible in a dead-letter queue, begun, listed and cancelled."""
+"""Start, list and cancel AWS's native redrives (message move tasks) out of a dead-letter queue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reprocessing.gateways.aws.queue_address import arn_of_queue
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import ListMessageMoveTasksResultEntryTypeDef
 
-#: Messages a second that a task may be told to move, at the most; without a word AWS finds a rate by itself.
+#: Highest rate (messages a second) that AWS accepts for a task. Without a rate, AWS chooses one.
 FASTEST: Final = 500
 _MOST_LISTED: Final = 10
 _ACTIVE: Final = frozenset({"RUNNING", "CANCELLING"})
@@ -24,15 +24,15 @@ _ACTIVE: Final = frozenset({"RUNNING", "CANCELLING"})
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One task.
+    """One message move task.
 
     Attributes:
         status: RUNNING, CANCELLING, COMPLETED, CANCELLED or FAILED.
-        destination_arn: None where each message goes back to the queue it died in.
-        to_move: messages to move; None where AWS does not say.
-        started_at: by AWS's clock.
-        handle: what cancels it; AWS tells it only while it runs.
-        failure: why it failed; empty where it did not.
+        destination_arn: the destination; None: each message returns to its source queue.
+        to_move: number of messages to move; None: AWS does not say.
+        started_at: start time by AWS's clock.
+        handle: the task handle that cancels the task; empty if the task is not running.
+        failure: why the task failed; empty: it did not.
     """
 
     status: str
@@ -45,19 +45,19 @@ class Move:
 
     @property
     def is_active(self) -> bool:
-        """Whether it may move messages yet."""
+        """Whether the task may still move messages."""
         return self.status in _ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """AWS has begun a task, and this is its handle."""
+    """The handle of a task that AWS has started."""
 
     handle: str
 
 
 def move_tasks(arn: str, role: str = "") -> list[Move]:
-    """AWS's own redrives out of the queue with this ARN, the newest ten, newest first, asked under `role`.
+    """Return the ten newest move tasks out of the queue with this ARN, newest first. `role` is assumed to ask.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -69,18 +69,18 @@ def move_tasks(arn: str, role: str = "") -> list[Move]:
 
 
 def active_moves(arn: str, role: str = "") -> list[Move]:
-    """Those of them that are under way. Raises what `move_tasks` does."""
+    """Return the tasks of `move_tasks` that may still move messages. Raises the same errors."""
     return [task for task in move_tasks(arn, role) if task.is_active]
 
 
 def begin_move(arn: str, *, to: str, per_second: int | None, role: str = "") -> Begun | Refused | NotSent | Unknown:
-    """Have AWS move what is visible in a dead-letter queue. It tries nothing twice.
+    """Start a move task for the visible messages of a dead-letter queue. The request is not retried.
 
     Args:
-        arn: the dlq's.
-        to: the destination's; empty: each message goes back to the queue it died in.
-        per_second: messages a second, from 1 to FASTEST; None: AWS's own rate.
-        role: the ARN of the role that asks.
+        arn: the ARN of the DLQ.
+        to: the ARN of the destination; empty: each message returns to its source queue.
+        per_second: messages a second, from 1 to `FASTEST`; None: AWS chooses the rate.
+        role: the ARN of the role to assume.
     """
     asked: dict[str, Any] = {"SourceArn": arn}
     asked |= {"DestinationArn": to} if to else {}
@@ -92,7 +92,7 @@ def begin_move(arn: str, *, to: str, per_second: int | None, role: str = "") -> 
 
 
 def cancel_move(arn: str, handle: str, role: str = "") -> int | Refused | NotSent | Unknown:
-    """Have AWS move no more; how many it has moved by then. What was moved stays moved."""
+    """Cancel a move task; return how many messages it has moved. They are not moved back."""
     try:
         answer = client(arn_of_queue(arn).region, role=role).cancel_message_move_task(TaskHandle=handle)
         return int(answer.get("ApproximateNumberOfMessagesMoved", 0))

@@ -1,6 +1,6 @@
-"""Whether calls are allowed, asked so that SQS can do nothing: with empty batches, and for no messages at all.
+"""Check permissions on a queue with invalid requests that have no effect: empty batches, and receives of 0 messages.
 
-Whoever lacks the right is refused for that; everybody else is told that the request is not valid.
+Without the permission, SQS answers AccessDenied; with it, SQS answers that the request is invalid.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Call = Callable[["SQSClient", str], object]
 
-#: By the right that each takes. AWS: the batches take the rights of their single forms.
+#: Requests by the permission that they need. AWS: a batch needs the permission of its single action.
 PROBES: Final[Mapping[str, Call]] = {
     "sqs:ReceiveMessage": lambda sqs, url: sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=0),
     "sqs:DeleteMessage": lambda sqs, url: sqs.delete_message_batch(QueueUrl=url, Entries=[]),
@@ -33,7 +33,7 @@ SENDING: Final = ("sqs:SendMessage",)
 
 
 def denied(address: QueueAddress, rights: Iterable[str]) -> list[str]:
-    """Those of the rights that SQS says are lacking on a queue. One it says nothing of may be there or not.
+    """Return those of `rights` that SQS denies on a queue. For other errors, a permission is not reported as denied.
 
     Raises:
         QueueUnreachable: SQS did not answer.
@@ -51,7 +51,7 @@ def denied(address: QueueAddress, rights: Iterable[str]) -> list[str]:
 
 
 def clock(address: QueueAddress) -> datetime | None:
-    """SQS's clock, to the second, as its answer carries it; None where it carries none.
+    """Return the time of SQS's clock, from the Date header of an answer; None if it has none.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.

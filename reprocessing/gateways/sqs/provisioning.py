@@ -1,4 +1,4 @@
-"""Queues are looked for by their names, made, and changed. Nothing here deletes one."""
+"""Find queues by name, create queues, and change their attributes. No queue is ever deleted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _GONE: Final = frozenset({"NonExistentQueue", "QueueDoesNotExist"})
 _SLOW: Final = "SQS takes up to 60 s until all of it knows of a change."
-#: Why a queue could not be made, by the names that SQS has had for it.
+#: Why a queue could not be created, by SQS's error code.
 _NOT_MADE: Final = {
     "QueueDeletedRecently": "a queue of this name was deleted less than 60 s ago. Run this again in a minute",
     "QueueAlreadyExists": "somebody made it meanwhile, with other settings. Run this again: it shows what differs",
@@ -41,11 +41,11 @@ _NOT_MADE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class QueueLocation:
-    """Where queues are looked for and made.
+    """The region, role and account in which queues are found and created.
 
     Attributes:
-        role: the ARN of the role that is assumed; empty for the process's own.
-        account: where it is known, so that no queue of another account is taken for it.
+        role: the ARN of the role to assume; empty: the process's own role.
+        account: the account number, if known; queues of other accounts are then ignored.
     """
 
     region: str
@@ -54,7 +54,7 @@ class QueueLocation:
 
 
 def find_queue(place: QueueLocation, name: str) -> tuple[QueueAddress, ExistingQueue] | None:
-    """Return the queue of this name, and who dies into it; None where there is none.
+    """Return the queue of this name, with its settings and source queues; None if there is none.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -73,10 +73,10 @@ def find_queue(place: QueueLocation, name: str) -> tuple[QueueAddress, ExistingQ
 
 
 def make_queue(place: QueueLocation, name: str, attributes: Mapping[str, str]) -> None:
-    """Make a queue; one that is there with the same attributes is taken as it is.
+    """Create a queue. A queue of this name with the same attributes is left as it is.
 
     Raises:
-        QueueUnreachable: SQS refused or did not answer, or it was made in another account than was meant.
+        QueueUnreachable: SQS refused or did not answer, or the queue was created in another account than `place` names.
     """
     try:
         made = client(place.region, role=place.role).create_queue(
@@ -95,7 +95,7 @@ def make_queue(place: QueueLocation, name: str, attributes: Mapping[str, str]) -
 
 
 def change_attributes(address: QueueAddress, attributes: Mapping[str, str]) -> None:
-    """Change some attributes of a queue, all or none; nothing of it is tried twice.
+    """Change attributes of a queue, all or none. The request is not retried.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -117,7 +117,7 @@ def _code(error: Exception) -> str:
 
 
 def _arns_of_sources(address: QueueAddress) -> list[str]:
-    """Of the same account and region, as SQS has it of queues that die into one another."""
+    """Return the ARNs of the source queues; SQS requires the same account and region as the DLQ's."""
     return [QueueAddress(url, address.region).arn for url in sources_of(address)]
 
 

@@ -1,4 +1,4 @@
-"""What SQS tells of a queue without handing anything out: settings, depth, who dies into it."""
+"""Read a queue's settings, depth and source queues, without receiving messages."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _GONE = frozenset({"NonExistentQueue", "QueueDoesNotExist"})
 
 @dataclass(frozen=True, slots=True)
 class RedrivePolicy:
-    """Where a queue's messages die to.
+    """A queue's redrive policy: its dead-letter queue, and when messages are moved there.
 
     Attributes:
-        target_arn: the dead-letter queue.
+        target_arn: the ARN of the dead-letter queue.
         max_receives: a message received more often than this is moved there.
     """
 
@@ -35,18 +35,18 @@ class RedrivePolicy:
 
 @dataclass(frozen=True, slots=True)
 class RedriveAllowPolicy:
-    """Which queues may name this one as their dead-letter queue.
+    """A queue's redrive allow policy: which queues may use it as their dead-letter queue.
 
     Attributes:
         permission: allowAll, denyAll or byQueue.
-        source_arns: the queues that may, under byQueue.
+        source_arns: with byQueue: the ARNs of the allowed queues.
     """
 
     permission: str
     source_arns: tuple[str, ...] = ()
 
     def allows(self, arn: str) -> bool:
-        """Return whether the queue with this ARN may."""
+        """Return whether the queue with this ARN may use it as its dead-letter queue."""
         return self.permission == "allowAll" or (self.permission == "byQueue" and arn in self.source_arns)
 
 
@@ -55,14 +55,14 @@ class QueueFacts:
     """A queue's settings.
 
     Attributes:
-        visibility: how long a received copy is hidden where the receive does not say.
-        retention: how long a message is kept, from its first queue's SentTimestamp on in a standard dead-letter queue.
-        delay: how long a message sent is hidden at first.
-        redrive: where its messages die to; None where they do not.
-        redrive_allow: who may name it as its dead-letter queue.
-        largest: bytes of a message, with its attributes.
-        kms_key: the customer's key that its messages are encrypted with.
-        content_based_deduplication: FIFO: a send without deduplication id takes the body's hash.
+        visibility: default visibility timeout.
+        retention: how long a message is kept; in a standard DLQ, counted from its first SentTimestamp.
+        delay: how long a new message is hidden.
+        redrive: the redrive policy; None: the queue has no dead-letter queue.
+        redrive_allow: which queues may use this queue as their dead-letter queue.
+        largest: most bytes of a message, with its attributes.
+        kms_key: the KMS key that encrypts the messages, if set.
+        content_based_deduplication: FIFO: whether the body's hash replaces a missing deduplication id.
         deduplication_scope: FIFO: queue or messageGroup.
         throughput_limit: FIFO: perQueue or perMessageGroupId.
     """
@@ -83,7 +83,7 @@ class QueueFacts:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How many messages a queue is said to hold: approximate, and up to a minute late."""
+    """SQS's counts of messages in a queue. They are approximate, and up to a minute old."""
 
     visible: int
     in_flight: int
@@ -91,7 +91,7 @@ class Depth:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of visible, in-flight and delayed messages."""
         return self.visible + self.in_flight + self.delayed
 
 
@@ -123,7 +123,7 @@ def describe(address: QueueAddress) -> QueueFacts:
 
 
 def depth(address: QueueAddress) -> Depth:
-    """Return how many messages a queue is said to hold. Evidence of nothing: counts lag.
+    """Return SQS's counts of messages in a queue. The counts lag, so they prove nothing.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -152,7 +152,7 @@ def sources_of(address: QueueAddress) -> list[str]:
     """
     with reaching(address, "ListDeadLetterSourceQueues"):
         pages = client(address.region, role=address.role).get_paginator("list_dead_letter_source_queues")
-        # Where no page size is asked for, SQS ends after its first page and says nothing of others.
+        # Without a page size, SQS returns only the first page, and no token for the next.
         found = pages.paginate(QueueUrl=address.url, PaginationConfig={"PageSize": _PAGE})
         return [url for page in found for url in page["queueUrls"]]
 
@@ -161,7 +161,7 @@ def locate(arn: str, role: str = "") -> QueueAddress:
     """Return the address of the queue with this ARN, such as a message's DeadLetterQueueSourceArn, used under `role`.
 
     Raises:
-        QueueUnreachable: it is no queue's ARN, or SQS refused or did not answer.
+        QueueUnreachable: `arn` is not a queue's ARN, or SQS refused or did not answer.
     """
     queue = arn_of_queue(arn)
     with reaching(arn, "GetQueueUrl"):
@@ -172,7 +172,7 @@ def locate(arn: str, role: str = "") -> QueueAddress:
 
 
 def is_missing(arn: str, role: str = "") -> bool:
-    """Return whether SQS says that there is no queue with this ARN; where it says nothing, it may be there."""
+    """Return whether SQS says that no queue has this ARN; False if SQS does not answer."""
     try:
         locate(arn, role)
     except QueueUnreachable as error:
@@ -197,6 +197,6 @@ def _redrive(policy: str | None) -> RedrivePolicy | None:
 
 def _redrive_allow(policy: str | None) -> RedriveAllowPolicy:
     if not policy:
-        return RedriveAllowPolicy("allowAll")  # what holds where nothing was set
+        return RedriveAllowPolicy("allowAll")  # SQS's default
     said: dict[str, Any] = json.loads(policy)
     return RedriveAllowPolicy(said.get("redrivePermission", "allowAll"), tuple(said.get("sourceQueueArns", ())))

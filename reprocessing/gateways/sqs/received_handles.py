@@ -1,4 +1,4 @@
-"""What is done to received copies by their handles: deleted, held longer, given back. Ten a request."""
+"""Delete received copies, extend their visibility timeout, or make them visible again: ten a request."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _MOST_ENTRIES = 10
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What became of the copies that were to be deleted, by message id.
+    """The result of deleting copies, by message id.
 
     Attributes:
-        gone: SQS confirmed it.
-        failed: why the others may still be there. Deleting again is harmless.
+        gone: copies whose deletion SQS confirmed.
+        failed: the error for each other copy, which may still exist. Deleting again is harmless.
     """
 
     gone: set[str]
@@ -36,11 +36,11 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """What became of the copies whose visibility was to change, by message id.
+    """The result of changing the visibility timeout of copies, by message id.
 
     Attributes:
-        held: SQS confirmed the new time.
-        failed: why the others keep their old one, perhaps.
+        held: copies whose new visibility timeout SQS confirmed.
+        failed: the error for each other copy, which may have kept its old timeout.
     """
 
     held: set[str]
@@ -48,7 +48,7 @@ class Extended:
 
 
 def delete(address: QueueAddress, handles: Mapping[str, str], *, threads: int = THREADS) -> Deleted:
-    """Delete copies, by message id and handle. Raises nothing for what SQS does: every id is in the answer."""
+    """Delete copies; `handles` are by message id. Errors of SQS are returned, not raised."""
 
     def ask(some: Sequence[Handle]) -> Mapping[str, Any]:
         return client(address.region, role=address.role).delete_message_batch(
@@ -60,9 +60,9 @@ def delete(address: QueueAddress, handles: Mapping[str, str], *, threads: int = 
 
 
 def extend(address: QueueAddress, handles: Mapping[str, str], seconds: int, *, threads: int = THREADS) -> Extended:
-    """Hide copies for `seconds` from now on, 0 to 43,200, and never past twelve hours after their receive.
+    """Hide copies for `seconds` from now on: 0 to 43,200, and at most until 12 hours after they were received.
 
-    By message id and handle. Raises nothing for what SQS does: every id is in the answer.
+    `handles` are by message id. Errors of SQS are returned, not raised.
     """
 
     def ask(some: Sequence[Handle]) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Receive messages, byte for byte."""
+"""Receive messages, with their exact bytes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 def receive(
     address: QueueAddress, *, wait: int, visibility: int, maximum: int = 10, attempt_id: str | None = None
 ) -> list[ReceivedMessage]:
-    """At most `maximum` (1 to 10) messages with everything SQS tells of them; none is an empty list.
+    """Return up to `maximum` messages (1 to 10), with all attributes and system attributes.
 
     Args:
         address: the queue.
-        wait: seconds that SQS waits for a first message, 0 to 20.
-        visibility: seconds for which nobody else is handed the same copies, 0 to 43,200.
-        maximum: the most messages wanted.
-        attempt_id: FIFO only: within five minutes the same id gets the same messages again, after a lost answer.
+        wait: seconds of the long poll, 0 to 20.
+        visibility: visibility timeout in seconds, 0 to 43,200.
+        maximum: most messages to receive.
+        attempt_id: FIFO only: after a lost answer, the same id returns the same messages, for five minutes.
 
     Raises:
-        QueueUnreachable: SQS refused or did not answer. Messages may have become invisible unseen: nothing can be
-            concluded from what other receives find before `visibility` has passed.
+        QueueUnreachable: SQS refused or did not answer. Messages may be hidden all the same: until `visibility`
+            has passed, an empty receive does not prove that the queue is empty.
     """
     rest: dict[str, Any] = {}
     if attempt_id is not None and address.fifo:

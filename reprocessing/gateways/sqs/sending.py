@@ -1,4 +1,4 @@
-"""Send messages. Each outcome says what is known, and no more."""
+"""Send messages to queues, and return the outcome of each."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def send(
     largest: int = LARGEST,
     threads: int = THREADS,
 ) -> Outcomes:
-    """Send letters, ten a request, several requests at a time; every attempt's outcome by its id.
+    """Send letters, ten a request, several requests at a time. Return the outcomes by attempt id.
 
-    Nothing is sent twice by itself. A batch that is refused for what one of its letters carries is sent again in
-    halves, until that letter stands alone. Letters of one FIFO group go in the order given, and none follows one of
-    its group that was not taken, unless both were in one request, which SQS answers entry by entry.
+    Requests are not retried. Only a batch that SQS refuses for an invalid letter is sent again, in halves, until that
+    letter is alone. Letters of one FIFO group are sent in the given order. If a letter was not taken, later letters of
+    its group are not sent, except those in the same request, for which SQS answers one by one.
 
     Args:
         address: the queue.
-        departures: the letters, each with an attempt of its own.
-        may_start: asked before every request, by several threads; where it says no, the letters are NotSent.
-        largest: the bytes of a message that the queue is known to take.
+        departures: the letters, each with a different attempt.
+        may_start: called before every request, by several threads; False: the letters are NotSent.
+        largest: the queue's known limit of a message, in bytes.
         threads: the most requests at a time.
 
     Returns:
-        Taken with SQS's message id. Refused: SQS has nothing of it, `poison` where what it carries is to blame.
-        NotSent: nothing went out. Unknown: perhaps it did. No failure of SQS or of the network is raised.
+        Taken, with SQS's message id. Refused: SQS did not take the letter; `poison`: because the letter is invalid.
+        NotSent: nothing was sent. Unknown: SQS may have taken the letter. Errors of SQS or the network are not raised.
     """
     outcomes: Outcomes = {}
     ready: list[PackedMessage] = []
