@@ -106,7 +106,7 @@ def size_of(body: bytes, attributes: Attributes) -> int:
 def batch_chains(
     items: Iterable[Packed], *, fifo: bool, largest: int = LARGEST, space: int = LARGEST
 ) -> list[list[list[Packed]]]:
-    """Return chains of batches of up to ten letters and `space` bytes. Chains may be sent in parallel, their batches not.
+    """Return chains of batches of up to ten letters and `space` bytes. Only chains may be sent in parallel.
 
     Letters of one FIFO group keep their order, in one batch, or in one chain if they do not fit into a batch. A letter
     larger than the queue's known limit (`largest`) is sent alone, since the limit may have been raised.

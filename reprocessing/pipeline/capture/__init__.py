@@ -1,1 +1,1 @@
-"""Pipeline of receiving from a DLQ, copies held in SQS, returns."""
+"""Receive messages from a DLQ, recognise returned ones, and delete copies."""

@@ -37,10 +37,10 @@ from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.safety.spared_attempts import spare_late
 
 logger = logging.getLogger(__name__)
-#: Seconds of the lease on a DLQ. It is renewed with every chunk, and while nothing arrives. A capture that dies keeps
-#: others from the DLQ for this long.
+#: Seconds of the lease on a DLQ. It is renewed with every chunk, and while nothing arrives. After a capture's worker
+#: dies, no other capture of the DLQ can start for this long.
 LEASE = 20.0
-#: Most copies that are written together, and most seconds that the first copy waits for the others.
+#: Most copies in one chunk, and most seconds from the arrival of a chunk's first copy until the chunk is written.
 CHUNK, CHUNK_WAIT = 250, 0.25
 
 
@@ -50,9 +50,9 @@ class Captured:
 
     received: int = 0  # copies; a copy that was received twice counts twice
     letters: int = 0
-    returns: int = 0  # copies of letters that were sent, and came back
+    returns: int = 0  # copies of letters that were sent, and returned to the DLQ
     known: int = 0  # copies that had been received before
-    drained: bool = False  # all that was visible at the beginning is committed
+    drained: bool = False  # all messages that were visible at the beginning are committed
     newest_letter: int = field(default=0, compare=False)  # id of the newest letter at the end
     busy: bool = False  # another capture holds the lease; nothing was done
     trouble: str = ""  # why receiving ended early
@@ -65,9 +65,9 @@ def letters(  # noqa: PLR0913  # each by its name
 ) -> Captured:  # fmt: skip
     """Capture a DLQ, which is not in mode observe, until it has run dry, or for `seconds`.
 
-    Nothing is deleted from the DLQ before it is committed. `alone` says whether nobody else hides messages of the DLQ.
-    It is asked under the lease, at the beginning and when the DLQ has run dry. Only if both answers are True, the
-    capture is evidence of absence. `stop` ends the capture early, and `heard` gets the counts after each poll.
+    A copy is deleted from the DLQ only after its letter is committed. `alone` returns whether no other reader hides
+    messages of the DLQ. It is called under the lease, at the beginning and when the DLQ has run dry. Only if both
+    results are True, the capture proves which messages are not in the DLQ. `stop` ends the capture early, and `heard` gets the counts after each poll.
 
     Raises:
         django.db.Error: PostgreSQL failed. Messages that were not written become visible again.
@@ -97,7 +97,7 @@ class _Capture:
         self._since = self._asked = 0.0
         self._until = capturing.began_at  # until then no other reader can receive the copies of this chunk
         self._renewed, self._clock = time.monotonic(), suspend_aware_clock()
-        self._hides = False  # a copy was not written, or was not deleted from a FIFO DLQ and hides those behind it
+        self._hides = False  # a copy was not written, or a FIFO copy was not deleted and hides the copies behind it
 
     def run(
         self, *, seconds: float, receivers: int, alone: Callable[[], bool], stop: Callable[[], bool],
@@ -127,7 +127,7 @@ class _Capture:
         return self._done
 
     def give_back(self) -> None:
-        """End the lease after PostgreSQL failed. For a while, no capture counts as drained."""
+        """End the lease after PostgreSQL failed. Until the hidden copies are visible again, no capture counts as drained."""
         try:
             capture_lease.end(self._capturing, clean=False, drained=False)
         except DatabaseError as error:
@@ -150,10 +150,10 @@ class _Capture:
         return self._write() if self._waiting and ripe else True
 
     def _write(self) -> bool:
-        """Write a chunk, then delete the copies that may be deleted; False when the lease is lost."""
+        """Write a chunk, then delete the copies that may be deleted. Return False if the lease is lost."""
         if (renewed := self._renew()) is None:
             return False
-        # Computed after PostgreSQL's answer, so that a worker that freezes here trusts no handle for too long.
+        # Computed after PostgreSQL's answer: if the worker freezes in between, no handle is trusted for too long.
         self._until = renewed.at + timedelta(seconds=self._conf.receive_visibility - (self._clock() - self._asked))
         self._moved = renewed.has_let_go and moved_by_aws.has_moved_letters(self._dlq.pk)
         copies = {arrival.message_id: arrival for arrival in self._waiting}
@@ -165,13 +165,13 @@ class _Capture:
         if lanes.database_now() >= self._until:  # some copies may not be written: they are visible again
             self._hides = True
             return True
-        here = [copy for copy in deletable if copy.dlq_id == self._dlq.pk]  # sweeps of the other DLQs delete the rest
+        here = [copy for copy in deletable if copy.dlq_id == self._dlq.pk]  # copies in other DLQs are deleted by the sweeps of those DLQs
         if here and delete_copies.delete_from_dlq(self._dlq, here) < len(here):
             self._hides |= self._dlq.fifo
         return True
 
     def _refresh(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Note new handles of copies that are known, and remove them from `copies`."""
+        """Record the new handles of known copies, and remove these copies from `copies`."""
         if self._moved:
             moved_by_aws.unmark_not_moved(self._dlq.pk, list(copies), until=self._until)
         known = received_copies.refresh_known(
@@ -186,7 +186,7 @@ class _Capture:
         return [Deletable(self._dlq.pk, message_id, copies.pop(message_id).handle) for message_id in message_ids]
 
     def _take_back(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record returns of letters that were sent, and remove them from `copies`."""
+        """Record returns of sent letters, and remove their copies from `copies`."""
         returned = received_copies.find_returns(self._dlq.pk, self._marked(copies))
         if not returned:
             return []
@@ -206,7 +206,7 @@ class _Capture:
         return held + self._remove(copies, [letter.message_id for letter in back])
 
     def _take_back_forgotten(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record returns from attempts that a restored backup does not know, and remove them from `copies`."""
+        """Record returns whose attempts a restored backup lacks, and remove their copies from `copies`."""
         found = returns_without_attempt.find_unknown_returns(self._dlq.pk, self._marked(copies))
         if not found:
             return []
@@ -240,7 +240,7 @@ class _Capture:
         return ReturnedMessage(copy.message_id, handle, copy.attempt_id, copy.letter_id, copy.lane_id, due=due)
 
     def _admit(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Write new letters. Above the DLQ's custody limit, their copies are deleted at once."""
+        """Write new letters. Their copies are deleted at once if the DLQ would hold more than `held_copies_limit`."""
         at_capture = self._at_capture or self._held + len(copies) > self._dlq.held_copies_limit
         doubtful: set[bytes] = set()
         if self._conf.marks.redrive is None:
@@ -258,7 +258,7 @@ class _Capture:
         return known + self._remove(copies, list(copies))
 
     def _without_moved(self, new: Sequence[NewLetter], *, at_capture: bool) -> list[NewLetter]:
-        """Return the letters that were not captured already, before AWS moved their messages."""
+        """Return the new letters, without those that were captured before AWS moved their messages."""
         back = moved_by_aws.continue_moved(self._dlq.pk, new, until=self._until, at_capture=at_capture)
         self._done.known += len(back)
         self._held += 0 if at_capture else len(back)

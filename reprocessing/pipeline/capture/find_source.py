@@ -1,4 +1,4 @@
-"""Find the source of a letter: the queue, function, subscription or rule that it failed in."""
+"""Find the source of a letter: the queue, function, subscription or rule where the letter failed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIED_IN = "DeadLetterQueueSourceArn"
 
 
 class Sources:
-    """The sources of a DLQ. A letter that does not name its source gets the only one, or else the default."""
+    """The sources of a DLQ. A letter that names no source gets the DLQ's only source, or its default source."""
 
     def __init__(self, dlq: DeadLetterQueue) -> None:
         known = list(Source.objects.filter(dlq=dlq).select_related("target"))
@@ -37,13 +37,13 @@ class Sources:
 
 
 def source_arn(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
-    """Return the ARN of what the letter failed in; empty when the letter does not name it."""
+    """Return the ARN of the letter's source; empty if the letter does not name it."""
     found = failed_delivery.recognise(body, attributes, system)
     return system.get(_DIED_IN) or (found.failed if found else "")
 
 
 def describe_source(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
-    """Return a sentence about a letter of unknown source, for the person who registers that source."""
+    """Return what a letter tells about its unknown source, for the person who registers the source."""
     if named := system.get(_DIED_IN):
         return f"it failed in {named}"
     found = failed_delivery.recognise(body, attributes, system)

@@ -1,4 +1,4 @@
-"""Look at messages of a DLQ: receive them, and make them visible again at once."""
+"""Show messages of a DLQ: receive them, and make them visible again at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.capture import find_source
 from reprocessing.store.capture import capture_lease
 
-VISIBILITY = 30  # seconds, in case this process dies
+VISIBILITY = 30  # visibility timeout in seconds, in case this process dies
 WAIT = 1  # seconds of a long poll, which asks all of SQS's servers, whatever its length
 _A_RECEIVE = 10
 
@@ -36,16 +36,16 @@ class PeekedMessage:
     receives: int
     size: int
     attributes: tuple[str, ...]
-    known: str | None  # the state of its letter, if it was captured before
-    where: LetterPlace | Park  # its place in its lane, or why a run would park it
+    known: str | None  # the letter's state, if the message was captured before
+    where: LetterPlace | Park  # the message's place in its lane, or why a run would park it
     task: TaskReading  # the message, read as a Celery task
-    causes: tuple[str, ...]  # why the task probably failed; empty if it is not meant to be a task
+    causes: tuple[str, ...]  # why the task probably failed; empty if the message is not a task
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """The messages. `kept` of them could not be made visible; their visibility timeout does that."""
+    """The messages. `kept`: how many stay hidden until their visibility timeout ends."""
 
     messages: list[PeekedMessage]
     kept: int
@@ -54,10 +54,10 @@ class Peeked:
 def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
     """Return up to `limit` visible messages. Only their receive counts change.
 
-    The DLQ is leased meanwhile: no capture can take the hidden messages for absent.
+    The DLQ is leased meanwhile, so that no capture counts the hidden messages as absent.
 
     Raises:
-        DlqNotReadable: it is being captured, in mode observe, or has a redrive policy of its own.
+        DlqNotReadable: the DLQ is being captured, is in mode observe, or has a redrive policy of its own.
         QueueUnreachable: SQS refused or did not answer.
     """
     address = QueueAddress(dlq.url, dlq.region, dlq.role_arn)

@@ -1,4 +1,4 @@
-"""Receive from one DLQ with several threads until everything that it held at the beginning was received."""
+"""Receive from one DLQ with several threads until all messages that it held at the beginning are received."""
 
 from __future__ import annotations
 
@@ -17,36 +17,37 @@ from reprocessing.gateways.sqs import QueueAddress, depth, receive
 EMPTY_POLLS = 3
 #: Polls of each receiver, or seconds, without a full poll, after which the queue's count of visible messages decides.
 SHORT_POLLS, SHORT_SECONDS = 10, 60.0
-_ASK = 1.0  # seconds between two requests for that count
+_ASK = 1.0  # seconds between two requests for the count of visible messages
 _FULL = 10
-_AHEAD = 30  # polls that may wait to be written
-_PATIENCE = 0.1  # seconds between two looks whether receiving is over
+_AHEAD = 30  # most received polls that wait to be written
+_PATIENCE = 0.1  # seconds between two checks whether receiving is over
 
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """Messages of one receive, which began at `asked` by the clock. An empty poll says that time has passed."""
+    """Messages of one receive, which began at the clock time `began`. Empty polls are yielded while nothing arrives."""
 
     began: float
     arrived: Sequence[ReceivedMessage]
 
 
 class ReceiverPool:
-    """Receivers that work inside a `with` block. Iterate for their polls, until all are quiet or time is over.
+    """Receiver threads, which run inside a `with` block. Iterate over it to get polls, until the queue is dry or time ends.
 
-    A short poll proves nothing: SQS may return a few of many messages. A FIFO queue hides what is behind a received
-    message until that is deleted, so its empty polls count only while nothing is out, as the caller says by `settled`.
+    A poll with few messages proves nothing: SQS may return a few of many. A FIFO queue hides the messages behind a
+    received message until that is deleted. So its empty polls count only after the caller wrote all received messages
+    (`note_written`).
 
-    If messages keep trickling in, SQS is asked, after many polls without a full one, how many are visible (of a FIFO
-    queue, with the hidden ones). None: everything that was there at the beginning was received.
+    If messages keep arriving in small polls, SQS is asked how many are visible. If none is, all messages that were
+    there at the beginning have been received.
     """
 
     def __init__(  # noqa: PLR0913  # each by its name
         self, address: QueueAddress, *, receivers: int, wait: int, visibility: int, seconds: float,
         stop: Callable[[], bool], clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self.has_run_dry = False  # everything that the queue held at the beginning was received
-        self.trouble = ""  # why a receiver gave up
+        self.has_run_dry = False  # all messages that the queue held at the beginning were received
+        self.trouble = ""  # the error that ended a receiver
         self._address, self._wait, self._visibility = address, wait, visibility
         self._end = time.monotonic() + seconds
         self._stop, self._clock = stop, clock
@@ -70,7 +71,7 @@ class ReceiverPool:
         self._over.set()
         for thread in self._threads:
             while thread.is_alive():
-                self._take(0)  # it may wait for room in the queue
+                self._take(0)  # the thread may wait for room in the queue
                 thread.join(_PATIENCE / 10)
 
     def __iter__(self) -> Iterator[Poll]:
@@ -83,7 +84,7 @@ class ReceiverPool:
         self.has_run_dry = not self.trouble and (self._left_nothing or self._all_quiet())
 
     def note_written(self) -> None:
-        """Note that all polls so far are written, and deleted if they had to be."""
+        """Note that the messages of all polls so far are written, and deleted where required."""
         self._settled = self._handed_over
 
     def _take(self, patience: float) -> Poll:
@@ -98,7 +99,7 @@ class ReceiverPool:
         finally:
             with self._guard:
                 self._at_work -= 1
-            self._heard.put(Poll(self._clock(), []))  # ends a wait for more
+            self._heard.put(Poll(self._clock(), []))  # wakes the iteration
 
     def _receive(self, number: int) -> None:
         while self._begins():
@@ -117,7 +118,7 @@ class ReceiverPool:
                 self._heard.put(Poll(asked, arrived))
 
     def _begins(self) -> bool:
-        """Begin another poll if one is needed. A quiet receiver waits for the polls of the others."""
+        """Return whether another poll is needed. A receiver with enough empty polls waits for the other receivers first."""
         with self._guard:
             while self._all_quiet() and self._polling and not self._over.is_set():
                 self._guard.wait(_PATIENCE)
@@ -136,7 +137,7 @@ class ReceiverPool:
             self._short, self._since_full = [0] * len(self._short), time.monotonic()
 
     def _leaves_nothing(self) -> bool:
-        """Return whether no message is visible. SQS is asked only while messages trickle in."""
+        """Return whether SQS counts no visible message. SQS is asked only while messages arrive in small polls."""
         if self._left_nothing or not self._is_trickling():
             return self._left_nothing
         self._asked_at = time.monotonic()

@@ -1,1 +1,1 @@
-"""Pipeline of what became of sent messages: evidence, consumer reports."""
+"""Find out whether sent messages were processed: by evidence, or by consumer reports."""

@@ -1,4 +1,4 @@
-"""Record consumer reports (idempotently) and apply them to the letters they are about."""
+"""Record consumer reports (idempotently), and apply them to their letters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reprocessing.store.safety.spared_attempts import spare_late
 
 Dice = Callable[[], float]
 
-#: Attempts that are moved in one transaction.
+#: Attempts in one transaction.
 _GROUP = 500
 _FOREIGN = "its message was not sent to a target of this reporter"
 _UNKNOWN = "no attempt has this redrive id"
@@ -29,7 +29,7 @@ _UNKNOWN = "no attempt has this redrive id"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """How many reports are new and how many are known, and why the others were refused, by their places."""
+    """The number of new reports, the number of repeated ones, and why others were refused, by index in the request."""
 
     accepted: int = 0
     repeated: int = 0
@@ -37,9 +37,9 @@ class Recorded:
 
 
 def record_json(given: Sequence[object], *, reporter: int | None, dice: Dice) -> Recorded:
-    """Record reports as parsed JSON objects. Repeats change nothing, in any order.
+    """Record reports, given as parsed JSON objects. A repeated report changes nothing.
 
-    A reporter may report letters that were sent to its targets; None, a caller in the same database, any letter.
+    A reporter may report only letters sent to its own targets; None (a caller in this database) may report any letter.
     """
     readable: dict[int, ConsumerReport] = {}
     refused: dict[int, str] = {}
@@ -56,7 +56,7 @@ def record_json(given: Sequence[object], *, reporter: int | None, dice: Dice) ->
 
 
 def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice: Dice) -> Recorded:
-    """Record reports, with each statement once. Copies of finished letters are left to the next sweep."""
+    """Record all reports in one transaction. The next sweep deletes the copies of finished letters."""
     if not some:
         return Recorded()
     found = reports.match_reports(some, reporter)
@@ -81,7 +81,7 @@ def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice:
 
 
 def apply_late(*, dice: Dice) -> int:
-    """Apply reports that came before their attempts were known. Return the number of attempts."""
+    """Apply reports that arrived before their attempts were recorded. Return the number of attempts."""
     ids = reports.unmatched_attempts()
     for first in range(0, len(ids), _GROUP):
         about = acknowledgements.reported_attempts(ids[first : first + _GROUP])

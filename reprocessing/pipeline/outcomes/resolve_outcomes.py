@@ -1,7 +1,7 @@
-"""Resolve the outcomes of sent letters: by consumer reports, by evidence of absence, or by silence.
+"""Resolve the outcomes of sent letters: by consumer reports, by absence from the DLQ, or by a timeout.
 
-A letter is presumed delivered when its target was seen empty twice after the send, and the letter did not come back
-since (docs/adr/0016, 0029).
+A letter is presumed delivered when its target was empty at two checks after the send, and the letter did not return
+to the DLQ (docs/adr/0016, 0029).
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from reprocessing.store.replay.settlement import Deletable, presume_delivered
 logger = logging.getLogger(__name__)
 
 _GROUP = 500
-#: Targets that are asked at the same time, and seconds after which no further target is asked. A region that is out of
-#: reach answers slowly, and promotion waits.
+#: Targets that are checked at the same time, and seconds after which no further target is checked: an unreachable
+#: region answers slowly, and no letter is presumed delivered meanwhile.
 _THREADS: Final = 32
 _LOOKS_FOR: Final = 10.0
-_LOOK_ENDS: Final = 30.0  # seconds after which another worker may look, if the worker that looks has died
+_LOOK_ENDS: Final = 30.0  # seconds after which another worker may check targets, if the first one died
 
 
 def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     """Resolve outcomes of all DLQs, and return how many letters were presumed delivered.
 
-    In this order: apply early reports, look at targets, presume delivered, park letters whose consumer did not answer
-    in time, and free lanes whose parked letter can no longer come back. The dice are for backoffs, and for the order of
-    the looks, so that it is not always the same target for which no time is left. After a restore nothing is presumed:
-    letters may have come back and be forgotten.
+    In this order: apply early reports, check targets, presume delivered, park letters whose consumer did not answer in
+    time, and free lanes whose parked letter can no longer return. The random numbers of `dice` are for backoffs, and
+    for the order of the checks, so that not always the same targets are left out. After a restore nothing is presumed,
+    since the database may lack returns.
     """
     record_reports.apply_late(dice=dice)
     _look_in_turn(dice)
@@ -54,7 +54,7 @@ def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     while found := evidence.presumable_attempts(count_lag=lag, limit=_GROUP):
         _close(found, presume_delivered)
         promoted += len(found)
-        if len(found) < _GROUP or restore_hold.current_hold() is not None:  # then nothing was promoted
+        if len(found) < _GROUP or restore_hold.current_hold() is not None:  # a hold began, or nothing is left
             break
     while found := acknowledgements.overdue_attempts(limit=_GROUP):
         _close(found, acknowledgements.close_silent)
@@ -67,7 +67,7 @@ def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
 
 
 def _look_in_turn(dice: Callable[[], float]) -> None:
-    """Look at the targets, unless another worker does."""
+    """Check the targets, unless another worker does."""
     if not metrics.is_due("look", every=_LOOK_ENDS):
         return
     try:
@@ -77,7 +77,7 @@ def _look_in_turn(dice: Callable[[], float]) -> None:
 
 
 def _look(some: Sequence[WatchedTarget]) -> None:
-    """Note how many messages each target holds, with the time of the question, as soon as SQS answers.
+    """Record whether each target is empty, with the time of the request, as soon as SQS answers.
 
     Times are computed from one answer of PostgreSQL, since the threads that ask SQS have no connection to it.
     """
@@ -92,7 +92,7 @@ def _look(some: Sequence[WatchedTarget]) -> None:
             looks.append(TargetLook(target.target_id, empty=empty, quiet=empty and found.in_flight == 0))
         except QueueUnreachable as error:
             logger.warning("%s", error)
-        except Exception:  # of one target; the others are noted
+        except Exception:  # an error of one target; the other targets are recorded
             logger.exception("The number of messages in %s is not known.", target.url)
         return looks, asked - since, clock() - asked + since - before
 
@@ -101,7 +101,7 @@ def _look(some: Sequence[WatchedTarget]) -> None:
 
 
 def _close(found: Sequence[OpenAttempt], close: Callable[[Sequence[int]], list[Deletable]]) -> None:
-    """Close attempts under their lanes' locks. A return or a report that locked the lane before has decided already."""
+    """Close attempts, with their lanes locked. An attempt that a return or a report closed before stays as it is."""
     ids = sorted({attempt.lane_id for attempt in found})
 
     def record() -> list[Deletable]:

@@ -1,1 +1,1 @@
-"""Pipeline of sending: gate, intent, send, settlement, backoff, claims."""
+"""Send letters: lease lanes, check the gate, send, and record outcomes."""

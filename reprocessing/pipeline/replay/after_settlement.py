@@ -9,7 +9,7 @@ from reprocessing.store.safety import circuit_breakers, rate_ramps, waves
 
 
 class _Closed(Protocol):
-    """Anything that ended an attempt."""
+    """A closed attempt, with its circuit breaker and run."""
 
     @property
     def breaker_id(self) -> int | None: ...
@@ -18,14 +18,14 @@ class _Closed(Protocol):
 
 
 def look_at_attempts(closed: Collection[_Closed]) -> None:
-    """Look at the breakers and the runs of attempts that were closed."""
+    """Update the breakers, and the waves of the runs, of closed attempts."""
     look_at_outcomes(
         of_breakers=[attempt.breaker_id for attempt in closed], of_runs=[attempt.run_id for attempt in closed]
     )
 
 
 def look_at_outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int | None]) -> None:
-    """Look at the breakers, and at the waves of the runs, of which outcomes were recorded."""
+    """Update these breakers, and the waves of these runs, after outcomes were recorded."""
     if breakers := {breaker for breaker in of_breakers if breaker is not None}:
         circuit_breakers.move_breakers(breakers)
     if runs := {run for run in of_runs if run is not None}:
@@ -33,6 +33,6 @@ def look_at_outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int
 
 
 def climb_ramps(some: Collection[int]) -> None:
-    """Take the next step of these breakers' ramps, if it is due."""
+    """Raise the rate ramps of these breakers, if their next step is due."""
     if some:
         rate_ramps.step_due_ramps(some)

@@ -1,4 +1,4 @@
-"""Decide whether the head of a lane goes, waits, is skipped or is parked. Rate limits are asked later."""
+"""Decide whether a lane's head (its first letter) is sent, waits, is skipped or is parked. Rate limits come later."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.replay.settlement import LetterClosing
 from reprocessing.store.safety.send_limits import SendLimit
 
-#: Waits of lanes, after which the gate is asked again: for another letter with the same key that is being sent,
+#: How long lanes wait until the next decision: for another letter with the same idempotency key that is being sent,
 TWIN_UNDER_WAY = timedelta(seconds=2)
-#: for a copy of another letter with the same key, at most,
+#: (longest wait) for a copy of another letter with the same key that may still be in the target,
 TWIN_MAY_BE_THERE = timedelta(seconds=30)
-#: until breaker and target let letters go: the lane is not leased before,
+#: for a closed breaker and a healthy target (the lane is not leased before),
 UNTIL_BREAKER_OPENS = timedelta(0)
-#: until a capture shows whether AWS moved the message,
+#: for a capture that shows whether AWS moved the message,
 UNTIL_CAPTURED = timedelta(seconds=30)
 MAYBE_MOVED = "AWS may have moved its message; waiting for the next capture"
 #: for a breaker that was not found, for outcomes of other letters of the target, and for room at the target.
@@ -39,11 +39,11 @@ UNKNOWN_BREAKER, UNTIL_OTHERS_SETTLE, TARGET_IS_FULL = timedelta(seconds=10), ti
 class Judged:
     """Heads after the gate."""
 
-    going: list[LaneState] = field(default_factory=list)  # may go, as soon as there are tokens
+    going: list[LaneState] = field(default_factory=list)  # may be sent, as soon as there are tokens
     waiting: list[tuple[LaneState, Wait]] = field(default_factory=list)
     closings: dict[tuple[int, int], LetterClosing] = field(default_factory=dict)  # by lane and fence
     full: set[int] = field(default_factory=set)  # breakers of targets without room
-    opening: dict[int, str] = field(default_factory=dict)  # breakers at whose targets nothing succeeds, and why
+    opening: dict[int, str] = field(default_factory=dict)  # breakers to open, since nothing succeeds at their targets, and why
 
 
 def judge_heads(
@@ -57,13 +57,13 @@ def judge_heads(
 
     Args:
         some: lanes with their heads.
-        brakes: what targets and breakers let go, by breaker.
-        room: number of letters that each target may still have unsettled.
-        failures: of heads that have no attempts left, by letter.
+        brakes: send limits of targets and breakers, by breaker id.
+        room: how many more unsettled letters each target may have.
+        failures: last failures of heads without attempts left, by letter id.
     """
     judged, left = Judged(), room.copy()
     canaries: set[int] = set()
-    for standing in sorted(some, key=lambda standing: standing.tries or 0):  # the best canary has failed least
+    for standing in sorted(some, key=lambda standing: standing.tries or 0):  # the letter with the fewest tries is the best canary
         breaker, target, letter = standing.breaker_id or 0, standing.target_id or 0, standing.letter_id or 0
         place = standing.lane_id, standing.fence
         verdict = judge_head(
@@ -95,9 +95,9 @@ def judge_head(
     standing: LaneState, brake: SendLimit | None, *, room: int, canary_out: bool = False,
     failures: LastFailures | None = None,
 ) -> Verdict:  # fmt: skip
-    """Judge a lane's head; the arguments are those of `heads`, for one lane. `canary_out`: the breaker has its canary.
+    """Judge the head of one lane; arguments as of `judge_heads`. `canary_out`: the breaker's canary is already chosen.
 
-    Whether its run is running and nothing is stopped was checked when the lane was leased, and is again by the intent.
+    That the run is running, and nothing is stopped, was checked by the lease, and will be checked again by the intent.
     """
     early = _moved(standing) or _held_back(brake, canary_out=canary_out) or _twin(standing)
     if early is not None:
@@ -120,7 +120,7 @@ def is_spent(standing: LaneState) -> bool:
 
 
 def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
-    """Judge a head without attempts left; None: it goes, as the canary of an open breaker."""
+    """Judge a head without attempts left. None: it is sent, as the canary of an open breaker."""
     match cause := failure_cause(failures):
         case MessageFails():
             return Park(ParkedReason.ATTEMPTS_SPENT)
@@ -149,7 +149,7 @@ def _held_back(brake: SendLimit | None, *, canary_out: bool) -> Wait | None:
 
 
 def _copy_of_twin(standing: LaneState) -> Wait | None:
-    """Return the wait for a copy of the finished letter that has the key; None if the target can have no copy."""
+    """Return how long to wait for a copy of the finished letter with this key; None if no copy can be in the target."""
     if not standing.claim_rests:
         return None
     after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=standing.claim_rests)))

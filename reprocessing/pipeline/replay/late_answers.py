@@ -1,4 +1,4 @@
-"""Wait for answers to requests that outlast the turn that sent them, in a thread for each stream."""
+"""Wait for answers that arrive after the turn that sent the requests has ended; one thread for each stream."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class _Lingering(threading.Thread):
         return self._stream.open_requests(target_id)
 
     def _record(self, ended: Sequence[tuple[IntendedSend, Outcome]]) -> None:
-        """Record outcomes, and try again over a new connection if that fails; recording twice changes nothing."""
+        """Record outcomes; if the database fails, try once more over a new connection. Recording twice changes nothing."""
         for _ in range(2):
             try:
                 self._finish(ended)
             except DatabaseError as error:
                 logger.warning("Recording %d outcomes failed: %s", len(ended), error)
                 connection.close()
-            except Exception:  # the open requests are followed all the same
+            except Exception:  # the thread continues with the open requests
                 logger.exception("%d outcomes may not be recorded; they are unknown when leases end", len(ended))
                 return connection.close()
             else:
@@ -72,7 +72,7 @@ def follow_stream(stream: Stream, finish: Finish, *, lease: float) -> None:
 
 
 def open_requests(target_id: int) -> int:
-    """Return the number of letters that a target has from turns that are over."""
+    """Return the number of requests to a target that are still open from ended turns."""
     return sum(thread.open_at(target_id) for thread in list(_lingering))
 
 

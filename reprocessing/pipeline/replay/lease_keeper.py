@@ -18,13 +18,13 @@ from reprocessing.store.replay.intent import IntendedSend
 logger = logging.getLogger(__name__)
 Done = TypeVar("Done")
 
-SEND_MARGIN = 2.0  # seconds of lease that must be left when a request begins; its timeouts are shorter
-#: This clock goes on while the machine is suspended; Linux's monotonic clock does not.
+SEND_MARGIN = 2.0  # seconds of lease that must be left when a request begins
+#: This clock continues while the machine is suspended; Linux's monotonic clock does not.
 _WAKEFUL: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class LeaseKeeper:
-    """The leases of lanes whose letters are being sent. `beside` is called with each renewal."""
+    """The leases of lanes whose letters are being sent. Each renewal also calls `beside`."""
 
     def __init__(
         self, intended: Sequence[IntendedSend], lease: float, *, began: float, beside: Callable[[], None] = lambda: None
@@ -40,7 +40,7 @@ class LeaseKeeper:
         return run_while_renewing(deliver, self._renew, every=self._lease / 3)
 
     def renew_if_due(self) -> None:
-        """Renew the leases if that is due."""
+        """Renew the leases if a third of their length has passed."""
         if time.monotonic() - self._began > self._lease / 3:
             self._renew()
 
@@ -67,6 +67,6 @@ def run_while_renewing(work: Callable[[], Done], renew: Callable[[], None], *, e
 
 
 def suspend_aware_clock() -> Callable[[], float]:
-    """Return a clock that starts at the monotonic time and goes on while the machine is suspended, as leases do."""
+    """Return a clock that starts at the monotonic time, and continues while the machine is suspended, as leases do."""
     told, began = time.clock_gettime(_WAKEFUL), time.monotonic()
     return lambda: began + time.clock_gettime(_WAKEFUL) - told

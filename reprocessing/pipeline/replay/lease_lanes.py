@@ -16,13 +16,13 @@ def lease_due(  # noqa: PLR0913  # each by its name
     owner: str, *, room: int, lease: timedelta, only: Sequence[int] | None, runs: Sequence[int] | None,
     but: Collection[int], strictly: bool,
 ) -> list[LaneState]:  # fmt: skip
-    """Lease due lanes of `only`, or else, unless `strictly`, of all, and return the lanes with their heads.
+    """Lease due lanes, and return them with their heads. Lanes in `only` come first; `strictly`: no other lanes.
 
-    Both happen in one transaction: the lease locks the lanes, and a later statement finds the heads. Attempts that dead
-    owners left open are closed in another.
+    One transaction leases the lanes and finds their heads. Another transaction closes attempts that dead workers left
+    open.
 
-    At most `room` lanes are leased, of `runs` if given. Lanes behind the breakers `but` are left out, unless they are
-    in `only`. `owner` names the worker and its turn.
+    At most `room` lanes are leased, only of `runs` if given. Lanes behind the breakers `but` are left out, unless they
+    are in `only`. `owner` names the worker and its turn.
     """
     seconds = lease.total_seconds()
 
@@ -44,10 +44,10 @@ def lease_due(  # noqa: PLR0913  # each by its name
 
 
 def find_heads(some: Sequence[LeasedLane] | Sequence[LaneState], *, lease: timedelta) -> list[LaneState]:
-    """Find the heads of lanes that the caller has leased. Lanes with a due head are leased anew, the others are freed.
+    """Find the heads of lanes that the caller has leased. Lanes with a due head are leased again, other lanes are freed.
 
-    The lanes are locked by a statement of its own. Otherwise a statement that waited for somebody who adds a letter to
-    a lane would not see that letter, and the lane would stay idle.
+    A separate statement locks the lanes first. A single statement that waited for a transaction that adds a letter
+    would not see that letter, and the lane would stay idle.
     """
     ids, fences = [lane.lane_id for lane in some], [lane.fence for lane in some]
 
