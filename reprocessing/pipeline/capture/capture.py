@@ -66,8 +66,8 @@ def letters(  # noqa: PLR0913  # each by its name
     """Capture a DLQ, which is not in mode observe, until it has run dry, or for `seconds`.
 
     A copy is deleted from the DLQ only after its letter is committed. `alone` returns whether no other reader hides
-    messages of the DLQ. It is called under the lease, at the beginning and when the DLQ has run dry. Only if both
-    results are True, the capture proves which messages are not in the DLQ. `stop` ends the capture early, and `heard` gets the counts after each poll.
+    messages of the DLQ. It is called under the lease, at the beginning and when the DLQ has run dry. Only if both are
+    True, the capture proves absence. `stop` ends the capture early, and `heard` gets the counts after each poll.
 
     Raises:
         django.db.Error: PostgreSQL failed. Messages that were not written become visible again.
@@ -127,7 +127,7 @@ class _Capture:
         return self._done
 
     def give_back(self) -> None:
-        """End the lease after PostgreSQL failed. Until the hidden copies are visible again, no capture counts as drained."""
+        """End the lease after PostgreSQL failed. Until its hidden copies reappear, no capture counts as drained."""
         try:
             capture_lease.end(self._capturing, clean=False, drained=False)
         except DatabaseError as error:
@@ -165,7 +165,7 @@ class _Capture:
         if lanes.database_now() >= self._until:  # some copies may not be written: they are visible again
             self._hides = True
             return True
-        here = [copy for copy in deletable if copy.dlq_id == self._dlq.pk]  # copies in other DLQs are deleted by the sweeps of those DLQs
+        here = [copy for copy in deletable if copy.dlq_id == self._dlq.pk]  # sweeps of other DLQs delete the rest
         if here and delete_copies.delete_from_dlq(self._dlq, here) < len(here):
             self._hides |= self._dlq.fifo
         return True

@@ -32,11 +32,10 @@ class Poll:
 
 
 class ReceiverPool:
-    """Receiver threads, which run inside a `with` block. Iterate over it to get polls, until the queue is dry or time ends.
+    """Receiver threads, which run inside a `with` block. Iterate over it for polls, until the queue is dry or time ends.
 
     A poll with few messages proves nothing: SQS may return a few of many. A FIFO queue hides the messages behind a
-    received message until that is deleted. So its empty polls count only after the caller wrote all received messages
-    (`note_written`).
+    received message until that is deleted, so its empty polls count only after all messages are written (`note_written`).
 
     If messages keep arriving in small polls, SQS is asked how many are visible. If none is, all messages that were
     there at the beginning have been received.
@@ -118,7 +117,7 @@ class ReceiverPool:
                 self._heard.put(Poll(asked, arrived))
 
     def _begins(self) -> bool:
-        """Return whether another poll is needed. A receiver with enough empty polls waits for the other receivers first."""
+        """Return whether another poll is needed. A receiver with enough empty polls waits for the others first."""
         with self._guard:
             while self._all_quiet() and self._polling and not self._over.is_set():
                 self._guard.wait(_PATIENCE)

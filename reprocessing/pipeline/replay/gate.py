@@ -43,7 +43,7 @@ class Judged:
     waiting: list[tuple[LaneState, Wait]] = field(default_factory=list)
     closings: dict[tuple[int, int], LetterClosing] = field(default_factory=dict)  # by lane and fence
     full: set[int] = field(default_factory=set)  # breakers of targets without room
-    opening: dict[int, str] = field(default_factory=dict)  # breakers to open, since nothing succeeds at their targets, and why
+    opening: dict[int, str] = field(default_factory=dict)  # breakers to open, and why
 
 
 def judge_heads(
@@ -63,7 +63,7 @@ def judge_heads(
     """
     judged, left = Judged(), room.copy()
     canaries: set[int] = set()
-    for standing in sorted(some, key=lambda standing: standing.tries or 0):  # the letter with the fewest tries is the best canary
+    for standing in sorted(some, key=lambda standing: standing.tries or 0):  # the best canary has fewest tries
         breaker, target, letter = standing.breaker_id or 0, standing.target_id or 0, standing.letter_id or 0
         place = standing.lane_id, standing.fence
         verdict = judge_head(

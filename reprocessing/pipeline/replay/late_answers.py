@@ -46,7 +46,7 @@ class _Lingering(threading.Thread):
         return self._stream.open_requests(target_id)
 
     def _record(self, ended: Sequence[tuple[IntendedSend, Outcome]]) -> None:
-        """Record outcomes; if the database fails, try once more over a new connection. Recording twice changes nothing."""
+        """Record outcomes; if the database fails, retry once over a new connection. Recording twice changes nothing."""
         for _ in range(2):
             try:
                 self._finish(ended)

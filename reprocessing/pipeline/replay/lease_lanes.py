@@ -44,7 +44,7 @@ def lease_due(  # noqa: PLR0913  # each by its name
 
 
 def find_heads(some: Sequence[LeasedLane] | Sequence[LaneState], *, lease: timedelta) -> list[LaneState]:
-    """Find the heads of lanes that the caller has leased. Lanes with a due head are leased again, other lanes are freed.
+    """Find the heads of lanes that the caller has leased. Lanes with a due head are leased again, others are freed.
 
     A separate statement locks the lanes first. A single statement that waited for a transaction that adds a letter
     would not see that letter, and the lane would stay idle.

@@ -1,4 +1,4 @@
-"""Make the request for a target from a letter: its own bytes and attributes, and the redrive attributes."""
+"""Make the request for a target from a letter: the letter's bytes and attributes, and the redrive attributes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def queue_message(letter: IntendedSend, target: Target, conf: Conf, dlq: str) ->
 
 
 def topic_message(letter: IntendedSend, target: Target, conf: Conf, dlq: str) -> Publication | Refused:
-    """Return the message for a topic: what was published, if the letter is a notification; else the letter itself."""
+    """Return the message for a topic: the published message, if the letter is an SNS notification; else the letter."""
     found = queue_message(letter, target, conf, dlq)
     if isinstance(found, Refused):
         return found
@@ -110,7 +110,7 @@ def _marks(letter: IntendedSend, conf: Conf, dlq: str) -> dict[str, Attribute]:
 def _headers(
     letter: IntendedSend, target: Target, conf: Conf, dlq: str, content: _Content
 ) -> tuple[tuple[str, str], ...]:
-    """Return the HTTP headers; a subscriber of a topic also gets those that SNS would have sent."""
+    """Return the HTTP headers. For a failed SNS delivery, they include the headers that SNS would have sent."""
     read = sns_notification.read(content.body) if content.kind is FailedDeliveryKind.SNS else None
     usual = sns_notification.CONTENT_TYPE if isinstance(read, Notification) else target.content_type
     headers = webhook_headers.headers(

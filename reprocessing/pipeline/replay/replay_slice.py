@@ -35,17 +35,17 @@ from reprocessing.store.safety.send_limits import SendLimit
 from reprocessing.store.safety.used_up_attempts import last_failures
 
 logger = logging.getLogger(__name__)
-#: Every turn may wait this many seconds for a token. For a longer wait, one turn waits for each target, and the other
-#: turns hand their lanes back, to be due again after `LATER`. Otherwise waiting turns would fill all workers.
+#: Longest wait in seconds for a token that every turn may make. For longer waits, only one turn waits for each target;
+#: other turns hand their lanes back, due again after `DUE_LATER`. Otherwise waiting turns would occupy all workers.
 TOKEN_WAIT = 0.25
 DUE_LATER = timedelta(seconds=2)
 _ASKS_EVERY = 5.0  # seconds between two requests to AWS about native redrives
-_SEEN_FOR = 0.5  # seconds for which breakers and rules are not loaded again, while nothing fails
+_SEEN_FOR = 0.5  # seconds between two loads of breakers and rules, while nothing fails
 
 
 @dataclass(slots=True)
 class Report:
-    """Counts of one turn. `left`: lanes that were still due when it ended."""
+    """Counts of one turn. `left`: ids of lanes that were still due when the turn ended."""
 
     taken: int = 0
     failed: int = 0
@@ -58,26 +58,26 @@ class Report:
 class Turn:
     """One worker's turn at due lanes."""
 
-    owner: str  # unique name of the turn; the lanes that it leases carry it
+    owner: str  # unique name of the turn, written to its leased lanes
     conf: Conf
     rates: Rates
     dice: Callable[[], float]  # for backoffs
-    only: Sequence[int] | None = None  # ids of lanes to begin with; after them, any due lane is leased
+    only: Sequence[int] | None = None  # ids of the first lanes to lease; afterwards, any due lane is leased
     runs: Sequence[int] | None = None  # ids of runs; None: all
     strictly: bool = False  # lease no lane outside `only`
     stop: Callable[[], bool] = lambda: False  # asked between rounds; True ends the turn early
     book: RuleBook | None = None  # the rules as they were last loaded
     report: Report = field(default_factory=Report)
     _standings: dict[int, LaneState] = field(default_factory=dict)
-    _full: set[int] = field(default_factory=set)  # breakers of targets that are full: their lanes are not leased
+    _full: set[int] = field(default_factory=set)  # breakers of full targets, whose lanes are not leased
     _has_worked: bool = False
     _asks_at: float = 0.0
-    _looks_at: float = 0.0  # monotonic time at which brakes are loaded again; an attempt that fails is sooner
-    _failed_before: int = 0  # attempts that had failed when brakes were loaded
+    _looks_at: float = 0.0  # monotonic time of the next load of brakes; a failed attempt causes an earlier load
+    _failed_before: int = 0  # number of failed attempts at the last load of brakes
     _wire: Sender = field(init=False)
 
     def run(self, *, seconds: float) -> Report:
-        """Work for `seconds` at most, then hand the remaining lanes back.
+        """Replay lanes for `seconds` at most, then hand the remaining lanes back.
 
         Raises:
             django.db.Error: PostgreSQL failed. Letters that were being sent are recovered when their leases end.
@@ -137,7 +137,7 @@ class Turn:
                 self._standings.pop(standing.lane_id, None)
 
     def _round(self) -> float | None:
-        """Take heads through rules and gate, and send those that may go. Return the seconds to pause, if any."""
+        """Check heads by rules and gate, and send those that pass. Return the seconds to pause, if any."""
         going = self._through_the_gate(self._asked())
         if not going:
             return None
@@ -147,20 +147,20 @@ class Turn:
         if not metered.heads:
             return self._await_tokens(going, metered)
         chosen = metered.heads
-        # From here on, only a settlement or the end of its lease frees such a lane. Handing it back would say that the
-        # outcome was recorded.
+        # From here on, only a settlement or the end of the lease frees these lanes. A lane that is handed back counts as
+        # one whose outcome was recorded.
         self._forget({head.lane_id for head in chosen})
         began = time.monotonic()
         intended = intend(
             [head.lane_id for head in chosen], [head.fence for head in chosen],
             [head.letter_id or 0 for head in chosen],
-            margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # it is renewed after a third of its length
+            margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # the lease is renewed after a third of its length
             hold=self.conf.lease.total_seconds(), most=self.conf.max_unsettled,
             canary=self._wire.longest_wait({head.target_id or 0 for head in chosen}),
             book=self.book.version if self.book else 0,
         )  # fmt: skip
         sent = {attempt.lane_id for attempt in intended}
-        if missed := [head for head in chosen if head.lane_id not in sent]:  # another letter has their key, perhaps
+        if missed := [head for head in chosen if head.lane_id not in sent]:  # for example, another letter has the same idempotency key
             self._looks_at = 0.0
             self._remember(lease_lanes.find_heads(missed, lease=self.conf.lease))
         if intended:
@@ -168,7 +168,7 @@ class Turn:
         return None
 
     def _await_tokens(self, going: Sequence[LaneState], metered: MeteredHeads) -> float | None:
-        """Wait for tokens with the lanes, if the wait is short or no other turn waits; else hand the lanes back."""
+        """Keep the lanes and wait for tokens, if the wait is short or no other turn waits; else hand the lanes back."""
         targets = {head.target_id or 0 for head in going} if metered.pause > TOKEN_WAIT and not self.strictly else ()
         if all(self.rates.claim_wait(target, self.owner, metered.pause) for target in targets):
             self._keep(going)
@@ -179,7 +179,7 @@ class Turn:
         return None
 
     def _asked(self) -> list[LaneState]:
-        """Route the heads that the current rules have not decided, and return those that they have."""
+        """Apply the current rules to new heads, and return the heads that the current rules have decided."""
         self._look_at_brakes()
         self.book = RuleBook.load(self.book, next((brake.rules for brake in self._wire.brakes.values()), None))
         if asked := [head for head in self._standings.values() if self._is_new(head)][: self.conf.intent_size]:
@@ -188,12 +188,12 @@ class Turn:
             self._remember(turned.standings)
             self._wire.delete_copies(turned.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
             self._looks_at = 0.0
-            self._look_at_brakes()  # of targets that rules chose
+            self._look_at_brakes()  # loads the targets that rules chose
         most = max(self.conf.intent_size, GROUP_SIZE) if self._wire.open else self.conf.intent_size
         return [head for head in self._standings.values() if not self._is_new(head)][:most]
 
     def _is_new(self, head: LaneState) -> bool:
-        """Return whether rules changed since they decided about this head, and there are or were any."""
+        """Return whether the rules changed since the last decision about this head. False if there never were rules."""
         if self.book is None or (head.rulebook_version or 0) >= self.book.version:
             return False
         return bool(self.book.rules) or bool(head.rulebook_version)
@@ -224,13 +224,13 @@ class Turn:
         self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.brakes.values())) else 0.0
 
     def _has_seen(self, targets: set[int]) -> bool:
-        """Return whether the brakes of these targets, and of all heads, are loaded. Routing makes new breakers."""
+        """Return whether the brakes of these targets, and of all heads, are loaded. Routing creates breakers."""
         brakes = self._wire.brakes
         breakers = {head.breaker_id for head in self._standings.values() if head.breaker_id}
         return breakers <= brakes.keys() and targets <= {brake.target_id for brake in brakes.values()}
 
     def _is_quiet(self, brake: SendLimit) -> bool:
-        """Return whether a breaker lets everything go, and only a failure can change that soon."""
+        """Return whether a breaker lets all letters pass, and only a failure can change that soon."""
         accepted = self._wire.targets[brake.target_id].proof == Proof.ACCEPTED
         return accepted and not brake.on_trial and brake.unwell is None and not brake.step_due
 

@@ -23,7 +23,7 @@ from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.safety.send_limits import SendLimit
 
-END_WAIT = 1.0  # seconds that a turn waits at its end for answers of slow targets
+END_WAIT = 1.0  # seconds that a turn waits at its end for answers of slow targets (HTTP, Lambda)
 DELETE_AFTER_GROUPS = (
     5  # groups of settled letters after which copies are deleted, at the latest at the end of the turn
 )
@@ -31,12 +31,12 @@ DELETE_AFTER_GROUPS = (
 
 @dataclass(slots=True)
 class Sender:
-    """Sends the letters of one turn."""
+    """Sends the letters of one turn, and records their outcomes."""
 
     conf: Conf
     dice: Callable[[], float]  # for backoffs
     taken: int = 0  # number of letters that targets took
-    failed: int = 0  # number of attempts that ended otherwise
+    failed: int = 0  # number of attempts with any other outcome
     attempts: Counter[int] = field(default_factory=Counter)  # number of attempts by target
     brakes: dict[int, SendLimit] = field(default_factory=dict)  # by breaker, as last loaded
     targets: dict[int, Target] = field(default_factory=dict)  # all targets of this turn
@@ -53,7 +53,7 @@ class Sender:
 
     @property
     def open(self) -> int:
-        """The number of letters at slow targets that are not settled."""
+        """The number of letters sent to slow targets whose outcomes are not recorded yet."""
         return self._stream.open
 
     @property
@@ -72,14 +72,14 @@ class Sender:
             self.targets |= Target.objects.in_bulk(missing)
 
     def longest_wait(self, targets: Collection[int]) -> float:
-        """Return the seconds after which no answer of these targets can arrive any more."""
+        """Return the seconds after which no answer of these targets can arrive."""
         slow = [target.timeout for pk in targets if (target := self.targets[pk]).is_synchronous]
         return max([4 * self.lease, *(timeout + self.lease for timeout in slow)])
 
     def letters(self, intended: Sequence[IntendedSend], until: Mapping[int, float], *, began: float) -> list[LaneState]:
-        """Send letters, and return the lanes whose outcomes are known, with their next heads (the others: `hear`).
+        """Send letters, and return the lanes with known outcomes, with their next heads (others: `record_answers`).
 
-        `until` is the monotonic time until which each target's tokens are valid; `began` that before the intent.
+        `until`: monotonic time, by target, until which tokens are valid. `began`: monotonic time before the intent.
         """
         owned = LeaseKeeper(intended, self.lease, began=began, beside=self._renew)
         self.attempts.update(attempt.target_id for attempt in intended)
@@ -103,7 +103,7 @@ class Sender:
         return self._settle([attempt for attempt in intended if attempt.attempt_id not in started], outcomes)
 
     def record_answers(self, within: float) -> list[LaneState]:
-        """Wait for slow targets, record what they answered, and return the lanes with their next heads."""
+        """Wait for answers of slow targets, record the outcomes, and return the lanes with their next heads."""
         ended = self._stream.take_ended(within=min(within, self.lease / 3))  # leases are renewed after it
         try:
             standings = self._settle([attempt for attempt, _ in ended], _by_attempt(ended))
@@ -114,14 +114,14 @@ class Sender:
         return standings
 
     def await_fast_answers(self) -> list[LaneState]:
-        """Wait a moment for slow targets, so that the next turn can use their connections."""
+        """Wait up to `END_WAIT` seconds for slow targets, so that the next turn can use their connections."""
         until, standings = time.monotonic() + END_WAIT, list[LaneState]()
         while self.open and (left := until - time.monotonic()) > 0:
             standings += self.record_answers(left)
         return standings
 
     def end(self) -> None:
-        """End the turn. Another thread takes the stream over if requests are open."""
+        """End the turn. If requests are open, another thread waits for their answers."""
         self._is_over = True
         if self.open:
             late_answers.follow_stream(self._stream, self._finish, lease=self.lease)
@@ -129,7 +129,7 @@ class Sender:
             slow_targets.give_back_stream(self._stream)
 
     def delete_copies(self, some: Sequence[Deletable] = (), *, least: int = 0) -> None:
-        """Delete copies from their DLQs: these, and those of settled letters, as soon as there are `least`."""
+        """Delete these copies, and copies of settled letters, from their DLQs, if there are at least `least`."""
         self._deletable.extend(some)
         if self._deletable and len(self._deletable) >= least:
             delete_copies.delete_from_dlqs(
@@ -164,9 +164,9 @@ class Sender:
         return run_while_renewing(lambda: delete(address, handles), self._renew, every=self.lease / 3)
 
     def _tell(self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]) -> None:
-        """Look at breakers that failed or have a canary, at waves, and at ramps whose step is due.
+        """Update breakers with a failure or a canary, waves, and ramps whose next step is due.
 
-        A last wave has no size, and only failures can end it.
+        The last wave has no size, so only failures can end it.
         """
         unaccepted = [attempt for attempt in intended if not isinstance(outcomes.get(attempt.attempt_id), Taken)]
         failed, sent = {attempt.breaker_id for attempt in unaccepted}, {attempt.breaker_id for attempt in intended}

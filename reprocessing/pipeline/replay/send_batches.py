@@ -23,10 +23,10 @@ def letters(
     intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str],
     may_start: Callable[[int], bool],
 ) -> dict[int, Outcome]:  # fmt: skip
-    """Send letters, and return every attempt's outcome by its id. Errors of AWS are outcomes.
+    """Send letters, and return the outcomes by attempt id. AWS errors are returned as outcomes, not raised.
 
-    `targets` and the names of `dlqs` are by id. `may_start` is asked with the target's id before every request; if it
-    returns False, letters are not sent.
+    `targets` and `dlqs` (names) are by id. `may_start` is called with the target's id before every request; if it
+    returns False, the letters are not sent.
     """
     outcomes: dict[int, Outcome] = {}
     for target_id in sorted({attempt.target_id for attempt in intended}):

@@ -38,7 +38,7 @@ UNSENT_CAP = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The lanes with their next heads, copies that may be deleted, and heads that were closed without being sent."""
+    """Lanes with their next heads, copies that may be deleted, and letters that were closed without being sent."""
 
     standings: list[LaneState]
     deletable: list[Deletable]
@@ -49,16 +49,16 @@ def attempts(  # noqa: PLR0913  # each by its name
     intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome], *, targets: Mapping[int, Target],
     dlqs: Mapping[int, DeadLetterQueue], dice: Dice, lease: float, keep: bool = True,
 ) -> Settled:  # fmt: skip
-    """Record the outcomes of attempts. Of lanes that the caller has lost, only the evidence is recorded.
+    """Record the outcomes of attempts. If the caller lost a lane's lease, only the sent message's id is recorded.
 
-    An attempt without an outcome is unknown. Lanes whose next head is due stay leased for `lease` seconds, if `keep`.
+    An attempt without an outcome counts as unknown. If `keep`, lanes with a due head stay leased for `lease` seconds.
     """
     unknown = Unknown("no outcome was recorded")
     fates = {
         attempt.attempt_id: _fate(attempt, outcomes.get(attempt.attempt_id, unknown), targets, dlqs, dice)
         for attempt in intended
     }
-    ordered = sorted(intended, key=lambda attempt: (attempt.dlq_id, attempt.message_id))  # as copies are locked
+    ordered = sorted(intended, key=lambda attempt: (attempt.dlq_id, attempt.message_id))  # the order in which copies are locked
 
     def record() -> Settled:
         mine = lanes.lock([attempt.lane_id for attempt in ordered], [attempt.fence for attempt in ordered])
@@ -94,7 +94,7 @@ def _after_returns(
     ours: Sequence[IntendedSend], fates: Mapping[int, Settlement], outcomes: Mapping[int, Outcome],
     dlqs: Mapping[int, DeadLetterQueue], dice: Dice,
 ) -> list[Settlement]:  # fmt: skip
-    """Return the fates. If the target swallowed a resend of a copy that has come back, both attempts failed."""
+    """Return the settlements. If FIFO deduplication dropped a resend, and the earlier copy returned, both attempts failed."""
     taken = {
         attempt.attempt_id: outcome.message_id
         for attempt in ours
@@ -113,9 +113,10 @@ def _after_returns(
 
 
 def heads(closings: Mapping[tuple[int, int], LetterClosing], *, lease: float) -> Settled:
-    """Close heads that are not to be sent. Their lanes, given with their fences, are leased by the caller.
+    """Close heads without sending them. `closings` are by lane id and fence; the caller has leased the lanes.
 
-    A head whose copy may still come back waits until it cannot, and its lane with it. Then the caller decides again.
+    If a copy of a head may still return, the head and its lane wait until that is impossible; then the caller decides
+    again.
     """
 
     def record() -> Settled:
@@ -158,7 +159,7 @@ def _fate(
 
 
 def unsent_wait(before: int) -> float:
-    """Return the seconds until a letter that was not sent is tried again: 0 at first, a minute at most."""
+    """Return the seconds until a letter that was not sent is tried again: 0 at first, at most `UNSENT_CAP`."""
     return min(UNSENT_CAP, 2.0 ** min(before, 10) - 1.0)
 
 
@@ -183,14 +184,15 @@ def _failed(
 ) -> Settlement:
     """Make the letter due after its backoff, or park it: at once if it is poison, else when no attempt is left.
 
-    If this or an earlier outcome is unknown, the target may have the letter: the claim stays held, and the epoch stays.
-    After a last attempt of unknown outcome, the key, and the lane if it waits, are held while a copy may come back.
+    If this or an earlier outcome is unknown, the target may have the letter. So the idempotency key stays claimed, and
+    `epoch` (part of the deduplication id) stays. After a last attempt of unknown outcome, the key, and a lane that
+    waits for outcomes, are held while a copy may return.
     """
     known = isinstance(failure, Refused) and not attempt.unsure
     outcome = AttemptOutcome.REFUSED if isinstance(failure, Refused) else AttemptOutcome.UNKNOWN
     detail = f"{failure.code}: {failure.message}"[:500] if isinstance(failure, Refused) else failure.why
     reason = (failure.reason or ParkedReason.REFUSED) if isinstance(failure, Refused) and failure.poison else None
-    counts_as_failure = True if reason is None else None  # a target that rejects a message works
+    counts_as_failure = True if reason is None else None  # a target that rejects an invalid message is healthy
     if reason is None and attempt.attempts >= dlq.max_attempts and not attempt.standing:  # else the gate decides
         reason = ParkedReason.ATTEMPTS_SPENT
     if reason is not None and not known and target is not None and target.holds_lane_after_unknown:

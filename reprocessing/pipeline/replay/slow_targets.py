@@ -1,4 +1,4 @@
-"""Send letters to targets that answer one by one: hundreds of requests are open, and outcomes come in groups."""
+"""Send letters to slow targets (HTTP, Lambda): hundreds of requests are open, and outcomes are returned in groups."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ logger = logging.getLogger(__name__)
 GROUP_SIZE: Final = 100
 GROUP_AGE: Final = 0.1
 TARGET_SHARE: Final = 0.8  # largest share of the open requests for one target
-GIVE_UP_AFTER: Final = 30.0  # seconds after its timeout at which a request without outcome is given up, as unknown
+GIVE_UP_AFTER: Final = 30.0  # seconds after a request's timeout until its outcome becomes Unknown
 IDLE_STREAMS: Final = 2  # idle streams that a process keeps
-_GLANCE: Final = 0.005  # seconds to wait for each of two kinds of requests in turn, while both have open ones
+_GLANCE: Final = 0.005  # seconds to wait for HTTP and Lambda in turn, while both have open requests
 
 Call = HttpCall | LambdaCall
 
 
 @dataclass(slots=True)
 class Stream:
-    """Open requests of one turn to the `allowed` hosts, at most `limit` at a time. For one thread at a time."""
+    """Open requests of one turn to the `allowed` hosts, at most `limit` at a time. Only one thread may use it."""
 
     allowed: AllowList
     limit: int
@@ -51,19 +51,19 @@ class Stream:
 
     @property
     def open(self) -> int:
-        """The number of letters that were started and whose outcome was not returned."""
+        """The number of started letters whose outcomes were not returned yet."""
         return len(self._open) + len(self._ended)
 
     def room_for(self, target_id: int) -> int:
-        """Return how many more letters a target may have open: one that hangs must not take all the room."""
+        """Return how many more letters a target may have open, so that a hanging target cannot use the whole limit."""
         return max(1, math.floor(self.limit * TARGET_SHARE)) - self.open_requests(target_id)
 
     def open_requests(self, target_id: int) -> int:
-        """Return the number of letters that a target has open. Other threads may call this."""
+        """Return the number of open requests to a target. Other threads may call this."""
         return sum(letter.target_id == target_id for letter in list(self._open.values()))
 
     def start(self, calls: Sequence[tuple[IntendedSend, Call]], *, may_start: Callable[[int], bool]) -> None:
-        """Begin these requests. `may_start` is asked with the target's id before each; if it is False: `NotSent`."""
+        """Begin requests. `may_start` is called with the target's id before each request; False: `NotSent`."""
         if not self.open:
             self._renewed = time.monotonic()
         now = time.monotonic()
@@ -92,7 +92,7 @@ class Stream:
                 return []
 
     def take_back(self, group: Sequence[tuple[IntendedSend, Outcome]]) -> None:
-        """Take back outcomes that could not be recorded. `ended` returns them again."""
+        """Take back outcomes that could not be recorded. `take_ended` returns them again."""
         self._ended = [*group, *self._ended]
 
     def renew(self, *, lease: float) -> None:
@@ -156,7 +156,7 @@ _lock = threading.Lock()
 
 
 def borrow_stream(allowed: AllowList, limit: int) -> Stream:
-    """Return a stream without open requests, an idle one if possible; the caller gives it back."""
+    """Return a stream without open requests, if possible an idle one. The caller must give it back."""
     with _lock:
         for stream in _idle:
             if (stream.allowed, stream.limit) == (allowed, limit):

@@ -1,4 +1,4 @@
-"""Take tokens of the rate limits for heads that may go."""
+"""Take rate-limit tokens for heads that passed the gate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MeteredHeads:
     heads: list[LaneState] = field(default_factory=list)
     valid_until: dict[int, float] = field(default_factory=dict)  # monotonic time, by target; no entry: no limit
     pause: float = 0.0  # seconds that the other heads wait
-    unknown: bool = False  # they wait because Redis did not answer
+    unknown: bool = False  # the other heads wait because Redis did not answer
 
 
 def take_for_heads(
@@ -32,7 +32,7 @@ def take_for_heads(
 ) -> MeteredHeads:
     """Take a token of the target, and one of the rate class if that has a rate, for as many heads as possible.
 
-    Of a class no more tokens are taken than the target has.
+    At most as many tokens of a class are taken as the target has.
     """
     metered, meter = MeteredHeads(), _Meter(brakes, rates)
     by_target: dict[int, list[LaneState]] = {}
@@ -54,7 +54,7 @@ def take_for_heads(
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """A rate limit: tokens a second, and tokens at once (None: those of one second)."""
+    """A rate limit: tokens a second, and tokens at once (None: the tokens of one second)."""
 
     key: int | str
     rate: float
@@ -72,14 +72,14 @@ class _Meter:
         return self.brakes[head.breaker_id or 0]
 
     def limit_of(self, target: Target, some: Sequence[LaneState]) -> _Limit | None:
-        """Return the rate limit of a target, times the least of its ramps; None: no limit."""
+        """Return a target's rate limit, multiplied by its lowest ramp share; None: no limit."""
         if target.rate is None:
             return None
         ramp = min(self.brake(head).ramp for head in some)
         return _Limit(target.pk, target.rate * ramp, None if target.burst is None else max(1.0, target.burst * ramp))
 
     def available(self, limit: _Limit) -> int:
-        """Return the number of tokens that are there, and take none."""
+        """Return the number of available tokens, and take none."""
         try:
             found = self.rates.peek(limit.key, limit.rate, limit.burst)
         except RateLimitUnavailable as error:
@@ -107,7 +107,7 @@ class _Meter:
     def take(
         self, some: list[LaneState], until: float | None, limit: _Limit
     ) -> tuple[list[LaneState], float | None]:  # fmt: skip
-        """Take as many tokens as there are. Return their heads, and the time at which the first of all tokens ends."""
+        """Take the available tokens. Return the heads that got one, and the time at which the first token expires."""
         try:
             token: Granted = self.rates.take(limit.key, len(some), limit.rate, limit.burst)
         except RateLimitUnavailable as error:
