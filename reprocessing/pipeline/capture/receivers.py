@@ -32,10 +32,10 @@ class Poll:
 
 
 class ReceiverPool:
-    """Receiver threads, which run inside a `with` block. Iterate over it for polls, until the queue is dry or time ends.
+    """Receiver threads, which run inside a `with` block. Iteration yields polls, until the queue is dry or time ends.
 
     A poll with few messages proves nothing: SQS may return a few of many. A FIFO queue hides the messages behind a
-    received message until that is deleted, so its empty polls count only after all messages are written (`note_written`).
+    received message until that is deleted, so its empty polls count only after all are written (`note_written`).
 
     If messages keep arriving in small polls, SQS is asked how many are visible. If none is, all messages that were
     there at the beginning have been received.

@@ -1,1 +1,1 @@
-"""Acts on parked letters, edits, bulk actions, failure groups, the parking queue."""
+"""Release, discard, assign, edit and group parked letters; bulk actions; the SQS parking queue."""

@@ -1,4 +1,4 @@
-"""Acts of people on parked letters, recorded in the same transaction."""
+"""Release, discard, restore, assign or annotate letters for a person, with a record in the same transaction."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def release(  # noqa: PLR0913  # each by its name
 ) -> Reviewed:  # fmt: skip
     """Put parked letters back onto their lanes, with all attempts that their DLQ allows.
 
-    A letter without a place gets one by the DLQ's present settings, or goes alone. A released letter is sent even if
-    later letters of its lane were delivered, or another body with its idempotency key was; after the same body it is
-    closed as a duplicate. It is sent at `due` at the earliest (later letters of its lane wait), and to the target with
-    the id `target`, whatever rules say. `operation` is the id of a bulk action.
+    A letter without a place in a lane gets one by the DLQ's current settings, or is sent in no order. A released letter
+    is sent even if later letters of its lane, or another body with its idempotency key, were delivered; if the same
+    body was delivered, it is closed as a duplicate. It is sent at `due` at the earliest (later letters of its lane
+    wait), and to the target with the id `target`, whatever rules say. `operation` is the id of a bulk action.
     """
     put = partial(_release, by=by, reason=reason, due=due, target=target)
     return _review(letters, _Deed(AuditAct.RELEASED, put, target=target), by, reason, operation)
@@ -52,7 +52,7 @@ def discard(letters: Collection[int], *, by: str, reason: str, operation: int | 
 
 
 def restore(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
-    """Park discarded letters again, for their former reason; a letter that a rule discarded is quarantined."""
+    """Park discarded letters again, for their former reason. A letter that a rule discarded is parked as quarantined."""
     return _review(letters, _Deed(AuditAct.RESTORED, restore_discarded.restore_letters), by, reason, operation)
 
 
@@ -60,7 +60,7 @@ def assign(  # noqa: PLR0913  # each by its name
     letters: Collection[int], *, to: str, by: str, reason: str, operation: int | None = None,
     seen_at: datetime | None = None,
 ) -> Reviewed:  # fmt: skip
-    """Assign parked letters to a user name; empty: to nobody. A letter that was assigned after `seen_at` is left."""
+    """Assign parked letters to a user name; empty: to nobody. Letters that were assigned after `seen_at` are refused."""
 
     def write(able: list[LockedLetter]) -> None:
         ids = [letter.letter_id for letter in able]
@@ -89,7 +89,7 @@ def note(letters: Collection[int], *, by: str, reason: str, operation: int | Non
 
 @dataclass(frozen=True, slots=True)
 class _Deed:
-    """An act that moves letters; `do` returns the lanes that it touched."""
+    """An act that changes the state of letters; `do` returns the ids of the changed lanes."""
 
     act: AuditAct
     do: Callable[[list[int]], set[int]]
@@ -129,7 +129,7 @@ _Look = Callable[[list[LockedLetter]], dict[int, str]]  # refusals by letter id
 
 
 def _mark(letters: Collection[int], write: _Write, by: str, reason: str, look: _Look | None = None) -> Reviewed:
-    """Act on letters that stay parked."""
+    """Write something about letters that stay parked."""
     _insist(by, reason)
     return rows.in_transaction(partial(_marked, letters, write, look))
 
@@ -156,7 +156,7 @@ def _reviewed(letters: Collection[int], asked: Sequence[LockedLetter]) -> Review
 
 
 def _name(letters: Collection[int]) -> None:
-    """Give letters without a known source queue the one that was added since."""
+    """Set the source of letters without one, if it was registered since."""
     sources: dict[int, find_source.Sources] = {}
     for some in decisions.letters_without_source(letters):
         unknown = {letter.dlq_id for letter in some} - sources.keys()
@@ -171,19 +171,19 @@ def _name(letters: Collection[int]) -> None:
 
 
 def _place(letters: Collection[int]) -> None:
-    """Give letters that were parked without a place one, if the DLQ's settings say by now where their keys are."""
+    """Give letters that were parked without a place one, if the DLQ's current settings can read their keys."""
     policies: dict[int, KeyPolicy] = {}
     for some in enlistment.unplaced_parked_letters(letters):
         unknown = {letter.dlq_id for letter in some} - policies.keys()
         policies |= {dlq.pk: place_letters.policy_of(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
         placed = [place_letters.place_letter(policies[letter.dlq_id], letter) for letter in some]
-        # A person has overruled any other objection.
+        # The person who releases the letters overrules other objections.
         known = [replace(place, blocked_reason="", detail="") for place in placed if place.key_hash is not None]
         enlistment.set_places(known, state=LetterState.PARKED)
 
 
 def _release(letters: list[int], *, by: str, reason: str, due: datetime | None, target: int | None) -> set[int]:
-    """Put letters back onto their lanes; start a run where their DLQ has none."""
+    """Put letters back onto their lanes, and start a run for DLQs without one."""
     for dlq in decisions.dlqs_without_run(letters):
         Run.objects.create(
             name=f"release-{uuid4().hex[:12]}", dlq_id=dlq, state=RunState.RUNNING, asked_by=by, reason=reason,

@@ -34,7 +34,7 @@ _DONE = {
 
 @dataclass(frozen=True, slots=True)
 class SeenLetter:
-    """The version that a person saw: when it was parked, and its revision (0: as captured)."""
+    """The version of a letter that a person saw: when it was parked, and its revision (0: as captured)."""
 
     finished_at: datetime
     revision: int
@@ -42,7 +42,7 @@ class SeenLetter:
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """What is to be sent. `key`: a new idempotency key; None: keep it."""
+    """The edited message. `key`: a new idempotency key; None: keep the old one."""
 
     body: bytes = field(repr=False)
     attributes: Mapping[str, Attribute] = field(repr=False)
@@ -56,7 +56,7 @@ class Alteration:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The letter has revision `no`. `left`: why it is still parked, if it was to be replayed."""
+    """The letter was saved as revision `no`. `still_parked_because`: why it could not be replayed; empty: no problem."""
 
     no: int
     still_parked_because: str = ""
@@ -77,14 +77,14 @@ class Unsendable:
 
 
 def keys_of(dlq: DeadLetterQueue) -> SelectorsByPurpose:
-    """Return the keys that the DLQ and its rules read from a letter."""
+    """Return the selectors (of keys, type and tenant) by which the DLQ and its rules read a letter."""
     return edit_policy.selectors_by_purpose(
         place_letters.policy_of(dlq), message_type=dlq.message_type, tenant=dlq.tenant
     )
 
 
 def problems(stand: EditableLetter, to: Alteration, names: MarkNames) -> list[str]:
-    """Return why a letter cannot be edited so, in sentences without values."""
+    """Return why this edit is not possible, in sentences that contain no message data."""
     body, own = bytes(stand.body), unpack_attributes(bytes(stand.attributes))
     if (to.body, dict(to.attributes)) == (body, own):
         return ["Nothing is changed."]
@@ -145,10 +145,10 @@ def describe_change(pk: int, stand: EditableLetter | None) -> str:
 def edit_letter(  # noqa: PLR0913  # each by its name
     pk: int, seen: SeenLetter, to: Alteration, *, names: MarkNames, by: str, reason: str, replay: bool
 ) -> Edited | ChangedMeanwhile | Unsendable:
-    """Edit a parked letter if it is exactly as it was seen; then release it, if `replay`; in one transaction.
+    """Edit a parked letter, if it is unchanged since it was seen, and release it if `replay`, in one transaction.
 
-    The captured bytes, the lane, the place and the claim stay. Returns of every version are recognised. `names` are the
-    attributes that are added on replay.
+    The captured bytes, the lane, the place and the claimed key are kept. Returns of every revision are recognised.
+    `names` are the names of the redrive attributes.
     """
     if not by.strip() or not reason.strip():
         raise ValueError("an edit says who made it, and why")

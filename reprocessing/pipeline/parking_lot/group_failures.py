@@ -1,6 +1,6 @@
-"""Assign letters to failure groups by why they failed. Nothing waits for it.
+"""Assign letters to failure groups by why they failed. No other stage depends on the groups.
 
-A letter that is redriven before its turn gets no group; one that is parked, or reported as failed, is assigned again.
+A letter that is redriven first gets no group. A letter that is parked, or reported as failed, is assigned again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BATCH = 1_000  #: letters in one transaction
 
 
 def assign_groups(*, batches: int, stop: Callable[[], bool] = lambda: False) -> int:
-    """Assign up to so many batches of letters; return how many letters. It ends at a batch that others hold."""
+    """Assign up to `batches` batches; return the number of letters. Stop at a batch that another worker has locked."""
     done = 0
     for _ in range(batches):
         found = [] if stop() else failure_groups.ungrouped_letters(limit=BATCH)
@@ -41,7 +41,7 @@ def assign_groups(*, batches: int, stop: Callable[[], bool] = lambda: False) -> 
 
 
 def cause_of(letter: UngroupedLetter) -> FailureCause:
-    """Return why a letter failed, as far as is known."""
+    """Return the known cause of a letter's failure."""
     facts = LetterFacts(
         letter.message_id,
         bytes(letter.body or b""),

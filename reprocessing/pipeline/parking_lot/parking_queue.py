@@ -12,17 +12,17 @@ from reprocessing.models import DeadLetterQueue
 from reprocessing.models.system import ParkingEvent
 from reprocessing.store.maintenance.parking_queue_outbox import PendingMessage
 
-#: Attributes of a notice, beside the letter's own.
+#: Attributes of a notice, in addition to the letter's attributes.
 LETTER, STATUS, REASON = "RedriveLetter", "RedriveStatus", "RedriveReason"
 _OF_NO_ATTEMPT = MarkNames(redrive=None, idempotency_key=None, message_id=None, reprocessed_from=None)
 
 
 def send_notices(dlq: DeadLetterQueue, owed: Sequence[PendingMessage], *, may_start: Callable[[], bool]) -> list[int]:
-    """Send notices in their order; return the ids of those that were taken, or can never be taken.
+    """Send notices, in order; return the ids of notices that SQS took, or can never take.
 
-    A parked letter is sent as a copy of its bytes. When it leaves the parking lot, a message without its bytes follows,
-    with the same letter id: SQS cannot delete a message in the middle of a queue. `may_start` is asked before every
-    request, by several threads.
+    A parked letter is sent as a copy of its bytes. When it leaves the parking lot, a second message with the same letter
+    id, without these bytes, is sent, since SQS cannot delete a message inside a queue. `may_start` is called before
+    every request, by several threads.
     """
     address = QueueAddress.of(dlq.parking_url)
     outcomes = send(address, [_departure(owed_one, fifo=address.fifo) for owed_one in owed], may_start=may_start)

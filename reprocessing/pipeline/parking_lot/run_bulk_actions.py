@@ -1,6 +1,6 @@
 """Run bulk actions: one act on every letter that a filter matches, in batches.
 
-A batch is one transaction with its letters, their records and the progress: a killed worker repeats or skips nothing.
+One transaction changes the letters of a batch and records its progress, so a killed worker repeats or skips nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reprocessing.store.parking_lot.bulk_actions import LeasedAction
 
 
 def run_bulk_action(operation_id: int, *, seconds: float) -> bool:
-    """Continue a bulk action for so many seconds; return whether there is more to do, and no other worker does it."""
+    """Continue a bulk action for `seconds`; return whether letters are left, and no other worker has taken over."""
     held = bulk_actions.take_over(operation_id)
     ends = time.monotonic() + seconds
     while held is not None:
@@ -32,7 +32,7 @@ def run_bulk_action(operation_id: int, *, seconds: float) -> bool:
 
 
 def _batch(held: LeasedAction) -> LeasedAction | None:
-    """Do one batch; return None if it was the last one, or another worker has taken over."""
+    """Do one batch; return None if it was the last batch, or another worker has taken over."""
     mine = bulk_actions.renew_lease(held)
     if mine is None:
         return None

@@ -147,20 +147,20 @@ class Turn:
         if not metered.heads:
             return self._await_tokens(going, metered)
         chosen = metered.heads
-        # From here on, only a settlement or the end of the lease frees these lanes. A lane that is handed back counts as
-        # one whose outcome was recorded.
+        # From here on, only a settlement or the end of the lease frees these lanes. To hand a lane back means that its
+        # outcome was recorded.
         self._forget({head.lane_id for head in chosen})
         began = time.monotonic()
         intended = intend(
             [head.lane_id for head in chosen], [head.fence for head in chosen],
             [head.letter_id or 0 for head in chosen],
-            margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # the lease is renewed after a third of its length
+            margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # renewed after a third of its length
             hold=self.conf.lease.total_seconds(), most=self.conf.max_unsettled,
             canary=self._wire.longest_wait({head.target_id or 0 for head in chosen}),
             book=self.book.version if self.book else 0,
         )  # fmt: skip
         sent = {attempt.lane_id for attempt in intended}
-        if missed := [head for head in chosen if head.lane_id not in sent]:  # for example, another letter has the same idempotency key
+        if missed := [head for head in chosen if head.lane_id not in sent]:  # perhaps another letter has the key
             self._looks_at = 0.0
             self._remember(lease_lanes.find_heads(missed, lease=self.conf.lease))
         if intended:

@@ -58,7 +58,7 @@ def attempts(  # noqa: PLR0913  # each by its name
         attempt.attempt_id: _fate(attempt, outcomes.get(attempt.attempt_id, unknown), targets, dlqs, dice)
         for attempt in intended
     }
-    ordered = sorted(intended, key=lambda attempt: (attempt.dlq_id, attempt.message_id))  # the order in which copies are locked
+    ordered = sorted(intended, key=lambda attempt: (attempt.dlq_id, attempt.message_id))  # the order of locks
 
     def record() -> Settled:
         mine = lanes.lock([attempt.lane_id for attempt in ordered], [attempt.fence for attempt in ordered])
@@ -94,7 +94,7 @@ def _after_returns(
     ours: Sequence[IntendedSend], fates: Mapping[int, Settlement], outcomes: Mapping[int, Outcome],
     dlqs: Mapping[int, DeadLetterQueue], dice: Dice,
 ) -> list[Settlement]:  # fmt: skip
-    """Return the settlements. If FIFO deduplication dropped a resend, and the earlier copy returned, both attempts failed."""
+    """Return the settlements. If FIFO deduplication dropped a resend and the earlier copy returned, both failed."""
     taken = {
         attempt.attempt_id: outcome.message_id
         for attempt in ours
@@ -115,8 +115,7 @@ def _after_returns(
 def heads(closings: Mapping[tuple[int, int], LetterClosing], *, lease: float) -> Settled:
     """Close heads without sending them. `closings` are by lane id and fence; the caller has leased the lanes.
 
-    If a copy of a head may still return, the head and its lane wait until that is impossible; then the caller decides
-    again.
+    If a copy of a head may still return, the head and its lane wait until that is impossible, and are judged again.
     """
 
     def record() -> Settled:
@@ -184,9 +183,8 @@ def _failed(
 ) -> Settlement:
     """Make the letter due after its backoff, or park it: at once if it is poison, else when no attempt is left.
 
-    If this or an earlier outcome is unknown, the target may have the letter. So the idempotency key stays claimed, and
-    `epoch` (part of the deduplication id) stays. After a last attempt of unknown outcome, the key, and a lane that
-    waits for outcomes, are held while a copy may return.
+    If an outcome is unknown, the target may have the letter: its idempotency key and its deduplication id are kept.
+    After a last attempt of unknown outcome, the key, and a lane that awaits outcomes, are held while a copy may return.
     """
     known = isinstance(failure, Refused) and not attempt.unsure
     outcome = AttemptOutcome.REFUSED if isinstance(failure, Refused) else AttemptOutcome.UNKNOWN

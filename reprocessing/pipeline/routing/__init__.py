@@ -1,1 +1,1 @@
-"""Pipeline of rules, conditions, rate classes."""
+"""Evaluate routing rules, apply their decisions, and preview them."""

@@ -1,4 +1,4 @@
-"""Ask the rules about letters: which rule decides, which fails, or that none matches."""
+"""Evaluate the rules for a letter: the first rule that matches, a rule that fails, or no match."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from reprocessing.store.routing.rules import BoundRule, InForce
 
 LOG_EVERY = 60.0  # seconds between two log lines about one rule
 
-# In place of a body that is too large for rules, and is not loaded.
+# Replaces a body that is too large for rules, and is not loaded.
 _TOO_LARGE = bytes(BODY_LIMIT + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Dlq:
-    """The compiled rules of one DLQ, and where its letters carry type and tenant."""
+    """The compiled rules of one DLQ, and the selectors of message type and tenant."""
 
     name: str
     type: Selector | None
@@ -63,9 +63,9 @@ class RuleBook:
 
     @classmethod
     def load(cls, known: RuleBook | None = None, version: int | None = None) -> RuleBook:
-        """Return the current book: the known one, if its version is current (`version`, if the caller has loaded it).
+        """Return the current rules: `known`, if its version is current. `version`: the current version, if loaded already.
 
-        A process compiles the same rules once, and counts their errors in one place.
+        All threads of a process share the compiled rules and their error counts.
         """
         if known is not None and known.version == (rules.version() if version is None else version):
             return known
@@ -82,7 +82,7 @@ class RuleBook:
         return any(self._of(dlq).reads_bodies for dlq in dlqs)
 
     def ask(self, letter: RoutableLetter) -> RoutingResult:
-        """Return the decision about a letter. No content raises an error, and no text quotes a value."""
+        """Return the decision about a letter. Invalid content raises no error; error texts contain no message data."""
         dlq = self._of(letter.dlq_id)
         if not dlq.routes.rules:
             return NoRuleMatched()
@@ -98,9 +98,9 @@ class RuleBook:
         return routed
 
     def failing_rules(self) -> list[tuple[Rule, int, int]]:
-        """Return rules that fail for too many letters and were not returned lately: rule, errors, letters asked.
+        """Return rules that fail for too many letters, as (rule, errors, letters), each at most once in `LOG_EVERY` s.
 
-        Other threads may count meanwhile, so the counters are copied.
+        The counters are copied, since other threads may change them.
         """
         now = time.monotonic()
         found: list[tuple[Rule, int, int]] = []

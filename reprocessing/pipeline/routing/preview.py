@@ -1,4 +1,4 @@
-"""Preview what rules would do to the letters of the last days. Nothing is written, locked or sent."""
+"""Preview what rules would do to recently captured letters. Nothing is written, locked or sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.store.routing import routing_decisions
 from reprocessing.store.routing.routing_decisions import RoutableLetter
 from reprocessing.store.routing.rules import BoundRule
 
-IDS_SHOWN = 10  # message ids that are returned for a rule
+IDS_SHOWN = 10  # message ids that are shown for each rule
 
 
 @dataclass(slots=True)
@@ -24,19 +24,19 @@ class RulePreview:
 
     name: str
     action: str
-    would_act_on: Counter[str] = field(default_factory=Counter)  # waiting or captured, by state
-    objected: int = 0  # captured, and parked for another reason before
-    released: int = 0  # that it quarantined and a person released; it lets them pass
-    under_way: int = 0  # at their target; it would decide if they come back
-    matched_before: Counter[str] = field(default_factory=Counter)  # finished, by state
-    shown: list[str] = field(default_factory=list)  # message ids of the newest that it would act on
-    error_count: int = 0  # for which it fails, and which it would hold
-    trouble: str = ""  # the error for the newest of these
-    taken_first: Counter[str] = field(default_factory=Counter)  # that match, but the rule of this name decides
+    would_act_on: Counter[str] = field(default_factory=Counter)  # waiting or captured letters, by state
+    objected: int = 0  # captured letters that will be parked for another reason first
+    released: int = 0  # letters that the rule quarantined and a person released; the rule lets them pass
+    under_way: int = 0  # letters at their target; the rule decides if they return
+    matched_before: Counter[str] = field(default_factory=Counter)  # finished letters, by state
+    shown: list[str] = field(default_factory=list)  # message ids of the newest letters that it would act on
+    error_count: int = 0  # letters for which the rule fails, and which it would hold
+    trouble: str = ""  # the error for the newest of these letters
+    taken_first: Counter[str] = field(default_factory=Counter)  # matching letters that an earlier rule decides, by its name
 
     @property
     def acts(self) -> int:
-        """The number of letters it would act on."""
+        """The number of letters that the rule would act on."""
         return self.would_act_on.total()
 
 
@@ -46,9 +46,9 @@ class Preview:
 
     shares: list[RulePreview]
     letters: int = 0
-    unmatched: int = 0  # no rule matches them
-    older: int = 0  # unfinished, captured before, and not part of the preview
-    cut: bool = False  # there are more letters
+    unmatched: int = 0  # letters that no rule matches
+    older: int = 0  # unfinished letters captured before `since`, not previewed
+    cut: bool = False  # whether more letters were not previewed
 
 
 def letters(  # noqa: PLR0913  # each by its name
@@ -57,7 +57,7 @@ def letters(  # noqa: PLR0913  # each by its name
 ) -> Preview:  # fmt: skip
     """Preview these rules, in their order, on the letters captured since a moment, of one DLQ or all, newest first.
 
-    With `focus`, the id of a rule, only that rule is reported, with what other rules take from it. `told` gets the
+    With `focus`, a rule's id, only that rule is reported, with its matching letters that earlier rules decide. `told` gets the
     number of letters after each chunk. The preview ends after about `most` letters, or when `stop` returns True.
     """
     book = RuleBook(0, rules)

@@ -1,4 +1,4 @@
-"""Route heads by their content: ask the rules, write their decisions, and find each lane's next head."""
+"""Route the first letter of each lane: evaluate the rules, write the decisions, and find the next letters."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Lot:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A decision about one letter. `why`: the reason why its lane waits. `leaves`: its key moves to another target."""
+    """A decision about one letter. `why`: why its lane waits. `leaves`: whether its key moves to another target."""
 
     decided: RoutingDecision
     closing: LetterClosing | None = None
@@ -75,17 +75,17 @@ class _Answer:
 
     @property
     def is_final(self) -> bool:
-        """Whether no copy of the letter may be left at its old target."""
+        """Whether the decision must wait until no copy of the letter is left at its old target."""
         return self.closing is not None or self.leaves
 
 
 def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float) -> RoutedLanes:
-    """Ask the rules about the heads of lanes that the caller has leased.
+    """Apply the rules to the heads (first letters) of lanes that the caller has leased.
 
-    Lanes whose head goes on are leased for `lease` seconds more. Held and delayed heads, and those for which a rule
-    fails, leave their lanes. Behind quarantined and discarded heads, the next one is to be asked. A head that is to end
-    or to leave its target waits while a copy may come back, and is asked again then. Decisions of an old book are not
-    written: such a head is to be asked again.
+    Lanes whose head may be sent are leased for `lease` seconds more. Lanes whose head is held or delayed, or for which
+    a rule fails, are freed. After a quarantined or discarded head, the lane's next letter must be routed. A head that
+    would be closed, or change its target, waits while a copy may return, and is routed again then. Decisions of
+    outdated rules are not written: such heads must be routed again.
 
     Raises:
         django.db.Error: PostgreSQL failed; nothing is done.
@@ -102,17 +102,17 @@ def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float)
 
 
 def _make_up_for_changes(lot: _Lot, book: RuleBook) -> None:
-    """Ask again if the rules changed meanwhile: that change woke stopped letters before these were stopped."""
+    """Route again if the rules changed meanwhile: that change woke stopped letters before these were stopped."""
     while rules.version() != book.version:
         book = RuleBook.load()
         _route(replace(lot, fences=[None] * len(lot.lanes)), book, lease=0.0)
 
 
 def wake_stopped(book: RuleBook) -> int:
-    """Ask again about letters that rules of another version stopped, and return their number.
+    """Route letters again that other versions of the rules stopped, and return their number.
 
-    Lanes that nothing stops any more are due at once. Lanes behind an open breaker or an unhealthy target are asked
-    once, since rules may quarantine or divert their heads. Waking twice, or at the same time, is harmless.
+    Lanes that no rule stops any more are due at once. Lanes behind an open breaker or an unhealthy target are routed
+    once, since rules may quarantine or divert their heads. Repeated or parallel calls are harmless.
     """
     routing_decisions.wake_for_new_rules(book.version, rules=bool(book.rules))
     done, above = 0, 0
@@ -127,7 +127,7 @@ def wake_stopped(book: RuleBook) -> int:
 
 
 def refresh_rules(now: datetime, known: RuleBook | None = None) -> RuleBook:
-    """Apply begins and ends of rules, wake what they stopped if the book is new, and return the current book."""
+    """Apply start and end times of rules, route stopped letters again if rules changed, and return the current rules."""
     rules.raise_version_if_due(now)
     book = RuleBook.load(known)
     if book is not known and book.version:

@@ -1,1 +1,1 @@
-"""Pipeline of selection, plans, forecast, progress of runs."""
+"""Plan, forecast and execute runs."""

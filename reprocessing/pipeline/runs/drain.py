@@ -105,7 +105,7 @@ def start_run(
 
 
 def find_run(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) -> Run | None:
-    """Return the run of this name, if there is one. `selection` None: any.
+    """Return the run of this name, if it exists. `selection` None: with any selection.
 
     Raises:
         RunIdInUse: the name is taken by a run with another selection.
@@ -117,11 +117,11 @@ def find_run(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) ->
 
 
 def continue_run(run: Run, *, by: str, reason: str = "It was asked for.") -> Run:
-    """Start a planned run, or continue a finished one with letters that came back; return it, running.
+    """Start a planned run, or continue a finished run whose letters returned. Return the running run.
 
     Raises:
         InvalidRunState: it is paused, or was aborted.
-        NativeRedriveConflict: out of its DLQ.
+        NativeRedriveConflict: AWS is moving messages out of the run's DLQ.
     """
     match run.state:
         case RunState.PLANNED:
@@ -169,10 +169,10 @@ def _told(run: Run) -> str:
 def replay_run(
     run: Run, hands: DrainContext, *, told: Callable[[RunCounts], None], along: Sequence[int] = ()
 ) -> RunCounts:
-    """Replay a running run until its letters are finished, it is paused or aborted, or `hands.stop`; return its tally.
+    """Replay a run until its letters are finished, it is paused or aborted, or `hands.stop`. Return its letter counts.
 
-    It does not wait for letters behind a parked one. The DLQ's other running runs are replayed too, since their letters
-    may come first; those of `along` until they are finished. `told` is called with the tally after each slice.
+    It does not wait for letters behind a parked letter. The DLQ's other running runs are replayed too, since their
+    letters may come first; runs in `along` until they are finished. `told` gets the letter counts after each slice.
     """
     threads: list[_Beside] = [_Watch(run, hands), _Checks(run, hands)]
     for thread in threads:
@@ -204,7 +204,7 @@ def replay_run(
 
 
 class _Beside(threading.Thread):
-    """A thread that repeats a check beside the replay until it is over."""
+    """A thread that repeats a check until the replay ends."""
 
     def __init__(self, run: Run, hands: DrainContext) -> None:
         super().__init__(name=f"{type(self).__name__} of {run.name}")
@@ -240,7 +240,7 @@ class _Beside(threading.Thread):
 
 
 class _Checks(_Beside):
-    """Checks health, rules, breakers and waves, and enlists batches; apart from captures, which may take long."""
+    """Checks health, rules, breakers and waves, and enlists batches. Captures have another thread, as they may be slow."""
 
     def __init__(self, run: Run, hands: DrainContext) -> None:
         super().__init__(run, hands)
@@ -251,7 +251,7 @@ class _Checks(_Beside):
         self._book = recover.sweep_service(self._book)
         for run in progress.running_runs(self._dlq):
             plan.enlist_started_plans(only=run, stop=self._is_over)
-        # Not the targets of other DLQs: this process may lack the rights.
+        # Targets of other DLQs are not checked: this process may lack permissions for them.
         run_health_checks.run_due(conf=self._hands.conf, dlq=self._dlq)
 
 
@@ -268,7 +268,7 @@ class _Watch(_Beside):
         resolve_outcomes.resolve_letters(conf=self._hands.conf, dice=self._hands.dice)
 
     def _watched(self) -> set[int]:
-        """Return the DLQs to which letters may come back: also those of other targets, chosen by rules or people."""
+        """Return the ids of DLQs to which letters may return, also from other targets that rules or people chose."""
         under_way = Attempt.objects.filter(AWAITS_OUTCOME, run__dlq=self._dlq).values("target")
         found = Target.objects.filter(Q(sources__dlq=self._dlq) | Q(pk__in=under_way), watched_by__isnull=False)
         return {self._dlq, *found.values_list("watched_by", flat=True)}

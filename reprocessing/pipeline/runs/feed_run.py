@@ -1,4 +1,4 @@
-"""Take a turn at a DLQ: capture it, place its letters, and enlist them when the DLQ was captured empty."""
+"""Take a turn at a DLQ: capture it, place its letters, and enlist them in a run once the DLQ has run dry."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from reprocessing.store.safety import waves
 logger = logging.getLogger(__name__)
 
 _PER_RECEIVER = 100  #: visible messages for each receiver
-_AT_LEAST = 10.0  #: seconds for enlisting, if the capture took all the time
-_LONGEST = 43_200.0  #: seconds for which SQS hides a message at most
+_AT_LEAST = 10.0  #: seconds for enlisting, even if the capture took all the time
+_LONGEST = 43_200.0  #: most seconds for which SQS hides a message
 _ASKED_FOR = 500  #: copies that SQS is asked about in one turn
 
 
 @dataclass(slots=True)
 class TurnResult:
-    """The result of a turn. `skipped`: the DLQ was empty, and nothing waits for a capture of it."""
+    """The result of a turn. `skipped`: the DLQ was empty, and nothing waits for a capture."""
 
     captured: Captured = field(default_factory=Captured)
     enlisted: EnlistResult | None = None
@@ -54,7 +54,7 @@ def take_turn(
 ) -> TurnResult:  # fmt: skip
     """Take one turn at a DLQ. It costs one SQS call if the DLQ is empty and nothing waits for a capture.
 
-    `seconds` limit the capture; the rest of them is for enlisting, and the next turn continues it.
+    The capture takes `seconds` at most; the rest is for enlisting, which the next turn continues.
 
     Raises:
         QueueUnreachable: the DLQ's depth could not be read.
@@ -129,9 +129,9 @@ def receiver_count(visible: int, conf: Conf) -> int:
 
 
 def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
-    """Return whether no other reader hides messages of the DLQ, such as a letter that came back.
+    """Return whether no other reader hides messages of the DLQ, such as a returned letter.
 
-    Call it under the DLQ's capture lease: otherwise copies hidden by another capture would count as ours. False, too,
+    Call it under the DLQ's capture lease. Otherwise copies that another capture hides would be counted too. Return False
     if SQS does not answer.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
@@ -145,16 +145,16 @@ def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
 
 
 def _can_be_ours(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
-    in_flight = depth(address).in_flight  # before our own copies are counted
+    in_flight = depth(address).in_flight  # read before this service's copies are counted
     return in_flight == 0 or in_flight <= capture_lease.count_invisible(
         dlq.pk, count_lag=conf.count_lag.total_seconds()
     )
 
 
 def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
-    """Return whether SQS hides copies of ours for longer than is recorded, and record it.
+    """Return whether SQS hides this service's copies for longer than is recorded, and record the new time.
 
-    A worker may have extended them and died before it recorded that. SQS only extends copies that are hidden.
+    A worker may have extended copies, and died before it recorded that. SQS extends only copies that are hidden.
     """
     perhaps = capture_lease.copies_to_extend(dlq.pk, within=0.0, since=_LONGEST, limit=_ASKED_FOR)
     if not perhaps:
@@ -194,7 +194,7 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
 
 
 def _is_looked_into(dlq: DeadLetterQueue) -> bool:
-    """Return whether it is captured even if stopped: for a hold, a plan, or messages AWS may have moved."""
+    """Return whether the DLQ is captured even if stopped: for a hold after a restore, a plan, or a native redrive."""
     if restore_hold.current_hold() is not None or moved_by_aws.letters_wait_for_capture(dlq.pk):
         return True
     waiting = plans.unselected_plans(dlq.pk)

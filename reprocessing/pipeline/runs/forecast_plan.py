@@ -25,7 +25,7 @@ from reprocessing.store.runs import plan_figures, progress, selection
 from reprocessing.store.runs.plan_figures import BlockedCount, PlanFigures, TargetFigures
 from reprocessing.store.runs.progress import RunCounts
 
-NAMED: Final = 10  #: letters behind others that are named
+NAMED: Final = 10  #: most message ids listed in `behind`
 _PUBLIC: Final = Prices()
 
 
@@ -34,7 +34,7 @@ class PlanForecast:
     """What a drain of a DLQ would do.
 
     Attributes:
-        under_way: letters in progress of the DLQ's running runs, by run name; they are sent too.
+        under_way: number of letters in progress in the DLQ's running runs, by run name; they are sent too.
         behind: ids of the first selected messages that stand behind others that are not selected.
         paused: paused runs with waiting letters.
         plans: other plans that hold letters.
@@ -55,7 +55,7 @@ class PlanForecast:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether a run would find nothing to do."""
+        """Return whether a run would have no letters."""
         ahead = self.prospect
         return not (ahead.letters or ahead.objected or ahead.returned or self.under_way)
 
@@ -176,7 +176,7 @@ class PlanForecast:
 
     @property
     def late_targets(self) -> list[TargetFigures]:
-        """Return the targets whose letters SQS would delete before it is their turn."""
+        """Return the targets for which SQS would delete copies (retention) before all letters are sent."""
         if self.dlq.delete_when == DeleteWhen.CAPTURED:
             return []  # SQS has nothing left to expire
         return [share for share in self.shares if share.late]
@@ -190,9 +190,9 @@ def forecast_run(
     Args:
         run: the plan.
         count_lag: seconds by which SQS's counts may lag behind.
-        by_beat: whether DLQs are captured by their schedules, or all the time by a drain.
-        asks_s3: whether S3 is asked for the bodies that letters point to.
-        prices: of SQS.
+        by_beat: True: beat captures DLQs by their schedules; False: a drain captures them all the time.
+        asks_s3: whether to check that bodies in S3 still exist.
+        prices: the prices of SQS requests.
     """
     dlq = run.dlq
     wish = Selection.read(run.selection)
@@ -250,5 +250,5 @@ def describe_holder(plan: Run) -> str:
 
 
 def quick_tally(run: Run) -> RunCounts:
-    """Return the tally of a run, at bounded cost."""
+    """Return the estimated letter counts of a run, without counting all letters."""
     return progress.estimate_counts(run.pk, selected=run.selected)

@@ -1,4 +1,4 @@
-"""Give a letter its place by its DLQ's settings, or the objection to sending it."""
+"""Compute a letter's place (ordering key, sequence, idempotency key), or why it cannot be sent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READ_FROM_BODIES = (SelectorSource.BODY, SelectorSource.CONTENT_HASH)
 
 
 def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
-    """Return where the DLQ's letters carry their keys, by its present settings."""
+    """Return the selectors of the DLQ's keys, by its current settings."""
     return KeyPolicy.of(
         fifo=dlq.fifo,
         ordering=dlq.ordering_key,
@@ -34,7 +34,7 @@ def reads_bodies(policy: KeyPolicy) -> bool:
 
 
 def place_letter(policy: KeyPolicy, unplaced: UnplacedLetter) -> PlacedLetter:
-    """Return a letter's place, its objection, or both."""
+    """Return a letter's place, why it cannot be sent, or both."""
     facts = LetterFacts(
         unplaced.message_id, bytes(unplaced.body), unpack_attributes(bytes(unplaced.attributes)), unplaced.system
     )  # fmt: skip

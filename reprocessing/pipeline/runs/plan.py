@@ -1,4 +1,4 @@
-"""Give captured letters their places, and enlist whole lanes into a run when the DLQ has been captured empty."""
+"""Give captured letters their places, and enlist whole lanes into a run once the DLQ has run dry."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from reprocessing.store.runs import enlistment, enlistment_batches, leftover_lan
 from reprocessing.store.runs.enlistment import Enlisted, UnplacedLetter
 from reprocessing.store.safety import waves
 
-_RUNS = 20  #: that one turn looks at
+_RUNS = 20  #: most runs that one turn continues
 
 
 @dataclass(frozen=True, slots=True)
 class EnlistResult(Enlisted):
-    """What was enlisted; each batch counts its lanes. `left`: it was stopped, and the next turn continues."""
+    """Counts of enlisted letters; each batch counts its lanes. `left`: stopped early; the next turn continues."""
 
     letters: int = 0
     lanes: int = 0
@@ -32,22 +32,22 @@ class EnlistResult(Enlisted):
 
 
 def place_captured(dlq: DeadLetterQueue) -> int:
-    """Compute the keys of letters that lack them; return how many got a place or an objection.
+    """Compute the places of letters without one; return how many got a place, or a reason against sending.
 
-    Letters stay captured: an objection becomes a parking reason only when a run takes them.
+    Letters stay captured: that reason becomes a parking reason only when a run takes them.
     """
     policy = place_letters.policy_of(dlq)
     done = 0
     while found := enlistment.unplaced_letters(dlq.pk, bodies=place_letters.reads_bodies(policy)):
         if _named(dlq, [letter for letter in found if letter.source_id is None]):
-            continue  # they are read again, with their targets' limits
+            continue  # read the letters again, with the limits of their targets
         enlistment.set_places([place_letters.place_letter(policy, letter) for letter in found])
         done += len(found)
     return done
 
 
 def _named(dlq: DeadLetterQueue, some: Sequence[UnplacedLetter]) -> int:
-    """Give letters the source queue that was added after they were captured; return how many got it."""
+    """Set the source of letters whose source was registered after their capture; return how many got one."""
     if not some:
         return 0
     sources = find_source.Sources(dlq)
@@ -68,7 +68,7 @@ def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:
 
 
 def enlist_started_plans(*, stop: Callable[[], bool], only: int | None = None) -> int:
-    """Enlist what started plans, or `only` this one, have left, until `stop`; return how many letters."""
+    """Enlist the remaining letters of started plans, or of the run `only`, until `stop`; return how many letters."""
     done = 0
     for run in [only] if only else [owing.id for owing in enlistment_batches.unenlisted_runs(limit=_RUNS)]:
         while not stop() and (left := enlistment_batches.next_batches(run)):
@@ -86,12 +86,12 @@ def enlist(
 ) -> EnlistResult:  # fmt: skip
     """Put the DLQ's placed letters that are in no run onto their lanes, for this run, in one transaction.
 
-    Only letters with ids up to `through`: later ones may have an earlier letter of their lane still in the DLQ. A
-    standing run takes more than one batch in batches, at least one and then until `stop`, while it runs and its DLQ is
-    in mode automatic. In waves, it begins with one letter again if it has nothing in progress.
+    Only letters with ids up to `through` are enlisted: the DLQ may still hold earlier letters of a later letter's lane.
+    A standing run enlists many letters in batches: at least one batch, then until `stop`, while it runs and its DLQ is
+    in mode automatic. If a standing run has no letters in progress, its waves begin with one letter again.
 
     Raises:
-        NativeRedriveConflict: out of this DLQ.
+        NativeRedriveConflict: AWS is moving messages out of this DLQ.
     """
     if run.kind == RunKind.STANDING:
         if not rows.in_transaction(partial(_begin_anew, dlq.pk, run.pk)):
@@ -106,7 +106,7 @@ def enlist(
 
 
 def _begin_anew(dlq: int, run: int) -> bool:
-    """Begin new waves; return False if the run takes no letters any more."""
+    """Restart the waves of an empty run; return False if the run takes no more letters."""
     aws_redrives.lock_out_aws(dlq)
     if not enlistment_batches.takes_letters(run):
         return False

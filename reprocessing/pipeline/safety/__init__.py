@@ -1,1 +1,1 @@
-"""Pipeline of rate, ramp-up, circuit breaker, waves, health checks, stops."""
+"""Run health checks of targets."""

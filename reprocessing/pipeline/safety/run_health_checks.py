@@ -1,4 +1,4 @@
-"""Run the health checks that are due, at the same time, and record their findings."""
+"""Run the health checks that are due, in parallel, and record their results."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _THREADS: Final = 32
 
 
 def run_due(*, conf: Conf, only: Sequence[int] | None = None, dlq: int | None = None) -> int:
-    """Run the checks that are due of targets that letters wait for (of one DLQ), and return their number.
+    """Run the due checks of targets with waiting letters (of one DLQ, if given), and return the number of checks.
 
-    `only`: ids of targets whose checks are all run instead, due or not. `conf` says which hosts may be asked.
+    `only`: target ids; all their checks are run instead, due or not. `conf` has the allowed hosts.
     """
     if only is not None:
         return _round(health_checks.claim_all(only), conf)
@@ -45,7 +45,7 @@ def run_due(*, conf: Conf, only: Sequence[int] | None = None, dlq: int | None = 
 
 
 def run_checks(claimed: Sequence[ClaimedCheck], *, conf: Conf) -> Found:
-    """Return the findings of these checks. The database is not used."""
+    """Run these checks, and return their results. The database is not used."""
     jobs = list(_jobs(claimed, conf))
     if not jobs:
         return []
@@ -59,7 +59,7 @@ def _round(claimed: Sequence[ClaimedCheck], conf: Conf) -> int:
 
 
 def _jobs(claimed: Sequence[ClaimedCheck], conf: Conf) -> Iterator[_Job]:
-    """Yield checks that share a request: alarms and ages of a region, and every other check by itself."""
+    """Yield groups of checks that share a request: all alarms or all ages of a region; other checks one by one."""
     for (kind, _), some in groupby(sorted(claimed, key=_kind_and_region), key=_kind_and_region):
         match CheckKind(kind):
             case CheckKind.ALARM:
@@ -84,7 +84,7 @@ def _safely(job: _Job) -> Found:
         return list(zip(checks, ask(checks), strict=True))
     except QueueUnreachable as error:
         why = str(error)
-    except Exception as error:  # of check check; the others are recorded
+    except Exception as error:  # an error of one job; the others are recorded
         logger.exception("a health check failed")
         why = f"the check itself failed ({type(error).__name__}); the log of this process says where"
     return [(check, HealthUnknown(why)) for check in checks]
