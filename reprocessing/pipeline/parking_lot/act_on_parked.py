@@ -52,7 +52,7 @@ def discard(letters: Collection[int], *, by: str, reason: str, operation: int | 
 
 
 def restore(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
-    """Park discarded letters again, for their former reason. A letter that a rule discarded is parked as quarantined."""
+    """Park discarded letters again, for their former reason; those that a rule discarded, as quarantined."""
     return _review(letters, _Deed(AuditAct.RESTORED, restore_discarded.restore_letters), by, reason, operation)
 
 
@@ -60,7 +60,7 @@ def assign(  # noqa: PLR0913  # each by its name
     letters: Collection[int], *, to: str, by: str, reason: str, operation: int | None = None,
     seen_at: datetime | None = None,
 ) -> Reviewed:  # fmt: skip
-    """Assign parked letters to a user name; empty: to nobody. Letters that were assigned after `seen_at` are refused."""
+    """Assign parked letters to a user name; empty: to nobody. Letters assigned after `seen_at` are refused."""
 
     def write(able: list[LockedLetter]) -> None:
         ids = [letter.letter_id for letter in able]

@@ -56,7 +56,7 @@ class Alteration:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The letter was saved as revision `no`. `still_parked_because`: why it could not be replayed; empty: no problem."""
+    """The letter was saved as revision `no`. `still_parked_because`: why it was not replayed; empty: no problem."""
 
     no: int
     still_parked_because: str = ""

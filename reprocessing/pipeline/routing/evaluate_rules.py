@@ -63,7 +63,7 @@ class RuleBook:
 
     @classmethod
     def load(cls, known: RuleBook | None = None, version: int | None = None) -> RuleBook:
-        """Return the current rules: `known`, if its version is current. `version`: the current version, if loaded already.
+        """Return the current rules: `known`, if its version is current. `version`: the current one, if loaded already.
 
         All threads of a process share the compiled rules and their error counts.
         """

@@ -32,7 +32,7 @@ class RulePreview:
     shown: list[str] = field(default_factory=list)  # message ids of the newest letters that it would act on
     error_count: int = 0  # letters for which the rule fails, and which it would hold
     trouble: str = ""  # the error for the newest of these letters
-    taken_first: Counter[str] = field(default_factory=Counter)  # matching letters that an earlier rule decides, by its name
+    taken_first: Counter[str] = field(default_factory=Counter)  # matches of earlier rules, by rule
 
     @property
     def acts(self) -> int:
@@ -57,7 +57,7 @@ def letters(  # noqa: PLR0913  # each by its name
 ) -> Preview:  # fmt: skip
     """Preview these rules, in their order, on the letters captured since a moment, of one DLQ or all, newest first.
 
-    With `focus`, a rule's id, only that rule is reported, with its matching letters that earlier rules decide. `told` gets the
+    With `focus`, a rule's id, only that rule is reported, with its letters that earlier rules decide. `told` gets the
     number of letters after each chunk. The preview ends after about `most` letters, or when `stop` returns True.
     """
     book = RuleBook(0, rules)

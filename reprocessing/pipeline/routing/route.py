@@ -127,7 +127,7 @@ def wake_stopped(book: RuleBook) -> int:
 
 
 def refresh_rules(now: datetime, known: RuleBook | None = None) -> RuleBook:
-    """Apply start and end times of rules, route stopped letters again if rules changed, and return the current rules."""
+    """Apply start and end times of rules, route stopped letters again if rules changed; return the rules."""
     rules.raise_version_if_due(now)
     book = RuleBook.load(known)
     if book is not known and book.version:

@@ -131,8 +131,8 @@ def receiver_count(visible: int, conf: Conf) -> int:
 def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
     """Return whether no other reader hides messages of the DLQ, such as a returned letter.
 
-    Call it under the DLQ's capture lease. Otherwise copies that another capture hides would be counted too. Return False
-    if SQS does not answer.
+    Call it under the DLQ's capture lease. Otherwise copies that another capture hides would count too. Return False if
+    SQS does not answer.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     try:
