@@ -127,7 +127,7 @@ class _Capture:
         return self._done
 
     def give_back(self) -> None:
-        """End the lease after PostgreSQL failed. Until its hidden copies reappear, no capture counts as drained."""
+        """End the lease after PostgreSQL failed. No capture counts as drained until hidden copies are visible."""
         try:
             capture_lease.end(self._capturing, clean=False, drained=False)
         except DatabaseError as error:

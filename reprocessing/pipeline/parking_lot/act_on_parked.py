@@ -25,7 +25,7 @@ from reprocessing.store.runs import enlistment, released_into_runs
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """The letters that were changed, and why the others were not, by letter id."""
+    """Ids of the letters that were changed, and why other letters were not, by letter id."""
 
     done: tuple[int, ...]
     refused: dict[int, str]

@@ -77,7 +77,7 @@ class Sender:
         return max([4 * self.lease, *(timeout + self.lease for timeout in slow)])
 
     def letters(self, intended: Sequence[IntendedSend], until: Mapping[int, float], *, began: float) -> list[LaneState]:
-        """Send letters, and return the lanes with known outcomes, with their next heads (others: `record_answers`).
+        """Send letters, and return the lanes with known outcomes, with their next heads (slow ones: `record_answers`).
 
         `until`: monotonic time, by target, until which tokens are valid. `began`: monotonic time before the intent.
         """

@@ -19,7 +19,7 @@ REDIS_RETRY = 1.0  # seconds that lanes wait while Redis does not answer
 
 @dataclass(slots=True)
 class MeteredHeads:
-    """Heads that have tokens, and how long the others wait."""
+    """Heads that got tokens, and how long the other heads wait."""
 
     heads: list[LaneState] = field(default_factory=list)
     valid_until: dict[int, float] = field(default_factory=dict)  # monotonic time, by target; no entry: no limit

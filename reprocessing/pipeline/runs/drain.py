@@ -240,7 +240,7 @@ class _Beside(threading.Thread):
 
 
 class _Checks(_Beside):
-    """Checks health, rules, breakers and waves, and enlists batches. Captures may be slow: they have a thread."""
+    """Checks health, rules, breakers and waves, and enlists batches. Captures (slow) run in another thread."""
 
     def __init__(self, run: Run, hands: DrainContext) -> None:
         super().__init__(run, hands)

@@ -213,7 +213,7 @@ def forecast_run(
 
 
 def _paced(shares: list[TargetFigures], *, by_beat: bool) -> list[TargetFigures]:
-    """Add the seconds between two captures that show whether letters came back."""
+    """Add to each target the seconds between two captures that show whether letters returned."""
     cadences = (
         schedule.poll_intervals([share.watched_by_id for share in shares if share.watched_by_id]) if by_beat else {}
     )
