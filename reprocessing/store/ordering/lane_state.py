@@ -28,7 +28,7 @@ class LaneState:
     claim_same_body: bool | None
     #: seconds for which the target may have a copy of the finished letter that claimed the key; None: no copy
     claim_rests: float | None = None
-    #: AWS may have moved the message: a capture since has not seen it, or there was none; None: it did not
+    #: AWS may have moved the message; true: a later capture did not find it; false: no capture yet; None: not moved
     gone: bool | None = None
     breaker_id: int | None = None  #: the breaker that counts the head's outcomes
     rate_class_id: int | None = None
