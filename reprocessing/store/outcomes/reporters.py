@@ -81,7 +81,7 @@ def check_reporter(row: Reporter | None, name: str, some: Collection[Target], *,
 
 
 def revoke(name: str, *, by: str, reason: str) -> bool:
-    """Revoke this reporter: its later reports, and reports on unknown messages, are refused. Return whether it was active."""
+    """Revoke this reporter, so that no more of its reports are accepted or matched; return whether it was active."""
     with transaction.atomic():
         row = find_reporter(name, locked=True)
         if row.revoked_at is not None:

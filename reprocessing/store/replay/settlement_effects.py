@@ -98,7 +98,7 @@ coalesce(a.outcome = 'failed' OR (a.counts_as_failure AND a.outcome IN ('accepte
        'silent')), false)
 """
 
-#: For a claim c: its letter does not head its lane under this key, has no open attempt, and has no unknown copy that can
+#: For a claim c: its letter does not head its lane under this key, has no open attempt, and no unknown copy of it can
 #: return. Another letter may claim the key. A head keeps its key, since it is sent again.
 LAPSED: Final[LiteralString] = f"""
 (coalesce(c.state = 'held', false) AND c.until <= redrive_now() AND c.letter_id IS DISTINCT FROM (
