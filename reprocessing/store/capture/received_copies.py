@@ -38,7 +38,7 @@ class NewLetter:
 
 @dataclass(frozen=True, slots=True)
 class KnownCopy:
-    """A copy that was received before; `state`: keep it, or delete it."""
+    """A copy that was received before; `state`: `held`, or `delete` if the copy is to be deleted."""
 
     message_id: str
     state: str

@@ -12,8 +12,8 @@ from reprocessing.store import rows
 #: How many of a breaker's newest attempts are read: more than can be unsettled, and few enough to read often.
 ATTEMPTS_READ = 2_000
 
-#: The newest attempts of a breaker; with fewer than `depth`, some of other breakers follow. Compared as rows, so that a
-#: planner without statistics reads them in the order of the index.
+#: The newest attempts of a breaker; with fewer than `depth`, attempts of other breakers follow. Compared as rows, so
+#: that a planner without statistics reads them in the order of the index.
 NEWEST_SENDS: Final[LiteralString] = """
 SELECT * FROM redrive_attempt WHERE (breaker_id, id) <= ({breaker}, 9223372036854775807)
  ORDER BY breaker_id DESC, id DESC LIMIT %(depth)b::int

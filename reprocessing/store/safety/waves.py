@@ -89,8 +89,8 @@ SELECT a.id, coalesce(mine.fate, later.fate, CASE
 
 _FATES: Final[LiteralString] = _FATES_OF.format(some="(SELECT * FROM redrive_attempt WHERE wave_id = w.id)")
 
-# In the last wave, failures of an earlier epoch of a breaker do not count: the breaker closes by itself, a stopped run
-# would not go on. At most a thousand of its newest attempts are read, compared as rows, since it may have a million.
+# In the last wave, failures of an earlier epoch of a breaker do not count: the breaker closes by itself, but a paused
+# run does not resume by itself. Reads at most a thousand of a million attempts, the newest, compared as rows.
 _NEWEST: Final[LiteralString] = """(
     SELECT a.* FROM (
             SELECT * FROM redrive_attempt x
