@@ -14,7 +14,7 @@ from reprocessing.models.run import Run, Wave
 from reprocessing.models.safety import Breaker
 from reprocessing.models.target import Target
 
-#: Attempts that await their outcome: sent and open, or the letter's last one with a lost result.
+#: Attempts that await their outcome: sent and open, or the letter's last attempt with a lost result.
 AWAITS_OUTCOME: Final = Q(closed_at=None) & (Q(taken_at__isnull=False) | Q(deadline__isnull=False))
 
 OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
@@ -27,7 +27,7 @@ class Attempt(models.Model):
     may come back. `taken_at`: when the target accepted the letter. `returned_at`: when it came back, also after
     `closed_at`. `breaker_epoch`: the breaker's epoch when the letter was sent. `counts_as_failure`: counts as a failure
     for the breaker (true), as a success (false), or as neither (null). `wave`: set on a letter's first attempt in a run
-    with waves. `spared`: failed because its target was down; does not count against the DLQ's `max_attempts`.
+    with waves. `spared`: failed because the target was down; does not count against the DLQ's `max_attempts`.
     """
 
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="history", db_index=False)
@@ -95,7 +95,7 @@ class ClaimState(models.TextChoices):
 
 
 class Claim(models.Model):
-    """The claim of a letter on its idempotency key at one target. Letters whose key is their message id have none."""
+    """The claim of a letter on its idempotency key at one target. A letter whose key is its message id has no claim."""
 
     pk = models.CompositePrimaryKey("target_id", "key_space", "key_hash")
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")

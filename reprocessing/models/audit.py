@@ -15,7 +15,7 @@ from reprocessing.models.target import Target
 
 
 class AuditAct(models.TextChoices):
-    """What was done."""
+    """The kind of change that an audit log entry records."""
 
     RELEASED = "released", "released"
     DISCARDED = "discarded", "discarded"
@@ -36,14 +36,14 @@ class AuditAct(models.TextChoices):
     NOTED = "noted", "noted"
 
 
-#: Who did it and why are not empty.
+#: The person and the reason are not empty.
 PERSON_AND_REASON = ~Q(by="") & ~Q(reason="")
 
 
 class AuditEntry(models.Model):
-    """One entry of the audit log, about a letter, group, DLQ, run, target or rule; without any: about the service.
+    """One entry of the audit log, about a letter, group, DLQ, run, target or rule; if all are null: about the service.
 
-    A trigger guards it: it is written once, and deleted with its subject. `operation`: the bulk action it was part of.
+    A trigger guards it: an entry is written once, and deleted with its subject. `operation`: the bulk action, if any.
     """
 
     act = models.TextField(choices=AuditAct.choices)
@@ -108,7 +108,7 @@ class GlobalStop(models.Model):
 
 
 class Revision(models.Model):
-    """One edit of one letter. A trigger guards it: it never changes.
+    """One edit of one letter. A trigger keeps the row from changing.
 
     `body`, `attributes`: what is sent instead of the captured bytes (packed by domain.message.envelope).
     `previous_body_hash`: hash of the body before the edit. `idempotency_key`: the new key; null: unchanged.

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class _Kind(models.Model):
-    """A number of letters of one kind. `group_id` 0: no group."""
+    """Base: a number of letters of one kind. `group_id` 0: no group."""
 
     dlq_id = models.BigIntegerField()
     group_id = models.BigIntegerField()
@@ -36,7 +36,7 @@ class LetterCount(_Kind):
 
 
 class LetterCountDelta(_Kind):
-    """Change of a count by one statement."""
+    """The change of a letter count by one statement."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_letter_count_delta"
@@ -59,7 +59,7 @@ class _Hourly(models.Model):
 
 
 class HourlyCount(_Hourly):
-    """Events of an hour, without the differences in `HourlyCountDelta`."""
+    """Count of events of an hour, without the differences in `HourlyCountDelta`."""
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_hourly_count"
@@ -67,7 +67,7 @@ class HourlyCount(_Hourly):
 
 
 class HourlyCountDelta(_Hourly):
-    """Events of one statement."""
+    """The change of an hourly count by one statement."""
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_hourly_count_delta"

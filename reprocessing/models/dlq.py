@@ -16,7 +16,7 @@ from reprocessing.models.target import MAX_SECONDS, Target
 
 
 class Mode(models.TextChoices):
-    """What may happen without a person."""
+    """Which actions the service takes on a DLQ without a person."""
 
     OBSERVE = "observe", "observe: read queue attributes only"
     MANUAL = "manual", "manual: redrive when a person starts a run"
@@ -38,7 +38,7 @@ class MissingKey(models.TextChoices):
 
 
 class Jitter(models.TextChoices):
-    """How a backoff is spread."""
+    """How backoff delays are randomised."""
 
     FULL = "full", "full: between 0 and the whole delay"
     NONE = "none", "none: the whole delay"
@@ -59,7 +59,7 @@ class StalePolicy(models.TextChoices):
 
 
 class OwnBackoff(Protocol):
-    """A letter's own backoff, all of it or none: seconds, seconds, jitter."""
+    """A letter's own backoff: base (s), cap (s) and jitter; all three are set, or all are None."""
 
     @property
     def backoff_base(self) -> float | None: ...  # noqa: D102
@@ -69,7 +69,7 @@ class OwnBackoff(Protocol):
     def backoff_jitter(self) -> str | None: ...  # noqa: D102
 
 
-#: A stop has its time, person and reason, or there is none.
+#: A stop has time, person and reason; without a stop all three are empty.
 STOP_IS_COMPLETE = Q(stopped_at=None, stopped_by="", stop_reason="") | (
     Q(stopped_at__isnull=False) & ~Q(stopped_by="") & ~Q(stop_reason="")
 )
@@ -219,7 +219,7 @@ class DeadLetterQueue(models.Model):
     def backoff_delay(self, attempts: int, chance: float, own: OwnBackoff | None = None) -> timedelta:
         """Return the backoff after the letter's `attempts`-th counted attempt failed. `chance`: from 0 to below 1.
 
-        `own`: the backoff of the letter's rule; without one the DLQ's applies.
+        `own`: the backoff of the letter's rule; without it, the DLQ's backoff applies.
         """
         which = self if own is None or own.backoff_base is None else own
         base, cap = timedelta(seconds=which.backoff_base or 0), timedelta(seconds=which.backoff_cap or 0)

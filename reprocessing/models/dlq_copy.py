@@ -1,4 +1,4 @@
-"""Copies of letters in a DLQ, and which of them to delete."""
+"""Copies of letters in a DLQ, and their deletion state."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class DlqCopyState(models.TextChoices):
 
 
 class DlqCopy(models.Model):
-    """One copy in a DLQ, by its SQS message id. `attempt` null: the copy from which the letter was captured."""
+    """One copy of a letter in a DLQ, by SQS message id. `attempt` null: the copy that was captured first."""
 
     pk = models.CompositePrimaryKey("dlq_id", "message_id")
-    # No index of its own: the planner would prefer it to the primary key's and read a whole DLQ for each copy.
+    # No separate index: the planner would prefer it to the primary key and read a whole DLQ for each copy.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="+", db_index=False)
     message_id = models.TextField()
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="copies")

@@ -15,14 +15,14 @@ LANE_PHASES = [(phase.value, phase.value) for phase in LanePhase]
 
 
 class Lane(models.Model):
-    """One lane.
+    """One lane: the letters of one ordering key.
 
     `due_at`: when a ready lane may be leased, or when the lease of a leased lane ends. `fence` rises with every lease.
-    `highest_sent_sequence`: highest sequence that was delivered, or sent with an unknown outcome. `breaker`: that of
-    its head; null: not looked up yet. `stopped_at`: stopped by a person; no worker leases it.
+    `highest_sent_sequence`: highest sequence that was delivered, or sent with an unknown outcome. `breaker`: the
+    breaker of the lane's first letter; null: not looked up yet. `stopped_at`: stopped by a person; no worker leases it.
     """
 
-    # No index of their own: the planner would prefer one to the unique key's and read a whole DLQ for each lane.
+    # No separate index: the planner would prefer it to the unique key's index and read a whole DLQ for each lane.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="lanes", db_index=False)
     source = models.ForeignKey(Source, on_delete=models.PROTECT, related_name="lanes", db_index=False)
     key_hash = models.BinaryField()

@@ -1,4 +1,4 @@
-"""One captured message and its state. Its bytes are in a table of their own and never change."""
+"""One captured message and its state. The message's bytes are in the table of `Payload` and never change."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _PARKED = LetterState.PARKED.value
 
 
 class Letter(models.Model):
-    """One letter.
+    """One captured message.
 
-    `public_id`: its redrive id, the same on every attempt. `sequence`: sort key, compared by bytes. Of its `attempts`,
+    `public_id`: the redrive id, the same on every attempt. `sequence`: sort key, compared by bytes. Of its `attempts`,
     `earlier` were made by other tools before the capture, `attempts_before_release` before a person released it, and
-    `spared` failed while the target was down; only the others count against the DLQ's limit. `not_sent` are not among
-    `attempts`. `epoch` rises with every known failure. `blocked_reason`: why a captured letter cannot be enlisted; its
-    reason when a run parks it. `frees_lane`: sent, and the next letter of its lane need not wait for the outcome.
-    `route`: action of `rule`, decided with version `rulebook_version` of the rulebook. `group`: failure group, found at
-    `grouped_at`. `revision`: the edit whose bytes are sent; `body_hash` is its hash. `assigned_to`: user name.
+    `spared` failed while the target was down; only the others count against the DLQ's limit. `attempts` does not
+    include `not_sent`. `epoch` rises with every known failure. `blocked_reason`: why a run cannot take a captured
+    letter; the reason when a run parks it. `frees_lane`: sent, and the lane's next letter need not wait for the
+    outcome. `route`: action of `rule`, decided with version `rulebook_version` of the rulebook. `group`: failure group,
+    found at `grouped_at`. `revision`: the edit whose bytes are sent; `body_hash` is its hash. `assigned_to`: user name.
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
-    # No index of their own: a letter changes its state often, and every index is written each time.
+    # No separate index: a letter's state changes often, and every index is written each time.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="letters", db_index=False)
     message_id = models.TextField()
     source = models.ForeignKey(
@@ -156,7 +156,7 @@ class Letter(models.Model):
                 name="open_letters_by_state_and_age",
             ),
             models.Index(F("dlq"), F("expires_at"), condition=Q(finished_at=None), name="open_letters_by_expiry"),
-            # Few letters end so, and no statement that moves letters names these states.
+            # Few letters end in these states, and no statement that moves letters names the states.
             models.Index(
                 F("dlq"), F("state"), F("id"),
                 condition=Q(state__in=[LetterState.DISCARDED.value, LetterState.DUPLICATE.value]),
@@ -209,7 +209,7 @@ class ParkedLetters(models.Manager["ParkedLetter"]):
 
 
 class ParkedLetter(Letter):
-    """Proxy for the parking lot, with permissions of its own."""
+    """Proxy model for the parking lot, with separate permissions."""
 
     objects: ClassVar[ParkedLetters] = ParkedLetters()
 

@@ -59,7 +59,7 @@ class NotificationRoute(models.Model):
 
     `destination`: names the variable with its URL. `kinds` empty: all. `dlqs` empty: all, and the service itself.
     `next_at`: when the next urgent text may be sent; other texts wait a minute after `sent_at`. `leased_until`: a
-    worker sends to it, with this `fence`. `failures`: failed texts in a row; `trouble`: why.
+    worker sends to the destination, with this `fence`. `failures`: failed texts in a row; `trouble`: why.
     """
 
     destination = models.TextField(unique=True)
@@ -98,7 +98,7 @@ class NotificationPhase(models.TextChoices):
 
 
 class Notification(models.Model):
-    """One part of an incident that is pending, sent or given up for one destination. A text has many."""
+    """One part of an incident that is pending, sent or given up for one destination. One text can contain many."""
 
     incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="notifications")
     route = models.ForeignKey(NotificationRoute, on_delete=models.CASCADE, related_name="notifications", db_index=False)

@@ -80,7 +80,7 @@ class BulkActionState(models.TextChoices):
 class BulkAction(models.Model):
     """One action by one person on every letter that a filter matches.
 
-    `token`: of the page that asked; one token starts one action. `filter`: a stored message filter; it means letters
+    `token`: of the page that asked; one token starts one action. `filter`: a stored message filter, applied to letters
     up to id `max_letter_id` that were finished at `asked_at` or before. `cursor`: id of the last letter that was
     processed. `asked`: letters matched at the start, `done` changed, `refusal_lines` skipped; `refusals`: reasons of
     the first skipped ones, by letter id. `aborted_by`, `why`: who aborted it.

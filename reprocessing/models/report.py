@@ -9,7 +9,7 @@ from reprocessing.models.target import Target
 
 
 class Verdict(models.TextChoices):
-    """What a report says of a message."""
+    """The outcome that a report states for a message."""
 
     DELIVERED = "delivered", "delivered: it worked"
     FAILED = "failed", "failed: it did not, and its consumer will not try again"
@@ -36,8 +36,8 @@ class Reporter(models.Model):
 class Report(models.Model):
     """One report about one message. `digest` covers all of it, so a repeated report is the same row.
 
-    It names the message by SQS message id, by redrive id and attempt, or both. `reporter` null: written by a consumer
-    that shares the database. `fingerprint` groups failures of one cause.
+    A report names the message by SQS message id, by redrive id and attempt, or both. `reporter` null: written by a
+    consumer that shares the database. `fingerprint` groups failures of one cause.
     """
 
     reporter = models.ForeignKey(Reporter, null=True, blank=True, on_delete=models.PROTECT, related_name="reports")

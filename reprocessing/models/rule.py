@@ -1,4 +1,4 @@
-"""Routing rules, and the version of all of them."""
+"""Routing rules, and the version of the whole rulebook."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ACTIONS = [(action.value, action.value) for action in Action]
 _NEEDS_TARGET, _NEEDS_DELAY = Action.DIVERT.value, Action.DELAY.value
 
 
-#: Of a letter's rule `u` and rate class `c`: their backoff.
+#: The backoff columns of a letter's rule `u`, or else of the rate class `c`.
 RULE_BACKOFF: Final[LiteralString] = """
        coalesce(u.backoff_base, c.backoff_base) AS backoff_base, coalesce(u.backoff_cap, c.backoff_cap) AS backoff_cap,
        coalesce(u.backoff_jitter, c.backoff_jitter) AS backoff_jitter"""
@@ -27,7 +27,7 @@ class Rule(models.Model):
     """One rule. By `position`, the first rule whose conditions all hold decides.
 
     `conditions`: texts of domain.routing.conditions; none: every letter. `dlq` null: letters of all DLQs. `delay` and
-    backoff in seconds; backoff null: that of the rate class, else of the DLQ. `trouble`: the last error.
+    backoff in seconds; backoff null: the rate class's backoff, or else the DLQ's. `trouble`: the last error.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -80,7 +80,7 @@ class Rule(models.Model):
 
 
 class Rulebook(models.Model):
-    """One row, once there is a rule. `version` rises with every change; `changes_at`: a rule's next start or end."""
+    """One row, once a rule exists. `version` rises with every change; `changes_at`: a rule's next start or end."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     version = models.BigIntegerField(db_default=0)

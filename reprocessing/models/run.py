@@ -27,10 +27,10 @@ class RunState(models.TextChoices):
 
 
 class Run(models.Model):
-    """One redrive. `selection`: what was asked for; the same id with another selection is refused.
+    """One redrive. `selection`: the requested letters; the same id with another selection is refused.
 
-    `selected`: letters that the plan found. `behind`: letters it left out, because earlier letters of their lanes are
-    not in the run. `stopped_by`, `why`: who paused or aborted it. `waves`: sends 1, 10, 100 letters, then all.
+    `selected`: letters that the plan found. `behind`: letters that it left out, because earlier letters of their lanes
+    are not in the run. `stopped_by`, `why`: who paused or aborted it. `waves`: sends 1, 10, 100 letters, then all.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -72,14 +72,14 @@ class Run(models.Model):
 
     @property
     def is_for_released_letters(self) -> bool:
-        """Whether it was started for released letters, without a selection."""
+        """Whether the run was started for released letters, without a selection."""
         return "released" in self.selection
 
 
 class Wave(models.Model):
     """One wave of a run; only the newest is open. `size` null: all letters left.
 
-    `touched`: letters sent in it for the first time in the run, `failed` of them; set when it is settled.
+    `touched`: letters first sent in this wave; `failed`: how many of those failed. Both are set when it is settled.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="wave_history", db_index=False)

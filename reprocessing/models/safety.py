@@ -26,7 +26,7 @@ BACKOFF_IS_COMPLETE = Q(backoff_base=None, backoff_cap=None, backoff_jitter=None
 
 
 class RateClass(models.Model):
-    """Letters that rules put together, with a rate, a backoff and a breaker of their own for each target.
+    """Letters that rules put together, with their own rate and backoff, and one breaker per target.
 
     `rate`: letters a second over all workers; null: the target's rate. Backoff in seconds; null: the DLQ's.
     """
@@ -63,9 +63,9 @@ class Breaker(models.Model):
     cooldown doubles with each failed canary up to `cooldown_cap`; `canaries_to_close` good canaries close it. The ramp
     starts at `ramp_from` of the rate (1: no ramp) and takes a step every `ramp_every`.
 
-    `epoch` rises with every change and every canary; a half-open breaker heeds the canary of its own epoch only.
-    `canary_until`: lease of the canary; null: free. `failing_since`: no letter has succeeded since. `rest`: current
-    cooldown. `ramp`: allowed share of the rate. `ramp_failure_ratio`: share that failed at the last step.
+    `epoch` rises with every change and every canary; a half-open breaker counts only the canary of its own epoch.
+    `canary_until`: the slot of the canary is taken until then. `failing_since`: no letter has succeeded since. `rest`:
+    current cooldown. `ramp`: allowed share of the rate. `ramp_failure_ratio`: share that failed at the last step.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="breakers", db_index=False)
@@ -141,7 +141,7 @@ class Breaker(models.Model):
 
 
 class CheckKind(models.TextChoices):
-    """What is checked."""
+    """The kind of a health check."""
 
     HTTP = "http", "http: a URL returns the expected status"
     ALARM = "alarm", "alarm: a CloudWatch alarm is OK"
@@ -161,7 +161,7 @@ class HealthStatus(models.TextChoices):
 class HealthCheck(models.Model):
     """One check of a target; all of them must be healthy. `subject`: URL or alarm name.
 
-    `ceiling`: messages or seconds. `every`, `max_age`: seconds; an older result counts as unknown.
+    `ceiling`: the limit, in messages or seconds. `every`, `max_age`: seconds; an older result counts as unknown.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="checks", db_index=False)

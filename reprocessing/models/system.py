@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from reprocessing.models.letter import Letter
 
-# Read when it is evaluated: a heartbeat committed since the statement began is not in its future.
+# Evaluated during the statement: a heartbeat committed since the statement began is then not in the future.
 _DATABASE_CLOCK = models.Func(function="clock_timestamp", output_field=models.DateTimeField())
 
 
@@ -44,7 +44,7 @@ class Heartbeat(models.Model):
 
     @staticmethod
     def is_recent(age: timedelta | None, *, within: timedelta) -> bool:
-        """Return whether a heartbeat of this age proves consumption; one in the future, or none, does not."""
+        """Return whether a heartbeat of this age proves consumption; a heartbeat in the future, or None, does not."""
         return age is not None and timedelta(0) <= age <= within
 
 
@@ -81,12 +81,12 @@ class TaskHints(models.Model):
         return f"{self.width} lanes for {self.lifetime:g} s"
 
 
-#: Key in audit log entries of letters: the decision after a restore, kept when the doubt is deleted.
+#: Key in audit log entries of letters: the decision after a restore, kept when the `RestoreDoubt` is deleted.
 AFTER_A_RESTORE: Final[LiteralString] = "after_a_restore"
 
 
 class RestoreDecision(models.TextChoices):
-    """What a person decided about a letter."""
+    """A person's decision about a letter after a restore."""
 
     DELIVERED = "delivered", "delivered"
     PARKED = "parked", "parked for a person"
@@ -97,7 +97,7 @@ class RestoreDoubt(models.Model):
     """A letter whose state is uncertain after a restore, until the hold is released.
 
     `receives`: receive count of its held copy when the hold began; null: no copy. `arrived`: captured after the hold
-    from an older message. `continue_moved`: number of a lost attempt that returned. `word`: the decision; empty: open.
+    from an older message. `continue_moved`: number of a lost attempt that returned. `word`: the decision; empty: none.
     """
 
     letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.PROTECT, related_name="doubt")
@@ -122,7 +122,7 @@ class RestoreDoubt(models.Model):
         return f"doubt about {self.letter_id}"
 
 
-#: Of a copy c: not received since the hold began, so its state may have changed.
+#: For a copy c: it was not received since the hold began, so the copy's state may have changed.
 COPY_IS_UNSEEN: Final[LiteralString] = (
     "EXISTS (SELECT FROM redrive_restore_doubt x WHERE x.letter_id = c.letter_id AND c.receives <= x.receives)"
 )

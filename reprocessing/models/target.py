@@ -7,9 +7,9 @@ from django.db.models import F, Q
 
 from reprocessing.domain.message.arn import resource_name
 
-#: Letters a second of a limited target: one in 17 minutes, and more than SQS accepts.
+#: Limits of a target's rate, in letters a second: one in 17 minutes, and more than SQS accepts.
 MIN_RATE, MAX_RATE = 0.001, 1_000_000
-#: Seconds: SQS keeps no message longer, so no delay is longer.
+#: Seconds: the longest retention of SQS, so no delay is longer.
 MAX_SECONDS = 14 * 86_400
 #: Seconds in which a FIFO queue drops a repeated deduplication id (AWS: Amazon SQS message deduplication ID).
 DEDUPLICATED_FOR = 300.0
@@ -28,7 +28,7 @@ class TargetKind(models.TextChoices):
 
 #: Kinds that are SQS queues.
 QUEUE_KINDS = (TargetKind.SQS, TargetKind.CELERY)
-#: Kinds that answer each letter by itself.
+#: Kinds that answer each letter separately.
 SYNCHRONOUS = (TargetKind.HTTP, TargetKind.LAMBDA)
 #: Seconds: AWS ends a Lambda function after 15 minutes.
 MAX_TIMEOUT = 900
@@ -52,11 +52,11 @@ class Advance(models.TextChoices):
 class Target(models.Model):
     """Where letters are redriven to. Durations are seconds, sizes bytes.
 
-    `arn`: of an HTTP endpoint its URL. `rate`: letters a second over all workers; null: no limit. `burst` null: one
+    `arn`: for an HTTP endpoint, its URL. `rate`: letters a second over all workers; null: no limit. `burst` null: one
     second of rate. `window`: how long a failed letter may take to come back, or its report to arrive. `size_limit`
-    includes attributes. `timeout`: of an endpoint or function. `answers`: meanings of status codes
+    includes attributes. `timeout`: for an endpoint or function. `answers`: meanings of status codes
     (domain.targets.http_responses). `secret`: name of the signing secret. `confirmed_fanout`: healthy subscribers that
-    get a published letter again; null: nobody has agreed.
+    get a published letter again; null: not confirmed.
     """
 
     kind = models.TextField(choices=TargetKind.choices, default=TargetKind.SQS)
@@ -122,12 +122,12 @@ class Target(models.Model):
 
     @property
     def is_synchronous(self) -> bool:
-        """Whether each letter is answered by itself, not in a batch."""
+        """Whether the target answers each letter separately, not in a batch."""
         return self.kind in SYNCHRONOUS
 
     @property
     def holds_lane_after_unknown(self) -> bool:
-        """Whether a lane waits until a letter cannot come back whose last attempt ended as unknown."""
+        """Whether, after a letter's last attempt ended as unknown, the lane waits until the letter cannot come back."""
         return self.proof != Proof.ACCEPTED and self.advance == Advance.SETTLED
 
     @property
@@ -142,7 +142,7 @@ class TargetCheck(models.Model):
     """One look at a target queue, `took` seconds long.
 
     `empty`: no message visible or delayed, so everything sent well before was consumed. `idle_since`: since when each
-    look found nothing in flight either; null: this one did.
+    look found nothing in flight either; null: this look did.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="sightings")

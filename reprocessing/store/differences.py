@@ -11,22 +11,22 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A value that differs from the proposal."""
+    """A field whose current value differs from the proposed value."""
 
     name: str  #: the name of the DLQ, target or rule
     field: str
     before: Any
     after: Any
-    kind: str = ""  #: which of these it is, where names may be equal
+    kind: str = ""  #: kind of the named object, if names of several kinds may be equal
 
     @property
     def label(self) -> str:
-        """Return what the value belongs to, for people."""
+        """Return the kind and name of the changed object, to be shown to people."""
         return f"{self.kind} {self.name}".strip()
 
 
 def changed_fields(of: str, now: Fields, wanted: Fields) -> list[Difference]:
-    """Return the fields whose wanted value is another one than now, or missing now."""
+    """Return the fields whose wanted value differs from the current value, or that have no current value."""
     return [
         Difference(of, name, now.get(name), value)
         for name, value in wanted.items()

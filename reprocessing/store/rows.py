@@ -17,12 +17,12 @@ from psycopg.rows import BaseRowFactory, class_row, tuple_row
 Shape = TypeVar("Shape")
 Done = TypeVar("Done")
 
-#: Retries after a deadlock. Two transactions that wait for each other are soon apart.
+#: Retries after a deadlock. A deadlock between two transactions seldom repeats.
 DEADLOCK_RETRIES = 8
 
 
 def fetch(shape: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
-    """Return the statement's rows, each as a `shape` whose fields are named like the columns. Errors are the ORM's.
+    """Return the statement's rows, each as a `shape` whose fields are named like the columns. Raise ORM errors.
 
     After a deadlock, the statement is run again if no transaction is open.
     """
@@ -30,12 +30,12 @@ def fetch(shape: type[Shape], statement: LiteralString, parameters: Mapping[str,
 
 
 def first(shape: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> Shape | None:
-    """Return the statement's first row, as `fetch` would; None if there is none."""
+    """Return the first row that `fetch` would return; None if there are no rows."""
     return next(iter(fetch(shape, statement, parameters)), None)
 
 
 def column(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
-    """Return the values of a statement with one column; TypeError if a value is of another kind."""
+    """Return the values of a statement with one column; raise TypeError if a value has another type."""
     found = [value for (value,) in _all(tuple_row, statement, parameters)]
     for value in found:
         if type(value) is not kind:
@@ -44,13 +44,13 @@ def column(kind: type[Shape], statement: LiteralString, parameters: Mapping[str,
 
 
 def value(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> Shape:
-    """Return the only value of a statement with one row and one column; ValueError if there are more or none."""
+    """Return the only value of a statement with one row and one column; raise ValueError for any other count."""
     (only,) = column(kind, statement, parameters)
     return only
 
 
 def arrays(shape: type[Any], items: Iterable[Any]) -> dict[str, list[Any]]:
-    """Return the values of each field of these dataclass items, by the field's name: parameters for `unnest`."""
+    """Return a dict from each field name of these dataclass items to its values: parameters for `unnest`."""
     some = list(items)
     return {field.name: [getattr(item, field.name) for item in some] for field in dataclasses.fields(shape)}
 
@@ -87,7 +87,7 @@ def _run(
 
 
 def _again(run: Callable[[], Done]) -> Done:
-    """Reconnect if an earlier statement lost the connection. If this one loses it, the caller gets the error."""
+    """Reconnect if an earlier statement lost the connection, then run. If this run loses it, the error is raised."""
     if connection.connection is not None and connection.connection.closed and not connection.in_atomic_block:
         connection.close()
     connection.ensure_connection()
@@ -101,7 +101,7 @@ def _again(run: Callable[[], Done]) -> Done:
 
 
 def _execute(cursor: psycopg.Cursor[Any], statement: LiteralString, parameters: Mapping[str, Any]) -> None:
-    """Run the statement. Errors name the constraint, not the row, which may hold a customer's message."""
+    """Run the statement. Errors name the constraint but not the row: a row may contain message data."""
     try:
         cursor.execute(statement, parameters, binary=True)
     except psycopg.Error as error:

@@ -1,4 +1,4 @@
-"""The lease of a capture, the copies that the DLQ holds, and what was drained."""
+"""Lease a DLQ for a capture, track its copies in SQS, and record when it was drained."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class CaptureLease:
     dlq_id: int
     fence: int
     began_at: datetime
-    clean: bool  #: if this capture drains the DLQ, that counts as evidence; otherwise an earlier capture died
-    orphans_hidden_until: datetime | None  #: until then the messages that it had received may be invisible
+    clean: bool  #: draining the DLQ counts as evidence; false: an earlier capture died
+    orphans_hidden_until: datetime | None  #: until then, messages that the dead capture received may be invisible
 
 
 @dataclass(frozen=True, slots=True)
 class RenewedLease:
-    """A renewed lease. `at`: when; `has_let_go`: letters of the DLQ may be marked as moved by AWS."""
+    """A lease renewed at the time `at`. `has_let_go`: letters of the DLQ may be marked as moved by AWS."""
 
     at: datetime
     has_let_go: bool
@@ -51,7 +51,7 @@ UPDATE redrive_dlq
 RETURNING redrive_now() AS at, aws_may_have_moved_at IS NOT NULL AS has_let_go
 """
 
-# Every received copy is committed. What an earlier capture left invisible stays so, so `before` is put back.
+# Every received copy is committed. Messages of an earlier capture may still be invisible: `before` is restored.
 _END = """
 UPDATE redrive_dlq
    SET leased_until = NULL, trouble = %(trouble)b::text,
@@ -63,8 +63,8 @@ RETURNING coalesce((SELECT max(l.id) FROM redrive_letter l WHERE l.dlq_id = %(dl
 """
 
 # SQS may count a deleted message as in flight for `count_lag` seconds more. A copy that is visible again is not
-# counted, because that would hide another reader. A copy may be invisible for longer than known here (see
-# `copies_to_extend`). A copy known only from a backup (`COPY_IS_UNSEEN`) proves nothing until it was received again.
+# counted: counting it would hide another reader. A copy may be invisible for longer than recorded (see
+# `copies_to_extend`). A copy known only from a backup (`COPY_IS_UNSEEN`) is counted only once it was received again.
 _LAG: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
 _OUT_OF_SIGHT = f"""
 SELECT (SELECT count(*) FROM redrive_dlq_copy c
@@ -75,7 +75,7 @@ SELECT (SELECT count(*) FROM redrive_dlq_copy c
                                                AND gone_at > redrive_now() - {_LAG}) AS n
 """  # noqa: S608  # the inserted text is a constant
 
-# A handle may be good for longer than known here: the answer to a visibility change may have been lost. A FIFO queue
+# A handle may be valid for longer than recorded: the answer to a visibility change may have been lost. A FIFO queue
 # rejects an expired handle. A standard queue accepts it, and a copy that is still there is received again.
 _TO_DELETE = """
 SELECT c.dlq_id, c.message_id, c.handle FROM redrive_dlq_copy c JOIN redrive_dlq d ON d.id = c.dlq_id
@@ -90,9 +90,9 @@ UPDATE redrive_dlq_copy c SET state = 'gone', gone_at = redrive_now()
    AND c.handle = g.handle AND c.state || '' NOT IN ('held', 'gone')
 """
 
-# Copies of letters of unfinished runs that become visible soon; each is extended once. Or copies that are visible
-# already, unless a worker that died may have extended them (`COPY_IS_UNSEEN`). The letter's state is a subquery:
-# joined, the planner might read all copies for each letter.
+# Two kinds of copies of letters of unfinished runs: those that become visible soon, each extended once; and those
+# already visible, unless a dead worker may have extended them (`COPY_IS_UNSEEN`). The letter's state is a subquery:
+# with a join, the planner might read all copies for each letter.
 _TO_EXTEND = f"""
 SELECT c.dlq_id, c.message_id, c.handle FROM redrive_dlq_copy c
  WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND NOT c.extended
@@ -132,9 +132,9 @@ UPDATE redrive_dlq_copy c SET state = 'delete'
 
 
 def lease(dlq: int, *, lease: float, dirty: float) -> CaptureLease | None:
-    """Lease the DLQ for a capture, in seconds; None if it is being captured, in mode observe, or moved by AWS.
+    """Lease the DLQ for a capture, for `lease` seconds; None if it is leased, in mode observe, or redriven by AWS.
 
-    `dirty`: seconds in which nothing counts as drained if this capture dies, since its messages are invisible.
+    `dirty`: seconds in which the DLQ does not count as drained if this capture dies: its messages are invisible.
     """
     return rows.first(CaptureLease, _LEASE, {"dlq": dlq, "lease": lease, "dirty": dirty})
 
@@ -146,9 +146,9 @@ def renew(capturing: CaptureLease, *, lease: float, dirty: float) -> RenewedLeas
 
 
 def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
-    """End the lease; return the id of the DLQ's newest captured letter (0: none), or None if another has taken the DLQ.
+    """End the lease; return the id of the DLQ's newest captured letter (0: none), or None if the lease is lost.
 
-    `clean`: everything received is committed. `drained`: and no message that the DLQ held at the beginning is missing.
+    `clean`: every received message is committed. `drained`: every message in the DLQ at the start was received, too.
     """
     values = {
         "dlq": capturing.dlq_id,
@@ -169,7 +169,7 @@ def count_held(dlq: int) -> int:
 
 
 def count_invisible(dlq: int, *, count_lag: float) -> int:
-    """Return how many messages in flight in this DLQ were received by us, as far as is known.
+    """Return how many of the messages in flight in this DLQ were received by this service.
 
     `count_lag`: seconds in which SQS may still count a deleted message.
     """
@@ -177,27 +177,27 @@ def count_invisible(dlq: int, *, count_lag: float) -> int:
 
 
 def copies_to_delete(dlq: int, *, limit: int) -> list[Deletable]:
-    """Return copies to be deleted whose handle may still be good."""
+    """Return copies that are marked for deletion and whose receipt handle may still be valid."""
     return rows.fetch(Deletable, _TO_DELETE, {"dlq": dlq, "limit": limit})
 
 
 def mark_gone(copies: Sequence[Deletable]) -> None:
-    """Record that these copies were deleted. A copy received again since, under another handle, stays as it is."""
+    """Record that these copies were deleted. A copy received again since, with a new handle, is not changed."""
     rows.execute(_GONE, rows.arrays(Deletable, copies))
 
 
 def copies_to_extend(dlq: int, *, within: float, limit: int, since: float = 0.0) -> list[Deletable]:
-    """Return held copies of unfinished letters that become visible within so many seconds, or did `since` so many."""
+    """Return held copies of unfinished letters, visible within `within` seconds or for at most `since` seconds."""
     return rows.fetch(Deletable, _TO_EXTEND, {"dlq": dlq, "within": within, "limit": limit, "since": since})
 
 
 def mark_extended(dlq: int, copies: Sequence[Deletable], *, until: datetime) -> None:
-    """Record that these copies stay invisible until then, except those received again since."""
+    """Record that these copies stay invisible until `until`, except copies that were received again."""
     rows.execute(_EXTENDED, {**rows.arrays(Deletable, copies), "dlq": dlq, "until": until})
 
 
 def delete_finished_copies(dlq: int, *, limit: int) -> int:
-    """Mark copies of finished letters for deletion, among the next `limit` that are held; return how many."""
+    """Mark copies of finished letters for deletion, among the next `limit` held copies; return how many were marked."""
     return rows.execute(_SWEEP, {"dlq": dlq, "limit": limit})
 
 
@@ -214,10 +214,10 @@ UPDATE redrive_dlq SET trouble = %(trouble)b WHERE id = %(dlq)b AND NOT starts_w
 
 
 def note_depth(dlq: int, *, visible: int, in_flight: int) -> None:
-    """Record how many messages the DLQ holds, and that it has no trouble, except what AWS's own redrive left."""
+    """Record how many messages the DLQ holds, and clear its error, except an error left by AWS's own redrive."""
     rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight, "native": aws_redrives.ERROR_PREFIX})
 
 
 def note_trouble(dlq: int, trouble: str) -> None:
-    """Record why the DLQ could not be asked."""
+    """Record why the DLQ could not be read."""
     rows.execute(_TROUBLE, {"dlq": dlq, "trouble": trouble, "native": aws_redrives.ERROR_PREFIX})

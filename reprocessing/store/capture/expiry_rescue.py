@@ -1,6 +1,6 @@
-"""Mark copies for deletion before SQS drops them; PostgreSQL alone holds their letters then.
+"""Mark copies for deletion before SQS drops them; after that, only PostgreSQL holds their letters.
 
-A copy that expires vanishes unannounced, as if another reader had taken it. A deleted copy is known to be gone.
+SQS does not report expiry: an expired copy looks like one that another reader took. A deletion is recorded.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.store import rows
 from reprocessing.store.dlqs import dlq_status
 
-#: Seconds before SQS drops a copy. In a standard DLQ a message's retention counts from its first SentTimestamp; in a
-#: FIFO DLQ from its move, but nothing is held there.
+#: Copies are marked this many seconds before SQS drops them. In a standard DLQ retention counts from a message's first
+#: SentTimestamp; in a FIFO DLQ from its move, but no copies are held in a FIFO DLQ.
 RESCUE_SECONDS: Final = 3_600.0
 
-# In order of expiry, bounded by the clock, so that only the index's beginning is read. A letter's copies are found by
-# the letter, not among all held copies. A locked copy is left for the next call.
+# Ordered by expiry and bounded by the clock, so only the start of the index is read. A letter's copies are found by
+# the letter, not among all held copies. The next call handles locked copies.
 _RESCUE = """
 WITH due AS (
     SELECT c.dlq_id, c.message_id FROM redrive_letter l CROSS JOIN LATERAL (

@@ -1,8 +1,8 @@
 """Mark letters whose messages AWS may move, and recognise them when they are received again.
 
 A message that AWS moves gets a new message id and a new SentTimestamp, and keeps its bytes. So it is recognised by
-body, attributes and source queue, and was sent after its letter had been captured. Two equal messages cannot be told
-apart; each letter is continued once. `until`: when copies become visible; after that, nothing is recorded.
+body, attributes and source queue, and by a send time after the letter's capture. Equal messages cannot be
+distinguished; each letter is continued once. `until`: when copies become visible; after that, nothing is recorded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.capture.received_copies import NewLetter
 
-# The run's letters and the visible copy are found by index, however many the DLQ holds.
+# The run's letters and the visible copy are found by index, so the size of the DLQ does not matter.
 _EXPOSED = """
 SELECT d.id FROM redrive_dlq d
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint) AND d.aws_redrive_since IS NULL
@@ -37,9 +37,9 @@ SELECT EXISTS (SELECT FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.i
                   AND l.blocked_reason = 'moved_by_aws' AND l.state IN ('waiting', 'sending', 'awaiting')) AS is_so
 """
 
-# As the partial index says it.
+# The same condition as the partial index, so that the planner uses the index.
 _MOVED: Final[LiteralString] = "(l.blocked_reason = 'moved_by_aws' OR l.reason = 'moved_by_aws')"
-# A letter on a lane goes on there.
+# A letter on a lane keeps its state, run and lane; a parked letter becomes captured.
 _AS_IT_WAS: Final[LiteralString] = """
 state = CASE WHEN l.state = 'parked' THEN 'captured' ELSE l.state END, reason = '', blocked_reason = '', detail = '',
 planned = l.state NOT IN ('captured', 'parked'), finished_at = NULL,
@@ -51,8 +51,8 @@ _OPEN: Final[LiteralString] = """
 (l.state IN ('captured', 'waiting', 'sending', 'awaiting') OR (l.state = 'parked' AND l.reason = 'moved_by_aws'))
 """
 
-# AWS may move these messages from now on. If a run takes such a letter, or is about to send it, a person decides. AWS
-# cannot have moved an invisible copy. A letter that was sent is affected only if its attempt fails.
+# AWS may move these messages from now on. A letter that a run would take or send is left to a person. AWS cannot have
+# moved an invisible copy. A letter that was sent is affected only if its attempt fails.
 _LET_GO = """
 WITH let_go AS (
     UPDATE redrive_letter l SET planned = true, blocked_reason = 'moved_by_aws', detail = ''
@@ -108,7 +108,7 @@ SELECT m.message_id FROM back b JOIN met m ON m.letter_id = b.id
 
 
 def exposed_dlqs(dlq: int | None = None) -> list[int]:
-    """Return the DLQs (or this one) with letters to be sent whose copies AWS could move meanwhile."""
+    """Return the ids of DLQs (all, or `dlq` only) with letters to be sent whose copies AWS could move before that."""
     return rows.column(int, _EXPOSED, {"dlq": dlq})
 
 
@@ -120,7 +120,7 @@ def letters_wait_for_capture(dlq: int) -> bool:
 def mark_moved(dlq: int, *, until: datetime | None = None) -> int:
     """Mark unfinished letters whose copies are visible as moved by AWS; return how many.
 
-    `until`: except copies that were invisible until then or longer, since AWS was done by that time.
+    `until`: when AWS was done; copies that were invisible until then or longer are left out.
     """
     return rows.value(int, _LET_GO, {"dlq": dlq, "until": until})
 
@@ -131,12 +131,12 @@ def has_moved_letters(dlq: int) -> bool:
 
 
 def unmark_not_moved(dlq: int, ids: Sequence[str], *, until: datetime) -> int:
-    """Unmark letters whose messages AWS did not move; return how many."""
+    """Unmark letters whose messages were received again, so AWS did not move them; return how many."""
     return rows.execute(_STAYED, {"dlq": dlq, "ids": list(ids), "until": until})
 
 
 def continue_moved(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
-    """Continue letters that AWS moved with these new copies; return the copies' message ids."""
+    """Attach these new copies to the letters that AWS moved, and continue those; return the copies' message ids."""
     state = "delete" if at_capture else "held"
     values = {**rows.arrays(NewLetter, copies), "dlq": dlq, "state": state, "until": until}
     return set(rows.column(str, _CAME_BACK, values))

@@ -1,6 +1,6 @@
-"""Tell received copies apart: known copies, returns of messages that were sent, and new letters.
+"""Classify received copies: known copies, returns of messages that were sent, and new letters.
 
-`until`: when the copies become visible. After that, another reader may have them, and nothing is recorded.
+`until`: when the copies become visible. After that, nothing is recorded, as another reader may receive them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class NewLetter:
-    """A copy that is not known, ready to be written."""
+    """A new letter from a copy that was not known, ready to be written."""
 
     message_id: str
     handle: str
@@ -38,7 +38,7 @@ class NewLetter:
 
 @dataclass(frozen=True, slots=True)
 class KnownCopy:
-    """A copy that was received before; `state` says what is to become of the copy now."""
+    """A copy that was received before; `state`: `held`, or `delete` if the copy is to be deleted."""
 
     message_id: str
     state: str
@@ -46,24 +46,24 @@ class KnownCopy:
 
 @dataclass(frozen=True, slots=True)
 class MarkedCopy:
-    """A copy and its redrive id: `public_id` and `no` are None if it has none."""
+    """A copy and its redrive id: `public_id` and `no` are None for a copy without a redrive id."""
 
     message_id: str
     body_hash: bytes
     public_id: UUID | None
     no: int | None
-    source: str | None = None  #: the ARN of the queue in which it failed, where SQS names that
+    source: str | None = None  #: ARN of the queue in which the message failed; None: SQS does not say
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnedCopy:
-    """A copy of a letter that was sent, and returned, with the backoff of the letter's rule or rate class, if any."""
+    """A copy of a letter that was sent and came back, with the backoff of the letter's rule or rate class, if any."""
 
     message_id: str
     attempt_id: int
     letter_id: int
     lane_id: int
-    attempts: int  #: since a person released the letter
+    attempts: int  #: the letter's attempts since a person released it
     run_id: int | None
     breaker_id: int | None
     backoff_base: float | None
@@ -71,8 +71,8 @@ class ReturnedCopy:
     backoff_jitter: str | None
 
 
-# The ids are asked for twice: joined alone, the planner would read every copy of the DLQ. After `until` another capture
-# may have received the copy, so its handle is not recorded.
+# The condition on the ids is repeated: with the join alone, the planner would read every copy of the DLQ. After `until`
+# another capture may have received the copy, so its handle is not recorded.
 _REFRESH = """
 WITH seen AS (
     SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[]) AS s(message_id, handle)
@@ -92,13 +92,13 @@ WITH seen AS (
 SELECT message_id, coalesce(n.state, 'held') AS state FROM known LEFT JOIN noted n USING (message_id)
 """
 
-#: The copies of a statement that takes `MarkedCopy` ones.
+#: The `MarkedCopy` parameters of a statement, as rows.
 MARKED: Final[LiteralString] = """
 SELECT * FROM unnest(%(message_id)b::text[], %(body_hash)b::bytea[], %(public_id)b::uuid[], %(no)b::int[],
                      %(source)b::text[]) AS s(message_id, body_hash, public_id, no, source)
 """
 
-#: Of a marked copy s, the letter l with its redrive id, and a target t: the copy is this letter, and failed in t.
+#: For a marked copy s, the letter l with its redrive id, and a target t: the copy is this letter and failed in t.
 IS_LETTER: Final[LiteralString] = """
 (l.body_hash = s.body_hash OR t.kind = 'celery' OR EXISTS (
     SELECT FROM redrive_revision v WHERE v.letter_id = l.id AND s.body_hash IN (v.body_hash, v.previous_body_hash)))
@@ -109,9 +109,9 @@ AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source
 
 # A return is recognised by the message id that the target gave, or else by its redrive id and equal bytes; of several
 # attempts the newest counts. A consumer may forward a message with its redrive id, so that id counts only if the
-# message failed in the attempt's target. Celery workers forward nothing, and their messages may differ from the
-# letter's bytes. A message sent before an edit may return, too. A copy without a source queue may have failed in a
-# target whose DLQ this is. OFFSET 0: without statistics the planner would join whole tables for a few copies.
+# message failed in the attempt's target. Celery workers forward nothing, and may change the bytes. The message may be a
+# version from before an edit. A copy without a source queue may have failed in any target with this DLQ. OFFSET 0:
+# without statistics the planner would join whole tables for a few copies.
 _RETURNS = f"""
 WITH seen AS (
     {MARKED}
@@ -176,25 +176,25 @@ RETURNING message_id
 def refresh_known(
     dlq: int, ids: Sequence[str], handles: Sequence[str], *, until: datetime, at_capture: bool
 ) -> list[KnownCopy]:
-    """Record the new handles of known copies; return what is to become of each copy."""
+    """Record the new receipt handles of known copies; return the known copies."""
     values = {"dlq": dlq, "ids": list(ids), "handles": list(handles), "until": until, "at_capture": at_capture}
     return rows.fetch(KnownCopy, _REFRESH, values)
 
 
 def find_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[ReturnedCopy]:
-    """Return the copies, received from this DLQ, that are letters of any DLQ which were sent and returned."""
+    """Return those of these copies, received from this DLQ, whose letter (of any DLQ) was sent and came back."""
     return rows.fetch(ReturnedCopy, _RETURNS, {**rows.arrays(MarkedCopy, copies), "dlq": dlq})
 
 
 def doubtful_hashes(hashes: Sequence[bytes]) -> set[bytes]:
-    """Return those body digests under which an attempt is open or unknown: a copy with one may be that attempt's."""
+    """Return the body digests that have an open or unknown attempt: a copy with that digest may be its return."""
     return set(rows.column(bytes, _TWINS, {"hashes": list(hashes)}))
 
 
 def admit(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
     """Write new letters, their payloads and their copies, in one statement; return the message ids that were new.
 
-    Each message id occurs once. `at_capture`: the copies are to be deleted as soon as this is committed.
+    Message ids must be unique. `at_capture`: the copies are to be deleted as soon as the letters are committed.
     """
     values = {
         **rows.arrays(NewLetter, letters),

@@ -1,6 +1,6 @@
 """Record returns whose attempt is not in the database: they were sent after the backup that was restored.
 
-The redrive id names a letter, and no attempt has the id's number. So the message was sent and failed; it is not new.
+The redrive id names a letter, but the letter has no attempt of that number. So the message was sent and failed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reprocessing.store import rows
 from reprocessing.store.capture.received_copies import IS_LETTER, MARKED, MarkedCopy
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL, PASSED_ONCE
 
-# Recognised like any return (see `received_copies`), by the target that the letter has now.
+# Such a return is recognised like any other (see `received_copies`), by the letter's current target.
 _FORGOTTEN = f"""
 SELECT DISTINCT ON (s.message_id) s.message_id, s.no, l.id AS letter_id, l.lane_id
   FROM ({MARKED}) s
@@ -26,7 +26,7 @@ SELECT DISTINCT ON (s.message_id) s.message_id, s.no, l.id AS letter_id, l.lane_
 """  # noqa: S608  # the inserted texts are constants
 
 # PostgreSQL has the bytes, so the copy is deleted. The number counts as an attempt and is not used again. An earlier
-# attempt that the backup shows as open has ended. What people decided stays.
+# attempt that the backup shows as open has ended. Decisions of people are kept.
 _RECORD = f"""
 WITH back AS (
     SELECT * FROM unnest(%(message_id)b::text[], %(handles)b::text[], %(letter_id)b::bigint[], %(no)b::int[])
@@ -77,11 +77,11 @@ class UnknownReturn:
 
 
 def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[UnknownReturn]:
-    """Return the copies, received from this DLQ, that are letters returned from attempts not in the database."""
+    """Return the copies, received from this DLQ, of letters whose attempt is not in the database."""
     marked = [copy for copy in copies if copy.public_id is not None]
     return rows.fetch(UnknownReturn, _FORGOTTEN, {**rows.arrays(MarkedCopy, marked), "dlq": dlq}) if marked else []
 
 
 def record(dlq: int, back: Sequence[UnknownReturn], handles: Sequence[str], *, until: datetime) -> None:
-    """Record these returns; each letter waits for its next attempt, or for a person. The lanes are locked."""
+    """Record these returns; each letter is queued again or parked. Call it with the lanes locked."""
     rows.execute(_RECORD, {**rows.arrays(UnknownReturn, back), "dlq": dlq, "handles": list(handles), "until": until})

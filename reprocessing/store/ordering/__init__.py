@@ -1,1 +1,1 @@
-"""Store of ordering keys, sequences, lanes, heads and leases."""
+"""Statements for lanes: their order, first letters and leases."""

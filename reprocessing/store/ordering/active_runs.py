@@ -1,4 +1,4 @@
-"""SQL for the runs whose lanes may be leased or hinted at."""
+"""SQL for the runs whose lanes may be leased, or offered to workers by task hints."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Final, LiteralString
 
 from reprocessing.store.aws.aws_redrive_checks import MOVES_UNKNOWN, WAITS_FOR_AWS
 
-# The run is running, its DLQ is neither stopped, observed nor redriven by AWS, and there is no global stop.
+# Running runs whose DLQ is not stopped, not in mode observe, and not redriven by AWS; none during a global stop.
 ACTIVE_RUNS: Final[LiteralString] = """
 SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.aws_redrive_since IS NULL
  WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe'
    AND NOT EXISTS (SELECT FROM redrive_global_stop)
 """
 
-# Active runs that do not wait for an answer of AWS; workers could do nothing with hints at other runs.
+# Active runs that do not wait for an answer of AWS. Workers could send nothing for the others.
 ANSWERED_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {WAITS_FOR_AWS}"
 
-# Active runs of DLQs of which AWS has said whether it moved messages.
+# Active runs of DLQs for which AWS has answered whether it moved messages.
 KNOWN_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {MOVES_UNKNOWN}"

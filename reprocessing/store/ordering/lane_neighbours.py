@@ -1,4 +1,4 @@
-"""Read a letter's neighbours in its lane: the head, the letters before and behind it, and the parked ones."""
+"""Read a letter's neighbours in its lane: the first letter, the letters before and behind, and parked letters."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.safety.send_limits import OBSTACLE, OBSTACLE_JOINS
 
-#: Letters behind a letter, or parked beside it, that are counted at most; one more means "more".
+#: At most so many letters behind a letter, or parked in its lane, are counted; one more means "more".
 COUNTED_AT_MOST: Final = 1_000
 
-# As the index has it, and in its order: otherwise the planner reads the whole table for the end of a long lane.
+# The condition and order of the index: otherwise the planner reads the whole table for the end of a long lane.
 _OPEN: Final[LiteralString] = "lane_id = l.lane_id AND state IN ('waiting', 'sending', 'awaiting') AND NOT frees_lane"
 
 _AMONG = f"""
@@ -45,7 +45,7 @@ SELECT n.id AS lane_id, n.phase, n.due_at, n.due_at <= redrive_now() AS is_due, 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """A letter's lane, seen from the letter."""
+    """A letter's lane, and the letter's position in it."""
 
     lane_id: int
     phase: str
@@ -56,21 +56,21 @@ class Neighbours:
     stopped_at: datetime | None
     stopped_by: str
     stop_reason: str
-    obstacle: str  #: why nobody may lease the lane, due or not; empty: nothing is in its way
-    holds: bool  #: a parked letter holds the lane
-    head_id: int | None  #: the first unfinished letter; None: there is none
+    obstacle: str  #: why no worker may lease the lane even if it is due; empty: no obstacle
+    holds: bool  #: a parked letter keeps the lane from going on
+    head_id: int | None  #: the lane's first unfinished letter; None: all are finished
     head: str | None
     head_state: str | None
     head_route: str | None
     head_rule: str | None
-    before_id: int | None  #: the unfinished letter just before this one; `after_id` the one just behind
+    before_id: int | None  #: the unfinished letter just before this letter; `after_id`: just behind it
     before: str | None
     after_id: int | None
     after: str | None
-    behind: int  #: unfinished letters behind this one; `parked`: other parked ones; both `MOST` + 1 for more
+    behind: int  #: unfinished letters behind this letter; `parked`: other parked letters; at most `COUNTED_AT_MOST` + 1
     parked: int
 
 
 def neighbours_of(letter: int) -> Neighbours | None:
-    """Return the neighbours of one letter; None: it has no lane yet."""
+    """Return the neighbours of this letter; None if the letter has no lane yet."""
     return rows.first(Neighbours, _AMONG, {"letter": letter, "most": COUNTED_AT_MOST})

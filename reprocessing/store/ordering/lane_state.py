@@ -1,4 +1,4 @@
-"""What a worker knows about a leased lane and its head."""
+"""State of a leased lane and its head (first unfinished letter)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LaneState:
-    """A lane after `advance`, and what the gate needs to know about its head."""
+    """A lane after `advance`, and the data that decide whether its head may be sent."""
 
     lane_id: int
     fence: int
     phase: str
-    letter_id: int | None  #: the head; None: there is none
+    letter_id: int | None  #: the head; None: the lane has no unfinished letter
     dlq_id: int | None
     target_id: int | None
     attempts: int | None
@@ -23,15 +23,15 @@ class LaneState:
     released: bool | None
     receives: int | None
     receive_limit: int | None
-    claim_state: str | None  #: None: nobody has claimed the head's key
+    claim_state: str | None  #: None: no letter has claimed the head's idempotency key
     claim_letter: int | None
     claim_same_body: bool | None
-    #: seconds for which a copy of the finished letter that claimed the key may be in the target; None: none
+    #: seconds for which the target may have a copy of the finished letter that claimed the key; None: no copy
     claim_rests: float | None = None
-    #: AWS may have moved the message: a capture since has not seen it, or there was none; None: it did not
+    #: AWS may have moved the message; true: a later capture did not find it; false: no capture yet; None: not moved
     gone: bool | None = None
     breaker_id: int | None = None  #: the breaker that counts the head's outcomes
     rate_class_id: int | None = None
     rule_id: int | None = None  #: the rule that decided about the head, at `rulebook_version`
     rulebook_version: int | None = None
-    tries: int | None = None  #: attempts since a person released the head, counted or not
+    tries: int | None = None  #: attempts since a person released the head, counted against the limit or not

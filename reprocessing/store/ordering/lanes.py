@@ -1,4 +1,4 @@
-"""Lease lanes, move them to their next head, renew and hint. Only the owner moves a leased lane."""
+"""Lease lanes, renew leases, hint, and move lanes to their next head. Only its owner moves a leased lane."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from reprocessing.store.safety.send_limits import FULL, MAY_GO, SHUT, UNTOLD
 
 @dataclass(frozen=True, slots=True)
 class LeasedLane:
-    """A lane that is leased by the caller. `inherited`: its former owner died."""
+    """A lane that is leased by the caller. `inherited`: the former owner of the lease died."""
 
     lane_id: int
     fence: int
     inherited: bool
 
 
-# Lanes of dead owners first, then those due for longest, in the order of their indexes. The clock is a subquery, so
-# that it bounds the index. Whether an orphan's run is active is asked for each lane, so that no planner begins with the
-# run. Lanes behind a shut breaker, or of a full wave, are not read: of each run whose wave is not full, the breakers of
-# its ready lanes are found by steps in an index, and lanes are read behind those that are not shut, and those whose
-# breaker is not known yet. Of a run with a full wave only lanes are read that the wave waits for.
+# Lanes of dead owners come first, then the lanes that have been due longest, in index order. The clock is a subquery,
+# so that it bounds the index. A lane of a dead owner is checked for an active run one by one, so that no planner begins
+# with the run. Lanes behind a breaker that is not closed are not read: for each run, the breakers of its ready lanes
+# are found by steps in an index, and only lanes of usable or unknown breakers are read. Of a run with a full wave, only
+# lanes that the wave waits for are read.
 _DUE: Final[LiteralString] = f"""
 WITH RECURSIVE active AS MATERIALIZED ({{runs}}), waved AS MATERIALIZED ({FULL}), going AS MATERIALIZED (
     SELECT id AS run_id FROM active WHERE id NOT IN (SELECT run_id FROM waved)
@@ -103,10 +103,10 @@ SELECT n.id AS lane_id FROM redrive_lane n
  ORDER BY n.id FOR UPDATE OF n
 """
 
-# The head decides the lane's phase. A head that may not go now gives the lease back, unless rules are still to be asked
-# about it. The lane is awaiting while an attempt holds it, since a head may have returned or been released meanwhile.
-# Without a fence the caller is not the owner, and a leased lane stays as it is. `holds_lane` is looked up for each
-# lane: with EXISTS the planner would read the whole partial index with its dead entries.
+# The head (first unfinished letter) decides the lane's phase. If the head may not be sent now, the lease is given back,
+# unless the rules have not decided about it yet. While an attempt holds the lane, its phase is awaiting: a head may
+# have returned or been released. Without a fence the caller is not the owner, and a leased lane is not changed.
+# `holds_lane` is looked up per lane: with EXISTS the planner would read the whole partial index with its dead entries.
 _NEXT = f"""
 WITH mine AS (
     SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[]) AS m(lane_id, fence, passed)
@@ -215,8 +215,8 @@ def lease(  # noqa: PLR0913  # each by its name
 ) -> list[LeasedLane]:
     """Lease up to `limit` due lanes of active runs, those of dead owners first; locked lanes are skipped.
 
-    Lanes of a DLQ whose messages AWS may have moved are left out. `only`: these lanes; otherwise any, except those
-    whose heads go by the breakers `but`.
+    Lanes of a DLQ whose messages AWS may have moved are left out. `only`: lease only these lanes; otherwise any lanes,
+    except those whose heads belong to the breakers `but`.
     """
     values = {
         "owner": owner, "limit": limit, "lease": lease,
@@ -238,10 +238,10 @@ def advance(
     keep: bool = False,
     lease: float = 0.0,
 ) -> list[LaneState]:
-    """Set each lane's phase and due time by its head. Run it in a later statement than the one that moved its letters.
+    """Set each lane's phase and due time by its head. Call it in a statement after the change of the letters.
 
-    Fences are the owner's; None if the caller is not the owner, and moves the lane only if it is not leased. `passed`:
-    sequences that the lanes have passed now. `keep`: lanes whose head is due stay leased, for `lease` seconds.
+    `fences`: the owner's; None: the caller is not the owner, and only a lane that is not leased is moved. `passed`:
+    sequences that were sent now. `keep`: lanes whose head is due stay leased, for `lease` seconds.
     """
     passing = [None] * len(lanes) if passed is None else list(passed)
     values = {"lanes": list(lanes), "fences": list(fences), "passed": passing, "keep": keep, "lease": lease}
@@ -249,13 +249,13 @@ def advance(
 
 
 def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:
-    """Renew leases; return the lanes that are still the caller's."""
+    """Renew leases; return the lanes that the caller still leases."""
     return set(rows.column(int, _RENEW, {"lanes": list(lanes), "fences": list(fences), "lease": lease}))
 
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """A leased lane to be given back: due in `after` seconds, why, and its head's breaker if known."""
+    """A leased lane to be given back: when it is due (`after` seconds), why, and the breaker of its head if known."""
 
     lane_id: int
     fence: int
@@ -270,7 +270,7 @@ def hand_back(some: Sequence[HandedBack]) -> None:
 
 
 def hint(*, limit: int, lifetime: float) -> list[int]:
-    """Return due lanes without a current hint, and mark them as hinted for `lifetime` seconds."""
+    """Return due lanes that have no valid task hint, and mark them as hinted for `lifetime` seconds."""
     return rows.column(int, _HINT, {"limit": limit, "lifetime": lifetime})
 
 

@@ -1,4 +1,4 @@
-"""Give a waiting lane to an earlier letter that was enlisted onto it."""
+"""Reschedule a waiting lane after a run added a letter before its first letter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 
-# The lane waits for the quiet period, as a new lane does: a letter before this one may still be retried in its queue.
+# The lane waits like a new lane: the source queue may still retry a message that precedes the added letter.
 _QUIET = """
 UPDATE redrive_lane n
    SET due_at = greatest(n.due_at, l.captured_at + make_interval(secs => coalesce(d.new_key_delay,
@@ -19,9 +19,9 @@ UPDATE redrive_lane n
 
 
 def move_to_new_heads(ahead: Collection[int]) -> None:
-    """Move lanes that were held or not due by the earlier letters that were enlisted onto them.
+    """Reschedule lanes that were held or not due, by the earlier letters that a run added to them.
 
-    Otherwise they would wait as long as the later letter has to, and for its run. The lanes are locked, and not leased.
+    Otherwise the lanes would wait for the later letter's due time and run. The lanes must be locked and not leased.
     """
     if ahead:
         moved = lanes.advance(sorted(ahead), [None] * len(ahead))

@@ -1,4 +1,4 @@
-"""Close what the dead owner of a lane left open, so that its letters wait again."""
+"""Close the attempts that a dead owner of a lane left open, and queue their letters again."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES, COPY_UNTIL, OUTLASTS
 
-# The outcome of these attempts is not known, and their letters are sent again under the same key and epoch. If a letter
-# has no attempt left and its target's DLQ is watched, the attempt holds the lane until it cannot return any more.
+# The outcome of these attempts is unknown. Their letters are sent again under the same key and `epoch`. If a letter has
+# no attempt left and its target's DLQ is watched, the attempt holds the lane until the message can no longer return.
 _CLOSE = f"""
 UPDATE redrive_attempt a
    SET outcome = CASE WHEN NOT w.lasts THEN 'unknown' END, closed_at = CASE WHEN NOT w.lasts THEN redrive_now() END,
@@ -50,16 +50,16 @@ SELECT count(*) FROM moved
 
 @dataclass(frozen=True, slots=True)
 class OrphanedAttempt:
-    """An attempt whose owner died: its breaker and its run."""
+    """An attempt whose worker died, with its breaker and run."""
 
     breaker_id: int | None
     run_id: int | None
 
 
 def close_attempts(owner: str, lanes: Sequence[int]) -> list[OrphanedAttempt]:
-    """Close the open attempts of dead owners of these lanes as unknown; queue or park their letters.
+    """Close the attempts that dead owners left open in these lanes as unknown; queue or park their letters.
 
-    Call it in a transaction, with the lanes locked. Returns the attempts that were closed.
+    Call it in a transaction, with the lanes locked. Return the closed attempts.
     """
     values = {"lanes": list(lanes), "owner": owner}
     closed = rows.fetch(OrphanedAttempt, _CLOSE, values)

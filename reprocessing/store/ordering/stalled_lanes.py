@@ -1,4 +1,4 @@
-"""Find lanes, hints, ticks and polls that have stopped although nothing holds them."""
+"""Find lanes, task hints, beat ticks and polls that are stalled for no recorded reason."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class StalledLanes:
     dlq: str
     how: str  #: overdue, abandoned (leased past the lease), or held (though no letter holds them)
     n: int
-    since: datetime | None  #: the longest, if known
+    since: datetime | None  #: since when the longest-stalled lane is stalled, if known
 
 
-# Of each run only some hundreds of lanes are read, those due for longest. A lane that waits for its target's rate is
-# due, too: it is stalled only if its breaker let nothing go meanwhile.
+# Of each run, `most` lanes are read, those due for longest. A lane that waits for its target's rate is due, too: it is
+# stalled only if its breaker sent nothing in that time.
 _STALLED: Final[LiteralString] = f"""
 WITH asked AS (SELECT id, name FROM redrive_dlq WHERE %(dlqs)b::bigint[] IS NULL OR id = ANY(%(dlqs)b::bigint[])),
 runs AS (SELECT x.id FROM redrive_run x WHERE x.state = 'running' AND x.dlq_id IN (SELECT id FROM asked))
@@ -53,10 +53,10 @@ SELECT a.name, 'held', count(*), NULL FROM redrive_lane n JOIN asked a ON a.id =
 
 
 def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) -> list[StalledLanes]:
-    """Return lanes, of these DLQs or of all, that are stalled although nothing holds them.
+    """Return the lanes of these DLQs (None: all) that are stalled for no recorded reason.
 
-    `long`: seconds for which a lane has been due while its breaker let nothing go. `lost`: seconds since a lease ended.
-    `most`: overdue lanes that are counted for each run.
+    `long`: seconds for which a lane was due while its breaker sent nothing. `lost`: seconds since its lease ended.
+    `most`: the highest number of overdue lanes that are counted per run.
     """
     values = {"dlqs": dlqs, "long": float(long), "lost": float(lost), "most": most}
     return rows.fetch(StalledLanes, _STALLED, values)
@@ -64,13 +64,13 @@ def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int 
 
 @dataclass(frozen=True, slots=True)
 class BeatStatus:
-    """Beat and the workers, as far as the tables show."""
+    """State of beat and the workers, as recorded in the tables."""
 
     #: seconds since beat sent its latest tick, by the clock of beat's machine, so it may be below 0; None: never
     ticked: float | None
     consumed: float | None  #: seconds since a worker took a tick; None: never
-    lifetime: float | None  #: seconds for which hints wait, doubled while no worker takes them; None: there were none
-    hinted: int  #: lanes that were hinted at and not taken; `worked_on`: leased lanes
+    lifetime: float | None  #: seconds for which task hints are valid, doubled while none are taken; None: no hints yet
+    hinted: int  #: lanes with a task hint that no worker has taken; `worked_on`: leased lanes
     worked_on: int
     needed: int  #: running runs, and DLQs in mode automatic
 
@@ -92,5 +92,5 @@ SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
 
 
 def beat_status(control: str) -> BeatStatus:
-    """Return what is known about beat, the workers of the queue `control`, and those for which hints are."""
+    """Return the state of beat, of the workers of the queue `control`, and of the workers that take task hints."""
     return rows.fetch(BeatStatus, _BEAT, {"tick": TICK_TASK, "control": control})[0]

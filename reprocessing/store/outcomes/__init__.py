@@ -1,1 +1,1 @@
-"""Store of what became of sent messages: evidence, consumer reports."""
+"""Statements for outcomes of sent messages: evidence, consumer reports."""

@@ -1,4 +1,4 @@
-"""Apply what consumers reported, or did not report in time, to attempts and letters."""
+"""Apply consumer reports, and missing reports, to attempts and letters."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.attempts_before_r
  WHERE a.id = ANY(%(attempts)b::bigint[]) ORDER BY a.id
 """  # noqa: S608  # the inserted text is a constant
 
-# If both outcomes were reported, the attempt failed: trying again loses nothing. A return has already said so, and an
-# attempt with a later one moves nothing. A closed attempt keeps its outcome; `counts_as_failure` records what was
-# reported since. What a person decided about a letter stays.
+# If both outcomes were reported, the attempt failed: trying again loses nothing. A returned attempt has already failed,
+# and only the newest attempt changes its letter. A closed attempt keeps its outcome; `counts_as_failure` records later
+# reports. A person's decision about a letter is kept.
 _BELIEVE = f"""
 WITH asked AS (
     SELECT * FROM unnest(%(attempts)b::bigint[], %(dues)b::float8[], %(spent)b::bool[]) AS q(attempt_id, due, spent)
@@ -82,7 +82,7 @@ WITH asked AS (
 SELECT * FROM copies
 """  # noqa: S608  # as above
 
-# If the target's DLQ is watched, a message's absence from it says more than a consumer's silence.
+# If the target's DLQ is watched, a message's absence from that DLQ is better evidence than a missing report.
 _UNWATCHED: Final[LiteralString] = """
 SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
   FROM redrive_target t LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
@@ -91,7 +91,7 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
  ORDER BY a.lane_id LIMIT %(limit)b
 """
 _OVERDUE = _UNWATCHED.format(but="t.proof = 'acknowledged' AND a.taken_at IS NOT NULL")
-# The last attempts of parked letters, of unknown end, whose copies can return no more.
+# The last attempts of parked letters that ended unknown and whose copies can no longer return.
 _OUTLASTED = _UNWATCHED.format(but="a.taken_at IS NULL")
 
 _SILENT = f"""
@@ -140,7 +140,7 @@ SELECT EXISTS (SELECT FROM redrive_target t
 
 @dataclass(frozen=True, slots=True)
 class ReportedAttempt:
-    """A reported attempt, and what its failure would lead to."""
+    """A reported attempt, and the data that decide what follows if it failed."""
 
     attempt_id: int
     lane_id: int
@@ -148,45 +148,45 @@ class ReportedAttempt:
     attempts: int  #: since a person released the letter
     run_id: int | None
     breaker_id: int | None
-    spent: bool  #: after a failure the letter has no attempt left, and nothing else is to be checked first
-    backoff_base: float | None  #: of the letter's rule or rate class, if any; likewise the other two
+    spent: bool  #: after a failure the letter has no attempt left and can be parked without further checks
+    backoff_base: float | None  #: backoff of the letter's rule or rate class, if any; likewise the next two
     backoff_cap: float | None
     backoff_jitter: str | None
 
 
 def reported_attempts(attempts: Collection[int]) -> list[ReportedAttempt]:
-    """Return these attempts."""
+    """Return these attempts with the data of their letters."""
     return rows.fetch(ReportedAttempt, _NAMED, {"attempts": list(attempts)})
 
 
 def apply_reports(attempts: Sequence[int], dues: Sequence[float], spent: Sequence[bool]) -> list[Deletable]:
-    """Apply all that was reported about these attempts; return copies that may be deleted. A repeat changes nothing.
+    """Apply all reports about these attempts; return copies that may be deleted. A repeated call changes nothing.
 
-    The lanes are locked. `dues`: seconds until each letter may be tried again if it failed; `spent`: it may not be.
+    Call it with the lanes locked. `dues`: seconds until a failed letter may be tried again; `spent`: no attempt left.
     """
     return rows.fetch(Deletable, _BELIEVE, {"attempts": list(attempts), "dues": list(dues), "spent": list(spent)})
 
 
 def overdue_attempts(*, limit: int) -> list[OpenAttempt]:
-    """Return attempts whose consumers missed the deadline to report, where nothing else can tell; by lane."""
+    """Return attempts whose consumer missed the deadline to report, if no other evidence can decide; by lane."""
     return rows.fetch(OpenAttempt, _OVERDUE, {"limit": limit})
 
 
 def close_silent(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts as silent and park their letters; the lanes are locked."""
+    """Close attempts as silent (not reported) and park their letters. Call it with the lanes locked."""
     return rows.fetch(Deletable, _SILENT, {"attempts": list(attempts)})
 
 
 def outlasted_unwatched_attempts(*, limit: int) -> list[OpenAttempt]:
-    """Return last attempts of unknown end whose deadline is over, where no DLQ is watched; by lane."""
+    """Return letters' last attempts that ended unknown, past their deadline, if no DLQ is watched; by lane."""
     return rows.fetch(OpenAttempt, _OUTLASTED, {"limit": limit})
 
 
 def close_unknown(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts of parked letters as unknown: their lanes go on, and their keys are free. The lanes are locked."""
+    """Close attempts of parked letters as unknown; this frees their lanes and keys. Call it with the lanes locked."""
     return rows.fetch(Deletable, _GIVE_UP, {"attempts": list(attempts)})
 
 
 def has_open_outcomes() -> bool:
-    """Return whether there are letters whose outcome is to be looked for."""
+    """Return whether any letter awaits its outcome."""
     return rows.value(bool, _AWAITED, {"lately": RECENT_SECONDS})

@@ -1,4 +1,4 @@
-"""Read what is known about the delivery of letters: counts by DLQ, or one letter with its consumers' reports."""
+"""Read the delivery status of letters: counts by DLQ, or one letter with its consumers' reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.store import rows
 from reprocessing.store.outcomes.reports import NUMBERED, SAID
 from reprocessing.store.replay.settlement_effects import REPORTED_FAILED
 
-# The newest attempt that was sent decides.
+# The newest attempt that was sent decides a letter's delivery status.
 _NEWEST: Final[LiteralString] = """
 a.outcome IS DISTINCT FROM 'not_sent'
 AND NOT EXISTS (SELECT FROM redrive_attempt later WHERE later.letter_id = a.letter_id AND later.no > a.no
@@ -35,8 +35,8 @@ SELECT l.state, l.presumed, t.proof = 'acknowledged' AS acknowledges, coalesce(w
  WHERE l.id = %(letter)b
 """  # noqa: S608  # the inserted text is a constant
 
-# The same rules as `domain.outcomes.delivery_status`, for many letters. Of delivered letters only those that reports
-# name are joined with attempts.
+# The same rules as `domain.outcomes.delivery_status`, for many letters. Delivered letters are joined with attempts only
+# if a report names them.
 _COUNTED = f"""
 WITH said AS MATERIALIZED (
     SELECT a.id, a.letter_id, a.target_id, r.reporter_id
@@ -69,7 +69,7 @@ WITH said AS MATERIALIZED (
 SELECT dlq_id, how, count(*) AS n FROM told GROUP BY dlq_id, how ORDER BY dlq_id, how
 """  # noqa: S608  # as above
 
-# Reports about its first failure, its attempts, and the letter as a whole.
+# Reports about the letter's first failure, its attempts, and the letter as a whole.
 _REASONS = """
 WITH named AS (
     SELECT r.id FROM redrive_letter l JOIN redrive_report r ON r.message_id = l.message_id WHERE l.id = %(letter)b
@@ -122,12 +122,12 @@ class ConsumerReason:
 
 
 def status_of(letter: Letter) -> DeliveryStatus:
-    """Return whether the letter was delivered, how that is known, and since when."""
+    """Return whether the letter was delivered, the evidence, and since when."""
     return status_of_letter(rows.fetch(DeliveryFacts, _FACTS, {"letter": letter.pk})[0])
 
 
 def count_by_status(dlq: int | None = None) -> list[StatusCount]:
-    """Return how many letters of this DLQ, or of all, have each delivery status."""
+    """Return how many letters of this DLQ, or of all DLQs, have each delivery status."""
     return rows.fetch(StatusCount, _COUNTED, {"dlq": dlq})
 
 

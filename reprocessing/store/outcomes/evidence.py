@@ -1,4 +1,4 @@
-"""The evidence for presuming a letter delivered: looks at its target, and a clean capture of the DLQ behind that."""
+"""Evidence for presuming a letter delivered: looks at its target, and a clean capture of the target's DLQ."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 
 # Seconds between two looks at a target without visible messages. At the first look s, well after the send, a message
-# that failed is in flight or dead. At the second look, `GAP` later, it is not in the target any more, and only a
-# capture that began after that is sure to find it. GAP is the window, or what a message in flight takes to become
-# visible and be counted, if that is longer. An unknown last attempt counts from when its worker was lost.
+# that failed is in flight or in the DLQ. At the second look, `GAP` later, it has left the target, and a capture that
+# begins after that finds it. GAP is the window, or the time in which a message in flight becomes visible and is
+# counted, if that is longer. For an unknown last attempt, time counts from the loss of its worker.
 GAP: Final[LiteralString] = "make_interval(secs => greatest(t.window, t.visibility + %(count_lag)b::float8))"
 # Seconds between two looks at an empty target. A count is of some moment within the last `count_lag` seconds, so the
 # second look is of later moments than the first (docs/adr/0029).
 PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
-#: Seconds between beat's looks.
+#: Seconds between two looks of beat at one target.
 LOOKS_EVERY: Final = 2.0
 # The least seconds from a send to its outcome: the target is seen empty, or a window passes.
 LEAST_WAIT: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LOOKS_EVERY}) + %(count_lag)b::float8"
-# A look is of some moment between question and answer: `seen_at` where it has to be late enough, `TOLD` where something
-# has to follow.
+# A look shows some moment between request (`seen_at`) and answer (`TOLD`). `seen_at` is used if the look must be late
+# enough, `TOLD` if a later event must follow the look.
 TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
-# Where no time has to pass between two looks, one look is both.
+# If no time has to pass between the two looks, one look counts as both.
 FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {TOLD} END"
 _SETTLED: Final[LiteralString] = f"""
 WITH seen AS MATERIALIZED (
@@ -45,8 +45,8 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
 """  # noqa: S608  # the inserted text is a constant
 
 # Two looks a pause apart, and every look between them, found no message: visible, in flight or delayed. A message taken
-# well before the first look has left the target; if it failed, it is in the DLQ. Where the consumer is to report, its
-# window has to pass, too.
+# well before the first look has left the target; if it failed, it is in the DLQ. If the consumer is to report, the
+# target's window must pass, too.
 _EMPTIED: Final[LiteralString] = f"""
 WITH quiet AS MATERIALIZED (
     SELECT t.id AS target_id, d.drained_through,
@@ -88,8 +88,8 @@ SELECT DISTINCT t.id AS target_id, t.url, t.region, t.role_arn, t.watched_by_id 
                 WHERE a.target_id = t.id AND a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) > 0)
 """
 
-# Kept for as long as a letter may wait for it. A look that found messages is recorded only after one that did not: it
-# ends the time in which the target was empty.
+# A look is stored for as long as a letter may need it. A look that found messages is recorded only if the look before
+# found none: it ends the time in which the target was empty.
 _SIGHT = """
 WITH old AS (
     DELETE FROM redrive_target_check WHERE id = ANY (ARRAY (
@@ -134,7 +134,7 @@ class WatchedTarget:
 
 @dataclass(frozen=True, slots=True)
 class TargetLook:
-    """What a look at a target found. `empty`: nothing visible or delayed; `quiet`: nothing in flight, either."""
+    """The result of a look at a target. `empty`: no message visible or delayed; `quiet`: none in flight, either."""
 
     target_id: int
     empty: bool
@@ -147,7 +147,7 @@ def presumable_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
 
 
 def outlasted_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
-    """Return unknown last attempts that have not returned and may be closed, so that their lanes go on; like `ripe`."""
+    """Return unknown last attempts that did not return and may be closed, by lane; see `presumable_attempts`."""
     return rows.fetch(OpenAttempt, _OUTLASTED, {"count_lag": count_lag, "limit": limit})
 
 
@@ -157,6 +157,6 @@ def watched_targets() -> list[WatchedTarget]:
 
 
 def record_looks(looks: Sequence[TargetLook], *, at: object, took: float) -> None:
-    """Record looks at targets, begun at `at` and answered `took` seconds later; delete old looks."""
+    """Record looks at targets, requested at `at` and answered `took` seconds later; delete old looks."""
     if looks:
         rows.execute(_SIGHT, {**rows.arrays(TargetLook, looks), "at": at, "took": took})

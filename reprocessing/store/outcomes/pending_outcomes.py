@@ -1,4 +1,4 @@
-"""What the sent messages of each target still wait for, before they are presumed delivered."""
+"""Find the evidence that sent messages of each target still lack before they are presumed delivered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.outcomes.evidence import FROM, GAP, PAUSE
 
-#: A target that was not empty for so long may have no running consumer.
+#: A target that has not been empty for this long may have no running consumer.
 _LONG: Final = timedelta(minutes=2)
 
 
@@ -40,16 +40,16 @@ class PendingOutcome:
     watched_next_at: datetime | None  #: when beat polls the watched DLQ next
     drained_through: datetime | None
     unsettled: int  #: letters that were sent and are not settled, from all DLQs, or of one run
-    taken_at: datetime | None  #: when the target took that letter
+    taken_at: datetime | None  #: when the target took the letter `which`
     until: datetime | None  #: until when the letter may return
     gap: float  #: the least seconds between two looks at a target without visible messages
     count_lag: float  #: seconds by which SQS's counts may lag: the least time between two looks at an empty target
-    counted_from: datetime | None  #: from when on the target's counts include that letter
-    seen_at: datetime | None  #: when the target was first seen without visible messages after that
-    again_from: datetime | None  #: when the next look is needed: a failed letter would be visible, or dead
-    again_at: datetime | None  #: when the target was first seen without visible messages after that
+    counted_from: datetime | None  #: from when on the target's counts include the letter
+    seen_at: datetime | None  #: when the target was first seen without visible messages after `counted_from`
+    again_from: datetime | None  #: when the next look is needed: a failed letter would be visible, or in the DLQ
+    again_at: datetime | None  #: when the target was first seen without visible messages after `again_from`
     quiet_from: datetime | None  #: since when every look found the target empty; None: the latest did not
-    #: a clean capture of the watched DLQ that begins then or later, and runs dry, is the proof
+    #: a clean capture of the watched DLQ that begins at this time or later, and drains the DLQ, is the proof
     needed_from: datetime | None
     now: datetime
 
@@ -98,7 +98,7 @@ SELECT {{which}} AS which, o.dlq_id, o.arn AS source, t.id AS target_id, t.arn A
 """  # noqa: S608  # the inserted text is a constant
 
 _OLDEST = _STATEMENT.format(bound="min", of="true", which="'oldest'", sources="redrive_source")
-# A rule may send letters of a run to another target than their source's.
+# A rule may send letters of a run to a target other than their source queue's.
 _NEWEST = _STATEMENT.format(
     bound="max", of="a.run_id = %(run)b", which="'newest'",
     sources="(SELECT %(dlq)b::bigint AS dlq_id, '' AS arn, target_id FROM open)",
@@ -106,7 +106,7 @@ _NEWEST = _STATEMENT.format(
 
 
 def of_targets(dlq: int | None = None, *, count_lag: float) -> list[PendingOutcome]:
-    """Return the targets of this DLQ, or of all. `count_lag`: seconds by which SQS's counts may lag."""
+    """Return the targets of this DLQ, or of all DLQs. `count_lag`: seconds by which SQS's counts may lag."""
     return rows.fetch(PendingOutcome, _OLDEST, {"dlq": dlq, "count_lag": count_lag})
 
 
@@ -116,7 +116,7 @@ def of_run(run: int, dlq: int, *, count_lag: float) -> list[PendingOutcome]:
 
 
 def seconds_until_known(found: Collection[PendingOutcome]) -> dict[int, float | None]:
-    """Return the least seconds until these letters' outcomes are known, by target; None: unknown."""
+    """Return the shortest time in seconds until these letters' outcomes are known, by target; None: unknown."""
     cadences = schedule.poll_intervals([one.watched_by_id for one in found if one.watched_by_id])
     return {one.target_id: _known_in(one, cadences.get(one.watched_by_id or 0, 0.0)) for one in found}
 
@@ -137,7 +137,7 @@ def _known_in(one: PendingOutcome, every: float) -> float | None:
 
 
 def _needed(one: PendingOutcome) -> datetime:
-    """Return when the capture that proves it may begin, if every look from now on finds the target empty."""
+    """Return when the capture that proves delivery may begin, if every look from now on finds the target empty."""
     earliest = max(one.now, one.counted_from or one.now)
     emptied = max(one.now, (one.quiet_from or earliest) + timedelta(seconds=one.count_lag))
     seen = one.seen_at or earliest
@@ -145,7 +145,7 @@ def _needed(one: PendingOutcome) -> datetime:
 
 
 def describe(one: PendingOutcome) -> str:
-    """Return what has to happen before the target's letter is settled; empty if none is unsettled."""
+    """Return, as a sentence, what must happen before the target's letter is settled; empty: no letter is unsettled."""
     if not one.unsettled or one.taken_at is None or one.until is None:
         return ""
     if one.proof == "acknowledged" and one.now < one.until:
@@ -161,7 +161,7 @@ def is_endless(one: PendingOutcome) -> bool:
 
 
 def is_never_empty(one: PendingOutcome) -> bool:
-    """Return whether the wait is for somebody to empty the target."""
+    """Return whether the wait ends only when somebody empties the target."""
     return describe(one).startswith(f"{resource_name(one.target)} has not been empty")
 
 

@@ -1,4 +1,4 @@
-"""Add, change and revoke reporters, and find a reporter by its token; each change with an audit log entry."""
+"""Add, change and revoke reporters (each change with an audit log entry), and find a reporter by its token."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from reprocessing.models.report import Reporter
 from reprocessing.models.target import Target
 from reprocessing.store.ordering.lanes import database_now
 
-#: The prefix by which people and secret scanners recognise a token, and its random bytes.
+#: A token's prefix, by which people and secret scanners recognise it, and its number of random bytes.
 PREFIX, BYTES = "redrive-", 32
 _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class SavedReporter:
-    """What was done. `token`: shown once and not stored; None: the reporter keeps its token."""
+    """The result of a save. `token`: the new token, shown once and not stored; None: the token is unchanged."""
 
     new: bool
     token: str | None = field(repr=False)
 
 
 def by_token(token: str) -> Reporter | None:
-    """Return the reporter with this token, revoked or not. Looked up by digest, so timing reveals nothing."""
+    """Return the reporter with this token, revoked or not. The lookup uses a digest, so timing reveals nothing."""
     if not token or len(token) > _LONGEST:
         return None
     return Reporter.objects.filter(token_hash=_digest(token)).first()
 
 
 def resolve_targets(names: Collection[str]) -> list[Target]:
-    """Return the targets with these ARNs, URLs or unique names; ReporterIsUnclear if a name has none, or several."""
+    """Return the targets with these ARNs, URLs or unique names; ReporterIsUnclear for unknown or ambiguous names."""
     known = list(Target.objects.order_by("arn"))
     return [_target(name, known) for name in dict.fromkeys(names)]
 
@@ -53,7 +53,7 @@ def _target(name: str, known: Collection[Target]) -> Target:
 
 
 def save_reporter(name: str, some: Collection[Target], *, anew: bool, by: str, reason: str) -> SavedReporter:
-    """Add the reporter, or change its targets, if any are named, and its token, if `anew`. Errors as in `check`."""
+    """Add the reporter, or change its targets (if `some`) and token (if `anew`). Errors as in `check_reporter`."""
     with transaction.atomic():
         row = Reporter.objects.select_for_update().filter(name=name).first()
         check_reporter(row, name, some, anew=anew)
@@ -73,7 +73,7 @@ def save_reporter(name: str, some: Collection[Target], *, anew: bool, by: str, r
 
 
 def check_reporter(row: Reporter | None, name: str, some: Collection[Target], *, anew: bool) -> None:
-    """Raise ReporterIsUnclear if it would have no target, or was revoked and gets no new token."""
+    """Raise ReporterIsUnclear if the reporter would have no target, or was revoked and gets no new token."""
     if row is None and not some:
         raise InvalidReporter(f"{name} could not report on any message. Name its targets: --target ARN.")
     if row is not None and row.revoked_at is not None and not anew:
@@ -81,7 +81,7 @@ def check_reporter(row: Reporter | None, name: str, some: Collection[Target], *,
 
 
 def revoke(name: str, *, by: str, reason: str) -> bool:
-    """Accept no more reports of this reporter, nor its reports on unknown messages; return whether it was active."""
+    """Revoke this reporter, so that no more of its reports are accepted or matched; return whether it was active."""
     with transaction.atomic():
         row = find_reporter(name, locked=True)
         if row.revoked_at is not None:
@@ -94,7 +94,7 @@ def revoke(name: str, *, by: str, reason: str) -> bool:
 
 
 def find_reporter(name: str, *, locked: bool = False) -> Reporter:
-    """Return the reporter of this name; ReporterIsUnclear, which names those there are, if there is none."""
+    """Return the reporter of this name; if it is unknown, raise ReporterIsUnclear, which lists the known names."""
     every = Reporter.objects.select_for_update() if locked else Reporter.objects.all()
     if (found := every.filter(name=name).first()) is None:
         known = ", ".join(Reporter.objects.order_by("name").values_list("name", flat=True))
@@ -104,7 +104,7 @@ def find_reporter(name: str, *, locked: bool = False) -> Reporter:
 
 
 def audit_values(row: Reporter) -> dict[str, object]:
-    """Return a reporter as the audit log records it."""
+    """Return the fields of a reporter that the audit log records."""
     return {
         "reporter": row.name,
         "targets": sorted(row.targets.values_list("arn", flat=True)),

@@ -1,4 +1,4 @@
-"""Write reports, and find the attempts that they are about."""
+"""Write consumer reports, and find the attempts that the reports are about."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Final, LiteralString
 from reprocessing.domain.outcomes.consumer_report import ConsumerReport
 from reprocessing.store import rows
 
-#: Seconds for which a report is looked at again: its attempt may not have been settled when it came.
+#: Seconds for which a report is matched again: its attempt may not have been settled when the report arrived.
 RECENT_SECONDS: Final = 60.0
-#: How many of these are looked at, the newest first.
+#: How many recent reports are matched again, the newest first.
 _MOST: Final = 5_000
 
 _TARGETS: Final[LiteralString] = """
 SELECT x.target_id FROM redrive_reporter_target x JOIN redrive_reporter p ON p.id = x.reporter_id
  WHERE p.revoked_at IS NULL AND p.id = """
 
-# A report without a number is about a letter's only attempt, if that was sent by then.
+# A report without an attempt number is about the letter's only attempt, if that was sent before the report.
 _ONLY: Final[LiteralString] = """
 NOT EXISTS (SELECT FROM redrive_attempt b
              WHERE b.letter_id = l.id AND b.id <> a.id AND b.outcome IS DISTINCT FROM 'not_sent')
 """
 
-#: Of a report r with the redrive id of a letter l: it is about the attempt a.
+#: For a report r with the redrive id of a letter l: the report is about the attempt a.
 NUMBERED: Final[LiteralString] = f"""
 r.attempt_no = a.no OR (r.attempt_no IS NULL AND r.received_at >= a.opened_at AND {_ONLY})
 """
 
-#: Of an attempt a of a letter l: the reports by reporters of its target. The message id decides where it is known,
-#: since a consumer may forward a message with its redrive id.
+#: For an attempt a of a letter l: the reports by reporters of its target. A known message id decides, since a consumer
+#: may forward a message with its redrive id.
 SAID: Final[LiteralString] = f"""
 SELECT r.* FROM (
     SELECT r.* FROM redrive_report r WHERE r.message_id = a.sent_message_id
@@ -41,8 +41,8 @@ SELECT r.* FROM (
 ) r WHERE r.reporter_id IS NULL OR a.target_id IN ({_TARGETS} r.reporter_id)
 """  # noqa: S608  # the inserted text is a constant
 
-# By the message id that the target gave, then by the redrive id. A report about no attempt is stored and moves nothing:
-# it is about a message's first failure.
+# Matches by the message id that the target gave, then by the redrive id. A report about no attempt is only stored: it
+# is about a message's first failure.
 _FIND = f"""
 WITH said AS (
     SELECT * FROM unnest(%(ns)b::int[], %(message_id)b::text[], %(public_id)b::uuid[], %(attempt_no)b::int[])
@@ -74,7 +74,7 @@ SELECT DISTINCT ON (met.n) met.n, met.id AS attempt_id,
   FROM met ORDER BY met.n, met.rank, met.no DESC
 """  # noqa: S608  # as above
 
-# In the order of their digests, so that two transactions with the same reports do not deadlock.
+# Reports are written in the order of their digests, so that transactions with the same reports do not deadlock.
 _KEEP = """
 INSERT INTO redrive_report (reporter_id, message_id, public_id, attempt_no, verdict, type, message, fingerprint,
                             happened_at, received_at, digest)
@@ -89,8 +89,8 @@ ON CONFLICT (digest) DO NOTHING
 RETURNING digest
 """
 
-# Reports that came while the attempt was being sent, when nobody knew its message id. Failures may concern attempts
-# that were settled since; `acknowledgements` ignores what is applied already.
+# Reports that arrived while the attempt was being sent, before its message id was known. Failure reports may concern
+# attempts that were settled since; `acknowledgements` ignores reports that are already applied.
 _UNHEARD = f"""
 WITH open AS MATERIALIZED (
     SELECT a.id, a.no, a.letter_id, a.target_id, a.sent_message_id, a.opened_at
@@ -124,7 +124,7 @@ SELECT a.id
 
 @dataclass(frozen=True, slots=True)
 class ReportMatch:
-    """What the n-th report is about. `attempt_id` None: no attempt; `ours`: the reporter may report on it."""
+    """The subject of the n-th report. `attempt_id` None: no attempt; `ours`: the reporter may report on it."""
 
     n: int
     attempt_id: int | None
@@ -132,13 +132,13 @@ class ReportMatch:
 
 
 def match_reports(said: Sequence[ConsumerReport], reporter: int | None) -> dict[int, ReportMatch]:
-    """Return what each of these reports is about, by its position; reports about nothing known are left out."""
+    """Return the subject of each of these reports, by its position; reports about unknown messages are left out."""
     values = {**rows.arrays(ConsumerReport, said), "ns": list(range(len(said))), "reporter": reporter}
     return {found.n: found for found in rows.fetch(ReportMatch, _FIND, values)}
 
 
 def write_reports(said: Sequence[ConsumerReport], reporter: int | None) -> set[bytes]:
-    """Write reports; return the digests of those that are new."""
+    """Write reports; return the digests of the new reports."""
     digests = [report.digest(reporter) for report in said]
     return set(
         rows.column(bytes, _KEEP, {**rows.arrays(ConsumerReport, said), "reporter": reporter, "digests": digests})

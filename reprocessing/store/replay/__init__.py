@@ -1,1 +1,1 @@
-"""Statements for sending: intent, settlement, hints."""
+"""Statements for sending: the intent to send, attempts' outcomes, and task hints."""

@@ -1,4 +1,4 @@
-"""Commit the intent to send before anything is sent. Letters that this statement does not return are not sent."""
+"""Commit the intent to send before a message is sent. Letters that the statement does not return are not sent."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from reprocessing.store.replay.settlement_effects import COPY_ENDS, LAPSED
 from reprocessing.store.safety import send_limits
 from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
 
-# In order: `mine` are lanes still leased, with time left. `wanted` are letters that still head them, with no rule
-# changed since. `asked` and `admitted` are those that breakers, unsettled attempts and waves let go; towards a wave's
-# size count letters that were never sent in their run, and a breaker on trial lets one go, which takes its slot.
-# `claimed`: keys won; a finished letter's key only by a person's release. `LAPSED` holds only for a claim as it was
-# seen when the statement began. An edited body replaces the captured one.
+# The CTEs in order: `mine`: lanes still leased, with enough time left. `wanted`: letters that still head these lanes,
+# with no rule changed since. `asked`, `admitted`: letters that breakers, unsettled attempts and waves allow. A wave's
+# size counts letters never sent in the run; a half-open breaker allows one letter, which takes its slot. `claimed`:
+# keys won; a finished letter's key is won only after a person's release. `LAPSED` sees a claim as it was when the
+# statement began. An edited body replaces the captured body.
 # Several conditions are written so that the planner uses the right index, even with old statistics: the run is checked
 # after the lanes are found, lanes are found by id, attempts by letter, and `holds_lane` is looked up for each lane.
 _INTENT = f"""
@@ -145,9 +145,9 @@ class IntendedSend:
     fence: int
     target_id: int
     dlq_id: int
-    attempts: int  #: counted against the DLQ's limit; `tries`: all since a person released it, the spared ones too
+    attempts: int  #: attempts counted against the DLQ's limit; `tries`: all attempts since a person released the letter
     tries: int
-    standing: bool | None  #: beat feeds its run, and nobody watches
+    standing: bool | None  #: the run is automatic: beat adds letters to it
     not_sent: int
     epoch: int
     sequence: str
@@ -163,7 +163,7 @@ class IntendedSend:
     breaker_id: int
     wave_id: int | None
     wave_size: int | None  #: of the run's open wave; None: no limit
-    lease_left: float  #: seconds of its lane's lease
+    lease_left: float  #: seconds until the lane's lease ends
     unsure: bool  #: an earlier attempt ended unknown, so a copy may still be in its target
     backoff_base: float | None
     backoff_cap: float | None
@@ -183,13 +183,10 @@ def intend(  # noqa: PLR0913  # each by its name
 ) -> list[IntendedSend]:
     """Commit the intent to send these heads of these lanes; return those that may be sent.
 
-    The others lost their lane, claim or run in between, are no longer heads, are held back, or the rules changed.
-    `margin`:
+    Left out are heads whose lane, claim, run or place changed, that are held back, or whose rules changed. `margin`:
     seconds of lease that must be left. `hold`: seconds for which a claim is held. `canary`: seconds after which the
-    slot of
-    a canary without an outcome is free; None: four times `hold`. `most`: unsettled letters of a target whose letters
-    can
-    return. `book`: the rulebook's version that was asked; under a newer one nothing is sent.
+    slot of a canary without an outcome is free; None: four times `hold`. `most`: limit of unsettled letters at a target
+    whose letters can return. `book`: the rulebook's version that was evaluated; if it has risen, nothing is sent.
     """
     values = {
         "lanes": list(lanes), "fences": list(fences), "letters": list(letters), "margin": margin, "hold": hold,

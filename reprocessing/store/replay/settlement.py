@@ -10,13 +10,13 @@ from reprocessing.domain.lifecycle import FINISHED_STATES, AttemptOutcome, Lette
 from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES, COPY_UNTIL, COPY_WINDOW, OUTLASTS
 
-#: Why a lane waits whose head was put off.
+#: Reason shown for a lane that waits because its head was put off.
 WAITS_FOR_COPY: Final = "its head is not to be sent, and ends when a copy of it can come back no more"
 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The outcome of an attempt, and what becomes of its letter."""
+    """The outcome of an attempt, and the next state of its letter."""
 
     attempt_id: int
     letter_id: int
@@ -25,17 +25,17 @@ class Settlement:
     state: LetterState
     claim: str  #: the new state of the letter's claim: held, free, delivered
     sent_message_id: str | None = None
-    deadline: float | None = None  #: seconds from now until when it may return, or be in its target
+    deadline: float | None = None  #: seconds from now in which the message may return, or be in its target
     due: float | None = None  #: seconds from now until the letter may be tried again
     detail: str | None = None
     reason: ParkedReason | None = None
     counted: bool = True  #: the attempt counts against the DLQ's limit
-    known: bool = False  #: the outcome is a known failure, so the next attempt belongs to a new epoch
-    frees_lane: bool = False  #: the lane's next letter need not wait for this one's outcome
+    known: bool = False  #: the outcome is a known failure, so the letter's `epoch` rises
+    frees_lane: bool = False  #: the lane's next letter need not wait for this letter's outcome
     counts_as_failure: bool | None = (
         None  #: a failure of the target (True), or a success (False); None: neither, or not known yet
     )
-    taken: bool = False  #: the target has it
+    taken: bool = False  #: the target accepted the message
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Deletable:
     handle: str
 
 
-# `num_nonnulls` keeps the planner from the partial index of open attempts, which it would read for each attempt. The
-# same below, and in the statements about copies.
+# `num_nonnulls` keeps the planner from the partial index of open attempts, which it would read for each attempt; also
+# below, and in the statements about copies.
 _SETTLE = f"""
 WITH fate AS (
     SELECT * FROM unnest(
@@ -90,7 +90,7 @@ UPDATE redrive_attempt a SET sent_message_id = e.sent_message_id
  WHERE a.id = e.attempt_id AND a.sent_message_id IS NULL AND e.sent_message_id IS NOT NULL
 """
 
-# A FIFO target answers a resend that it deduplicates with the id of the first copy.
+# A FIFO target that deduplicates a resend answers with the message id of the first copy.
 _BACK = """
 SELECT e.attempt_id
   FROM unnest(%(attempts)b::bigint[], %(sent)b::text[]) AS e(attempt_id, sent_message_id)
@@ -100,7 +100,7 @@ SELECT e.attempt_id
                   AND a.returned_at IS NOT NULL)
 """
 
-# A letter waits for the last of its unknown attempts that may return. One with a deadline held its lane until then.
+# A letter waits until none of its unknown attempts can return. An attempt with a deadline held the lane until then.
 _PUT_OFF = f"""
 WITH unsure AS (
     SELECT u.letter_id, max(coalesce(u.deadline, u.closed_at + make_interval(secs => {COPY_WINDOW}))) AS until
@@ -150,26 +150,26 @@ SELECT * FROM copies
 
 
 def settle_attempts(fates: Sequence[Settlement]) -> list[Deletable]:
-    """Record outcomes of attempts that are not settled yet; return the copies that may be deleted. Lanes are leased."""
+    """Record outcomes of attempts not settled yet, on leased lanes; return the copies that may be deleted."""
     return rows.fetch(Deletable, _SETTLE, {**rows.arrays(Settlement, fates), "finished": list(FINISHED_STATES)})
 
 
 def record_message_ids(attempts: Sequence[int], sent: Sequence[str | None]) -> None:
-    """Record message ids for attempts whose lanes are no longer the caller's, so that their returns are recognised."""
+    """Record message ids of attempts whose lanes the caller no longer leases, so that their returns are recognised."""
     rows.execute(_EVIDENCE, {"attempts": list(attempts), "sent": list(sent)})
 
 
 def returned_attempts(sent: Mapping[int, str]) -> set[int]:
-    """Return those of these attempts, by the message id their target gave, whose message has already returned.
+    """Return the attempts whose message, by the message id that the target gave, has already come back.
 
-    The target deduplicated such a resend, so nothing new will return. The lanes are locked.
+    The target deduplicated such a resend, so no other message will return. Call it with the lanes locked.
     """
     return set(rows.column(int, _BACK, {"attempts": list(sent), "sent": list(sent.values())}))
 
 
 @dataclass(frozen=True, slots=True)
 class LetterClosing:
-    """A letter that ends without having been sent."""
+    """A letter to be parked, discarded or closed as a duplicate, without another send."""
 
     letter_id: int
     state: LetterState
@@ -179,10 +179,10 @@ class LetterClosing:
 
 
 def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
-    """Put off waiting letters of which a copy may still return, where the lane waits for that; return their ids.
+    """Put off waiting letters that may still have a returning copy, if the lane waits for it; return the letters' ids.
 
-    They keep lane and key, and may be closed only after that. The lanes are locked. `owned`: they are leased by the
-    caller; otherwise letters of leased lanes are left alone.
+    Such letters keep lane and key, and may be closed only after that time. Call it with the lanes locked. `owned`: the
+    caller leases the lanes; otherwise letters of leased lanes are left alone.
     """
     return set(rows.column(int, _PUT_OFF, {"letters": list(letters), "owned": owned}))
 
@@ -190,10 +190,10 @@ def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
 def close_letters(
     closings: Sequence[LetterClosing], *, out_of: Sequence[LetterState] = (LetterState.WAITING,)
 ) -> list[Deletable]:
-    """Park, discard or close as duplicates letters that are in one of the states `out_of`; the lanes are locked."""
+    """Park, discard or close as duplicates letters in one of the states `out_of`. Call it with the lanes locked."""
     return rows.fetch(Deletable, _CLOSE, {**rows.arrays(LetterClosing, closings), "from": list(out_of)})
 
 
 def presume_delivered(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts as absent and presume their letters delivered; the lanes are locked."""
+    """Close attempts as absent, and presume the letters delivered. Call it with the lanes locked."""
     return rows.fetch(Deletable, _ABSENT, {"attempts": list(attempts)})

@@ -1,30 +1,30 @@
-"""Parts of the statements that move letters: what follows for their claims and copies."""
+"""SQL shared by statements that change letters: the effects on claims, copies and lanes."""
 
 from __future__ import annotations
 
 from typing import Final, LiteralString
 
-#: Of a target t: seconds for which a copy of an attempt that ended unknown may be in t. Without a window of its own:
-#: SQS's deduplication interval, or the longest answer or receive, if that is longer (docs/adr/0031).
-#: `Target.copy_window` has the same rule.
+#: For a target t: seconds for which a copy of an attempt that ended unknown may be in t. Default: SQS's deduplication
+#: interval, or the longest answer or receive, if that is longer (docs/adr/0031). `Target.copy_window` has the same
+#: rule.
 COPY_WINDOW: Final[LiteralString] = """
 (CASE WHEN t.window > 0 OR t.proof <> 'accepted' THEN t.window
       ELSE greatest(300, t.visibility, t.timeout) END)
 """
 
-#: Of an attempt a to a target t that ended unknown: until when its copy may be in the target, or return.
+#: For an attempt a to a target t that ended unknown: until when its copy may be in the target, or return.
 COPY_ENDS: Final[LiteralString] = f"coalesce(a.deadline, a.closed_at + make_interval(secs => {COPY_WINDOW}))"
 
-#: Of a letter l: until when a copy of an attempt that ended unknown may be in a target, or return; null: no such copy.
+#: For a letter l: until when a copy of an unknown attempt may be in a target, or return; null: no such copy.
 COPY_UNTIL: Final[LiteralString] = f"""
 (SELECT max({COPY_ENDS}) FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
   WHERE a.letter_id = l.id AND a.outcome = 'unknown' AND a.returned_at IS NULL AND {COPY_ENDS} > redrive_now())
 """  # noqa: S608  # the inserted texts are constants
 
 # Follows a CTE `moved` with id, dlq_id, message_id, target_id, idempotency_key, state, claim, until. `until`: when no
-# copy of the letter can be in its target any more. No key is free before that, or another letter with this key would be
-# sent beside the copy; this holds for discarded letters, too. Claims and copies are found by primary key: NOT IN keeps
-# the planner from the index of all held copies. `copies` are those that may be deleted.
+# copy of the letter can be in its target any more. Until then the key stays claimed, even for a discarded letter:
+# another letter with the key would be sent beside the copy. Claims and copies are found by primary key: NOT IN keeps
+# the planner from the index of all held copies. `copies`: copies that may be deleted.
 CLAIMS_AND_COPIES: Final[LiteralString] = """
 claims AS (
     UPDATE redrive_claim c
@@ -43,8 +43,8 @@ claims AS (
 )
 """
 
-# Follows a CTE `judged` with letter_id, until. Frees claims of letters that a person has given another target or key
-# since.
+# Follows a CTE `judged` with letter_id, until. Frees the claims on the former target or key of letters whose target or
+# key a person has changed.
 FREE_FORMER_CLAIMS: Final[LiteralString] = """
 left_behind AS (
     UPDATE redrive_claim c SET state = CASE WHEN x.until IS NULL THEN 'free' ELSE 'held' END, until = x.until
@@ -54,11 +54,11 @@ left_behind AS (
 )
 """
 
-#: Of a target t: the next letter of a lane waits until no copy of an unknown last attempt can return.
+#: For a target t: the next letter of a lane waits until no copy of an unknown last attempt can return.
 OUTLASTS: Final[LiteralString] = "(t.proof <> 'accepted' AND t.advance = 'settled')"
 
 # Follows a CTE `closed` with id, letter_id, spent, was_open. Adds until when a copy of another unknown attempt may
-# return (its key stays held), whether the letter `ends`, and whether it `reopens`: it was parked while its last attempt
+# return (the key stays held), whether the letter `ends`, and whether it `reopens`: it was parked while its last attempt
 # held the lane, and another copy may return. OFFSET-free LATERAL: without statistics the planner would read all
 # attempts.
 JUDGED: Final[LiteralString] = f"""
@@ -83,23 +83,23 @@ passed AS (
 """
 
 # Follows a CTE `closed` with letter_id, was_open; the lanes are locked. A reported attempt was sent, even if its worker
-# died before it said so: an earlier letter that turns up now is stale.
+# died before it recorded that: an earlier letter that is captured now is stale.
 PASSED: Final[LiteralString] = _PASSED.format(went="(SELECT letter_id FROM closed WHERE was_open)")
 
-#: The same, for a CTE `newest` of letters whose attempts are not in the database.
+#: `PASSED` for a CTE `newest` of letters whose attempts are not in the database.
 PASSED_ONCE: Final[LiteralString] = _PASSED.format(went="newest")
 
-#: Of a letter l and its `judged` c: a person decides about it, or has decided.
+#: For a letter l and its `judged` row c: a person decides about the letter, or has decided.
 STAYS: Final[LiteralString] = "(l.state = 'discarded' OR (l.state = 'parked' AND NOT c.reopens))"
 
-#: Of an attempt a: its consumer reported a failure, while it was open or after it had been closed as something else.
+#: For an attempt a: its consumer reported a failure, while it was open or after it had been closed as something else.
 REPORTED_FAILED: Final[LiteralString] = """
 coalesce(a.outcome = 'failed' OR (a.counts_as_failure AND a.outcome IN ('accepted', 'absent', 'acknowledged',
        'silent')), false)
 """
 
-#: Of a claim c: its letter is not the head of its lane under this key, no attempt of it is open, and no unknown copy of
-#: it can return. Another letter may have the key. A head keeps its key, since it is sent again.
+#: For a claim c: its letter does not head its lane under this key, has no open attempt, and no unknown copy of it can
+#: return. Another letter may claim the key. A head keeps its key, since it is sent again.
 LAPSED: Final[LiteralString] = f"""
 (coalesce(c.state = 'held', false) AND c.until <= redrive_now() AND c.letter_id IS DISTINCT FROM (
     SELECT CASE WHEN e.target_id = c.target_id

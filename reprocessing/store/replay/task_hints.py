@@ -1,4 +1,4 @@
-"""Decide how many lanes beat hints at, for how long, and whether a sweep or a purge is due."""
+"""Decide for how many lanes beat sends task hints, how long these are valid, and whether a sweep or purge is due."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ANSWERED_RUNS
 from reprocessing.store.safety.send_limits import MAY_GO
 
-# Only lanes that may be worked on. An orphan counts until it was hinted at. Leased and hinted lanes have an index each;
-# due lanes are many more.
+# Counts only lanes that may be leased. A lane of a dead owner counts until it was hinted at. Leased lanes and hinted
+# lanes have an index each; there are many more due lanes.
 _UNTAKEN = f"""
 SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
        count(*) FILTER (WHERE hinted_until <= redrive_now()) AS expired,
@@ -22,8 +22,8 @@ SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
  WHERE coalesce(run_id IN ({ANSWERED_RUNS}), false)
 """  # noqa: S608  # the inserted text is constant
 
-# Expired hints while no lane is leased mean that there are no workers: the next round is half as wide, and its hints
-# live twice as long. With pending hints only, nothing is known yet.
+# Expired hints while no lane is leased mean that there are no workers: the next round has half as many hints, valid for
+# twice as long. If hints are only pending, the state of the workers is not known yet.
 _WIDEN = """
 INSERT INTO redrive_task_hints AS d (id, width, lifetime) VALUES (1, %(most)b::int, %(least_life)b::float8)
 ON CONFLICT (id) DO UPDATE
@@ -52,7 +52,7 @@ class _Untaken:
 
     @property
     def taken(self) -> str:
-        """Return whether hints are taken: yes, no, or open."""
+        """Return whether workers take the hints: `yes`, `no`, or `open` (not known yet)."""
         if self.worked_on or not (self.pending or self.expired):
             return "yes"
         return "no" if self.expired else "open"
@@ -60,17 +60,17 @@ class _Untaken:
 
 @dataclass(frozen=True, slots=True)
 class HintRound:
-    """How many lanes to hint at now, and how many seconds the hints live."""
+    """How many lanes to hint at now, and for how many seconds the hints are valid."""
 
     width: int
     lifetime: float
 
 
 def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRound:
-    """Return the next round of hints: narrower and longer-lived while nobody takes them; width 0 if enough are pending.
+    """Return the next round of hints: fewer, valid for longer, while none are taken; width 0 if enough are pending.
 
-    Lanes of dead owners are hinted at in any case, since hints to a dead worker count as pending, too. `most`: lanes of
-    a full round; `least_life`, `most_life`: seconds that a hint lives while workers take hints, and at most.
+    Lanes of dead owners are always hinted at, since hints to a dead worker count as pending, too. `most`: lanes of a
+    full round. `least_life`: seconds that a hint is valid while workers take hints; `most_life`: the limit.
     """
     untaken = rows.fetch(_Untaken, _UNTAKEN, {})[0]
     values = {"most": most, "least_life": least_life, "most_life": most_life, "taken": untaken.taken}

@@ -1,4 +1,4 @@
-"""Load letters for the rules, and write what the rules decided."""
+"""Load letters for evaluation by the rules, and write the rules' decisions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 from reprocessing.store.safety.send_limits import UNWELL
 
-#: Letters, or lanes, of one statement.
+#: Limit of letters, or lanes, per statement.
 GROUP = 500
 #: Bytes of letters that are loaded at a time; attributes may be as large as bodies.
 CHUNK = 16 * 1024 * 1024
-#: The version of a person's decision about a letter: no rulebook's is higher, so no rule is asked.
+#: The version of a person's decision about a letter. No rulebook version is higher, so no rule decides again.
 BY_HAND: Final = 9_000_000_000_000_000_000
 
 
@@ -31,21 +31,21 @@ class RoutableLetter:
     message_id: str
     state: str
     source: str  #: ARN of its source queue; empty if unknown
-    home: int | None  #: the target of its source, where it goes if no rule matches
-    target_id: int | None  #: its target now; `claims`: it has an idempotency key
+    home: int | None  #: the target of the letter's source queue: the default if no rule matches
+    target_id: int | None  #: the letter's current target; `claims`: the letter has an idempotency key
     claims: bool
     route: str
     rule_id: int | None
     rulebook_version: int
-    blocked_reason: str  #: why it will be parked anyway; empty if it will not
-    released: bool  #: a person released it; `size`: bytes of its body
+    blocked_reason: str  #: why the letter will be parked in any case; empty: it will not
+    released: bool  #: a person released the letter; `size`: bytes of the body
     size: int
-    body: bytes  #: empty if it was not asked for, or is larger than rules read
+    body: bytes  #: empty if not requested, or larger than rules read
     attributes: bytes
     system: dict[str, Any]
 
     def is_released_from(self, rule: Rule) -> bool:
-        """Return whether a person released it from this rule's quarantine, and no other rule has decided since."""
+        """Return whether a person released the letter from this rule's quarantine, and no other rule decided since."""
         return self.released and (self.rule_id, self.route) == (rule.id, Action.QUARANTINE)
 
 
@@ -59,11 +59,11 @@ class RoutingDecision:
     rule_id: int | None = None
     target_id: int | None = None
     rate_class_id: int | None = None
-    delay: float | None = None  #: seconds from now until it is due
+    delay: float | None = None  #: seconds from now until the letter is due
     keeps_place: bool = False  #: target and rate class stay as they are
 
 
-# Rules read what will be sent. A chunk's bytes are bounded, and bodies that rules do not read are not loaded.
+# Rules read the bytes that will be sent. A chunk's size is limited, and bodies that rules do not read are not loaded.
 _COLUMNS: Final[LiteralString] = """
 SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o.arn, '') AS source,
        o.target_id AS home, l.target_id, l.idempotency_key IS NOT NULL AS claims, l.route, l.rule_id,
@@ -85,7 +85,7 @@ _LOAD = f"""
           FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND state = 'waiting') l {_JOINS} ORDER BY l.id
 """  # noqa: S608  # the inserted texts are constants
 
-# From the newest letter back: ids rise with the time of capture.
+# Ordered from the newest letter to the oldest: ids rise with the time of capture.
 _CAPTURED = f"""
 {_COLUMNS}
   FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id DESC) - least(size, %(limit)b::int) AS before
@@ -102,8 +102,8 @@ SELECT count(*) AS n FROM redrive_letter
 """
 
 # A delay of the same rule does not begin again: after an attempt, the letter's backoff counts (see `_INTENT`). If the
-# letter gets another target, its claim at the former one is freed, as soon as no copy can be there. A rule that was
-# deleted has decided nothing, nor has an old rulebook. `coalesce(l.lane_id, 0)` keeps the planner from an index, by
+# letter gets another target, its claim at the former target is freed once no copy can be there. Decisions of a deleted
+# rule or an old rulebook version are not written. `coalesce(l.lane_id, 0)` keeps the planner from an index, by
 # which it would read all letters of a long lane.
 _WRITE = f"""
 WITH asked AS (
@@ -165,7 +165,7 @@ UPDATE redrive_lane n SET why = w.why
   FROM unnest(%(lanes)b::bigint[], %(whys)b::text[]) AS w(lane_id, why) WHERE n.id = w.lane_id AND n.phase <> 'leased'
 """
 
-# Letters that rules stopped under another version.
+# Letters that rules stopped under another rulebook version.
 _STOPPED = """
 WITH stopped AS MATERIALIZED (
     SELECT l.id AS letter_id, l.lane_id, l.dlq_id FROM redrive_letter l
@@ -175,8 +175,8 @@ WITH stopped AS MATERIALIZED (
 SELECT letter_id, lane_id, dlq_id FROM stopped ORDER BY letter_id LIMIT %(limit)b
 """
 
-# Lanes behind an open breaker or an unhealthy target are not leased, so their heads would not be asked again. Once:
-# then the head has been asked, or is asked.
+# Lanes behind an open breaker or an unhealthy target are not leased, so rules would not decide about their heads again.
+# Such a lane becomes leasable once; its head is then decided.
 _LOOK_AGAIN = f"""
 WITH shut AS MATERIALIZED (SELECT id FROM redrive_breaker WHERE state <> 'closed' OR target_id IN ({UNWELL}))
 UPDATE redrive_lane n SET breaker_id = NULL
@@ -193,35 +193,35 @@ UPDATE redrive_lane n SET breaker_id = NULL
 
 
 def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLetter]:
-    """Return the waiting letters among these, by id; only the first ones if all would be too many bytes."""
+    """Return the waiting letters among `letters`, by id; only the first letters, if all exceed `CHUNK` bytes."""
     values = {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return rows.fetch(RoutableLetter, _LOAD, values)
 
 
 def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:
-    """Return letters captured since then, with ids below `below`, the newest first; none: there are no more."""
+    """Return letters captured at `since` or later, with ids below `below`, the newest first; empty: no more."""
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return rows.fetch(RoutableLetter, _CAPTURED, values)
 
 
 def count_older(*, since: datetime, dlq: int | None) -> int:
-    """Return how many unfinished letters were captured before that."""
+    """Return how many unfinished letters were captured before `since`."""
     return rows.value(int, _OLDER, {"since": since, "dlq": dlq})
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A letter whose decision was written; `new`: another rule or route than before."""
+    """A letter whose decision was written; `new`: the rule or route changed."""
 
     letter_id: int
     new: bool
 
 
 def write(decided: Sequence[RoutingDecision], lanes: Collection[int], *, version: int, owned: bool) -> list[Written]:
-    """Write decisions about letters that have not changed since they were loaded; their lanes are locked.
+    """Write decisions about letters that have not changed since they were loaded. Call it with their lanes locked.
 
-    `version`: the rulebook's that decided; once it has risen, nothing is written. `owned`: the lanes are leased by the
-    caller; otherwise leased lanes are left alone.
+    `version`: the rulebook version that decided; if it has risen since, nothing is written. `owned`: the caller leases
+    the lanes; otherwise leased lanes are left alone.
     """
     values = {**rows.arrays(RoutingDecision, decided), "lanes": list(lanes), "version": version, "owned": owned}
     return rows.fetch(Written, _WRITE, values)
@@ -240,7 +240,7 @@ def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], t
 
 
 def record_reasons(whys: Mapping[int, str]) -> None:
-    """Record why a rule stops these lanes, except leased ones."""
+    """Record why a rule stops these lanes, except leased lanes."""
     rows.execute(_WHY, {"lanes": list(whys), "whys": list(whys.values())})
 
 
@@ -254,14 +254,14 @@ class Stopped:
 
 
 def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Stopped]:
-    """Return letters with ids above `above` that rules stopped under another version."""
+    """Return letters with ids above `above` that rules stopped under another rulebook version."""
     return rows.fetch(Stopped, _STOPPED, {"version": version, "above": above, "limit": limit})
 
 
 def wake_for_new_rules(version: int, *, rules: bool) -> None:
-    """Make due lanes behind shut breakers leasable once, where this version has not decided about the head.
+    """Make due lanes behind breakers that permit no send leasable once, if `version` has not decided about the head.
 
-    `rules`: some rules are in force; otherwise only heads that a rule has decided about are asked again.
+    `rules`: some rules are in force; otherwise only lanes whose head a rule has decided about.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         pass

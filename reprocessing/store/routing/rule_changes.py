@@ -1,7 +1,7 @@
 """Add, change, enable, disable and remove rules and rate classes, each with an audit log entry.
 
-A change of the rules in force raises the rulebook's version in the same transaction. After the commit, the caller wakes
-the letters that the former rules stopped.
+A change of the rules in force raises the rulebook's version in the same transaction. After the commit, the caller
+reschedules the letters that the former rules stopped.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ UPDATE redrive_letter SET rule_id = NULL
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
-    """What was done. `new`: the rule was created; without differences nothing was changed."""
+    """The result of a change. `new`: the rule was created; no differences: nothing was changed."""
 
     id: int
     new: bool
@@ -46,9 +46,9 @@ class RuleChange:
 
 
 def draft_rule(name: str, fields: Fields) -> Rule:
-    """Return the rule as it would be with these fields; an existing rule keeps its others. It is not saved.
+    """Return the rule with these fields, not saved; an existing rule keeps its other fields.
 
-    RuleIsUnclear if such a rule could not be evaluated.
+    Raise RuleIsUnclear if the rule could not be evaluated.
     """
     row = _find(name) or Rule(name=name, position=100, enabled=False, conditions=[])
     for column, value in fields.items():
@@ -72,7 +72,7 @@ def _differences(name: str, row: Model | None, fields: Fields) -> list[Differenc
 
 
 def save_rule(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
-    """Create the rule, or change it; a new target is saved with it. Errors as in `drafted`."""
+    """Create the rule, or change it; a new target is saved, too. Errors as in `draft_rule`."""
     with transaction.atomic():
         rules.lock()
         changes = differences(name, fields)
@@ -110,7 +110,7 @@ def set_enabled(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
 
 
 def remove(rule: int, *, by: str, reason: str) -> None:
-    """End a rule for good: after the commit it decides nothing. Wake its letters, then `erase` its row."""
+    """End a rule for good: after the commit it decides nothing. Then reschedule its letters, and `erase` its row."""
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.select_related("dlq", "target", "rate_class").get(pk=rule)
@@ -121,7 +121,7 @@ def remove(rule: int, *, by: str, reason: str) -> None:
 
 
 def erase(rule: int) -> None:
-    """Delete the row of a removed rule, and which letters it decided about, group by group."""
+    """Delete the row of a removed rule, and the references of letters to the rule, group by group."""
     while rows.execute(_FORGET, {"rule": rule}):
         pass
     rows.in_transaction(partial(_erase, rule))
@@ -135,7 +135,7 @@ def _erase(rule: int) -> None:
 
 
 def save_rate_class(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
-    """Create the rate class, or change it. No letter is asked again for that."""
+    """Create the rate class, or change it. Rules do not decide about letters again."""
     with transaction.atomic():
         rules.lock()
         changes = differences_of_class(name, fields)
@@ -152,7 +152,7 @@ def differences_of_class(name: str, fields: Fields) -> list[Difference]:
 
 
 def as_json(value: object) -> Any:  # noqa: ANN401 - a value of any column, as a review holds it
-    """Return a column's value as JSON has it."""
+    """Return a column's value as a JSON value."""
     match value:
         case datetime():
             return value.isoformat()
@@ -167,7 +167,7 @@ def as_json(value: object) -> Any:  # noqa: ANN401 - a value of any column, as a
 
 
 def check(row: Rule) -> None:
-    """Check that a rule can be evaluated and applied; RuleIsUnclear, with what to write, if it cannot."""
+    """Check that a rule can be evaluated and applied; if not, raise RuleIsUnclear, which says what to write."""
     rules.parse_row(row)
     watched = row.target and DeadLetterQueue.objects.filter(arn=row.target.arn).first()
     if watched:
@@ -183,7 +183,7 @@ def check(row: Rule) -> None:
 
 
 def _known(target: Target) -> Target:
-    """Return the target with a row, which is written now if it is new."""
+    """Return the target; write its row if the target is new."""
     if not target._state.adding:  # noqa: SLF001 - as above
         return target
     known = Target.objects.filter(arn=target.arn).first()

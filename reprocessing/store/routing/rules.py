@@ -18,19 +18,19 @@ from reprocessing.models.rule import Rulebook
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 
-#: The share of a rule's messages with errors from which on somebody is told.
+#: If the share of a rule's messages with errors reaches this, people are notified.
 ERROR_SHARE = 0.01
-#: The id of a rule that is not saved yet: it comes after all others.
+#: The id of a rule that is not saved yet: the rule comes after all others.
 UNSAVED = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class BoundRule:
-    """A rule, and the DLQ that it is for (None: all)."""
+    """A rule, and the DLQ that it applies to (None: all DLQs)."""
 
     rule: Rule
     dlq_id: int | None
-    #: why the rule cannot be evaluated; empty if it can. It might be meant to stop letters, so it holds all of them
+    #: why the rule cannot be evaluated; empty: it can. It may be meant to stop letters, so it then holds all letters
     error: str = ""
 
 
@@ -43,13 +43,13 @@ class InForce:
 
 
 def version() -> int:
-    """Return the rulebook's version; 0 if there was never a rule."""
+    """Return the rulebook's version; 0 if no rule was ever added."""
     found = rows.column(int, "SELECT version FROM redrive_rulebook WHERE id = 1", {})
     return found[0] if found else 0
 
 
 def in_force() -> InForce:
-    """Return the rules in force. The version is read first, so that rules that change now are asked again."""
+    """Return the rules in force. The version is read first, so that rules changed meanwhile decide again."""
     known = version()
     now = lanes.database_now()
     held = Row.objects.filter(
@@ -70,7 +70,7 @@ def rules_with_targets(dlq: int) -> list[Row]:
 
 
 def bind(row: Row) -> BoundRule:
-    """Return a rule's row as a rule; a broken one holds."""
+    """Return a rule's row as a rule; a rule that cannot be evaluated holds all letters."""
     try:
         return BoundRule(parse_row(row), row.dlq_id)
     except InvalidRule as error:
@@ -78,7 +78,7 @@ def bind(row: Row) -> BoundRule:
 
 
 def parse_row(row: Row) -> Rule:
-    """Return a rule's row as a rule; RuleIsUnclear, with how to write it, if it cannot be evaluated."""
+    """Return a rule's row as a rule; if it is invalid, raise RuleIsUnclear, which says how to write it."""
     if not isinstance(row.conditions, list) or not all(isinstance(text, str) for text in row.conditions):
         raise InvalidRule(f'Rule "{row.name}" is unclear: its conditions are not a list of texts. Write them anew.')
     if row.action not in list(Action):
@@ -110,12 +110,12 @@ def lock() -> Rulebook:
 
 
 def raise_version() -> None:
-    """Raise the version, so that every head is asked again. In the transaction of the change, the rulebook locked."""
+    """Raise the version, so that rules decide again. Call it in the change's transaction, the rulebook locked."""
     Rulebook.objects.filter(pk=1).update(version=F("version") + 1, changes_at=_next(lanes.database_now()))
 
 
 def raise_version_if_due(now: datetime) -> bool:
-    """Raise the version once if a rule has begun or ended by now; return whether it did."""
+    """Raise the version once if a rule has begun or ended by now; return whether the version was raised."""
     if not Rulebook.objects.filter(pk=1, changes_at__lte=now).exists():
         return False
     with transaction.atomic():
@@ -138,22 +138,22 @@ class RuleStatus:
 
     name: str
     action: str
-    dlq: str | None  #: the name of its DLQ; None: all
-    #: letters that it decided about; `stopped`: those that it holds or delays now, or could not be asked about
+    dlq: str | None  #: the name of the rule's DLQ; None: all DLQs
+    #: letters that the rule decided about; `stopped`: letters that it holds or delays now, or could not evaluate
     match_count: int
     last_hit_at: datetime | None
     stopped: int
-    error_count: int  #: letters that it could not be asked about since it was written, of those `asked`
+    error_count: int  #: of the `asked` letters, those that it could not evaluate since it was written
     asked: int | None
     trouble: str  #: the newest error
 
     @property
     def errs_too_often(self) -> bool:
-        """Return whether somebody should be told."""
+        """Return whether the share of errors is so high that people are notified."""
         return self.error_count > 0 and self.error_count >= ERROR_SHARE * (self.asked or 0)
 
 
-# The letters that a rule was asked about are those that no rule before it decided about; counted only if it errs.
+# A rule evaluates the letters that no rule before it decided about; these are counted only if the rule has errors.
 _STANDING = """
 SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_count, u.trouble,
        (SELECT count(*) FROM redrive_letter l

@@ -60,9 +60,9 @@ def reset(  # noqa: PLR0913  # each by its name
     seconds: float | None = None,
     rate_class: int | None = None,
 ) -> list[BreakerStatus]:
-    """Close or open the breakers of these targets by hand; all, or those of one rate class. Return their new state.
+    """Close or open all breakers of these targets by hand, or those of one rate class; return the new states.
 
-    Closing forgets earlier outcomes and restarts the ramp. Opening lasts for `seconds`, by default for the cooldown;
+    Closing discards earlier outcomes and restarts the ramp. Opening lasts for `seconds`, by default for the cooldown;
     then a canary is sent as usual.
     """
     which = {"targets": sorted(set(targets)), "class": rate_class, "breaker": None, "was": None, "epoch": None}
@@ -72,7 +72,7 @@ def reset(  # noqa: PLR0913  # each by its name
 def reset_one(
     seen: BreakerStatus, *, to: State, by: str, reason: str, seconds: float | None = None
 ) -> BreakerStatus | None:
-    """Move one breaker by hand if it has not changed since it was `seen`; return its new state, or None if it has.
+    """Set one breaker's state by hand; return the new state, or None if the breaker changed since it was `seen`.
 
     Half open: the next letter is a canary, and nothing else is sent.
     """

@@ -1,4 +1,4 @@
-"""Read the states of circuit breakers, and what they allow now."""
+"""Read the states of circuit breakers, and the rates that they allow now."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BREAKER_NAME: Final[LiteralString] = (
     "regexp_replace(t.arn, '^arn:[^:]*:[^:]*:[^:]*:[^:]*:(function:|event-bus/)?', '') || coalesce(', ' || c.name, '')"
 )
 
-#: The columns of a `BreakerStatus`, and the condition for these targets, or one rate class.
+#: The columns of a `BreakerStatus`; `OF_TARGETS`: the condition for these targets, or one rate class.
 STATUS_COLUMNS: Final[LiteralString] = f"""
 b.id AS breaker_id, b.target_id, {BREAKER_NAME} AS name, c.name AS rate_class, b.state, b.since, b.why, b.epoch,
        b.cooldown,
@@ -33,7 +33,7 @@ _BEARINGS = f"SELECT {STATUS_COLUMNS} FROM redrive_breaker b {OF_TARGETS}"  # no
 
 @dataclass(frozen=True, slots=True)
 class BreakerStatus:
-    """The state of a breaker; `name` is its target's, with its rate class."""
+    """The state of a breaker; `name` is the target's name, with the rate class."""
 
     breaker_id: int
     target_id: int
@@ -44,11 +44,11 @@ class BreakerStatus:
     why: str
     epoch: int
     cooldown: float
-    retry_at: datetime | None  #: when an open one sends its next canary
-    canary_until: datetime | None  #: until when a half-open one waits for its canary
+    retry_at: datetime | None  #: when an open breaker lets its next canary go
+    canary_until: datetime | None  #: until when a half-open breaker waits for its canary's outcome
     ramp: float  #: the share of the rate that is allowed while it is closed
-    ramp_reason: str  #: the reason for that; empty if there is no ramp
-    rate: float | None  #: letters a second of the target, and `class_rate` of the class at all targets; None: no limit
+    ramp_reason: str  #: the reason for that share; empty if there is no ramp
+    rate: float | None  #: the target's letters a second; `class_rate`: the rate class's, at all targets; None: no limit
     class_rate: float | None
 
     @property
@@ -67,5 +67,5 @@ class BreakerStatus:
 
 
 def breaker_statuses(targets: Collection[int], *, rate_class: int | None = None) -> list[BreakerStatus]:
-    """Return the breakers of these targets, or those of one rate class; a target's own comes first."""
+    """Return the breakers of these targets, or those of one rate class; each target's own breaker comes first."""
     return rows.fetch(BreakerStatus, _BEARINGS, {"targets": sorted(set(targets)), "class": rate_class})

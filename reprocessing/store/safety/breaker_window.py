@@ -1,4 +1,4 @@
-"""Read the attempts of a breaker's present epoch, by which breakers and ramps decide."""
+"""Read a breaker's attempts since its last change (its epoch), by which breakers and ramps decide."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: The newest attempts of a breaker that are read: more than may be unsettled, and few enough to read often.
+#: How many of a breaker's newest attempts are read: more than can be unsettled, and few enough to read often.
 ATTEMPTS_READ = 2_000
 
-#: The newest attempts of a breaker; with fewer than `depth`, some of other breakers follow. Compared as rows, so that a
-#: planner without statistics reads them in the order of the index.
+#: The newest attempts of a breaker; with fewer than `depth`, attempts of other breakers follow. Compared as rows, so
+#: that a planner without statistics reads them in the order of the index.
 NEWEST_SENDS: Final[LiteralString] = """
 SELECT * FROM redrive_attempt WHERE (breaker_id, id) <= ({breaker}, 9223372036854775807)
  ORDER BY breaker_id DESC, id DESC LIMIT %(depth)b::int
 """
 
-# A letter that fails again says no more about its target: at the end of a drain the retries of a few poison letters
-# would look like an outage. In the next epoch its first failure counts again. Checked for failures only.
+# Only a letter's first failure in an epoch counts: at the end of a drain, retries of a few poison letters would look
+# like an outage. In the next epoch, the letter's first failure counts again. Checked for failures only.
 _AGAIN = """
 (t.returned_at IS NOT NULL OR t.counts_as_failure IS TRUE) AND EXISTS (
     SELECT FROM redrive_attempt b
@@ -66,19 +66,19 @@ class Window:
 
     breaker_id: int
     sends: list[bool | None]  #: as `domain.safety.circuit_breaker` counts them
-    settled_at: datetime | None  #: when the latest of the epoch, within `DEPTH`, was settled
-    sent: bool  #: the epoch has an attempt; the fields below are about its newest, the canary of a half-open breaker
-    failed: bool | None  #: as in `sends`
-    closed: bool  #: it can only change by a return
-    awaited_until: datetime | None  #: until when it may return, if it was taken
+    settled_at: datetime | None  #: when the latest attempt was settled, among the epoch's newest `ATTEMPTS_READ`
+    sent: bool  #: the epoch has an attempt; the fields below describe the newest (the canary if half open)
+    failed: bool | None  #: counted as in `sends`
+    closed: bool  #: only a return can change the newest attempt
+    awaited_until: datetime | None  #: until when the newest attempt's message may return, if the target took it
 
 
 def windows(
     ids: Sequence[int], epochs: Sequence[int], sizes: Sequence[int], *, settled: bool = False
 ) -> dict[int, Window]:
-    """Return the windows of these breakers, each in its epoch and of its size, by breaker.
+    """Return the windows of these breakers, by breaker; each has the given epoch and size.
 
-    They end with the newest failure, or with `settled` with the newest settled attempt.
+    A window ends with the newest failure; if `settled`, with the newest settled attempt.
     """
     some = [min(size, ATTEMPTS_READ) for size in sizes]
     values = {"ids": list(ids), "epochs": list(epochs), "sizes": some, "settled": settled, "depth": ATTEMPTS_READ}

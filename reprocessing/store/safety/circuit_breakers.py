@@ -1,7 +1,7 @@
 """Open and close circuit breakers by the outcomes of attempts. Repeated and lost calls are harmless.
 
-Call these functions outside a transaction, after the commit that recorded outcomes. A row moves only if it has not
-changed since it was read (compare and set).
+Call these functions outside a transaction, after the commit that recorded outcomes. A row is written only if it has
+not changed since it was read (compare and set).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from reprocessing.store.safety.spared_attempts import spare_epochs
 
 logger = logging.getLogger(__name__)
 
-#: How often a breaker is read again that another process moved meanwhile.
+#: How often a breaker is read at most, if other processes change it meanwhile.
 _LOOKS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class MovedBreaker:
-    """A breaker that this call has moved; `target` is its name, with its rate class."""
+    """A breaker whose state this call changed; `target`: the target's name, with the rate class."""
 
     breaker_id: int
     target: str
@@ -98,7 +98,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A row's next state. `why` None: the row's stays; `rest` seconds."""
+    """A breaker's next state. `why` None: keep the stored reason; `rest`: cooldown in seconds."""
 
     row: _Row
     state: BreakerState
@@ -136,7 +136,7 @@ def _of_sends(row: _Row, seen: Window) -> _Move | None:
 
 
 def _of_canary(row: _Row, seen: Window) -> _Move | None:
-    """A canary whose slot is free has been counted; only a failure after that is news."""
+    """Return the move after a canary. If its slot is free, it was counted, and only a later failure matters."""
     if not seen.sent or (row.canary_until is None and not seen.failed):
         return None
     if seen.failed is None and not seen.closed:
@@ -154,7 +154,7 @@ def _of_canary(row: _Row, seen: Window) -> _Move | None:
 
 
 def _wait(row: _Row, awaited_until: datetime | None) -> _Move | None:
-    """Keep the slot of a canary that was taken until its outcome can be known."""
+    """Keep the slot of a canary that the target took until its outcome can be known."""
     until = awaited_until and awaited_until + circuit_breaker.PATIENCE
     if until is None or row.canary_until is None or row.canary_until >= until:
         return None
@@ -187,9 +187,9 @@ def _follow(moved: Sequence[_Move]) -> None:
 
 
 def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[MovedBreaker]:
-    """Open breakers for a failed wave, or a message that used up its attempts; return those that were opened.
+    """Open breakers for a failed wave, or a message that used up its attempts; return the opened breakers.
 
-    `failures`: breakers that are not open, each with the epoch of the failed attempts; moved ones are left alone.
+    `failures`: breakers that are not open, each with its failed attempts' epoch. A breaker changed since is skipped.
     """
     found = rows.fetch(_Row, _ROWS, {"ids": sorted({breaker_id for breaker_id, _ in failures})})
     wanted = [
@@ -212,6 +212,6 @@ def _told(move: _Move) -> MovedBreaker:
 
 
 def move_all_breakers() -> list[MovedBreaker]:
-    """Move breakers whose worker died before it called `look`, and reset idle ramps; return those opened or closed."""
+    """Move breakers whose worker died before `move_breakers`, and reset idle ramps; return those opened or closed."""
     rate_ramps.reset_idle_ramps()
     return move_breakers(rows.column(int, "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id", {}))

@@ -10,7 +10,7 @@ from reprocessing.domain.outcomes.failed_answers import in_words
 from reprocessing.store import rows
 from reprocessing.store.safety.breaker_window import NEWEST_SENDS
 
-#: The newest attempts of a breaker that are read.
+#: How many of a breaker's newest attempts are read.
 DEPTH: Final = 100
 
 # Of a refusal only the code is read. An attempt that waits for the rate, or ran out of time, has not failed.
@@ -54,7 +54,7 @@ class _Failed:
 
 
 def of_dlqs(dlq: int | None = None) -> dict[int, CommonFailure]:
-    """Return the most common failure of unfinished runs, by DLQ: of this one, or of all."""
+    """Return the most common failure of unfinished runs, by DLQ: for this DLQ, or for all."""
     return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": None, "depth": DEPTH}))
 
 

@@ -20,8 +20,8 @@ from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 _UNFINISHED: Final[LiteralString] = "('waiting', 'sending', 'awaiting')"
 
 # Attempts of breakers that have failed for long enough for some DLQ, in the order of sending. `pause` is the time
-# before an attempt in which no other one was open. Poison messages (refused, and `counts_as_failure` is null) are no
-# failure of the target.
+# before an attempt in which no other attempt was open. Poison messages (refused, and `counts_as_failure` is null) are
+# not failures of the target.
 _SENDS: Final[LiteralString] = f"""
 failing AS MATERIALIZED (
     SELECT b.id, b.target_id, b.rate_class_id, {BREAKER_NAME} AS name, b.failing_since,
@@ -43,8 +43,8 @@ failing AS MATERIALIZED (
 )"""  # noqa: S608  # the inserted texts are constants
 
 # When each breaker was tried again after a pause longer than cooldown and backoff: the workers were away, a person had
-# stopped the DLQ, or there was nothing to send. The backoff is that of the message tried again, or of the one before
-# it. Few pauses are so long, so each message is read by itself.
+# stopped the DLQ, or there was nothing to send. The backoff is that of the message tried again, or of the message
+# before it. Few pauses are so long, so each message is read by itself.
 _RESTARTS: Final[LiteralString] = """
 restarts AS (
     SELECT s.breaker_id, max(s.opened_at) AS at
@@ -87,7 +87,7 @@ coalesce(
         AND l.rate_class_id IS NOT DISTINCT FROM y.rate_class_id LIMIT 1)
 ) IS NOT NULL"""  # noqa: S608  # the inserted text is a constant
 
-# Whether the run has messages for a target that does not fail, or one that is not known yet.
+# Whether the run has messages for a target that does not fail, or whose target is not known yet.
 _ELSEWHERE: Final[LiteralString] = """
 coalesce(
     (SELECT n.id FROM redrive_lane n
@@ -109,7 +109,7 @@ coalesce(
       LIMIT 1)
 ) IS NOT NULL"""
 
-# Only runs that may send, and whose messages failed there lately.
+# Only runs that may send, and whose messages failed at the target lately.
 _FAILING: Final[LiteralString] = f"""
 WITH {_SENDS}, {_RESTARTS}, tried AS (
     SELECT s.breaker_id, f.target_id, f.rate_class_id, f.name, s.run_id, p.since, d.give_up_after, d.max_attempts,
@@ -191,7 +191,7 @@ def give_up_on_failing_targets() -> GivenUp:
 
 
 def _park(failing: _Failing, why: str) -> list[Deletable]:
-    """Park the message, unless a worker holds its lane, or a copy of it may still come back."""
+    """Park the message, unless a worker leases its lane, or a copy of the message may still come back."""
     letter_id, lane_id = failing.letter_id or 0, failing.lane_id or 0
     started_again = "UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b"
     rows.execute(started_again, {"breaker": failing.breaker_id})  # for the next message that is tried there

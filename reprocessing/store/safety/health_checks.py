@@ -12,24 +12,24 @@ from reprocessing.models.safety import CheckKind, HealthStatus
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 
-#: Seconds: targets of lanes that come due so soon are checked.
+#: A target is checked if one of its lanes comes due within this many seconds.
 _SOON: Final = 30.0
 _LONGEST_DETAIL: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class CheckQuestion:
-    """What a health check looks at."""
+    """The kind of a health check, and the values that it needs."""
 
     kind: CheckKind
     subject: str = ""  #: the URL, or the alarm's name; empty for depth and age
-    ceiling: float | None = None  #: the most messages or seconds, of depth and age
-    expected_status: int | None = None  #: of http; None stands for 200 to 299
+    ceiling: float | None = None  #: limit of depth (messages) or age (seconds)
+    expected_status: int | None = None  #: for http; None: 200 to 299
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedCheck:
-    """A claimed health check. `began`: when, by the database's clock."""
+    """A claimed health check. `began`: when it was claimed, by the database's clock."""
 
     check_id: int
     target_id: int
@@ -45,7 +45,7 @@ class ClaimedCheck:
 
 @dataclass(frozen=True, slots=True)
 class CheckStatus:
-    """A health check and its latest result. `age`: seconds since then, None: never; `counts`: it is fresh."""
+    """A health check and its latest result. `age`: seconds since that result, None: none; `counts`: it is fresh."""
 
     check_id: int
     target_id: int
@@ -63,15 +63,15 @@ class CheckStatus:
 
     @property
     def is_passing(self) -> bool:
-        """Return whether it lets messages go."""
+        """Return whether the check's result permits sends."""
         return self.counts and self.verdict == HealthStatus.HEALTHY
 
 
-# A target is checked while a DLQ that sends to it, by a source or a rule, has lanes that come due; one that no source
-# names, while any DLQ has; and any, while a lane that comes due waits behind its breaker, since a person may have sent
-# a letter there. With `dlq` only what that DLQ waits for. Lanes are not all read: only the first lane of each run and
-# of each breaker, found by steps in an index, and the latter only while a check is due that nothing else wants. With
-# old statistics a planner would otherwise read all lanes of a run.
+# A target is checked while a DLQ that sends to it, by a source queue or a rule, has lanes that come due. A target of no
+# source queue is checked while any DLQ has such lanes. A person may have sent letters anywhere, so a lane that comes
+# due behind a target's breaker counts, too. With `dlq`, only that DLQ's lanes count. Only the first lane of each run
+# and breaker is read, by steps in an index; breakers' lanes only for due checks that nothing else wants. With old
+# statistics a planner would otherwise read all lanes.
 _WANTED: Final[LiteralString] = f"""
 WITH RECURSIVE busy AS (
     SELECT r.id, r.dlq_id FROM redrive_run r
@@ -124,7 +124,7 @@ RETURNING h.id AS check_id, h.target_id, h.kind, h.subject, h.ceiling, h.expecte
           redrive_now() AS began
 """
 
-# The check may have been changed, or a later result recorded, meanwhile.
+# Meanwhile the check may have been changed, or a later result recorded.
 _RECORD = """
 UPDATE redrive_health_check h SET verdict = m.verdict, detail = m.detail, checked_at = m.began
   FROM unnest(%(check_id)b::bigint[], %(ceiling)b::float8[], %(expected_status)b::int[], %(verdicts)b::text[],
@@ -184,7 +184,7 @@ def are_due() -> bool:
 
 
 def claim_due(*, limit: int, dlq: int | None = None) -> list[ClaimedCheck]:
-    """Claim due checks of targets that letters (of this DLQ, or any) wait for; they are not due again for a while."""
+    """Claim due checks of targets that letters (of `dlq`, or any) wait for. Claimed checks are not due for a while."""
     return rows.fetch(ClaimedCheck, _WANTED + _TAKE, {"soon": _SOON, "limit": limit, "dlq": dlq})
 
 
@@ -194,7 +194,7 @@ def claim_all(targets: Sequence[int]) -> list[ClaimedCheck]:
 
 
 def record_results(found: Sequence[tuple[ClaimedCheck, HealthResult]]) -> int:
-    """Record results; return how many were. An older result never replaces a newer one."""
+    """Record results; return how many were recorded. An older result never replaces a newer result."""
     if not found:
         return 0
     checks = [check for check, _ in found]

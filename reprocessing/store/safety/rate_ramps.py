@@ -1,4 +1,4 @@
-"""Step the rate ramps by the outcomes of attempts. A repeated or lost call does no harm."""
+"""Step the rate ramps by the outcomes of attempts. Repeated and lost calls are harmless."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UPDATE redrive_breaker b
  WHERE b.id = m.id AND b.epoch = m.epoch AND b.state = 'closed' AND b.ramp_at = m.at
 """
 
-# Each step is stored, also at the full rate, so `ramp_at` shows when the ramp was last in use.
+# Each step is stored, even at the full rate, so `ramp_at` shows when the ramp was last used.
 _REST = """
 UPDATE redrive_breaker
    SET ramp = ramp_from, ramp_failure_ratio = 0, ramp_at = redrive_now(), ramp_reason = %(why)b::text
@@ -54,7 +54,7 @@ class _Due:
 
 
 def step_due_ramps(ids: Collection[int]) -> int:
-    """Step the ramps that are due, if anything was settled since their last step; return how many."""
+    """Step the due ramps of breakers with attempts settled since the last step; return how many were stepped."""
     due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS})
     if not due:
         return 0
@@ -82,6 +82,6 @@ def _pace(row: _Due, seen: Window) -> RampStep | None:
 
 
 def reset_idle_ramps(ids: Collection[int] | None = None) -> int:
-    """Reset idle ramps of these breakers, or of all, to their start, before letters are sent; return how many."""
+    """Reset idle ramps of these breakers, or of all, to their start, before letters are sent; return the count."""
     values = {"ids": None if ids is None else sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS, "why": _IDLE_WHY}
     return rows.execute(_REST, values)

@@ -1,4 +1,4 @@
-"""Find automatic runs whose DLQ refills with what they redrive, and pause them."""
+"""Find automatic runs whose redriven messages keep coming back as new letters in the DLQ, and pause the runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from reprocessing.store import rows
 from reprocessing.store.notifications.run_events import announce_loop
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 
-#: How many of the newest letters, of all DLQs, are searched for those of a suspected DLQ.
+#: How many of the newest letters, of all DLQs, are searched for letters of a suspected DLQ.
 _READ: Final = 20_000
 
-# Enough messages were delivered and captured in this hour and the one before. Reads maintained counts, so it is cheap.
+# Enough messages were delivered and captured in this and the previous hour. Reads maintained counts, so it is cheap.
 _SUSPECTED: Final[LiteralString] = """
 SELECT r.id FROM redrive_run r
  WHERE r.kind = 'standing' AND r.state = 'running'
@@ -44,7 +44,7 @@ SELECT count(*)::int AS seen, count(*) FILTER (WHERE again)::int AS again,
 
 
 def pause_looping_runs() -> list[PausedRun]:
-    """Pause automatic runs whose DLQ refills with what they redrive; return them. Call it outside transactions."""
+    """Pause automatic runs whose redriven messages keep coming back; return the runs. Call it outside transactions."""
     paused: list[PausedRun] = []
     for run in rows.column(int, _SUSPECTED, {"least": DIFFERENT * ROUNDS}):
         values = {"run": run, "read": _READ, "within": WITHIN, "sample": SAMPLE, "rounds": ROUNDS}

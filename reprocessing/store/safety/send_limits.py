@@ -16,7 +16,7 @@ SELECT h.target_id FROM redrive_health_check h
     OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)
 """
 
-#: Breakers that let nothing go now: open, half open with a canary out, or of an unhealthy target.
+#: Breakers that permit no send now: open, half open and waiting for a canary, or of an unhealthy target.
 SHUT: Final[LiteralString] = f"""
 SELECT b.id FROM redrive_breaker b
  WHERE (b.state = 'open' AND b.retry_at > redrive_now()) OR (b.state = 'half_open' AND b.canary_until > redrive_now())
@@ -37,12 +37,12 @@ SELECT w.run_id FROM redrive_wave w
  WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND w.size <= (SELECT count(*) FROM ({OF_WAVE}) counted)
 """  # noqa: S608  # the inserted text is a constant
 
-#: Of a closed attempt a: neither a success nor a failure.
+#: For a closed attempt a: neither a success nor a failure.
 SAYS_NOTHING: Final[LiteralString] = (
     "(a.outcome IN ('not_sent', 'unknown', 'silent') AND a.counts_as_failure IS NULL AND a.returned_at IS NULL)"
 )
 
-#: Lanes that a full wave itself waits for (see `waves`): a letter's first attempt said nothing, and another one
+#: Lanes that a full wave itself waits for (see `waves`): a letter's first attempt had no result, and another attempt
 #: follows.
 UNTOLD: Final[LiteralString] = f"""
 SELECT l.lane_id FROM redrive_wave w
@@ -58,7 +58,7 @@ SELECT w.run_id FROM redrive_wave w
  WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND l.state = 'waiting' AND a.outcome = 'not_sent'
 """
 
-#: Of a due lane: its head may go. A lane is leased once to find out its head's breaker.
+#: For a due lane: its head may be sent. A lane is leased once to find out its head's breaker.
 MAY_GO: Final[LiteralString] = f"""
 (breaker_id IS NULL OR breaker_id NOT IN ({SHUT})) AND (run_id NOT IN ({FULL}) OR id IN ({UNTOLD}))
 """  # the inserted text is constant
@@ -72,8 +72,8 @@ OBSTACLE_JOINS: Final[LiteralString] = """
   LEFT JOIN redrive_breaker b ON b.id = coalesce(n.breaker_id, own.id)
 """
 
-#: Why nobody may lease a lane, for people; empty: it goes when it is due. Read from what holds it now, since the lane's
-#: own `why` may be old.
+#: Why no worker may lease a lane, as text for people; empty: the lane goes on when it is due. Computed from the current
+#: rows, since the lane's own `why` may be old.
 OBSTACLE: Final[LiteralString] = f"""
 CASE WHEN n.stopped_at IS NOT NULL THEN 'stopped by ' || n.stopped_by || ': ' || n.stop_reason
      WHEN n.phase <> 'ready' THEN ''
@@ -96,9 +96,9 @@ CASE WHEN n.stopped_at IS NOT NULL THEN 'stopped by ' || n.stopped_by || ': ' ||
      ELSE '' END
 """  # noqa: S608  # the inserted texts are constants
 
-# Run before an intent, in an earlier statement: letters to a target whose letters can return, to a breaker on trial,
-# and in small waves are counted by one transaction at a time. Then the lanes, so that the intent sees a letter put
-# before a head.
+# Run in a statement before the intent to send. One transaction at a time counts the letters to a target whose letters
+# can return, to a half-open breaker, and in small waves. The lanes are locked last, so that the intent sees a letter
+# that was put before a head.
 _LOCK = """
 WITH breakers AS (
     SELECT b.id FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
@@ -156,14 +156,14 @@ ON CONFLICT (target_id, rate_class_id) DO NOTHING
 
 @dataclass(frozen=True, slots=True)
 class SendLimit:
-    """What one breaker and its target allow now."""
+    """The limits that one breaker and its target set now."""
 
     breaker_id: int
     target_id: int
     rate_class_id: int | None
     state: str
     epoch: int
-    unwell: str | None  #: why the target is not healthy; None: it is
+    unwell: str | None  #: why the target is not healthy; None: healthy
     unsettled: int  #: letters that the target took and whose outcome is open; 0 if the outcome is `accepted`
     ramp: float  #: the share of the rate that is allowed
     rest: float  #: seconds until a canary may be sent; 0 or less: now
@@ -174,12 +174,12 @@ class SendLimit:
 
     @property
     def on_trial(self) -> bool:
-        """Return whether at most one letter may go at a time."""
+        """Return whether only one letter may be sent at a time."""
         return self.state != "closed"
 
     @property
     def why_shut(self) -> str:
-        """Return why nothing may go; empty if something may."""
+        """Return why no letter may be sent; empty: sends are permitted."""
         if self.unwell is not None:
             return f"its target is not healthy: {self.unwell or 'its health is unknown'}"
         if self.on_trial and self.rest > 0:
@@ -189,12 +189,12 @@ class SendLimit:
 
 
 def read_limits(targets: Collection[int]) -> list[SendLimit]:
-    """Return what the breakers of these targets allow."""
+    """Return the limits that the breakers of these targets set."""
     return rows.fetch(SendLimit, _SIGHT, {"targets": list(targets)}) if targets else []
 
 
 def lock_for_intent(letters: Collection[int], lanes: Collection[int], fences: Collection[int]) -> None:
-    """Wait for other senders to the same target on trial, in the same wave, or on these lanes; before an intent."""
+    """Before an intent, wait for other senders to the same half-open target, in the same wave, or on these lanes."""
     rows.execute(_LOCK, {"letters": list(letters), "lanes": list(lanes), "fences": list(fences)})
 
 

@@ -1,7 +1,7 @@
-"""Mark the attempts of an automatic run that failed because their target was down: they do not count.
+"""Mark attempts of automatic runs that failed because the target was down: they do not use up `max_attempts`.
 
-An attempt is spared when its failure opened the circuit breaker, and no other message succeeded that was sent between
-the attempt and the opening (docs/adr/0030). A canary is spared whenever it fails. The mark is written once, and the
+An attempt is spared when its failure opened the circuit breaker, and no other message that was sent between the attempt
+and the opening succeeded (docs/adr/0030). A canary is spared whenever it fails. The mark is written once, and the
 letter's `spared` says how many of its attempts since a person released it do not count.
 """
 
@@ -13,20 +13,20 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
 
-#: Of a letter l in DLQ d: a person resumed its run, which had paused itself, and so said that its targets work. If its
-#: spared attempts have reached the DLQ's limit, failures count again. Otherwise a run that has only messages which no
-#: consumer can process would try them for ever.
+#: For a letter l in DLQ d: a person resumed the self-paused run, and so said that its targets work. If the letter's
+#: spared attempts have reached the DLQ's limit, failures count again. Otherwise a run whose messages no consumer
+#: can process would retry them for ever.
 TARGET_IS_SAID_TO_BE_WELL: Final[LiteralString] = """
 (l.spared >= d.max_attempts AND (
     SELECT max(v.id) FROM redrive_audit_entry v
      WHERE v.run_id = l.run_id AND v.act = 'resumed' AND v.before ->> 'by' = 'the service') IS NOT NULL)
 """
 
-#: Of an attempt a: it came back after it had counted as a success. Then canaries seem to succeed, too, and the breaker
-#: closes although messages fail. An outage cannot be told from a poison message, so the attempt counts.
+#: For an attempt a: it came back after it had counted as a success. Canaries then seem to succeed, too, and the breaker
+#: closes although messages fail. An outage and a poison message look alike, so the attempt counts.
 SEEMED_WELL: Final[LiteralString] = "coalesce(a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent'), false)"
 
-#: Of an attempt a: it failed, is not spared yet, and its failure may be the target's.
+#: For an attempt a: it failed, is not marked `spared` yet, and the target may be the cause.
 _FAILED: Final[LiteralString] = f"""
 (NOT a.spared AND (a.counts_as_failure OR a.returned_at IS NOT NULL) AND a.outcome IS DISTINCT FROM 'not_sent'
        AND NOT {SEEMED_WELL}
@@ -76,7 +76,7 @@ _SPARE_EPOCHS = f"WITH failed AS ({_FAILED_IN_EPOCHS}{_MARK}"
 
 
 def spare_late(attempts: Collection[int]) -> int:
-    """Spare those of these attempts, just recorded as failed, whose breaker has opened since; return how many messages.
+    """Mark as `spared` the attempts, just recorded as failed, whose breaker opened since; return how many messages.
 
     Call it in the transaction that records the failures. The canary of a half-open breaker is spared at once.
     """
@@ -84,9 +84,9 @@ def spare_late(attempts: Collection[int]) -> int:
 
 
 def spare_epochs(epochs: Collection[tuple[int, int]]) -> int:
-    """Spare the failed attempts of these pairs of a breaker and the epoch that ended; return how many messages.
+    """Mark as `spared` the failed attempts of these pairs (breaker, ended epoch); return how many messages.
 
-    Call it in the transaction that opened the breakers, after that: senders lock the breaker before the lanes.
+    Call it in the transaction that opened the breakers, after opening them: senders lock the breaker before the lanes.
     """
     if not epochs:
         return 0

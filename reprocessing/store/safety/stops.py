@@ -1,4 +1,4 @@
-"""Stop and resume sends of a DLQ, of a lane, or of everything; each with an audit log entry, in the same statement.
+"""Stop and resume sends of a DLQ, of a lane, or of everything; each with an audit log entry in the same statement.
 
 Leases and intents check these rows through `active_runs.ACTIVE_RUNS` and the lane's `stopped_at`.
 """
@@ -23,11 +23,11 @@ class Stop:
     by: str
     reason: str
     new: bool  #: this call stopped or resumed it
-    restored: bool = False  #: it is the hold after a restore, which only `after_restore` lifts
+    restored: bool = False  #: the stop is the hold after a restore, which only `after_restore` lifts
 
 
 _COLUMNS: Final[LiteralString] = "stopped_at AS since, stopped_by AS by, stop_reason AS reason"
-# What a review of a lane says more than one of a DLQ: which lane, and then its key.
+# Additional fields of an audit log entry about a lane: the lane's id, then also its key.
 _NOTHING: Final[LiteralString] = "jsonb_build_object()"
 _LANE: Final[LiteralString] = "jsonb_build_object('lane', id)"
 _KEY: Final[LiteralString] = "jsonb_build_object('lane', id, 'key_hash', encode(key_hash, 'hex'))"
@@ -75,12 +75,12 @@ SELECT {_COLUMNS}, false AS new FROM {{table}} WHERE id = %(id)b AND stopped_at 
 _STOP = _STOP_ROW.format(table="redrive_dlq", dlq="id", before=_NOTHING, after=_NOTHING)
 _STOP_LANE = _STOP_ROW.format(table="redrive_lane", dlq="dlq_id", before=_LANE, after=_KEY)
 _RESUME = _RESUME_ROW.format(table="redrive_dlq", dlq="id", before=_NOTHING, after=_NOTHING, also="")
-# A hint that was sent while the lane was stopped came to nothing, so the lane is hinted at again.
+# Workers ignore hints to a stopped lane, so the lane is hinted at again.
 _RESUME_LANE = _RESUME_ROW.format(
     table="redrive_lane", dlq="dlq_id", before=_LANE, after=_KEY, also=", hinted_until = NULL"
 )
 
-# An existing stop is returned as it is.
+# An existing stop is returned unchanged.
 _HALT = """
 WITH halt AS (
     INSERT INTO redrive_global_stop AS h (id, since, by, reason)
@@ -107,7 +107,7 @@ WITH was AS (
 SELECT since, by, reason, true AS new FROM was
 """
 
-# The hold after a restore comes before a person's stop.
+# The hold after a restore takes precedence over a person's stop.
 _HALTED = "SELECT since, by, reason, false AS new, id = 2 AS restored FROM redrive_global_stop ORDER BY id DESC LIMIT 1"
 
 
@@ -122,7 +122,7 @@ def stop(dlq: int | None, *, by: str, reason: str) -> Stop:
 def resume(dlq: int | None, *, by: str, reason: str, seen: datetime | None = None) -> Stop | None:
     """Lift the stop of this DLQ (None: the stop of all DLQs); return it, or None if there was none.
 
-    The two stops are independent. `seen`: lift only the stop that began then. A hold after a restore is not lifted:
+    The two stops are independent. `seen`: lift only the stop that began then. For a hold after a restore, raise
     BackupIsUnreconciled.
     """
     if dlq is None:
@@ -137,7 +137,7 @@ def stop_of(dlq: int | None) -> Stop | None:
 
 
 def describe_stop(dlq: DeadLetterQueue) -> str:
-    """Return a sentence that says who stopped the sends of this DLQ, and why; empty if nobody did."""
+    """Return a sentence that says who stopped the sends of this DLQ, and why; empty: not stopped."""
     for stop, what in ((stop_of(None), "Everything"), (stop_of(dlq.pk), dlq.name)):
         if stop:
             return f'{what} is stopped by {stop.by} ("{stop.reason}"): nothing is sent until somebody resumes it.'
@@ -164,7 +164,7 @@ def stop_lane(lane: int, *, by: str, reason: str) -> Stop:
 
 
 def resume_lane(lane: int, *, by: str, reason: str, seen: datetime | None = None) -> Stop | None:
-    """Lift the stop of this lane; return it, or None if there was none, or not the one that began at `seen`."""
+    """Lift the stop of this lane; return it, or None if there was no stop, or only one that did not begin at `seen`."""
     return rows.first(Stop, _RESUME_LANE, {"id": lane, "by": by, "reason": reason, "seen": seen})
 
 

@@ -1,7 +1,7 @@
 """Judge the open wave of a run by its letters' outcomes, and open the next one.
 
-Repeated and lost calls are harmless. Whoever changes a run and its waves locks the run first (FOR NO KEY UPDATE, so
-that an intent that holds the wave need not wait), then the wave.
+Repeated and lost calls are harmless. A change of a run and its waves locks the run first (FOR NO KEY UPDATE, so that an
+intent that holds the wave need not wait), then the wave.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from reprocessing.store.safety.send_limits import SAYS_NOTHING
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """An open wave of a running run, counted."""
+    """An open wave of a running run, with the counts of its outcomes."""
 
     id: int
     run_id: int
@@ -47,8 +47,8 @@ class _Open:
     standing: bool
 
 
-# A first attempt that says nothing (not sent, lost worker, no report) is judged by the letter's next one. If that
-# cannot come, because an earlier letter goes first or the lane is held, it stays silent; the two would wait for each
+# A first attempt without a result (not sent, lost worker, no report) is judged by the letter's next attempt. If an
+# earlier letter or a held lane delays that, the attempt stays silent; otherwise wave and letter would wait for each
 # other. A poison refusal counts as failed here: a wave is about letters, a breaker about the target.
 _FATE: Final[LiteralString] = f"""
 CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.counts_as_failure IS NULL THEN 'poison'
@@ -58,15 +58,15 @@ CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.counts_as_failur
      WHEN NOT {SAYS_NOTHING} THEN 'well' END
 """  # the inserted text is constant
 
-# A person's release or a rule's delay puts a letter off, so the wave does not wait for it. A rest that its target asked
-# for is waited for: the next letter would be told the same.
+# The wave does not wait for a letter that a person's release or a rule delays. It waits for a delay that the target
+# asked for: the target would ask the same for the next letter.
 _FOR_LATER: Final[LiteralString] = """
 (l.due_at > redrive_now() AND (l.route = 'delay' OR l.due_at = (
     SELECT (v.after ->> 'due')::timestamptz FROM redrive_audit_entry v
      WHERE v.letter_id = l.id AND v.act = 'released' ORDER BY v.at DESC, v.id DESC LIMIT 1)))
 """
 
-# Later attempts are found by the letter: a planner without statistics would read the run's.
+# Later attempts are found by the letter: a planner without statistics would read all attempts of the run.
 _FATES_OF: Final[LiteralString] = f"""
 SELECT a.id, coalesce(mine.fate, later.fate, CASE
            WHEN l.state IN ('sending', 'awaiting') THEN 'open'
@@ -89,8 +89,8 @@ SELECT a.id, coalesce(mine.fate, later.fate, CASE
 
 _FATES: Final[LiteralString] = _FATES_OF.format(some="(SELECT * FROM redrive_attempt WHERE wave_id = w.id)")
 
-# In the last wave, failures of an earlier epoch of a breaker do not count: the breaker closes by itself, a stopped run
-# would not go on. At most a thousand of its newest attempts are read, compared as rows, since it may have a million.
+# In the last wave, failures of an earlier epoch of a breaker do not count: the breaker closes by itself, but a paused
+# run does not resume by itself. Reads at most a thousand of a million attempts, the newest, compared as rows.
 _NEWEST: Final[LiteralString] = """(
     SELECT a.* FROM (
             SELECT * FROM redrive_attempt x
@@ -145,7 +145,7 @@ SELECT r.id, coalesce((SELECT max(no) FROM redrive_wave WHERE run_id = r.id), 0)
   FROM redrive_run r WHERE r.id = %(run)b AND r.waves
 """
 
-# The breakers, with their epochs, of a failed wave's failures. Poison counts only in a wave of one letter that rests.
+# The breakers, with their epochs, of a failed wave's failures. Poison letters count only in a wave of one letter.
 _FAILURES = f"""
 SELECT DISTINCT a.breaker_id, a.breaker_epoch AS epoch
   FROM redrive_wave w
@@ -172,24 +172,24 @@ SELECT r.id FROM redrive_run r JOIN redrive_wave w ON w.run_id = r.id AND w.sett
 
 
 def begin(run_id: int) -> None:
-    """Begin the run with a wave of one letter, if it goes in waves; its open wave is closed.
+    """Begin the run with a wave of one letter, if the run has waves; close its open wave.
 
-    Call it in a transaction, the run locked by a plain UPDATE or FOR NO KEY UPDATE.
+    Call it in a transaction, with the run locked by a plain UPDATE or FOR NO KEY UPDATE.
     """
     close(run_id)
     rows.execute(_OPEN, {"run": run_id, "size": SIZES[0]})
 
 
 def close(run_id: int) -> None:
-    """Close the run's open wave as it is; in a transaction, as above."""
+    """Close the run's open wave without judging it. Call it in a transaction, with the run locked."""
     rows.execute(_LOCK_WAVE, {"run": run_id})
     rows.execute(_SETTLE, {"run": run_id})
 
 
 def restart_when_empty(run_id: int) -> None:
-    """Begin a running run that has no queued or sent letters with a wave of one letter again.
+    """Restart a running run that has no queued or sent letters with a wave of one letter.
 
-    Call it in the transaction that gives the run letters, before that.
+    Call it in the transaction that adds letters to the run, before adding them.
     """
     if rows.execute(_FRESH, {"run": run_id}):
         rows.execute(_LOCK_RUN, {"run": run_id})
@@ -199,7 +199,7 @@ def restart_when_empty(run_id: int) -> None:
 def judge_waves(run_ids: Collection[int]) -> list[PausedRun]:
     """Judge the open waves of these runs, and open the next ones or pause the run; return the paused runs.
 
-    Called outside transactions; commits by itself.
+    Call it outside transactions; it commits by itself.
     """
     if not run_ids:
         return []
@@ -224,7 +224,7 @@ def _open_breakers(run: int, why: str) -> None:
 
 
 def judge_all_waves() -> list[PausedRun]:
-    """Look at every running run that goes in waves, since a worker may have died before it called `look`."""
+    """Judge the waves of all running runs, since a worker may have died before it called `judge_waves`."""
     return judge_waves(rows.column(int, _RUNNING, {}))
 
 
@@ -238,7 +238,7 @@ def _verdict(wave: _Open) -> wave_progression.WaveVerdict:
 
 
 def _move(run: int) -> PausedRun | None:
-    """Judge again, run and wave locked, and do what follows."""
+    """Judge the open wave again, with run and wave locked, and open the next wave or pause the run."""
     rows.execute(_LOCK_RUN, {"run": run})
     rows.execute(_LOCK_WAVE, {"run": run})
     for wave in _counts([run]):

@@ -16,7 +16,7 @@ from reprocessing.models.safety import CheckKind, HealthCheck
 from reprocessing.models.target import Target, TargetKind
 from reprocessing.store.differences import Difference, Fields, changed_fields
 
-#: Fields of all breakers of a target that are set like fields of the target, and their names on the breaker.
+#: Fields of a target's breakers that are set like the target's own fields, and their names on the breaker.
 BREAKER_FIELDS: Mapping[str, str] = {
     "breaker_threshold": "threshold",
     "breaker_ratio": "ratio",
@@ -28,12 +28,12 @@ BREAKER_FIELDS: Mapping[str, str] = {
 
 
 def find_targets(arns: Iterable[str]) -> dict[str, Target]:
-    """Return the existing targets among these, by ARN; an endpoint's is its URL."""
+    """Return the existing targets among these, by ARN (for an HTTP endpoint: its URL)."""
     return {row.arn: row for row in Target.objects.filter(arn__in=list(arns)).select_related("watched_by")}
 
 
 def names_in_metrics() -> dict[int, str]:
-    """Return the names of targets in metrics and alarms, by id: the short name, or the ARN if two have the same."""
+    """Return the names of targets in metrics and alarms, by id: the short name, or the ARN if names are equal."""
     arns = dict(Target.objects.order_by("pk").values_list("pk", "arn"))
     shared = Counter(resource_name(arn) for arn in arns.values())
     return {target: name if shared[name := resource_name(arn)] == 1 else arn for target, arn in arns.items()}
@@ -42,7 +42,7 @@ def names_in_metrics() -> dict[int, str]:
 def differences(arn: str, fields: Fields, row: Target | None) -> list[Difference]:
     """Return what these fields would change; all of them if the target does not exist.
 
-    `watched_by` is the ARN of the target's DLQ; the names of `BRAKES` are fields of its breakers.
+    `watched_by` is the ARN of the target's DLQ; the names in `BREAKER_FIELDS` are fields of the target's breakers.
     """
     return changed_fields(resource_name(arn), _values(row, fields) if row else {}, fields)
 
@@ -63,7 +63,7 @@ def save_target(
 ) -> list[Difference]:
     """Create the target, or change it, with an audit log entry; return the changes.
 
-    TargetIsUnclear if the changes are not those that a person had `seen`.
+    Raise TargetIsUnclear if the changes differ from the changes that a person had `seen`.
     """
     with transaction.atomic():
         row = Target.objects.select_for_update(of=("self",)).select_related("watched_by").filter(arn=arn).first()
@@ -83,7 +83,7 @@ def save_target(
 
 
 def _write_brakes(target: Target, values: Fields) -> None:
-    """A ramp that has not climbed moves to its new start; one that has climbed is not put back."""
+    """Write breaker fields. A ramp still at its start moves to the new start; a ramp that has risen stays."""
     said = {its: values[name] for name, its in BREAKER_FIELDS.items() if name in values}
     if not said:
         return
