@@ -9,7 +9,7 @@ from redrive_service.environment.variables import Variables
 from reprocessing.conf import COLOURS, LONGEST_PLACE
 
 Mode = Literal["production", "sandbox"]
-_NAMESPACE = re.compile(r"(?!AWS/)[A-Za-z0-9._/#:-]{1,40}")  # AWS: PutMetricData, Namespace; at most 40 long, like a place
+_NAMESPACE = re.compile(r"(?!AWS/)[A-Za-z0-9._/#:-]{1,40}")  # AWS: PutMetricData, Namespace; at most 40 long, as a name
 
 
 def mode(variables: Variables) -> Mode:
