@@ -1,10 +1,10 @@
-"""What a page of the desk costs with a million letters: milliseconds a request, and statements a request.
+"""Measure the admin's pages with a million letters: milliseconds and SQL statements per request.
 
-Starts the embedded stack, and writes letters of twenty dlqs into it: 60 % delivered, 25 % captured or waiting, 10 %
-parked, the rest discarded and duplicates, of two hundred causes, on lanes, with attempts, copies, runs, reviews and
-reports. Each page is then asked for by Django's test client, in this process: no network and no other requests, so the
-figures are those of the service and of PostgreSQL alone. Statements are counted with a thousand letters, too, and have
-to be as many. Prints a table, and 1 as the exit status when a page takes longer than it may.
+Starts the embedded stack, and writes letters of twenty dlqs into it: 60 % delivered, 25 % captured or queued, 10 %
+parked, the rest discarded and duplicates. They have two hundred causes, lanes, attempts, copies, runs, reviews and
+reports. Django's test client then requests each page in this process: no network and no other requests, so the
+figures are those of the service and of PostgreSQL alone. Statements are also counted with a thousand letters; the count
+must be the same. Prints a table, and exits with 1 when a page is slower than `LONGEST`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from redrive_service.sandbox.stack import Stack
 if TYPE_CHECKING:
     from django.test import Client
 
-LONGEST: Final = 300.0  # milliseconds of the request that one in twenty is slower than
+LONGEST: Final = 300.0  # milliseconds that 95 % of the requests must stay below
 FEW: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one page costs."""
+    """The cost of one page."""
 
     name: str
     median: float
@@ -46,7 +46,7 @@ class Cost:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Each page that is measured, by what it is."""
+    """Yield the name and the address of each measured page."""
     from django.apps import apps  # noqa: PLC0415  its settings are known by now
     from django.contrib import admin  # noqa: PLC0415  as above
 
@@ -75,7 +75,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def later(client: Client) -> Iterator[tuple[str, str]]:
-    """The page of a list that is reached after fifty others."""
+    """Yield a list's page number fifty or so."""
     for model in ("letter", "parkedletter", "attempt"):
         address = query = f"/admin/reprocessing/{model}/"
         for _ in range(50):
@@ -86,23 +86,23 @@ def later(client: Client) -> Iterator[tuple[str, str]]:
 
 
 def gathered() -> Iterator[tuple[str, str]]:
-    """The page of a run of nearly all letters, which it becomes when its turn comes."""
+    """Yield the page of a run that holds nearly all letters."""
     home = f"/admin/reprocessing/run/{gather()}"
     yield "a run of nearly all letters", f"{home}/change/"
     yield "its figures", f"{home}/progress"
 
 
 def measure(client: Client, name: str, address: str, times: int) -> Cost:
-    """Ask for a page so often."""
+    """Request a page `times` times and return its cost."""
     from django.db import connection  # noqa: PLC0415  its settings are known by now
     from django.test.utils import CaptureQueriesContext  # noqa: PLC0415  as above
 
     from reprocessing.store import rows  # noqa: PLC0415  as above
 
     took, raw = [], 0
-    run = rows._execute  # noqa: SLF001  the set-based statements go past Django's count of them
+    run = rows._execute  # noqa: SLF001  Django does not count the set-based statements
 
-    def counted(*args: Any) -> None:  # noqa: ANN401  whatever it takes
+    def counted(*args: Any) -> None:  # noqa: ANN401  passes every argument on
         nonlocal raw
         raw += 1
         run(*args)
@@ -121,19 +121,19 @@ def measure(client: Client, name: str, address: str, times: int) -> Cost:
 
 
 def person() -> Client:
-    """Somebody who may see everything."""
+    """Return a client that is signed in as a user with every permission."""
     from django.contrib.auth.models import User  # noqa: PLC0415  its settings are known by now
     from django.test import Client  # noqa: PLC0415  as above
     from django.test.utils import setup_test_environment  # noqa: PLC0415  as above
 
-    setup_test_environment(debug=False)  # what a page was made of can be asked for
+    setup_test_environment(debug=False)  # responses then show their template context
     client = Client(SERVER_NAME="localhost")
     client.force_login(User.objects.create_superuser("root"))
     return client
 
 
 def compare(letters: int, times: int) -> bool:
-    """Measure with few letters and with all; whether each page is quick enough, and asks no more than with few."""
+    """Measure with few and with all letters; return whether every page is fast and its statement count is equal."""
     found()
     write(1, FEW)
     client = person()
@@ -159,7 +159,7 @@ def compare(letters: int, times: int) -> bool:
 
 
 def main() -> None:
-    """Measures and prints; ends with 1 where a page is too slow, or asks more the more letters there are."""
+    """Measure and print; exit with 1 when a page is too slow, or its statement count grows with the letters."""
     said = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     said.add_argument("--letters", type=int, default=1_000_000)
     said.add_argument("--times", type=int, default=40)
@@ -167,7 +167,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="redrive-bench-") as folder, Stack(Path(folder)) as stack:
         furnish(stack, {})
         well = compare(given.letters, given.times)
-    stack.postgres.forget()  # what may lie outside of the folder
+    stack.postgres.forget()  # removes data outside of the folder
     sys.exit(not well)
 
 

@@ -1,4 +1,4 @@
-"""The letters that a benchmark of the desk looks at: a million of them, written by a handful of statements."""
+"""Write the million letters of the admin benchmark, with a few SQL statements."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 DLQS, GROUPS, CHUNK = 20, 200, 100_000
 
-#: Letters a to b, by the place of their number among a hundred: its dlq, its state, its lane and its cause.
+#: Write letters a to b. A letter's number modulo 100 decides its dlq, state, lane and cause.
 _LETTERS: Final = """
 INSERT INTO redrive_letter (id, public_id, message_id, dlq_id, source_id, target_id, lane_id, run_id, state, attempts,
        planned, ordering_key, key_hash, single, sequence, idempotency_key, body_hash, size, reason, detail, presumed,
@@ -62,7 +62,7 @@ SELECT n, int8send(n), 'reported', 'KeyError in handler ' || n, redrive_now() - 
   JOIN (SELECT row_number() OVER (ORDER BY id) - 1 AS no, id FROM redrive_dlq) d ON d.no = (n - 1) %% %(dlqs)s
 """
 
-#: What hangs on letters a to b.
+#: Write the rows that belong to letters a to b.
 _REST: Final = (
     """
 INSERT INTO redrive_payload (letter_id, body, attributes, system)
@@ -101,7 +101,7 @@ SELECT 'parked', id, finished_at FROM redrive_letter WHERE id BETWEEN %(a)s AND 
 """,
 )
 
-#: What triggers count while letters are written one statement at a time.
+#: The counts that triggers keep while letters are written one statement at a time.
 _COUNTS: Final = (
     "TRUNCATE redrive_letter_count, redrive_letter_count_delta, redrive_hourly_count, redrive_hourly_count_delta",
     """
@@ -118,7 +118,7 @@ UNION ALL SELECT dlq_id, date_trunc('hour', finished_at), state, count(*) FROM r
 
 
 def found() -> None:
-    """Twenty dlqs with their targets and sources, and what stands whatever letters there are."""
+    """Create twenty dlqs with their targets and sources, and every row that does not depend on the letters."""
     from django.db import connection  # noqa: PLC0415  its settings are known by now
 
     from reprocessing.models import DeadLetterQueue, Source, Target  # noqa: PLC0415  as above
@@ -136,7 +136,7 @@ def found() -> None:
 
 
 def gather() -> int:
-    """Every letter that is in a run comes into the newest one; its id."""
+    """Move every letter of a run into the newest run; return the newest run's id."""
     from django.db import connection, transaction  # noqa: PLC0415  its settings are known by now
 
     from reprocessing.models import Run  # noqa: PLC0415  as above
@@ -149,7 +149,7 @@ def gather() -> int:
 
 
 def write(first: int, last: int) -> None:
-    """Letters with these numbers, and all that hangs on them; no trigger counts each of them."""
+    """Write the letters with these numbers and their rows, without the triggers that count each letter."""
     from django.db import connection, transaction  # noqa: PLC0415  its settings are known by now
 
     for a in range(first, last + 1, CHUNK):

@@ -1,12 +1,12 @@
-"""What a drain costs: letters a second, SQS calls a letter and SQL statements a letter, through Celery.
+"""Measure a drain through Celery: letters per second, SQS calls per letter and SQL statements per letter.
 
-Starts the embedded stack and one real worker (prefork, two processes), fills a dlq, and sends the ticks that beat would
-send until every letter is delivered and its copy deleted. Outcome `accepted`, rate off. Beside it, in the same run, the
-bare receive-send-delete loop with boto3 on queues of the same shape. Prints the figures, and 1 as the exit status when
-they are worse than what this project allows itself.
+Starts the embedded stack and one real worker (prefork, two processes), fills a dlq, and sends beat's ticks
+until every letter is delivered and its copy deleted. Outcome `accepted`, no rate limit. The same run measures the
+plain receive-send-delete loop with boto3 on equal queues. Prints the figures, and exits with 1 when
+they are worse than the limits of this project.
 
-SQL statements are counted by PostgreSQL itself (pg_stat_statements), whoever sends them; left out are BEGIN, COMMIT,
-Django's look at an idle connection, and what PostgreSQL asks itself for a foreign key. SQS calls are counted in the
+PostgreSQL counts the SQL statements of all its clients (pg_stat_statements), without BEGIN, COMMIT,
+Django's check of an idle connection, and the foreign key checks of PostgreSQL. SQS calls are counted in the
 local SQS's call log, without the broker's queues.
 """
 
@@ -39,7 +39,7 @@ BODY: Final = 510
 MOST_CALLS: Final = 0.40
 MOST_STATEMENTS: Final = 0.20
 OWN: Final = "redrive-"
-#: What frames statements and does no work of its own; foreign keys; and what this program asks itself.
+#: Statements that are not counted: transaction control, foreign key checks, and this program's own questions.
 ASIDE: Final = (
     "BEGIN%", "COMMIT%", "ROLLBACK%", "SAVEPOINT%", "RELEASE%", "SET %", "SELECT $1",
     "SELECT % FOR KEY SHARE OF x", "%benchmark%",
@@ -48,7 +48,7 @@ ASIDE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to drain, and how long an empty receive waits: three of them in a row end a capture."""
+    """What to drain, and the long poll of a receive in seconds: three empty receives in a row end a capture."""
 
     letters: int
     keys: int
@@ -59,7 +59,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Told:
-    """The calls of the log, by queue and action, and when the dlq was heard to be empty."""
+    """The calls in the log by queue and action, and when a receive found the dlq empty."""
 
     calls: Counter[str] = field(default_factory=Counter)
     accepted: int = 0
@@ -79,7 +79,7 @@ class Told:
 
 
 class Bench:
-    """The stack under measurement: its queues, its database, its call log."""
+    """The stack that is measured: its queues, its database, its call log."""
 
     def __init__(self, stack: Stack, plan: Plan) -> None:
         self.stack, self.plan = stack, plan
@@ -88,7 +88,7 @@ class Bench:
         self.mark = 0
 
     def queues(self, name: str) -> tuple[str, str]:
-        """A fresh dlq, filled, and the queue its letters go back to."""
+        """Create and fill a dlq; return its URL and the URL of its source queue."""
         dlq = self.sqs.create_queue(QueueName=f"{name}-dlq", Attributes={"VisibilityTimeout": "120"})["QueueUrl"]
         source = self.sqs.create_queue(QueueName=name)["QueueUrl"]
         for first in range(0, self.plan.letters, BATCH):
@@ -103,13 +103,13 @@ class Bench:
         return {"Id": str(number % BATCH), "MessageBody": body, "MessageAttributes": attributes}
 
     def begin(self) -> float:
-        """Count from now on."""
+        """Start to count now."""
         self.database.execute("SELECT pg_stat_statements_reset() AS benchmark")
         self.mark = self._page(10**12)["end"]
         return time.monotonic()
 
     def told(self) -> Told:
-        """What the call log holds since the count began."""
+        """Return the calls that the log has since the count began."""
         told = Told()
         for call in self._calls():
             told.hear(call)
@@ -128,7 +128,7 @@ class Bench:
             return dict(json.load(answer))
 
     def statements(self) -> list[tuple[int, float, str]]:
-        """How often each statement ran, for how many milliseconds in all, and its text; the longest first."""
+        """Return each statement's number of calls, total milliseconds and text; the longest first."""
         where = " AND ".join(["query NOT LIKE %s"] * len(ASIDE))
         found = self.database.execute(
             "SELECT calls, total_exec_time, query AS benchmark FROM pg_stat_statements"
@@ -139,12 +139,12 @@ class Bench:
         return found.fetchall()
 
     def finished(self) -> int:
-        """How many letters are delivered, and their copies gone from the dlq."""
+        """Return how many letters are delivered and have no copy left in the dlq."""
         found = self.database.execute("SELECT count(*) AS benchmark FROM redrive_dlq_copy WHERE state = 'gone'")
         return int((found.fetchone() or [0])[0])
 
     def phases(self) -> dict[str, float]:
-        """Seconds of each phase, as the rows tell: writing what arrived, and sending it on."""
+        """Return the seconds of each phase, from the rows: capturing what arrived, and redriving it."""
         found = self.database.execute(
             "SELECT extract(epoch FROM max(captured_at) - min(captured_at)),"
             " extract(epoch FROM max(finished_at) - (SELECT min(opened_at) FROM redrive_attempt)) AS benchmark"
@@ -155,7 +155,7 @@ class Bench:
 
 
 def bare(bench: Bench) -> float:
-    """Letters a second of the loop that everybody writes first: no memory, no order, no limit."""
+    """Return letters per second of the simplest loop: it keeps no record, no order and no rate limit."""
     dlq, source = bench.queues("bare")
     sqs, carried, began = bench.sqs, 0, time.monotonic()
     while carried < bench.plan.letters:
@@ -174,7 +174,7 @@ def bare(bench: Bench) -> float:
 
 
 def watch(dlq: str, source: str) -> None:
-    """Have the service watch the dlq: automatic, lanes by account, no rate."""
+    """Add the dlq to the service: automatic, lanes by account, no rate limit."""
     from reprocessing.gateways.sqs import QueueAddress, describe  # noqa: PLC0415
     from reprocessing.models import DeadLetterQueue, Source, Target  # noqa: PLC0415  # Django is set up by now
 
@@ -189,7 +189,7 @@ def watch(dlq: str, source: str) -> None:
 
 
 def drain(bench: Bench, worker: RunningServer) -> float:
-    """Tick like beat until everything is done; the seconds it took."""
+    """Send beat's ticks until every letter is finished; return the seconds it took."""
     watch(*bench.queues("drain"))
     beat, began, last, done = Beat(), bench.begin(), time.monotonic(), 0
     pause = 0.05
@@ -197,7 +197,7 @@ def drain(bench: Bench, worker: RunningServer) -> float:
         beat.rest(pause)
         asked = time.monotonic()
         now_done = bench.finished()
-        # It counts what is finished: of a large run that takes long, and would slow down what is measured.
+        # `finished` counts rows, which takes long for a large run and would slow down the measured work.
         pause = max(0.05, 50 * (time.monotonic() - asked))
         if now_done > done:
             done, last = now_done, time.monotonic()
@@ -213,7 +213,7 @@ def let_postgres_count(folder: Path) -> None:
 
 
 def run(plan: Plan) -> dict[str, Any]:
-    """Both loops on one stack, and their figures."""
+    """Run both loops on one stack and return their figures."""
     with tempfile.TemporaryDirectory(prefix="redrive-drain-") as folder:
         let_postgres_count(Path(folder))
         with Stack(Path(folder)) as stack:
@@ -255,7 +255,7 @@ def _figures(bench: Bench, seconds: float, bare_rate: float) -> dict[str, Any]:
 
 
 def show(figures: dict[str, Any]) -> None:
-    """The figures for people."""
+    """Print the figures for people."""
     spent = figures["seconds"]
     print(f"letters/s                {figures['letters_per_second']:>8,}")
     print(f"the bare loop's          {figures['bare_letters_per_second']:>8,}   ratio {figures['ratio']}")
@@ -268,7 +268,7 @@ def show(figures: dict[str, Any]) -> None:
 
 
 def show_statements(statements: list[dict[str, Any]], most: int) -> None:
-    """The statements that run most often, and those that take longest in all."""
+    """Print the statements with the most calls, and those with the most total time."""
     for heading, column in (("executed most often", "calls"), ("longest in all", "milliseconds")):
         print(f"\n{heading}: calls, ms in all, ms each")
         for statement in sorted(statements, key=lambda one: -one[column])[:most]:
@@ -277,7 +277,7 @@ def show_statements(statements: list[dict[str, Any]], most: int) -> None:
 
 
 def main() -> int:
-    """Prints the figures; 1 when a letter costs more than it may."""
+    """Print the figures; return 1 when a letter costs more than the limits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--letters", type=int, default=20_000, help="in the dlq (default: %(default)s)")
     parser.add_argument("--keys", type=int, default=2_000, help="ordering keys (default: %(default)s)")

@@ -1,7 +1,7 @@
-"""An endpoint for benchmarks: answers every letter after a pause, one key's after a longer one, and keeps a record.
+"""An HTTP endpoint for benchmarks: answers every request after a pause, one key's after a longer one, and records them.
 
-A program: `endpoint.py PORT PAUSE HANGING`. Letters are JSON with `key` and `n`; GET gives the record, a list of
-[key, n, begun, ended] in the order of their arrival, seconds of the monotonic clock.
+Run it as `endpoint.py PORT PAUSE HANGING`. Letters are JSON with `key` and `n`; GET returns the record: a list of
+[key, n, begun, ended] in order of arrival, in seconds of the monotonic clock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OK = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
 class Endpoint(asyncio.Protocol):
-    """One connection; requests come one after another."""
+    """One connection; its requests come one after another."""
 
     def __init__(self, record: list[list[object]], pause: float, hanging: str) -> None:
         self._record, self._pause, self._hanging = record, pause, hanging
@@ -54,7 +54,7 @@ class Endpoint(asyncio.Protocol):
 
 
 async def serve(port: int, pause: float, hanging: str) -> None:
-    """Until it is ended."""
+    """Serve until the process is ended."""
     record: list[list[object]] = []
     server = await asyncio.get_running_loop().create_server(
         partial(Endpoint, record, pause, hanging), "127.0.0.1", port, backlog=2_048

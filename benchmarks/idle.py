@@ -1,10 +1,10 @@
-"""What waiting costs: the SQS calls of many empty DLQs on the embedded stack, by action and by whose queue it is.
+"""Measure an idle service: the SQS calls of many empty DLQs on the embedded stack, by action and by owner of the queue.
 
-    .venv/bin/python benchmarks/idle.py                     300 DLQs, 60 s; ends with 1 above 10 calls a second in all
+    .venv/bin/python benchmarks/idle.py                     300 DLQs, 60 s; exits with 1 above 10 calls per second
     .venv/bin/python benchmarks/idle.py --dlqs 20 --seconds 30
 
-Beat's ticks come from this process, every 2 s as in production. The DLQs are automatic, have the default schedule, and
-had their first turns one after the other, as those of a service that has run for a while. A worker consumes all three
+This process sends beat's ticks every 2 s, as in production. The DLQs are automatic, have the default schedule, and
+their first polls are spread over a minute, as in a service that has run for a while. A worker consumes all three
 queues of the service, with the long polls of production.
 """
 
@@ -29,12 +29,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.stand import Beat, employ, furnish  # found through the line above
 from redrive_service.sandbox.stack import Stack
 
-MOST: Final = 10.0  #: calls a second, in all
+MOST: Final = 10.0  #: calls per second of all queues together
 SETTLING: Final = 10.0  #: seconds before the first call that counts
 
 
 def add(dlqs: int) -> None:
-    """So many empty DLQs, each with its turn somewhere in the next minute."""
+    """Add this many empty DLQs, each with its next poll at some time in the next minute."""
     from reprocessing.models import DeadLetterQueue  # noqa: PLC0415  # its settings are known by now
     from reprocessing.store.ordering import lanes  # noqa: PLC0415  # its settings are known by now
 
@@ -54,7 +54,7 @@ def add(dlqs: int) -> None:
 
 
 def calls(since: int) -> tuple[list[dict[str, Any]], int]:
-    """The calls since a number, and the number to go on from."""
+    """Return the calls from number `since` on, and the number to continue from."""
     found: list[dict[str, Any]] = []
     while True:
         asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?since={since}"
@@ -67,7 +67,7 @@ def calls(since: int) -> tuple[list[dict[str, Any]], int]:
 
 
 def measure(dlqs: int, seconds: float) -> Counter[tuple[str, str]]:
-    """The calls of so many seconds, by action and whose queue it was."""
+    """Return the calls of this many seconds, by action and owner of the queue."""
     with tempfile.TemporaryDirectory(prefix="redrive-idle-") as folder, Stack(Path(folder)) as stack:
         furnish(stack, {"OWN_QUEUES": ()})
         worker = employ(stack, ["--concurrency", "2"])
@@ -84,14 +84,14 @@ def measure(dlqs: int, seconds: float) -> Counter[tuple[str, str]]:
 
 
 def wait(beat: Beat, seconds: float) -> None:
-    """Let the service wait for so long."""
+    """Send beat's ticks for this many seconds."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         beat.rest(0.1)
 
 
 def main() -> None:
-    """Measures and prints; ends with 1 above the bar."""
+    """Measure and print; exit with 1 above `MOST` calls per second."""
     said = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     said.add_argument("--dlqs", type=int, default=300)
     said.add_argument("--seconds", type=float, default=60.0)

@@ -1,9 +1,9 @@
-"""Whether an intent costs the same for the last letter of a large run as for the letters of a small one.
+"""Compare the cost of an attempt's commit before sending (the intent) in a large run and in a small run.
 
-Fills two databases of one PostgreSQL, each with a standing run of which half is done: a small run and a large one. Then
-it leases lanes, commits the intents of their heads, and settles them, in the one and in the other by turns, so that
-another load of the machine strikes both. Prints the median milliseconds of an intent of each, and 1 as the exit status
-when a letter of the large run costs more than it may.
+Fills two databases of one PostgreSQL, each with a half-finished run: a small run and a large one. Then
+it leases lanes, commits the intents of their first letters, and settles them, alternating between the databases, so
+other load on the machine affects both. Prints each median in milliseconds, and exits with 1
+when a letter of the large run costs more than `MOST` times a letter of the small run.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.stand import furnish  # found through the line above
 from redrive_service.sandbox.stack import Stack
 
-#: Letters of one intent, and how often it is measured in each database.
+#: Letters per intent, and measurements per database.
 GROUP: Final = 50
 ROUNDS: Final = 20
-#: A letter of the large run may cost so many times one of the small run.
+#: The limit: cost of a letter of the large run, divided by the cost of a letter of the small run.
 MOST: Final = 1.2
 
 
 def fill(letters: int) -> None:
-    """A standing run of so many letters: half of them delivered, half waiting for another attempt."""
+    """Write a run of this many letters: half of them delivered, half waiting for another attempt."""
     from tests.reprocessing.pipeline.bench import BRISK, Workbench  # noqa: PLC0415  # Django is set up by now
     from tests.reprocessing.store.seeded_letters import seed, standing_run, with_statistics  # noqa: PLC0415
 
@@ -42,7 +42,7 @@ def fill(letters: int) -> None:
 
 
 def measure() -> float:
-    """Milliseconds of the next intent; its letters are settled, and their lanes go on."""
+    """Return the milliseconds of the next intent; then settle its letters, so that their lanes continue."""
     from reprocessing.domain.replay.verdicts import Taken  # noqa: PLC0415  # as above
     from reprocessing.models import DeadLetterQueue, Target  # noqa: PLC0415
     from reprocessing.pipeline.replay import settle  # noqa: PLC0415
@@ -69,7 +69,7 @@ def measure() -> float:
 
 
 def use(database: str) -> None:
-    """Have Django work in this database from now on."""
+    """Let Django use this database from now on."""
     from django.db import connection  # noqa: PLC0415  # as above
 
     connection.close()
@@ -77,7 +77,7 @@ def use(database: str) -> None:
 
 
 def run(small: int, large: int) -> tuple[float, float]:
-    """The median milliseconds of an intent in the small run, and in the large one."""
+    """Return the median milliseconds of an intent in the small run and in the large run."""
     with tempfile.TemporaryDirectory(prefix="redrive-intent-") as folder, Stack(Path(folder)) as stack:
         furnish(stack, {})
         from django.db import connection  # noqa: PLC0415  # as above
@@ -94,7 +94,7 @@ def run(small: int, large: int) -> tuple[float, float]:
             for place, name in enumerate(names):
                 use(name)
                 measure()  # a new session prepares its plans and reads its catalogs
-                if number > 1:  # the pages are in memory by then
+                if number > 1:  # from the second round on, the pages are in memory
                     spent[place].append(measure())
         use(names[0])
         connection.close()
@@ -102,7 +102,7 @@ def run(small: int, large: int) -> tuple[float, float]:
 
 
 def main() -> int:
-    """Prints the figures; 1 when the large run's letters cost too much."""
+    """Print the figures; return 1 when the large run's letters cost too much."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", type=int, default=5_000, help="letters of the small run (default: %(default)s)")
     parser.add_argument("--large", type=int, default=100_000, help="letters of the large run (default: %(default)s)")

@@ -1,8 +1,8 @@
-"""How many letters a second the local SQS carries: receive -> send -> delete, as a redriver does.
+"""Measure how many letters per second the local SQS handles: receive, send, delete, as a redriver does.
 
-Ten letters a call over keep-alive connections, 510-byte bodies with two message attributes, clients and server on one
+Ten letters per call over keep-alive connections, 510-byte bodies with two message attributes, clients and server on one
 machine. Starts its own server, measures every depth several times, prints the medians and the ratio of the slowest
-depth to the fastest, and ends what it started.
+depth to the fastest, and stops its server.
 """
 
 import argparse
@@ -48,7 +48,7 @@ class Client:
         self._reader, self._writer = reader, writer
 
     async def call(self, action: str, parameters: dict[str, object]) -> dict[str, list[dict[str, str]]]:
-        """The answer to one call; anything but 200 ends the benchmark."""
+        """Return the answer to one call; any status but 200 ends the benchmark."""
         body = orjson.dumps(parameters)
         head = (
             f"POST / HTTP/1.1\r\nHost: sqs\r\nX-Amz-Target: AmazonSQS.{action}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -63,18 +63,18 @@ class Client:
         return answered
 
     def close(self) -> None:
-        """Hangs up."""
+        """Close the connection."""
         self._writer.close()
 
 
 async def connect(url: str) -> Client:
-    """A client of the server at `url`."""
+    """Return a client of the server at `url`."""
     host, port = urlsplit(url).hostname, urlsplit(url).port
     return Client(*await asyncio.open_connection(host, port, limit=4 * 1024 * 1024))
 
 
 async def fill(client: Client, queue: str, depth: int, body: str) -> None:
-    """Sends `depth` messages."""
+    """Send `depth` messages."""
     entry = {"MessageBody": body, "MessageAttributes": ATTRIBUTES}
     for _ in range(depth // BATCH):
         entries = [{"Id": str(position), **entry} for position in range(BATCH)]
@@ -82,7 +82,7 @@ async def fill(client: Client, queue: str, depth: int, body: str) -> None:
 
 
 async def carry(client: Client, source: str, target: str, letters: int) -> int:
-    """Receives, sends on and deletes until `letters` are carried; how many they were."""
+    """Receive, send and delete at least `letters` letters; return how many it were."""
     carried = 0
     wanted = {
         "QueueUrl": source,
@@ -106,9 +106,9 @@ async def carry(client: Client, source: str, target: str, letters: int) -> int:
 
 
 async def measure(url: str, plan: Plan) -> dict[int, list[float]]:
-    """Letters a second at every depth, once per round. What is carried goes back into its queue: the depth stays.
+    """Return letters per second at every depth, once per round. Moved letters go back: the depth stays the same.
 
-    The depths take turns, so that a busy moment of the machine does not fall on one of them alone.
+    The depths alternate, so that a busy moment of the machine does not affect one depth alone.
     """
     clients = [await connect(url) for _ in range(plan.connections)]
     queues = {depth: f"http://sqs/000000000000/depth-{depth}" for depth in plan.depths}
@@ -128,7 +128,7 @@ async def measure(url: str, plan: Plan) -> dict[int, list[float]]:
 
 
 def run(plan: Plan, options: list[str]) -> dict[str, object]:
-    """Starts a server, measures every depth, ends the server."""
+    """Start a server, measure every depth, stop the server."""
     command = [sys.executable, "-m", "redrive_service.sandbox.sqs", *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -148,7 +148,7 @@ def run(plan: Plan, options: list[str]) -> dict[str, object]:
 
 
 def main() -> int:
-    """Prints the figures; 1 when they are below what this project needs."""
+    """Print the figures; return 1 when they are below what this project needs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--depths", default="1000,10000,50000", help="messages in the queue (default: %(default)s)")
     parser.add_argument("--connections", type=int, default=8, help="keep-alive connections (default: %(default)s)")

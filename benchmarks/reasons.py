@@ -1,9 +1,9 @@
-"""What a report costs the consumer that makes it: microseconds of its own thread, a failed task.
+"""Measure what a failure report costs the consumer: microseconds of the task's thread per failed task.
 
-Each call of Celery's `task_failure` signal, with the hook installed, beside the same call without it; the endpoint is
-one that nobody answers at, as in an outage. Calls are made with room in the queue and with none, with tracebacks of a
-few and of many frames. Prints the median of several rounds, and whether the dearest stays below the bar. No server is
-needed.
+Calls Celery's `task_failure` signal with the hook installed and without it. No server listens at the endpoint,
+as in an outage. The hook's queue has room or is full; tracebacks have
+few or many frames. Prints the median of several rounds, and whether the highest stays below `HIGHEST_COST`. It needs no
+server.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from celery import Celery, signals  # noqa: E402 - the project's folder first
 
 from reprocessing.reasons import celery as hook  # noqa: E402
 
-HIGHEST_COST: Final = 500.0  # microseconds a failed task
+HIGHEST_COST: Final = 500.0  # microseconds per failed task
 ROUNDS, CALLS = 7, 500
 FRAMES: Final = (5, 30, 300)
 
@@ -35,7 +35,7 @@ MESSAGE: Final = {
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measure and print; return 1 above `HIGHEST_COST`."""
     logging.disable()
     app = Celery("bench", set_as_current=False)
     task = _task(app)
@@ -58,7 +58,7 @@ def main() -> int:
 def _task(app: Celery) -> Any:  # noqa: ANN401 - Celery's tasks
     @app.task(name="bench.fail")
     def fail() -> None:
-        """Nobody runs it."""
+        """Do nothing: the task is never run."""
 
     fail.push_request(id="task-1", properties={"delivery_info": {"sqs_message": MESSAGE}})
     return fail

@@ -1,8 +1,8 @@
-"""How long what is hostile can hold a processor up: rules, letters, URLs and bodies that are written to take long.
+"""Measure how long hostile input can occupy a processor: rules, letters, URLs and bodies that were written to be slow.
 
-Runs the corpora that the tests refuse or bound (tests/reprocessing/domain/corpora), each of their cases five times with
-nothing kept from the time before, and prints of the best times the worst and the median per corpus, in milliseconds.
-Ends with 1 where a case is above the bar in all of its five times. No server is needed.
+Runs the corpora that the tests refuse or limit (tests/reprocessing/domain/corpora), every case five times without
+caches, and prints the worst and the median of the best times per corpus, in milliseconds.
+Exits with 1 when a case is above its limit in all five runs. No server is needed.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from tests.reprocessing.domain.corpora.hostile import (  # noqa: E402
 )
 from tests.reprocessing.domain.corpora.network import ADDRESSES, URLS  # noqa: E402
 
-HIGHEST = 50.0  # milliseconds of whatever holds up a letter, or a rule that is written down
-HIGHEST_OF_A_PAGE = 2_000.0  # of a mebibyte that a person opens
+HIGHEST = 50.0  # milliseconds for processing a letter, or for saving a rule
+HIGHEST_OF_A_PAGE = 2_000.0  # for a body of 1 MiB that a person opens
 PUBLIC = "93.184.216.34"
 
-#: A file by itself: the package around it asks for a database.
+#: Loaded as a single file: its package needs a database.
 readable = runpy.run_path(str(ROOT / "reprocessing" / "admin" / "reading.py"))["readable"]
 
 Act = Callable[[], object]
@@ -55,7 +55,7 @@ Act = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Cases by their names, and milliseconds that each may take."""
+    """Cases by name, and the limit of each in milliseconds."""
 
     name: str
     cases: Sequence[tuple[str, Act]]
@@ -63,7 +63,7 @@ class Corpus:
 
 
 def corpora() -> Iterator[Corpus]:
-    """All of them, in the order in which a letter meets them."""
+    """Yield every corpus, in the order in which a letter is processed."""
     yield Corpus("conditions beyond their limits", [(text, partial(parsed, text)) for text, _ in CONDITIONS])
     yield Corpus("regexes, read", [(one, partial(asked, FieldKind.TENANT, "", Operator.REGEX, one)) for one in REGEXES])
     yield Corpus("regexes, each on every text", list(searches()))
@@ -81,28 +81,28 @@ FIELDS = (Field(FieldKind.BODY, "[*].a"), Field(FieldKind.TASK))
 
 
 def parsed(text: str) -> Condition | None:
-    """The condition of a text, if it is one."""
+    """Return the condition in a text, or None."""
     with contextlib.suppress(InvalidRule):
         return Condition.parse(text)
     return None
 
 
 def asked(kind: FieldKind, name: str, operator: Operator, *values: str) -> Condition | None:
-    """The condition of its parts, if they make one."""
+    """Return the condition with these parts, or None."""
     with contextlib.suppress(InvalidRule):
         return Condition(Field(kind, name), operator, values)
     return None
 
 
 def searches() -> Iterator[tuple[str, Act]]:
-    """Every regex that is one, on every text."""
+    """Yield every valid regex on every text."""
     for regex in REGEXES:
         if condition := asked(FieldKind.TENANT, "", Operator.REGEX, regex):
             yield from ((f"{regex} on {text}", partial(condition.holds, text)) for text in TEXTS)
 
 
 def evaluations() -> Iterator[tuple[str, Act]]:
-    """Every expression that is one, on every body that is JSON."""
+    """Yield every valid expression on every JSON body."""
     documents = [(name, json_view.read(body)) for name, body in BODIES.items()]
     for text in EXPRESSIONS:
         if not parsed(f"body:{text} exists"):
@@ -113,22 +113,22 @@ def evaluations() -> Iterator[tuple[str, Act]]:
 
 
 def read(body: bytes, field: Field) -> object:
-    """What a rule finds in a field of a letter that nobody has read before."""
+    """Return the value of a rule's field in a new letter, which has no cached values."""
     return MessageFields(LetterFacts("m-1", body, {}, {}), "orders-dlq", "", Selector.parse("none"), None).read(field)
 
 
 def refused(url: str, addresses: Sequence[str]) -> object:
-    """Why the URL may not be asked; a connection is never made."""
+    """Return why the URL is refused; no connection is made."""
     allowed = allow_list(["good.example"])
     assert isinstance(allowed, AllowList)
     return http.check(url, allowed=allowed, net=http.Network(resolve=lambda _host, _port: addresses))
 
 
 def best(act: Act, rounds: int) -> float:
-    """Milliseconds of the quickest round: other work slows a processor, and nothing makes it quicker than it is."""
+    """Return the milliseconds of the fastest round: other work can only make a round slower."""
     quickest = float("inf")
     for _ in range(rounds):
-        linear_regex._compiled.cache_clear()  # noqa: SLF001 - no round shall live on the one before
+        linear_regex._compiled.cache_clear()  # noqa: SLF001 - no round may use an earlier round's cache
         jmespath_query._compiled.cache_clear()  # noqa: SLF001 - as above
         Parser.purge()
         gc.disable()
@@ -140,7 +140,7 @@ def best(act: Act, rounds: int) -> float:
 
 
 def main() -> None:
-    """Measures and prints; ends with 1 where a case is above its bar."""
+    """Measure and print; exit with 1 when a case is above its limit."""
     said = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     said.add_argument("--rounds", type=int, default=5)
     given = said.parse_args()

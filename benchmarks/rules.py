@@ -1,8 +1,8 @@
-"""What it costs a letter to be asked about a hundred rules.
+"""Measure the time to evaluate a hundred rules for one letter.
 
-Every kind of rule has a hundred of them, none of which any letter matches, so that all are asked; `equals, matched` is
-the same with letters that match one in the middle. Prints microseconds a letter, the quickest of several rounds, and
-whether rules that ask for equality stay below the bar. No server is needed.
+For every kind there are a hundred rules that match no letter, so all are evaluated; `equals, matched` uses
+letters that match a rule in the middle. Prints microseconds per letter, the fastest of several rounds, and
+whether equality rules stay below `HIGHEST_COST`. No server is needed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from reprocessing.domain.routing.conditions import Condition  # noqa: E402 - the
 from reprocessing.domain.routing.first_match import Action, Rule, index_rules  # noqa: E402
 from reprocessing.domain.routing.message_fields import MessageFields  # noqa: E402
 
-HIGHEST_COST = 50.0  # microseconds a letter, of equality rules that need no body
+HIGHEST_COST = 50.0  # microseconds per letter, for equality rules that need no body
 MATCHED = 50
 SOURCE = "arn:aws:sqs:eu-west-1:000000000000:orders"
 TYPE, TENANT = Selector.parse("attribute:type"), Selector.parse("attribute:tenant")
 
-#: The text of rule n, by what is measured.
+#: Return the text of rule n, by the kind of rule.
 KINDS: dict[str, Callable[[int], str]] = {
     "equals, attribute": lambda n: f"attribute:region equals r-{n}",
     "equals, mixed fields": lambda n: [
@@ -52,7 +52,7 @@ SLOW = ("equals, 100 expressions", "a filter, 100 expressions")
 
 
 def letters(number: int) -> Iterator[MessageFields]:
-    """Letters with five attributes and a body of about 500 bytes, none of them read before."""
+    """Yield letters with five attributes and a body of about 500 bytes, without cached values."""
     order = {
         "id": "o-1",
         "customer": "c-x",
@@ -67,7 +67,7 @@ def letters(number: int) -> Iterator[MessageFields]:
 
 
 def measure(kind: str, rules: int, number: int) -> float:
-    """Microseconds a letter."""
+    """Return microseconds per letter."""
     text = KINDS[kind]
     routes = index_rules([Rule(n, f"rule-{n}", n, Action.HOLD, (Condition.parse(text(n)),)) for n in range(rules)])
     begun = time.process_time()
@@ -77,7 +77,7 @@ def measure(kind: str, rules: int, number: int) -> float:
 
 
 def main() -> None:
-    """Measures and prints; ends with 1 where equality rules cost more than they may."""
+    """Measure and print; exit with 1 when equality rules cost more than `HIGHEST_COST`."""
     said = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     said.add_argument("--letters", type=int, default=100_000)
     said.add_argument("--rules", type=int, default=100)

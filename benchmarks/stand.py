@@ -1,4 +1,4 @@
-"""What benchmarks stand on: the embedded stack in a folder of its own, Django on it, and one real worker."""
+"""What benchmarks run on: the embedded stack in its own folder, Django configured for it, and one real worker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from redrive_service.sandbox.stack import Stack  # noqa: E402
 
 
 class Beat:
-    """Ticks as beat would, for as long as a benchmark waits for its worker: another process, so it has to be asked."""
+    """Sends beat's ticks while a benchmark waits for its worker, which is another process."""
 
     EVERY: Final = 2.0
 
@@ -28,7 +28,7 @@ class Beat:
         self._ticked = 0.0
 
     def rest(self, seconds: float) -> None:
-        """Send the tick that is due, if one is, and let the worker work."""
+        """Send the tick if it is due, and give the worker time."""
         from redrive_service.celery import app  # noqa: PLC0415  # its settings are known by now
 
         if time.monotonic() - self._ticked >= self.EVERY:
@@ -38,7 +38,7 @@ class Beat:
 
 
 def furnish(stack: Stack, redrive: dict[str, Any]) -> None:
-    """The environment of this process and of the worker's: the stack's, with these settings.REDRIVE."""
+    """Set the environment of this process and of the worker: the stack's variables and these settings.REDRIVE."""
     (stack.folder / "benchmark_settings.py").write_text(
         f"from redrive_service.settings import *\nREDRIVE = {redrive}\n"
     )
@@ -49,13 +49,13 @@ def furnish(stack: Stack, redrive: dict[str, Any]) -> None:
         "DJANGO_SETTINGS_MODULE": "benchmark_settings",
     }
     subprocess.run([sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity", "0"], check=True)
-    import django  # noqa: PLC0415  # only now it is told its settings
+    import django  # noqa: PLC0415  # its settings are only known now
 
     django.setup()
 
 
 def employ(stack: Stack, options: Sequence[str], *, profile: Path | None = None) -> RunningServer:
-    """A worker of the service, with these options of Celery's, that has done its first task."""
+    """Start a worker with these Celery options; return it after its first task."""
     from redrive_service.celery import app  # noqa: PLC0415  # its settings are known by now
 
     profiler = ["-m", "cProfile", "-o", str(profile)] if profile else []

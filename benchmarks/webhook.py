@@ -1,9 +1,9 @@
-"""What a slow target costs: letters a second to an HTTP endpoint of 50 ms, by one worker process, in order per key.
+"""Measure a slow target: letters per second to an HTTP endpoint of 50 ms, by one worker process, in order per key.
 
 Starts the embedded stack, an endpoint in a process of its own, and one real worker (one process, one letter task at a
-time). The endpoint's own record says how fast letters came, whether each key's came in order and one at a time, and,
-with --hang, whether one key whose first letter hangs for 30 s kept any other waiting. Ends with 1 where a letter was
-out of order, or where the rate is below the bar.
+time). The endpoint's record shows the rate, whether each key's letters came in order and one at a time, and,
+with --hang, whether a key whose first letter hangs for 30 s delayed other keys. Exits with 1 when a letter was
+out of order, or when the rate is below the limit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from redrive_service.sandbox.stack import Stack
 BAR: Final = 1_000
 BATCH: Final = 10
 HANGING: Final = "k-0"
-PATIENCE: Final = 60.0  #: seconds without a letter, after which the drain stands still
+PATIENCE: Final = 60.0  #: seconds without a letter, after which the drain counts as stopped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +49,12 @@ class Plan:
 
     @property
     def expected(self) -> int:
-        """Letters that will come to an end soon: those of a hanging key do not."""
+        """Return how many letters will finish soon: all but those of the hanging key."""
         return (self.keys - self.hang) * self.letters
 
 
 def bury(plan: Plan) -> str:
-    """A dlq with the letters of all keys; its URL."""
+    """Create a dlq with the letters of all keys; return its URL."""
     sqs: Any = boto3.client("sqs")
     dlq: str = sqs.create_queue(QueueName="hooks-dlq", Attributes={"VisibilityTimeout": "300"})["QueueUrl"]
     letters = [(f"k-{key}", n) for n in range(plan.letters) for key in range(plan.keys)]
@@ -73,7 +73,7 @@ def _letter(key: str, n: int) -> dict[str, Any]:
 
 
 def watch(dlq: str, port: int) -> None:
-    """Have the service watch the dlq: automatic, lanes by key, no rate, no ramp, no waves."""
+    """Add the dlq to the service: automatic, lanes by key, no rate limit, no ramp-up, no waves."""
     from reprocessing.gateways.sqs import QueueAddress, describe  # noqa: PLC0415
     from reprocessing.models import Breaker, DeadLetterQueue, Source, Target  # noqa: PLC0415  # Django is set up by now
 
@@ -89,7 +89,7 @@ def watch(dlq: str, port: int) -> None:
 
 
 def drain(plan: Plan, port: int, worker: RunningServer) -> list[list[Any]]:
-    """Tick like beat until the endpoint has every letter; its record."""
+    """Send beat's ticks until the endpoint has every letter; return the endpoint's record."""
     beat, last, seen = Beat(), time.monotonic(), 0
     while True:
         beat.rest(0.5)
@@ -105,7 +105,7 @@ def drain(plan: Plan, port: int, worker: RunningServer) -> list[list[Any]]:
 
 
 def judge(plan: Plan, record: list[list[Any]]) -> dict[str, Any]:
-    """The figures of the endpoint's record; a letter out of order, or two of a key at once, end it."""
+    """Return the figures of the endpoint's record; exit when a letter is out of order or two of a key overlap."""
     lanes: dict[str, list[list[Any]]] = defaultdict(list)
     for line in record:
         lanes[line[0]].append(line)
@@ -137,7 +137,7 @@ def _most_open(lines: list[list[Any]]) -> int:
 
 
 def run(plan: Plan) -> dict[str, Any]:
-    """One drain, and its figures."""
+    """Run one drain and return its figures."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="redrive-webhook-") as folder, Stack(Path(folder)) as stack:
@@ -162,7 +162,7 @@ def run(plan: Plan) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Prints the figures; 1 when the rate is below the bar."""
+    """Print the figures; return 1 when the rate is below the limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keys", type=int, default=1_000, help="(default: %(default)s)")
     parser.add_argument("--letters", type=int, default=5, help="of each key (default: %(default)s)")

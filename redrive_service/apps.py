@@ -9,13 +9,13 @@ from django.contrib.admin.apps import AdminConfig
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-#: Who freezes inside a transaction holds rows before which others stand. PostgreSQL ends its session after so long:
-#: inside of one, nothing of ours waits for anything but PostgreSQL.
+#: A process that stops inside a transaction blocks others by its row locks. PostgreSQL ends its session after this
+#: time: inside a transaction, this service waits for PostgreSQL only.
 IDLE_AT_MOST: Final = "30s"
 
 
 class RedriveServiceConfig(AppConfig):
-    """Makes our Celery application the current one wherever Django runs, so that every door can enqueue."""
+    """Makes this project's Celery application the current one in every Django process, so that each can send tasks."""
 
     name = "redrive_service"
 
@@ -25,20 +25,20 @@ class RedriveServiceConfig(AppConfig):
         connection_created.connect(_let_go, dispatch_uid="redrive_service: idle_in_transaction_session_timeout")
 
 
-def _let_go(connection: BaseDatabaseWrapper, **_: Any) -> None:  # noqa: ANN401  what the signal says besides
-    """By a statement: a pooler may refuse what is said as the session begins."""
+def _let_go(connection: BaseDatabaseWrapper, **_: Any) -> None:  # noqa: ANN401  other arguments of the signal
+    """Set the timeout with a statement: a pooler may refuse it as a connection option."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", [IDLE_AT_MOST])
 
 
 class CommandsConfig(AppConfig):
-    """The project's commands alone, for `manage.py help` where nothing is configured."""
+    """The project's commands alone, for `manage.py help` in an unconfigured environment."""
 
     name = "redrive_service"
 
 
 class DeskConfig(AdminConfig):
-    """Django's admin, as the review desk."""
+    """Django's admin, as this service's admin."""
 
     default_site = "reprocessing.admin_site.RedriveAdminSite"
 

@@ -1,8 +1,8 @@
-"""A beat that is harmless when it is started twice: one leads, and even two could not send one tick twice.
+"""A beat that may run several times: one process leads, and even two leaders cannot send one tick twice.
 
-django-celery-beat 2.9.0 sends first and writes later what it has sent, minutes later by default. Whoever takes over
-sends again, a database error in between sends again, and two beats send everything twice. Here a tick is claimed in its
-row before it is sent, and the row's count admits one claim only (docs/adr/0002-one-beat-leads.md).
+django-celery-beat 2.9.0 sends a tick first and saves this later, by default after minutes. A process that takes over
+sends the tick again, and so does a process after a database error; two beats send everything twice. Here, a process
+claims a tick in the database before sending it, and only one claim succeeds (docs/adr/0002-one-beat-leads.md).
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from redrive_service.leadership import Leadership, dedicated_connection
 logger = logging.getLogger("redrive.beat")
 
 BeatValue: TypeAlias = Any
-"""A value of Celery's or django-celery-beat's, which are untyped."""
+"""A value from Celery or django-celery-beat, which are untyped."""
 
-_WAKES_EVERY = 2.0  # seconds at most between two looks at the schedule
-_ASKS_EVERY = 1.0  # seconds between a standby's questions for the lead, and before a second try after an error
+_WAKES_EVERY = 2.0  # maximum seconds between two checks of the schedule
+_ASKS_EVERY = 1.0  # seconds between a standby's tries to lead, and before a retry after an error
 _DATABASE_ERRORS = (DatabaseError, InterfaceError)
 
 
-class TickWasTaken(Exception):  # named for what happened
-    """Somebody else claimed this tick, or its row changed: what this process knows of the schedule is old."""
+class TickWasTaken(Exception):  # the name says what happened
+    """Another process claimed this tick, or its row changed: the schedule in this process's memory is outdated."""
 
 
 class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery-beat is untyped
-    """django-celery-beat's scheduler, for as many beats as one likes.
+    """django-celery-beat's scheduler, of which several processes may run.
 
-    Every tick is claimed by its row's run count, then sent, and owed until it was sent or the next one is due. A beat
-    that dies in between loses that one tick; its tasks must bear that, and a repetition, as every Celery message here
-    is only a hint.
+    Each tick is claimed with its row's run count and then sent. A tick that could not be sent is retried until the next
+    tick is due. A beat that dies after the claim loses that one tick. Tasks must tolerate a lost or repeated tick, as
+    every Celery message of this service is only a hint.
     """
 
     def __init__(self, *args: BeatValue, **kwargs: BeatValue) -> None:
         self._leadership = Leadership(lambda: dedicated_connection(connections["default"].get_connection_params()))
         self._schedule_is_known = False
         self._owed: dict[str, ModelEntry] = {}  # claimed and not yet sent, by name
-        self._doubtful: ModelEntry | None = None  # claimed, and the database did not say whether that came through
+        self._doubtful: ModelEntry | None = None  # claimed, but the database did not confirm the claim
         super().__init__(*args, **kwargs)
         self.max_interval: float = min(self.max_interval, _WAKES_EVERY)
 
     def tick(self, *_args: BeatValue, **_kwargs: BeatValue) -> float:
-        """Send what is due, if this process leads: seconds until the next look. Errors are logged and outlived."""
+        """Send the due ticks if this process leads; return seconds until the next check. Errors are only logged."""
         if not self._leadership.is_held():
             self._schedule_is_known = False
             return _ASKS_EVERY
@@ -56,7 +56,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
             if not self._schedule_is_known:
                 self._learn_schedule()
             until_next: float = super().tick()
-            if until_next > 0:  # first what is due: a new tick of the same entry takes the owed one's place
+            if until_next > 0:  # due ticks first: a new tick of an entry replaces its unsent one
                 self._send_owed()
             return min(until_next, _WAKES_EVERY)
         except TickWasTaken:
@@ -69,7 +69,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         return _ASKS_EVERY
 
     def close(self) -> None:
-        """Release the broker and the lead. Celery calls this from its signal handler, and once more on the way out."""
+        """Release the broker and the lead. Celery calls this in its signal handler, and again at exit."""
         try:
             super().close()
         finally:
@@ -78,10 +78,10 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     # Claiming and sending.
 
     def reserve(self, entry: ModelEntry) -> ModelEntry:
-        """Claim the tick in its row, for this process alone.
+        """Claim the tick in its row for this process.
 
         Raises:
-            TickWasTaken: the row no longer is as it was read.
+            TickWasTaken: the row has changed since it was read.
         """
         runs = entry.model.total_run_count
         following = next(entry)
@@ -96,7 +96,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         return following
 
     def apply_entry(self, entry: ModelEntry, producer: BeatValue = None) -> None:
-        """Send a claimed tick. What cannot be sent stays owed, and is tried again with the next look."""
+        """Send a claimed tick. A tick that cannot be sent is retried at the next check."""
         try:
             self.apply_async(entry, producer=producer, advance=False)
         except Exception as error:  # noqa: BLE001  # the broker's errors are of any class
@@ -112,18 +112,18 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     # Knowing the schedule.
 
     def setup_schedule(self) -> None:
-        """Nothing at start: a standby has no business in the tables, and the database may be away."""
+        """Do nothing at start: a standby does not use the tables, and the database may be down."""
 
     def sync(self) -> None:
-        """Nothing: a claim is in its row before it is sent.
+        """Do nothing: a claim is saved before the tick is sent.
 
-        2.9.0 forgets here what it could not write, reads the old time of the last run again and sends again.
+        2.9.0 drops a save that failed here, reads the old time of the last run, and sends the tick again.
         """
 
     def _learn_schedule(self) -> None:
         self._schedule = self._heap = self.old_schedulers = None
         self._initial_read = True
-        self._last_timestamp = self.Changes.last_change()  # before reading, or a change in between goes unseen
+        self._last_timestamp = self.Changes.last_change()  # read first, or a change in between would be missed
         super().setup_schedule()
         known = self.schedule
         doubtful, self._doubtful = self._doubtful, None
@@ -132,18 +132,18 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         self._schedule_is_known = True
 
     def schedule_changed(self) -> bool:
-        """Whether the tables changed since they were last read. 2.9.0 also asks whether by a clock that runs later."""
+        """Return whether the tables changed since they were last read. 2.9.0 also compares with a local clock."""
         last_change = self.Changes.last_change()
         changed: bool = last_change != self._last_timestamp
         self._last_timestamp = last_change
         return changed
 
     def enabled_models(self) -> list[BeatValue]:
-        """All of them: 2.9.0 leaves out crontabs by the hour, with a sum that half-hour time zones do not survive."""
+        """Return all: 2.9.0 skips crontabs by the hour, with a calculation that fails in half-hour time zones."""
         return list(self.Model.objects.enabled())
 
     def all_as_schedule(self) -> dict[str, ModelEntry]:
-        """The schedule as it is stored. A row that cannot be understood is left out, and takes no other with it."""
+        """Return the stored schedule. A row that cannot be read is skipped and logged; the other rows are kept."""
         schedule = {}
         for model in self.enabled_models():
             try:
@@ -155,7 +155,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         return schedule
 
     def update_from_dict(self, mapping: Mapping[str, Mapping[str, BeatValue]]) -> None:
-        """Store the entries that settings declare. 2.9.0 swallows a database error here, and the entry with it."""
+        """Store the entries that the settings declare. 2.9.0 hides a database error here and loses the entry."""
         for name, fields in mapping.items():
             self.Entry.from_entry(name, app=self.app, **fields)
 

@@ -1,7 +1,7 @@
-"""What Prometheus reads, at /metrics: every metric of the whole service, from whichever web process answers.
+"""The Prometheus endpoint /metrics: every web process returns every metric of the whole service.
 
-Asked for with the token of REDRIVE_METRICS_TOKEN (`authorization` in Prometheus's configuration); without one in the
-environment the address is not there. It tells names of dlqs and targets, and numbers; of no letter anything.
+A request needs the token of REDRIVE_METRICS_TOKEN (`authorization` in Prometheus's configuration); if the variable is
+not set, the address returns 404. Metrics contain numbers and names of dlqs and targets, and no message data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from reprocessing.pipeline.aws import collect_metrics
 
 
 class _Samples(Collector):
-    """Samples in Prometheus's families; those of one metric stand beside each other."""
+    """Samples in Prometheus's families; the samples of one metric stand together."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._samples = samples
@@ -43,12 +43,12 @@ class _Samples(Collector):
 
 @require_safe
 def metrics_page(request: HttpRequest) -> HttpResponse:
-    """The metrics as text; 404 where no token is set, 401 for another one, 503 while Postgres does not answer."""
+    """Return the metrics as text; 404 if no token is set, 401 for a wrong token, 503 while Postgres does not answer."""
     token = settings.METRICS_TOKEN
     if not token:
         return HttpResponseNotFound("There are no metrics here: REDRIVE_METRICS_TOKEN is not set.\n", "text/plain")
     scheme, _, given = request.headers.get("Authorization", "").strip().partition(" ")
-    # RFC 9110: of a scheme's name the case is all one
+    # RFC 9110: the name of an authentication scheme is case-insensitive.
     if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
         told = "Ask with the token of REDRIVE_METRICS_TOKEN: Authorization: Bearer TOKEN.\n"
         return HttpResponse(told, "text/plain", 401, headers={"WWW-Authenticate": "Bearer"})

@@ -1,4 +1,4 @@
-"""Is it alive, and can it work? For load balancers, containers and `make demo`."""
+"""Health checks: does a process answer, and can it work? For load balancers, containers and `make demo`."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _NOT_LIBPQ = {"context", "cursor_factory", "prepare_threshold"}  # Django's para
 
 
 class HealthMiddleware:
-    """Answers /health/…, and /metrics, before anything looks at the host or asks for TLS.
+    """Answers /health/… and /metrics before another middleware checks the host or requires TLS.
 
-    Load balancers, containers and Prometheus ask by address, in the clear.
+    Load balancers, containers and Prometheus send requests to an IP address, without TLS.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """The answer, or what comes of asking the rest of the service."""
+        """Return the answer to a health check, or of the rest of the service."""
         answer = HEALTH_PAGES.get(request.path_info)
         if answer is None:
             return self._get_response(request)
         told = answer(request)
-        if request.method == "HEAD":  # RFC 9110: the same headers, and nothing behind them
+        if request.method == "HEAD":  # RFC 9110: the same headers and no body
             told["Content-Length"] = str(len(told.content))
             told.content = b""
         return told
@@ -53,20 +53,20 @@ class HealthMiddleware:
 
 @require_safe
 def live(_request: HttpRequest) -> JsonResponse:
-    """Return 200: the process answers. Nothing else is asked. Restart the process when it does not."""
+    """Return 200: the process answers. Checks nothing else. Restart the process when it does not answer."""
     return JsonResponse({"live": True})
 
 
 @require_safe
 def ready(_request: HttpRequest) -> JsonResponse:
-    """200 when everything a request needs answers, else 503. Says only names and yes or no."""
+    """Return 200 when every dependency answers, else 503. The body has only names and yes or no."""
     parts = {name: answers() for name, answers in DEPENDENCIES.items()}
     return JsonResponse(parts, status=200 if all(parts.values()) else 503)
 
 
 @require_safe
 def work(_request: HttpRequest) -> JsonResponse:
-    """200 while a worker consumed a task within the last minute, else 503; with the age of the last one, if known."""
+    """Return 200 if a worker consumed a task within the last minute, else 503; with the last task's age, if known."""
     question, parameters = Heartbeat.ages(CONTROL).query.sql_with_params()
     try:
         row = _ask_postgres(question, parameters)
@@ -79,7 +79,7 @@ def work(_request: HttpRequest) -> JsonResponse:
 
 
 def postgres_answers() -> bool:
-    """Return whether an answer comes back in time."""
+    """Return whether PostgreSQL answers in time."""
     try:
         return _ask_postgres("SELECT 1") == (1,)
     except psycopg.Error:
@@ -87,9 +87,9 @@ def postgres_answers() -> bool:
 
 
 def redis_answers() -> bool:
-    """Return whether a ping comes back in time: half of it to connect, half for the reply."""
+    """Return whether a Redis ping is answered in time: half of it to connect, half for the reply."""
     with redis.Redis.from_url(settings.REDIS_URL) as client:
-        # Not above: what the URL itself says of time would win.
+        # Set here, not above: options in the URL override arguments.
         client.connection_pool.connection_kwargs.update(
             socket_connect_timeout=TIMEOUT / 2, socket_timeout=TIMEOUT / 2, retry=Retry(NoBackoff(), 0)
         )
@@ -100,18 +100,18 @@ def redis_answers() -> bool:
 
 
 class _Hasty(psycopg.Connection[tuple[Any, ...]]):
-    """A connection whose every wait ends at one instant. libpq itself waits for a server's answer for ever."""
+    """A connection with one deadline for all its waits. libpq itself waits for a server's answer for ever."""
 
     until: float
 
-    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:  # noqa: ARG002  # ours counts
+    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:  # noqa: ARG002  # this class has its own deadline
         return super().wait(gen, interval, max(0.0, self.until - time.monotonic()))
 
 
 def _ask_postgres(question: str, parameters: Sequence[object] = ()) -> tuple[Any, ...] | None:
-    """The first row of the answer, over a connection of its own, within `PATIENCE` from connecting to the last byte.
+    """Return the first row of the answer, on a new connection, within `TIMEOUT` from connecting to the last byte.
 
-    Only the resolver's patience for the host's name comes on top.
+    Looking up the host's name takes its own time before that.
 
     Raises:
         psycopg.Error: no answer came in time, or an error.

@@ -1,6 +1,6 @@
-"""Just enough Django to say what commands are for, where nothing is configured yet: nothing can be reached with these.
+"""Minimal Django settings for the commands' help in an unconfigured environment: they reach no server.
 
-`manage.py` takes them for `help` and `--help` alone. The same applications as settings.py, but for the desk and Celery.
+`manage.py` uses them for `help` and `--help` alone. They have the applications of settings.py but the admin and Celery.
 """
 
 INSTALLED_APPS = [

@@ -1,4 +1,4 @@
-"""One process leads. Who it is, a PostgreSQL advisory lock says, and it is asked before every act (docs/adr/0002)."""
+"""Elects one leader by a PostgreSQL advisory lock, which is checked before every act (docs/adr/0002)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ logger = logging.getLogger("redrive.beat")
 
 Connect = Callable[[], psycopg.Connection[Any]]
 
-_LOCK: Final = (0x52454452, 0x42454154)  # "REDR", "BEAT": our corner of the database's lock numbers
+_LOCK: Final = (0x52454452, 0x42454154)  # "REDR", "BEAT": this service's lock number in the database
 _TAKE = "SELECT pg_try_advisory_lock(%s, %s)"
 _HELD = """
     SELECT EXISTS (
@@ -23,17 +23,17 @@ _HELD = """
     )
 """
 
-# A leader whose machine vanished is found out by the server after 4 + 3 * 2 = 10 s, and its lock is free.
+# PostgreSQL notices a lost leader's machine after 4 + 3 * 2 = 10 s, and releases its lock.
 _IDLE, _INTERVAL, _PROBES = 4, 2, 3
 _PROBING = {"idle": _IDLE, "interval": _INTERVAL, "count": _PROBES}
 _SERVER_SIDE = " ".join(f"-c tcp_keepalives_{name}={value}" for name, value in _PROBING.items())
 
 
 def dedicated_connection(parameters: dict[str, Any]) -> psycopg.Connection[Any]:
-    """Return a connection for the lock alone, made of Django's connection parameters, that notices a dead peer in 10 s.
+    """Return a connection for the lock alone, with Django's connection parameters; it notices a dead peer in 10 s.
 
-    It must reach PostgreSQL itself: behind a pooler that gives every transaction another session, a session's lock
-    belongs to nobody.
+    It must connect to PostgreSQL directly: a pooler may give each transaction another session, and a session's lock
+    would then belong to no process.
     """
     return psycopg.connect(
         **{
@@ -52,10 +52,10 @@ def dedicated_connection(parameters: dict[str, Any]) -> psycopg.Connection[Any]:
 
 
 class Leadership:
-    """This process's share in the lead: a session that holds the lock, or asks for it.
+    """This process's claim to lead: a session that holds the lock, or tries to get it.
 
-    The lock lives as long as the session. When that is lost, for whatever reason, so is the lead, and it is asked for
-    anew: nobody leads twice, and nobody has to clear up after the dead.
+    The lock lives as long as the session. When the session is lost for any reason, the lead is lost, and the process
+    tries again: two processes never lead, and a dead leader needs no clean-up.
     """
 
     def __init__(self, connect: Connect) -> None:
@@ -65,7 +65,7 @@ class Leadership:
         self._stands_by = False
 
     def is_held(self) -> bool:
-        """Return whether this process leads, as the server says now. Where it does not, the lead is asked for."""
+        """Return whether this process leads, as the server says now. If not, try to become the leader."""
         led = self._leads
         try:
             self._leads = self._ask()
@@ -83,7 +83,7 @@ class Leadership:
         return self._leads
 
     def release(self) -> None:
-        """Give up the lead. Safe in a signal handler: it closes the socket, and the server frees the lock."""
+        """Give up the lead. Safe in a signal handler: it closes the socket, and the server releases the lock."""
         session, self._session = self._session, None
         self._leads = False
         if session is not None:

@@ -1,4 +1,4 @@
-"""How log records are written: what the web server refused is one line, whoever sent it and whatever it said."""
+"""The log format: a request that the web server refused takes one line, whatever the request contains."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _REFUSING = ("django.request", "django.security")
 
 
 class LogFormatter(logging.Formatter):
-    """Django's records of refused requests without a traceback, since nothing of ours broke; all others as they are."""
+    """Formats Django's records of refused requests without a traceback, as nothing here failed; others as usual."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record's line; of a refusal, with the status and the path, and nothing that ends the line or hides."""
+        """Return the record's line; for a refused request with status and path, without any control characters."""
         status = getattr(record, "status_code", HTTPStatus.INTERNAL_SERVER_ERROR)
         if not record.name.startswith(_REFUSING) or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return super().format(record)
         said = record.getMessage()
         path = getattr(getattr(record, "request", None), "path", "")
-        if not record.args:  # then it does not say where
+        if not record.args:  # then the record has no path
             said = f"{said}: {path}"
         plain = copy.copy(record)
         plain.msg, plain.args, plain.exc_info, plain.exc_text = _visible(f"{int(status)} {said}"), (), None, None

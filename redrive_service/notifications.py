@@ -1,4 +1,4 @@
-"""Notifications in the environment: REDRIVE_NOTIFY_OPS is the destination ops, REDRIVE_ALERT_... are thresholds."""
+"""Notification settings in the environment: REDRIVE_NOTIFY_OPS is destination ops, REDRIVE_ALERT_... are thresholds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CURE: Final = "Correct it, or unset it; docs/notifications.md shows what can be
 
 @dataclass(slots=True)
 class Destinations:
-    """The usable URLs by name, and the problems of the others. A problem shows nothing of its URL."""
+    """The usable URLs by name, and the problems of the unusable ones. A problem never shows a URL."""
 
     urls: dict[str, str] = field(default_factory=dict, repr=False)
     problems: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ def read_destinations(variables: Mapping[str, str], secrets: Mapping[str, str], 
 
 
 def read_alerts(variables: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:
-    """Return the thresholds that are set, by their names in settings.REDRIVE, and the problems of others."""
+    """Return the thresholds that are set, by their names in settings.REDRIVE, and the problems of invalid ones."""
     found: dict[str, float] = {}
     problems: list[str] = []
     for name, (least, most) in ALERT_LIMITS.items():

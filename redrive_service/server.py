@@ -31,7 +31,7 @@ from redrive_service.health import HealthMiddleware
 logger = logging.getLogger("redrive.web")
 
 Connections: TypeAlias = dict[int, Any]
-"""waitress's sockets by their numbers."""
+"""waitress's sockets by their file descriptors."""
 
 MOST_CONNECTIONS: Final = 2_000  #: open connections of a listener; further ones wait until another one is closed
 _FILES: Final = 3 * MOST_CONNECTIONS  #: a connection may have a temporary file beside its socket
@@ -40,11 +40,11 @@ _TO_ARRIVE: Final = 60.0  # seconds in which a request must arrive completely
 _LARGEST_BODY: Final = 4 * 1024 * 1024  # bytes; Django takes 2.5 MiB of a form, and /reports 1 MiB
 _IN_MEMORY: Final = 64 * 1024  # bytes of a body, or of an answer that its client takes slowly
 _TO_FINISH: Final = 25.0  # seconds that running requests get after SIGTERM; `docker stop` kills after 10 by default
-_TO_ARRIVE_AT_END: Final = 2.0  # of these, the seconds in which a request that began before must arrive completely
+_TO_ARRIVE_AT_END: Final = 2.0  # the part of `_TO_FINISH` in which a partly received request must arrive
 
 
 class _Parser(HTTPRequestParser):  # type: ignore[misc]  # waitress is untyped
-    """Records when the first byte of a request came."""
+    """Records when the first byte of a request arrived."""
 
     def __init__(self, adj: Adjustments) -> None:
         super().__init__(adj)

@@ -1,4 +1,4 @@
-"""Django's settings. What differs between places comes from environment variables alone."""
+"""Django's settings. Values that differ between installations come only from environment variables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEBUG = False  # also in the sandbox: a debug page shows payloads and secrets
 
 INSTALLED_APPS = [
     "redrive_service.apps.RedriveServiceConfig",
-    "reprocessing.apps.ReprocessingConfig",  # before the admin, some of whose templates are ours
+    "reprocessing.apps.ReprocessingConfig",  # before the admin, to override some of its templates
     "reprocessing.idempotency",
     "redrive_service.apps.DeskConfig",
     "django.contrib.auth",
@@ -67,13 +67,13 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 FORM_RENDERER = "reprocessing.escaping.FormRenderer"
 
-# No pool: Celery closes a pool after every task. A connection lives a minute and is looked at before it is used again.
+# No pool: Celery closes a pool after every task. A connection lasts a minute and is checked before it is used again.
 DATABASES = {
     "default": {
         **ENVIRONMENT.database,
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"connect_timeout": 5, **ENVIRONMENT.database.get("OPTIONS", {})},  # libpq waits for minutes
+        "OPTIONS": {"connect_timeout": 5, **ENVIRONMENT.database.get("OPTIONS", {})},  # libpq's default is minutes
     }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -107,12 +107,12 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = ENVIRONMENT.sign_in.attempts
 AXES_COOLOFF_TIME = ENVIRONMENT.sign_in.lock
 AXES_RESET_ON_SUCCESS = True
-AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # a lock that failures prolong could last for ever
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # otherwise failures could extend a lock for ever
 AXES_CLIENT_IP_CALLABLE = "redrive_service.sign_in.client_address"
 AXES_LOCKOUT_CALLABLE = "redrive_service.sign_in.locked_out"
 AXES_ENABLE_ADMIN = AXES_VERBOSE = False
-AXES_DISABLE_ACCESS_LOG = True  # who has signed in, and when, is in auth_user.last_login
-AXES_SENSITIVE_PARAMETERS = ["username", "csrfmiddlewaretoken"]  # many a user name is a password in the wrong field
+AXES_DISABLE_ACCESS_LOG = True  # auth_user.last_login has the time of the last sign-in
+AXES_SENSITIVE_PARAMETERS = ["username", "csrfmiddlewaretoken"]  # people type passwords into the user name field
 PROXY_COUNT = ENVIRONMENT.proxy_count
 
 SESSION_COOKIE_AGE = int(ENVIRONMENT.sign_in.session.total_seconds())
@@ -120,13 +120,13 @@ SESSION_EXPIRE_AT_BROWSER_CLOSE = ENVIRONMENT.sign_in.ends_with_browser
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IN_PRODUCTION
 SECURE_SSL_REDIRECT = IN_PRODUCTION
 SECURE_HSTS_SECONDS = 31_536_000 if IN_PRODUCTION else 0
-# HSTS for this host alone: what its sibling hosts do is not ours to decide.
+# HSTS for this host alone: this service must not decide for other hosts of the domain.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENVIRONMENT.behind_proxy else None
 X_FRAME_OPTIONS = "DENY"
 CSRF_FAILURE_VIEW = "reprocessing.admin.site.error_pages.unsure"
 LOGIN_REDIRECT_URL = "admin:index"
-# Nothing but our own files: no script, style or frame that a letter might bring along, and nothing evaluated.
+# Only this service's files: no script, style or frame from a message's content, and no eval.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [csp.NONE],
@@ -155,12 +155,12 @@ LOGGING = {
         "waitress.queue": {"level": "ERROR"},  # else a line for every request that waits for a thread
         "axes": {"level": "WARNING"},  # else a line for everybody who signs in
         "botocore": {"level": "WARNING"},  # else a line or two for every client it makes
-        "botocore.credentials": {"level": "ERROR"},  # a role that is not assumed is told of where it is needed
+        "botocore.credentials": {"level": "ERROR"},  # code that needs a role reports that it cannot be assumed
     },
 }
 
-# What holds for every dlq (reprocessing/conf.py has the names and the defaults). The local SQS counts without delay and
-# answers at once; on AWS the defaults stand.
+# Settings for every dlq (reprocessing/conf.py has the names and the defaults). The local SQS counts without delay and
+# answers at once; on AWS the defaults apply.
 REDRIVE: dict[str, Any] = {
     "OUTBOUND_HOSTS": ENVIRONMENT.outbound_hosts,
     "SECRETS": ENVIRONMENT.secrets,
@@ -179,8 +179,8 @@ CELERY_BEAT_SCHEDULER = "redrive_service.beat:LeaderScheduler"
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "tick": {
         "task": "reprocessing.tick",
-        "schedule": 2.0 if IN_PRODUCTION else 1.0,  # who watches a sandbox waits for it
-        # SQS would keep a tick for days; nobody has a use for an old one.
+        "schedule": 2.0 if IN_PRODUCTION else 1.0,  # faster in a sandbox, where a person waits for it
+        # SQS would keep a tick for days; an old tick is useless.
         "options": {"queue": "redrive-control", "expire_seconds": 5},
     },
     "forget_sign_ins": {

@@ -1,4 +1,4 @@
-"""How a process says that it cannot start: in sentences, not in a traceback."""
+"""Prints the reason why a process cannot start as sentences, not as a traceback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 @contextmanager
 def explained(*, exit_status: int = 1) -> Iterator[None]:
-    """Turn a broken configuration into its message on standard error and the given exit status."""
+    """Print a configuration error's message on standard error, and exit with the given status."""
     try:
         yield
     except ImproperlyConfigured as error:

@@ -1,4 +1,4 @@
-"""The project's own tasks."""
+"""Celery tasks of the project that belong to no application."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the web server answers."""
+"""The URLs of the web server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.views.generic import RedirectView
 
 from reprocessing.report_endpoint import reports
 
-# What the desk says when it does not do what was asked.
+# The admin's error pages.
 handler400 = "reprocessing.admin.site.error_pages.unreadable"
 handler403 = "reprocessing.admin.site.error_pages.denied"
 handler404 = "reprocessing.admin.site.error_pages.missing"
@@ -19,6 +19,6 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("reports", reports),
-    # What a browser asks for beside any answer that is no page, a board's JSON, say.
+    # Browsers request this icon for answers that are not pages, such as the dashboard's JSON.
     path("favicon.ico", RedirectView.as_view(url=lazy(static, str)("reprocessing/icon.svg"))),
 ]

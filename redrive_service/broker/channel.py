@@ -17,18 +17,18 @@ logger = logging.getLogger("redrive.broker")
 
 FAILURES: Counter[str] = Counter()  # failed receives in a row, by queue, of this process
 
-_AFRESH_AFTER = 3  # failures in a row, after which credentials, endpoint and sockets are looked up again
+_AFRESH_AFTER = 3  # failures in a row, after which credentials, endpoint and sockets are renewed
 
 
 class Channel(SettlingChannel):
-    """The channel of one worker: whatever goes wrong with a receive, it is logged, counted and tried again."""
+    """The channel of one worker: every failed receive is logged, counted and tried again."""
 
     clock = staticmethod(time.monotonic)
 
     def __init__(self, *args: KombuValue, **kwargs: KombuValue) -> None:
-        self._polls: dict[str, int] = {}  # the receive under way, by queue: its number
+        self._polls: dict[str, int] = {}  # the number of the receive in progress, by queue
         self._polls_begun = 0
-        self._overdue: dict[str, KombuValue] = {}  # the timer that notices when its answer never comes, by queue
+        self._overdue: dict[str, KombuValue] = {}  # the timer of a receive that gets no answer, by queue
         self._resting_until: dict[str, float] = {}  # the pauses of the blocking path, by queue, on `clock`
         super().__init__(*args, **kwargs)
 
@@ -36,7 +36,7 @@ class Channel(SettlingChannel):
 
     def _schedule_queue(self, queue: str) -> None:
         # kombu calls this from the event loop, where an exception ends the worker, or from one of its timers, which
-        # swallows it and so ends the polling. None leaves here.
+        # swallows it and so ends the polling. So no exception leaves here.
         if queue not in self._active_queues or queue in self._polls:
             return
         if not self.qos.can_consume():
@@ -45,7 +45,7 @@ class Channel(SettlingChannel):
         poll = self._begin_poll(queue)
         try:
             self._get_bulk_async(queue, callback=promise(self._end_poll, (queue, poll)))
-        except Exception as error:  # noqa: BLE001  # no credentials, no endpoint: whatever it is, the poll must go on
+        except Exception as error:  # noqa: BLE001  # no credentials or no endpoint, for example: the polling must go on
             self._end_poll(queue, poll, ReceiveFailure.from_exception(error))
 
     def _begin_poll(self, queue: str) -> int:
@@ -57,7 +57,7 @@ class Channel(SettlingChannel):
         return self._polls_begun
 
     def _end_poll(self, queue: str, poll: int, outcome: int | ReceiveFailure) -> None:
-        if self.closed or self._polls.get(queue) != poll:  # an answer after all, to a poll that was taken for lost
+        if self.closed or self._polls.get(queue) != poll:  # a late answer, to a poll that was given up
             return
         del self._polls[queue]
         self._overdue.pop(queue).cancel()
@@ -82,7 +82,7 @@ class Channel(SettlingChannel):
         return self._message_to_python(messages[0], queue, self._resolve_queue_url(queue))
 
     def _receive_or_rest(self, queue: str, count: int) -> dict[str, KombuValue]:
-        # A queue that failed rests without holding up the others: they are polled one after the other.
+        # A queue that failed pauses without delaying the others: they are polled one after the other.
         if self.clock() < self._resting_until.get(queue, 0.0):
             raise Empty
         try:
@@ -107,7 +107,7 @@ class Channel(SettlingChannel):
         )
         return answer
 
-    # What both do with an answer, and without one.
+    # Shared by both polls: handling an answer, and handling a failure.
 
     def _on_messages_ready(self, queue_url: str, queue: str, answer: KombuValue) -> int | ReceiveFailure:
         if isinstance(answer, ReceiveFailure):
@@ -115,7 +115,7 @@ class Channel(SettlingChannel):
         messages = answer.get("Messages") or []
         if self.closed or not messages:
             return 0
-        if queue not in self.connection._callbacks:  # noqa: SLF001  # the consumer is gone: kombu gives them all back
+        if queue not in self.connection._callbacks:  # noqa: SLF001  # no consumer is left: kombu returns all messages
             return int(super()._on_messages_ready(queue_url, queue, answer))  # type: ignore[misc]  # not in kombu's stubs
         for message in messages:
             self._hand_over(queue_url, queue, message)
@@ -124,7 +124,7 @@ class Channel(SettlingChannel):
     def _hand_over(self, queue_url: str, queue: str, message: dict[str, KombuValue]) -> None:
         try:
             self.connection._callbacks[queue](self._message_to_python(message, queue, queue_url))  # noqa: SLF001
-        except Exception as error:  # noqa: BLE001  # one message that cannot be read must not take its mates along
+        except Exception as error:  # noqa: BLE001  # an unreadable message must not stop the other messages
             logger.error(  # noqa: TRY400  # a traceback could quote the message
                 "redrive.broker.message_refused queue=%s message=%s error=%s: left to reappear and to dead-letter",
                 queue,
@@ -154,10 +154,10 @@ class Channel(SettlingChannel):
         return pause
 
     def _size(self, queue: str) -> int:
-        # Asked for at every declaration, also at start, and needed by nobody. SQS may be away just then.
+        # kombu asks for this at every declaration, also at start, but does not need the answer. SQS may be down then.
         try:
             return super()._size(queue)
-        except Exception as error:  # noqa: BLE001  # raised, the worker would not start
+        except Exception as error:  # noqa: BLE001  # an exception would keep the worker from starting
             failure = ReceiveFailure.from_exception(error)
             code = failure.code or "unknown"
             logger.warning("redrive.broker.size_unknown queue=%s status=%d code=%s", queue, failure.status, code)

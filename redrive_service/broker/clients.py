@@ -1,4 +1,4 @@
-"""The clients of a channel's queues: every one with deadlines, every one renewed when it no longer gets through."""
+"""The SQS clients of a channel: each has timeouts, and each is renewed when it can no longer connect."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from redrive_service.broker.wire import ContainedSqsConnection
 
 
 class ClientsChannel(SQS.Channel):
-    """A channel that makes its own clients.
+    """A channel that creates its own clients.
 
     By queue: one for receives on the event loop, one for blocking receives, one for all other calls.
     """
 
-    # What kombu's stubs leave out.
+    # Attributes that are missing in kombu's stubs.
     hub: KombuValue
     connection: KombuValue
     _get_bulk_async: Callable[..., object]
@@ -32,7 +32,7 @@ class ClientsChannel(SQS.Channel):
 
     @cached_property
     def patience(self) -> Patience:
-        """The waits that the transport option `patience` asks for."""
+        """The waits in the transport option `patience`."""
         return Patience.of(self.transport_options.get("patience", {}))
 
     def asynsqs(self, queue: str | None = None) -> ContainedSqsConnection:
@@ -51,7 +51,7 @@ class ClientsChannel(SQS.Channel):
         return connections[name]
 
     def _receiving_client(self, queue: str) -> KombuValue:
-        # A receive may take as long as the long poll, no other call may; and the next poll is its retry.
+        # A receive may take as long as the long poll; another call may not. The next poll is the retry of a receive.
         name = self.canonical_queue_name(queue)
         if name not in self._receiving_clients:
             own = self.predefined_queues.get(name, {})
@@ -68,7 +68,7 @@ class ClientsChannel(SQS.Channel):
         return self._receiving_clients[name]
 
     def _new_boto_client(self, *args: KombuValue, config: Config | None = None, **kwargs: KombuValue) -> KombuValue:
-        # botocore waits a minute by itself, and how often it tries again changes from release to release.
+        # botocore's default timeout is a minute, and its default number of retries differs between releases.
         bounds = Config(
             connect_timeout=self.patience.connect,
             read_timeout=self.patience.call_read,
@@ -80,7 +80,7 @@ class ClientsChannel(SQS.Channel):
         )
 
     def _start_afresh(self, queue: str) -> None:
-        # botocore renews what expires, but reads a credentials file only once: a rotated file needs a new client.
+        # botocore renews expired credentials, but reads a credentials file only once: a new file needs a new client.
         name = self.canonical_queue_name(queue)
         for clients in (
             self._predefined_queue_clients,

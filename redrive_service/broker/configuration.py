@@ -1,4 +1,4 @@
-"""How Celery is told to use SQS. No Django here: settings pass plain values in."""
+"""Celery's settings for SQS. This module does not use Django: settings.py passes plain values in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from redrive_service.broker.patience import FASTEST_POLL
 
 DEFAULT_QUEUE = "redrive-control"
 LONGEST_POLL = 20  # seconds (AWS: ReceiveMessage, WaitTimeSeconds)
-SOFT_TIME_LIMIT = 240  # seconds: a task slices its work and ends long before
+SOFT_TIME_LIMIT = 240  # seconds: a task does a limited amount of work and ends long before
 TIME_LIMIT = 300
 SHUTDOWN_GRACE = 60.0
 
@@ -33,10 +33,10 @@ def celery_settings(
     extends it), a dead-letter queue after five receives, retention of days.
 
     Args:
-        queue_urls: by name, the service's own standard queues; `redrive-control` is the default one and must be there.
-        region: where they are.
-        long_poll_seconds: how long a receive waits for a message; 20 is the most, and costs least.
-        patience: waits that differ from `Patience`'s.
+        queue_urls: the service's own standard queues by name; `redrive-control` is the default queue and is required.
+        region: the AWS region of the queues.
+        long_poll_seconds: how long a receive waits for a message; 20 is the maximum and costs least.
+        patience: waits that differ from the defaults in `Patience`.
 
     Raises:
         BrokerIsMisconfigured: a queue cannot be used, or the poll is too long.
@@ -46,10 +46,10 @@ def celery_settings(
         **_broker(queue_urls, region, long_poll_seconds, patience or {}),
         **_tasks(queue_urls),
         **_worker(),
-        "CELERY_TIMEZONE": "UTC",  # a local schedule skips or doubles an hour when the clocks change
+        "CELERY_TIMEZONE": "UTC",  # a local schedule skips or repeats an hour when clocks change
         "CELERY_ENABLE_UTC": True,
-        "CELERY_BEAT_MAX_LOOP_INTERVAL": 2,  # seconds; a standby beat asks for the lead this often
-        "CELERY_RESULT_EXPIRES": None,  # else beat adds a nightly clean-up of results there are none of
+        "CELERY_BEAT_MAX_LOOP_INTERVAL": 2,  # seconds between a standby beat's tries to lead
+        "CELERY_RESULT_EXPIRES": None,  # else beat adds a nightly clean-up of results, which do not exist here
     }
 
 
@@ -76,15 +76,15 @@ def _broker(
         "CELERY_BROKER_TRANSPORT": "redrive_service.broker.transport:Transport",  # kombu refuses a path in the URL
         "CELERY_BROKER_TRANSPORT_OPTIONS": {
             "region": region,
-            "is_secure": True,  # left out, kombu speaks plain HTTP to a named endpoint
-            # With it, kombu neither lists nor creates queues, and needs no permission to.
+            "is_secure": True,  # without it, kombu uses plain HTTP for a custom endpoint
+            # With it, kombu neither lists nor creates queues, and needs no permission to do so.
             "predefined_queues": {name: {"url": url} for name, url in queue_urls.items()},
             "wait_time_seconds": long_poll_seconds,
-            "polling_interval": FASTEST_POLL,  # comes on top of the long poll, and is how soon a freed slot is noticed
+            "polling_interval": FASTEST_POLL,  # added to the long poll; also the delay until a free slot is used
             "patience": dict(patience),
         },
         "CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP": True,
-        "CELERY_BROKER_CONNECTION_MAX_RETRIES": None,  # for ever: there is nothing better to do
+        "CELERY_BROKER_CONNECTION_MAX_RETRIES": None,  # retry for ever: a worker has no other work
         "CELERY_BROKER_POOL_ACQUIRE_TIMEOUT": 10.0,  # else a publisher waits for ever for one of the ten connections
     }
 
@@ -93,16 +93,16 @@ def _tasks(queue_urls: Mapping[str, str]) -> dict[str, Any]:
     return {
         "CELERY_TASK_QUEUES": [Queue(name, routing_key=name) for name in queue_urls],
         "CELERY_TASK_DEFAULT_QUEUE": DEFAULT_QUEUE,
-        "CELERY_TASK_CREATE_MISSING_QUEUES": False,  # a misspelt queue is an error, not a queue nobody reads
+        "CELERY_TASK_CREATE_MISSING_QUEUES": False,  # a misspelt name is an error, and creates no queue
         "CELERY_TASK_SERIALIZER": "json",
         "CELERY_RESULT_SERIALIZER": "json",
-        "CELERY_ACCEPT_CONTENT": ["json"],  # never pickle: whoever may send to the queue would run code here
-        "CELERY_TASK_IGNORE_RESULT": True,  # Postgres knows what became of it
-        # botocore tries twice, within bounds (Patience). On top of that Celery would block a web request for a minute,
-        # and a hint that is lost is sent again by the next tick.
+        "CELERY_ACCEPT_CONTENT": ["json"],  # never pickle: anybody who can send to the queue could run code
+        "CELERY_TASK_IGNORE_RESULT": True,  # Postgres has the result
+        # botocore tries twice, with timeouts (Patience). With Celery's retries a web request could block for a minute;
+        # a lost message is sent again at the next tick.
         "CELERY_TASK_PUBLISH_RETRY": False,
-        "CELERY_TASK_ACKS_LATE": True,  # deleted when done, so that a worker that dies loses nothing
-        "CELERY_TASK_ACKS_ON_FAILURE": True,  # a failure is recorded in Postgres, and what is due is sent again
+        "CELERY_TASK_ACKS_LATE": True,  # a task is deleted when done: a worker that dies loses none
+        "CELERY_TASK_ACKS_ON_FAILURE": True,  # a failure is recorded in Postgres, and due work is sent again
         "CELERY_TASK_ACKS_ON_TIMEOUT": True,
         "CELERY_TASK_REJECT_ON_WORKER_LOST": True,  # runs again; the queue's maxReceiveCount bounds how often
         "CELERY_TASK_SOFT_TIME_LIMIT": SOFT_TIME_LIMIT,
@@ -113,12 +113,12 @@ def _tasks(queue_urls: Mapping[str, str]) -> dict[str, Any]:
 def _worker() -> dict[str, Any]:
     return {
         "CELERY_WORKER_CONSUMER": "redrive_service.broker.consumer:Consumer",
-        "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,  # whatever waits in memory uses up its visibility timeout
-        "CELERY_WORKER_ETA_TASK_LIMIT": 20,  # no task here has an ETA: SQS would show it to others while it waits
+        "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,  # a task that waits in memory uses up its visibility timeout
+        "CELERY_WORKER_ETA_TASK_LIMIT": 20,  # no task has an ETA: SQS would deliver it again while it waits
         "CELERY_WORKER_MAX_TASKS_PER_CHILD": 500,
-        # SIGTERM lets running tasks end and gives the others back; SIGQUIT does so too, but for no longer than this.
+        # SIGTERM lets running tasks end and returns the others; SIGQUIT does so too, but for at most this long.
         "CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT": SHUTDOWN_GRACE,
-        "CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE": False,  # an idle worker would sit through all of it
+        "CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE": False,  # an idle worker would wait for all of it
         "CELERY_WORKER_ENABLE_REMOTE_CONTROL": False,  # impossible on SQS, and `inspect` would create queues
         "CELERY_WORKER_SEND_TASK_EVENTS": False,
         "CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS": False,

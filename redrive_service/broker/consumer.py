@@ -1,4 +1,4 @@
-"""Celery's consumer, which does not tell what it cannot read."""
+"""Celery's consumer, which does not log the content of messages that it cannot read."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ logger = logging.getLogger("redrive.broker")
 
 
 class Consumer(CeleryConsumer):
-    """A consumer that leaves to SQS whatever is no task of ours, and logs its id alone.
+    """A consumer that leaves every message that is not a task of this service to SQS, and logs only the message's id.
 
-    Celery quotes such a message whole, body and headers, and deletes what it cannot decode. A letter that somebody
-    moved to the wrong queue would be lost, and its content in a log.
+    Celery logs such a message with body and headers, and deletes a message that it cannot decode. A letter that was
+    moved to the wrong queue would be lost, and its content would be in a log.
     """
 
     def create_task_handler(self, *args: KombuValue, **kwargs: KombuValue) -> KombuValue:
-        """Celery's own handler, for what looks like a task of ours."""
+        """Return Celery's own handler, for messages that look like tasks of this service."""
         handle = super().create_task_handler(*args, **kwargs)
 
         def on_message(message: KombuValue) -> None:
@@ -34,19 +34,19 @@ class Consumer(CeleryConsumer):
         return on_message
 
     def on_decode_error(self, message: KombuValue, exc: Exception) -> None:
-        """A body that is not what its headers say."""
+        """Leave a message to SQS whose body does not match its headers."""
         self._leave(message, exc)
 
     def on_unknown_message(self, _body: object, message: KombuValue) -> None:
-        """Something that is not a task at all."""
+        """Leave a message to SQS that is not a Celery task."""
         self._leave(message)
 
     def on_unknown_task(self, _body: object, message: KombuValue, exc: Exception) -> None:
-        """A task of another application, or of another version of this one."""
+        """Leave a task to SQS that belongs to another application, or to another version of this service."""
         self._leave(message, exc)
 
     def on_invalid_task(self, _body: object, message: KombuValue, exc: Exception) -> None:
-        """A task whose envelope is damaged."""
+        """Leave a task to SQS whose envelope is damaged."""
         self._leave(message, exc)
 
     def _leave(self, message: KombuValue, exc: Exception | None = None) -> None:
@@ -60,6 +60,6 @@ class Consumer(CeleryConsumer):
 
 
 def _safe_words(exc: Exception) -> str:
-    """Return what may be told of an error: ours names a part of the envelope, others quote what they choked on."""
+    """Return a loggable text for an error: this package's errors name a part of the envelope, others quote content."""
     part = f" ({exc})" if isinstance(exc, envelope.EnvelopeIsUnusable) else ""
     return type(exc).__name__ + part

@@ -1,8 +1,8 @@
-"""What an envelope must look like before Celery sees it.
+"""Checks a message's envelope before Celery reads it.
 
-Celery trusts what it reads: a time limit that is no number costs a slot for good or ends the worker, a far ETA is held
-in memory until no slot is left, and an id that is no text is quoted in the log. Our own tasks need little, so
-everything else is refused, and left to SQS.
+Celery does not validate what it reads. A time limit that is not a number blocks a slot for good or ends the worker, a
+far ETA is held in memory until no slot is left, and an id that is not text is logged. This service's tasks need few
+fields, so every other envelope is refused and left to SQS.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _LONGEST_NAME = 255
 
 
 class EnvelopeIsUnusable(ValueError):
-    """A message is no task of ours. Which part is wrong is told, never what it holds."""
+    """A message is not a Celery task of this service. The error names the invalid part, never its content."""
 
 
 def check(message: KombuValue) -> None:
-    """Accept a kombu message as our own publishers write it.
+    """Accept a kombu message in the form that this service's publishers write.
 
     Raises:
-        EnvelopeIsUnusable: any part of it is something else.
+        EnvelopeIsUnusable: a part of the message has another form.
     """
     headers = message.headers
     if not isinstance(headers, dict):
@@ -61,10 +61,10 @@ def _is_instant_or_none(value: object) -> bool:
 
 
 def _are_limits(value: object) -> bool:
-    """Two limits in seconds, each of which may be missing: Celery takes them for numbers unseen."""
+    """Return whether it is two limits in seconds, each of which may be null: Celery uses them unchecked."""
     if value is None:
         return True
-    if not isinstance(value, list) or len(value) != 2:  # noqa: PLR2004  # the hard one and the soft one
+    if not isinstance(value, list) or len(value) != 2:  # noqa: PLR2004  # the hard limit and the soft limit
         return False
     return all(limit is None or type(limit) in {int, float} for limit in value)
 
@@ -85,7 +85,7 @@ _HEADERS = {
 
 
 def _is_call(body: str | bytes) -> bool:
-    """Whether it is what Celery's protocol 2 makes of a call: arguments, keyword arguments, and nothing to follow."""
+    """Return whether it is a call in Celery's protocol 2: arguments, keyword arguments, and no follow-up tasks."""
     try:
         args, kwargs, following = json.loads(body)
     except (TypeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What is told about a failed receive: enough to act on, never a payload or a credential."""
+"""Describes a failed receive for the log: enough to act on, never a payload or a credential."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from typing import Protocol, Self
 
 from botocore.exceptions import ClientError
 
-NO_ANSWER = 599  # kombu's word for "curl could not": not connected, dropped, timed out
+NO_ANSWER = 599  # kombu's status when curl failed: not connected, dropped, timed out
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9._]{0,79}")
-_LONGEST_ERROR_BODY = 16_384  # bytes; an SQS error is some hundred, a proxy's page can be anything
+_LONGEST_ERROR_BODY = 16_384  # bytes; an SQS error has some hundred, a proxy's page may have any number
 
 
 class Answer(Protocol):
-    """What kombu hands over of an HTTP exchange."""
+    """An HTTP response as kombu passes it on."""
 
     @property
     def status(self) -> int:
         """The HTTP status, or 599."""
 
     def read(self) -> bytes | None:
-        """Return the body, or None where none came."""
+        """Return the body, or None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiveFailure:
-    """Why one ReceiveMessage brought no answer that can be used."""
+    """Why one ReceiveMessage brought no usable answer."""
 
     status: int
     code: str
-    """SQS's error code, curl's (`curl-28`: timed out), the class of the exception, or "" where nobody said."""
+    """SQS's error code, curl's (`curl-28`: timed out), the class of the exception, or "" if none is known."""
 
     @classmethod
     def from_answer(cls, answer: Answer, *, curl_error: int | None = None) -> Self:
-        """The failure that an HTTP answer speaks of. The message in it is left out: it can quote a signed request."""
+        """Return the failure in an HTTP answer, without the answer's message: it can quote a signed request."""
         code = f"curl-{curl_error}" if curl_error else _error_code(answer.read())
         return cls(status=answer.status, code=code)
 
     @classmethod
     def from_exception(cls, error: Exception) -> Self:
-        """Return the failure that an exception speaks of, by its class alone: its text can quote what it choked on."""
+        """Return the failure of an exception, by its class alone: the exception's text can quote message data."""
         if isinstance(error, ClientError):
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", NO_ANSWER)
             return cls(status=status, code=_printable(error.response.get("Error", {}).get("Code", "")))
@@ -49,7 +49,7 @@ class ReceiveFailure:
 
 
 def _error_code(body: bytes | None) -> str:
-    """`QueueDoesNotExist` of `{"__type": "com.amazonaws.sqs#QueueDoesNotExist", …}` (AWS JSON 1.0 errors)."""
+    """Return `QueueDoesNotExist` from `{"__type": "com.amazonaws.sqs#QueueDoesNotExist", …}` (AWS JSON 1.0 errors)."""
     if not body or len(body) > _LONGEST_ERROR_BODY:
         return ""
     try:

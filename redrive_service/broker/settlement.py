@@ -1,4 +1,4 @@
-"""How a received message ends: deleted because it is done, or left to SQS. Never deleted because it was refused."""
+"""Ends a received message: deletes it when its task is done, else leaves it to SQS. A refusal never deletes it."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ logger = logging.getLogger("redrive.broker")
 
 
 class SettlingChannel(ClientsChannel):
-    """A channel that settles what it received, and survives when SQS does not let it.
+    """A channel that settles the messages it received, and survives when SQS refuses or does not answer.
 
     A message that could not be settled comes back after its visibility timeout, and its task runs again.
     """
 
     def basic_ack(self, delivery_tag: str, multiple: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  # kombu's signature
-        """Delete a message that is done."""
+        """Delete a message whose task is done."""
         try:
             client, address = self._address(self.qos.get(delivery_tag))
             client.delete_message(**address)
-        except Exception as error:  # noqa: BLE001  # raised, it would end the worker
+        except Exception as error:  # noqa: BLE001  # an exception would end the worker
             _note_unsettled("delete", error)
         finally:
             self._forget(delivery_tag)
 
     def basic_reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002  # kombu's signature
-        """Leave a message to SQS: to reappear after its visibility timeout or, to be tried again, after one long poll.
+        """Leave a message to SQS: it reappears after its visibility timeout, or with `requeue` after one long poll.
 
-        kombu 5.7.0 deletes what is rejected from a queue without a redrive policy (research: celery_sqs.md 0.4). Here
+        kombu 5.7.0 deletes a message rejected from a queue without a redrive policy (research: celery_sqs.md 0.4). Here
         SQS shows it again, and dead-letters it once it was received `maxReceiveCount` times.
         """
         try:
@@ -42,25 +42,25 @@ class SettlingChannel(ClientsChannel):
             self._forget(delivery_tag)
 
     def _restore(self, message: KombuValue, unwanted_delivery_info: KombuValue = ()) -> None:  # noqa: ARG002  # kombu's signature
-        # At shutdown: what was received and never begun is given back at once, for somebody else.
+        # At shutdown, messages whose tasks have not begun become visible again at once, for another worker.
         self._show_again(message, after=0)
 
     def _show_again(self, message: KombuValue, *, after: int) -> None:
         try:
             client, address = self._address(message)
             client.change_message_visibility(**address, VisibilityTimeout=after)
-        except Exception as error:  # noqa: BLE001  # raised, it would end the worker
+        except Exception as error:  # noqa: BLE001  # an exception would end the worker
             _note_unsettled("show again", error)
 
     def _address(self, message: KombuValue) -> tuple[KombuValue, dict[str, str]]:
-        """Return the client, and the arguments by which SQS knows the message."""
+        """Return the client and the arguments that identify the message to SQS."""
         info = message.delivery_info
         client = self.sqs(queue=self.canonical_queue_name(info["routing_key"]))
         return client, {"QueueUrl": info["sqs_queue"], "ReceiptHandle": info["sqs_message"]["ReceiptHandle"]}
 
     def _message_to_python(self, message: KombuValue, queue: str, queue_url: str) -> KombuValue:
-        # The sender wrote the routing key, and settling goes by it. A message copied from elsewhere names a queue that
-        # nobody here knows (research: celery_sqs.md 0.6).
+        # The sender wrote the routing key, and kombu settles by it. A message copied from elsewhere names a queue that
+        # this worker does not know (research: celery_sqs.md 0.6).
         payload = super()._message_to_python(message, queue, queue_url)  # type: ignore[misc]  # not in kombu's stubs
         payload["properties"]["delivery_info"].update(exchange="", routing_key=queue)
         return payload

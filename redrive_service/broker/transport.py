@@ -1,4 +1,4 @@
-"""What Celery is pointed at: `broker_transport = "redrive_service.broker.transport:Transport"`.
+"""The transport for Celery's settings: `broker_transport = "redrive_service.broker.transport:Transport"`.
 
 `broker_url` stays `sqs://`: kombu 5.7.0 refuses an import path in a URL, and takes it as `broker_transport` only.
 """
@@ -17,7 +17,7 @@ require_proved_kombu(version("kombu"))
 
 
 class Transport(SQS.Transport):
-    """kombu's SQS transport with its faults contained.
+    """kombu's SQS transport with workarounds for its bugs.
 
     Queues are those of the transport option `predefined_queues`; credentials and endpoint come from AWS's default
     chain (`AWS_ENDPOINT_URL_SQS` for another endpoint). kombu's `sts_role_arn` is not supported: an ambient role renews
@@ -25,7 +25,7 @@ class Transport(SQS.Transport):
     """
 
     Channel = Channel
-    polling_interval: float  # type: ignore[assignment]  # kombu's default is whole, its option need not be
+    polling_interval: float  # type: ignore[assignment]  # kombu's default is an int, its option may be a float
 
     def __init__(self, client: KombuValue, **kwargs: KombuValue) -> None:
         super().__init__(client, **kwargs)

@@ -1,4 +1,4 @@
-"""The containment leans on kombu's insides, so it runs only on the kombu it was proved on."""
+"""Checks kombu's version: the transport overrides private methods, so it runs only on the tested version."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import Any, TypeAlias
 
 PROVED = "5.7.0"
 KombuValue: TypeAlias = Any
-"""A value of kombu's or botocore's that their stubs leave open."""
+"""A value from kombu or botocore whose type their stubs do not give."""
 
 
 class KombuIsUnproved(RuntimeError):
-    """Another kombu is installed than the one whose faults this package contains."""
+    """The installed kombu is not the version that this package was tested with."""
 
 
 def require_proved_kombu(installed: str) -> None:
-    """Refuse to start on any kombu but the proved one.
+    """Refuse to start on any kombu but the tested one.
 
-    A transport that overrides private methods fails silently when they are renamed: a worker that lives and no longer
-    consumes. An error at start is the better failure.
+    A transport that overrides private methods fails silently when they are renamed: the worker runs but no longer
+    consumes. An error at start is better.
 
     Raises:
-        KombuIsUnproved: `installed` is not the proved version.
+        KombuIsUnproved: `installed` is not the tested version.
     """
     if installed != PROVED:
         raise KombuIsUnproved(

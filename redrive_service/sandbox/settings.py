@@ -1,7 +1,7 @@
-"""Just enough Django for `manage.py sandbox`, which must run where nothing is configured yet.
+"""Minimal Django settings for `manage.py sandbox`, which must run in an unconfigured environment.
 
-They are the first of the sandbox to be imported, so signals are listened to from here on: what imports are left takes
-a while, and a signal in the midst of them would end in a traceback.
+This is the sandbox's first import, so signals are remembered from here on: the other imports take
+a while, and a signal during them would end in a traceback.
 """
 
 from redrive_service.sandbox import stopping

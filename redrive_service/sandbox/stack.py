@@ -20,7 +20,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Part(Protocol):
-    """What the stack is made of: it can be started, and its data forgotten."""
+    """A server of the stack: it can be started, and its data removed."""
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
         """Start the server and return once it can be used."""
@@ -33,8 +33,8 @@ class Stack:
     """PostgreSQL, Valkey and the local SQS, alive inside a `with` block and for no longer than this process.
 
     Raises:
-        SandboxIsRunning: another process has the folder.
-        SandboxError: a server is not to be found, or does not start, or a file of the folder cannot be used.
+        SandboxIsRunning: another process uses the folder.
+        SandboxError: a server is not found or does not start, or a file of the folder cannot be used.
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class Stack:
         }
 
     def ended(self) -> RunningServer | None:
-        """A server that has ended by itself, if any."""
+        """Return a server that has ended by itself, if any."""
         return next((server for server in self.servers.values() if server.has_ended()), None)
 
     def _furnish(self) -> dict[str, Part]:
-        """Return the parts, in the order of their start."""
+        """Return the servers, in the order of their start."""
         kept = SavedSettings.load(self.folder, self._ports)
         ports, self.secrets, self.web_port = kept.ports, kept.secrets, kept.ports.web
         self.queues = LocalQueues(folder=self.folder, port=ports.sqs, host=self._sqs_host)
@@ -118,7 +118,7 @@ class Stack:
         return {"postgres": self.postgres, "redis": self.valkey, "sqs": self.queues}
 
     def _identity(self) -> privilege.Identity:
-        """Whom PostgreSQL runs as: somebody who can run it under its guard, and write to the folder."""
+        """Return the user for PostgreSQL: the user must be able to run it under its guard, and write to the folder."""
         program = str(binaries.postgres_programs() / "postgres")
         writes = ("test", "-w", str(self.folder), "-a", "-x", str(self.folder))
         return privilege.unprivileged_identity(guarded([program, "--version"]), writes)

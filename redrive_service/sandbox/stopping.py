@@ -1,7 +1,7 @@
-"""Somebody asked the sandbox to stop: remembered when the signal comes, heeded where it is safe.
+"""Remembers that a signal asked the sandbox to stop, and raises an error only at safe places.
 
 An exception raised by a signal handler can fall into a destructor, which swallows it, or between a server's start and
-the note that it must be stopped. So the handler only remembers, and whoever waits asks.
+the registration for its stop. So the handler only remembers the signal, and every waiting loop checks it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ class Stopped(Exception):
 
 
 def remember_signals() -> None:
-    """From now on signals are remembered instead of ending the process."""
+    """Remember signals from now on, instead of ending the process."""
     for number in SIGNALS:
         signal.signal(number, lambda sent, _frame: _asked.append(sent))
 
 
 def raise_if_stopped() -> None:
-    """Go on, unless somebody has asked to stop.
+    """Return, unless a signal has asked to stop.
 
     Raises:
-        Stopped: somebody has.
+        Stopped: a signal has.
     """
     if _asked:
         raise Stopped

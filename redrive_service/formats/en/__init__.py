@@ -1,1 +1,1 @@
-"""In English, the one language of the pages."""
+"""The formats in English, the only language of the pages."""

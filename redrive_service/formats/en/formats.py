@@ -1,4 +1,4 @@
-"""Moments as a log has them: an incident is told in seconds, by people in several zones."""
+"""Date and time formats as in a log: people in several time zones compare seconds of an incident."""
 
 from __future__ import annotations
 

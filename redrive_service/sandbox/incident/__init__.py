@@ -1,1 +1,1 @@
-"""The demo's incident: it is told as a scenario, and the service's brakes are observed meanwhile."""
+"""The demo's incident: its scenario, and the waves, ramp-up, rule and circuit breaker that are seen meanwhile."""

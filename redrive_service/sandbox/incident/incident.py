@@ -1,7 +1,7 @@
-"""The demo's incident: a shop's consumer breaks, everything dies, it is mended, and the service brings it all back.
+"""The demo's incident: a shop's consumer fails, all messages die, it is repaired, and the service redrives them.
 
-On its way the service's brakes are seen at work: waves, ramp, a rule for an account that is spoilt, and the breaker, as
-the consumer breaks once more.
+Meanwhile the service shows waves, ramp-up, a rule for an account with bad messages, and the circuit breaker, as
+the consumer fails a second time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from redrive_service.sandbox.stopping import raise_if_stopped
 
 RATE = 200  # letters a second
 MAX_ATTEMPTS = 3
-COOLDOWN = 2.5  # seconds: more than what was let go before the breaker opened needs to the wire
+COOLDOWN = 2.5  # seconds: more than a send that began before the breaker opened takes
 POLICY = (
     ("--ordering-key", "attribute:account"),
     ("--sequence", "attribute:sequence"),
@@ -39,8 +39,8 @@ PACE = (
     ("--backoff-cap", "1"),
     ("--new-key-delay", "1"),
 )
-# The breaker is to be seen at work, so no wave stops the run for a person; and the last few letters, poison that is
-# tried again with nothing beside it, are not to open it once more.
+# The demo shows the breaker, so no wave pauses the run for a person; and the last few letters, poison messages that are
+# retried alone, must not open the breaker again.
 BRAKES = (
     ("--ramp-from", "0.2"),
     ("--ramp-every", "1"),
@@ -51,8 +51,8 @@ BRAKES = (
 )
 WITHIN = 170.0  # seconds
 _BREATH = 0.25
-_LOOKS_EVERY = "0.25"  # seconds between two looks of the service's
-_EXAMPLES = 10  # of broken promises
+_LOOKS_EVERY = "0.25"  # seconds between two status reports of the service
+_EXAMPLES = 10  # of broken promises are shown
 
 Say = Callable[[str], None]
 
@@ -62,29 +62,29 @@ class IncidentTimedOut(SandboxError):
 
 
 class StatusCommandEnded(SandboxError):
-    """What was to tell how the service stands has ended."""
+    """The command that reports the service's status has ended."""
 
 
 class RunningCommand(Protocol):
-    """A command that goes on, and what it has written."""
+    """A command in the background, and its output."""
 
     def log_since_start(self) -> str:
-        """Return all of it."""
+        """Return all output since its start."""
 
     def has_ended(self) -> bool:
-        """Return whether it writes no more."""
+        """Return whether the command has ended."""
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """The service, as people use it.
+    """The service's commands.
 
     Attributes:
-        manage: runs a command of manage.py and gives what it wrote to standard output.
-        watch: starts one that goes on.
+        manage: runs a command of manage.py and returns its standard output.
+        watch: starts a command that runs until it is stopped.
     """
 
     manage: Callable[..., str]
@@ -96,8 +96,8 @@ class Summary:
     """How the incident ended.
 
     Attributes:
-        seconds: from the first poll to the last letter finished.
-        brakes: what was seen of them, and whether it was `demanded`: there were letters enough to show them.
+        seconds: from the first poll to the last finished letter.
+        brakes: what was seen of them, and whether the incident had enough letters to show them (`demanded`).
     """
 
     judgement: Judgement
@@ -108,7 +108,7 @@ class Summary:
 
     @property
     def kept(self) -> bool:
-        """Whether every promise was kept, every letter is accounted for, and every brake was seen."""
+        """Return whether every promise was kept, every letter is accounted for, and every brake was seen."""
         counts = self.judgement.counts()
         ended = counts["delivered"] + counts["parked"] + counts["closed_as_duplicate"]
         return self.judgement.clean and counts["letters"] == ended == self.letters and not self._missing()
@@ -124,7 +124,7 @@ class Summary:
         }
 
     def sentences(self) -> list[str]:
-        """Return the figures in words, and the first broken promises."""
+        """Return the figures as sentences, and the first broken promises."""
         counts = self.judgement.counts()
         ended = (
             f"{counts['delivered']} delivered, {counts['parked']} parked, {counts['closed_as_duplicate']} duplicates"
@@ -142,7 +142,7 @@ class Summary:
 
 
 class Incident:
-    """One incident with its own queues; `run` tells it and has it judged."""
+    """One incident with its own queues; `run` runs and judges it."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], *, service: Service, say: Say, seed: int) -> None:
         self._folder = folder
@@ -156,7 +156,7 @@ class Incident:
         """Run the incident, from the first event to the last letter.
 
         Raises:
-            SandboxError: it did not come to its end; the message says where it stopped.
+            SandboxError: the incident did not end; the message says where it stopped.
             Stopped: somebody asked the sandbox to stop meanwhile.
         """
         with Shop(
@@ -185,7 +185,7 @@ class Incident:
         self._say(f"All of them are dead: {shop.dead()} letters in {shop.dlq}.")
 
     def _add_dlq(self, shop: Shop) -> None:
-        """Have the service watch the shop's dlq, with brakes that suit a demo."""
+        """Add the shop's dlq to the service, with limits that suit a demo."""
         options = [*POLICY, *PACE, *BRAKES]
         words = " ".join(f"{name} {value}" for name, value in options)
         self._say(f"manage.py add_dlq {self.name} --url {shop.dlq_url} {words} --confirm")
@@ -208,7 +208,7 @@ class Incident:
                 raise IncidentTimedOut(f"After {WITHIN:g} s not every letter of {self.name} is finished: {now}.")
 
     def _looks(self) -> Iterator[dict[str, Any]]:
-        """Return what the service says of the shop's dlq, again and again, each once."""
+        """Yield each new status report of the service about the shop's dlq, once."""
         watching = self._service.watch("redrive_status", self.name, "--json", "--watch", "--every", _LOOKS_EVERY)
         try:
             seen = 0
@@ -225,13 +225,13 @@ class Incident:
             watching.stop()
 
     def _states(self) -> dict[str, str]:
-        """Return the state of every letter, by the message id under which it died, as the service tells it."""
+        """Return the state of every letter in the service, by the message id under which it died."""
         told = json.loads(self._service.manage("redrive_status", self.name, "--json", "--letters"))
         return dict(told["dlqs"][0]["states"])
 
 
 def records_of(states: Mapping[str, str], shut: Sequence[BreakerOpening] = ()) -> ServiceRecords:
-    """The service's books, from its letters' states and its word on when the breaker was open."""
+    """Return the service's records: its letters' states, and when it says that the breaker was open."""
 
     def those(*wanted: str) -> frozenset[str]:
         return frozenset(name for name, state in states.items() if state in wanted)

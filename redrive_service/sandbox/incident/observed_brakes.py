@@ -1,4 +1,4 @@
-"""The brakes of a redrive as a person sees them: what the service says of waves, ramp, rule and breaker, and when."""
+"""Records what the service reports of its waves, ramp-up, rule and circuit breaker, and when."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 from redrive_service.sandbox.judge import BreakerOpening
 
 DlqStatus = Mapping[str, Any]
-"""What `redrive_status --json` says of one dlq, with one target."""
+"""What `redrive_status --json` reports of one dlq, with one target."""
 
 WAVES = (1, 10, 100, None)
 
 
 @dataclass(slots=True)
 class ObservedBrakes:
-    """What was seen of them; `look` takes what the service says now, and gives the sentences that are new.
+    """The reported brakes; `look` takes the current status and returns the new sentences.
 
     Attributes:
-        waves: the sizes of the run's waves, in their order; None: all that is left.
-        rates: the rates that the ramp has allowed, letters a second, in their order.
-        quarantined: letters that a rule has put aside.
-        failed: canaries that failed.
+        waves: the sizes of the run's waves, in their order; None: all remaining letters.
+        rates: the rates that the ramp-up has allowed, letters per second, in their order.
+        quarantined: the number of letters that a rule has quarantined.
+        failed: the number of canaries that failed.
     """
 
     waves: list[int | None] = field(default_factory=list)
@@ -37,16 +37,16 @@ class ObservedBrakes:
 
     @property
     def shut(self) -> tuple[BreakerOpening, ...]:
-        """When the breaker was not closed, as the service says."""
+        """When the breaker was not closed, as the service reports."""
         return tuple(self._shut)
 
     @property
     def is_open(self) -> bool:
-        """Whether the breaker was not closed when it was looked at last."""
+        """Whether the breaker was not closed in the last status report."""
         return bool(self._shut) and self._shut[-1].closed is None
 
     def missing(self) -> list[str]:
-        """Which of the four were not seen at work."""
+        """Return which of the four brakes were not seen."""
         seen = {
             "waves of 1, 10, 100 and all": self._are_waves_in_order(),
             "a ramp that rises": any(before < after for before, after in pairwise(self.rates)),
@@ -58,13 +58,13 @@ class ObservedBrakes:
     def _are_waves_in_order(self) -> bool:
         """Return whether the last two waves were seen, and before them none out of order.
 
-        The first ones may begin and end between two looks; that one letter went first is the judge's to say.
+        The first waves may begin and end between two reports; the judge checks that one letter went first.
         """
         seen = tuple(dict.fromkeys(self.waves))
         return seen == tuple(size for size in WAVES if size in seen) and seen[-2:] == WAVES[-2:]
 
     def look(self, dlq: DlqStatus) -> Iterator[str]:
-        """Return the sentences that are new."""
+        """Yield the sentences that are new in this status report."""
         for run in dlq["runs"]:
             yield from self._look_at_waves(run)
         for target in dlq["targets"]:
@@ -76,7 +76,7 @@ class ObservedBrakes:
     def _look_at_waves(self, run: DlqStatus) -> Iterator[str]:
         wave = run["wave"]
         if wave is None or wave["no"] <= self._wave or None in self.waves:
-            return  # after the last one the run has nothing left, and begins anew
+            return  # after the last wave the run has no letter left, and starts again
         self._wave = wave["no"]
         self.waves.append(wave["size"])
         match wave["size"]:

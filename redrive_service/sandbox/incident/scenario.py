@@ -1,4 +1,4 @@
-"""What happens while the service brings the shop's letters back: a rule is made, the consumer breaks, and is mended."""
+"""The steps while the service redrives the shop's letters: a rule is added, the consumer fails, and is repaired."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ RULE = (
     ("--then", "quarantine"),
     ("--reason", "its amounts are no numbers"),
 )
-#: The wave with which the rule is made; the consumer breaks with its last messages, and fails those of the next wave.
+#: The wave in which the rule is added; the consumer fails at the wave's last messages and at the next wave.
 BEFORE_THE_LAST = 100
-#: Messages that the consumer handles before it breaks: by itself, however fast the service is.
+#: Messages that the consumer handles before it fails: it counts them itself, so the service's speed does not matter.
 BREAKS_AFTER = 100
 BROKEN_AT_MOST = 40.0  # seconds
 
 
 class Scenario:
-    """The steps, one after another, each as soon as what it waits for was seen.
+    """The steps in order; each is taken as soon as its condition was seen.
 
     Attributes:
-        brakes: what was seen of the service's brakes.
+        brakes: what was seen of the service's waves, ramp-up, rule and circuit breaker.
     """
 
     def __init__(self, shop: Shop, *, dlq: str, manage: Callable[..., str], say: Callable[[str], None]) -> None:
@@ -36,7 +36,7 @@ class Scenario:
         self._now: Mapping[str, Any] = {}
 
     def go_on(self, told: Mapping[str, Any]) -> None:
-        """Say what is new in what the service says of the dlq, and take the next step if it is its time."""
+        """Print the news in the service's status of the dlq, and take the next step when its condition is met."""
         self._now = told
         for sentence in self.brakes.look(told):
             self._say(f"  {sentence}")

@@ -1,10 +1,10 @@
-"""An independent judge of a redrive: what the queue saw and what the consumer did, against what was promised.
+"""An independent judge of a redrive: compares what queue and consumer logged with what was promised.
 
-It reads the local SQS's call log, the consumer's log and, for what no queue can know, the ids that the service says it
-has parked, closed or still holds. It shares no code with the service.
+It reads the local SQS's call log, the consumer's log and, since no queue can know them, the ids of the messages that
+the service says it has parked, closed or still holds. It shares no code with the service.
 
-`case` says what is tried, `log_reader` reads the logs into `evidence`, `fates`, `sends`, `brakes` and `consumption`
-judge, `verdict` puts it together.
+`case` describes the experiment, `log_reader` reads the logs into `evidence`, `fates`, `sends`, `brakes` and
+`consumption` judge it, `verdict` combines their findings.
 """
 
 from redrive_service.sandbox.judge.case import Advance, BreakerOpening, Experiment, ServiceRecords

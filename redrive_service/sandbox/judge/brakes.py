@@ -1,4 +1,4 @@
-"""What the call log says of brakes: what went while a breaker was open, and beside a run's first wave."""
+"""Checks the call log for sends while a circuit breaker was open, and for sends beside a run's first wave."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from redrive_service.sandbox.judge.case import BreakerOpening, Experiment, Servi
 from redrive_service.sandbox.judge.evidence import Event, Evidence, Send
 from redrive_service.sandbox.judge.findings import Finding, Offence
 
-#: Seconds: what was let go before the breaker opened may still be on its way to the queue.
+#: Seconds that a send may take which began before the breaker opened.
 UNDER_WAY = 2.0
 
 
 def canaries(evidence: Evidence, books: ServiceRecords) -> int:
-    """Return how many letters went while a breaker was open."""
+    """Return how many letters were sent while a breaker was open."""
     return sum(len(_sent_while(shut, evidence)) for shut in books.shut)
 
 
 def too_many_canaries(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
-    """Letters that went while a breaker was open: more than one for each cooldown that had passed by then."""
+    """Find letters sent while a breaker was open: more than one for each cooldown that had passed by then."""
     if experiment.cooldown is None:
         return
     for shut in books.shut:
@@ -32,9 +32,9 @@ def too_many_canaries(evidence: Evidence, experiment: Experiment, books: Service
 
 
 def beside_the_first_wave(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """The first send of a letter that is not of the first wave, if one of that wave was still on its way.
+    """Find the first send of a letter outside the first wave while a letter of that wave had no outcome.
 
-    A wave waits for what becomes of its letters' first attempts; what came back may be tried again beside the next one.
+    A wave waits for the outcomes of its letters' first attempts; a retry may be sent beside the next wave.
     """
     if experiment.first_wave is None:
         return
@@ -54,20 +54,20 @@ def beside_the_first_wave(evidence: Evidence, experiment: Experiment) -> Iterato
 
 
 def _sent_while(shut: BreakerOpening, evidence: Evidence) -> list[Send]:
-    """What a queue was sent while a breaker was open, but for what was let go before; in the order of sending."""
+    """Return the sends to a queue while its breaker was open, without those that began before; in order of sending."""
     sends = [send for _, send in _in_time(evidence)]
     end = float("inf") if shut.closed is None else shut.closed
     return [send for send in sends if shut.opened + UNDER_WAY < send.at < end]
 
 
 def _in_time(evidence: Evidence) -> list[tuple[Event, Send]]:
-    """Return the redrive's sends, as they came."""
+    """Return the redrive's sends, in order of sending."""
     sends = [(event, send) for event in evidence.events.values() for send in event.sends]
     return sorted(sends, key=lambda pair: pair[1].moment)
 
 
 def _is_on_its_way(event: Event, before: Send) -> bool:
-    """Return whether what was sent of it first is; a retry belongs to no wave."""
+    """Return whether the event's first sent message is still on its way; a retry belongs to no wave."""
     return any(
         send.moment < before.moment and send.message is not None and send.message.on_its_way_at(before.moment)
         for send in event.arrivals[:1]

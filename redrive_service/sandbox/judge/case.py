@@ -1,4 +1,4 @@
-"""What is tried: which queues, what identifies and orders a letter, what was promised, and what the service admits."""
+"""An experiment's description: its queues, a letter's identity and order, the promises, and the service's records."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ class Experiment:
     """What the judge must know of an experiment.
 
     Attributes:
-        sources: names of the queues in which messages die and to which they go back.
+        sources: names of the source queues: messages fail there and are redriven to there.
         dlqs: names of their dead-letter queues.
-        identity: the attribute that names an event: two messages with the same one must not both be delivered. None:
+        identity: the attribute that names an event: of two messages with the same value one may be delivered. None:
             equal bodies are the same event.
-        ordering: the attribute that names a lane; on FIFO queues it may be None: the message group is the lane.
+        ordering: the attribute that names a lane. None, on FIFO queues only: the message group is the lane.
         sequence: the attribute with a letter's number in its lane; None: its SequenceNumber in the queue where it was
             first seen.
-        mark: the attribute with redrive id and attempt number, `ID:NUMBER`, that tells a redrive from a publication.
-        advance: when the next letter of a lane may go: as soon as the target took this one, or once it worked or came
-            back.
-        max_attempts: sends of one letter, but for those that failed in an outage or as the canary of a breaker.
-        outages: when the consumer failed everything: from and until, seconds on its clock.
-        rate: letters a second, and `burst` more; None: unlimited.
+        mark: the attribute with redrive id and attempt number, `ID:NUMBER`, that marks redriven messages.
+        advance: when the next letter of a lane may be sent: as soon as the target accepted this one, or once it
+            succeeded or returned.
+        max_attempts: sends allowed per letter, not counting failures in an outage or as the canary of a breaker.
+        outages: when the consumer failed every message: from and until, seconds on its clock.
+        rate: letters per second, and `burst` more; None: unlimited.
         fifo: the sources are FIFO queues.
-        cooldown: seconds of a breaker's first rest; while it is open one letter may go for each. None: not looked at.
-        first_wave: so many letters go first, and no other before their outcome. None: not looked at.
+        cooldown: seconds of a breaker's first cooldown; each cooldown allows one letter. None: not checked.
+        first_wave: this many letters are sent first, and no other before their outcome. None: not checked.
     """
 
     sources: frozenset[str]
@@ -50,7 +50,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerOpening:
-    """From when to when a breaker was not closed: seconds, on the clock of the call log; None: to the end."""
+    """When a breaker was not closed: from and until, seconds on the clock of the call log; None: to the end."""
 
     opened: float
     closed: float | None = None
@@ -58,15 +58,15 @@ class BreakerOpening:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceRecords:
-    """What the service's own books say of letters, by the message ids under which they died, and of its breaker.
+    """The service's own records: letters by the message ids under which they died, and its breaker.
 
     Attributes:
-        parked: they wait for a person.
-        discarded: a person or a rule gave them up.
-        duplicates: closed because an equal letter was delivered.
-        open: captured and not finished: they are in the service's database.
-        released: a person sent them on their way again, so they may go out of order.
-        shut: when the breaker of the sources was open.
+        parked: letters that wait for a person.
+        discarded: letters that a person or a rule discarded.
+        duplicates: letters that were closed because an equal letter was delivered.
+        open: letters that are captured and not finished: the service's database has them.
+        released: letters that a person released, so they may be sent out of order.
+        shut: when the breaker of the source queues was open.
     """
 
     parked: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What the consumer's log says of redriven messages: order, overlap, and what was processed twice."""
+"""Checks the consumer's log of redriven messages: order, overlap, and events that were processed twice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from redrive_service.sandbox.judge.findings import Finding, Offence
 
 
 def processed_twice(evidence: Evidence) -> Iterator[Finding]:
-    """Events of which two redriven messages were processed. One message processed twice is the queue's doing."""
+    """Find events of which two redriven messages were processed. The queue may deliver one message twice."""
     for event in evidence.events.values():
         done = {send.message.message_id for send in event.arrivals if send.message and evidence.processed(send.message)}
         if len(done) > 1:
@@ -19,14 +19,14 @@ def processed_twice(evidence: Evidence) -> Iterator[Finding]:
 
 
 def redelivered(evidence: Evidence) -> int:
-    """How many redriven messages the consumer processed more than once: at least once is what a queue promises."""
+    """Return how many redriven messages the consumer processed more than once: delivery is at-least-once."""
     processings = evidence.processings or {}
     ours = {send.message.message_id for event in evidence.events.values() for send in event.sends if send.message}
     return sum(sum(line.ok for line in processings.get(message_id, ())) > 1 for message_id in ours)
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Redriven messages of two events of one lane, processed at the same time."""
+    """Find redriven messages of two events of one lane that were processed at the same time."""
     if not _tells_of_order(experiment):
         return
     for lane, events in evidence.lanes().items():
@@ -40,9 +40,9 @@ def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]
 
 
 def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
-    """Events whose first success came after that of a later event of their lane.
+    """Find events whose first success came after the success of a later event of their lane.
 
-    A letter that came back may rightly be behind those that went after it: whether it is, its sends tell.
+    A returned letter may be processed after later letters; `sends` checks whether it was sent correctly.
     """
     if not _tells_of_order(experiment):
         return
@@ -61,7 +61,7 @@ def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
 
 
 def _tells_of_order(experiment: Experiment) -> bool:
-    """A standard queue shuffles what is in it together; elsewhere the consumer must see the order of the lane."""
+    """Return whether the consumer must see the lane's order: a standard queue shuffles the messages it holds."""
     return experiment.fifo or experiment.advance == "settled"
 
 
@@ -72,7 +72,7 @@ def _may_be_late(event: Event, books: ServiceRecords) -> bool:
 
 
 def _processings(events: list[Event], evidence: Evidence) -> list[tuple[Event, Processing]]:
-    """Return the processings of a lane's redriven messages, in the order of their beginnings."""
+    """Return the processings of a lane's redriven messages, by the time at which they began."""
     found = [
         (event, line)
         for event in events

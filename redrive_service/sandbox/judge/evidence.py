@@ -1,4 +1,4 @@
-"""What happened to each event, and to each message that carried it."""
+"""What happened to each event, and to each message of an event."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Lane = tuple[str, str]
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Message:
-    """One message in a queue. Moments are positions in the log: a batch's entries have one after another.
+    """One message in a queue. Moments are positions in the log: a batch's entries have successive positions.
 
     Attributes:
-        buried: when it went to a dlq, and from which queue (None: it was sent straight to the dlq).
-        seen_dead: when receives from a dlq were answered with it.
+        buried: when it went to a dlq, and from which queue (None: it was sent directly to the dlq).
+        seen_dead: when receives from a dlq returned it.
         deleted: when it was deleted.
     """
 
@@ -32,20 +32,20 @@ class Message:
     deleted: int | None = None
 
     def seen_dead_by(self, moment: int) -> bool:
-        """Return whether somebody had received it from the dlq."""
+        """Return whether it had been received from the dlq by then."""
         return bool(self.seen_dead) and self.seen_dead[0] < moment
 
     def on_its_way_at(self, moment: int) -> bool:
-        """Return whether it was neither consumed nor back."""
+        """Return whether it was neither consumed nor back in the dlq."""
         return not self.seen_dead_by(moment) and (self.deleted is None or self.deleted > moment)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Send:
-    """One entry of a redrive's send; `message` is what it made, None when it was refused or nothing was done.
+    """One entry of a redrive's send; `message` is the message that it created, None if refused or not executed.
 
     Attributes:
-        swallowed: a FIFO queue took it for the one it had; it made nothing new.
+        swallowed: a FIFO queue dropped the entry as a duplicate; it created no message.
     """
 
     moment: int
@@ -61,16 +61,16 @@ class Send:
 
     @property
     def arrived(self) -> bool:
-        """Whether it put a message into the queue."""
+        """Whether the send put a message into the queue."""
         return self.message is not None and not self.swallowed
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Event:
-    """All that is one and the same to the consumer: the letters that died, and what was sent for them.
+    """All messages that are the same event for the consumer: the letters that died, and the messages sent for them.
 
     Attributes:
-        arrivals: the sends that made a message, in their order.
+        arrivals: the sends that created a message, in their order.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processing:
-    """One line of the consumer's log; seconds on the consumer's clock."""
+    """One line of the consumer's log; times in seconds on the consumer's clock."""
 
     message_id: str
     started: float
@@ -93,18 +93,18 @@ class Processing:
 
 @dataclass(slots=True, kw_only=True)
 class Evidence:
-    """What the logs say.
+    """The content of the logs.
 
     Attributes:
-        events: those of which a letter died or a redrive was sent, by name.
-        processings: by message id; None when there is no consumer's log.
+        events: events by name, of which a letter died or a redrive was sent.
+        processings: by message id; None if there is no consumer's log.
     """
 
     events: dict[str, Event]
     processings: dict[str, list[Processing]] | None
 
     def lanes(self) -> dict[Lane, list[Event]]:
-        """Return the events of each lane, in their order."""
+        """Return the events of each lane, in the lane's order."""
         lanes: dict[Lane, list[Event]] = defaultdict(list)
         for event in self.events.values():
             if event.lane is not None:

@@ -1,4 +1,4 @@
-"""What became of every letter."""
+"""Decides what became of every letter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def fates(evidence: Evidence, books: ServiceRecords) -> dict[str, Fate]:
 
 
 def lost(evidence: Evidence, decided: Mapping[str, Fate]) -> Iterator[Finding]:
-    """The letters that are nowhere."""
+    """Find the letters that are in no queue and in no record."""
     for event in evidence.events.values():
         for letter in event.letters:
             if decided[letter.message_id] is Fate.LOST:
@@ -28,14 +28,14 @@ def lost(evidence: Evidence, decided: Mapping[str, Fate]) -> Iterator[Finding]:
 def _of(event: Event, evidence: Evidence, books: ServiceRecords) -> dict[str, Fate]:
     """Return the fates of one event's letters.
 
-    A redrive id speaks for one letter, whichever of an event's letters that is: as many letters of the event are
-    delivered, or on their way, as there are redrive ids that were.
+    A redrive id belongs to one letter of the event, and it does not matter to which: as many letters of the event are
+    delivered, or on their way, as redrive ids are.
     """
     delivered = {send.letter for send in event.arrivals if _is_delivered(send, evidence)}
     travelling = {send.letter for send in event.arrivals if _is_there(send.message)} - delivered
     decided = {letter.message_id: fate for letter in event.letters if (fate := _booked(letter, books, bool(delivered)))}
     rest = [letter for letter in event.letters if letter.message_id not in decided]
-    rest.sort(key=_is_there)  # what still lies in a queue needs no delivery to be accounted for
+    rest.sort(key=_is_there)  # a letter that is still in a queue needs no delivery
     supply = Counter({Fate.DELIVERED: len(delivered), Fate.WAITING: len(travelling)})
     for letter in rest:
         decided[letter.message_id] = _next(letter, supply, books)
@@ -52,8 +52,8 @@ def _next(letter: Message, supply: Counter[Fate], books: ServiceRecords) -> Fate
     return Fate.LOST
 
 
-def _booked(letter: Message, books: ServiceRecords, event_delivered: bool) -> Fate | None:  # noqa: FBT001  # one word, read at once
-    """Return what the service's books say of it, as far as that can be believed."""
+def _booked(letter: Message, books: ServiceRecords, event_delivered: bool) -> Fate | None:  # noqa: FBT001  # one flag, private function
+    """Return the fate of a letter in the service's records, if the logs do not contradict the records."""
     if letter.message_id in books.parked:
         return Fate.PARKED
     if letter.message_id in books.discarded:

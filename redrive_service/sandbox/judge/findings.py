@@ -1,4 +1,4 @@
-"""The words of a judgement."""
+"""The terms of a judgement: a letter's fate, an offence, a finding."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Offence(StrEnum):
     """A promise that was broken."""
 
     LOST = "lost"  #: a letter is nowhere
-    DUPLICATE = "duplicates"  #: one delivery too many
-    REORDERED = "order_violations"  #: a letter passed an earlier one of its lane
-    OVERLAP = "overlaps"  #: two letters of one lane at the same time
-    OVER_RATE = "over_rate"  #: more in one second than rate and burst allow
+    DUPLICATE = "duplicates"  #: a letter was delivered once too often
+    REORDERED = "order_violations"  #: a letter was sent before an earlier letter of its lane
+    OVERLAP = "overlaps"  #: two letters of one lane were on their way at the same time
+    OVER_RATE = "over_rate"  #: more sends in one second than rate and burst allow
     OVER_ATTEMPTS = "over_attempts"  #: a letter was sent more often than allowed
-    ALTERED = "altered"  #: body or attributes are not what they were
+    ALTERED = "altered"  #: body or attributes were changed
     OVER_BREAKER = "over_breaker"  #: sent while a breaker was open, beyond its canaries
-    OVER_WAVE = "over_wave"  #: sent beside a first wave whose outcome was open
+    OVER_WAVE = "over_wave"  #: sent before the first wave had an outcome
     ASTRAY = "astray"  #: sent to another queue than the one it died in
 
 
@@ -37,9 +37,9 @@ class Finding:
     """One broken promise.
 
     Attributes:
-        event: whose: an event, a lane or a queue, as the offence has it.
-        call: the number of the call in the log where it shows, if it shows in one.
-        passed: the event that was to go first, where one went out of order.
+        event: an event, a lane or a queue, depending on the offence.
+        call: the number of the call in the log that shows it, if a single call does.
+        passed: the event that should have been sent first, if the order was wrong.
     """
 
     offence: Offence

@@ -13,7 +13,7 @@ from redrive_service.sandbox.judge.evidence import Event, Evidence, Message, Pro
 
 
 class LogIsIncomplete(Exception):
-    """Calls are missing from the call log, so nothing can be said."""
+    """Calls are missing from the call log, so the redrive cannot be judged."""
 
 
 class MarkIsUnreadable(Exception):
@@ -21,7 +21,7 @@ class MarkIsUnreadable(Exception):
 
 
 class SequenceIsNoNumber(Exception):
-    """A letter's place in its lane cannot be read."""
+    """A letter's sequence attribute is not a number."""
 
 
 def read(
@@ -55,7 +55,7 @@ def _processings(consumed: Iterable[Mapping[str, Any]]) -> dict[str, list[Proces
 
 
 class _Reading:
-    """The call log on its way into events."""
+    """Turns the calls of the log into events."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
@@ -64,7 +64,7 @@ class _Reading:
         self._sends: list[Send] = []
 
     def take(self, call: Mapping[str, Any]) -> None:
-        """One call."""
+        """Read one call."""
         queue = call["queue"]
         if queue in self._experiment.sources | self._experiment.dlqs:
             for entry in call["sent"]:
@@ -106,7 +106,7 @@ class _Reading:
         self._sends.append(send)
 
     def _message(self, message_id: str, queue: str, sent: Mapping[str, Any] | None = None) -> Message:
-        """Return the message of this id; one that was there before the log began is known by nothing else."""
+        """Return the message with this id; a message from before the log began is known only by its id."""
         if message_id not in self._messages:
             told = sent or {"md5": None, "attributes": {}, "group": None, "sequence_number": None}
             self._messages[message_id] = message = Message(
@@ -127,14 +127,14 @@ class _Reading:
             message.buried, message.died_in = next(self._moments), entry["from"]
 
     def _empty(self, queue: str) -> None:
-        """A purge, or the queue's end: what it held is gone, and nobody consumed it."""
+        """Remove the queue's messages after a purge or a deletion of the queue: nobody consumed them."""
         for message in self._messages.values():
             in_dlq = message.buried is not None and queue in self._experiment.dlqs
             if message.deleted is None and (in_dlq or (message.buried is None and message.queue == queue)):
                 message.deleted = next(self._moments)
 
     def events(self) -> dict[str, Event]:
-        """The events, once the whole log is read."""
+        """Return the events, once the whole log is read."""
         events: dict[str, Event] = {}
         ours = {send.message.message_id for send in self._sends if send.message is not None}
         for message in self._messages.values():
@@ -156,7 +156,7 @@ class _Reading:
         return md5 if self._experiment.identity is None else attributes.get(self._experiment.identity)
 
     def _place(self, event: Event, message: Message) -> None:
-        """The event's lane, if it has one, and its number there."""
+        """Set the event's lane, if it has one, and its number in the lane."""
         experiment = self._experiment
         key = message.attributes.get(experiment.ordering) if experiment.ordering else message.group
         if key is None:

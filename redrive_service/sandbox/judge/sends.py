@@ -1,4 +1,4 @@
-"""What the call log says of the redrive's sends: order, overlap, repeats, rate, attempts, contents, addresses."""
+"""Checks the redrive's sends in the call log: order, overlap, repeats, rate, attempts, contents, queues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WINDOW = 1.0  # seconds
 
 
 def too_many(evidence: Evidence) -> Iterator[Finding]:
-    """Sends of an event of which an earlier message was consumed, or still on its way: it had not come back."""
+    """Find sends of an event whose earlier message was consumed or had not returned."""
     for event in evidence.events.values():
         arrivals = event.arrivals
         for position, send in enumerate(arrivals):
@@ -29,10 +29,10 @@ def too_many(evidence: Evidence) -> Iterator[Finding]:
 
 
 def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
-    """Sends that passed an earlier letter of their lane.
+    """Find sends that passed an earlier letter of their lane.
 
-    An earlier letter that nobody had received from the dlq by then could not be known; when it is sent later, it is
-    that send that is out of order, unless a person released it, or all that was sent of later ones had come back.
+    The service cannot know an earlier letter that was not yet received from the dlq. If it sends that letter later, its
+    send is out of order, unless a person released it, or all sent messages of later letters had returned.
     """
     for lane, events in evidence.lanes().items():
         ahead: list[Event] = events
@@ -52,7 +52,7 @@ def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Sends of a lane while another event of it was on its way. Nothing, where the next may go at once."""
+    """Find sends of a lane while another event of the lane was on its way; nothing if lanes do not wait for that."""
     if experiment.advance == "accepted":
         return
     for lane, events in evidence.lanes().items():
@@ -69,7 +69,7 @@ def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]
 
 
 def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Sends that make more than `rate + burst` in the second that ends with them, at one queue."""
+    """Find sends that make more than `rate + burst` at one queue within the second that ends with them."""
     if experiment.rate is None:
         return
     allowed = experiment.rate * WINDOW + experiment.burst
@@ -86,9 +86,9 @@ def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
 
 
 def too_often(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
-    """Letters that were sent more often than allowed: accepted sends, or attempts of any end, whichever are more.
+    """Find letters that were sent too often: the number of accepted sends or of attempts, whichever is higher.
 
-    What fails in an outage of the consumer, or as the canary of a breaker, uses up no attempt.
+    A failure in an outage of the consumer, or as the canary of a breaker, uses up no attempt.
     """
     if experiment.max_attempts is None:
         return
@@ -108,7 +108,7 @@ def too_often(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
 
 
 def _failed_in(outages: Sequence[tuple[float, float]], evidence: Evidence, send: Send) -> bool:
-    """Return whether the consumer got the message, and failed it in an outage each time."""
+    """Return whether the consumer got the message, and failed it during an outage each time."""
     if send.message is None or evidence.processings is None:
         return False
     lines = evidence.processings.get(send.message.message_id, ())
@@ -124,11 +124,11 @@ def _failed_as_a_canary(books: ServiceRecords, evidence: Evidence, send: Send) -
 
 
 def altered(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Sends with a body that no letter of their event has, or without an attribute that all of those have."""
+    """Find sends with a body that no letter of the event has, or without an attribute that all its letters have."""
     for event in evidence.events.values():
         known = [letter for letter in event.letters if letter.md5 is not None]
         if event.letters and not known:
-            continue  # they died before the log began
+            continue  # its letters died before the log began
         for send in event.sends:
             kept = any(_carries(send, letter, experiment.mark) for letter in known if letter.md5 == send.md5)
             if not kept:
@@ -137,7 +137,7 @@ def altered(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
 
 
 def astray(evidence: Evidence) -> Iterator[Finding]:
-    """Sends to a queue in which no letter of their event died."""
+    """Find sends to a queue in which no letter of the event died."""
     for event in evidence.events.values():
         homes = {letter.died_in for letter in event.letters}
         for send in event.sends:
@@ -147,7 +147,7 @@ def astray(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _carries(send: Send, letter: Message, mark: str) -> bool:
-    """Return whether a send has all the attributes of a letter; an earlier redrive's mark may have given way."""
+    """Return whether a send has all attributes of a letter; an earlier redrive's mark may have been replaced."""
     return all(send.attributes.get(name) == value for name, value in letter.attributes.items() if name != mark)
 
 
@@ -163,20 +163,20 @@ def _is_travelling(event: Event, moment: int) -> bool:
 
 
 def _in_time(events: list[Event]) -> list[tuple[Event, Send]]:
-    """Return the arrivals of a lane, as they came."""
+    """Return the arrivals of a lane, in order of sending."""
     return sorted(((event, send) for event in events for send in event.arrivals), key=lambda pair: pair[1].moment)
 
 
 def _first_open(
     ahead: list[Event], event: Event, send: Send, experiment: Experiment, books: ServiceRecords
 ) -> Event | None:
-    """The first event with a smaller number that was to go before this send."""
+    """Return the first event with a smaller number that should have been sent before this send."""
     before = takewhile(lambda candidate: candidate.sequence < event.sequence, ahead)
     return next((candidate for candidate in before if _is_open(candidate, send.moment, experiment, books)), None)
 
 
 def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
-    """Of the events that went, in their order, the last one behind this event that had not come back by this send."""
+    """Return the last sent event behind this event whose message had not returned when this send was made."""
     behind = takewhile(lambda candidate: candidate.sequence > event.sequence, reversed(gone))
     return next(
         (candidate for candidate in behind if any(_is_out(its, send.moment) for its in _before(candidate, send))), None
@@ -188,13 +188,13 @@ def _before(event: Event, send: Send) -> Iterator[Send]:
 
 
 def _is_late(event: Event, send: Send, books: ServiceRecords) -> bool:
-    """Return whether this is the event's first send, and no person's release."""
+    """Return whether this is the event's first send, and no person released the event."""
     released = any(letter.message_id in books.released for letter in event.letters)
     return send is event.arrivals[0] and not released
 
 
 def _is_over(event: Event, moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
-    """Return whether nothing will ever have to wait for this event again: its last message stayed away from the dlq."""
+    """Return whether the lane never has to wait for this event again: its last message did not return to the dlq."""
     if not event.arrivals or event.arrivals[-1].moment >= moment:
         return False
     message = event.arrivals[-1].message
@@ -205,9 +205,9 @@ def _is_over(event: Event, moment: int, experiment: Experiment, books: ServiceRe
 def _is_open(event: Event, moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
     """Return whether a later letter of the lane had to wait for this event at this moment."""
     if not any(letter.seen_dead_by(moment) for letter in event.letters):
-        return False  # nobody had seen it
+        return False  # not yet received from the dlq
     if any(letter.message_id in books.released for letter in event.letters):
-        return False  # a person decides when it goes
+        return False  # a person decides when it is sent
     sent = [send for send in event.arrivals if send.moment < moment]
     if _was_put_aside(event, sent, moment, experiment, books):
         return False
@@ -217,7 +217,7 @@ def _is_open(event: Event, moment: int, experiment: Experiment, books: ServiceRe
 
 
 def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
-    """Whether each letter of an event was put aside, or is one that stayed where it was sent; one at least was."""
+    """Return whether each letter of the event was put aside or stayed where it was sent, and one was put aside."""
     aside = sum(letter.message_id in books.put_aside for letter in event.letters)
     latest = {send.letter: send.message for send in sent}
     stayed = sum(
@@ -230,7 +230,7 @@ def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Expe
 
 
 def _was_given_up_by(event: Event, moment: int) -> bool:
-    """Whether a parked event can have been parked: all that was sent of it had come back, and nothing came later."""
+    """Return whether a parked event can have been parked by then: all its sent messages had returned before."""
     seen = [message.seen_dead[0] for message in event.letters if message.seen_dead]
     back = [send.message.seen_dead[0] for send in event.arrivals if send.message and send.message.seen_dead]
     return max([*seen, *back, *(send.moment for send in event.sends)]) < moment

@@ -17,15 +17,15 @@ from redrive_service.sandbox.judge.log_reader import read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What the judge has found.
+    """The result of the judge.
 
     Attributes:
         fates: of every letter that died, by the message id under which it died.
-        findings: every broken promise; an event that was sent too often and processed twice is found once.
+        findings: every broken promise; an event that was sent too often and also processed twice is listed once.
         sends: redrive sends that a queue accepted.
-        returns: of these, those that died again.
-        swallowed: of these, those that a FIFO queue took for one that it had.
-        redelivered: messages that the queue handed to the consumer again after a success; nobody's offence.
+        returns: accepted redrive sends whose message died again.
+        swallowed: accepted redrive sends that a FIFO queue dropped as duplicates.
+        redelivered: messages that the queue delivered again after a success; this is no offence.
         canaries: redrive sends while a breaker was open.
     """
 
@@ -47,7 +47,7 @@ class Judgement:
         return tuple(finding for finding in self.findings if finding.offence is offence)
 
     def counts(self) -> dict[str, int]:
-        """The figures, for JSON: letters, each fate and each offence by name, and the rest. Every key is there."""
+        """Return the figures for JSON: letters, each fate and each offence by name, and the rest; no key is missing."""
         found = Counter(finding.offence for finding in self.findings)
         ended = Counter(self.fates.values())
         return {
@@ -68,14 +68,14 @@ def judge(
     consumed: Iterable[Mapping[str, Any]] | None = None,
     books: ServiceRecords | None = None,
 ) -> Judgement:
-    """Judge a redrive by what was seen from outside.
+    """Judge a redrive by the logs of queue and consumer.
 
     Args:
         experiment: what was tried, and what was promised.
-        calls: the local SQS's call log, whole, in its order.
+        calls: the local SQS's complete call log, in order.
         consumed: the consumer's log: `message_id`, `started`, `ended` (seconds) and `outcome` ("ok" or "failed") of
-            every processing. None: no consumer; what the queue took counts as delivered.
-        books: what the service's own books say; none: it parked nothing and holds nothing.
+            every processing. None: no consumer; a message that the queue accepted counts as delivered.
+        books: the service's own records; default: the service parked nothing and holds nothing.
 
     Raises:
         LogIsIncomplete: calls are missing.
@@ -98,7 +98,7 @@ def judge(
 
 
 def _offences(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
-    """Return the broken promises. What both logs show is found once, in the call log."""
+    """Yield the broken promises. A finding that both logs show is listed once, from the call log."""
     for seen, heard in (
         (sends.too_many(evidence), consumption.processed_twice(evidence)),
         (sends.reordered(evidence, experiment, books), consumption.reordered(evidence, experiment, books)),

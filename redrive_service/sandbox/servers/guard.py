@@ -1,17 +1,17 @@
-"""Runs one server and ends it when the process that asked for it is gone, however it went.
+"""Runs one server, and stops it when the process that started the guard has ended for any reason.
 
-Run as a script, by path, so that it starts in a few milliseconds and needs nothing but the standard library:
+Run it as a script, by path, so that it starts in a few milliseconds and needs only the standard library:
 
     python -I -S guard.py PARENT_PID STOP_SIGNALS USER -- COMMAND [ARG ...]
 
 `STOP_SIGNALS` is tried from left to right ("INT,QUIT"), then KILL. `USER` is a name to run the command as, or "-".
 
 A parent that was killed with SIGKILL runs no clean-up of its own, `PR_SET_PDEATHSIG` exists on Linux only and follows
-the parent's *thread*, and a pipe's end of file fails when some fork inherited the other end. The parent's id works
-everywhere: whoever loses its parent is given another. So the guard asks for it five times a second.
+the parent's *thread*, and a pipe's end of file is missed when another process has inherited the pipe. The parent's id
+works everywhere: it changes when the parent ends. So the guard checks it five times a second.
 
 A server's children may leave its process group, as PostgreSQL's backends do, and a busy one does not notice that its
-postmaster is gone. On Linux the guard therefore adopts whoever is orphaned below it, and ends them with the server.
+postmaster is gone. On Linux the guard therefore becomes the parent of orphans below it, and ends them with the server.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ import sys
 import time
 from collections.abc import Callable
 
-LOOK_EVERY = 0.2  # seconds between two looks at the parent
+LOOK_EVERY = 0.2  # seconds between two checks of the parent
 PATIENCE_ORDERLY = 10.0  # seconds a server may take to stop when it was asked to
-PATIENCE_ORPHANED = 0.6  # and when its parent is gone: the promise is two seconds for everything
+PATIENCE_ORPHANED = 0.6  # the same when its parent is gone: everything ends in two seconds
 PATIENCE_KILLED = 5.0  # seconds the kernel may take to end what was killed
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def die_with_the_guard() -> None:
-    """Have Linux kill the server should even the guard be killed. Other systems have no such wish."""
+    """Let Linux kill the server if the guard is killed. Other systems have no such function."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
 
 
 def adopt_orphans() -> None:
-    """Have Linux make the guard the parent of whoever below it loses its own."""
+    """Let Linux make the guard the parent of every orphan below it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
@@ -59,14 +59,14 @@ def start(command: list[str], user: str) -> subprocess.Popen[bytes]:
 
 
 def group_of(user: str) -> int:
-    """Return the user's own group: "nobody" is in "nogroup" on some systems and in "nobody" on others."""
+    """Return the user's primary group: "nobody" is in "nogroup" on some systems and in "nobody" on others."""
     import pwd  # noqa: PLC0415  # needed only as root
 
     return pwd.getpwnam(user).pw_gid
 
 
 def stop(server: subprocess.Popen[bytes], signals: list[str], patience: float) -> None:
-    """Ask ever less politely until the server is gone."""
+    """Send the signals in order, each after its patience, until the server has ended."""
     for name in (*signals, "KILL"):
         server.send_signal(signal.Signals[f"SIG{name}"])
         try:
@@ -77,15 +77,15 @@ def stop(server: subprocess.Popen[bytes], signals: list[str], patience: float) -
 
 
 def end_stragglers(server: subprocess.Popen[bytes]) -> None:
-    """End what the server left behind, in its process group and (Linux) anywhere below the guard."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # none left (macOS says it the second way)
+    """End the processes that the server left, in its process group and (Linux) anywhere below the guard."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # none left (macOS raises the second error)
         os.killpg(server.pid, signal.SIGKILL)
     deadline = time.monotonic() + PATIENCE_KILLED
     while time.monotonic() < deadline:
         for pid in children():
             os.kill(pid, signal.SIGKILL)
         try:
-            ended, _ = os.waitpid(-1, os.WNOHANG)  # its own children are adopted now, and ended in the next round
+            ended, _ = os.waitpid(-1, os.WNOHANG)  # its children are now the guard's, and end in the next round
         except ChildProcessError:
             return
         if not ended:
@@ -93,7 +93,7 @@ def end_stragglers(server: subprocess.Popen[bytes]) -> None:
 
 
 def children() -> list[int]:
-    """Return the ids of the guard's children, as Linux tells them."""
+    """Return the ids of the guard's children, from Linux's /proc."""
     if sys.platform != "linux":
         return []
     with os.scandir("/proc") as entries:
@@ -102,7 +102,7 @@ def children() -> list[int]:
 
 
 def parent_of(number: str) -> int | None:
-    """The id of a process's parent, or None when the process has ended meanwhile."""
+    """Return the id of a process's parent, or None when the process has ended."""
     try:
         with open(f"/proc/{number}/stat", "rb") as status:  # noqa: PTH123  # pathlib takes longer to import than we to start
             return int(status.read().rpartition(b") ")[2].split()[1])
@@ -111,7 +111,7 @@ def parent_of(number: str) -> int | None:
 
 
 def watch(server: subprocess.Popen[bytes], parent: int, asked: Callable[[], bool], wakeup: int) -> float | None:
-    """Wait until the server ends by itself (None) or has to be ended (the seconds it may take)."""
+    """Wait until the server ends (return None) or must be stopped (return the seconds it may take)."""
     while server.poll() is None:
         if os.getppid() != parent:
             return PATIENCE_ORPHANED
@@ -131,7 +131,7 @@ def drain(wakeup: int) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Guard until the end; the exit status is the server's."""
+    """Guard the server until it ends; return its exit status."""
     parent, signals, user, _, *command = arguments
     reader, writer = os.pipe()
     os.set_blocking(reader, False)

@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 REGION = "us-east-1"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "sandbox", "AWS_SECRET_ACCESS_KEY": "sandbox", "AWS_DEFAULT_REGION": REGION}
-LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # how to reach who listens everywhere
+LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # how to reach a server that listens everywhere
 OWN_QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalQueues:
-    """The local SQS: where it keeps its data and how to reach it."""
+    """The local SQS: its data folder and its address."""
 
     folder: Path
     port: int
@@ -74,7 +74,7 @@ class LocalQueues:
         Raises:
             SandboxError: the server did not start.
         """
-        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}  # whatever folder we are called from
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}  # works from any current folder
         server = RunningServer(
             Server(name="The local SQS", command=self.command(), log=log, environment=environment, lock=lock)
         )
@@ -83,9 +83,9 @@ class LocalQueues:
         return server
 
     def make_own_queues(self) -> dict[str, str]:
-        """Create the queues the service works with, each with its own dlq, as `provision_queues --own` wants them.
+        """Create the service's own queues, each with a dlq, like `provision_queues --own`.
 
-        Their URLs by name. A queue that is there already is taken as it is: somebody may have changed it on purpose.
+        Returns their URLs by name. An existing queue is not changed: a person may have changed it on purpose.
 
         Raises:
             SandboxError: SQS refused, or did not answer.
@@ -106,7 +106,7 @@ class LocalQueues:
 
 
 def _with_dlq(client: SQSClient, name: str) -> str:
-    """The URL of a queue, made with its dlq where it is missing: as one of the service's own queues is wanted."""
+    """Return the URL of a queue; create the queue and its dlq, with the settings of the service's own queues."""
     return [_queue(client, wanted) for wanted in service_queues(name)][-1]
 
 

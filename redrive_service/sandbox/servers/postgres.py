@@ -1,4 +1,4 @@
-"""PostgreSQL for the sandbox: made with initdb, started by us, its data kept."""
+"""PostgreSQL for the sandbox: created with initdb, started under a guard; its data is kept."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ OWNER = "postgres"
 DATABASE = "redrive"
 REFUSED = f'password authentication failed for user "{OWNER}"'  # a refused connection has no code; initdb chose English
 
-# A sandbox's data must outlive kill -9 of its servers, not a power cut: no fsync. Memory is mapped from files in the
-# data folder, so that an end without farewell leaves nothing behind elsewhere.
+# The data must survive kill -9 of the servers, not a power cut: no fsync. Shared memory uses files in the
+# data folder, so that a killed server leaves nothing outside of it.
 SETTINGS = {
     "fsync": "off",
     "listen_addresses": "127.0.0.1",
@@ -33,14 +33,14 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postgres:
-    """One database cluster: where it lives and how to reach it.
+    """One database cluster: its folder and its address.
 
     Attributes:
-        folder: where the cluster lies, unless its identity cannot reach that.
-        port: where it listens on the loopback address.
-        password: its owner's.
-        identity: whom it runs as.
-        token: the name, nobody else's, of what must lie outside the folder.
+        folder: the cluster's folder, unless its identity cannot reach the folder.
+        port: the port on the loopback address.
+        password: the owner's password.
+        identity: the user that the server runs as.
+        token: the unique name of the files outside the folder.
     """
 
     folder: Path
@@ -63,15 +63,15 @@ class Postgres:
         return privilege.folder_within_reach(self.folder, self.identity, self.token)
 
     def forget(self) -> None:
-        """Remove all data, and whatever lies outside the folder."""
+        """Remove all data, also outside the folder."""
         ours = self._home if self._around == self.folder else self._around
         shutil.rmtree(ours, ignore_errors=True)
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
-        """Make the cluster if there is none, start it, and return once its database answers.
+        """Create the cluster if it is missing, start it, and return once its database answers.
 
         Raises:
-            PasswordDiffers: the cluster was made with another password.
+            PasswordDiffers: the cluster was created with another password.
             SandboxError: initdb failed, or the server did not start.
         """
         privilege.open_to_all(self._around, self.identity)
@@ -100,10 +100,10 @@ class Postgres:
         return RunningServer(server)
 
     def _forget_the_dead(self) -> None:
-        """Remove the word of a killed server that it is running.
+        """Remove the pid file of a killed server.
 
-        PostgreSQL believes it while any process has its number, be it a zombie or a stranger after a reboot. The folder
-        is locked for us, so only a process that still works in there has a claim.
+        PostgreSQL trusts it while any process has that id, even a zombie or another program after a reboot. The folder
+        is locked by this sandbox, so only a process that works in the folder can be the server.
         """
         data = self._home / "data"
         working = psutil.process_iter(["cwd", "status"])
@@ -111,7 +111,7 @@ class Postgres:
             (data / "postmaster.pid").unlink(missing_ok=True)
 
     def _programs(self) -> Path:
-        """Return the folder of the programs; for another user a copy, since a virtual environment may be private."""
+        """Return the folder of the programs; another user gets a copy, since a virtual environment may be private."""
         programs = binaries.postgres_programs()
         if self.identity.user is None or programs.is_relative_to("/usr"):
             return programs
@@ -123,9 +123,9 @@ class Postgres:
         return copy / programs.relative_to(package.parent)
 
     def _make_cluster(self, programs: Path, log: Path, lock: int | None) -> None:
-        """Make the cluster under another name first: what a kill left half-made is never taken for a cluster.
+        """Create the cluster under a temporary name: a half-created cluster is never used.
 
-        initdb is guarded, and its guard holds the lock: one that outlived a launcher would meet the next one's here.
+        initdb runs under a guard that holds the lock, so an initdb that outlives its launcher never meets the next one.
         """
         privilege.give(self._home, self.identity)
         unfinished = self._home / "unfinished"

@@ -1,10 +1,10 @@
-"""PostgreSQL refuses to run as root. This is how a sandbox started by root gives its servers another identity.
+"""Gives the servers of a sandbox that root started another identity: PostgreSQL refuses to run as root.
 
-Preferred: a user namespace in which root is called nobody. The files stay ours, and folders that only root may enter
-(its private home with the virtual environment in it) stay reachable. Where namespaces are forbidden, as in most
-containers, or do not reach the files, as in another user's private home (root's power over others' files stays
-outside), the server runs as the real user nobody, from copies of programs and data that nobody can reach. No user is
-added and no folder's rights are changed either way.
+First choice: a user namespace in which root appears as nobody. The files keep their owner, and folders that only root
+may enter (root's home with the virtual environment in it) stay reachable. Where namespaces are forbidden, as in most
+containers, or do not reach the files, as in another user's private home (a namespace has no rights over others'
+files), the server runs as the real user nobody, from copies of programs and data that nobody can reach. No user is
+added and no folder's permissions are changed in either case.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ NOBODY = "nobody"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Whom a server runs as: behind a command prefix, as another user, or (neither) as ourselves."""
+    """The user that a server runs as: by a command prefix, as another user, or (neither) as the current user."""
 
     prefix: tuple[str, ...] = ()
     user: str | None = None
 
 
 def unprivileged_identity(*trials: Sequence[str]) -> Identity:
-    """The identity for a server that must not be root, under which every one of the `trials` (commands) succeeds."""
+    """Return an identity for a server that must not be root, with which each of the `trials` (commands) succeeds."""
     if os.geteuid() != 0:
         return Identity()
     return Identity(prefix=NAMESPACE) if namespaces_work(*trials) else Identity(user=NOBODY)
 
 
 def namespaces_work(*trials: Sequence[str]) -> bool:
-    """Return whether a user namespace can be made here, and the commands succeed in it."""
+    """Return whether a user namespace can be created here, and the commands succeed in it."""
     if shutil.which(NAMESPACE[0]) is None:
         return False
     return all(_succeeds([*NAMESPACE, *trial]) for trial in (("true",), *trials))
 
 
 def folder_within_reach(folder: Path, identity: Identity, token: str) -> Path:
-    """`folder` itself; for another user the folder of this token in the system's temporary one."""
+    """Return `folder`; for another user, the folder with this token in the system's temporary folder."""
     return folder if identity.user is None else Path(tempfile.gettempdir()) / f"redrive-sandbox-{token}"
 
 
 def open_to_all(folder: Path, identity: Identity) -> None:
-    """Make a folder that the identity may enter, if it is another user.
+    """Create a folder that the identity may enter, if the identity is another user.
 
     Raises:
-        SandboxError: somebody else made the folder, or what it lies in is private.
+        SandboxError: another user created the folder, or a parent folder is private.
     """
     if identity.user is None:
         return
@@ -74,7 +74,7 @@ def open_to_all(folder: Path, identity: Identity) -> None:
 
 
 def let_all_read(folder: Path) -> None:
-    """Let everybody read what is in `folder` and run what its owner may run, whatever the umask was."""
+    """Let everybody read `folder` and run its programs, whatever the umask was."""
     for path in (folder, *folder.rglob("*")):
         mode = path.lstat().st_mode
         if not stat.S_ISLNK(mode):
@@ -82,7 +82,7 @@ def let_all_read(folder: Path) -> None:
 
 
 def give(folder: Path, identity: Identity) -> None:
-    """Make `folder` for the identity, private to it."""
+    """Create `folder` for the identity, private to it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if identity.user is not None:
         shutil.chown(folder, user=identity.user)

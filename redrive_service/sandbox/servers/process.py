@@ -25,12 +25,12 @@ class Server:
     """What to start, and how to end it.
 
     Attributes:
-        name: for people, in messages and as the log's file name.
+        name: the name in messages, and of the log file.
         command: the program and its arguments.
         stop_signals: tried in this order ("INT", "QUIT"), then KILL.
         prefix: a command that runs guard and server together, such as `unshare …`.
-        user: the user to run the server as, or None for our own.
-        environment: the server's whole environment, or None for a copy of ours.
+        user: the user to run the server as, or None for the current user.
+        environment: the server's whole environment, or None for a copy of this process's.
         lock: a file descriptor that stays open until the server has ended.
     """
 
@@ -58,8 +58,8 @@ class RunningServer:
                 stderr=log,
                 env=None if server.environment is None else dict(server.environment),
                 pass_fds=() if server.lock is None else (server.lock,),
-                start_new_session=True,  # Ctrl-C is the parent's: it stops the servers in order
-                cwd="/",  # ours may be forbidden to the server's user, or hold modules named like the server's
+                start_new_session=True,  # Ctrl-C reaches only the parent, which stops the servers in order
+                cwd="/",  # the current folder may be forbidden, or hold modules named like the server's
             )
 
     def _command(self) -> list[str]:
@@ -67,7 +67,7 @@ class RunningServer:
         return [*server.prefix, *guarded(server.command, server.stop_signals, server.user)]
 
     def await_ready(self, probe: Callable[[], bool], *, within: float = READY_WITHIN) -> None:
-        """Return once `probe` says yes.
+        """Return once `probe` returns true.
 
         Raises:
             ServerDidNotStart: the server ended first, or `within` seconds went by.
@@ -90,10 +90,10 @@ class RunningServer:
             time.sleep(0.02)
 
     def await_end(self) -> None:
-        """Return once a program that ends by itself has done its work.
+        """Return once a program that ends by itself has succeeded.
 
         Raises:
-            ServerDidNotStart: it failed.
+            ServerDidNotStart: the program failed.
             Stopped: somebody asked the sandbox to stop meanwhile.
         """
         try:
@@ -111,12 +111,12 @@ class RunningServer:
         return self._guard.poll() is not None
 
     def stop(self) -> None:
-        """Stop the server in its orderly way and wait for its end."""
+        """Stop the server with its stop signals and wait for its end."""
         self.ask_to_stop()
         self._guard.wait(STOPPED_WITHIN)
 
     def ask_to_stop(self) -> None:
-        """Have the server stop in its orderly way, meanwhile."""
+        """Ask the server to stop, without waiting for its end."""
         self._guard.terminate()
 
     def log_since_start(self) -> str:
@@ -132,13 +132,13 @@ class RunningServer:
 
 
 def guarded(command: Sequence[str], stop_signals: Sequence[str] = ("TERM",), user: str | None = None) -> list[str]:
-    """The command that runs `command` under a guard which ends it together with this process."""
+    """Return the command that runs `command` under a guard, which ends it together with this process."""
     guard = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid())]
     return [*guard, ",".join(stop_signals), user or "-", "--", *command]
 
 
 def free_port() -> int:
-    """Return a port of the loopback address that nobody listens on at this moment."""
+    """Return a free port of the loopback address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -146,7 +146,7 @@ def free_port() -> int:
 
 
 def accepts_connections(port: int) -> bool:
-    """Return whether somebody listens on this port of the loopback address."""
+    """Return whether a program listens on this port of the loopback address."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

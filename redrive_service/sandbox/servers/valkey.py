@@ -16,7 +16,7 @@ from redrive_service.sandbox.servers.process import RunningServer, Server
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Valkey:
-    """One server: where it lives and how to reach it."""
+    """One server: its folder and its address."""
 
     folder: Path
     port: int
@@ -39,7 +39,7 @@ class Valkey:
         """
         home = self.folder / "valkey"
         home.mkdir(mode=0o700, exist_ok=True)
-        configuration = home / "valkey.conf"  # a file, since a password on a command line is for all to read
+        configuration = home / "valkey.conf"  # a file, since everybody can read a password on a command line
         configuration.touch(mode=0o600)
         configuration.write_text(
             f"bind 127.0.0.1\nport {self.port}\ndir {quoted(home)}\n"
@@ -60,6 +60,6 @@ class Valkey:
 
 
 def quoted(path: Path) -> str:
-    """Return a path in the language of valkey.conf, whatever bytes it has."""
+    """Return a path in the syntax of valkey.conf, for any bytes in the path."""
     plain = re.sub(rb"[^\w/.+-]", lambda found: b"\\x%02x" % ord(found[0]), os.fsencode(path))
     return f'"{plain.decode()}"'

@@ -1,5 +1,5 @@
-"""The demo's world: a shop that tells its customers' systems what happened, and the night its consumer broke.
+"""The demo's shop: it publishes events to its customers' systems, and its consumer fails one night.
 
-`events` are what it publishes, `consumer` is the process that should handle them, `calls` reads what the local SQS
-saw, `world` makes it all happen. None of it knows the service.
+`events` are what it publishes, `consumer` is the process that handles them, `calls` reads the local SQS's call
+log, `world` runs the shop. None of them uses the service's code.
 """

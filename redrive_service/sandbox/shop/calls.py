@@ -13,14 +13,14 @@ _PATIENCE = 30.0  # seconds: a page of twenty thousand calls takes a second or s
 
 
 class CallsAreGone(SandboxError):
-    """The local SQS no longer has the calls that were asked for."""
+    """The local SQS has already dropped the requested calls."""
 
 
 def calls_since(endpoint: str, since: int) -> Iterator[dict[str, Any]]:
-    """Every call from number `since` on, in order, up to the latest when the last page is read.
+    """Yield every call from number `since` on, in order, up to the latest when the last page is read.
 
     Raises:
-        CallsAreGone: some of them were forgotten already.
+        CallsAreGone: some of the calls are no longer kept.
     """
     while True:
         page = _ask(endpoint, f"calls?since={since}")
@@ -33,7 +33,7 @@ def calls_since(endpoint: str, since: int) -> Iterator[dict[str, Any]]:
 
 
 def latest_call(endpoint: str) -> int:
-    """The number that the next call will have."""
+    """Return the number that the next call will have."""
     return int(_ask(endpoint, "calls?since=999999999999999")["end"])
 
 

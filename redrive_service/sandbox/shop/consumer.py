@@ -1,10 +1,10 @@
 """The shop's consumer, a process of its own: `python -m redrive_service.sandbox.shop.consumer QUEUE_URL LOG MODE`.
 
-It handles every message while the file MODE says `mended`, and fails every one while it says `broken`; what it fails
-it makes visible again at once. Where MODE says `mended 100`, it has handled enough with a hundred messages, all
-together: then it writes `broken` there itself. It writes a line of JSON to LOG for every message: what it was, when it
-was begun and ended (seconds since the epoch), and the outcome: `ok`, `failed`, or `again` for a message it has handled
-already. The line is what handling a message means here: it is written first, then the message is deleted.
+It handles every message while the file MODE contains `mended`, and fails every message while it contains `broken`. It
+makes a failed message visible again at once. If MODE contains `mended 100`, it stops handling after a total of 100
+messages, and writes `broken` into the file. For every message it writes a line of JSON to LOG: the message, when it
+began and ended (seconds since 1970), and the outcome: `ok`, `failed`, or `again` for a message that was already
+handled. To handle a message here means to write this line; then the message is deleted.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 BROKEN: Final = "broken"
 MENDED: Final = "mended"
-OUT_OF_ORDER: Final = "the ledger does not answer"  #: why everything fails while it is broken
+OUT_OF_ORDER: Final = "the ledger does not answer"  #: the error of every message while the consumer is broken
 THREADS: Final = 8
-VISIBILITY: Final = 1.0  # seconds, the queue's
-# What has waited longer in the batch is left alone: it would become visible while it is handled.
+VISIBILITY: Final = 1.0  # seconds, the visibility timeout of the queue
+# A message that waited longer in its batch is skipped: it would become visible while it is handled.
 FRESH: Final = 0.6 * VISIBILITY
 _LONG_POLL: Final = 1
 _BREATH: Final = 0.2
 
 
 class CannotHandle(Exception):
-    """This message was not handled; it stays in the queue."""
+    """The message was not handled; it stays in the queue."""
 
 
 class Journal:
-    """The consumer's log, and which messages it has handled."""
+    """The consumer's log, and the messages that it has handled."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -51,7 +51,7 @@ class Journal:
         self._lock = Lock()
 
     def write(self, message: MessageTypeDef, *, started: float, outcome: str, why: str) -> None:
-        """One line, whole."""
+        """Write one complete line."""
         attributes = {name: value.get("StringValue") for name, value in message.get("MessageAttributes", {}).items()}
         told = {
             "message_id": message["MessageId"],
@@ -72,7 +72,7 @@ class Journal:
         return message["MessageId"] in self._handled
 
     def mode(self, path: Path) -> str:
-        """Return what the file says, once it is known whether enough messages were handled."""
+        """Return the file's content; before that, write `broken` if enough messages were handled."""
         mode, _, most = path.read_text().strip().partition(" ")
         if not most or len(self._handled) < int(most):
             return mode
@@ -81,15 +81,15 @@ class Journal:
 
 
 def wall_clock() -> float:
-    """Seconds since the epoch: the log is read beside other logs."""
-    return time.time()  # noqa: TID251  # a process of its own, and this is its door
+    """Return seconds since 1970, to compare this log with other logs."""
+    return time.time()  # noqa: TID251  # a separate process, which reads its clock here
 
 
 def handle(message: MessageTypeDef, mode: str) -> None:
-    """Book what the event says.
+    """Handle the event in the message.
 
     Raises:
-        CannotHandle: the consumer is broken, or the event is.
+        CannotHandle: the consumer is broken, or the event is invalid.
     """
     if mode != MENDED:
         raise CannotHandle(OUT_OF_ORDER)
@@ -100,7 +100,7 @@ def handle(message: MessageTypeDef, mode: str) -> None:
 
 
 def take(message: MessageTypeDef, mode: str, journal: Journal) -> bool:
-    """Handle one message and write it down; whether it may be deleted."""
+    """Handle one message and log it; return whether it may be deleted."""
     started = wall_clock()
     if journal.has(message):
         journal.write(message, started=started, outcome="again", why="")
@@ -115,7 +115,7 @@ def take(message: MessageTypeDef, mode: str, journal: Journal) -> bool:
 
 
 def take_batch(client: SQSClient, url: str, mode: Path, journal: Journal) -> None:
-    """Receive up to ten messages, handle them one after another, delete those that are done, give back the others."""
+    """Receive up to ten messages, handle them in order, delete the handled ones, make the others visible."""
     answer = client.receive_message(
         QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=_LONG_POLL, MessageAttributeNames=["All"]
     )
@@ -141,7 +141,7 @@ def take_batch(client: SQSClient, url: str, mode: Path, journal: Journal) -> Non
 
 
 def work(client: SQSClient, url: str, mode: Path, journal: Journal, stop: Event) -> None:
-    """Take batches until told to stop; SQS's troubles are waited for."""
+    """Handle batches until told to stop; errors of SQS are retried."""
     while not stop.is_set():
         try:
             take_batch(client, url, mode, journal)
@@ -151,7 +151,7 @@ def work(client: SQSClient, url: str, mode: Path, journal: Journal, stop: Event)
 
 
 def main(url: str, log: str, mode: str) -> None:
-    """Consume until a signal says stop."""
+    """Consume until a stop signal."""
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

@@ -1,6 +1,6 @@
-"""What the shop publishes: events of some hundred accounts, a few that nobody can process, and a few twice.
+"""The shop's events: some hundred accounts, a few events that nobody can process, and a few duplicates.
 
-One account is spoilt: from some day on its system has sent amounts that are no numbers, all of them.
+All amounts of one account are not numbers from some event on.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from random import Random
 MOST_OF_AN_ACCOUNT = 4
 _USUAL_OF_AN_ACCOUNT = 3
 _TYPES = ("order.paid", "order.packed", "order.shipped", "order.delivered", "order.refunded", "invoice.sent")
-_ONE_IN = 200  # is poison, and as many are duplicates
-_LETTERS_FOR_POISON = 10  # where there are so many, at least one is
+_ONE_IN = 200  # one event in this many is poison, and as many are duplicates
+_LETTERS_FOR_POISON = 10  # from this many events on, at least one is poison
 
 SPOILT = "account-spoilt"
 OF_SPOILT = 12  # messages
-LETTERS_FOR_SPOILT = 300  # where there are so many, one account is spoilt
+LETTERS_FOR_SPOILT = 300  # from this many events on, one account is spoilt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShopEvent:
-    """One message. Two of one `event_id` are the same event, published twice by mistake.
+    """One message. Two messages with one `event_id` are the same event, published twice by mistake.
 
     Attributes:
         sequence: its number among the account's events, from 1 on.
-        poison: its amount is no number, so no consumer will ever process it.
+        poison: its amount is not a number, so no consumer can ever process it.
     """
 
     event_id: str
@@ -44,7 +44,7 @@ class ShopEvent:
         return json.dumps({**told, "data": {"amount": self.amount, "currency": "EUR"}})
 
     def attributes(self) -> dict[str, str]:
-        """Return the message attributes, all of them texts."""
+        """Return the message attributes, all of type String."""
         return {
             "account": self.account,
             "sequence": str(self.sequence),
@@ -54,11 +54,11 @@ class ShopEvent:
 
 
 def make_events(letters: int, dice: Random) -> list[ShopEvent]:
-    """Exactly so many messages, in the order of their publication; 2,000 are of some 660 accounts.
+    """Return exactly this many messages, in publication order; 2,000 messages have about 660 accounts.
 
     An account's messages are in the order of their sequence, at most four of them, and those of all accounts are mixed.
     One in two hundred is poison and one in two hundred a duplicate, at least one of each from ten letters on. From
-    three hundred letters on, there are a dozen of the spoilt account besides, all of them poison.
+    three hundred letters on, a dozen more belong to the spoilt account, all of them poison.
     """
     night = f"{dice.getrandbits(32):08x}"
     spoilt = [SPOILT] * OF_SPOILT if letters >= LETTERS_FOR_SPOILT else []
@@ -93,7 +93,7 @@ def _told(slots: list[str], night: str, poison: set[int], repeats: set[int], dic
 
 
 def _repeatable(slots: list[str], poison: set[int]) -> list[int]:
-    """The positions at which the event before, of the same account, may be published again: it is no poison."""
+    """Return the positions where the account's previous event may be published again: it is not poison."""
     latest: dict[str, int] = {}
     found = []
     for position, account in enumerate(slots):

@@ -1,4 +1,4 @@
-"""The shop itself: its queues, its events, its consumer, and the judge's word on what became of them."""
+"""The shop: its queues, its events, its consumer, and the judge's result."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 NAME = "shop-webhooks"
-RECEIVES = 2  # before a message is dead
+RECEIVES = 2  # before a message goes to the dlq
 _DEAD_WITHIN = 60.0  # seconds; two thousand letters take about five
-_TEN = 10  # what SQS takes in a batch
-_BREATH = 0.1  # seconds between looks
+_TEN = 10  # messages in a batch of SQS at most
+_BREATH = 0.1  # seconds between two checks
 
 
 class MessagesDidNotReachDlq(SandboxError):
@@ -42,14 +42,14 @@ class MessagesDidNotReachDlq(SandboxError):
 class Shop:
     """One incident, inside a `with` block: `publish`, `break_down`, `await_dead`, `mend`, `judged`.
 
-    Entering it waits, up to a minute, where the same queues were emptied a moment ago.
+    Entering it waits up to a minute if the same queues were purged within the last minute.
 
     Attributes:
-        source, dlq: the names of the shop's queues. What an earlier incident left in them is gone.
+        source, dlq: the names of the shop's queues. Messages of an earlier incident are purged.
         source_url, dlq_url: their URLs.
-        events: what is published.
+        events: the events to publish.
         log: the consumer's log.
-        shows_brakes: there are letters enough to show a run's waves, and one account is spoilt.
+        shows_brakes: there are enough letters to show a run's waves, and one account is spoilt.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Shop:
         self.log = folder / "shop-consumer.jsonl"
         self._said = folder / "shop-consumer.log"
         self.shows_brakes = letters >= LETTERS_FOR_SPOILT
-        self.events = make_events(letters, Random(seed))  # noqa: S311  # a story, no secret
+        self.events = make_events(letters, Random(seed))  # noqa: S311  # demo data, no secret
 
     def __enter__(self) -> Self:
         with ExitStack() as unwinding:
@@ -81,7 +81,7 @@ class Shop:
         self._exit.close()
 
     def publish(self) -> None:
-        """Send every event to the shop's queue, ten a call, in their order."""
+        """Send every event to the shop's queue, ten per call, in order."""
         for first in range(0, len(self.events), _TEN):
             batch = self.events[first : first + _TEN]
             answer = self._client.send_message_batch(
@@ -92,7 +92,7 @@ class Shop:
             raise_if_stopped()
 
     def break_down(self) -> RunningServer:
-        """Start the consumer, broken: whatever is in the shop's queue will die."""
+        """Start the consumer in its broken state: all messages in the shop's queue will go to the dlq."""
         self._mode.write_text(BROKEN)
         module = "redrive_service.sandbox.shop.consumer"
         command = [sys.executable, "-m", module, self.source_url, str(self.log), str(self._mode)]
@@ -105,26 +105,26 @@ class Shop:
         return consumer
 
     def mend(self, *, handles: int | None = None) -> None:
-        """From now on the consumer handles what can be handled; until it breaks again, having handled so many."""
+        """Let the consumer handle valid messages from now on; with `handles`, it breaks again after that many."""
         self._mode.write_text(MENDED if handles is None else f"{MENDED} {handles}")
 
     def is_broken(self) -> bool:
-        """Return whether the consumer fails whatever it receives."""
+        """Return whether the consumer fails every message."""
         return self._mode.read_text() == BROKEN
 
     def deliver_twice(self) -> None:
-        """Have SQS hand out the messages of the next receive from the dlq, and leave them visible."""
+        """Let the next receive from the dlq return messages that stay visible, so that they are received twice."""
         plan_faults(self._endpoint, {"kind": "duplicate", "queue": self.dlq, "times": 1})
 
     def dead(self) -> int:
-        """Return how many messages are in the dlq, visible or in somebody's hands."""
+        """Return how many messages are in the dlq, visible or in flight."""
         return self._count(self.dlq_url)
 
     def await_dead(self, *, within: float = _DEAD_WITHIN) -> None:
         """Return once every message is in the dlq.
 
         Raises:
-            TheyDidNotDie: they are not, after `within` seconds.
+            MessagesDidNotReachDlq: a message is missing after `within` seconds.
             Stopped: somebody asked the sandbox to stop meanwhile.
         """
         deadline = time.monotonic() + within
@@ -138,17 +138,17 @@ class Shop:
             time.sleep(_BREATH)
 
     def consumed(self) -> Iterator[dict[str, Any]]:
-        """Return the consumer's log, line by line; a last one that is half written is left out."""
+        """Yield the consumer's log line by line, without a half-written last line."""
         if self.log.exists():
             with self.log.open("rb") as lines:
                 yield from (json.loads(line) for line in lines if line.endswith(b"\n"))
 
     def calls(self) -> Iterator[dict[str, Any]]:
-        """Every call of the local SQS since the queues were opened."""
+        """Yield every call of the local SQS since the queues were opened."""
         return calls_since(self._endpoint, self._since)
 
     def experiment(self, *, max_attempts: int, rate: float, burst: float, cooldown: float) -> Experiment:
-        """Return what the judge is to know of this incident, in which one letter goes first."""
+        """Return the experiment for the judge, in which one letter is sent first."""
         return Experiment(
             sources=frozenset({self.source}),
             dlqs=frozenset({self.dlq}),
@@ -164,12 +164,12 @@ class Shop:
         )
 
     def _outages(self) -> tuple[tuple[float, float], ...]:
-        """From when to when the consumer failed each redriven message, by its own log; at most once an incident."""
+        """Return when the consumer failed every redriven message, from its log; at most one outage per incident."""
         failed = [line for line in self.consumed() if line["redrive"] and line["why"] == OUT_OF_ORDER]
         return ((failed[0]["started"], failed[-1]["ended"]),) if failed else ()
 
     def judged(self, experiment: Experiment, books: ServiceRecords) -> Judgement:
-        """Return what the judge says of everything since the queues were opened."""
+        """Return the judge's result for everything since the queues were opened."""
         return judge(experiment, self.calls(), self.consumed(), books)
 
     def _open_queues(self) -> None:
@@ -180,7 +180,7 @@ class Shop:
         self.source_url = self._queue(self.source, attributes)
 
     def _queue(self, name: str, attributes: dict[Any, str]) -> str:
-        """The URL of a queue, made if it is not there, with nothing in it."""
+        """Return the URL of a queue; create the queue if it is missing, else purge it."""
         url = self._client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
         while not self._is_purged(url):
             raise_if_stopped()
@@ -188,7 +188,7 @@ class Shop:
         return url
 
     def _is_purged(self, url: str) -> bool:
-        """Return whether SQS has forgotten what was in the queue: it does so once a minute."""
+        """Return whether SQS accepted the purge of the queue: it allows one per minute."""
         try:
             self._client.purge_queue(QueueUrl=url)
         except self._client.exceptions.PurgeQueueInProgress:

@@ -1,6 +1,6 @@
-"""A local Amazon SQS whose answers match AWS's wherever a redrive depends on them.
+"""A local Amazon SQS that answers like AWS's wherever a redrive depends on the answer.
 
-The core (`LocalSqs`) is a deterministic state machine: the clock is an argument of every call and ids come from
-injected dice, so equal calls give equal answers. Around it: HTTP, long polling, a fault plan, a call log and a journal.
+The core (`LocalSqs`) is a deterministic state machine: every call has the time as an argument, and ids come from an
+injected random generator, so equal calls give equal answers. Around it: HTTP, long polling, faults, call log, journal.
 Start it with `python -m redrive_service.sandbox.sqs`.
 """

@@ -23,7 +23,7 @@ from redrive_service.sandbox.sqs.storage.journal import Journal, JournalIsUnusab
 
 _BACKLOG: Final = 1024
 _SEED_BITS: Final = 128
-# Messages live long and have no cycles; collecting them again and again would make deep queues slow.
+# Messages live long and have no cycles; frequent garbage collection would make deep queues slow.
 _GC_THRESHOLDS: Final = (200_000, 50, 1_000)
 
 
@@ -59,7 +59,7 @@ def _make_server(options: argparse.Namespace, stack: contextlib.ExitStack) -> Sq
     def fresh() -> LocalSqs:
         return LocalSqs(Random(SystemRandom().getrandbits(_SEED_BITS)), region=options.region)  # noqa: S311 - ids
 
-    clock = Clock(time.time)  # noqa: TID251 - this is the door
+    clock = Clock(time.time)  # noqa: TID251 - the clock is read here and injected
     try:
         calls = CallLog(file=options.call_log and options.call_log.open("a+b", buffering=0))
         stack.callback(calls.close)
@@ -83,7 +83,7 @@ async def _run(server: SqsServer, host: str, port: int) -> int:
             stopped.set_result(code)
 
     def trouble(_: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        """What was written badly must not be answered as if it were kept: better no server than a lying one."""
+        """Stop after a failed write: no call may be answered as stored when it is not."""
         error = context.get("exception")
         if isinstance(error, JournalIsUnusable | CallLogIsUnusable):
             print(error, file=sys.stderr)  # noqa: T201 - a command says what is wrong
@@ -99,7 +99,7 @@ async def _run(server: SqsServer, host: str, port: int) -> int:
     except OSError as error:
         raise _CannotStart(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
     bound = listener.sockets[0].getsockname()[1]
-    print(f"ready http://{host}:{bound}", flush=True)  # noqa: T201 - the one line that starters wait for
+    print(f"ready http://{host}:{bound}", flush=True)  # noqa: T201 - the parent process waits for this line
     code = await stopped
     listener.close()
     return code

@@ -12,11 +12,11 @@ DEFAULT_REGION = "us-east-1"
 
 
 class LocalSqs:
-    """SQS without a clock, dice or a network of its own.
+    """SQS without its own clock, random generator or network.
 
-    The same calls at the same times with the same dice give the same answers. Whatever happens by itself - visibility,
-    delay and retention running out, move tasks - happens at its own due time when a later call arrives, as if somebody
-    had been there; whether anybody looked in between makes no difference.
+    The same calls at the same times with the same random generator give the same answers. Timed events - the end of a
+    visibility timeout, delay or retention, move tasks - happen at their due times when a later call arrives.
+    Earlier calls make no difference to them.
     """
 
     def __init__(self, dice: Random, *, region: str = DEFAULT_REGION, in_flight_limit: int = 120_000) -> None:
@@ -24,20 +24,20 @@ class LocalSqs:
 
     @property
     def now(self) -> float:
-        """The latest time this SQS has seen, in seconds."""
+        """The latest time that this SQS was given, in seconds."""
         return self._account.now
 
     @property
     def record(self) -> Record:
-        """What the last call did; a new record for every call."""
+        """What the last call did; every call has a new record."""
         return self._account.record
 
     def handle(self, action: str, request: Request, *, now: float, address: str = "http://sqs.local") -> Answer:
-        """Return the answer to one call, or SqsError. `now` in seconds; going back is taken as standing still.
+        """Return the answer to one call, or raise SqsError. `now` in seconds; an earlier time than before is ignored.
 
-        ReceiveMessage does not wait: where it finds nothing, `record.wait` says how long the caller may ask again.
-        `address` is what queue URLs in answers begin with. What the request holds is kept, not copied; leave it as it
-        is.
+        ReceiveMessage does not wait: without messages, `record.wait` says how long the caller may repeat the call.
+        `address` is the beginning of queue URLs in answers. The request's content is stored, not copied: do not change
+        it.
         """
         account = self._account
         account.record = Record()
@@ -49,7 +49,7 @@ class LocalSqs:
         return act(account, request)
 
     def advance(self, now: float) -> None:
-        """Let happen what is due by `now`."""
+        """Execute the timed events that are due by `now`."""
         account = self._account
         timers = account.timers
         while (due := timers.due_by(now)) is not None:
@@ -58,11 +58,11 @@ class LocalSqs:
         account.now = max(account.now, now)
 
     def next_due(self) -> float | None:
-        """When something happens by itself next, in seconds of the clock, or None."""
+        """Return when the next timed event is due, in seconds of the clock, or None."""
         return self._account.timers.next_due()
 
     def take_woken(self) -> list[str]:
-        """The names of queues that got something to hand out (or were deleted) since this was last asked."""
+        """Return the queues that got a visible message (or were deleted) since the last call of this method."""
         woken = self._account.woken
         if not woken:
             return []
@@ -71,12 +71,12 @@ class LocalSqs:
         return names
 
     def blank(self) -> "LocalSqs":
-        """An SQS in which nothing has happened, that goes on throwing the same dice."""
+        """Return an empty SQS that continues with the same random generator."""
         account = self._account
         return LocalSqs(account.dice, region=account.region, in_flight_limit=account.in_flight_limit)
 
     def could_hand_out(self, queue: str, *, now: float) -> bool:
-        """Return whether a receive from the queue of this name would be given something."""
+        """Return whether a receive from the queue of this name would return a message."""
         self.advance(now)
         found = self._account.queues.get(queue)
         return found is not None and found.has_something()

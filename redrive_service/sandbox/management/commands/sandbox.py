@@ -21,7 +21,7 @@ from redrive_service.sandbox.stack import LOOPBACK, Stack
 from reprocessing.management.command_line import as_invoked
 
 INCIDENT = 2_000
-MOST_LETTERS = 20_000  # what the service takes custody of at once
+MOST_LETTERS = 20_000  # the service captures no more at once
 STANDARD_OUTPUT, STANDARD_ERROR = 1, 2
 FOLDER = Path(__file__).parents[4] / ".sandbox"
 
@@ -72,7 +72,7 @@ class Command(BaseCommand):
         self.say("Everything is stopped.")
 
     def run_queues_only(self, options: dict[str, Any]) -> None:
-        """Start the local SQS alone, with the service's own queues on it."""
+        """Start the local SQS alone, with the service's own queues."""
         ports = Ports(sqs=options["sqs_port"])
         folder, host = options["folder"], options["host"]
         with Stack(folder, ports=ports, fresh=options["fresh"], queues_only=True, sqs_host=host) as stack:
@@ -81,7 +81,7 @@ class Command(BaseCommand):
             self.stay(stack, options)
 
     def run_stack(self, options: dict[str, Any]) -> None:
-        """Start the stack, say how to use it, and stay until stopped or until a server ends."""
+        """Start the stack, print how to use it, and run until stopped or until a server ends."""
         began = time.monotonic()
         ports = Ports(**{name: options[f"{name}_port"] for name in ("postgres", "redis", "sqs", "web")})
         with Stack(options["folder"], ports=ports, fresh=options["fresh"]) as stack:
@@ -96,7 +96,7 @@ class Command(BaseCommand):
                 self.stay(stack, options)
 
     def tell(self, demo: Demo, options: dict[str, Any]) -> None:
-        """Tell the incident and how it ended; a broken promise is a failure."""
+        """Run the incident and print its result; a broken promise is a failure."""
         summary = demo.tell_incident(options["letters"] or INCIDENT)
         for sentence in summary.sentences():
             self.say(sentence)
@@ -107,7 +107,7 @@ class Command(BaseCommand):
             raise CommandError("A promise was broken, or a letter is not accounted for: see the judge's words above.")
 
     def stay(self, stack: Stack, options: dict[str, Any]) -> None:
-        """Return at once with --exit, else fail when a server ends; a signal ends it too."""
+        """Return at once with --exit, else wait: fail when a server ends, return on a signal."""
         if options["exit"]:
             self.say("Stopping …")
             return
@@ -122,7 +122,7 @@ class Command(BaseCommand):
         raise CommandError(f"{ended.server.name} has ended by itself; its log is {ended.server.log}")
 
     def print_environment(self, stack: Stack) -> None:
-        """Print the environment, and leave it in a file that a shell can read."""
+        """Print the environment, and write it to a file that a shell can read."""
         lines = [f"export {name}={shlex.quote(value)}" for name, value in stack.environment().items()]
         file = stack.folder / "environment"
         try:
@@ -132,7 +132,7 @@ class Command(BaseCommand):
             raise CommandError(f"{file} cannot be written ({error.strerror}). Remove it.") from error
         try:
             self.stdout.write("\n".join(lines))
-            self.stdout.flush()  # whoever reads a pipe is waiting for it
+            self.stdout.flush()  # the reader of a pipe waits for it
         except OSError as error:
             silence(sys.stdout)
             raise CommandError(
@@ -142,7 +142,7 @@ class Command(BaseCommand):
         self.say(f"The same lines are in a file:  . {file}")
 
     def say(self, message: str) -> None:
-        """Tell the person, if anybody listens; standard output is for the environment."""
+        """Write to standard error, if it is open; standard output is for the environment."""
         try:
             self.stderr.write(as_invoked(message))
             self.stderr.flush()
@@ -151,7 +151,7 @@ class Command(BaseCommand):
 
 
 def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
-    """Refuse options that would be ignored."""
+    """Refuse options that would have no effect."""
     if options["only"] and options["demo"]:
         raise CommandError("--demo needs the whole stack. Leave out --only.")
     if options["host"] != LOOPBACK and not options["only"]:
@@ -180,11 +180,11 @@ def letters(text: str) -> int:
 
 def folder(text: str) -> Path:
     """Return a folder's absolute path."""
-    return Path(os.path.realpath(text))  # Path.resolve cannot bear a link to itself
+    return Path(os.path.realpath(text))  # Path.resolve fails on a link to itself
 
 
 def open_what_is_closed() -> None:
-    """Have closed standard streams go nowhere, or the next file that is opened takes their place."""
+    """Open closed standard streams on /dev/null: else the next opened file would take their place."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STANDARD_ERROR:
         pass
     os.close(descriptor)
@@ -193,7 +193,7 @@ def open_what_is_closed() -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """Have a stream that cannot be written to go nowhere: Python would try again, in vain, as it ends."""
+    """Send a stream that cannot be written to /dev/null: Python would write to it again, in vain, at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

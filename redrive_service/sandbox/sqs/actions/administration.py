@@ -1,4 +1,4 @@
-"""Queues: creating, finding, listing, changing, purging and deleting them."""
+"""Actions on queues: create, find, list, change, purge and delete."""
 
 import re
 from base64 import b64decode, urlsafe_b64encode
@@ -32,7 +32,7 @@ _PURGE_REST: Final = 60.0
 
 
 def create_queue(account: Account, request: Request) -> Answer:
-    """The URL of a new queue, or of the one that is there already with the same attributes."""
+    """Return the URL of a new queue, or of the existing queue with the same attributes."""
     name = required_text(request, "QueueName")
     account.record.queue = name
     raw = text_map(request, "Attributes")
@@ -54,7 +54,7 @@ def create_queue(account: Account, request: Request) -> Answer:
 
 
 def delete_queue(account: Account, request: Request) -> Answer:
-    """The queue is gone at once, with everything in it."""
+    """Delete the queue with all its messages at once."""
     account.close_queue(account.queue_at(required_text(request, "QueueUrl")))
     account.record.changed = True
     return {}
@@ -86,7 +86,7 @@ def list_dead_letter_source_queues(account: Account, request: Request) -> Answer
 
 
 def get_queue_attributes(account: Account, request: Request) -> Answer:
-    """Return the attributes asked for; counts are exact."""
+    """Return the requested attributes; counts are exact."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     names = texts(request, "AttributeNames")
     for name in names:
@@ -101,7 +101,7 @@ def get_queue_attributes(account: Account, request: Request) -> Answer:
 
 
 def set_queue_attributes(account: Account, request: Request) -> Answer:
-    """Change attributes, all or none; they count at once."""
+    """Change attributes, all or none; they apply at once."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     settings = queue.settings
     changes = normalise(text_map(request, "Attributes"), fifo=queue.fifo, before=settings.shown)
@@ -118,7 +118,7 @@ def set_queue_attributes(account: Account, request: Request) -> Answer:
 
 
 def purge_queue(account: Account, request: Request) -> Answer:
-    """Delete every message at once; once in sixty seconds."""
+    """Delete every message at once; a queue can be purged once in sixty seconds."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     if queue.purged_at is not None and account.now < queue.purged_at + _PURGE_REST:
         sentence = f"Only one PurgeQueue operation on {queue.name} is allowed every 60 seconds."
@@ -130,7 +130,7 @@ def purge_queue(account: Account, request: Request) -> Answer:
 
 
 def _check_name(name: str, *, fifo: bool) -> None:
-    """Refuse names that SQS does not take: 1 to 80 letters, digits, - and _; FIFO names end in .fifo."""
+    """Refuse invalid names: valid are 1 to 80 letters, digits, - and _; FIFO names end in .fifo."""
     stem = name.removesuffix(_FIFO_SUFFIX)
     if fifo and stem == name:
         raise invalid_parameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or "
@@ -140,7 +140,7 @@ def _check_name(name: str, *, fifo: bool) -> None:
 
 
 def _checked_fifo(raw: Mapping[str, str]) -> Mapping[str, str]:
-    """FifoQueue=false is not taken, not even for a standard queue: recorded from AWS."""
+    """Refuse FifoQueue=false, even for a standard queue: recorded from AWS."""
     if "FifoQueue" in raw and raw["FifoQueue"].lower() != "true":
         raise unknown_attribute("FifoQueue")
     return raw
@@ -154,7 +154,7 @@ def _check_same(queue: Queue, changes: Mapping[str, str]) -> None:
 
 
 def _check_redrive(account: Account, source_arn: str, changes: Mapping[str, str], *, fifo: bool) -> None:
-    """A redrive policy must name a queue that is there, of the same type, and that allows this source."""
+    """Refuse a redrive policy unless its queue exists, has the same type, and allows this source queue."""
     stored = changes.get("RedrivePolicy")
     if not stored:
         return
@@ -184,7 +184,7 @@ def _computed(queue: Queue) -> dict[str, str]:
 
 
 def _page(account: Account, request: Request, names: Sequence[str], key: str) -> Answer:
-    """One page of queue URLs; a NextToken only where MaxResults was given and more follow."""
+    """Return one page of queue URLs; a NextToken only if MaxResults was given and more follow."""
     most = whole_between(request, "MaxResults", 1, _LARGEST_PAGE)
     token = text(request, "NextToken")
     after = _read_token(token) if token else ""

@@ -15,7 +15,7 @@ MOST_LISTED: Final = 10
 
 
 def start_move_task(account: Account, request: Request) -> Answer:
-    """Start moving messages out of a queue that is some queue's dead-letter queue."""
+    """Start to move messages out of a queue that another queue names as its dead-letter queue."""
     source = _source(account, required_text(request, "SourceArn"))
     destination_arn = text(request, "DestinationArn")
     rate = whole(request, "MaxNumberOfMessagesPerSecond")

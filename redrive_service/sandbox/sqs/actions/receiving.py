@@ -21,7 +21,7 @@ from redrive_service.sandbox.sqs.queues.fifo import FifoQueue
 from redrive_service.sandbox.sqs.queues.message import IN_FLIGHT, Message
 from redrive_service.sandbox.sqs.queues.queue import LONGEST_VISIBILITY, Queue
 
-# How long the messages are hidden in truth, where a fault makes that shorter than the caller was promised.
+# How long messages are really hidden, if a fault makes that shorter than the requested visibility timeout.
 HIDDEN_FOR: Final = "SandboxHiddenFor"
 _MOST_MESSAGES: Final = 10
 _LONGEST_WAIT: Final = 20
@@ -35,9 +35,9 @@ SYSTEM_ATTRIBUTES: Final = (
 
 
 def receive_message(account: Account, request: Request) -> Answer:
-    """Up to ten messages, hidden from others for the visibility timeout; no `Messages` at all when there are none.
+    """Return up to ten messages, hidden for the visibility timeout; without messages, the answer has no `Messages`.
 
-    A call that found nothing may be repeated for `account.record.wait` seconds: that is how long polling is built.
+    A call that found nothing may be repeated for `account.record.wait` seconds: long polling uses this.
     """
     queue = account.queue_at(required_text(request, "QueueUrl"))
     most = whole_between(request, "MaxNumberOfMessages", 1, _MOST_MESSAGES) or 1
@@ -86,7 +86,7 @@ def _hand_out(account: Account, queue: Queue, most: int, visibility: int, attemp
 
 
 def _room(queue: Queue) -> int:
-    """How many more messages may be in flight: a full standard queue says so, a full FIFO queue just gives nothing."""
+    """Return how many more messages may be in flight; raise for a full standard queue, return 0 for a full FIFO one."""
     room = queue.in_flight_limit - queue.counts[IN_FLIGHT]
     if room <= 0 and not queue.fifo:
         raise SqsError("OverLimit", f"The maximum number of in flight messages is reached: {queue.in_flight_limit}.")
@@ -112,7 +112,7 @@ def _read_attempt(queue: Queue, request: Request) -> str | None:
 
 
 def _read_system_names(request: Request) -> tuple[str, ...]:
-    """Return the asked-for system attributes, from the parameter's new and its old name together."""
+    """Return the requested system attributes, from the parameter's new and old name together."""
     names = {*texts(request, "MessageSystemAttributeNames"), *texts(request, "AttributeNames")}
     if not names:
         return ()
@@ -129,7 +129,7 @@ def _read_attribute_names(request: Request) -> Sequence[str]:
     return _EVERYTHING if _ALL in names or ".*" in names else names
 
 
-# -- what the consumer sees
+# -- what the consumer receives
 
 
 def _show(message: Message, system_names: tuple[str, ...], attribute_names: Sequence[str]) -> Answer:
@@ -155,7 +155,7 @@ def _show(message: Message, system_names: tuple[str, ...], attribute_names: Sequ
 
 
 def _system_attributes(message: Message) -> dict[str, str]:
-    """The system attributes that this message has."""
+    """Return the system attributes that this message has."""
     attributes = {
         "SenderId": _SENDER_ID,
         "SentTimestamp": _milliseconds(message.sent_at),
@@ -178,12 +178,12 @@ def _system_attributes(message: Message) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _milliseconds(seconds: float) -> str:
-    """Of one receive all first receive times are the same, and often the send times too."""
+    """Return milliseconds as text; cached, because the messages of one receive often have equal times."""
     return str(int(seconds * 1000))
 
 
 def _choose(content: Content, names: Sequence[str]) -> Answer:
-    """Return the attributes asked for by name or by prefix (prefix.*), and their digest."""
+    """Return the attributes requested by name or by prefix (prefix.*), and their digest."""
     prefixes = tuple(name.removesuffix(".*") for name in names if name.endswith(".*"))
     chosen = {
         name: value

@@ -21,7 +21,7 @@ _WRONG_QUEUE_TYPE: Final = "The request include parameter that is not valid for 
 
 
 def send_message(account: Account, request: Request) -> Answer:
-    """One message; refused as a whole or taken."""
+    """Accept or refuse one message as a whole."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     content = _read_or_refuse(queue, request, _check_parameters(queue, request))
     if isinstance(content, SqsError):
@@ -33,7 +33,7 @@ def send_message(account: Account, request: Request) -> Answer:
 
 
 def send_message_batch(account: Account, request: Request) -> Answer:
-    """Up to ten messages, taken or refused one by one; what is missing or too large altogether refuses the batch."""
+    """Accept or refuse up to ten messages one by one; a missing parameter or too large a total refuses the batch."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     entries = read_entries(request, "Send")
     bodies = [_check_parameters(queue, entry) for entry in entries]
@@ -76,7 +76,7 @@ def _check_optional(queue: Queue, entry: Request) -> None:
 
 
 def _check_parameters(queue: Queue, entry: Request) -> str:
-    """Refuse what lacks a required parameter; return the body."""
+    """Refuse an entry without a required parameter; return the body."""
     body = entry.get("MessageBody")
     if not body or not isinstance(body, str):
         raise no_body(body)

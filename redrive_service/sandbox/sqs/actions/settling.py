@@ -1,4 +1,4 @@
-"""DeleteMessage, ChangeMessageVisibility and their batches."""
+"""DeleteMessage, ChangeMessageVisibility and their batch actions."""
 
 from redrive_service.sandbox.sqs.api.batch_entries import read_entries, run_batch
 from redrive_service.sandbox.sqs.api.errors import (
@@ -15,36 +15,36 @@ from redrive_service.sandbox.sqs.queues.queue import LONGEST_VISIBILITY, Queue
 
 
 def delete_message(account: Account, request: Request) -> Answer:
-    """Delete by receipt handle; deleting what is gone is fine."""
+    """Delete by receipt handle; deleting a deleted message is no error."""
     return _delete(account, account.queue_at(required_text(request, "QueueUrl")), request)
 
 
 def delete_message_batch(account: Account, request: Request) -> Answer:
-    """Delete up to ten, each by itself."""
+    """Delete up to ten messages, each independently."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     return run_batch(read_entries(request, "Delete"), lambda entry: _delete(account, queue, entry))
 
 
 def change_message_visibility(account: Account, request: Request) -> Answer:
-    """Start the visibility timeout of a message in flight anew.
+    """Restart the visibility timeout of a message in flight.
 
-    On a standard queue an older handle does so too, also while another consumer has the message: recorded from AWS,
-    whose pages are silent.
+    On a standard queue an older handle does this too, even while another consumer has the message: recorded from AWS,
+    whose documentation does not mention it.
     """
     return _change_visibility(account, account.queue_at(required_text(request, "QueueUrl")), request)
 
 
 def change_message_visibility_batch(account: Account, request: Request) -> Answer:
-    """Change up to ten, each by itself."""
+    """Change up to ten messages, each independently."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     entries = read_entries(request, "ChangeVisibility")
     return run_batch(entries, lambda entry: _change_visibility(account, queue, entry))
 
 
 def _delete(account: Account, queue: Queue, request: Request) -> Answer:
-    """Only the most recent handle deletes.
+    """Delete a message, if the handle is its most recent one.
 
-    A standard queue takes an older one without effect, and the most recent one even after its visibility timeout; a
+    A standard queue accepts an older handle without effect, and the latest one even after its visibility timeout; a
     FIFO queue refuses both as expired.
     """
     handle = required_text(request, "ReceiptHandle")

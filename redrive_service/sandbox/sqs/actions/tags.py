@@ -13,7 +13,7 @@ _LONGEST_VALUE: Final = 256
 
 
 def tag_queue(account: Account, request: Request) -> Answer:
-    """Add tags; an equal key is overwritten."""
+    """Add tags; a tag with the same key is overwritten."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     if request.get("Tags") is None:
         raise missing_parameter("Tags")
@@ -23,7 +23,7 @@ def tag_queue(account: Account, request: Request) -> Answer:
 
 
 def untag_queue(account: Account, request: Request) -> Answer:
-    """Remove tags; unknown keys are fine."""
+    """Remove tags; an unknown key is no error."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     if request.get("TagKeys") is None:
         raise missing_parameter("TagKeys")
@@ -34,13 +34,13 @@ def untag_queue(account: Account, request: Request) -> Answer:
 
 
 def list_queue_tags(account: Account, request: Request) -> Answer:
-    """Return all tags; no `Tags` at all when there are none."""
+    """Return all tags; without tags, the answer has no `Tags`."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     return {"Tags": dict(queue.tags)} if queue.tags else {}
 
 
 def check_tags(added: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """`before` and `added` together, if SQS takes them."""
+    """Return `before` and `added` together, if SQS accepts them."""
     for key, value in added.items():
         if not 1 <= len(key) <= _LONGEST_KEY or len(value) > _LONGEST_VALUE:
             raise invalid_parameter(

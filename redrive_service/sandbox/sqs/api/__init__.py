@@ -1,1 +1,1 @@
-"""The language of the SQS API: parameters, errors, policies, contents, receipt handles."""
+"""The elements of the SQS API: parameters, errors, policies, message contents, receipt handles."""

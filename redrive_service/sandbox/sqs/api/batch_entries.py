@@ -1,4 +1,4 @@
-"""What all batch calls share: up to ten entries with distinct ids, each done or refused by itself."""
+"""Shared code of all batch calls: up to ten entries with distinct ids, each executed or refused independently."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ def _unusable(entry_id: object) -> SqsError:
 
 
 def run_batch(entries: Sequence[Request], act: Callable[[Request], Answer]) -> Answer:
-    """Do `act` for every entry in order; the answer lists what worked and what did not, and omits empty lists."""
+    """Execute `act` for every entry in order; the answer lists successes and failures, and omits empty lists."""
     successful: list[Answer] = []
     failed: list[Answer] = []
     for entry in entries:
@@ -64,5 +64,5 @@ def run_batch(entries: Sequence[Request], act: Callable[[Request], Answer]) -> A
 
 
 def failure(entry_id: object, error: SqsError) -> Answer:
-    """One entry of a batch answer's `Failed`."""
+    """Return an entry for a batch answer's `Failed`."""
     return {"Id": entry_id, "SenderFault": error.sender_fault, "Code": error.code, "Message": error.message}

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 
 class Sent(NamedTuple):
-    """One message that somebody sent, or tried to.
+    """One message that a client sent, or tried to send.
 
-    `md5` is that of the body, `attributes` are the texts and numbers among its attributes. A `duplicate` was accepted
-    and swallowed by a FIFO queue: id and sequence number are the first one's. What was not `accepted` has no id, and
-    the `code` it was refused with, if it was answered at all.
+    `md5` is the body's; `attributes` has the message's text and number attributes. A `duplicate` was accepted
+    and dropped by a FIFO queue: it has id and sequence number of the first message. A message not `accepted` has
+    no id, and the `code` of its refusal if the call was answered.
     """
 
     message_id: str | None
@@ -23,7 +23,7 @@ class Sent(NamedTuple):
     code: str | None = None
 
 
-# Of what was accepted and is no duplicate, as nearly everything, the fields of its Sent as far as they have no default.
+# The fields of an accepted Sent that is no duplicate, the usual case; fields with a default are left out.
 Accepted = tuple[str, str | None, str | None, str | None, str, dict[str, str]]
 
 
@@ -31,10 +31,10 @@ Accepted = tuple[str, str | None, str | None, str | None, str, dict[str, str]]
 class Record:
     """What one call did.
 
-    `sent` holds what a Sent is made of, `received` message id, receive count and whether a fault alone made it visible;
-    `deleted` the message id that a receipt handle names (None: it is no handle) and whether it was deleted;
+    `sent` holds the fields of each Sent, `received` message id, receive count and whether only a fault made it visible;
+    `deleted` the message id in a receipt handle (None: the handle is invalid) and whether it was deleted;
     `dead_lettered` message id, source and dead-letter queue. `changed` says whether the state changed, `wait` how many
-    seconds a receive that found nothing may wait.
+    seconds a receive without messages may wait.
     """
 
     queue: str | None = None

@@ -1,4 +1,4 @@
-"""The errors of SQS, with the codes and statuses its clients tell them apart by."""
+"""The errors of SQS, with the codes and statuses that its clients check."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ _WITH_PREFIX: Final = (
     "MessageNotInflight", "PurgeQueueInProgress", "QueueDeletedRecently", "TooManyEntriesInBatchRequest",
     "UnsupportedOperation",
 )  # fmt: skip
-# What a query-compatible client calls the error (header x-amzn-query-error); other shapes go by their own name.
+# The error's name in query-compatible clients (header x-amzn-query-error); other errors keep the name of their shape.
 QUERY_CODES: Final = {
     **{name: f"AWS.SimpleQueueService.{name}" for name in _WITH_PREFIX},
     "InvalidParameterValueException": "InvalidParameterValue",
@@ -22,7 +22,7 @@ QUERY_CODES: Final = {
     "QueueDoesNotExist": "AWS.SimpleQueueService.NonExistentQueue",
     "QueueNameExists": "QueueAlreadyExists",
 }
-# Everything else is a 400.
+# Every other error has status 400.
 STATUSES: Final = {
     "OverLimit": 403,
     "PurgeQueueInProgress": 403,
@@ -35,7 +35,7 @@ _SERVER_FAULT: Final = 500
 
 
 class SqsError(Exception):
-    """A request that SQS refuses: `shape` is the error's name in the API, `message` what AWS would say."""
+    """A request that SQS refuses: `shape` is the error's name in the API, `message` is AWS's text."""
 
     def __init__(self, shape: str, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -45,55 +45,55 @@ class SqsError(Exception):
 
     @classmethod
     def from_code(cls, code: str, message: str, status: int) -> "SqsError":
-        """The error that clients see as `code`, whether it names a shape or is the query protocol's name for one."""
+        """Return the error with `code`, which is a shape's name or the query protocol's name for a shape."""
         return cls(_SHAPES.get(code, code), message, status)
 
     @property
     def code(self) -> str:
-        """What boto3 shows as `Error.Code`."""
+        """The `Error.Code` in boto3."""
         return QUERY_CODES.get(self.shape, self.shape)
 
     @property
     def sender_fault(self) -> bool:
-        """Whether the caller is to blame: true below 500."""
+        """Whether the client caused the error: true for a status below 500."""
         return self.status < _SERVER_FAULT
 
 
 def printable(text: str) -> str:
-    """Return the text without lone surrogates: a request may hold them, no answer can."""
+    """Return the text without lone surrogates: a request may contain them, an answer cannot."""
     return text.encode("utf-8", "replace").decode()
 
 
 def invalid_parameter(message: str) -> SqsError:
-    """A parameter has a value that SQS does not take."""
+    """Return the error for a parameter value that SQS does not accept."""
     return SqsError("InvalidParameterValueException", message)
 
 
 def invalid_value(value: object, parameter: str, reason: str) -> SqsError:
-    """`value` is refused for `parameter`, in AWS's usual sentence."""
+    """Return the error for `value` of `parameter`, in AWS's usual sentence."""
     return invalid_parameter(f"Value {value} for parameter {parameter} is invalid. Reason: {reason}")
 
 
 def missing_parameter(parameter: str) -> SqsError:
-    """A required parameter is absent or empty."""
+    """Return the error for a required parameter that is absent or empty."""
     return SqsError("MissingRequiredParameterException", f"The request must contain the parameter {parameter}.")
 
 
 def wrong_type(parameter: str, expected: str) -> SqsError:
-    """A parameter has another JSON type than the API says."""
+    """Return the error for a parameter whose JSON type is wrong."""
     return SqsError("SerializationException", f"The parameter {parameter} must be {expected}.")
 
 
 def no_such_queue() -> SqsError:
-    """The queue was never there, or has been deleted."""
+    """Return the error for a queue that does not exist."""
     return SqsError("QueueDoesNotExist", "The specified queue does not exist.")
 
 
 def handle_is_malformed(handle: str) -> SqsError:
-    """The text is no receipt handle of this queue."""
+    """Return the error for a text that is not a receipt handle of this queue."""
     return SqsError("ReceiptHandleIsInvalid", f'The input receipt handle "{handle}" is not a valid receipt handle.')
 
 
 def handle_has_expired(handle: str) -> SqsError:
-    """FIFO only: the visibility timeout of that receive is over."""
+    """Return the error for an expired handle (FIFO only): the visibility timeout of its receive has ended."""
     return invalid_value(handle, "ReceiptHandle", "The receipt handle has expired.")

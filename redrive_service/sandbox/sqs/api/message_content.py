@@ -1,4 +1,4 @@
-"""What a message carries: body, message attributes and trace header, checked and digested once."""
+"""The content of a message: body, message attributes and trace header, validated and digested once."""
 
 import re
 import struct
@@ -22,7 +22,7 @@ _LONGEST_NAME: Final = 256
 # The characters XML 1.0 cannot carry ([API] SendMessage).
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ALLOWED_ASCII: Final = bytes([0x9, 0xA, 0xD, *range(0x20, 0x80)])
-# Recorded answers of AWS accept letters beyond ASCII in names, against the page; nothing else of \W.
+# Recorded answers of AWS allow letters beyond ASCII in names, which AWS's documentation does not.
 _NAME: Final = re.compile(r"[\w.-]+")
 _RESERVED: Final = re.compile(r"(?i)(aws|amazon)\.")
 _TYPE: Final = re.compile(r"(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?")
@@ -32,9 +32,9 @@ _FRAME: Final = 4
 _STRING_VALUE: Final = b"\x01"
 _BINARY_VALUE: Final = b"\x02"
 _LENGTH: Final = struct.Struct(">I").pack
-# What an attribute has at least, and nearly always: its DataType and one value.
+# An attribute's usual fields: DataType and one value.
 _PLAIN: Final = 2
-# What is neither name, type nor value: three lengths, and what kind of value it is.
+# The bytes beside name, type and value: three lengths, and one byte for the kind of value.
 _FRAMES: Final = 3 * _FRAME + 1
 TRACE_HEADER: Final = "AWSTraceHeader"
 
@@ -43,9 +43,9 @@ Attributes = dict[str, dict[str, str]]
 
 @dataclass(slots=True, eq=False)
 class Content:
-    """Checked content. Never changed after it was made, and shared by all copies of a message.
+    """Validated content. It never changes after its creation, and all copies of a message share it.
 
-    `size` is in bytes: body plus names, types and values of the message attributes; the trace header is free.
+    `size` is in bytes: body plus names, types and values of the message attributes, without the trace header.
     """
 
     body: str
@@ -58,7 +58,7 @@ class Content:
 
 
 def read_content(entry: Request, body: str) -> Content:
-    """Return the content of one send, or the SqsError that SQS answers. `body` was checked to be there."""
+    """Return the content of one sent message, or raise SQS's error. The caller has checked that `body` exists."""
     encoded = check_characters(body, "body")
     size = len(encoded)
     attributes: Attributes = {}
@@ -75,7 +75,7 @@ def read_content(entry: Request, body: str) -> Content:
 
 
 def check_characters(value: str, what: str, name: str = "") -> bytes:
-    """Return the text in UTF-8; refuse characters that SQS does not carry. `what` it is and, of many, its `name`."""
+    """Return the text in UTF-8; refuse characters that SQS does not allow. `what` and `name` are for the error."""
     if value.isascii():
         encoded = value.encode()
         if not encoded.translate(None, _ALLOWED_ASCII):
@@ -88,9 +88,9 @@ def check_characters(value: str, what: str, name: str = "") -> bytes:
 
 
 def read_attributes(entry: Request, parameter: str) -> tuple[Attributes, dict[str, bytes]]:
-    """Return the checked message attributes, each with its DataType and either StringValue or BinaryValue (base64).
+    """Return the valid message attributes, each with its DataType and either StringValue or BinaryValue (base64).
 
-    Beside them what each of them adds to the digest. An attribute that has nothing more is kept as it came.
+    Also returns each attribute's part of the digest. An attribute without other fields is kept as it was sent.
     """
     raw = entry.get(parameter)
     if not isinstance(raw, dict):
@@ -107,23 +107,23 @@ def read_attributes(entry: Request, parameter: str) -> tuple[Attributes, dict[st
 
 
 def texts_in(attributes: Attributes) -> dict[str, str]:
-    """The attributes that are texts or numbers, and their values."""
+    """Return the values of the text and number attributes."""
     return {name: value["StringValue"] for name, value in attributes.items() if "StringValue" in value}
 
 
 def digest_of(attributes: Attributes) -> str:
-    """Return the MD5 of checked attributes."""
+    """Return the MD5 of valid attributes."""
     return _digest({name: _frame(name, value) for name, value in attributes.items()})[0]
 
 
 def _digest(frames: dict[str, bytes]) -> tuple[str, int]:
-    """MD5 as AWS defines it - sorted by name; lengths big-endian; 1 for text, 2 for binary - and the size in bytes."""
+    """Return AWS's MD5 - sorted by name; lengths big-endian; 1 for text, 2 for binary - and the size in bytes."""
     whole = b"".join(map(frames.__getitem__, sorted(frames)))
     return md5(whole, usedforsecurity=False).hexdigest(), len(whole) - len(frames) * _FRAMES
 
 
 def _frame(name: str, value: object) -> bytes:
-    """Check an attribute; return what it adds to the digest."""
+    """Validate an attribute; return its part of the digest."""
     if not isinstance(value, dict):
         raise wrong_type(f"MessageAttributes.{name}", "an attribute")
     kind = value.get("DataType")
@@ -153,7 +153,7 @@ def _refuse_lists(value: Request) -> None:
 
 
 def _without_more(value: dict[str, str]) -> dict[str, str]:
-    """The type of a checked attribute, and the one value it has."""
+    """Return the type and the value of a valid attribute."""
     kind = value["DataType"]
     field = "BinaryValue" if kind[0] == "B" else "StringValue"
     return {field: value[field], "DataType": kind}
@@ -167,7 +167,7 @@ def _no_text(name: str, kind: str, text: object) -> SqsError:
 
 @lru_cache(maxsize=4096)
 def _label(name: str, kind: str) -> bytes:
-    """Name, type and the kind of value, checked, as the digest wants them; they repeat from message to message."""
+    """Return name, type and kind of value, validated, for the digest; cached, as they repeat between messages."""
     _check_name(name)
     _check_type(name, kind)
     parts = name.encode(), kind.encode()
@@ -237,11 +237,11 @@ def _read_trace(entry: Request) -> tuple[str, str]:
 
 
 def too_large(most: int, *, in_batch: bool) -> SqsError:
-    """Return the refusal of content of more than `most` bytes."""
+    """Return the error for content of more than `most` bytes."""
     verb = "cannot be validated" if in_batch else "are invalid"
     return invalid_parameter(f"One or more parameters {verb}. Reason: Message must be shorter than {most} bytes.")
 
 
 def no_body(body: object) -> SqsError:
-    """The refusal of what is no body."""
+    """Return the error for a missing or invalid body."""
     return missing_parameter("MessageBody") if body in (None, "") else wrong_type("MessageBody", "a string")

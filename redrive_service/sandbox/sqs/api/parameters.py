@@ -20,7 +20,7 @@ _LONGEST_ID: Final = 128
 
 
 def read_parameters(body: bytes) -> dict[str, object]:
-    """Return the JSON object in a request's body, or a SerializationException."""
+    """Return the JSON object in a request's body, or raise a SerializationException."""
     try:
         parameters = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -31,7 +31,7 @@ def read_parameters(body: bytes) -> dict[str, object]:
 
 
 def _read_leniently(body: bytes) -> object:
-    """JSON with lone surrogates is JSON to AWS: such text is refused later, by what it is used for."""
+    """Read JSON with lone surrogates, as AWS does: the code that uses such text refuses it later."""
     try:
         return cast("object", json.loads(body))
     except (ValueError, RecursionError):
@@ -47,7 +47,7 @@ def text(request: Request, name: str) -> str | None:
 
 
 def required_text(request: Request, name: str) -> str:
-    """Return the string parameter `name`; absent or empty is a MissingParameter."""
+    """Return the string parameter `name`, or raise MissingParameter if it is absent or empty."""
     value = request.get(name)
     if value and isinstance(value, str):
         return value

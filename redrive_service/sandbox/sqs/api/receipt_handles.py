@@ -1,8 +1,8 @@
-"""Receipt handles: opaque to consumers, checkable by their queue.
+"""Receipt handles: opaque to consumers, verifiable by their queue.
 
 A handle holds the queue's tag, the message's key, the number of the receive and the message's id, under a checksum. So
-a stale handle (its message was received again, or is gone) can be told from text that never was a handle of this queue,
-and the call log can say which message it was for.
+a stale handle (its message was received again, or is deleted) differs from a text that never was a handle of the queue,
+and the call log can name the message.
 """
 
 import zlib
@@ -14,7 +14,7 @@ _PREFIX: Final = "AQEB"
 _TAG_WIDTH: Final = 8
 _KEY_START: Final = len(_PREFIX) + _TAG_WIDTH
 _KEY_END: Final = _KEY_START + KEY_WIDTH
-# Where a well-formed handle holds the message's key; other texts have anything there.
+# The place of the message's key in a well-formed handle; in other texts this place has no meaning.
 KEY_PLACE: Final = slice(_KEY_START, _KEY_END)
 _ID_START: Final = _KEY_END + KEY_WIDTH
 _ID_END: Final = _ID_START + 36
@@ -31,12 +31,12 @@ def handle_for(tag: str, key: str, receive: int, message_id: str) -> str:
 
 
 def message_id_in(handle: str) -> str | None:
-    """The id of the message that this handle received, or None if it is no handle of any queue."""
+    """Return the id of the message in this handle, or None if it is no handle of any queue."""
     return handle[_ID_START:_ID_END] if is_of("", handle) else None
 
 
 def is_of(tag: str, handle: str) -> bool:
-    """Return whether this handle was ever handed out by the queue with this tag."""
+    """Return whether the queue with this tag created this handle."""
     if len(handle) != _LENGTH or not handle.isascii() or not handle.startswith(_PREFIX + tag):
         return False
     head, check = handle[:-_CHECK_WIDTH], handle[-_CHECK_WIDTH:]

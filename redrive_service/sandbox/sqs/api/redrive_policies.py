@@ -1,4 +1,4 @@
-"""RedrivePolicy and RedriveAllowPolicy: which queue a dead letter goes to, and who may send theirs here."""
+"""RedrivePolicy and RedriveAllowPolicy: a queue's dead-letter queue, and which source queues it allows."""
 
 import re
 from dataclasses import dataclass

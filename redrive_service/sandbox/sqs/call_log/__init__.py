@@ -1,1 +1,1 @@
-"""The call log: what was asked, answered, and refused."""
+"""The call log: every request, its answer, and its refused entries."""

@@ -1,20 +1,20 @@
-"""Calls on disk: JSON lines, found again by their number."""
+"""Calls on disk: JSON lines, which are found by their number."""
 
 import os
 from array import array
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-# Every so many lines the place of one is kept: 64 KiB of memory for a million lines.
+# The position of every n-th line is kept in memory: 64 KiB for a million lines.
 _EVERY: Final = 128
 
 
 class CallLogIsUnusable(Exception):
-    """The call log cannot be written; a server that cannot tell what it did does nothing more."""
+    """The call log cannot be written; the server stops, because it must log every call."""
 
 
 class CallFile:
-    """The calls from number `first` on, one line each, behind what the file held before."""
+    """The calls from number `first` on, one per line, after the file's earlier content."""
 
     def __init__(self, file: BinaryIO, first: int) -> None:
         self._file = file
@@ -25,7 +25,7 @@ class CallFile:
 
     @property
     def size(self) -> int:
-        """How many bytes its lines have."""
+        """The number of bytes in its lines."""
         return self._end - self.size_before
 
     def append(self, line: bytes) -> None:
@@ -42,7 +42,7 @@ class CallFile:
         self.count += 1
 
     def lines(self, since: int) -> Iterator[bytes]:
-        """Return the calls numbered `since` or later, without their newlines; what is before them is not read."""
+        """Yield the calls numbered `since` or later, without their newlines; earlier lines are not read."""
         try:
             self._file.flush()
         except OSError as error:

@@ -1,4 +1,4 @@
-"""The call log: what was asked, what was answered, and which messages it was about."""
+"""The call log: every request, its answer, and the messages in them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ import orjson
 from redrive_service.sandbox.sqs.api.call_record import Record, Sent
 from redrive_service.sandbox.sqs.call_log.call_file import CallFile
 
-# Without a file of its own the log is in temporary ones: a full one makes room for the next when that one is full.
+# Without a given file, calls go to temporary files: when a second file is full, the first is deleted.
 MOST_CALLS: Final = 1_000_000
 MOST_BYTES: Final = 1024 * 1024 * 1024
-# This much of a temporary file is written at a time.
+# A temporary file is written in portions of this size.
 _BUFFER: Final = 256 * 1024
 # One answer holds at most this many calls, and stops after this many bytes.
 PAGE: Final = 20_000
@@ -22,7 +22,7 @@ PAGE_BYTES: Final = 32 * 1024 * 1024
 
 @dataclass(slots=True)
 class Call:
-    """One call. `at` is the injected clock; `status` is None when nothing was done.
+    """One call. `at` is the injected clock's time; `status` is None when the call was not executed.
 
     `answered` is false when the client never got an answer.
     """
@@ -38,23 +38,23 @@ class Call:
     n: int = 0
 
     def written(self) -> bytes:
-        """The call as a temporary file has it: one line that is quickly made, and read back by `read`."""
+        """Return the call as a line of a temporary file: fast to create, and read back by `read`."""
         record = self.record
         fields = (
             self.n, self.at, self.action, self.queue, self.status, self.code, self.fault, self.answered,
             record.sent, record.received, record.deleted, record.dead_lettered,
         )  # fmt: skip
-        return orjson.dumps(fields, default=tuple)  # a Sent is a tuple, though not to orjson
+        return orjson.dumps(fields, default=tuple)  # orjson does not treat a Sent as a tuple
 
     @classmethod
     def read(cls, line: bytes) -> "Call":
-        """The call that this line was written for."""
+        """Return the call in a line of a temporary file."""
         n, at, action, queue, status, code, fault, answered, sent, *rest = orjson.loads(line)
         record = Record(None, [Sent(*fields) for fields in sent], *rest)
         return cls(at, action, queue, status, code, fault, answered, record, n)
 
     def line(self) -> bytes:
-        """The call as the documentation has it: one line of JSON."""
+        """Return the call as one line of JSON, in the documented form."""
         record = self.record
         shown = {
             "n": self.n,
@@ -80,11 +80,11 @@ class Call:
 
 
 class CallLog:
-    """All calls, numbered from 0 on, on disk: memory does not grow with them.
+    """All calls, numbered from 0 on, on disk: the use of memory does not grow with them.
 
-    With a file all of them are there, written at once, behind what the file held before. Without one the latest
-    million are kept at least, or the latest GiB, in temporary files that vanish with the server: nobody else reads
-    these, so a call becomes the documented line only when somebody asks for it.
+    With a given file every call is written to it at once, after the file's earlier content. Without a file at least the
+    latest million calls, or the latest GiB, are kept in temporary files, which are deleted with the server. No other
+    program reads temporary files, so a call is converted to the documented line only on request.
     """
 
     def __init__(self, *, file: BinaryIO | None = None, most: int = MOST_CALLS) -> None:
@@ -94,7 +94,7 @@ class CallLog:
         self._first = self._next = 0
 
     def add(self, call: Call) -> None:
-        """Number the call and keep it."""
+        """Number the call and store it."""
         call.n = self._next
         latest = self._stretches[-1]
         if not self._given and (latest.count >= self._most or latest.size >= MOST_BYTES):
@@ -103,7 +103,7 @@ class CallLog:
         self._next += 1
 
     def clear(self) -> None:
-        """Forget the calls; numbers go on, and a given file keeps what it has."""
+        """Remove the calls; numbers continue, and a given file keeps its content."""
         self._first = self._next
         if not self._given:
             self._turn_over()
@@ -117,10 +117,10 @@ class CallLog:
     def shown(
         self, *, since: int | None = None, action: str | None = None, queue: str | None = None
     ) -> dict[str, object]:
-        """A page of the calls numbered `since` or later (default: the latest page), of these the ones that match.
+        """Return a page of the calls numbered `since` or later (default: the latest page) that match the filters.
 
-        `next` is the number to ask from next time, `first` and `end` are the numbers of the oldest call that is kept
-        and of the next call to come. A page ends before `end` when it is full.
+        `next` is the number for the next request, `first` and `end` are the numbers of the oldest call that is kept
+        and of the next call. A page ends before `end` when it is full.
         """
         begin = max(self._first, self._next - PAGE) if since is None else min(max(since, self._first), self._next)
         calls, seen, size = [], 0, 0
@@ -135,7 +135,7 @@ class CallLog:
         return {"calls": calls, "next": begin + seen, "first": self._first, "end": self._next}
 
     def _told(self, kept: bytes, action: str | None, queue: str | None) -> bytes | None:
-        """Return the documented line of a call that matches."""
+        """Return the documented line of a call if it matches, else None."""
         if not self._given:
             call = Call.read(kept)
             return call.line() if action in (None, call.action) and queue in (None, call.queue) else None
@@ -150,7 +150,7 @@ class CallLog:
                 yield from stretch.lines(since)
 
     def _turn_over(self) -> CallFile:
-        """Begin another temporary file; of the full ones the latest is kept."""
+        """Begin another temporary file; of the full files only the latest is kept."""
         while len(self._stretches) > 1:
             self._stretches.pop(0).close()
         self._first = max(self._first, self._stretches[0].first)

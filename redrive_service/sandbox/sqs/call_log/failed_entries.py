@@ -1,4 +1,4 @@
-"""Sends and deletes that were refused or never done: the call log tells of their messages too."""
+"""Adds refused and unexecuted sends and deletes to the call log, with their messages."""
 
 from collections.abc import Iterable
 from hashlib import md5
@@ -15,13 +15,13 @@ _DELETE: Final = "DeleteMessage"
 
 
 def note_undone(record: Record, action: str, asked: Request, code: str | None) -> None:
-    """Nothing of this call was done; `code` is the error it was answered with, None if it was not answered."""
+    """Record that nothing of a call was executed; `code` is the error in its answer, None without an answer."""
     for entry in _entries(action, asked):
         _note(record, action, entry, code)
 
 
 def note_failed(record: Record, action: str, asked: Request, failed: Iterable[Answer]) -> None:
-    """Of this batch these entries were not done."""
+    """Record the entries of a batch that failed."""
     codes = {failure["Id"]: str(failure["Code"]) for failure in failed}
     for entry in _entries(action, asked):
         if entry.get("Id") in codes:
@@ -59,7 +59,7 @@ def _text(entry: Request, name: str) -> str | None:
 
 
 def _attributes(entry: Request) -> dict[str, str]:
-    """Return the attributes with a text, as far as they can be read."""
+    """Return the attributes with a text, without those that cannot be read."""
     told = entry.get("MessageAttributes")
     attributes = told.items() if isinstance(told, dict) else ()
     values = ((name, _text(value, "StringValue")) for name, value in attributes if isinstance(value, dict))

@@ -1,4 +1,4 @@
-"""The account: its queues, its move tasks, and what the call being handled has done."""
+"""The account: its queues, its move tasks, and the record of the current call."""
 
 from math import inf
 from random import Random
@@ -20,7 +20,7 @@ class Account(Directory):
         self.record = Record()
 
     def queue_at(self, url: str) -> Queue:
-        """Return the queue with this URL; a bare name is taken too, as AWS does."""
+        """Return the queue with this URL; a name alone is accepted too, as in AWS."""
         head, _, name = url.rpartition("/")
         queue = self.queues.get(name)
         self.record.queue = name
@@ -29,15 +29,15 @@ class Account(Directory):
         return queue
 
     def max_receive_count(self, queue: Queue) -> float:
-        """How often a message of `queue` is handed out before it is buried: for ever without a dead-letter queue."""
+        """Return how often a message of `queue` is received before it is dead-lettered; infinity without a policy."""
         policy = queue.settings.redrive
         return inf if policy is None or self.queue_by_arn(policy.target_arn) is None else policy.most_receives
 
     def dead_letter(self, source: Queue, message: Message) -> None:
-        """Move a message that was received too often from `source` to its dead-letter queue, if there is one.
+        """Move a message that was received too often from `source` to its dead-letter queue, if it has one.
 
-        It keeps id, content and receive count. A standard queue keeps its SentTimestamp; a FIFO one enqueues it anew,
-        with the original message id as its deduplication id.
+        The message keeps id, content and receive count. A standard queue keeps its SentTimestamp; a FIFO queue sets a
+        new one, with the original message id as its deduplication id.
         """
         policy = source.settings.redrive
         target = self.queue_by_arn(policy.target_arn) if policy else None

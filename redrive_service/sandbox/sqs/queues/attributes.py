@@ -1,4 +1,4 @@
-"""Queue attributes: names, ranges, defaults, and how they are shown."""
+"""Queue attributes: names, ranges, defaults, and their text form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -55,15 +55,15 @@ KNOWN: Final = SETTABLE | COMPUTED | {"All"}
 
 
 def unknown_attribute(name: str) -> SqsError:
-    """SQS knows no attribute of that name, or not for this type of queue."""
+    """Return the error for an attribute that does not exist, or not for this type of queue."""
     return SqsError("InvalidAttributeName", f"Unknown Attribute {name}.")
 
 
 @dataclass(slots=True, kw_only=True)
 class Settings:
-    """The attributes of one queue: as text for showing, and typed for every call.
+    """The attributes of one queue: as text for answers, and typed for the other calls.
 
-    Seconds and bytes; the redrive policy is None when dead letters stay.
+    In seconds and bytes; the redrive policy is None when the queue has no dead-letter queue.
     """
 
     fifo: bool
@@ -82,7 +82,7 @@ class Settings:
         self.apply(_FIFO_DEFAULTS if self.fifo else _STANDARD_DEFAULTS)
 
     def apply(self, changes: Mapping[str, str]) -> None:
-        """Take over changes that `normalise` has checked; an empty value removes the attribute."""
+        """Apply changes that `normalise` has checked; an empty value removes the attribute."""
         shown = {name: value for name, value in {**self.shown, **changes}.items() if value}
         self.shown = shown
         self.delay = int(shown["DelaySeconds"])
@@ -98,7 +98,7 @@ class Settings:
 
 
 def normalise(changes: Mapping[str, str], *, fifo: bool, before: Mapping[str, str]) -> dict[str, str]:
-    """`changes` as they are stored, checked one by one and together with the attributes `before` them."""
+    """Return `changes` in their stored form, checked one by one and together with the attributes `before`."""
     checked = {name: _normalise_one(name, value, fifo=fifo) for name, value in changes.items()}
     after = {**(_FIFO_DEFAULTS if fifo else _STANDARD_DEFAULTS), **before, **checked}
     per_group = after.get("FifoThroughputLimit") == "perMessageGroupId"

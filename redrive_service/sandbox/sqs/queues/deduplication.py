@@ -1,4 +1,4 @@
-"""Five minutes in which a FIFO queue knows what it was sent before."""
+"""The deduplication window of a FIFO queue: five minutes."""
 
 from collections import deque
 from typing import Final
@@ -9,9 +9,9 @@ Key = str | tuple[str, str]
 
 
 class Deduplication:
-    """Deduplication ids of the last five minutes, with the ids that the first send was answered.
+    """Deduplication ids of the last five minutes, with message id and sequence number of the first send.
 
-    It knows nothing of receives and deletes: an id is remembered for the whole window whatever became of its message.
+    Receives and deletes do not change it: an id is kept for the whole window even if its message is deleted.
     """
 
     __slots__ = ("_entries", "_order")
@@ -21,7 +21,7 @@ class Deduplication:
         self._order: deque[tuple[float, Key]] = deque()
 
     def find(self, key: Key, now: float) -> tuple[str, str] | None:
-        """Message id and sequence number of the send that `key` was first seen with, or None."""
+        """Return message id and sequence number of the first send with `key`, or None."""
         order = self._order
         while order and order[0][0] <= now:
             del self._entries[order.popleft()[1]]
@@ -29,6 +29,6 @@ class Deduplication:
         return None if found is None else found[1:]
 
     def remember(self, key: Key, message_id: str, sequence_number: str, now: float) -> None:
-        """Keep an unknown `key` for the next five minutes; later duplicates do not prolong them."""
+        """Store a new `key` for five minutes; later duplicates do not extend this time."""
         self._entries[key] = (now + WINDOW, message_id, sequence_number)
         self._order.append((now + WINDOW, key))

@@ -43,21 +43,21 @@ class Directory:
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def next_sequence_number(self) -> str:
-        """Larger than every one before."""
+        """Return a number that is larger than every number before."""
         self._sequence_number += _SEQUENCE_STEP
         return str(self._sequence_number)
 
     def queue_by_arn(self, arn: str) -> Queue | None:
-        """The queue with this ARN, if there is one here."""
+        """Return the queue with this ARN, if it exists."""
         queue = self.queues.get(arn.rpartition(":")[2])
         return queue if queue is not None and queue.arn == arn else None
 
     def arn_of(self, name: str) -> str:
-        """The ARN that a queue of this name has."""
+        """Return the ARN of a queue with this name."""
         return f"arn:aws:sqs:{self.region}:{ACCOUNT_ID}:{name}"
 
     def url_of(self, queue: Queue) -> str:
-        """Return the queue's URL, under the address the caller used."""
+        """Return the queue's URL, with the address that the client used."""
         return f"{self.address}/{ACCOUNT_ID}/{queue.name}"
 
     def open_queue(self, name: str, settings: Settings) -> Queue:
@@ -78,14 +78,14 @@ class Directory:
         return queue
 
     def close_queue(self, queue: Queue) -> None:
-        """The queue and all it holds are gone."""
+        """Delete the queue and its messages."""
         queue.purge()
         del self.queues[queue.name]
         self.deleted_at[queue.name] = self.now
         self.woken.add(queue.name)
 
     def copy_to(self, queue: Queue, message: Message, message_id: str, now: float) -> Message:
-        """Return a message of the same content in `queue`: not yet put there, never received, sent `now`."""
+        """Return a new message with the same content for `queue`: not yet in the queue, never received, sent `now`."""
         return Message(
             queue=queue,
             key=queue.next_key(),

@@ -1,9 +1,9 @@
-"""A FIFO queue: message groups, each handed out strictly in order and never past a message in flight.
+"""A FIFO queue: message groups, each received strictly in order and never past a message in flight.
 
-What a group gives is its visible beginning: the messages before the first one that is in flight or delayed. So nothing
-is handed out behind a message in flight, also after some of its companions were deleted; and a message that became
-visible again comes before all later ones. (Recorded answers of AWS do the same; the prose of the API page alone could
-be read as blocking the group until its last message is visible again.)
+A receive gets a group's visible beginning: the messages before the first that is in flight or delayed. So no message
+is received before an earlier one in flight, even if other messages in flight were deleted; and a message that became
+visible again comes before all later ones. (Recorded answers of AWS do the same; from the text of the API page alone,
+a group could seem blocked until its last message is visible again.)
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ from redrive_service.sandbox.sqs.queues.timers import Timers
 
 
 class Group:
-    """The messages of one group in sequence; `gone` counts the ones that are still listed though they are GONE."""
+    """The messages of one group in order; `gone` counts the listed messages with state GONE."""
 
     __slots__ = ("gone", "messages", "name", "waiting")
 
@@ -26,10 +26,10 @@ class Group:
         self.name = name
         self.messages: deque[Message] = deque()
         self.gone = 0
-        self.waiting = False  # stands in the queue's line of groups
+        self.waiting = False  # is in the queue's list of groups with visible messages
 
     def head(self) -> Message | None:
-        """The first message that is still there."""
+        """Return the first message that is not GONE."""
         messages = self.messages
         while messages and messages[0].state == GONE:
             messages.popleft()
@@ -37,7 +37,7 @@ class Group:
         return messages[0] if messages else None
 
     def visible_beginning(self) -> Iterator[Message]:
-        """The messages before the first one that is in flight or delayed."""
+        """Yield the messages before the first one that is in flight or delayed."""
         for message in self.messages:
             if message.state == READY:
                 yield message
@@ -45,7 +45,7 @@ class Group:
                 break
 
     def note_removal(self) -> None:
-        """One of its messages is GONE; lists that are mostly holes are rewritten, so that walking them stays cheap."""
+        """Count a message that is GONE; rewrite the list when most of it is GONE, so that iterating stays fast."""
         self.gone += 1
         if 2 * self.gone > len(self.messages):
             self.messages = deque(message for message in self.messages if message.state != GONE)
@@ -53,7 +53,7 @@ class Group:
 
 
 class FifoQueue(Queue):
-    """Groups that have something to give stand in one line, in the order in which they got it."""
+    """A queue whose groups with visible messages are in one list, in the order in which they got them."""
 
     fifo = True
 
@@ -65,7 +65,7 @@ class FifoQueue(Queue):
         self.attempts = ReceiveAttempts()
 
     def deduplication_key(self, deduplication_id: str, group: str) -> Key:
-        """Return what tells duplicates: the id, within its group where the queue's DeduplicationScope says so."""
+        """Return the key of duplicates: the id, with its group if the queue's DeduplicationScope says so."""
         return (group, deduplication_id) if self.settings.scoped_by_group else deduplication_id
 
     def put(self, message: Message, visible_at: float, now: float) -> None:  # noqa: D102 - see Queue
@@ -107,7 +107,7 @@ class FifoQueue(Queue):
         return any(head is not None and head.state == READY for head in heads)
 
     def delay_anew(self, now: float) -> None:
-        """The queue's delay has changed, which on FIFO queues also counts for messages that are already there."""
+        """Apply a changed delay of the queue, which on FIFO queues also changes messages that are already there."""
         delay = self.settings.delay
         for message in [*self.messages.values()]:
             if message.receive_count or message.state not in (READY, DELAYED):
@@ -133,10 +133,10 @@ class FifoQueue(Queue):
         return group
 
     def _offer(self, group: Group) -> None:
-        """Let the group stand in line when it has something to give, and leave it when it has not.
+        """Add the group to the list when it has visible messages, and remove it when it has none.
 
-        Were it left there, the next look at the queue would take it out: a receive that gives nothing, and is in no
-        journal, would decide about the order.
+        If a group without them stayed, the next receive would remove it. A receive without messages is not in the
+        journal, so it must not decide about the order.
         """
         head = group.head()
         if head is None:

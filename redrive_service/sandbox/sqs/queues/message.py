@@ -1,4 +1,4 @@
-"""A message in one queue, and where it stands there."""
+"""A message in one queue, and its state there."""
 
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -13,7 +13,7 @@ GONE: Final = 3
 
 
 class MessageHolder(Protocol):
-    """What a message needs of its queue."""
+    """The methods of a queue that a message calls."""
 
     def wake(self, message: "Message") -> None:
         """Make the message READY: its delay or visibility timeout is over."""
@@ -21,11 +21,11 @@ class MessageHolder(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """One message. A move to another queue makes a new one of the same content; the old one is GONE.
+    """One message. A move to another queue creates a new message of the same content; the old one is GONE.
 
-    Times are seconds of the injected clock. `sent_at` is also what retention counts from: a standard dead-letter queue
-    keeps the original send, a FIFO one starts anew. `promised_until` is when it should have become visible, where a
-    fault makes it visible earlier, else 0.
+    Times are seconds of the injected clock. Retention counts from `sent_at`: a standard dead-letter queue
+    keeps the original time, a FIFO queue sets a new one. `promised_until` is the end of the visibility timeout, if a
+    fault makes the message visible earlier, else 0.
     """
 
     queue: MessageHolder
@@ -46,5 +46,5 @@ class Message:
     timer: int = 0
 
     def fire(self, due: float) -> None:  # noqa: ARG002 - other timers need it
-        """The delay or the visibility timeout is over."""
+        """Handle the end of the delay or of the visibility timeout."""
         self.queue.wake(self)

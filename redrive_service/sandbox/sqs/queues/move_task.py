@@ -1,4 +1,4 @@
-"""AWS's own redrive out of a dead-letter queue: a task that moves messages at a rate, over the injected clock."""
+"""AWS's own redrive of a dead-letter queue: a task that moves messages at a rate, on the injected clock."""
 
 from base64 import urlsafe_b64encode
 from typing import Final, Literal
@@ -12,17 +12,17 @@ from redrive_service.sandbox.sqs.queues.message import READY, Message
 from redrive_service.sandbox.sqs.queues.queue import Queue
 
 FASTEST: Final = 500
-# A task does its work in portions, this many seconds apart; slower tasks move one message at a time.
+# A task works in portions, with this many seconds between two; slower tasks move one message at a time.
 _PORTION: Final = 0.1
 
 Status = Literal["RUNNING", "COMPLETED", "CANCELLING", "CANCELLED", "FAILED"]
 
 
 class MoveTask:
-    """One task: moves what was visible in its source at the start, never faster than its rate.
+    """One task: moves the messages that were visible in its source at the start, never faster than its rate.
 
-    Without a destination each message goes to the queue it died in. A message keeps its content; it gets a new id and
-    enqueue time, and its receive count starts again. What is in flight is not moved.
+    Without a destination each message goes to its source queue. A message keeps its content; it gets a new id and
+    enqueue time, and its receive count starts again. Messages in flight are not moved.
     """
 
     def __init__(self, queues: Directory, source: Queue, destination_arn: str | None, rate: int | None) -> None:
@@ -42,16 +42,16 @@ class MoveTask:
 
     @property
     def active(self) -> bool:
-        """Whether it occupies its source queue."""
+        """Whether the task still occupies its source queue."""
         return self.status in {"RUNNING", "CANCELLING"}
 
     @property
     def handle(self) -> str:
-        """What CancelMessageMoveTask knows it by."""
+        """The task's handle for CancelMessageMoveTask."""
         return urlsafe_b64encode(orjson.dumps({"taskId": self.task_id, "sourceArn": self.source_arn})).decode()
 
     def fire(self, due: float) -> None:
-        """Move what the rate allows by `due`."""
+        """Move the messages that the rate allows by `due`."""
         if self.status == "CANCELLING":
             self.status = "CANCELLED"
             return
@@ -68,11 +68,11 @@ class MoveTask:
             self._set_next()
 
     def cancel(self) -> None:
-        """Stop before the next portion; what was moved stays moved."""
+        """Stop before the next portion; moved messages stay moved."""
         self.status = "CANCELLING"
 
     def shown(self) -> Answer:
-        """One entry of ListMessageMoveTasks; the handle is only shown while the task runs."""
+        """Return an entry of ListMessageMoveTasks; it has the handle only while the task runs."""
         entry: Answer = {
             "TaskHandle": self.handle if self.status == "RUNNING" else None,
             "Status": self.status,

@@ -1,4 +1,4 @@
-"""What standard and FIFO queues have in common: messages, their states and counts, receipts, visibility."""
+"""The base class of standard and FIFO queues: messages, states and counts, receipt handles, visibility."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ LONGEST_VISIBILITY: Final = 43_200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who a queue is: `tag` tells two queues apart that bore the same name one after the other."""
+    """A queue's name and tag: `tag` distinguishes successive queues of the same name."""
 
     name: str
     arn: str
@@ -25,9 +25,9 @@ class Identity:
 
 
 class Queue(ABC):
-    """One queue. Every call is O(log n) at most in the number of its messages.
+    """One queue. Every call is O(log n) or faster, for n messages.
 
-    `woken` collects the names of queues that got something to hand out since somebody last looked.
+    `woken` collects the names of queues that got a visible message since it was last read.
     """
 
     fifo: bool
@@ -47,40 +47,40 @@ class Queue(ABC):
         self._keys = 0
         self._receives = 0
 
-    # -- for its kind to say
+    # -- defined by the type of queue
 
     @abstractmethod
     def take(self, most: int, receives: float) -> tuple[list[Message], list[Message]]:
-        """Up to `most` messages to hand out, and the ones met on the way that were received `receives` times before.
+        """Return up to `most` messages to receive, and the messages found that were received `receives` times before.
 
-        Both stay READY; the caller puts the first in flight and the second into the dead-letter queue.
+        All stay READY; the caller puts the first in flight and moves the second to the dead-letter queue.
         """
 
     @abstractmethod
     def movable(self) -> Message | None:
-        """The next message that a move task may take, or None."""
+        """Return the next message that a move task may take, or None."""
 
     @abstractmethod
     def has_something(self) -> bool:
-        """Return whether a receive would be given something now."""
+        """Return whether a receive would return a message now."""
 
     @abstractmethod
     def _line_up(self, message: Message) -> None:
-        """`message` has become READY; it may be handed out."""
+        """Make a message available that has become READY."""
 
     @abstractmethod
     def _forget(self) -> None:
-        """All messages are GONE."""
+        """Drop the references to all messages, which are GONE."""
 
-    # -- arrivals and departures
+    # -- adding and removing messages
 
     def next_key(self) -> str:
-        """Return a new message key; keys rise."""
+        """Return a new message key, larger than every key before."""
         self._keys = key = self._keys + 1
         return KEY_FORM % key
 
     def put(self, message: Message, visible_at: float, now: float) -> None:
-        """A message arrives; it is delayed until `visible_at`."""
+        """Add a message; it is delayed until `visible_at`."""
         self.messages[message.key] = message
         self.retention.watch(message)
         if visible_at > now:
@@ -92,14 +92,14 @@ class Queue(ABC):
             self._line_up(message)
 
     def remove(self, message: Message) -> None:
-        """The message is gone: deleted, moved or too old."""
+        """Remove a message that is deleted, moved or too old."""
         self.counts[message.state] -= 1
         message.state = GONE
         self.timers.cancel(message)
         del self.messages[message.key]
 
     def purge(self) -> None:
-        """All messages are gone, in flight or not."""
+        """Remove all messages, in flight or not."""
         for message in self.messages.values():
             message.state = GONE
             self.timers.cancel(message)
@@ -129,7 +129,7 @@ class Queue(ABC):
         self.counts[IN_FLIGHT] += len(messages)
 
     def hide_again(self, message: Message, visibility: int, now: float) -> None:
-        """Start the visibility timeout of a message in flight anew; 0 makes it visible at once."""
+        """Restart the visibility timeout of a message in flight; 0 makes it visible at once."""
         message.promised_until = 0.0
         if visibility:
             self._hide(message, now + visibility)
@@ -145,22 +145,22 @@ class Queue(ABC):
         self.timers.set(message, until)
 
     def wake(self, message: Message) -> None:
-        """The delay or the visibility timeout of `message` is over."""
+        """Make a message READY: its delay or visibility timeout has ended."""
         self.counts[message.state] -= 1
         self.counts[READY] += 1
         message.state = READY
         self._line_up(message)
 
     def check_time_left(self, message: Message, visibility: int, now: float) -> None:
-        """Refuse a timeout that would reach beyond twelve hours from the receive."""
+        """Refuse a timeout that would end more than twelve hours after the receive."""
         if int(now - message.received_at) + visibility > LONGEST_VISIBILITY:
             reason = f"Total VisibilityTimeout for the message is beyond the limit [{LONGEST_VISIBILITY} seconds]."
             raise invalid_value(visibility, "VisibilityTimeout", reason)
 
-    # -- receipts
+    # -- receipt handles
 
     def find(self, handle: str) -> Message | None:
-        """The message that `handle` once received, if it is still here; the handle may be stale.
+        """Return the message of `handle`, if it is still in the queue; the handle may be stale.
 
         Raises:
             SqsError: the text is no handle of this queue.

@@ -1,4 +1,4 @@
-"""ReceiveRequestAttemptId: a receive whose answer got lost can be asked for again."""
+"""ReceiveRequestAttemptId: a client can repeat a receive whose answer was lost."""
 
 from collections import deque
 from typing import Final
@@ -9,10 +9,10 @@ WINDOW: Final = 300.0
 
 
 class ReceiveAttempts:
-    """What recent receives with an attempt id handed out, for five minutes.
+    """The messages of recent receives with an attempt id, kept for five minutes.
 
-    A repeat gives the same messages under the same handles as long as none of them was deleted, had its visibility
-    changed, became visible again or was received by somebody else; otherwise the repeat is a new receive.
+    A repeat returns the same messages with the same handles as long as none of them was deleted, had its visibility
+    changed, became visible again or was received again; otherwise the repeat is a new receive.
     """
 
     __slots__ = ("_entries", "_order")
@@ -31,12 +31,12 @@ class ReceiveAttempts:
                 del self._entries[old]
         _, handed_out = self._entries.get(attempt_id, (now, []))
         for message, handle, timer in handed_out:
-            if message.handle != handle or message.timer != timer:  # a timer ends with the flight it is for
+            if message.handle != handle or message.timer != timer:  # a message has a new timer for each time in flight
                 return []
         return [message for message, _, _ in handed_out]
 
     def remember(self, attempt_id: str, messages: list[Message], now: float) -> None:
-        """Keep what was handed out just now under `attempt_id`, for five minutes after its first receive."""
+        """Store the messages just received under `attempt_id`, for five minutes after its first receive."""
         expires, known = self._entries.get(attempt_id, (now + WINDOW, []))
         if [message.handle for message in messages] != [handle for _, handle, _ in known]:
             expires = now + WINDOW

@@ -1,4 +1,4 @@
-"""Messages that nobody deletes end after the retention period."""
+"""Deletes messages after the retention period."""
 
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol
@@ -11,7 +11,7 @@ _SLACK: Final = 1024
 
 
 class RetainingQueue(Protocol):
-    """What retention needs of its queue."""
+    """The methods of a queue that retention calls."""
 
     messages: dict[str, Message]
     settings: Settings
@@ -22,9 +22,9 @@ class RetainingQueue(Protocol):
 
 
 class Retention:
-    """Ends messages of one queue when they are older than its current retention period, counted from their send.
+    """Deletes messages of one queue that are older than its current retention period, counted from their send.
 
-    One timer is set, for the oldest message; so the period can be changed at any time.
+    Only the oldest message has a timer, so the period can be changed at any time.
     """
 
     __slots__ = ("_ages", "_due", "_queue", "timer")
@@ -36,7 +36,7 @@ class Retention:
         self.timer = 0
 
     def watch(self, message: Message) -> None:
-        """A message has arrived."""
+        """Add a message that has arrived."""
         ages = self._ages
         heappush(ages, (message.sent_at, message.key))
         messages = self._queue.messages
@@ -48,13 +48,13 @@ class Retention:
             self._set(due)
 
     def rearm(self) -> None:
-        """The retention period has changed."""
+        """Set the timer again, after a change of the retention period."""
         self._queue.timers.cancel(self)
         if self._ages:
             self._set(self._ages[0][0] + self._queue.settings.retention)
 
     def fire(self, due: float) -> None:
-        """End what is too old by `due`, and set the timer for the next."""
+        """Delete the messages that are too old by `due`, and set the timer for the next."""
         ages, messages, period = self._ages, self._queue.messages, self._queue.settings.retention
         while ages and (ages[0][0] + period <= due or ages[0][1] not in messages):
             message = messages.get(heappop(ages)[1])

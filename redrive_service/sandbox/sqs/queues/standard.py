@@ -9,7 +9,7 @@ from redrive_service.sandbox.sqs.queues.timers import Timers
 
 
 class StandardQueue(Queue):
-    """READY messages stand in one line; what is deleted while it stands there is skipped when its turn comes."""
+    """A queue whose READY messages are in one list; a deleted message is skipped when its turn comes."""
 
     fifo = False
 

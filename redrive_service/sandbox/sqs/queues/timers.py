@@ -1,23 +1,23 @@
-"""What is due when: one heap for everything that happens by itself.
+"""The timers: one heap for all timed events.
 
-All timers share one heap and fire strictly in the order of their due times, so the state at an instant depends on the
-calls made and on nothing else - not on who happened to look in between.
+All timers share one heap and fire strictly in the order of their due times, so the state at a given time depends only
+on the calls that changed something, not on reads in between.
 """
 
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol
 
-# A heap that holds this many dead entries more than live ones is rebuilt. Few, for they keep dead messages in memory.
+# The heap is rebuilt when it has this many more dead entries than live ones. Few, as dead entries keep messages alive.
 _SLACK: Final = 64
 
 
 class Timed(Protocol):
-    """Something with at most one pending timer; `timer` is its number, 0 when there is none."""
+    """An object with at most one pending timer; `timer` is the timer's number, 0 when there is none."""
 
     timer: int
 
     def fire(self, due: float) -> None:
-        """The time has come; `due` is the time that was set, not the time somebody noticed."""
+        """Handle the timer; `due` is the time that was set, not the current time."""
 
 
 class Timers:
@@ -31,7 +31,7 @@ class Timers:
         self._number = 0
 
     def set(self, timed: Timed, due: float) -> None:
-        """`timed` fires at `due` and no longer at any earlier set time."""
+        """Let `timed` fire at `due`, and at no time set before."""
         if not timed.timer:
             self._live += 1
         self._number = number = self._number + 1
@@ -43,20 +43,20 @@ class Timers:
             heapify(heap)
 
     def cancel(self, timed: Timed) -> None:
-        """`timed` does not fire."""
+        """Cancel the timer of `timed`."""
         if timed.timer:
             timed.timer = 0
             self._live -= 1
 
     def fire_next(self) -> None:
-        """Fire the timer that `due_by` has just told of."""
+        """Fire the timer that `due_by` has just returned."""
         due, _, timed = heappop(self._heap)
         timed.timer = 0
         self._live -= 1
         timed.fire(due)
 
     def due_by(self, now: float) -> float | None:
-        """When the next timer fires, or None if none fires by `now`; dead entries that are not due are left alone."""
+        """Return when the next timer fires, or None if none fires by `now`; later dead entries are not removed."""
         heap = self._heap
         while heap and heap[0][0] <= now:
             due, number, timed = heap[0]
@@ -66,7 +66,7 @@ class Timers:
         return None
 
     def next_due(self) -> float | None:
-        """When the next timer fires, or None."""
+        """Return when the next timer fires, or None."""
         heap = self._heap
         while heap:
             due, number, timed = heap[0]

@@ -1,10 +1,10 @@
-"""The server's clock: wall time plus what it was told to advance, never backwards."""
+"""The server's clock: wall time plus the advanced seconds; it never goes backwards."""
 
 from collections.abc import Callable
 
 
 class Clock:
-    """`read` gives wall time in seconds; `advance` is how tests let hours pass."""
+    """A clock: `read` returns wall time in seconds; tests call `advance` to let hours pass."""
 
     def __init__(self, read: Callable[[], float]) -> None:
         self._read = read
@@ -12,19 +12,19 @@ class Clock:
         self._latest = 0.0
 
     def now(self) -> float:
-        """Seconds since the epoch, as far as this server is concerned."""
+        """Return the server's time in seconds since 1970."""
         self._latest = max(self._latest, self._read() + self._offset)
         return self._latest
 
     def advance(self, seconds: float) -> float:
-        """Move on by `seconds`; return the time."""
+        """Move the clock forward by `seconds`; return the time."""
         self._offset += seconds
         return self.now()
 
     def go_on_from(self, latest: float) -> None:
-        """Goes on from `latest` at the pace of wall time, if wall time is not there yet."""
+        """Continue from `latest` at the pace of wall time, if wall time is earlier."""
         self._offset += max(0.0, latest - self.now())
 
     def forget(self) -> None:
-        """Back to wall time."""
+        """Return to wall time."""
         self._offset = self._latest = 0.0

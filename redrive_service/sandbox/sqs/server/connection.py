@@ -18,20 +18,20 @@ from redrive_service.sandbox.sqs.server.http_head import (
 LARGEST_HEAD: Final = 64 * 1024
 _HEAD_END: Final = b"\r\n\r\n"
 _REASONS: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
-# Where a connection reads into; asyncio would allocate 256 KiB anew for every read.
+# The size of the read buffer; asyncio would allocate 256 KiB for every read.
 _INBOX: Final = 64 * 1024
-# A connection that is closed while its client still sends is reset, and the answer lost with it: so what comes after
-# the last answer is read away, this much of it and this long.
+# Closing a connection while its client still sends resets it, and the client loses the answer. So the server reads on
+# after the last answer, up to this many bytes and seconds.
 LARGEST_REST: Final = LARGEST_BODY
 LONGEST_REST: Final = 5.0
-_PEER_LEFT: Final[int] = getattr(select, "POLLRDHUP", select.POLLHUP)  # macOS says it with POLLHUP
+_PEER_LEFT: Final[int] = getattr(select, "POLLRDHUP", select.POLLHUP)  # macOS uses POLLHUP
 
 
 Serve = Callable[["Connection", HttpRequest], None]
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One client. `serve` gets one request at a time and answers it now, later or never; further ones wait."""
+    """One client's connection. `serve` gets one request at a time and answers now, later or never; others wait."""
 
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
@@ -74,7 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         self.take(bytes(self._view[:nbytes]))
 
     def take(self, data: bytes | bytearray) -> None:
-        """Goes on with what the client sent."""
+        """Process bytes from the client."""
         if self._rest is not None:
             self._rest -= len(data)
             if self._rest < 0 and self._transport is not None:
@@ -91,7 +91,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- the server's side
 
     def answer(self, status: int, body: bytes, headers: bytes = b"") -> None:
-        """Answer the request that is being served; `headers` are whole lines."""
+        """Answer the current request; `headers` are complete lines."""
         transport = self._transport
         if self.gone or transport is None or not self._busy:
             return
@@ -124,7 +124,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def peer_has_left(self) -> bool:
-        """Return whether the client has closed its side, also when asyncio has not noticed yet."""
+        """Return whether the client has closed its side, even if asyncio has not noticed yet."""
         if self.gone or self._transport is None or self._transport.is_closing():
             return True
         poll = select.poll()
@@ -132,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
         return bool(poll.poll(0))
 
     def _say_goodbye(self, transport: asyncio.Transport) -> None:
-        """Nothing more is answered; the client closes, or has sent enough, or had its time."""
+        """Stop answering; close when the client closes, has sent too much, or takes too long."""
         self._rest = LARGEST_REST
         self._buffer.clear()
         transport.write_eof()
@@ -141,7 +141,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- parsing
 
     def _serve_whole(self, data: bytes | bytearray) -> bool:
-        """Serve the request that `data` is, if it is just one and whole, as it nearly always is."""
+        """Serve the request in `data` if it is exactly one complete request, the usual case."""
         end = data.find(_HEAD_END)
         if self._full or self.gone or not 0 <= end <= LARGEST_HEAD:
             return False
@@ -170,7 +170,7 @@ class Connection(asyncio.BufferedProtocol):
             self._looping = False
 
     def _next_request(self) -> HttpRequest | None:
-        """Return the next whole request in the buffer."""
+        """Return the next complete request in the buffer."""
         head = self._head
         if head is None:
             head = self._head = self._next_head()

@@ -1,4 +1,4 @@
-"""One AWS call on its way through the server: read from HTTP, and written back as AWS JSON."""
+"""One AWS call in the server: read from HTTP, and answered in AWS JSON."""
 
 import json
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ _NAMESPACE: Final = "com.amazonaws.sqs#"
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """A call and whom to answer.
+    """A call and the connection to answer.
 
-    `asked` is what the client sent and `parameters` what is done, as faults changed it. `fault` is the kind of the
-    fault that struck it, `refused` are the entries that failed by it, and a `silent` call is done but not answered.
+    `asked` is what the client sent, `parameters` is what is executed: faults may change it. `fault` is the kind of the
+    fault that affected the call, `refused` are the entries that the fault failed; a `silent` call gets no answer.
     """
 
     connection: Connection
@@ -38,13 +38,13 @@ class Exchange:
     refused: Sequence[Answer] = ()
 
     def rewrite(self, changes: dict[str, object]) -> None:
-        """Change the request before it is done, as a fault tells."""
+        """Change the request before it is executed, for a fault."""
         self.parameters = {**self.parameters, **changes}
         self.body = json.dumps(self.parameters).encode()  # not orjson's: a request may hold lone surrogates
 
 
 def read_exchange(connection: Connection, request: HttpRequest) -> Exchange:
-    """Return the exchange that a request opens; its parameters are not read yet."""
+    """Return the exchange of a request; its parameters are not read yet."""
     headers = request.head.headers
     action = _action_in(headers.get(b"x-amz-target", b""))
     return Exchange(connection, action, _address_in(headers.get(b"host", b"")), request.body)
@@ -61,7 +61,7 @@ def _address_in(host: bytes) -> str:
 
 
 def queue_named_in(parameters: dict[str, object]) -> str | None:
-    """The name of the queue that a request is about."""
+    """Return the name of the queue in a request."""
     for parameter, separator in _NAMES_OF_QUEUES:
         value = parameters.get(parameter)
         if isinstance(value, str):
@@ -80,7 +80,7 @@ def error_body(error: SqsError) -> bytes:
 
 
 def error_headers(error: SqsError) -> bytes:
-    """Return the header that tells query-compatible clients the error's code."""
+    """Return the header that has the error's code for query-compatible clients."""
     blame = "Sender" if error.sender_fault else "Receiver"
     code = "".join(character for character in error.code if character.isascii() and character.isprintable())
     return f"x-amzn-query-error: {code};{blame}\r\n".encode()

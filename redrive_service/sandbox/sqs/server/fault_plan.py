@@ -1,4 +1,4 @@
-"""The fault plan: which call goes wrong how. Pure decisions; the server carries them out."""
+"""The fault plan: which calls fail, and how. It only decides; the server executes the faults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ from redrive_service.sandbox.sqs.actions.registry import ACTIONS
 ANY: Final = "*"
 RECEIVE: Final = "ReceiveMessage"
 BATCHES: Final = frozenset({"SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"})
-# Decided when the call arrives.
+# Faults that are decided when the call arrives.
 ON_ARRIVAL: Final = frozenset({"error", "drop", "hang", "accept_then_timeout", "partial"})
-# Decided when a receive is about to hand something out, so that an empty receive does not use them up.
+# Faults that are decided when a receive has messages to return, so that an empty receive does not use them up.
 ON_HAND_OUT: Final = frozenset({"duplicate", "early_expiry", "false_empty"})
 
 _OWN_FIELDS: Final[Mapping[str, Mapping[str, object]]] = {
@@ -25,12 +25,12 @@ _LONGEST_VISIBILITY: Final = 43_200
 
 
 class FaultIsUnusable(Exception):
-    """A fault in a plan makes no sense; the sentence says which and why."""
+    """A fault in a plan is invalid; the error says which and why."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """One line of the plan. `after` matching calls are let through, then `times` fail (None: for ever)."""
+    """One fault of the plan. `after` matching calls succeed, then `times` calls fail (None: for ever)."""
 
     kind: str
     action: str = ANY
@@ -47,7 +47,7 @@ class Fault:
     told: Mapping[str, object] = field(default_factory=dict)
 
     def matches(self, action: str, queue: str | None) -> bool:
-        """Return whether this fault is about such a call at all."""
+        """Return whether this fault applies to such a call."""
         if self.action not in (ANY, action) or self.queue not in (None, queue):
             return False
         if self.kind == "partial":
@@ -66,7 +66,7 @@ class Fault:
 
 
 class FaultPlan:
-    """The faults in the order of the plan. The first that strikes takes the call; later ones do not see it."""
+    """The faults in the plan's order. The first fault that applies takes the call; later faults do not count it."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
@@ -75,25 +75,25 @@ class FaultPlan:
         return bool(self._faults)
 
     def replace(self, plan: object) -> None:
-        """Take a new plan, counting from zero; the old one stays when the new one is unusable."""
+        """Install a new plan, counting from zero; an invalid plan changes nothing."""
         if not isinstance(plan, list):
             raise FaultIsUnusable("A fault plan is a list of faults.")
         self._faults = [read_fault(position, fault) for position, fault in enumerate(plan)]
 
     def clear(self) -> None:
-        """No more faults."""
+        """Remove all faults."""
         self._faults = []
 
     def shown(self) -> list[dict[str, object]]:
-        """The plan as it was told, each fault with how often it `fired`."""
+        """Return the plan as it was given, with the number of times each fault `fired`."""
         return [{**fault.told, "fired": fault.fired} for fault in self._faults]
 
     def on_arrival(self, action: str, queue: str | None) -> Fault | None:
-        """Return the fault that strikes a call that just arrived."""
+        """Return the fault for a call that just arrived, if any."""
         return self._decide(ON_ARRIVAL, action, queue)
 
     def on_hand_out(self, queue: str | None) -> Fault | None:
-        """The fault that strikes a receive that is about to hand something out."""
+        """Return the fault for a receive that has messages to return, if any."""
         return self._decide(ON_HAND_OUT, RECEIVE, queue)
 
     def _decide(self, kinds: frozenset[str], action: str, queue: str | None) -> Fault | None:
@@ -104,7 +104,7 @@ class FaultPlan:
 
 
 def read_fault(position: int, told: object) -> Fault:
-    """Return the fault that a plan tells at `position`, or FaultIsUnusable."""
+    """Return the fault at `position` of a plan, or raise FaultIsUnusable."""
     where = f"Fault {position}"
     if not isinstance(told, dict):
         raise FaultIsUnusable(f"{where} must be an object with a kind.")

@@ -1,11 +1,11 @@
-"""The head of an HTTP/1.1 request, and an answer for every kind of garbage."""
+"""Parses the head of an HTTP/1.1 request; every invalid head gets an answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-# A batch of 1 MiB grows by JSON's escapes, sixfold at worst.
+# JSON's escapes can make a batch of 1 MiB six times larger.
 LARGEST_BODY: Final = 8 * 1024 * 1024
 TOO_LARGE: Final = 413
 _MOST_LENGTH_DIGITS: Final = 15
@@ -15,7 +15,7 @@ _REQUEST_LINE_PARTS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """What comes before a body. Header names are in lower case; `trouble` says why the request cannot be served."""
+    """Request line and headers. Header names are in lower case; `trouble` says why the request cannot be served."""
 
     method: bytes = b""
     target: bytes = b""
@@ -32,7 +32,7 @@ class Head:
 
 @dataclass(slots=True)
 class HttpRequest:
-    """One whole request."""
+    """One complete request."""
 
     head: Head
     body: bytes
@@ -40,7 +40,7 @@ class HttpRequest:
 
 @lru_cache(maxsize=1024)
 def read_head(head: bytes) -> Head:
-    """Return the head in these bytes. Clients repeat themselves, so the latest ones are remembered."""
+    """Return the head in these bytes; cached, since clients repeat their heads."""
     lines = head.lstrip(b"\r\n").split(b"\r\n")
     parts = lines[0].split(b" ")
     if len(parts) != _REQUEST_LINE_PARTS or parts[2] not in _OUR_VERSIONS:
@@ -70,5 +70,5 @@ def read_head(head: bytes) -> Head:
 
 
 def unreadable(trouble: str, status: int = 400) -> Head:
-    """Return a head after which the stream cannot be followed any further: it is answered and the connection closed."""
+    """Return a head for an unreadable stream: the server answers it and closes the connection."""
     return Head(trouble=trouble, status=status, keep_alive=False)

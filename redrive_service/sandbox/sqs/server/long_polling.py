@@ -1,4 +1,4 @@
-"""Long polling: receives that found nothing wait, and are asked again when their queue got something."""
+"""Long polling: receives without messages wait, and are tried again when their queue gets a message."""
 
 import asyncio
 from typing import Final, Protocol
@@ -8,25 +8,25 @@ from redrive_service.sandbox.sqs.server.clock import Clock
 from redrive_service.sandbox.sqs.server.exchange import Exchange
 from redrive_service.sandbox.sqs.server.waiting_receives import WaitingReceive, WaitingReceives
 
-# A timer that fires a hair too early finds nothing due and is set again; this keeps that from spinning.
+# A timer that fires slightly too early finds nothing due and is set again; this minimum avoids a busy loop.
 _SHORTEST_SLEEP: Final = 0.001
 
 
 class Performer(Protocol):
-    """What long polling needs of the server. A reset gives it another core."""
+    """The methods of the server that long polling calls. A reset gives the server another core."""
 
     core: LocalSqs
     clock: Clock
 
     def perform(self, exchange: Exchange) -> bool:
-        """Do a call and answer it; False: it found nothing and may wait."""
+        """Execute a call and answer it; False: it found no message and may wait."""
 
     def answer_empty(self, exchange: Exchange) -> None:
-        """Answer a receive that nothing was received."""
+        """Answer a receive with no messages."""
 
 
 class LongPolling:
-    """Serves waiting receives, first come, first served; a client that has left is given nothing."""
+    """Serves waiting receives in order of arrival; a client that has disconnected gets no messages."""
 
     def __init__(self, server: Performer) -> None:
         self._server = server
@@ -38,7 +38,7 @@ class LongPolling:
         self._room.enter(exchange, exchange.queue or "", deadline)
 
     def settle(self) -> None:
-        """To be called after every call: serves who can be served and sets the alarm for what comes by itself."""
+        """Serve the waiting receives that can be served, and set the timer. Call it after every call."""
         woken = self._server.core.take_woken()
         if not self._room:
             return
@@ -49,7 +49,7 @@ class LongPolling:
         self._set_alarm()
 
     def ask_again(self) -> None:
-        """Ask for everybody who waits, whatever has happened."""
+        """Try every waiting receive again."""
         for waiter in self._room.everybody():
             self._try(waiter)
 
@@ -59,7 +59,7 @@ class LongPolling:
             waiter = self._room.first(queue)
 
     def _try(self, waiter: WaitingReceive) -> bool:
-        """Return whether the waiter need not wait any longer."""
+        """Return whether the receive is finished waiting."""
         connection = waiter.exchange.connection
         if connection.peer_has_left() or self._server.perform(waiter.exchange):
             self._room.leave(waiter)

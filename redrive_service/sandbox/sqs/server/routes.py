@@ -19,7 +19,7 @@ _LONGEST_ADVANCE: Final = 100 * 365 * 86_400
 
 
 class _Unusable(Exception):
-    """A control request makes no sense; the sentence says why and what to send instead."""
+    """A control request is invalid; the error says why and what to send instead."""
 
     def __init__(self, sentence: str, status: int = 400) -> None:
         super().__init__(sentence)
@@ -44,7 +44,7 @@ def _serve(server: SqsServer, connection: Connection, request: HttpRequest) -> N
 
 
 def _control(server: SqsServer, request: HttpRequest) -> tuple[int, bytes]:
-    """Status and JSON body of the answer to a control request."""
+    """Return status and JSON body of the answer to a control request."""
     try:
         return 200, orjson.dumps(_answer(server, request))
     except _Unusable as refusal:

@@ -41,7 +41,7 @@ class SqsServer:
         self._hanging: list[Exchange] = []
 
     def open(self, connection: Connection, request: HttpRequest) -> None:
-        """Answer one AWS call, now, later or - when the fault plan says so - never."""
+        """Answer one AWS call, now, later or - with a fault - never."""
         exchange = read_exchange(connection, request)
         try:
             exchange.asked = exchange.parameters = read_parameters(exchange.body)
@@ -57,7 +57,7 @@ class SqsServer:
     # -- for the control routes
 
     def plan_faults(self, plan: object) -> None:
-        """Replace the fault plan; an empty one releases whoever hangs."""
+        """Replace the fault plan; an empty plan ends the hanging calls."""
         self.faults.replace(plan)
         if self.faults:
             return
@@ -70,7 +70,7 @@ class SqsServer:
                 self._go_on(exchange)
 
     def advance_clock(self, seconds: float) -> float:
-        """Move the clock on and let happen what is due by then."""
+        """Move the clock forward and execute the timed events due by then."""
         now = self.clock.advance(seconds)
         self.core.advance(now)
         if self._journal is not None:
@@ -78,7 +78,7 @@ class SqsServer:
         return now
 
     def reset(self) -> None:
-        """Forget everything; receives that wait learn that their queue is gone."""
+        """Delete everything; waiting receives get the error that their queue does not exist."""
         self.plan_faults([])
         self.calls.clear()
         self.clock.forget()
@@ -94,7 +94,7 @@ class SqsServer:
             self.polling.wait(exchange, self.core.now + self.core.record.wait)
 
     def _let_through(self, exchange: Exchange, fault: Fault) -> bool:
-        """Carries out a fault that was decided on arrival; says whether the call is still to be done."""
+        """Execute a fault that was decided on arrival; return whether the call must still be executed."""
         exchange.fault = fault.kind
         if fault.kind == "error":
             raise SqsError.from_code(fault.code, fault.message, fault.status)
@@ -113,7 +113,7 @@ class SqsServer:
         return False
 
     def _strike_entries(self, exchange: Exchange, fault: Fault) -> bool:
-        """Take the entries that a partial fault is about out of a batch."""
+        """Remove the entries that a partial fault fails from a batch."""
         entries = read_entries(exchange.parameters, exchange.action.removesuffix("MessageBatch"))
         error = SqsError.from_code(fault.code, fault.message, fault.status)
         struck = {position for position in fault.positions if position < len(entries)}
@@ -125,7 +125,7 @@ class SqsServer:
         return False
 
     def perform(self, exchange: Exchange) -> bool:
-        """Do a call and answer it. False: it is a receive that found nothing and may wait."""
+        """Execute a call and answer it. False: it is a receive that found no message and may wait."""
         now = self.clock.now()
         if self.faults and exchange.action == RECEIVE and self._comes_back_empty(exchange, now):
             return True
@@ -135,7 +135,7 @@ class SqsServer:
             self._keep(exchange, now)
             self._refuse(exchange, refusal, self.core.record)
             return True
-        except Exception:  # noqa: BLE001 - a bug of ours is an InternalError to the client, never a closed connection
+        except Exception:  # noqa: BLE001 - a bug here is an InternalError for the client, never a closed connection
             traceback.print_exc(file=sys.stderr)
             sentence = "The local SQS has a bug; its standard error says which."
             self._refuse(exchange, SqsError("InternalError", sentence, 500), self.core.record)
@@ -150,7 +150,7 @@ class SqsServer:
         return True
 
     def _comes_back_empty(self, exchange: Exchange, now: float) -> bool:
-        """Carries out a fault that is decided when a receive has something to hand out."""
+        """Execute a fault that is decided when a receive has messages; return whether it gets no messages."""
         if not self.core.could_hand_out(exchange.queue or "", now=now):
             return False
         fault = self.faults.on_hand_out(exchange.queue)
@@ -166,7 +166,7 @@ class SqsServer:
     # -- answers
 
     def answer_empty(self, exchange: Exchange) -> None:
-        """Nothing was received."""
+        """Answer a receive with no messages."""
         self._reply(exchange, {}, Record(queue=exchange.queue))
 
     def _reply(self, exchange: Exchange, answer: Answer, record: Record) -> None:

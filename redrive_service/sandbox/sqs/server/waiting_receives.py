@@ -1,4 +1,4 @@
-"""Receives that wait: who waits for which queue, and until when."""
+"""The waiting receives: their queues and their deadlines."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from redrive_service.sandbox.sqs.server.exchange import Exchange
 
 @dataclass(slots=True, eq=False)
 class WaitingReceive:
-    """One waiting receive. It is `done` when it was answered, timed out, or its client turned out to have left."""
+    """One waiting receive. It is `done` when it was answered, timed out, or its client has disconnected."""
 
     exchange: Exchange
     queue: str
@@ -18,7 +18,7 @@ class WaitingReceive:
 
 
 class WaitingReceives:
-    """The waiting receives: first come, first served per queue."""
+    """The waiting receives, in order of arrival for each queue."""
 
     def __init__(self) -> None:
         self._queues: dict[str, deque[WaitingReceive]] = {}
@@ -30,7 +30,7 @@ class WaitingReceives:
         return self._present > 0
 
     def enter(self, exchange: Exchange, queue: str, deadline: float) -> None:
-        """A receive begins to wait."""
+        """Add a receive that begins to wait."""
         waiter = WaitingReceive(exchange, queue, deadline)
         self._entered += 1
         self._present += 1
@@ -38,13 +38,13 @@ class WaitingReceives:
         self._queues.setdefault(queue, deque()).append(waiter)
 
     def leave(self, waiter: WaitingReceive) -> None:
-        """A receive waits no longer."""
+        """Remove a receive that no longer waits."""
         if not waiter.done:
             waiter.done = True
             self._present -= 1
 
     def first(self, queue: str) -> WaitingReceive | None:
-        """Who is next at this queue."""
+        """Return the next receive of this queue."""
         line = self._queues.get(queue)
         while line:
             if not line[0].done:
@@ -54,13 +54,13 @@ class WaitingReceives:
         return None
 
     def next_deadline(self) -> float | None:
-        """When the next receive has waited long enough."""
+        """Return the earliest deadline."""
         while self._deadlines and self._deadlines[0][2].done:
             heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
 
     def overdue(self, now: float) -> list[WaitingReceive]:
-        """Who has waited long enough; they have left."""
+        """Remove and return the receives whose deadline has passed."""
         leaving = []
         deadline = self.next_deadline()
         while deadline is not None and deadline <= now:
@@ -71,5 +71,5 @@ class WaitingReceives:
         return leaving
 
     def everybody(self) -> list[WaitingReceive]:
-        """Return all who wait, in the order in which they came."""
+        """Return all waiting receives, in order of arrival."""
         return [waiter for _, _, waiter in sorted(self._deadlines, key=lambda entry: entry[1]) if not waiter.done]

@@ -1,1 +1,1 @@
-"""What survives kill -9: a journal of calls, and snapshots."""
+"""The storage that survives kill -9: a journal of calls, and snapshots."""

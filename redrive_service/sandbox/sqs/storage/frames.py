@@ -1,8 +1,8 @@
-"""The form of the journal: calls in frames, so that a torn end can be told from damage.
+"""The format of the journal: calls in frames, so that an incomplete last write differs from damage.
 
 A frame is a header and a content. The header holds the content's length, its checksum and a checksum of these two, so
-no damage to a length can pass for the end of the file. The content is a line of JSON, [time, action], and the body of
-the call; it never ends in a zero byte, so zeros at the end of the file are no part of a frame that was written whole.
+a damaged length is never mistaken for the end of the file. The content is a line of JSON, [time, action], and the body
+of the call; it never ends in a zero byte, so zeros at the end of the file do not belong to a complete frame.
 """
 
 import struct
@@ -18,7 +18,7 @@ _HEADER_SIZE: Final = _SUMMED.size + _CHECK.size
 
 
 class FrameIsDamaged(Exception):
-    """The frame at byte `start` is neither whole nor the beginning of one."""
+    """The frame at byte `start` is neither complete nor the beginning of a frame."""
 
     def __init__(self, start: int) -> None:
         super().__init__(f"The frame at byte {start} is neither whole nor the beginning of one.")
@@ -26,20 +26,20 @@ class FrameIsDamaged(Exception):
 
 
 def frame_of(now: float, action: str, body: bytes) -> bytes:
-    """One call as the journal holds it."""
+    """Return one call as a frame."""
     content = orjson.dumps([now, action]) + b"\n" + body
     summed = _SUMMED.pack(len(content), zlib.crc32(content))
     return summed + _CHECK.pack(zlib.crc32(summed)) + content
 
 
 def read_frames(content: bytes) -> Iterator[tuple[float, str, bytes]]:
-    """Time, action and body of every whole call.
+    """Yield time, action and body of every complete call.
 
-    A torn end - the beginning of a frame, and at most zeros after it - is passed over: the process or the machine died
+    An incomplete end - the beginning of a frame, and only zeros after it - is skipped: the process or the machine died
     while it was written.
 
     Raises:
-        FrameIsDamaged: anything else is there.
+        FrameIsDamaged: the file has any other content.
     """
     start, written = 0, len(content.rstrip(b"\0"))
     while start < written:

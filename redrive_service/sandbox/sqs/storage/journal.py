@@ -1,7 +1,7 @@
-"""The journal: what was answered survives kill -9.
+"""The journal: answered calls survive kill -9.
 
-The core is deterministic, so the calls that changed something, each with its time, are the state: every one is written
-before it is answered, and all are done again on start. A snapshot taken now and then keeps that short.
+The core is deterministic, so the calls that changed something, with their times, determine the state: every call is
+written before it is answered, and all are repeated at start. Snapshots keep the journal short.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _FILE: Final = re.compile(r"(snapshot|journal)-(\d{8})")
 
 
 class JournalIsUnusable(Exception):
-    """The data folder cannot be used; the sentence says why and what to do."""
+    """The data folder cannot be used; the error says why and what to do."""
 
 
 class Journal:
@@ -50,10 +50,10 @@ class Journal:
             raise JournalIsUnusable(sentence) from None
 
     def recover(self, fresh: Callable[[], LocalSqs]) -> LocalSqs:
-        """The state that was last kept, or a fresh one in an empty folder.
+        """Return the last stored state, or a fresh one in an empty folder.
 
         Raises:
-            JournalIsUnusable: a file is missing or damaged, otherwise than by a torn last write.
+            JournalIsUnusable: a file is missing, or damaged other than by an incomplete last write.
         """
         numbers = self._numbers("snapshot")
         self._number = max(numbers, default=0)
@@ -63,7 +63,7 @@ class Journal:
         return core
 
     def keep(self, now: float, action: str, body: bytes) -> None:
-        """Write one call, with one write; without an action only the time has passed."""
+        """Write one call, with one write; without an action only the time is stored."""
         record = frame_of(now, action, body)
         try:
             written = os.write(self._file, record)
@@ -74,7 +74,7 @@ class Journal:
         self._size += written
 
     def has_grown(self) -> bool:
-        """Return whether doing everything again would take too long by now."""
+        """Return whether the journal is so long that repeating its calls would take too long."""
         return self._size > self._bound
 
     def start_over(self, core: LocalSqs) -> None:
@@ -98,7 +98,7 @@ class Journal:
                     self._path(kind, old).unlink()
 
     def close(self) -> None:
-        """Let another server use the folder."""
+        """Release the folder for another server."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -114,7 +114,7 @@ class Journal:
         return sorted(int(match[2]) for match in matches if match and match[1] == kind)
 
     def _check_later_journals(self) -> None:
-        """A journal that was begun is empty until its snapshot is there; the first begins with nothing at all."""
+        """Refuse a later journal with content: a journal is empty until its snapshot exists."""
         for number in self._numbers("journal"):
             path = self._path("journal", number)
             begun = number == self._number + 1 and not path.stat().st_size
@@ -154,5 +154,5 @@ def _do_again(core: LocalSqs, now: float, action: str, body: bytes) -> None:
     if not action:
         core.advance(now)
         return
-    with contextlib.suppress(SqsError):  # what was refused the first time is refused again
+    with contextlib.suppress(SqsError):  # a refused call is refused again
         core.handle(action, read_parameters(body), now=now)

@@ -1,4 +1,4 @@
-"""Snapshots: the whole state as one file, under a checksum."""
+"""Snapshots: the complete state in one file, with a checksum."""
 
 import contextlib
 import pickle
@@ -18,7 +18,7 @@ _THEIRS: Final = frozenset({("collections", "deque"), ("random", "Random")})
 
 
 class SnapshotIsUnusable(Exception):
-    """A file is no whole snapshot; the sentence says why and what to do."""
+    """A file is not a complete snapshot; the error says why and what to do."""
 
 
 def write_snapshot(core: LocalSqs, file: BinaryIO) -> int:
@@ -33,10 +33,10 @@ def write_snapshot(core: LocalSqs, file: BinaryIO) -> int:
 
 
 def read_snapshot(path: Path) -> LocalSqs:
-    """The state that was written there.
+    """Return the state in a snapshot.
 
     Raises:
-        SnapshotIsUnusable: another program or version wrote it, or it is not what was written.
+        SnapshotIsUnusable: another program or version wrote the file, or the file has changed.
     """
     core: object = None
     with path.open("rb") as file:
@@ -66,7 +66,7 @@ def _checksum_of_rest(file: BinaryIO) -> int:
 
 
 class _Summing:
-    """Passes on what is written and keeps its checksum."""
+    """A file that passes writes on and calculates their checksum."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -78,7 +78,7 @@ class _Summing:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Makes only what a snapshot is made of, so that a file from elsewhere cannot run anything."""
+    """Loads only the classes of a snapshot, so that a file from elsewhere cannot run code."""
 
     def find_class(self, module: str, name: str) -> object:
         if module.startswith(_OURS) or (module, name) in _THEIRS:
