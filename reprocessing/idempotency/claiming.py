@@ -61,7 +61,7 @@ class Claim:
             self._result, self._unkept = None, f"JSON of {len(text):,} bytes, more than {LARGEST_RESULT:,}"
 
     def renew(self) -> None:
-        """Extend the lease, because the work is not done yet. ClaimWasLost: another worker has it, so stop."""
+        """Extend the lease, because the work is not done yet. ClaimLost: another worker has it, so stop."""
         if self._token and not table.renew_lease(self._place, self._token, lease=self._lease):
             raise _lost(self._place)
 
@@ -69,7 +69,7 @@ class Claim:
         """Record that the work is done; called by `once`.
 
         Raises:
-            ClaimWasLost: another worker has the claim; its result counts.
+            ClaimLost: another worker has the claim; its result counts.
             ResultIsNotJson: the work is recorded as done, without a result.
         """
         token = self._token
@@ -127,9 +127,9 @@ def once(  # noqa: PLR0913  # keyword arguments
     Raises:
         InProgress: another worker has the claim, also after `wait`.
         PayloadConflict: the key was used for another payload.
-        ClaimWasLost: the work outlived its lease, and another worker took the claim.
-        ClaimWouldNotBeSeen: not `transactional`, and inside a transaction.
-        ClaimIsUnclear, ResultIsNotJson, SettingsAreUnclear: an argument or the result is not valid.
+        ClaimLost: the work outlived its lease, and another worker took the claim.
+        ClaimInsideTransaction: not `transactional`, and inside a transaction.
+        InvalidClaim, ResultIsNotJson, InvalidIdempotencySettings: an argument or the result is not valid.
     """
     if transactional and lease is not None:
         raise InvalidClaim("A transactional claim ends with its transaction. Leave lease out.")

@@ -35,7 +35,7 @@ def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **
         options: those of `Reporter`; `message=False` leaves out the texts of exceptions.
 
     Raises:
-        EndpointIsUnclear: the URL or the token is not valid.
+        InvalidEndpoint: the URL or the token is not valid.
     """
     reporter = Reporter(url, token, **options)
     hook = _Hook(app, reporter)

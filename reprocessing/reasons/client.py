@@ -82,7 +82,7 @@ class Reporter:
             clock: seconds since 1970.
 
         Raises:
-            EndpointIsUnclear: the URL or the token is not valid.
+            InvalidEndpoint: the URL or the token is not valid.
         """
         self._endpoint = endpoint.read_endpoint(url, token, timeout=timeout) if url else None
         self._message, self._scrub, self._ignores, self._clock = message, scrub, ignores, clock

@@ -85,7 +85,7 @@ class Endpoint:
 
 
 def read_endpoint(url: str, token: str, *, timeout: float) -> Endpoint:
-    """Return the endpoint of a URL, or raise EndpointIsUnclear."""
+    """Return the endpoint of a URL, or raise InvalidEndpoint."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

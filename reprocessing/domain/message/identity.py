@@ -54,7 +54,7 @@ class Selector:
 
     @classmethod
     def parse(cls, text: str) -> Selector:
-        """Return the selector of a text, or raise SelectorIsUnclear, which says what to write."""
+        """Return the selector of a text, or raise InvalidSelector, which says what to write."""
         word, colon, name = text.strip().partition(":")
         if word not in list(SelectorSource):
             raise InvalidSelector(f'"{text}" is not a selector. Write {_SHAPES}.')

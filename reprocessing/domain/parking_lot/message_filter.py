@@ -60,7 +60,7 @@ class MessageFilter:
 
     @classmethod
     def from_query(cls, query: Mapping[str, Sequence[str]]) -> MessageFilter:
-        """Return the filter of an address; empty values are ignored. An invalid one raises FilterIsUnclear."""
+        """Return the filter of an address; empty values are ignored. An invalid one raises InvalidFilter."""
         said: dict[str, list[str]] = {}
         for name, values in query.items():
             said.setdefault(_FORMER.get(name, name), []).extend(value.strip() for value in values if value.strip())

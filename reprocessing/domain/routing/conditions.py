@@ -81,7 +81,7 @@ class Condition:
     `str` returns the text that `Condition.parse` reads; the database stores that text.
 
     Raises:
-        RuleIsUnclear: the condition is not valid; the message says what to write.
+        InvalidRule: the condition is not valid; the message says what to write.
     """
 
     field: Field
@@ -99,7 +99,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Return the condition that a text describes, or raise RuleIsUnclear."""
+        """Return the condition that a text describes, or raise InvalidRule."""
         try:
             where, operator, rest = _parted(text)
             return cls(where, operator, _values(operator, rest))

@@ -44,7 +44,7 @@ class Rule:
         backoff: replaces the target's backoff; for `replay` and `delay`.
 
     Raises:
-        RuleIsUnclear: a value is missing, or does not belong to the action.
+        InvalidRule: a value is missing, or does not belong to the action.
     """
 
     id: int

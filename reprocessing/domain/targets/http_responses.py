@@ -88,7 +88,7 @@ def parse_answers(text: str) -> StatusMeanings:
     """Return the meanings in a text such as "409=success 4xx=retry".
 
     Raises:
-        AnswersAreUnclear: it cannot be parsed, or gives a code two meanings.
+        InvalidAnswers: it cannot be parsed, or gives a code two meanings.
     """
     if len(text) > LONGEST_TEXT:
         raise InvalidAnswers(f"The text is longer than {LONGEST_TEXT} characters. Name classes: 4xx=retry.")
