@@ -24,7 +24,7 @@ class InvalidSelector(RedriveError):
 
 
 class InvalidRule(RedriveError):
-    """A rule or a condition is not valid: it does not say which letters it matches, or what happens to these letters."""
+    """A rule or a condition is not valid: it does not say which letters it matches, or what to do with them."""
 
 
 class InvalidTarget(RedriveError):

@@ -70,7 +70,7 @@ def read_settings(given: object) -> Conf:
 
 
 def read_duration(value: object, name: str, *, most: timedelta) -> timedelta:
-    """Return a timedelta, or a number of seconds, above zero and at most `most`, or raise InvalidIdempotencySettings."""
+    """Return a duration above zero and at most `most`, or raise InvalidIdempotencySettings; numbers are seconds."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= most.total_seconds():
         return timedelta(seconds=value)
     if isinstance(value, timedelta) and timedelta() < value <= most:

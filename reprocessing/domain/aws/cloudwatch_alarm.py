@@ -97,8 +97,8 @@ def alarms_of_dlq(
         queue: the DLQ's name in SQS.
         sources: names of the source queues.
         namespace: the CloudWatch namespace of the service's own metrics.
-        retention: seconds for which the DLQ keeps a message. In a standard DLQ, retention begins when a message is first
-            sent, but the age in the metric begins when the message arrives in the DLQ.
+        retention: seconds for which the DLQ keeps a message. In a standard DLQ, retention begins when a message is
+            first sent, but the age in the metric begins when the message arrives in the DLQ.
     """
     sooner = "" if queue.endswith(".fifo") else ", sooner by as long as it lay in its queue before it died"
     yield Alarm(

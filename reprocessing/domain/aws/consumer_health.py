@@ -108,7 +108,7 @@ def _rise(values: Sequence[float], least: float) -> tuple[float, float] | None:
 
 
 def _failing(of: QueueMetrics) -> FailingConsumers | None:
-    """Return whether consumers fail. Messages in flight may still be deleted, so they do not count as failed."""
+    """Return the failure, or None. Messages in flight may still be deleted, so they do not count as failed."""
     sent, received, deleted = sum(of.sent), sum(of.received), sum(of.deleted)
     open_yet = of.in_flight[-1] if of.in_flight else 0.0
     due = sent or (received if not deleted else 0.0)

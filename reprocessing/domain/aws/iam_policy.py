@@ -195,7 +195,7 @@ def _resource(use: ResourceUse) -> str:
         case Purpose.DECRYPT | Purpose.ENCRYPT:
             return re.sub(r":alias/.*", ":key/*", use.arn)
         case Purpose.RULES:
-            # events:ListRules lists all rules of a bus, so IAM checks it against any rule.
+            # To list the rules of a bus, IAM requires the resource rule/*.
             return re.sub(r":event-bus/.*", ":rule/*", use.arn)
         case Purpose.OBJECTS:
             return f"{use.arn}/*"

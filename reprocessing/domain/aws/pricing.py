@@ -5,7 +5,7 @@ SQS charges an API call as one request for each 64 KiB chunk of the call's paylo
 
     max(k, ceil(B / U)) <= c <= k + floor(B / U)
 
-The number of calls is not known in advance, so the results are bounds. Free tier, volume discounts and data transfer are
+The number of calls is not known before, so the results are bounds. Free tier, volume discounts and data transfer are
 not included.
 """
 
@@ -91,7 +91,7 @@ def cost_of_deletes(copies: int, *, each: float) -> Cost:
 def cost_of_capture(messages: int, size: int, *, receivers: int, each: float) -> Cost:
     """Return the cost of capturing a DLQ until the DLQ is empty.
 
-    The upper bound assumes that each receive returns one message, after two of the three allowed empty receives.
+    The upper bound assumes one message for each receive, and twice `EMPTY_RECEIVES` empty receives of each receiver.
     """
     least, most = _calls(messages, size, one_by_one=0)
     silence = EMPTY_RECEIVES * receivers
@@ -124,7 +124,7 @@ class IdleLoad:
 
     @property
     def requests(self) -> float:
-        """Return the requests a second: one for each DLQ poll, three (send, receive, delete) for each task, and long polls.
+        """Return the requests a second: one per DLQ poll, three (send, receive, delete) per task, and the long polls.
 
         Polls that are due at the same tick share a task.
         """
