@@ -46,7 +46,7 @@ class Silence:
 def watch(before: Watched | None, signs: Signs, *, elapsed: float, longest: float) -> Watched:
     """Return the observations after reading the signs once more.
 
-    `elapsed`: seconds since the last reading; at most `longest` seconds count, because a suspended host watches nothing.
+    `elapsed`: seconds since the last reading; at most `longest` count, because a suspended host watches nothing.
     """
     if before is None:
         return Watched(signs)

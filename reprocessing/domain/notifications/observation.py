@@ -24,7 +24,7 @@ class HoldsNot:
 
 @dataclass(frozen=True, slots=True)
 class NotKnown:
-    """It is not known whether the condition holds, such as after the workers were stopped. An open incident stays open."""
+    """It is not known whether the condition holds, such as after workers were down. An open incident stays open."""
 
     kind: EventKind
     subject: str

@@ -65,7 +65,7 @@ class KeyPolicy:
         idempotency: str = "",
         missing_key: str = MissingKey.PARK,
     ) -> KeyPolicy:
-        """Return the policy of a DLQ's row. An empty text means the default, which differs for FIFO and standard queues."""
+        """Return the policy of a DLQ's row. An empty text means the default for FIFO or standard queues."""
         return cls(
             Selector.parse(ordering or ("system:MessageGroupId" if fifo else "none")),
             Selector.parse(sequence or ("system:SequenceNumber" if fifo else "system:SentTimestamp")),
@@ -124,7 +124,7 @@ def sort_key(text: str) -> str | TooLong:
 
 
 def read_sort_key(key: str) -> str:
-    """Return the number (as a decimal) or the text that a sort key was made from. Other texts are returned unchanged."""
+    """Return the number (as a decimal) or the text that a sort key was made from. Other texts remain unchanged."""
     if key.startswith(_TEXT):
         return key[1:]
     if key == _ZERO:

@@ -84,7 +84,7 @@ class MessageFilter:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> MessageFilter:
-        """Return the filter that `stored` returned as JSON."""
+        """Return the filter of a form that `stored` returned."""
         moments = {name: datetime.fromisoformat(stored[name]) for name in _MOMENTS if stored.get(name)}
         lists = {name: tuple(stored.get(name, ())) for name in ("states", "reasons")}
         return cls(**{**stored, **moments, **lists})
