@@ -23,7 +23,7 @@ from reprocessing.reasons.reason import Reason, reason_of
 
 logger = logging.getLogger("redrive.reasons")
 
-#: delivered: it succeeded. failed: it failed and is not retried. retrying: SQS delivers it again.
+#: delivered: the message succeeded. failed: it failed and is not retried. retrying: SQS delivers the message again.
 Verdict = Literal["delivered", "failed", "retrying"]
 
 FLUSH_AT_EXIT: Final = 1.5  # seconds
@@ -33,7 +33,7 @@ _LOGGED_AT: Final = frozenset({1, 10, 100, 1_000})  # failures in a row
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Reports so far. `dropped`: there was no room; `refused`: by the endpoint; `nameless`: without ids."""
+    """Counts of reports. `dropped`: the queue was full; `refused`: by the endpoint; `nameless`: without ids."""
 
     taken: int = 0
     dropped: int = 0

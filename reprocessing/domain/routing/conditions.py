@@ -113,7 +113,7 @@ class Condition:
 
     @property
     def reveals_values(self) -> bool:
-        """Return whether the condition's results reveal payload values. Names of types, tasks and fields are no secret."""
+        """Return whether the condition's results reveal payload values. Names of types, tasks and fields are public."""
         match self.field:
             case Field(FieldKind.DLQ | FieldKind.SOURCE):
                 return False

@@ -13,7 +13,7 @@ from reprocessing.domain.message.json_view import Unreadable
 LENGTH = 512
 #: Every accepted pattern can search texts of at least this many bytes; simple patterns can search longer texts.
 LEAST_TEXT_BYTES = 1024
-#: Limit of pattern instructions times text bytes of one search. RE2 needs up to 10 ns for each such product unit.
+#: Limit of pattern instructions times text bytes of one search. RE2 needs up to 10 ns for each instruction and byte.
 MOST_COST = 2_000_000
 
 _MEMORY = 1 << 20  # bytes of one pattern; RE2 refuses what needs more

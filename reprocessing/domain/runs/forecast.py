@@ -51,7 +51,7 @@ def seconds_to_send(letters: int, rate: float, climb: RateClimb = NO_CLIMB) -> f
 
 
 def seconds_to_next_turn(seconds: float, every: float) -> float:
-    """Return the seconds until the first turn more than `seconds` later; turns begin each `every` seconds (0: always)."""
+    """Return the seconds until the first turn more than `seconds` later; turns begin every `every` seconds."""
     if not every:
         return seconds
     turns = math.floor(seconds / every) + 1

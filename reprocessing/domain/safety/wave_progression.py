@@ -77,7 +77,7 @@ class OpenBreakers:
 
 @dataclass(frozen=True, slots=True)
 class RestartWaves:
-    """Begin again at once with a wave of one letter: only poison letters failed, which says nothing about the target."""
+    """Begin again at once with a wave of one letter: only poison failed, which says nothing about the target."""
 
 
 WaveVerdict = WaitForOutcomes | NextWave | RepeatWave | PauseRun | OpenBreakers | RestartWaves
