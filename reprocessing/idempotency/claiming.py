@@ -50,7 +50,7 @@ class Claim:
         self._unkept: str | None = None
 
     def result(self, value: object) -> None:
-        """Store the result for later callers: JSON of at most 1 MiB; else the end of the block raises ResultIsNotJson."""
+        """Store the result for later callers: JSON of at most 1 MiB; else the block's end raises ResultIsNotJson."""
         try:
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError, RecursionError):

@@ -88,7 +88,7 @@ _COUNT: Final = f"SELECT count(*) FROM redrive_idempotency_claim WHERE {_OLD}"  
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimKey:
-    """The key of one claim's row, and the claim's payload and settings."""
+    """The key of one claim's row, with the payload's hash and the time for which the claim is kept."""
 
     using: str
     space: str

@@ -51,7 +51,7 @@ def type_of(error: BaseException) -> str:
 def fingerprint(name: str, traceback: TracebackType | None) -> str:
     """Return 16 hexadecimal digits that failures of one cause share.
 
-    The digits are from the SHA-256 of the type's name and of the innermost frames' file and function names, without folders and
+    They are the SHA-256 of the type's name and of the innermost frames' file and function names, without folders and
     line numbers, so deployments do not change them. Recursive calls count once.
     """
     told = hashlib.sha256(name.encode(errors="replace"))

@@ -46,7 +46,7 @@ _STANDS_FOR_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 @dataclass(frozen=True, slots=True)
 class UrlDenied:
-    """A refused URL or entry. `why`: a clause without full stop; `cure`: a sentence with the setting to add, or empty."""
+    """A refused URL or entry. `why`: a clause without full stop; `cure`: a sentence with the line to set, or empty."""
 
     why: str
     cure: str = ""

@@ -174,7 +174,7 @@ TaskReading = TaskMessage | NotATask | Unreadable
 
 
 def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: int = LIMIT) -> TaskReading:
-    """Return the task message in a body, or why there is none. Never raises, unpickles nothing, unpacks no more than `limit` bytes.
+    """Return the task message in a body, or why there is none. Never raises or unpickles; unpacks up to `limit` bytes.
 
     `document`: the result of `json_view.read`, if it is known.
     """

@@ -53,7 +53,7 @@ class AsyncSender(Protocol[Call_contra]):
         """Queue these calls and return at once. If `may_start` returns False before a request, it ends as NotSent."""
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
-        """Return the attempts that have ended, with outcomes; wait up to `within` seconds for the first attempt to end."""
+        """Return the attempts that have ended, with outcomes; wait up to `within` seconds for the first one."""
 
     @property
     def open(self) -> int:

@@ -52,7 +52,7 @@ DEFAULT_MEANINGS: Final[Mapping[str, Meaning]] = {
 class StatusMeanings:
     """Meanings of codes ("409") and classes ("4xx") that replace the defaults.
 
-    A code overrides a class, and both override the defaults. Code 429 means `wait` unless 429 itself is named.
+    A code overrides a class, and both override the defaults. 4xx does not change 429: name 429 to replace `wait`.
     """
 
     said: tuple[tuple[str, Meaning], ...] = ()

@@ -44,7 +44,7 @@ def headers(
     """Return a letter's headers, without the client's own and the signature.
 
     Args:
-        added: the letter's marks. A key that no header can hold is sent as the key's digest; other such marks are omitted.
+        added: the letter's marks. A key that no header can hold is sent as a digest; other such marks are omitted.
         names: the names of the marks.
         attributes: the letter's attributes, which may contain the content type.
         body: the letter's body.
