@@ -198,14 +198,14 @@ class Reporter:
         return self._queue.get() if wait is None else self._queue.get(timeout=max(wait, 0.0))
 
     def _left(self) -> int:
-        """Return how many reports are unsent when the thread ends."""
+        """Empty the queue; return how many reports are left unsent."""
         left = 0
         while not self._queue.empty():
             left += self._queue.get_nowait() is not None
         return left
 
     def _rest(self, unheard: int) -> float:
-        """Return the seconds of backoff: 1, doubled with each failure, times a random 0.5 to 1, so that workers spread."""
+        """Return the seconds of backoff: 1, doubled with each failure, times a random 0.5 to 1 to spread workers."""
         rest = min(self._longest_rest, 2.0 ** min(unheard - 1, 30))
         return rest * random.uniform(0.5, 1.0)  # noqa: S311  # not cryptographic
 
