@@ -1,1 +1,1 @@
-"""Floor 0, decides: plain Python, no Django, no AWS, no clock and no dice but those handed in."""
+"""Make the service's decisions in plain Python: no Django, no AWS; time and random numbers are arguments."""

@@ -1,4 +1,4 @@
-"""Exceptions. Each message says what happened, why, and what to do."""
+"""Define the app's exceptions. Each message says what happened, why, and what to do."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class CloudWatchUnreachable(RedriveError):
 
 
 class InvalidSelector(RedriveError):
-    """A selector, or a set of selectors, does not say what to read from a letter."""
+    """A selector, or a set of selectors, is not valid: it does not say what to read from a letter."""
 
 
 class InvalidRule(RedriveError):
-    """A rule or a condition does not say which letters it matches or what to do with them."""
+    """A rule or a condition is not valid: it does not say which letters it matches, or what to do with them."""
 
 
 class InvalidTarget(RedriveError):
-    """A target is not known, ambiguous, or nothing that letters can be sent to."""
+    """A target is not known or ambiguous, or letters cannot be sent to the target."""
 
 
 class InvalidAnswers(RedriveError):
@@ -44,7 +44,7 @@ class RateLimitUnavailable(RedriveError):
 
 
 class RunIdInUse(RedriveError):
-    """A run's id was used for another selection."""
+    """A run with this id exists and has another selection of letters."""
 
 
 class InvalidRunState(RedriveError):
@@ -56,15 +56,15 @@ class NativeRedriveConflict(RedriveError):
 
 
 class RestoreUnresolved(RedriveError):
-    """PostgreSQL was restored from a backup, and the letters in doubt are not decided yet."""
+    """PostgreSQL was restored from a backup, and a person has not yet decided about the unfinished letters."""
 
 
 class DlqAlreadyRegistered(RedriveError):
-    """Somebody else has added a DLQ with this name or queue meanwhile."""
+    """Another person has meanwhile added a DLQ with this name or queue."""
 
 
 class SourceInUse(RedriveError):
-    """A source cannot be removed from a DLQ: it is not known, or letters depend on it."""
+    """A source cannot be removed from a DLQ: the source is not known, or letters refer to the source."""
 
 
 class DlqNotReadable(RedriveError):

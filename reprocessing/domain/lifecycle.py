@@ -1,4 +1,4 @@
-"""The states of letters, lanes and attempts, and the reasons for which letters are parked."""
+"""Define the states of letters, lanes and attempts, and the reasons for which letters are parked."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from enum import StrEnum
 class LetterState(StrEnum):
     """The state of one letter."""
 
-    CAPTURED = "captured"  #: stored; no run has enlisted it
-    WAITING = "waiting"  #: on its lane, to be sent when it is the head and due
-    SENDING = "sending"  #: an attempt was committed; its outcome is not
-    AWAITING = "awaiting"  #: the target accepted it; its outcome is not known yet
-    DELIVERED = "delivered"  #: it succeeded, or is presumed to have succeeded
-    PARKED = "parked"  #: it waits for a person
+    CAPTURED = "captured"  #: stored; no run has added the letter to its lane
+    WAITING = "waiting"  #: on its lane; sent when it is the lane's first letter and its time has come
+    SENDING = "sending"  #: an attempt was committed to the database; the attempt's outcome was not yet
+    AWAITING = "awaiting"  #: the target accepted the letter; the outcome is not known yet
+    DELIVERED = "delivered"  #: delivery succeeded, or is presumed to have succeeded
+    PARKED = "parked"  #: the letter waits for a person
     DUPLICATE = "duplicate"  #: an equal letter was delivered under the same idempotency key
-    DISCARDED = "discarded"  #: a person discarded it, or a rule that a person enabled
+    DISCARDED = "discarded"  #: discarded by a person, or by a rule that a person enabled
 
 
-#: States in which a lane's next letter can be.
+#: Possible states of a lane's first letter.
 OPEN_STATES = (LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
-#: States that change only if the message returns or a person releases the letter.
+#: Final states, unless the message returns to a DLQ or a person releases the letter.
 FINISHED_STATES = (LetterState.DELIVERED, LetterState.PARKED, LetterState.DUPLICATE, LetterState.DISCARDED)
 
 
 class LanePhase(StrEnum):
     """The state of one lane."""
 
-    IDLE = "idle"  #: nothing to redrive
-    READY = "ready"  #: its head is due at `due_at`
-    LEASED = "leased"  #: a worker has it until `due_at`
-    AWAITING = "awaiting"  #: its head was sent, and the next letter waits for the outcome
-    HELD = "held"  #: stopped by a parked head, a rule, or a person
+    IDLE = "idle"  #: the lane has nothing to redrive
+    READY = "ready"  #: the lane's first letter is due at `due_at`
+    LEASED = "leased"  #: a worker has the lease until `due_at`
+    AWAITING = "awaiting"  #: the first letter was sent; the next letter waits for the outcome
+    HELD = "held"  #: stopped by a parked first letter, a rule, or a person
 
 
 class AttemptOutcome(StrEnum):
     """How one attempt ended."""
 
-    ACCEPTED = "accepted"  #: the target accepted it, and no other outcome is required
-    ABSENT = "absent"  #: presumed delivered: it was not found in the DLQ again
-    RETURNED = "returned"  #: it came back to a DLQ
-    REFUSED = "refused"  #: the target refused it
+    ACCEPTED = "accepted"  #: the target accepted the message, and no other outcome is required
+    ABSENT = "absent"  #: presumed delivered: the message was not found in the DLQ again
+    RETURNED = "returned"  #: the message came back to a DLQ
+    REFUSED = "refused"  #: the target refused the message
     NOT_SENT = "not_sent"  #: nothing was sent; the attempt does not count
-    UNKNOWN = "unknown"  #: it may have been sent: the reply, or the worker, was lost
-    ACKNOWLEDGED = "acknowledged"  #: its consumer reported success
-    FAILED = "failed"  #: its consumer reported a final failure
-    SILENT = "silent"  #: its consumer did not report in time
+    UNKNOWN = "unknown"  #: the message may have been sent: the target did not reply, or the worker died
+    ACKNOWLEDGED = "acknowledged"  #: the consumer reported success
+    FAILED = "failed"  #: the consumer reported a final failure
+    SILENT = "silent"  #: the consumer did not report in time
 
 
 class ParkedReason(StrEnum):
@@ -81,7 +81,7 @@ class ParkedReason(StrEnum):
 
     @property
     def is_message_fault(self) -> bool:
-        """Return whether the message itself is at fault, so that this is also why it failed before."""
+        """Return whether the message itself is at fault; then the reason also explains the earlier failures."""
         return self in {ParkedReason.UNSENDABLE, ParkedReason.UNREADABLE_TASK}
 
 

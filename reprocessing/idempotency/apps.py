@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class IdempotencyConfig(AppConfig):
-    """Needs no other app of this project."""
+    """The app's configuration; the app needs no other app of this project."""
 
     name = "reprocessing.idempotency"
     label = "redrive_idempotency"

@@ -33,7 +33,7 @@ _SOON: Final = 1.0  # seconds: when to retry if the end of a claim is not known
 
 @dataclass(frozen=True, slots=True)
 class EarlierResult:
-    """The work was done before. `result`: what was kept, through JSON; None: nothing."""
+    """The work was done before. `result`: the stored JSON result; None: no result was stored."""
 
     result: Any
 
@@ -50,7 +50,7 @@ class Claim:
         self._unkept: str | None = None
 
     def result(self, value: object) -> None:
-        """Keep this for later callers: JSON of at most 1 MiB; else the end of the block raises ResultIsNotJson."""
+        """Store the result for later callers: JSON of at most 1 MiB; else the block's end raises ResultIsNotJson."""
         try:
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
@@ -61,7 +61,7 @@ class Claim:
             self._result, self._unkept = None, f"JSON of {len(text):,} bytes, more than {LARGEST_RESULT:,}"
 
     def renew(self) -> None:
-        """Extend the lease, because the work is not done yet. ClaimWasLost: another worker has it, so stop."""
+        """Extend the lease, because the work is not done yet. ClaimLost: another worker has the claim, so stop."""
         if self._token and not table.renew_lease(self._place, self._token, lease=self._lease):
             raise _lost(self._place)
 
@@ -69,7 +69,7 @@ class Claim:
         """Record that the work is done; called by `once`.
 
         Raises:
-            ClaimWasLost: another worker has the claim; its result counts.
+            ClaimLost: another worker has the claim; its result counts.
             ResultIsNotJson: the work is recorded as done, without a result.
         """
         token = self._token
@@ -111,7 +111,7 @@ def once(  # noqa: PLR0913  # keyword arguments
     """Claim a key for the work of the block. Skip the work if `claim.found` says that it was done before.
 
     The claim is committed before the block begins, and the result after it has ended; an exception releases the claim.
-    A process that dies in between leaves a claim that ends with its lease, and the work is done again. With
+    If the process dies in the block, the claim ends with its lease, and the work is done again. With
     `transactional`, the claim, the result and the block's own changes are committed together. No coroutines.
 
     Args:
@@ -127,9 +127,9 @@ def once(  # noqa: PLR0913  # keyword arguments
     Raises:
         InProgress: another worker has the claim, also after `wait`.
         PayloadConflict: the key was used for another payload.
-        ClaimWasLost: the work outlived its lease, and another worker took the claim.
-        ClaimWouldNotBeSeen: not `transactional`, and inside a transaction.
-        ClaimIsUnclear, ResultIsNotJson, SettingsAreUnclear: an argument or the result is not valid.
+        ClaimLost: the work outlived its lease, and another worker took the claim.
+        ClaimInsideTransaction: not `transactional`, and inside a transaction.
+        InvalidClaim, ResultIsNotJson, InvalidIdempotencySettings: an argument or the result is not valid.
     """
     if transactional and lease is not None:
         raise InvalidClaim("A transactional claim ends with its transaction. Leave lease out.")

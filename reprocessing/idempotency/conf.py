@@ -40,12 +40,12 @@ class Conf:
 
 
 def current_settings() -> Conf:
-    """Return the current settings, or raise SettingsAreUnclear."""
+    """Return the current settings, or raise InvalidIdempotencySettings."""
     return read_settings(getattr(settings, "REDRIVE_IDEMPOTENCY", {}))
 
 
 def read_settings(given: object) -> Conf:
-    """Return the settings of one value, or raise SettingsAreUnclear."""
+    """Return the settings of one value, or raise InvalidIdempotencySettings."""
     if not isinstance(given, Mapping):
         raise InvalidIdempotencySettings(f"REDRIVE_IDEMPOTENCY is a {type(given).__name__}; make it a dict.")
     if unknown := {str(name) for name in given} - _NAMES:
@@ -70,7 +70,7 @@ def read_settings(given: object) -> Conf:
 
 
 def read_duration(value: object, name: str, *, most: timedelta) -> timedelta:
-    """Return a timedelta, or a number of seconds, above zero and at most `most`, or raise SettingsAreUnclear."""
+    """Return a duration above zero and at most `most`, or raise InvalidIdempotencySettings; numbers are seconds."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= most.total_seconds():
         return timedelta(seconds=value)
     if isinstance(value, timedelta) and timedelta() < value <= most:

@@ -36,7 +36,7 @@ def idempotent(  # noqa: PLR0913  # those of `once`
     `key` and `payload` name an argument, or are called with all arguments. The rest is as in `once`, including errors.
 
     Raises:
-        ClaimIsUnclear: the function is a coroutine or a generator, or has no such argument.
+        InvalidClaim: the function is a coroutine or a generator, or has no such argument.
     """
 
     def decorate(function: Callable[Given, Done]) -> Callable[Given, Done]:

@@ -1,4 +1,4 @@
-"""Exceptions; each message says what to do."""
+"""Define the package's exceptions; each message says what to do."""
 
 from __future__ import annotations
 

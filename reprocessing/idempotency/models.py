@@ -21,8 +21,8 @@ class ClaimState(models.TextChoices):
 class Claim(models.Model):
     """The claim of one key in one space.
 
-    `token` is the fence: each claim gets a new one, and only its holder changes the row. `attempts` counts claims;
-    those that are neither failures nor current ended with their lease. `result` is JSON text.
+    `token` is a fencing token: each claim gets a new token, and only the token's holder changes the row. `attempts`
+    counts claims; claims that neither failed nor are current ended with their lease. `result` is JSON text.
     """
 
     pk = models.CompositePrimaryKey("space", "key")

@@ -16,7 +16,7 @@ _LONGEST: Final = {"space": LONGEST_SPACE, "key": LONGEST_KEY}
 
 
 def key_text(value: object, what: str) -> str:
-    """Return the text of a key or a space, or raise ClaimIsUnclear, which does not quote it."""
+    """Return the text of a key or a space, or raise InvalidClaim, which does not quote the value."""
     if isinstance(value, bool) or not isinstance(value, str | int | UUID):
         raise InvalidClaim(f"The {what} is a {type(value).__name__}. Give a text, a number or a UUID.")
     text = str(value)
@@ -33,7 +33,7 @@ def payload_digest(payload: object) -> bytes | None:
     """Return the SHA-256 of a payload: of bytes and texts, else of its JSON with sorted keys; None for None.
 
     Raises:
-        ClaimIsUnclear: it is not JSON.
+        InvalidClaim: the payload is not JSON.
     """
     match payload:
         case None:
@@ -80,7 +80,7 @@ def task_key(request: Any, *, attribute: str = "IdempotencyKey") -> str:  # noqa
     tasks call `retry()`, use the task's id instead, because each retry is another message.
 
     Raises:
-        ClaimIsUnclear: the task did not come from SQS.
+        InvalidClaim: the task did not come from SQS.
     """
     delivery = (getattr(request, "properties", None) or {}).get("delivery_info") or {}
     message = delivery.get("sqs_message")

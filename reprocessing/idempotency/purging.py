@@ -8,7 +8,7 @@ BATCH = 1_000
 
 
 def purge(*, using: str | None = None, batch: int = BATCH) -> int:
-    """Delete claims that are past their time, `batch` in each statement and commit; return how many.
+    """Delete claims past `keep_until`, `batch` claims in each statement and commit; return how many were deleted.
 
     Claims that are in use, or being deleted by another process, are skipped.
     """

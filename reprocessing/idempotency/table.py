@@ -1,4 +1,4 @@
-"""The SQL of claims: each statement compares before it sets, by the database's clock."""
+"""Run the SQL of claims: each statement checks the row before it changes the row, by the database's clock."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ UPDATE redrive_idempotency_claim
  WHERE {_HELD} AND state = 'in_progress'
 """  # noqa: S608
 
-# A transactional claim is visible to others by this lock; they do not wait for its row.
+# Other transactions see a transactional claim by this lock, and do not wait for the claim's row.
 _LOCK: Final = (
     "SELECT pg_try_advisory_xact_lock(hashtextextended(%(space)s::text || chr(1) || %(key)s::text, 5276893427))"
 )
@@ -88,7 +88,7 @@ _COUNT: Final = f"SELECT count(*) FROM redrive_idempotency_claim WHERE {_OLD}"  
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimKey:
-    """The row of one claim, and what it is claimed for."""
+    """The key of one claim's row, with the payload's hash and the time for which the claim is kept."""
 
     using: str
     space: str
@@ -121,7 +121,7 @@ def read_claim(place: ClaimKey) -> ClaimRow | None:
 
 
 def lock_key(place: ClaimKey) -> bool:
-    """Return whether this transaction may take the key; until its end no other may."""
+    """Return whether this transaction may take the key; if so, no other transaction may until this one ends."""
     row = _one(place, _LOCK)
     return bool(row and row[0])
 
@@ -147,7 +147,7 @@ def renew_lease(place: ClaimKey, token: UUID, *, lease: timedelta) -> bool:
 
 
 def delete_old_claims(using: str, *, limit: int) -> int:
-    """Delete at most so many old claims; return how many."""
+    """Delete at most `limit` old claims; return the number of deleted claims."""
     with connections[using].cursor() as cursor:
         cursor.execute(_FORGET, {"limit": limit})
         found: int = cursor.rowcount

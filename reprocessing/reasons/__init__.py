@@ -31,9 +31,9 @@ def reporting(  # noqa: PLR0913  # keyword arguments
 
     Args:
         reporter: sends the report.
-        message: the message as boto3 returns it; or give one of the next two.
-        message_id: SQS's id.
-        redrive_id: the attribute RedriveId.
+        message: the message as boto3 returns it; or give `message_id` or `redrive_id`.
+        message_id: SQS's message id.
+        redrive_id: the value of the attribute RedriveId.
         final: the message is deleted although it failed; else SQS delivers it again.
         acknowledges: report success, too.
     """

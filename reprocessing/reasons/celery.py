@@ -14,9 +14,9 @@ from celery.exceptions import Reject, TimeLimitExceeded
 from reprocessing.reasons.client import Reporter, Verdict
 from reprocessing.reasons.names import Names, names_of
 
-#: The header of a retry, which is another message, with the names of the first message.
+#: The header of a retry (a new message) that holds the ids of the first message.
 HEADER: Final = "redrive_names"
-#: How many tasks the worker's main process remembers, to report tasks that it ends itself.
+#: How many tasks the worker's main process remembers, to report tasks that the main process ends.
 _REMEMBERED: Final = 1_000
 
 
@@ -35,7 +35,7 @@ def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **
         options: those of `Reporter`; `message=False` leaves out the texts of exceptions.
 
     Raises:
-        EndpointIsUnclear: the URL or the token is not valid.
+        InvalidEndpoint: the URL or the token is not valid.
     """
     reporter = Reporter(url, token, **options)
     hook = _Hook(app, reporter)
@@ -85,7 +85,7 @@ class _Hook:
 
     @_harmless
     def published(self, *, headers: dict[str, Any], **_: Any) -> None:  # noqa: ANN401
-        """Add the first message's names to a retry, which keeps the task's id but is another message."""
+        """Add the first message's ids to a retry, which keeps the task's id but is another message."""
         request = current_task.request  # raises outside of a task, which is suppressed
         if headers.get("id") == request.id and current_task.app is self._app and (names := names_of_request(request)):
             headers[HEADER] = [names.message_id, names.redrive_id]

@@ -23,7 +23,7 @@ from reprocessing.reasons.reason import Reason, reason_of
 
 logger = logging.getLogger("redrive.reasons")
 
-#: delivered: it succeeded. failed: it failed and is not retried. retrying: SQS delivers it again.
+#: delivered: the message succeeded. failed: it failed and is not retried. retrying: SQS delivers the message again.
 Verdict = Literal["delivered", "failed", "retrying"]
 
 FLUSH_AT_EXIT: Final = 1.5  # seconds
@@ -33,7 +33,7 @@ _LOGGED_AT: Final = frozenset({1, 10, 100, 1_000})  # failures in a row
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Reports so far. `dropped`: there was no room; `refused`: by the endpoint; `nameless`: without ids."""
+    """Counts of reports. `dropped`: the queue was full; `refused`: by the endpoint; `nameless`: without ids."""
 
     taken: int = 0
     dropped: int = 0
@@ -82,7 +82,7 @@ class Reporter:
             clock: seconds since 1970.
 
         Raises:
-            EndpointIsUnclear: the URL or the token is not valid.
+            InvalidEndpoint: the URL or the token is not valid.
         """
         self._endpoint = endpoint.read_endpoint(url, token, timeout=timeout) if url else None
         self._message, self._scrub, self._ignores, self._clock = message, scrub, ignores, clock
@@ -198,14 +198,14 @@ class Reporter:
         return self._queue.get() if wait is None else self._queue.get(timeout=max(wait, 0.0))
 
     def _left(self) -> int:
-        """Return how many reports are left unsent."""
+        """Empty the queue; return how many reports are left unsent."""
         left = 0
         while not self._queue.empty():
             left += self._queue.get_nowait() is not None
         return left
 
     def _rest(self, unheard: int) -> float:
-        """Return the seconds of backoff: 1, doubled with each failure, less a random half, so that workers spread."""
+        """Return the seconds of backoff: 1, doubled with each failure, times a random 0.5 to 1 to spread workers."""
         rest = min(self._longest_rest, 2.0 ** min(unheard - 1, 30))
         return rest * random.uniform(0.5, 1.0)  # noqa: S311  # not cryptographic
 

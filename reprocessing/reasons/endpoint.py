@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 _LARGEST_ANSWER: Final = 1 << 16  # bytes
-#: Statuses that a repetition of the request would get again.
+#: HTTP statuses after which a retry of the same request would fail again.
 _FOR_GOOD: Final = frozenset({400, 413, 422})
 
 
@@ -85,7 +85,7 @@ class Endpoint:
 
 
 def read_endpoint(url: str, token: str, *, timeout: float) -> Endpoint:
-    """Return the endpoint of a URL, or raise EndpointIsUnclear."""
+    """Return the endpoint of a URL, or raise InvalidEndpoint."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

@@ -12,7 +12,7 @@ _MARK: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:[1-9][0-
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """SQS's id of a message, and its redrive id with the attempt. One is enough."""
+    """SQS's id of a message, and the message's redrive id with the attempt. One id is enough."""
 
     message_id: str | None = None
     redrive_id: str | None = None
@@ -22,7 +22,7 @@ class Names:
 
 
 def names_of(message: Mapping[str, Any], *, attribute: str = "RedriveId") -> Names:
-    """Return the names of a boto3 message; an attribute that is no redrive id is ignored.
+    """Return the ids of a boto3 message; an attribute that is no redrive id is ignored.
 
     Receive with `MessageAttributeNames=["RedriveId"]` to get the redrive id.
     """

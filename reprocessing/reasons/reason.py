@@ -12,7 +12,7 @@ from typing import Final
 #: Most characters that the service keeps of a text.
 LONGEST_MESSAGE: Final = 2_000
 LONGEST_TYPE: Final = 200
-#: Innermost frames that count.
+#: How many of the innermost frames the fingerprint includes.
 _FRAMES: Final = 50
 
 

@@ -1,1 +1,1 @@
-"""AWS: queues to provision, IAM policies, alarms, metrics and prices."""
+"""Describe queues to provision, IAM policies, alarms, metrics and prices of AWS."""

@@ -1,4 +1,4 @@
-"""CloudWatch alarms as they are wanted, and how an existing alarm differs.
+"""Define the CloudWatch alarms to create, and compare existing alarms with them.
 
 `messages-present` counts visible and in-flight messages together: a capture hides the messages that it receives, so an
 alarm on the visible messages alone would go silent.
@@ -15,14 +15,14 @@ from reprocessing.domain.aws.metric_names import Metric
 from reprocessing.domain.runs.forecast import duration_in_words
 
 PREFIX: Final = "redrive"
-UNPUBLISHED_NAMESPACE: Final = "nowhere"  #: the namespace if no metrics are published
+UNPUBLISHED_NAMESPACE: Final = "nowhere"  #: the namespace in alarms if the service publishes no metrics
 _SQS: Final = "AWS/SQS"
 _MINUTE, _DAY = 60, 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmMetric:
-    """One metric in CloudWatch; `stat`: how its values of a period are combined."""
+    """One CloudWatch metric; `stat`: the statistic that combines the values of a period, such as Maximum."""
 
     namespace: str
     name: str
@@ -35,10 +35,10 @@ class Alarm:
     """One alarm.
 
     Attributes:
-        of: the DLQ that it is about; empty: another thing.
-        means: the description, with what to do.
-        streams: if there are several, their sum.
-        above: alarm above the threshold; else below.
+        of: the name of the DLQ that the alarm is about; empty: the alarm is not about a DLQ.
+        means: the alarm's description, which says what to do.
+        streams: the metrics; the alarm compares the sum of several metrics with the threshold.
+        above: the alarm fires above the threshold; if false, below the threshold.
         missing: how missing data is treated: notBreaching, breaching or missing.
     """
 
@@ -54,7 +54,7 @@ class Alarm:
 
     @property
     def is_on_sqs_metrics(self) -> bool:
-        """Return whether all its metrics are SQS's own, which exist in the queue's region."""
+        """Return whether all metrics of the alarm are SQS's own, which exist in the queue's region."""
         return all(metric.namespace == _SQS for metric in self.streams)
 
     def request(self, actions: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class AlarmMissing:
-    """There is no alarm with this name."""
+    """CloudWatch has no alarm with this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,11 @@ def alarms_of_dlq(
 
     Args:
         dlq: the DLQ's name in this service.
-        queue: its name in SQS.
+        queue: the DLQ's name in SQS.
         sources: names of the source queues.
-        namespace: of the service's own metrics.
-        retention: seconds for which the DLQ keeps a message. In a standard DLQ it begins when a message is first sent,
-            while the metric's age begins when the message arrives in the DLQ.
+        namespace: the CloudWatch namespace of the service's own metrics.
+        retention: seconds for which the DLQ keeps a message. In a standard DLQ, retention begins when a message is
+            first sent, but the age in the metric begins when the message arrives in the DLQ.
     """
     sooner = "" if queue.endswith(".fifo") else ", sooner by as long as it lay in its queue before it died"
     yield Alarm(
@@ -162,7 +162,7 @@ def alarms_of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
 
 
 def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
-    """Yield the alarms of the service. The first also alarms without data, because a dead service publishes none."""
+    """Yield the alarms of the service. The first also fires without data: a stopped service publishes no metrics."""
     yield Alarm(
         name=f"{PREFIX}-consumes-nothing",
         means="No worker has consumed a task for 5 minutes, or no metrics arrive: beat, the workers, PostgreSQL or "
@@ -186,12 +186,12 @@ def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
 def differences(
     wanted: Alarm, found: Mapping[str, Any] | None, actions: tuple[str, ...] = ()
 ) -> tuple[Difference, ...]:
-    """Return how an existing alarm differs.
+    """Return how an existing alarm differs from the wanted alarm.
 
     Args:
         wanted: the alarm.
-        found: from DescribeAlarms; None: there is none.
-        actions: ARNs to notify; empty: the alarm keeps its own.
+        found: the alarm from DescribeAlarms; None: the alarm does not exist.
+        actions: ARNs to notify; empty: the alarm keeps its current actions.
     """
     if found is None:
         return (AlarmMissing(),)
@@ -208,12 +208,12 @@ def differences(
 
 
 def dimension_name(label: str) -> str:
-    """Return the name of a label's dimension in CloudWatch."""
+    """Return the CloudWatch dimension's name for a Prometheus label, such as "Dlq" for "dlq"."""
     return "".join(part.capitalize() for part in label.split("_"))
 
 
 def _plainly(value: Any) -> Any:  # noqa: ANN401  # CloudWatch's values
-    """Return a value that compares equal to others in another order, or with empty parts left out."""
+    """Return a value in a form for comparison: sorted, without empty parts."""
     if isinstance(value, Mapping):
         return {name: _plainly(member) for name, member in value.items() if member not in (None, [], "")}
     if isinstance(value, list | tuple):

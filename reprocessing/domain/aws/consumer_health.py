@@ -1,7 +1,7 @@
-"""Interpret the metrics of a queue: do its consumers keep up?
+"""Decide from a queue's metrics whether the queue's consumers keep up.
 
-A growing age of the oldest message: they are behind. Growing messages in flight: they are slow, or crash. All that was
-sent was received, but less was deleted: they fail. Too few values: unknown.
+The age of the oldest message grows: consumers are behind. Messages in flight grow: consumers are slow, or crash. All
+sent messages were received, but fewer were deleted: consumers fail. Too few values: the result is unknown.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from itertools import pairwise
 from statistics import median
 from typing import Final, TypeAlias
 
-#: Least values of a trend, which compares the first third with the last.
+#: Fewest values for a trend, which compares the first third of the values with the last third.
 LEAST_VALUES: Final = 6
-#: Least rise of the age in seconds, of messages in flight, and as a share of the earlier value.
+#: Smallest rise that counts: of the age in seconds, of messages in flight, and as a share of the earlier value.
 _AGE_RISE, _FLIGHT_RISE, _SHARE = 60.0, 10.0, 0.25
-#: Least share of upward steps among all changes: a value that swings does not grow.
+#: Smallest share of increases among all changes: a value that goes up and down does not grow.
 _UPWARD: Final = 0.75
 #: Share of the sent messages that may be missing among the deleted ones, because metrics are late.
 _MISSING: Final = 0.05
@@ -24,9 +24,9 @@ _MISSING: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class QueueMetrics:
-    """CloudWatch's values of a queue in periods of one length, the oldest first.
+    """CloudWatch's values of a queue in periods of equal length, the oldest first.
 
-    `age`: maximum seconds of the oldest message; `in_flight`: maximum messages; the others: sums of messages.
+    `age`: maximum age of the oldest message in seconds; `in_flight`: maximum messages in flight; other fields: sums.
     """
 
     age: Sequence[float] = ()
@@ -59,7 +59,7 @@ class SlowOrCrashing:
 
 @dataclass(frozen=True, slots=True)
 class FailingConsumers:
-    """All that was sent was received, but less was deleted."""
+    """All sent messages were received, but fewer were deleted."""
 
     sent: float
     received: float
@@ -68,7 +68,7 @@ class FailingConsumers:
 
 @dataclass(frozen=True, slots=True)
 class TooFewValues:
-    """There are too few values."""
+    """CloudWatch has too few values for a decision."""
 
     why: str
 
@@ -77,7 +77,7 @@ ConsumerHealth: TypeAlias = KeepingUp | FallingBehind | SlowOrCrashing | Failing
 
 
 def judge_consumers(of: QueueMetrics) -> tuple[ConsumerHealth, ...]:
-    """Return all problems that a queue's metrics show; else that there is none, or that it is not known."""
+    """Return all problems that a queue's metrics show; without problems, `KeepingUp` or `TooFewValues`."""
     found: list[ConsumerHealth] = []
     if (rise := _rise(of.age, _AGE_RISE)) is not None:
         found.append(FallingBehind(*rise))
@@ -108,7 +108,7 @@ def _rise(values: Sequence[float], least: float) -> tuple[float, float] | None:
 
 
 def _failing(of: QueueMetrics) -> FailingConsumers | None:
-    """Messages in flight may still be deleted. If nothing was sent, receiving without any deletion is a failure."""
+    """Return the failure, or None. Messages in flight may still be deleted, so they do not count as failed."""
     sent, received, deleted = sum(of.sent), sum(of.received), sum(of.deleted)
     open_yet = of.in_flight[-1] if of.in_flight else 0.0
     due = sent or (received if not deleted else 0.0)

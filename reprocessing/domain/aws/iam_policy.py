@@ -1,4 +1,4 @@
-"""The AWS API calls of the service, and the IAM policies that allow exactly these calls."""
+"""List the AWS API calls of the service, and build the IAM policies that allow exactly these calls."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from reprocessing.domain.message.arn import read
 
-#: The session name of assumed roles, as CloudTrail shows it and a trust policy may require it.
+#: The session name of assumed roles. CloudTrail shows it, and a trust policy may require it.
 ASSUMED_SESSION: Final = "redrive"
 ANY_RESOURCE: Final = "*"
 
 
 class Purpose(Enum):
-    """What a permission is for; the value is the id of its statement."""
+    """What a permission is for; the value is the id of the policy's statement."""
 
     WATCH = "LookAtTheDlqs"
     TAKE = "TakeMessagesOutOfTheDlqs"
@@ -48,7 +48,7 @@ class Purpose(Enum):
     DEAD_TASKS = "CountTheServicesDeadTasks"
 
 
-#: The calls, as boto3 names them. AWS makes those of KMS, and some of NATIVE, in our name (SQS Developer Guide).
+#: The calls by their AWS names. SQS itself makes the KMS calls, and some NATIVE calls, with the service's permissions.
 CALLS: Final[Mapping[Purpose, tuple[str, ...]]] = {
     Purpose.WATCH: ("sqs:GetQueueAttributes", "sqs:ListDeadLetterSourceQueues", "sqs:ListMessageMoveTasks"),
     Purpose.TAKE: ("sqs:ReceiveMessage", "sqs:DeleteMessageBatch", "sqs:ChangeMessageVisibilityBatch"),
@@ -95,7 +95,7 @@ _ACTIONS: Final = {
     "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility", "lambda:Invoke": "lambda:InvokeFunction",
     "sns:PublishBatch": "sns:Publish", "s3:HeadObject": "s3:GetObject",
 }  # fmt: skip
-#: Purposes that change something: not allowed in mode `observe`.
+#: Purposes that change messages or queues: not allowed in mode `observe`.
 _ACTS: Final = frozenset({
     Purpose.TAKE, Purpose.SEND, Purpose.PARK, Purpose.INVOKE, Purpose.PUBLISH, Purpose.PUT, Purpose.OBJECTS,
     Purpose.BUCKETS,
@@ -107,10 +107,10 @@ class ResourceUse:
     """One use of an AWS resource.
 
     Attributes:
-        arn: the resource; for a key also its alias; `*` if IAM has nothing narrower.
-        role: the ARN of the assumed role; empty: the service's own.
+        arn: the resource; a KMS key may be given by its alias; `*` if IAM accepts no narrower resource.
+        role: the ARN of the assumed role; empty: the service's own role.
         within: the value of the condition: a region, or the namespace of metrics.
-        acting: used only when messages are captured or sent.
+        acting: the resource is used only when messages are captured or sent.
     """
 
     purpose: Purpose
@@ -126,11 +126,11 @@ def iam_action(call: str) -> str:
 
 
 def policies(uses: Iterable[ResourceUse], *, acts: bool) -> dict[str, dict[str, Any]]:
-    """Return the policy of each role by its ARN; that of the service's own role has the key "".
+    """Return each role's policy by the role's ARN; the policy of the service's own role has the key "".
 
     Args:
-        uses: may contain duplicates.
-        acts: messages may be captured and sent; else DLQs are only observed.
+        uses: all uses of resources; may contain duplicates.
+        acts: the service may capture and send messages; if false, it only observes DLQs.
     """
     wanted = {use for use in uses if acts or not (use.acting or use.purpose in _ACTS)}
     used = sorted(wanted, key=lambda use: (use.role, use.within, use.arn))
@@ -143,7 +143,7 @@ def policies(uses: Iterable[ResourceUse], *, acts: bool) -> dict[str, dict[str, 
 
 
 def trust_policy(service: str) -> dict[str, Any]:
-    """Return the trust policy of a role that the service's role (this ARN) assumes."""
+    """Return the trust policy of a role that the service's role assumes; `service`: the ARN of the service's role."""
     return {
         "Version": "2012-10-17",
         "Statement": [
@@ -156,7 +156,7 @@ def trust_policy(service: str) -> dict[str, Any]:
 
 
 def _statements(used: list[ResourceUse]) -> Iterator[dict[str, Any]]:
-    """Yield one statement for each purpose and condition; further statements of a purpose are numbered."""
+    """Yield one statement for each purpose and condition; a number follows the id from a purpose's second statement."""
     for purpose in Purpose:
         groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
         for use in used:
@@ -190,12 +190,12 @@ def _condition(use: ResourceUse) -> dict[str, Any]:
 
 
 def _resource(use: ResourceUse) -> str:
-    """Return the resource of the statement: IAM knows keys by id, not by alias, and rules not by their bus."""
+    """Return the resource of the statement. IAM accepts no alias of a KMS key, and no event bus in place of a rule."""
     match use.purpose:
         case Purpose.DECRYPT | Purpose.ENCRYPT:
             return re.sub(r":alias/.*", ":key/*", use.arn)
         case Purpose.RULES:
-            # IAM does not name the rule when the rules of a bus are listed.
+            # To list the rules of a bus, IAM requires the resource rule/*.
             return re.sub(r":event-bus/.*", ":rule/*", use.arn)
         case Purpose.OBJECTS:
             return f"{use.arn}/*"
@@ -206,7 +206,7 @@ def _resource(use: ResourceUse) -> str:
 def kms_key_arn(queue: str, key: str) -> str | None:
     """Return the ARN of the KMS key, or alias, that encrypts a queue; None: no permission is needed.
 
-    AWS's own key, alias/aws/sqs, may be used by everybody in its account.
+    Everybody in an account may use the account's key alias/aws/sqs, which AWS manages.
     """
     found = read(queue)
     if found is None or key.endswith("alias/aws/sqs"):

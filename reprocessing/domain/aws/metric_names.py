@@ -1,4 +1,4 @@
-"""The names of all metrics in Prometheus and CloudWatch.
+"""Define the names of all metrics in Prometheus and CloudWatch.
 
 RedriveSuccess, RedriveFailure and MessageMovedToParkingLot are names that many redrive functions use.
 """
@@ -13,7 +13,7 @@ from typing import Final
 class Kind(StrEnum):
     """The type of a metric."""
 
-    COUNTER = "counter"  # survives restarts, and adds up all processes
+    COUNTER = "counter"  # the sum over all processes, kept across restarts
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
 
@@ -23,9 +23,9 @@ class Metric:
     """One metric.
 
     Attributes:
-        name: in Prometheus, without the suffixes of counters and histograms.
-        cloudwatch: in CloudWatch; empty: not published there.
-        unit: in CloudWatch.
+        name: the name in Prometheus, without suffixes such as `_total`.
+        cloudwatch: the name in CloudWatch; empty: the metric is not published to CloudWatch.
+        unit: the unit in CloudWatch.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Metric:
 
     @property
     def exposed(self) -> tuple[str, ...]:
-        """Return the names of its samples, as Prometheus stores them."""
+        """Return the names under which Prometheus stores the metric's samples."""
         match self.kind:
             case Kind.COUNTER:
                 return (f"{self.name}_total",)
@@ -49,7 +49,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One value; `part` of a histogram: a bucket's upper bound in seconds, `+Inf` or `sum`."""
+    """One value of a metric; `part`, for histograms: a bucket's upper bound in seconds, `+Inf` or `sum`."""
 
     metric: Metric
     labels: tuple[str, ...]
@@ -59,7 +59,7 @@ class Sample:
 
 _DLQ, _TARGET = ("dlq",), ("target", "rate_class")
 
-#: What happens to letters, by the column of `redrive_hourly_count`.
+#: Counters of letters, by the column of the table `redrive_hourly_count` that holds each counter's value.
 LETTER_COUNTERS: Final = {
     "captured": Metric("redrive_captured", Kind.COUNTER, "Messages captured from a DLQ.", _DLQ, "LettersCaptured"),
     "delivered": Metric("redrive_success", Kind.COUNTER, "Messages delivered.", _DLQ, "RedriveSuccess"),
@@ -142,6 +142,6 @@ BUCKET_BOUNDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0)
 
 
 def histogram_parts(seconds: float) -> dict[str, float]:
-    """Return what one turn of this duration adds to each part of its histogram."""
+    """Return what one run of a task that took this many seconds adds to each part of the histogram."""
     parts = {f"{bound:g}": 1.0 for bound in BUCKET_BOUNDS if seconds <= bound}
     return {**parts, "+Inf": 1.0, "sum": seconds}

@@ -1,6 +1,6 @@
-"""What SQS charges for a drain, for AWS's native redrive, and for polling.
+"""Compute what SQS charges for a drain, for AWS's native redrive, and for polling.
 
-Each API call is one request, and one more for every further 64 KiB of its payload, even if begun
+SQS charges an API call as one request for each 64 KiB chunk of the call's payload
 (https://aws.amazon.com/sqs/pricing/). So n messages of B bytes in k calls are charged as c requests, with U = 64 KiB:
 
     max(k, ceil(B / U)) <= c <= k + floor(B / U)
@@ -16,15 +16,15 @@ from typing import Final
 
 #: Bytes of one charged request.
 BYTES_PER_REQUEST: Final = 65_536
-#: Most messages, and bytes, of one call.
+#: Most messages of one call.
 MESSAGES_PER_CALL: Final = 10
 BYTES_PER_CALL: Final = 1_048_576
-#: US dollars for a million requests in us-east-1, June 2026.
+#: US dollars for a million requests to standard queues in us-east-1, June 2026.
 STANDARD: Final = 0.40
 FIFO: Final = 0.50
-#: Most bytes of the attributes that are added to a letter.
+#: Most bytes of the attributes that the service adds to a message.
 MARKS_BYTES: Final = 1_024
-#: Empty receives of each receiver after which a DLQ has run dry.
+#: A DLQ counts as empty after so many empty receives of each receiver.
 EMPTY_RECEIVES: Final = 3
 DAY: Final = 86_400.0
 _MILLION: Final = 1e6
@@ -38,13 +38,13 @@ class Prices:
     fifo: float = FIFO
 
     def of(self, *, fifo: bool) -> float:
-        """Return the US dollars of one request."""
+        """Return the price of one request in US dollars."""
         return (self.fifo if fifo else self.standard) / _MILLION
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The least and the most requests, and their US dollars."""
+    """The least and the most requests, and their price in US dollars."""
 
     least: int = 0
     most: int = 0
@@ -59,17 +59,17 @@ class Cost:
 
     @classmethod
     def of(cls, least: int, most: int, *, each: float) -> Cost:
-        """Return the cost of requests at this price."""
+        """Return the cost of `least` to `most` requests; `each`: US dollars for one request."""
         return cls(least, most, least * each, most * each)
 
 
 def charged_requests(size: int) -> int:
-    """Return how many requests one call with so many bytes is charged as."""
+    """Return as how many requests SQS charges one call with a payload of `size` bytes."""
     return max(1, -(-size // BYTES_PER_REQUEST))
 
 
 def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
-    """Return the least and the most requests for these messages; `one_by_one` of them are in separate calls."""
+    """Return the least and the most requests for these messages; `one_by_one` messages have a call each."""
     if not messages:
         return 0, 0
     least = max(-(-messages // MESSAGES_PER_CALL), -(-size // BYTES_PER_CALL), one_by_one)
@@ -77,21 +77,21 @@ def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
 
 
 def cost_of_sends(letters: int, size: int, *, longest: int, each: float) -> Cost:
-    """Return the cost of sending letters once. `longest`: letters of the longest lane, sent in separate calls."""
+    """Return the cost of sending letters once. `longest`: letters of the longest lane, sent with a call each."""
     least, _ = _calls(letters, size, one_by_one=longest)
     _, most = _calls(letters, size + letters * MARKS_BYTES, one_by_one=longest)
     return Cost.of(least, most, each=each)
 
 
 def cost_of_deletes(copies: int, *, each: float) -> Cost:
-    """Return the cost of deleting so many copies."""
+    """Return the cost of deleting this many messages from a DLQ."""
     return Cost.of(-(-copies // MESSAGES_PER_CALL), copies, each=each)
 
 
 def cost_of_capture(messages: int, size: int, *, receivers: int, each: float) -> Cost:
-    """Return the cost of capturing a DLQ until it has run dry.
+    """Return the cost of capturing a DLQ until the DLQ is empty.
 
-    At most, each receive returns one message, and the second last silent receive of each receiver starts a new count.
+    The upper bound assumes one message for each receive, and twice `EMPTY_RECEIVES` empty receives of each receiver.
     """
     least, most = _calls(messages, size, one_by_one=0)
     silence = EMPTY_RECEIVES * receivers
@@ -105,13 +105,13 @@ def cost_of_native_redrive(messages: int, *, each: float) -> Cost:
 
 @dataclass(frozen=True, slots=True)
 class IdleLoad:
-    """The load while no message fails.
+    """The load on SQS while no message fails.
 
     Attributes:
-        turns: polls of all DLQs, a second.
-        ticks: of beat, a second.
-        a_task: most DLQs of one task.
-        queues: of the service itself, each long-polled by each of the `workers`.
+        turns: polls of all DLQs a second.
+        ticks: ticks of Celery beat a second.
+        a_task: most DLQs that one task polls.
+        queues: number of the service's own queues; each of the `workers` long-polls each queue.
     """
 
     turns: float
@@ -124,15 +124,15 @@ class IdleLoad:
 
     @property
     def requests(self) -> float:
-        """Return the requests a second: one for each turn, three (send, receive, delete) for each task, and long polls.
+        """Return the requests a second: one per DLQ poll, three (send, receive, delete) per task, and the long polls.
 
-        Turns that are due at the same tick share a task.
+        Polls that are due at the same tick share a task.
         """
         tasks = self.ticks + self.sweeps + min(self.turns, max(self.ticks, self.turns / self.dlqs_per_task))
         return self.turns + 3 * tasks + self.workers * self.queues / self.long_poll
 
     def cost_of_day(self, *, each: float) -> Cost:
-        """Return the cost of a day."""
+        """Return the cost of a day at `each` US dollars a request."""
         n = round(self.requests * DAY)
         return Cost.of(n, n, each=each)
 

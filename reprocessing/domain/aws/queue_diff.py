@@ -1,4 +1,4 @@
-"""Compare an existing queue with the wanted one. Nothing that exists is weakened."""
+"""Compare an existing queue with the wanted queue. No existing limit or protection is weakened."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from reprocessing.domain.aws.queue_spec import (
 
 
 def differences(wanted: WantedQueue, found: ExistingQueue | None) -> tuple[Difference, ...]:
-    """Return what is missing, what differs, what is kept, and what contradicts."""
+    """Return the differences: a missing queue, and attributes that differ, are kept, or need a person's decision."""
     if found is None:
         return (QueueMissing(_bare(wanted)),)
     return (
@@ -41,7 +41,7 @@ def differences(wanted: WantedQueue, found: ExistingQueue | None) -> tuple[Diffe
 
 
 def _bare(wanted: WantedQueue) -> dict[str, str]:
-    """Return the attributes of a new queue, without those that name other queues."""
+    """Return the attributes of a new queue, without attributes that name other queues."""
     encryption = {KEY: wanted.key} if wanted.key else {SSE: "true"}
     numbers = {VISIBILITY: wanted.visibility, RETENTION: wanted.retention, WAIT: wanted.wait}
     of_fifo = {"FifoQueue": "true", BY_CONTENT: _text(BY_CONTENT, int(wanted.by_content))} if wanted.fifo else {}
@@ -74,12 +74,12 @@ def _encryption(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Differenc
 
 
 def _same_key(key: str, other: str) -> bool:
-    """Return whether both name the same key: as an ARN, an id or an alias."""
+    """Return whether both texts (ARN, id or alias) name the same KMS key."""
     return key == other or key.endswith((f"/{other}", f":{other}")) or other.endswith((f"/{key}", f":{key}"))
 
 
 def _circle(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
-    """Two queues that are each other's DLQ would move messages in circles."""
+    """Refuse a queue as DLQ if its own DLQ is the source queue: messages would move in circles."""
     if found.redrive_policy and found.redrive_policy[0] in {found.arn_beside(name) for name in wanted.sources}:
         other = found.redrive_policy[0].rpartition(":")[2]
         yield AttributeContradicts(
@@ -90,7 +90,7 @@ def _circle(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
 
 
 def _chain(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
-    """A DLQ that was named as a source queue. One that has a DLQ already has it on purpose."""
+    """Refuse a DLQ for a queue that is itself a DLQ, unless that queue already has a DLQ."""
     named = found.allowed if found.permission == "byQueue" else ()
     if wanted.dlq and not wanted.chains and found.redrive_policy is None and (sources := found.sources or named):
         names = ", ".join(arn.rpartition(":")[2] for arn in sources)
@@ -126,7 +126,7 @@ def _redrive(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
 
 
 def _allow(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
-    """Queues that use it as their DLQ already stay allowed."""
+    """Compare RedriveAllowPolicy. Queues that already use this queue as their DLQ stay allowed."""
     if not wanted.sources:
         return
     needed = {found.arn_beside(name) for name in wanted.sources} | set(found.sources)

@@ -1,4 +1,4 @@
-"""A queue as it is wanted, as it exists, and the possible differences (see `queue_diff`).
+"""Describe wanted queues, existing queues, and their possible differences (see `queue_diff`).
 
 Attributes have SQS's names and meanings (AWS: CreateQueue, SetQueueAttributes).
 """
@@ -28,7 +28,7 @@ FIFO: Final = ".fifo"
 
 
 class Precedence(Enum):
-    """What happens if a queue has another value."""
+    """What happens if an existing queue has another value than the wanted value."""
 
     EXACTLY = "a person asked for it"
     AT_LEAST = "more is better"
@@ -37,7 +37,7 @@ class Precedence(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WantedNumber:
-    """A wanted number."""
+    """A wanted number, and what happens if the existing queue has another number."""
 
     value: int
     hold: Precedence = Precedence.AT_FIRST
@@ -45,15 +45,15 @@ class WantedNumber:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedQueue:
-    """A queue as it is wanted.
+    """A queue to create or to compare with.
 
     Attributes:
         visibility, retention, wait: seconds.
-        by_content: FIFO: content-based deduplication.
+        by_content: content-based deduplication, for FIFO queues.
         key: the KMS key; empty: SSE-SQS.
-        dlq: the name of its DLQ, used after `receives` receives; empty: none.
-        sources: names of the queues whose DLQ it is.
-        chains: a DLQ may have a DLQ, because a person named it.
+        dlq: the name of the queue's DLQ; SQS moves a message there after `receives` receives; empty: no DLQ.
+        sources: names of the queues whose DLQ this queue is.
+        chains: this queue may be a DLQ and have a DLQ, because a person named that DLQ.
     """
 
     name: str
@@ -69,21 +69,21 @@ class WantedQueue:
 
     @property
     def fifo(self) -> bool:
-        """Return whether it is a FIFO queue."""
+        """Return whether the queue is a FIFO queue."""
         return self.name.endswith(FIFO)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExistingQueue:
-    """A queue as it exists.
+    """The attributes of an existing queue.
 
     Attributes:
         sse: SSE-SQS is on.
         key: the KMS key; empty: none.
-        dies_into: the ARN of its DLQ, and maxReceiveCount; None: no DLQ.
-        permission: of its RedriveAllowPolicy: allowAll (the default), denyAll or byQueue.
-        allowed: ARNs of the queues allowed by byQueue.
-        sources: ARNs of the queues whose DLQ it is.
+        dies_into: the ARN of the queue's DLQ, and maxReceiveCount; None: no DLQ.
+        permission: redrivePermission of the RedriveAllowPolicy: allowAll (the default), denyAll or byQueue.
+        allowed: ARNs of the queues that byQueue allows.
+        sources: ARNs of the queues whose DLQ this queue is.
     """
 
     arn: str
@@ -105,14 +105,14 @@ class ExistingQueue:
 
 @dataclass(frozen=True, slots=True)
 class QueueMissing:
-    """The queue does not exist. It is created with these attributes, and gets its policies afterwards."""
+    """The queue does not exist. It is created with these attributes; its policies are set afterwards."""
 
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeDiffers:
-    """An attribute has another value and is changed. Values are SQS's texts; empty: not set."""
+    """An attribute has another value and will be changed. Values are SQS's texts; empty: not set."""
 
     attribute: str
     found: str
@@ -121,7 +121,7 @@ class AttributeDiffers:
 
 @dataclass(frozen=True, slots=True)
 class AttributeKept:
-    """An attribute has another value and keeps it."""
+    """An attribute has another value than wanted, and keeps its value."""
 
     attribute: str
     found: str
@@ -131,7 +131,7 @@ class AttributeKept:
 
 @dataclass(frozen=True, slots=True)
 class AttributeContradicts:
-    """An attribute's value speaks against any change: a person has to decide."""
+    """An attribute's value contradicts the wanted value: a person has to decide."""
 
     attribute: str
     what: str
@@ -142,19 +142,19 @@ Difference: TypeAlias = QueueMissing | AttributeDiffers | AttributeKept | Attrib
 
 
 def number_or_default(value: int | None, default: int) -> WantedNumber:
-    """Return a number that a person asked for, or a default that only new queues get."""
+    """Return the number that a person asked for; if None, a default that only new queues get."""
     return WantedNumber(default) if value is None else WantedNumber(value, Precedence.EXACTLY)
 
 
 def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue, ...]:
-    """Return the wanted source queue, its DLQ, and a parking queue if it has a name."""
+    """Return the wanted source queue, its DLQ, and the parking queue if `parking` names one."""
     longest = WantedNumber(FORTNIGHT, Precedence.AT_LEAST)
     lot = [WantedQueue(name=parking, key=source.key, retention=longest)] if parking else []
     return (WantedQueue(name=source.dlq, key=source.key, retention=longest, sources=(source.name,)), *lot, source)
 
 
 def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
-    """Return one of the service's own queues and its DLQ. Workers set the long poll with each receive."""
+    """Return one of the service's own queues and its DLQ. Workers set the long poll time with each receive."""
     wait, longest = WantedNumber(LONGEST_POLL), WantedNumber(FORTNIGHT)
     hidden = WantedNumber(OWN_VISIBILITY, Precedence.AT_LEAST)
     queue = WantedQueue(name=name, key=key, dlq=f"{name}-dlq", visibility=hidden, retention=longest, wait=wait)
@@ -164,7 +164,7 @@ def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
 def with_source_deduplication(
     wanted: Sequence[WantedQueue], found: Mapping[str, ExistingQueue | None]
 ) -> tuple[WantedQueue, ...]:
-    """Return the same queues; each DLQ has its source queue's content-based deduplication. `found`: by name."""
+    """Return the queues; each DLQ gets its source queue's content-based deduplication. `found`: queues by name."""
     by_content = {queue.name for queue in wanted if queue.by_content} | {
         name for name, queue in found.items() if queue is not None and queue.by_content
     }

@@ -1,6 +1,6 @@
-"""Templates of CloudFormation (AWS::SQS::Queue) and Terraform (aws_sqs_queue, JSON syntax) for the wanted queues.
+"""Write templates of CloudFormation (AWS::SQS::Queue) and Terraform (aws_sqs_queue, JSON syntax) for queues.
 
-Both keep a queue that is removed from the template, because it may hold messages.
+Both templates keep a queue that is removed from the template, because the queue may hold messages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SIBLING: Final = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:"
 
 
 def cloudformation(wanted: Sequence[WantedQueue]) -> dict[str, Any]:
-    """Return a template. A DLQ names its source queue by text, because references in both directions are a cycle."""
+    """Return a template. A DLQ names its source queue as text, because references in both directions form a cycle."""
     ids = _names(
         wanted, lambda name: "".join(part.capitalize() for part in re.findall(r"[A-Za-z0-9]+", name)) or "Queue"
     )
@@ -33,7 +33,7 @@ def cloudformation(wanted: Sequence[WantedQueue]) -> dict[str, Any]:
 
 
 def terraform(wanted: Sequence[WantedQueue]) -> dict[str, Any]:
-    """Return a configuration for a file with the suffix .tf.json."""
+    """Return a Terraform configuration for a file with the suffix .tf.json."""
     ids = _names(wanted, lambda name: re.sub(r"^(?=[0-9-])", "queue_", re.sub(r"[^A-Za-z0-9_-]", "_", name)))
     allowing = {
         ids[queue.name]: {

@@ -1,1 +1,1 @@
-"""Maintenance: findings of redrive_doctor, and letters in doubt after a restore."""
+"""Describe findings of redrive_doctor, and evidence about unfinished letters after a restore from a backup."""

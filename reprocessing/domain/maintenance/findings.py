@@ -1,4 +1,4 @@
-"""Findings of redrive_doctor: what is wrong, why it matters, and what to do."""
+"""Describe findings of redrive_doctor: what is wrong, why it matters, and what to do."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-#: A clock that is off by more than `_NOTICED` is a warning; by more than `_ILL`, an error.
+#: A clock difference above `_NOTICED` is a warning; above `_ILL`, an error.
 _NOTICED: Final = timedelta(seconds=5)
 _ILL: Final = timedelta(seconds=30)
 
 
 class FindingSeverity(StrEnum):
-    """How severe a finding is. Only `ILL` makes redrive_doctor fail."""
+    """The severity of a finding. Only `ERROR` makes redrive_doctor fail."""
 
     ERROR = "error"  #: something does not work, or messages are in danger, until a person acts
     WARN = "warn"  #: a warning
-    UNKNOWN = "unknown"  #: it could not be checked
+    UNKNOWN = "unknown"  #: the check could not be made
     NOTE = "note"  #: information
     WELL = "well"  #: no problem
 
@@ -41,12 +41,12 @@ class DoctorFinding:
 
 
 def error_finding(where: str, what: str, why: str, cure: str) -> DoctorFinding:
-    """Return an error."""
+    """Return a finding of severity `ERROR`."""
     return DoctorFinding(FindingSeverity.ERROR, where, what, why, cure)
 
 
 def warning_finding(where: str, what: str, why: str = "", cure: str = "") -> DoctorFinding:
-    """Return a warning."""
+    """Return a finding of severity `WARN`."""
     return DoctorFinding(FindingSeverity.WARN, where, what, why, cure)
 
 
@@ -56,22 +56,22 @@ def unknown_finding(where: str, what: str, why: str = "", cure: str = "") -> Doc
 
 
 def note_finding(where: str, what: str, cure: str = "") -> DoctorFinding:
-    """Return information."""
+    """Return a finding of severity `NOTE`: information, no problem."""
     return DoctorFinding(FindingSeverity.NOTE, where, what, "", cure)
 
 
 def ok_finding(where: str, what: str) -> DoctorFinding:
-    """Return that a check found no problem."""
+    """Return a finding of severity `WELL`: the check found no problem."""
     return DoctorFinding(FindingSeverity.WELL, where, what)
 
 
 def clock_finding(where: str, ahead: timedelta, within: timedelta) -> DoctorFinding:
-    """Return whether two clocks agree.
+    """Return a finding that says whether two clocks agree.
 
     Args:
         where: the two clocks, in words.
-        ahead: by how much the first is ahead of the second.
-        within: the uncertainty of `ahead`, such as half the time of the request.
+        ahead: by how much the first clock is ahead of the second clock.
+        within: the uncertainty of `ahead`, such as half the duration of the request that read the clock.
     """
     off = max(abs(ahead) - within, timedelta(0))
     what = f"{abs(ahead).total_seconds():,.1f} s {'ahead' if ahead >= timedelta(0) else 'behind'}."

@@ -1,4 +1,4 @@
-"""Evidence about letters that a restored backup has as unfinished."""
+"""Describe the evidence about letters that are unfinished in a restored backup."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Final
 
 
 class Finding(StrEnum):
-    """What was found of a letter."""
+    """What was found about one letter."""
 
-    SEEN = "seen"  #: its copy was in the DLQ after the restore
-    ARRIVED = "arrived"  #: it is not in the backup, and its message is older than the restore
+    SEEN = "seen"  #: the letter's copy was in the DLQ after the restore
+    ARRIVED = "arrived"  #: the letter is not in the backup, and its message is older than the restore
     CAME_BACK = "came_back"  #: an attempt that is not in the backup came back
-    GONE = "gone"  #: its copy is no longer in the DLQ
-    DROPPED = "dropped"  #: the same, and it had expired or was about to
-    HIDDEN = "hidden"  #: its copy was not received yet
+    GONE = "gone"  #: the letter's copy is no longer in the DLQ
+    DROPPED = "dropped"  #: as `GONE`, and the copy had expired or was about to expire
+    HIDDEN = "hidden"  #: the letter's copy was not received yet
     NO_COPY = "no_copy"  #: no copy was kept in the DLQ
-    SENT = "sent"  #: it had been sent when the backup was made
+    SENT = "sent"  #: the letter had been sent when the backup was made
 
     @property
     def kind(self) -> str:
-        """Return what a person would answer: finished, unfinished or unknown."""
+        """Return what the evidence means: finished, unfinished or unknown."""
         if self is Finding.GONE:
             return "finished"
         return "unfinished" if self in _UNFINISHED else "unknown"

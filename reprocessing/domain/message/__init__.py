@@ -1,1 +1,1 @@
-"""Domain of messages: their bytes, attributes and identity, without Django."""
+"""Read messages: bytes, attributes and identity, without Django."""

@@ -1,4 +1,4 @@
-"""Parse ARNs, and the names that people use for them."""
+"""Parse ARNs, and return the short names that people use for the resources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 _PARTS: Final = re.compile(
     r"arn:aws[a-z-]*:(?P<service>[a-z0-9-]+):(?P<region>[a-z0-9-]*):(?P<account>[0-9]{0,12}):(?P<resource>[!-~]{1,1024})"
 )
-#: What is left out of a name; `store.safety` drops the same.
+#: The part of an ARN before the resource's name; the SQL in `store.safety` removes the same part.
 _BEFORE_THE_NAME: Final = re.compile(r"^arn:[^:]*:[^:]*:[^:]*:[^:]*:(?:function:|event-bus/)?")
 _ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[!-~]{1,576}")
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+")
@@ -18,7 +18,7 @@ _WORD: Final = r"[A-Za-z0-9_.$-]{1,256}"
 
 
 class ResourceKind(Enum):
-    """The kinds of resources."""
+    """The kinds of AWS resources that this service knows."""
 
     QUEUE = "a queue"
     FUNCTION = "a Lambda function"
@@ -41,7 +41,7 @@ _FORMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Arn:
-    """A parsed ARN. A function's has no :$LATEST, which means the same as no qualifier."""
+    """A parsed ARN. The qualifier :$LATEST of a function's ARN is removed: it means the same as no qualifier."""
 
     text: str
     named: ResourceKind
@@ -50,12 +50,12 @@ class Arn:
 
     @property
     def fifo(self) -> bool:
-        """Return whether it is a FIFO queue or topic."""
+        """Return whether the resource is a FIFO queue or topic."""
         return self.named in {ResourceKind.QUEUE, ResourceKind.TOPIC} and self.text.endswith(".fifo")
 
 
 def read(text: str) -> Arn | None:
-    """Return the parsed ARN; None: it is not one."""
+    """Return the parsed ARN; None: the text is not an ARN."""
     parts = _PARTS.fullmatch(text)
     if parts is None:
         return None
@@ -68,12 +68,12 @@ def read(text: str) -> Arn | None:
 
 
 def is_role(text: str) -> bool:
-    """Return whether it is the ARN of a role."""
+    """Return whether the text is the ARN of a role."""
     return _ROLE.fullmatch(text) is not None
 
 
 def is_region(text: str) -> bool:
-    """Return whether it is the name of a region."""
+    """Return whether the text is the name of a region."""
     return _REGION.fullmatch(text) is not None
 
 

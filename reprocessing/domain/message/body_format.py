@@ -1,4 +1,4 @@
-"""Recognise the format of a body, and summarise it in a line for people who may see payloads."""
+"""Recognise the format of a body, and summarise the body in one line for people who may see payloads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BodyFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BodySummary:
-    """A body's format, and a summary that quotes the body."""
+    """A body's format, and a one-line summary that quotes the body."""
 
     dialect: BodyFormat
     summary: str = field(repr=False)

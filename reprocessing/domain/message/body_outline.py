@@ -1,4 +1,4 @@
-"""Outline a body without its values: the keys and types of its JSON, its XML's root, or its format."""
+"""Outline a body without values: the keys and types of JSON, the root element of XML, or the format."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Final
 from reprocessing.domain.message import xml_root
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 
-#: Bounds: depth, keys of one object, paths in all.
+#: Limits of an outline: nesting depth, keys of one object, paths in total.
 DEPTH, KEYS, PATHS = 6, 64, 256
-_NAMED: Final = 6  # keys that stand in a title
+_NAMED: Final = 6  # keys in a title
 _LONGEST_KEY: Final = 40
-_XML_HEAD: Final = 4_096  # bytes in which a root is looked for
+_XML_HEAD: Final = 4_096  # bytes that are searched for the root element
 _KEY: Final = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$.:-]*")
 _DIGITS: Final = re.compile(r"[0-9]{3}|[0-9a-fA-F]{12}")
 _FORM: Final = re.compile(rb"(?:[A-Za-z0-9_.%+\[\]-]{1,64}=[A-Za-z0-9_.%+~*!()'@:,/-]*+(?:&|\Z)){1,64}")
@@ -23,14 +23,14 @@ _FORM: Final = re.compile(rb"(?:[A-Za-z0-9_.%+\[\]-]{1,64}=[A-Za-z0-9_.%+~*!()'@
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A body's outline: `title` in words; `parts` in an order that does not depend on the body's."""
+    """A body's outline: `title` in words; `parts` in an order that does not depend on the order in the body."""
 
     title: str
     parts: tuple[str, ...]
 
 
 def of_json(document: JsonValue) -> Outline:
-    """Return the outline of a JSON value: sorted paths with types; of a list its first element."""
+    """Return the outline of a JSON value: sorted paths with types; a list is outlined by its first element."""
     paths = _paths(document)
     match document:
         case dict():
@@ -97,7 +97,7 @@ def _paths(document: JsonValue) -> list[str]:
 
 
 def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the members of an object by their outlined keys; among equal ones the first."""
+    """Return the members of an object by outlined key; of equal keys, the first member counts."""
     known: dict[str, JsonValue] = {}
     for name in sorted(found):
         known.setdefault(_key(name), found[name])
@@ -105,7 +105,7 @@ def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _key(name: str) -> str:
-    """Return a key if it looks like a name; ids and texts become "#"."""
+    """Return a key that looks like a name unchanged; return "#" for ids and other texts."""
     is_name = len(name) <= _LONGEST_KEY and (_KEY.fullmatch(name) or name.isidentifier()) and not _DIGITS.search(name)
     return name if is_name else "#"
 
@@ -127,7 +127,7 @@ def _type(value: JsonValue) -> str:
 
 
 def _form(head: bytes) -> list[str]:
-    """Return the names of a form's fields; empty: it is not one, such as base64 that ends with "="."""
+    """Return the names of a form's fields; empty: the text is no form, such as base64 that ends with "="."""
     if not _FORM.fullmatch(head):
         return []
     fields = [part.partition(b"=") for part in head.rstrip(b"&").split(b"&")]

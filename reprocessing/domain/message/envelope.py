@@ -1,4 +1,4 @@
-"""Messages as a queue delivers and accepts them: bytes and attributes."""
+"""Define messages as a queue delivers and accepts them: bytes and attributes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COUNT: Final = re.compile(r"[0-9]{1,9}")
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One message attribute; `type`: String, Number or Binary, with a label; `value`: bytes for Binary."""
+    """One message attribute; `type`: String, Number or Binary, with an optional label; `value`: bytes for Binary."""
 
     type: str
     value: str | bytes
@@ -27,7 +27,7 @@ Attributes = Mapping[str, Attribute]
 
 @dataclass(frozen=True, slots=True)
 class ReceivedMessage:
-    """One copy of a message, as it was received; `system`: SQS's own attributes, such as SentTimestamp."""
+    """A message from one receive; `system`: SQS's own attributes, such as SentTimestamp."""
 
     message_id: str
     handle: str
@@ -37,7 +37,7 @@ class ReceivedMessage:
 
     @property
     def sent_at(self) -> datetime:
-        """Return when it was first sent; the beginning of 1970 if SQS does not say."""
+        """Return when the message was first sent; the beginning of 1970 if SQS does not say."""
         text = self.system.get("SentTimestamp", "")
         return datetime.fromtimestamp(int(text) / 1000 if _MILLISECONDS.fullmatch(text) else 0, tz=UTC)
 
@@ -50,7 +50,7 @@ class ReceivedMessage:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """One letter for a queue; `attempt`: the attempt's id, under which the outcome is returned."""
+    """One letter to send to a queue; `attempt`: the attempt's id, by which the outcome is returned."""
 
     attempt: int
     body: bytes
@@ -61,7 +61,7 @@ class OutgoingMessage:
 
 
 def pack_attributes(attributes: Attributes) -> bytes:
-    """Return the attributes as bytes for `unpack`; equal attributes give equal bytes."""
+    """Return the attributes as bytes for `unpack_attributes`; equal attributes give equal bytes."""
     rows: dict[str, list[str]] = {}
     for name in sorted(attributes):
         one = attributes[name]

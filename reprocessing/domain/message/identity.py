@@ -1,4 +1,4 @@
-"""Read a letter's keys with selectors, and compute its digests and ids."""
+"""Read a letter's keys with selectors, and compute the letter's digests and ids."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.domain.routing import jmespath_query
 from reprocessing.domain.routing.jmespath_query import Failed
 
-#: Characters of a key, which is stored in an index and in an attribute.
+#: Most characters of a key; keys are stored in a database index and in a message attribute.
 KEY_LENGTH = 1024
 #: SQS's own attributes (ReceiveMessage).
 SYSTEM_ATTRIBUTES = frozenset((
@@ -32,7 +32,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # characters that PostgreSQL ca
 
 
 class SelectorSource(StrEnum):
-    """Where a selector reads."""
+    """The part of a message that a selector reads."""
 
     SYSTEM = "system"
     ATTRIBUTE = "attribute"
@@ -44,7 +44,7 @@ class SelectorSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Where letters have a key; `str` returns the text that `parse` reads."""
+    """Says where letters have a key; `str` returns the text that `parse` reads."""
 
     source: SelectorSource
     name: str = ""
@@ -54,7 +54,7 @@ class Selector:
 
     @classmethod
     def parse(cls, text: str) -> Selector:
-        """Return the selector of a text, or raise SelectorIsUnclear, which says what to write."""
+        """Return the selector of a text, or raise InvalidSelector, which says what to write."""
         word, colon, name = text.strip().partition(":")
         if word not in list(SelectorSource):
             raise InvalidSelector(f'"{text}" is not a selector. Write {_SHAPES}.')
@@ -81,7 +81,7 @@ class LetterFacts:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """There is no usable key: it is absent, empty, or neither text nor number."""
+    """The letter has no usable key: the key is absent, empty, or neither text nor number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +124,12 @@ def key_hash(key: str) -> bytes:
 
 
 def body_hash(body: bytes) -> bytes:
-    """Return the SHA-256 of a body, without attributes, which contain traces and marks."""
+    """Return the SHA-256 of a body. Attributes are excluded, because trace ids and redrive attributes change."""
     return hashlib.sha256(body).digest()
 
 
 def deduplication_id(public_id: UUID, epoch: int) -> str:
-    """Return the MessageDeduplicationId of a letter; it changes when an outcome is known."""
+    """Return the MessageDeduplicationId of a letter; `epoch`: a number that rises when an outcome is known."""
     return hashlib.sha256(f"{public_id}:{epoch}".encode()).hexdigest()
 
 
@@ -153,11 +153,11 @@ def _key(value: object) -> Selected:
             return Missing()
         case int() | Decimal():
             return _fitting(json_view.number_text(value))
-        case float() if value - value == 0:  # finite; made by a function of JMESPath
+        case float() if value - value == 0:  # a finite float, the result of a JMESPath function
             return _fitting(json_view.number_text(Decimal(repr(value))))
         case str() if value.strip():
             return _fitting(value)
-        case Failed(why, exhausted=True):  # a smaller letter may have the same key
+        case Failed(why, exhausted=True):  # a smaller letter with the same key may be readable
             return Unreadable(why)
         case _:
             return Missing()

@@ -1,4 +1,4 @@
-"""Take members of a JSON object out of its text byte for byte."""
+"""Extract members of a JSON object from the JSON text, byte for byte."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _BLANK: Final = re.compile(r"[ \t\n\r]*+")
 
 
 def member_bytes(body: bytes) -> dict[str, bytes] | Unreadable:
-    """Return the names of a JSON object's members with the bytes of their values, unchanged. Takes linear time.
+    """Return the members of a JSON object by name, each with the unchanged bytes of the value. Takes linear time.
 
-    Refused: other JSON, nesting beyond `json_view.DEPTH`, and repeated names, which parsers treat differently.
+    Unreadable: JSON that is no object, nesting beyond `json_view.DEPTH`, and repeated names (parsers differ on these).
     """
     try:
         text = body.decode()
@@ -31,7 +31,7 @@ def member_bytes(body: bytes) -> dict[str, bytes] | Unreadable:
 
 
 def json_string_text(raw: bytes | None) -> str | None:
-    """Return the text of a JSON string; None: it is not one, or not encodable as UTF-8."""
+    """Return the text of a JSON string; None: the bytes are no JSON string, or the text has no UTF-8 form."""
     if raw is None or not raw.startswith(b'"'):
         return None
     try:
@@ -77,5 +77,5 @@ def _blank(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-# Numbers stay texts: int() takes quadratic time, and refuses more than 4300 digits.
+# Numbers remain texts: int() takes quadratic time, and refuses more than 4300 digits.
 _DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=json_view.refuse_constant)

@@ -1,4 +1,4 @@
-"""Read a body as JSON, for people and rules. The bytes stay what counts."""
+"""Read a body as JSON, for people and rules. What is sent is always the original bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEPTH = 64
 
 JsonValue = None | bool | int | Decimal | str | list["JsonValue"] | dict[str, "JsonValue"]
 
-# Always matches at a quote, to the end of the body if necessary, so no body makes the search start over and over.
+# Always matches from a quote, if necessary to the end of the body, so the search takes linear time for any body.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # 1 and -1 as signed bytes
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
@@ -27,18 +27,18 @@ _QUICK_INTEGER = 40  # digits; int() takes quadratic time, and refuses more than
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """It cannot be read as expected. `is_json`: other parsers may be able to read it as JSON."""
+    """The text cannot be read as expected. `is_json`: other parsers may be able to read the text as JSON."""
 
     why: str
     is_json: bool = field(default=True, compare=False)
 
 
 def read(body: bytes, *, halves: bool = False) -> JsonValue | Unreadable:
-    """Return the JSON value of a body, or why it has none, in linear time.
+    """Return the JSON value of a body, or why the body cannot be read, in linear time.
 
-    Numbers are exact: int, or Decimal for fractions, exponents and very long ones. The last of equal names counts.
-    Refused: nesting beyond `DEPTH`, NaN, Infinity, half surrogate pairs (unless `halves`), a byte order mark, and what
-    is not UTF-8.
+    Numbers are exact: int, or Decimal for fractions, exponents and over 40 digits. The last of equal names counts.
+    Unreadable: nesting beyond `DEPTH`, NaN, Infinity, half surrogate pairs (unless `halves`), a byte order mark, and
+    bytes that are not UTF-8.
     """
     try:
         text = body.decode()
@@ -54,8 +54,8 @@ def read(body: bytes, *, halves: bool = False) -> JsonValue | Unreadable:
 
 
 def is_too_deep(body: bytes) -> bool:
-    """Return whether brackets nest beyond `DEPTH`; meaningless for other bytes than JSON."""
-    if body.count(b"[") + body.count(b"{") <= DEPTH:  # too few to nest so deep; counting is faster
+    """Return whether brackets nest beyond `DEPTH`; the answer is meaningless if the body is not JSON."""
+    if body.count(b"[") + body.count(b"{") <= DEPTH:  # too few brackets for this depth; counting is faster
         return False
     steps = _STRING.sub(b"", body).translate(_STEPS, _NO_BRACKETS)
     return max(accumulate(memoryview(steps).cast("b")), default=0) > DEPTH
@@ -83,7 +83,7 @@ def refuse_constant(name: str) -> NoReturn:
 
 
 def _is_json_behind_a_mark(body: bytes) -> bool:
-    """Return whether it is JSON for parsers that skip a byte order mark."""
+    """Return whether parsers that skip a byte order mark can read the body as JSON."""
     rest = body.removeprefix(BOM_UTF8)
     if rest == body or rest.startswith(BOM_UTF8):
         return False

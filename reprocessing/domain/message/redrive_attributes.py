@@ -1,4 +1,4 @@
-"""The attributes ("marks") that redriven messages carry, by which returned ones are recognised."""
+"""Build and read the attributes ("marks") of redriven messages, by which returned messages are recognised."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from reprocessing.domain.message.envelope import Attribute, Attributes
 
 #: SQS's limit for one message.
 MOST_ATTRIBUTES = 10
-#: Most attempts counted by earlier tools; larger counts are not plausible.
+#: The largest attempt count of an earlier tool that is believed; larger counts are not plausible.
 EARLIER_ATTEMPTS = 1000
 
-#: Attributes in which earlier tools counted attempts.
+#: Attributes in which other redrive tools count attempts.
 EARLIER_COUNTERS = ("redrive_attempt", "sqs-dlq-replay-nb")
 _MARK = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):([1-9][0-9]{0,8})")
 _NAME = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
@@ -23,7 +23,7 @@ _COUNT = re.compile(r"[0-9]{1,9}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkNames:
-    """The names of the marks; None: not added. Without `redrive`, returns are recognised by message id only."""
+    """The names of the marks; None: the mark is not added. Without `redrive`, only message ids identify returns."""
 
     redrive: str | None = "RedriveId"
     idempotency_key: str | None = "IdempotencyKey"
@@ -33,7 +33,7 @@ class MarkNames:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Which attempt of which letter a message is."""
+    """The letter and the attempt that a redriven message belongs to."""
 
     public_id: UUID
     attempt_no: int
@@ -51,7 +51,7 @@ def is_name(text: str) -> bool:
 def marks(
     names: MarkNames, mark: Mark, *, idempotency_key: str, message_id: str, reprocessed_from: str
 ) -> dict[str, Attribute]:
-    """Return the attributes to add, the most important first. `message_id`: the one in the DLQ."""
+    """Return the attributes to add, the most important first. `message_id`: the message's id in the DLQ."""
     texts = [
         (names.redrive, str(mark)),
         (names.idempotency_key, idempotency_key),
@@ -70,11 +70,11 @@ def attributes_to_send(
     out.
 
     Args:
-        attributes: the letter's.
-        added: from `marks`.
-        names: of the marks.
+        attributes: the letter's own attributes.
+        added: the result of `marks`.
+        names: the names of the marks.
         space: bytes for all attributes: the queue's limit less the body.
-        room: most attributes.
+        room: most attributes that may be sent.
     """
     leaving, put = dict(attributes), list[str]()
     if names.redrive and names.redrive in added and read_mark(attributes, names):
@@ -98,13 +98,13 @@ def attributes_size(attributes: Attributes) -> int:
 
 
 def read_mark(attributes: Attributes, names: MarkNames) -> Mark | None:
-    """Return the mark of a message that this service sent, else None."""
+    """Return the mark of a message that this service sent; None: the message has no valid mark."""
     found = _MARK.fullmatch(_text(attributes, names.redrive))
     return Mark(UUID(found[1]), int(found[2])) if found else None
 
 
 def earlier_attempts(attributes: Attributes) -> int:
-    """Return how often earlier tools redrove a letter, by the counters they left on it."""
+    """Return how often other tools redrove a letter, read from the counters in the letter's attributes."""
     texts = [_text(attributes, name) for name in EARLIER_COUNTERS]
     return min(sum(int(text) for text in texts if _COUNT.fullmatch(text)), EARLIER_ATTEMPTS)
 

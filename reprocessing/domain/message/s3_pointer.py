@@ -1,4 +1,4 @@
-"""Recognise a body that is a pointer into S3, as the extended clients for SQS and SNS write it.
+"""Recognise a body that points to an S3 object, in the format of the extended clients for SQS and SNS.
 
 See https://github.com/awslabs/amazon-sqs-python-extended-client-lib.
 """
@@ -26,14 +26,14 @@ _LONGEST_KEY: Final = 1_024  #: bytes (S3)
 
 @dataclass(frozen=True, slots=True)
 class PointerToS3:
-    """The location of the body."""
+    """The location of the body in S3."""
 
     bucket: str
     key: str
 
 
 def read(body: bytes, attributes: Attributes) -> PointerToS3 | None:
-    """Return the pointer that a body is, else None. Requires the attribute with the size. Never raises."""
+    """Return the pointer in a body, or None. A pointer requires the attribute with the body's size. Never raises."""
     if len(body) > _LONGEST or not any(name in attributes and attributes[name].type == "Number" for name in SIZES):
         return None
     try:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 _CONTEXT: Final = 3  # equal lines around a change
-#: Most lines that are compared, and shown. In longer texts all between the first and the last change is replaced.
+#: Most lines compared and shown. In longer texts, all lines from the first to the last change count as replaced.
 _COMPARED: Final = 1_000
-# Longer lines are split after words chosen by their checksum, so that both texts split alike again behind a change.
+# Longer lines are split after words chosen by checksum, so that after a change both texts split at the same words.
 _LONG: Final = 160
 _WORD: Final = re.compile(r"[^\s,;&<{\[]{0,160}[\s,;&<{\[]?")
 _ENDS_A_PART: Final = 8  # one word in so many ends a part
@@ -28,7 +28,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The changed lines, if any; `cut`: how many are not shown."""
+    """The changed lines, if any; `cut`: how many changed lines are not shown."""
 
     lines: tuple[Line, ...]
     cut: int = 0
@@ -79,7 +79,7 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def _parted(text: str) -> tuple[list[str], list[int]]:
-    """Return the parts of all lines, and the number of each part's line."""
+    """Return the parts of all lines, and for each part the number of the line that contains the part."""
     numbers: list[int] = []
     parts: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):

@@ -1,1 +1,1 @@
-"""Notifications: events, thresholds, destinations, limits and texts."""
+"""Define notifications: events, thresholds, destinations, limits and texts."""

@@ -1,4 +1,4 @@
-"""The result of sending one text to one destination."""
+"""Define the results of sending one text to one destination."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The text was not accepted, or the result is not known. `why` shows nothing of the URL or the answer."""
+    """The text was not accepted, or the result is not known. `why` contains no part of the URL or the answer."""
 
     why: str
 

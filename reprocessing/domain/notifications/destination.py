@@ -1,4 +1,4 @@
-"""Destinations of notifications: read a URL of the environment, and refuse it without showing any of it."""
+"""Read notification destinations from URLs in the environment. An error shows no part of the URL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.domain.message.arn import ResourceKind
 from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.url_policy import AllowList, UrlDenied
 
-#: Characters of a destination's name.
+#: Most characters of a destination's name.
 LONGEST_NAME: Final = 40
 _LONGEST_URL: Final = 4_000
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -61,7 +61,7 @@ class SnsTopic:
 
 @dataclass(frozen=True, slots=True)
 class SignedWebhook:
-    """An HTTP endpoint that gets signed JSON. `secret`: the name of the secret that signs; `key`: its bytes."""
+    """An HTTP endpoint that gets signed JSON. `secret`: the name of the signing secret; `key`: the secret's bytes."""
 
     url: str = field(repr=False)
     secret: str
@@ -75,7 +75,7 @@ Destination = AppriseService | SnsTopic | SignedWebhook
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Why a destination cannot be used. `why` shows nothing of its URL."""
+    """The destination cannot be used. `why` contains no part of the URL."""
 
     why: str
 
@@ -86,12 +86,12 @@ def is_name(name: str) -> bool:
 
 
 def read_destination(url: str, keys: Mapping[str, bytes], inside: AllowList) -> Destination | Unusable:
-    """Return the destination that a URL describes, or why it cannot be used.
+    """Return the destination that a URL describes, or why the destination cannot be used.
 
     Args:
         url: sns:ARN, webhook+https://HOST/PATH#secret=NAME, or a URL of Apprise: mailto://…, slack://…
-        keys: the bytes of each secret, by its name.
-        inside: listed hosts and networks, for webhooks whose host has no public address.
+        keys: the bytes of each secret, by the secret's name.
+        inside: the hosts and networks of REDRIVE_OUTBOUND_HOSTS, for webhooks whose host has no public address.
     """
     if not url.isprintable() or " " in url or len(url) > _LONGEST_URL:
         return Unusable(f"it holds a blank or an invisible character, or is longer than {_LONGEST_URL:,} characters")
@@ -136,7 +136,7 @@ def _webhook(text: str, keys: Mapping[str, bytes], inside: AllowList) -> SignedW
 
 
 def _allowed(url: str, inside: AllowList) -> AllowList | UrlDenied:
-    """Allow the webhook's own host, because the environment names it, and the listed hosts and networks."""
+    """Allow the webhook's own host, because the environment names it, and the hosts and networks of `inside`."""
     authority = re.sub(r"(?i)^https?://", "", url).partition("/")[0].partition("?")[0]
     found = url_policy.allow_list([authority])
     if isinstance(found, UrlDenied):

@@ -1,4 +1,4 @@
-"""Decide whether a DLQ grows faster than it drains, from counts that are noted every few minutes."""
+"""Decide whether a DLQ grows faster than it drains, from counts that are stored every few minutes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-#: How many notes are taken within the time for which a DLQ has to grow.
+#: How many notes (stored counts) are taken within the time for which a DLQ has to grow.
 NOTES: Final = 12
-#: A DLQ is growing if it grew by so many messages, and by this share of its first backlog.
+#: A DLQ is growing if its backlog grew by at least `LEAST` messages, and by this share of its first backlog.
 LEAST, SHARE = 10, 0.1
-#: The share of changes between two notes that has to be upward: a DLQ that fills and is emptied again is not growing.
+#: The smallest share of increases among the changes: a DLQ that fills and is emptied again is not growing.
 UPWARD: Final = 0.75
-#: The note of halfway, with which an open condition is compared, is at least this share of the time old.
+#: An open condition is compared with the note of half the time ago, which is at least this share of the time old.
 _HALFWAY: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class DlqNote:
-    """The counts of a DLQ at one moment: messages only in SQS, captured until then, and captured but not finished."""
+    """A DLQ's counts at one moment: messages only in SQS, messages ever captured, and captured ones not finished."""
 
     seconds_ago: float
     uncaptured: int
@@ -28,7 +28,7 @@ class DlqNote:
 
     @property
     def backlog(self) -> int:
-        """Messages that were not finished."""
+        """Return how many messages were not finished."""
         return self.uncaptured + self.unfinished
 
 
@@ -49,16 +49,16 @@ class NotGrowing:
 
 @dataclass(frozen=True, slots=True)
 class GrowthUnknown:
-    """There are too few notes, such as after workers were away."""
+    """The notes are too few for a decision, such as after the workers were stopped."""
 
 
 def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth | NotGrowing | GrowthUnknown:
-    """Return by how much a DLQ grew, or that it did not, or that the notes do not tell.
+    """Return by how much a DLQ grew, or that it did not grow, or that the notes are too few.
 
     Args:
-        notes: of one DLQ, the oldest first; older ones than `within` are not looked at.
-        within: seconds over which it has to have grown.
-        is_open: it was growing before. Then it is growing while its backlog is larger than `within / 2` seconds ago.
+        notes: the notes of one DLQ, the oldest first; notes older than `within` are ignored.
+        within: seconds over which the DLQ must have grown.
+        is_open: the DLQ was growing before; it still grows if its backlog is larger than `within / 2` seconds ago.
     """
     seen = [note for note in notes if note.seconds_ago <= within * (1 + 1 / NOTES)]
     if len(seen) < NOTES // 2 or seen[0].seconds_ago < within * (1 - 1 / NOTES):

@@ -1,4 +1,4 @@
-"""Events that people are notified of, and the facts of each: ids, counts, names and times, no payload."""
+"""Define the events that people are notified of, and each event's facts: ids, counts, names, times; no payload."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_SUBJECT: Final = 200
 
 
 class EventKind(StrEnum):
-    """What happened. A condition lasts until it is concluded. A moment is over as soon as it is announced."""
+    """What happened. A condition lasts until it ends. A moment has no duration and ends when it is announced."""
 
     BREAKER_OPEN = "breaker_open"
     RUN_STOPPED = "run_stopped"
@@ -35,17 +35,17 @@ class EventKind(StrEnum):
 
     @property
     def is_moment(self) -> bool:
-        """Whether the event has no duration, and so is never concluded."""
+        """Return whether the event is a moment: an event without duration."""
         return self in _MOMENTS
 
     @property
     def is_urgent(self) -> bool:
-        """Whether a person is needed now. Other events can wait for the next text, a minute later."""
+        """Return whether a person is needed now. Other events can wait a minute for the next text."""
         return self in _URGENT
 
     @property
     def reopens_incident(self) -> bool:
-        """Whether a condition that ends and soon comes back is one incident. Not so if a person has to end it."""
+        """Return whether a condition that ends and soon returns is the same incident. False: a person ends it."""
         return self not in _MOMENTS | _ENDED_BY_A_PERSON
 
 
@@ -58,8 +58,8 @@ _URGENT: Final = _ENDED_BY_A_PERSON | {
 
 #: The required facts of each kind, and its optional facts.
 #: `dlq`, `target`, `run`, `queue`: names. `messages`, `errors`, `warnings` and the like: counts. `seconds`: an age or a
-#: duration. `why`, `finding`: a sentence of the service's own. `title`: a failure group's, which quotes no
-#: message. `..._id`: what the admin's page has in its address.
+#: duration. `why`, `finding`: a sentence of this service. `title`: a failure group's title, which quotes no
+#: message. `..._id`: the id in the address of the admin's page.
 FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
     kind: (frozenset(needed.split()), frozenset(useful.split()))
     for kind, needed, useful in (
@@ -84,15 +84,15 @@ FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened, or a condition as it is now.
+    """One moment, or the current state of one condition.
 
     Attributes:
         subject: such as "breaker:12" or "dlq:3". At most one incident is open for each kind and subject.
-        facts: see `FACTS`. Never a payload, an attribute's value, an ordering key, or an error text that may hold one.
-        dlq_id: None: it is about a target, or about the whole service.
+        facts: see `FACTS`. Never a payload, an attribute's value, an ordering key, or an error text that may quote it.
+        dlq_id: the DLQ that the event is about; None: it is about a target, or about the whole service.
 
     Raises:
-        ValueError: the facts are not those of the kind, or the subject is empty or too long.
+        ValueError: a fact is missing or not allowed for the kind, or the subject is empty or too long.
     """
 
     kind: EventKind
@@ -111,7 +111,7 @@ class Event:
 
     @property
     def shown_facts(self) -> dict[str, str | int | float]:
-        """The facts as they are stored: each text on one line, cut, and with invisible characters made visible."""
+        """Return the facts to store: texts are on one line, cut to `LONGEST_FACT`, and show invisible characters."""
         return {name: _line(fact) if isinstance(fact, str) else fact for name, fact in self.facts.items()}
 
 

@@ -1,8 +1,8 @@
-"""Decide whether beat, or the workers, are silent, without comparing clocks of different hosts.
+"""Decide whether Celery beat or the workers have stopped, without comparing clocks of different hosts.
 
-Beat counts its ticks in PostgreSQL, and a worker notes there that it consumed a tick. Each watcher reads both signs
-every few seconds, and adds up the time in which a sign did not change. A watcher that has just started does not know
-yet, so a restart of the whole service raises no alarm.
+Beat counts its ticks in PostgreSQL, and a worker records there that it consumed a tick. Each watcher reads both signs
+every few seconds, and adds up the time in which a sign did not change. A watcher that has just started does not report
+silence, so a restart of the whole service raises no alarm.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """How many ticks beat has counted, and when a worker last consumed a tick; None: never."""
+    """How many ticks beat has counted, and when a worker last consumed a tick; None: no worker did."""
 
     ticks: int | None
     consumed_at: datetime | None
@@ -21,11 +21,11 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What one watcher knows.
+    """The observations of one watcher.
 
     Attributes:
         beat_silent: seconds since beat last counted a tick; None: no tick was seen since the watch began.
-        workers_silent: the same for workers.
+        workers_silent: seconds since a worker last consumed a tick; None: no such tick was seen since the watch began.
         watched: seconds since the watch began, without gaps.
     """
 
@@ -37,16 +37,16 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Who is silent: True, False, or None while that is not known."""
+    """Whether beat and the workers are silent: True, False, or None for not known."""
 
     beat: bool | None
     workers: bool | None
 
 
 def watch(before: Watched | None, signs: Signs, *, elapsed: float, longest: float) -> Watched:
-    """Return what is known after one more look.
+    """Return the observations after reading the signs once more.
 
-    `elapsed`: seconds since the last look; at most `longest` of them count, because a suspended host watches nothing.
+    `elapsed`: seconds since the last reading; at most `longest` count, because a suspended host watches nothing.
     """
     if before is None:
         return Watched(signs)
@@ -62,7 +62,7 @@ def watch(before: Watched | None, signs: Signs, *, elapsed: float, longest: floa
 
 
 def silence(watched: Watched, *, silent_for: float) -> Silence:
-    """Return who has been silent for `silent_for` seconds. While beat is silent, nothing is known about the workers."""
+    """Return whether each was silent for `silent_for` seconds. While beat is silent, workers' silence is not known."""
     beat = _is_silent(watched.beat_silent, watched.watched, silent_for)
     workers = None if beat else _is_silent(watched.workers_silent, watched.watched, silent_for)
     return Silence(beat, workers if workers is False or beat is False else None)
@@ -73,7 +73,7 @@ def _longer(silent: float | None, step: float) -> float | None:
 
 
 def _is_silent(silent: float | None, watched: float, silent_for: float) -> bool | None:
-    """A sign that has not changed since the watch began is at least as old as the watch."""
+    """Return whether a sign did not change for `silent_for` seconds; without a change, the watch's age counts."""
     if silent is None:
         return True if watched >= silent_for else None
     return silent >= silent_for

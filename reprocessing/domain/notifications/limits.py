@@ -1,4 +1,4 @@
-"""Rate limit and retries of notifications: when the next text may be sent to a destination."""
+"""Decide when the next text may be sent to a destination: rate limit and retries of notifications."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final
 #: Most texts in an hour to one destination. Further incidents wait, and are grouped into the next text.
 PER_HOUR: Final = 20
 _HOUR: Final = timedelta(hours=1)
-#: Least time between two texts to one destination, and before a text with an urgent incident that has just opened.
-#: Incidents meanwhile are sent as one text.
+#: Least time between two texts to one destination: `APART`, or `URGENT_APART` before a text with a new urgent incident.
+#: Incidents that open in this time are sent as one text.
 APART, URGENT_APART = timedelta(seconds=60), timedelta(seconds=10)
-#: Backoff after a failed text: the first, doubled after each further failure, and the longest.
+#: First backoff after a failed text, doubled after each further failure, and the longest backoff.
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=30), timedelta(minutes=30)
 #: A notification that could not be sent for so long is given up.
 GIVEN_UP_AFTER: Final = timedelta(days=1)
@@ -21,7 +21,7 @@ REMINDED_EVERY: Final = timedelta(days=1)
 
 
 def next_text_at(sent: Sequence[datetime], now: datetime) -> datetime:
-    """Return when the next text may be sent if it is urgent; another one waits for `APART` at least.
+    """Return when the next urgent text may be sent; a text that is not urgent waits at least `APART`.
 
     `sent`: when earlier texts were sent; the latest was sent now.
     """

@@ -1,4 +1,4 @@
-"""The answers of a look at a condition: it holds, it does not hold, or that is not known."""
+"""Define the results of checking a condition: it holds, it does not hold, or the result is not known."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from reprocessing.domain.notifications.event import Event, EventKind
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """The condition holds. `event`: what is announced."""
+    """The condition holds. `event`: the event to announce."""
 
     event: Event
 
 
 @dataclass(frozen=True, slots=True)
 class HoldsNot:
-    """The condition was looked at, and does not hold. This alone ends an incident."""
+    """The condition was checked and does not hold. Only this result ends an incident."""
 
     kind: EventKind
     subject: str
@@ -24,7 +24,7 @@ class HoldsNot:
 
 @dataclass(frozen=True, slots=True)
 class NotKnown:
-    """It is not known whether the condition holds, such as after workers were away. An open incident stays open."""
+    """It is not known whether the condition holds, such as after workers were down. An open incident stays open."""
 
     kind: EventKind
     subject: str

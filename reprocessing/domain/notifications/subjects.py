@@ -1,4 +1,4 @@
-"""Subjects of incidents. At most one incident is open for each kind of event and subject."""
+"""Build the subjects of incidents. At most one incident is open for each kind of event and subject."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ from reprocessing.domain.notifications.wording import DASHBOARD, WORDING, Page, 
 #: Most characters of a text: some chats accept only 2,000 at a time.
 LONGEST_BODY: Final = 1_900
 LONGEST_TITLE: Final = 100
-#: Incidents of one kind that are listed; the rest is counted.
+#: How many incidents of one kind a text lists; further incidents are only counted.
 EXAMPLES: Final = 3
 
 Facts = Mapping[str, str | int | float]
-#: Takes a page's model and the id of a row (empty: the list of all rows); returns the address, empty if none is known.
+#: Takes a page's model and a row's id (empty: the list of all rows); returns the page's address; empty: not known.
 Link = Callable[[str, str], str]
 
 
@@ -32,7 +32,7 @@ class Stage(StrEnum):
 
 
 class Tone(StrEnum):
-    """How bad it is, as Apprise's notify types."""
+    """The severity of a text; the values are Apprise's notify types."""
 
     FAILURE = "failure"
     WARNING = "warning"
@@ -42,7 +42,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncidentFacts:
-    """One incident. `times`: how often it was announced."""
+    """One incident. `times`: how often the incident was announced."""
 
     subject: str
     facts: Facts
@@ -53,7 +53,7 @@ class IncidentFacts:
 
 @dataclass(frozen=True, slots=True)
 class TextSection:
-    """Incidents of one kind at one stage: how many there are, and the first of them."""
+    """Incidents of one kind at one stage: the number of incidents, and the first incidents as examples."""
 
     kind: EventKind
     stage: Stage
@@ -63,7 +63,7 @@ class TextSection:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What is sent. `link`: to the page of the first incident, or the dashboard; empty where no address is known."""
+    """A text to send. `link`: the address of the first incident's page or the dashboard; empty: not known."""
 
     title: str
     body: str
@@ -77,12 +77,12 @@ _CUT: Final = "…\nThe text is cut here. The admin shows the rest."
 
 
 def compose(sections: Sequence[TextSection], *, place: str, link: Link) -> Text:
-    """Return one text for all sections: the urgent kinds first, of these what is new.
+    """Return one text for all sections: urgent kinds first, and among urgent kinds the new incidents first.
 
     Args:
         sections: at least one, each with at least one example.
         place: the name of this environment.
-        link: gives the address of a page.
+        link: returns the address of a page.
     """
     ordered = sorted(sections, key=_rank)
     first = ordered[0]

@@ -1,4 +1,4 @@
-"""Thresholds from which people are notified of a condition; the same for every DLQ and destination."""
+"""Define the thresholds for notifications, which are the same for every DLQ and destination."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """When people are notified.
+    """The thresholds above which people are notified.
 
-    `parked_count` and `parked_age` are per DLQ; `expires_within`: before SQS deletes an uncaptured message;
-    `growing_for`: more messages arrived in a DLQ than left it; `silent_for`: beat, or the workers of a queue;
-    `stalled_for`: a running run made no progress.
+    `parked_count` and `parked_age` are per DLQ; `expires_within`: time until SQS deletes an uncaptured message;
+    `growing_for`: time in which a DLQ grew; `silent_for`: time in which beat, or the workers of a queue, did nothing;
+    `stalled_for`: time in which a running run made no progress.
     """
 
     parked_count: int = 100

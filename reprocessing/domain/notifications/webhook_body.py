@@ -1,4 +1,4 @@
-"""The JSON body of a signed webhook: the text, and the incidents as values."""
+"""Build the JSON body of a signed webhook: the text, and the incidents as JSON values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VERSION: Final = 1
 
 
 def webhook_body(text: Text, sections: Sequence[TextSection], *, place: str, destination: str) -> bytes:
-    """Return the body. In each section `count` is the number of incidents, and `incidents` has the newest of them."""
+    """Return the body. In each section `count` is the number of incidents, and `incidents` lists the newest."""
     said = {
         "version": VERSION,
         "place": place,

@@ -1,6 +1,6 @@
-"""The texts of each kind of event: what happened, what the service does about it, and what a person can do.
+"""Define the texts of each kind of event: what happened, what the service does, and what a person can do.
 
-Names in braces are facts (`event.FACTS`). A sentence of `more` is left out unless all of its facts are known.
+Names in braces are facts (`event.FACTS`). A sentence in `more` is left out if one of the sentence's facts is not known.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reprocessing.domain.notifications.event import EventKind
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the admin: the page of the row whose id is the fact `row`, or without `row` the list of all rows."""
+    """A page of the admin: the row whose id is the fact `row`; without `row`, the list of all rows."""
 
     model: str
     row: str = ""
@@ -31,9 +31,9 @@ class Wording:
     Attributes:
         many: a plural noun for several incidents.
         over: the headline when the condition has ended; empty for moments.
-        service: what the service does about it.
+        service: what the service does about the event.
         person: what a person can do, with the command.
-        person_without: the same if a fact of `person` is not known.
+        person_without: the text in place of `person` if a fact of `person` is not known.
     """
 
     opened: str

@@ -1,1 +1,1 @@
-"""Ordering: the lane of a letter, and its place in the lane."""
+"""Determine the lane of a letter, and the letter's place in the lane."""

@@ -1,4 +1,4 @@
-"""Find a letter's place: its ordering key (its lane), its sequence and its idempotency key."""
+"""Find a letter's place: the ordering key (which names the lane), the sequence and the idempotency key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reprocessing.domain.message.identity import (
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.replay.verdicts import Park
 
-#: Characters of a sort key: twice 300 of the widest characters fit into one index entry of PostgreSQL.
+#: Most characters of a sort key: two sort keys of 4-byte characters fit into one index entry of PostgreSQL.
 SORT_KEY_LENGTH = 300
 
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,14}))?")
@@ -38,12 +38,12 @@ class MissingKey(StrEnum):
     """What happens to a letter without the ordering key that its DLQ names."""
 
     PARK = "park"
-    LANE = "lane"  #: it gets a lane of its own
+    LANE = "lane"  #: the letter gets its own lane
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPolicy:
-    """Where a DLQ's letters have their keys. Sequence and idempotency key cannot be `none`."""
+    """The selectors of a DLQ's keys. The selectors of sequence and idempotency key cannot be `none`."""
 
     ordering: Selector
     sequence: Selector
@@ -65,7 +65,7 @@ class KeyPolicy:
         idempotency: str = "",
         missing_key: str = MissingKey.PARK,
     ) -> KeyPolicy:
-        """Return the policy of a DLQ's row. An empty text stands for the default of the kind of queue."""
+        """Return the policy of a DLQ's row. An empty text means the default for FIFO or standard queues."""
         return cls(
             Selector.parse(ordering or ("system:MessageGroupId" if fifo else "none")),
             Selector.parse(sequence or ("system:SequenceNumber" if fifo else "system:SentTimestamp")),
@@ -79,8 +79,8 @@ class LetterPlace:
     """The place of a letter.
 
     Attributes:
-        key: the ordering key; None: the lane holds this letter alone (`single`).
-        key_hash: 32 bytes; that of a single lane differs from those of all keys.
+        key: the ordering key; None: the lane holds only this letter (`single`).
+        key_hash: 32 bytes; a single lane's hash differs from the hashes of all keys.
         sequence: sorts bytewise within the lane; may be empty for a single letter.
     """
 
@@ -92,7 +92,7 @@ class LetterPlace:
 
 
 def choose_place(policy: KeyPolicy, letter: LetterFacts) -> LetterPlace | Park:
-    """Return the place of a letter, or why it has none."""
+    """Return the place of a letter, or why the letter must be parked."""
     idempotency = select_key(policy.idempotency, letter)
     if not isinstance(idempotency, str):
         return _park(ParkedReason.NO_IDEMPOTENCY_KEY, policy.idempotency, idempotency)
@@ -100,7 +100,7 @@ def choose_place(policy: KeyPolicy, letter: LetterFacts) -> LetterPlace | Park:
     lane_of_its_own = policy.ordering.source is SelectorSource.NONE or policy.missing_key is MissingKey.LANE
     if isinstance(key, Missing) and lane_of_its_own:
         sequence = _sequence(policy, letter)
-        known = sequence if isinstance(sequence, str) else ""  # nothing is before or after it
+        known = sequence if isinstance(sequence, str) else ""  # the lane has no other letter
         # No key contains NUL (see identity.select_key), so no key has this digest.
         digest = hashlib.sha256(b"\x00single\x00" + letter.message_id.encode()).digest()
         return LetterPlace(None, digest, single=True, sequence=known, idempotency_key=idempotency)
@@ -124,7 +124,7 @@ def sort_key(text: str) -> str | TooLong:
 
 
 def read_sort_key(key: str) -> str:
-    """Return what a sort key was made of: a number as a decimal, or the text. Other texts are returned unchanged."""
+    """Return the number (as a decimal) or the text that a sort key was made from. Other texts remain unchanged."""
     if key.startswith(_TEXT):
         return key[1:]
     if key == _ZERO:
@@ -149,7 +149,7 @@ def _decimal(digits: str, magnitude: int) -> str:
 
 
 def _number_key(number: re.Match[str]) -> str:
-    """Return sign, magnitude, digits. Those of a negative number are complemented, and end in "~", above all digits."""
+    """Return sign, magnitude, digits. A negative number has complemented digits and ends in "~", which sorts last."""
     sign, whole, fraction, exponent = number[1], number[2], number[3] or "", number[4] or "0"
     digits = (whole + fraction).lstrip("0")
     if not digits:

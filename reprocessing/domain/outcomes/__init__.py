@@ -1,1 +1,1 @@
-"""Outcomes of sent messages: evidence and consumer reports."""
+"""Determine outcomes of sent messages from evidence and consumer reports."""

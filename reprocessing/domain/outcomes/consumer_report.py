@@ -1,4 +1,4 @@
-"""Read a consumer's report about one message from JSON, within bounds, or say why it is not valid."""
+"""Read a consumer's report about one message from JSON, with length limits, or say why the report is not valid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from uuid import UUID
 
 VERDICTS: Final = ("delivered", "failed", "retrying")
-#: Most characters. Longer types and messages are cut; longer fingerprints and ids are refused.
+#: Most characters of a field. Longer types and messages are cut; longer fingerprints and ids are refused.
 TYPE_LENGTH, MESSAGE_LENGTH, FINGERPRINT_LENGTH, MESSAGE_ID_LENGTH = 200, 2_000, 128, 200
 
 _FIELDS: Final = ("message_id", "redrive_id", "verdict", "type", "message", "fingerprint", "at")
@@ -26,9 +26,9 @@ class ConsumerReport:
     """One report.
 
     Attributes:
-        message_id: the queue's id of the message; None: the letter is named by `public_id`, its redrive id.
+        message_id: the queue's id of the message; None: `public_id`, the redrive id, names the letter.
         attempt_no: the number of the attempt; None: not reported.
-        at: when it happened; None: not reported.
+        at: when the message succeeded or failed; None: not reported.
     """
 
     verdict: str
@@ -50,7 +50,7 @@ class ConsumerReport:
 
 @dataclass(frozen=True, slots=True)
 class InvalidReport:
-    """Why a report is not valid. `why` quotes nothing but names of fields."""
+    """The report is not valid. `why` contains names of fields and no values."""
 
     why: str
 

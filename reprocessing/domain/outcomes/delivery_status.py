@@ -1,4 +1,4 @@
-"""Say whether a sent message succeeded, how that is known, and since when."""
+"""Determine whether a sent message succeeded, how this is known, and since when."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
 class OutcomeSource(StrEnum):
     """How the outcome of a message is known."""
 
-    ACCEPTED = "accepted"  #: its target accepted it
-    PRESUMED = "presumed"  #: it did not come back; or a person said so after a restore
-    ACKNOWLEDGED = "acknowledged"  #: its consumer reported success
-    FAILED = "failed"  #: it came back, was refused, or its consumer reported a failure
-    SILENT = "silent"  #: its consumer did not report in time
-    UNKNOWN = "unknown"  #: it may have been sent
+    ACCEPTED = "accepted"  #: the target accepted the message
+    PRESUMED = "presumed"  #: the message did not come back; or a person decided so after a restore
+    ACKNOWLEDGED = "acknowledged"  #: the consumer reported success
+    FAILED = "failed"  #: the message came back, was refused, or the consumer reported a failure
+    SILENT = "silent"  #: the consumer did not report in time
+    UNKNOWN = "unknown"  #: the message may have been sent
     OPEN = "open"  #: the outcome is not known yet
-    UNSENT = "unsent"  #: it was not sent
+    UNSENT = "unsent"  #: the message was not sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryFacts:
-    """What is recorded about a letter and about its newest attempt that was sent.
+    """The records about a letter and about the newest attempt that was sent.
 
     Attributes:
-        state: the letter's.
-        presumed: delivered because it did not come back.
+        state: the letter's state.
+        presumed: the letter counts as delivered because it did not come back.
         acknowledges: the target's consumer reports outcomes.
         watched: the DLQ behind the target is captured.
-        outcome: None: the attempt is open, or there is none.
-        sent_at: when the attempt began; None: there is none.
-        deadline: until when it may come back, or has to be acknowledged.
-        denied: its consumer reported a failure.
-        said: the consumer's last report that decides.
+        outcome: the attempt's outcome; None: the attempt is open, or no attempt was sent.
+        sent_at: when the attempt began; None: no attempt was sent.
+        deadline: until when the message may come back, or must be acknowledged.
+        denied: the consumer reported a failure.
+        said: the consumer's last report that decides the outcome.
         said_by: the reporter's name; empty: a consumer that shares the database.
     """
 
@@ -59,7 +59,7 @@ class DeliveryFacts:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryStatus:
-    """An answer. `since`: the time from which it holds; `worked`: None if it is not known, or presumed."""
+    """A letter's status. `since`: when the status began; `worked`: success or failure; None: not known, or presumed."""
 
     how: OutcomeSource
     sentence: str

@@ -1,4 +1,4 @@
-"""Say how attempts failed, without quoting a message: a status, a code, or what was not reached."""
+"""Describe how attempts failed without quoting a message: a status, a code, or what could not be reached."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def in_words(outcome: str, said: str) -> str:
     """Return how attempts failed.
 
     Args:
-        outcome: of the attempts.
-        said: the code of a refusal, because its text may quote a message; else why nothing was sent, or why there was
-            no answer.
+        outcome: the outcome of the attempts.
+        said: for a refusal its code, because the refusal's text may quote a message; for other outcomes why nothing was
+            sent, or why no answer came.
     """
     if known := _SAID.get(AttemptOutcome(outcome)):
         return known

@@ -1,1 +1,1 @@
-"""Parked messages: filters, edits and failure groups."""
+"""Decide about parked messages: filters, edits and failure groups."""

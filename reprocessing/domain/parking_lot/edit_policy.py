@@ -1,4 +1,4 @@
-"""Which parts of a letter a person may edit, and what an edit would break or change."""
+"""Decide which parts of a letter a person may edit, and what an edit would break or change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reprocessing.domain.message.redrive_attributes import (
 from reprocessing.domain.ordering.placement import KeyPolicy
 from reprocessing.domain.sources.failed_delivery import FAILURE_ATTRIBUTES
 
-#: Characters that SQS does not carry (SendMessage): others than those of XML 1.0.
+#: Characters that SQS does not accept (SendMessage): all characters that XML 1.0 does not allow.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TYPE: Final = re.compile(r"(?:String|Number|Binary)(?:\.[A-Za-z0-9_.-]+)?")
 _LONGEST_TYPE: Final = 256
@@ -44,7 +44,7 @@ class LockedAttribute:
 
 @dataclass(frozen=True, slots=True)
 class SensitiveAttribute:
-    """An attribute that something depends on."""
+    """An attribute that a selector or a consumer may depend on."""
 
     why: str
 
@@ -55,7 +55,7 @@ class CustomAttribute:
 
 
 AttributeClass = LockedAttribute | SensitiveAttribute | CustomAttribute
-#: Selectors of a DLQ, by what they are for; the texts follow "which says".
+#: Selectors of a DLQ, by purpose. A purpose is a text that completes a sentence after "which says".
 SelectorsByPurpose = Mapping[str, Selector]
 
 
@@ -121,7 +121,7 @@ def with_original_line_ends(text: str, like: bytes) -> bytes:
 
 
 def body_problems(body: bytes) -> list[str]:
-    """Return sentences that say why no queue accepts a body. They quote nothing."""
+    """Return sentences that say why no queue accepts a body. The sentences contain no message data."""
     if not body:
         return ["The body is empty; SQS does not accept empty messages."]
     found = _unsendable(body)
@@ -129,20 +129,20 @@ def body_problems(body: bytes) -> list[str]:
 
 
 def problems(body: bytes, attributes: Attributes, *, former: Attributes, names: MarkNames, largest: int) -> list[str]:
-    """Return sentences that say why no queue accepts the attributes, or the whole message. They quote no value.
+    """Return sentences that say why no queue accepts the attributes, or the whole message; they quote no value.
 
     Args:
-        body: to be sent.
-        attributes: to be sent.
-        former: the attributes before the edit. Unchanged ones are not checked; their number is always allowed.
-        names: of the marks, for which room is kept.
+        body: the body to send.
+        attributes: the attributes to send.
+        former: the attributes before the edit. Unchanged attributes are not checked; their number is always allowed.
+        names: the names of the marks (the service's attributes), for which room is kept.
         largest: bytes that the target accepts.
     """
     return list(_problems(body, attributes, former, names, largest))
 
 
 def json_problem(before: bytes, after: bytes) -> str:
-    """Return why a JSON object or array no longer is JSON, with line and column, or ""."""
+    """Return why an edited JSON object or array is no longer valid JSON, with line and column, or ""."""
     if before.lstrip()[:1] not in {b"{", b"["} or isinstance(json_view.read(before), Unreadable):
         return ""
     found = json_view.read(after)

@@ -1,8 +1,8 @@
 """Find the cause of a letter's failure: a digest that equal failures share, and a title without the letter's contents.
 
 The sources, the best first: the consumer's report; the parking reason, if the message is at fault; the target's last
-answer; what brokers and frameworks left in attributes; the task, or the type with the body's outline. If the body says
-nothing, the parking reason.
+answer; attributes that brokers and frameworks set; the task, or the type with the body's outline; for a body that
+says nothing, the parking reason.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from reprocessing.domain.sources.failed_delivery import FailedDelivery, FailedDe
 
 #: Most characters of a title.
 LONGEST: Final = 200
-_EDITION: Final = "1"  # a new value makes every cause new
+_EDITION: Final = "1"  # a new value changes the digest of every cause
 
 _EVENT: Final = re.compile(r"[A-Za-z][A-Za-z0-9 _./:()-]{0,119}")
 _SHORT_HEX: Final = re.compile(r"[0-9a-f]{8,128}")
@@ -73,13 +73,13 @@ _FRAMEWORKS: Final = (
     ("x-first-death-reason", "RabbitMQ"),  # rabbitmq.com/docs/dlx
     ("DeadLetterReason", "Service Bus"),  # learn.microsoft.com, dead-letter queues
 )
-#: Usual names of such attributes, in lower case without hyphens, underscores and full stops.
+#: Usual names of attributes with a failure's type, in lower case without hyphens, underscores and full stops.
 _CUSTOMARY: Final = (
     "exceptiontype", "exceptionclass", "exceptionname", "exctype", "excclass", "xexceptiontype", "xexceptionclass",
     "errortype", "errorclass", "errorname", "xerrortype", "failuretype", "failurereason", "errorcode", "xerrorcode",
     "failurecode", "reasoncode",
 )  # fmt: skip
-#: Attributes with a failure's text; the first is Lambda's.
+#: Attributes with a failure's text; Lambda sets the first of these attributes.
 _TEXTS: Final = ("errormessage", "exceptionmessage", "failuremessage")
 _PLAIN: Final = str.maketrans("", "", "-_.")
 _AWS: Final = {
@@ -92,7 +92,7 @@ _END_OF_A_TYPE: Final = re.compile(r":\s|[\n,;(`]")
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A consumer's report: the failure's type, and the consumer's fingerprint of it."""
+    """A consumer's report: the failure's type, and the consumer's fingerprint of the failure."""
 
     type: str
     fingerprint: str
@@ -111,12 +111,12 @@ class FailureSigns:
     """What is known about a letter's failure.
 
     Attributes:
-        letter: its body may be left out if it is larger than `message_fields.BODY_LIMIT`.
+        letter: the letter; a body larger than `message_fields.BODY_LIMIT` may be left out.
         size: bytes of the body.
-        type: where the DLQ's letters have their message type; None: nowhere.
+        type: the selector of the DLQ's message types; None: the DLQ has no such selector.
         report: the consumer's last report of a failure.
-        answer: the newest attempt that was sent; None: there is none.
-        reason: why it is parked; empty: it is not. `detail`: more about it.
+        answer: the result of the newest attempt that was sent; None: no attempt was sent.
+        reason: why the letter is parked; empty: the letter is not parked. `detail`: more about the reason.
     """
 
     letter: LetterFacts = field(repr=False)
@@ -130,7 +130,7 @@ class FailureSigns:
 
 @dataclass(frozen=True, slots=True)
 class FailureCause:
-    """A cause. `title`: names of types, attributes and keys, but no values; `digest`: 32 bytes."""
+    """A cause. `title`: contains names of types, attributes and keys, but no values; `digest`: 32 bytes."""
 
     kind: CauseKind
     title: str
@@ -196,7 +196,7 @@ def _left(signs: FailureSigns) -> FailureCause | None:
 
 
 def _more(found: FailedDelivery, letter: LetterFacts) -> str:
-    """Return what Lambda says beside its code, which is the same for most failures."""
+    """Return Lambda's error type or message; Lambda's error code is the same for most failures."""
     match found.kind:
         case FailedDeliveryKind.LAMBDA:
             return _said(found.message, letter)
@@ -207,7 +207,7 @@ def _more(found: FailedDelivery, letter: LetterFacts) -> str:
 
 
 def _said(text: str, letter: LetterFacts) -> str:
-    """Return a text without what it quotes from the letter."""
+    """Return a text without the parts that the text quotes from the letter."""
     others = (
         attribute.value
         for attribute in letter.attributes.values()
@@ -271,7 +271,7 @@ def _task(letter: LetterFacts) -> str:
 
 
 def _looks(letter: LetterFacts) -> Outline:
-    """Return the outline of the body; of an SNS notification, that of its message."""
+    """Return the outline of the body; for an SNS notification, the outline of the notification's message."""
     match letter.document:
         case {"Type": "Notification", "TopicArn": str(), "Message": str(message)}:
             inner = message.encode()

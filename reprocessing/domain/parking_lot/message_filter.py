@@ -1,4 +1,4 @@
-"""The filter of letters for lists, counts, previews, bulk actions and exports."""
+"""Define the filter of letters for lists, counts, previews, bulk actions and exports."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _FORMER: Final = {
 
 @dataclass(frozen=True, slots=True)
 class MessageFilter:
-    """Conditions that all must hold for a letter; None or empty: any.
+    """A filter of letters: a letter matches if all conditions hold; None or empty: no condition.
 
     Attributes:
         dlq, group, source, target, rule, run: ids.
-        states, reasons: any of these.
+        states, reasons: the letter must have any of these.
         key: the ordering key.
         named: a message id, redrive id or ordering key.
         died_after, died_before, finished_after, finished_before: failed, or parked or discarded, at or after this time,
@@ -60,7 +60,7 @@ class MessageFilter:
 
     @classmethod
     def from_query(cls, query: Mapping[str, Sequence[str]]) -> MessageFilter:
-        """Return the filter of an address; empty values are ignored. An invalid one raises FilterIsUnclear."""
+        """Return the filter in a URL's query, or raise InvalidFilter; empty values are ignored."""
         said: dict[str, list[str]] = {}
         for name, values in query.items():
             said.setdefault(_FORMER.get(name, name), []).extend(value.strip() for value in values if value.strip())
@@ -79,25 +79,25 @@ class MessageFilter:
         return {name: value for name, value in every.items() if value is not None and value != []}
 
     def recorded(self) -> dict[str, Any]:
-        """Return the form for a review, which does not show a text from bodies."""
+        """Return the form for a review, which does not show the searched text."""
         return self.stored() | ({} if self.text is None else {"text": "(a text in their bodies)"})
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> MessageFilter:
-        """Return the filter of a stored form."""
+        """Return the filter of a form that `stored` returned."""
         moments = {name: datetime.fromisoformat(stored[name]) for name in _MOMENTS if stored.get(name)}
         lists = {name: tuple(stored.get(name, ())) for name in ("states", "reasons")}
         return cls(**{**stored, **moments, **lists})
 
     @property
     def is_narrow(self) -> bool:
-        """Return whether the filter excludes any letters of its states."""
+        """Return whether the filter has a condition besides the states."""
         return self != MessageFilter(states=self.states)
 
     def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:
         """Return the filter in words.
 
-        `names`: the names of the ids, by field; `covered`: hide the text from bodies; `single`: it matches one letter.
+        `names`: display names of the ids, by field; `covered`: hide the searched text; `single`: one letter matches.
         """
         told = replace(self, text=None) if covered else self
         parts = [*told._parts(names or {}), *(["whose body holds a text"] if told.text != self.text else [])]  # noqa: SLF001  its own

@@ -1,4 +1,4 @@
-"""Reduce texts to what equal failures share: names of types, and sentences without values."""
+"""Reduce error texts to the parts that equal failures share: names of types, and sentences without values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def without_values(text: str) -> str:
 
 
 def first_line(text: str, values: Iterable[str]) -> str:
-    """Return the first line, also without these values and possible ids; empty: nothing is left."""
+    """Return the first line like `without_values`, also without `values` and possible ids; empty: nothing is left."""
     line = text.strip().partition("\n")[0][:LONGEST]
     for value in sorted(
         {value for value in values if len(value) >= _SHORTEST and value in line}, key=len, reverse=True

@@ -1,1 +1,1 @@
-"""Sending: backoff and the results of the gate and of attempts."""
+"""Define sending: backoff, checks before sending, and results of attempts."""

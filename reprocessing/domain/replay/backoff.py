@@ -1,4 +1,4 @@
-"""Backoff after a failed attempt."""
+"""Compute the backoff after a failed attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions of the gate about a lane's head, and results of sending an attempt."""
+"""Define decisions about sending a lane's first letter, and results of sending an attempt."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from reprocessing.domain.lifecycle import ParkedReason
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """It may be sent as soon as the rate limit allows."""
+    """The letter may be sent as soon as the rate limit allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Not now: check its lane again `after` this time."""
+    """The letter cannot be sent now: check the letter's lane again `after` this time."""
 
     after: timedelta
     why: str
@@ -23,14 +23,14 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Do not send it: an equal letter was delivered. Close it as that letter's duplicate."""
+    """Do not send the letter: an equal letter was delivered. Close the letter as a duplicate of the equal letter."""
 
     duplicate_of: int
 
 
 @dataclass(frozen=True, slots=True)
 class Park:
-    """Do not send it: a person has to decide."""
+    """Park the letter instead of sending it: a person has to decide."""
 
     reason: ParkedReason
     detail: str = ""
@@ -38,7 +38,7 @@ class Park:
 
 @dataclass(frozen=True, slots=True)
 class OpenBreaker:
-    """Open the circuit breaker: the message has no attempts left, and nothing else succeeds at its target."""
+    """Open the circuit breaker: the message has no attempts left, and no other message to the target succeeds."""
 
     why: str
 
@@ -48,19 +48,19 @@ Verdict = Go | Wait | Skip | Park | OpenBreaker
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The target accepted it. `message_id`: the queue's id of the message; None if the target gives none."""
+    """The target accepted the message. `message_id`: the queue's id of the message; None: the target returns no id."""
 
     message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The target refused it.
+    """The target refused the message.
 
     Attributes:
         code: the target's code of the refusal.
         poison: another attempt would fail the same way.
-        reason: what a poison letter is parked for; None: REFUSED.
+        reason: the reason for which a poison letter is parked; None: REFUSED.
         after: do not try again before this time, by request of the target.
     """
 
@@ -87,7 +87,7 @@ class NotSent:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It may have been sent: there was no reply, or the reply does not name it."""
+    """The message may have been sent: no reply came, or the reply does not name the message."""
 
     why: str
 

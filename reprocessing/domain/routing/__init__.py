@@ -1,1 +1,1 @@
-"""Rules: conditions on the fields of a letter, and the first rule that matches."""
+"""Evaluate rules: conditions on the fields of a letter, and the first rule that matches."""

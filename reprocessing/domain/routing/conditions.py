@@ -1,4 +1,4 @@
-"""Conditions of rules, as people write them: `tenant in acme,globex`."""
+"""Parse and evaluate the conditions of rules, which people write as `tenant in acme,globex`."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _OPERATORS = "equals, in, prefix, exists or regex"
 
 
 class FieldKind(StrEnum):
-    """The kinds of fields."""
+    """The kinds of fields that a condition can test."""
 
     DLQ = "dlq"  #: the DLQ's name
     SOURCE = "source"  #: the name of the source queue
     ATTRIBUTE = "attribute"
     BODY = "body"
-    TYPE = "type"  #: what the DLQ's selector of message types reads
-    TENANT = "tenant"  #: what the DLQ's selector of tenants reads
-    TASK = "task"  #: a Celery task's name, or what an expression finds in the task
+    TYPE = "type"  #: the message type that the DLQ's selector reads
+    TENANT = "tenant"  #: the tenant that the DLQ's selector reads
+    TASK = "task"  #: a Celery task's name, or the result of an expression on the task
 
 
 class Operator(StrEnum):
-    """How a field is compared with the values."""
+    """How a condition compares the field with the condition's values."""
 
     EQUALS = "equals"
     IN = "in"
@@ -69,7 +69,7 @@ class NotText:
     """The field exists and is not text: an object, an array or bytes. Only `exists` matches it."""
 
 
-#: The value of a field. Unreadable: the field cannot be evaluated, and neither can a condition on it.
+#: The value of a field. Unreadable: neither the field nor a condition on the field can be evaluated.
 FieldValue = str | Missing | NotText | Unreadable
 _Matcher = Callable[[str], bool | Unreadable]
 
@@ -81,7 +81,7 @@ class Condition:
     `str` returns the text that `Condition.parse` reads; the database stores that text.
 
     Raises:
-        RuleIsUnclear: the condition is not valid; the message says what to write.
+        InvalidRule: the condition is not valid; the message says what to write.
     """
 
     field: Field
@@ -99,7 +99,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Return the condition that a text describes, or raise RuleIsUnclear."""
+        """Return the condition that a text describes, or raise InvalidRule."""
         try:
             where, operator, rest = _parted(text)
             return cls(where, operator, _values(operator, rest))
@@ -108,12 +108,12 @@ class Condition:
 
     @property
     def matched_texts(self) -> tuple[str, ...]:
-        """Return the only texts that it matches; empty for operators other than `equals` and `in`."""
+        """Return the only texts that the condition matches; empty for operators other than `equals` and `in`."""
         return self.values if self.operator in (Operator.EQUALS, Operator.IN) else ()
 
     @property
     def reveals_values(self) -> bool:
-        """Return whether its answers reveal values of payloads. Names of types, tasks and fields are not secret."""
+        """Return whether the condition's results reveal payload values. Names of types, tasks and fields are public."""
         match self.field:
             case Field(FieldKind.DLQ | FieldKind.SOURCE):
                 return False
@@ -127,7 +127,7 @@ class Condition:
                 return self.operator is not Operator.EXISTS
 
     def holds(self, found: FieldValue) -> bool | Unreadable:
-        """Return whether it matches the value of its field, or why that cannot be evaluated. Never raises."""
+        """Return whether the condition matches the field's value, or why it cannot be evaluated. Never raises."""
         match found:
             case str():
                 return self._matches(found)

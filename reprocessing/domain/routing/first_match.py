@@ -20,7 +20,7 @@ CONDITIONS = 32
 class Action(StrEnum):
     """What happens to a letter that a rule matches."""
 
-    REPLAY = "replay"  #: redriven, with the rule's target, rate class and backoff if it has them
+    REPLAY = "replay"  #: redriven, with the rule's target, rate class and backoff, if set
     DELAY = "delay"  #: redriven after a delay
     DIVERT = "divert"  #: sent to another target
     QUARANTINE = "quarantine"  #: parked
@@ -34,7 +34,7 @@ _SENDING = (Action.REPLAY, Action.DIVERT)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """An action for the letters that match all conditions; without conditions, for every letter.
+    """A rule: an action for letters that match all conditions; without conditions, for every letter.
 
     Attributes:
         position: rules are evaluated by position, then by id.
@@ -44,7 +44,7 @@ class Rule:
         backoff: replaces the target's backoff; for `replay` and `delay`.
 
     Raises:
-        RuleIsUnclear: a value is missing, or does not belong to the action.
+        InvalidRule: a value is missing, or does not belong to the action.
     """
 
     id: int
@@ -71,7 +71,7 @@ class RuleMatched:
 
 @dataclass(frozen=True, slots=True)
 class RuleUnreadable:
-    """The rule cannot be evaluated, so the letter is held. `why` names the field and quotes no value."""
+    """The rule cannot be evaluated, so the letter is held. `why` names the field and contains no message data."""
 
     rule: Rule
     why: str
@@ -86,12 +86,12 @@ RoutingResult = RuleMatched | RuleUnreadable | NoRuleMatched
 
 
 def index_rules(rules: Sequence[Rule]) -> IndexedRules:
-    """Return the rules, prepared for many letters."""
+    """Return the rules with indexes, for fast evaluation on many letters."""
     return IndexedRules(rules)
 
 
 class IndexedRules:
-    """Rules with indexes: rules that compare one field with different values are not all evaluated for each letter."""
+    """Rules with indexes: of rules that compare one field, only the rules for the letter's value are evaluated."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(sorted(rules, key=_order))
@@ -112,7 +112,7 @@ class IndexedRules:
         """Return what the rules decide about a letter. Never raises."""
         asked = self._always.copy()
         for index in self._indexes:
-            # Rules before the first of this index may decide; then its field, which may be the body, is not read.
+            # If a rule before this index's first rule decides, the index's field (maybe the body) is not read.
             if routed := self._first(asked, index.first, facts):
                 return routed
             for place in index.find(facts):
@@ -127,7 +127,7 @@ class IndexedRules:
 
 
 class _Index:
-    """The positions of rules by the value that they expect of one field."""
+    """The positions of rules by the value that each rule expects in one field."""
 
     def __init__(self, field: Field, places: Mapping[str, list[int]]) -> None:
         self._field, self._places = field, places
@@ -135,7 +135,7 @@ class _Index:
         self.first = self._all[0]
 
     def find(self, facts: MessageFields) -> Sequence[int]:
-        """Return the positions of the rules that may match; all, if the field is unreadable."""
+        """Return the positions of the rules that may match; if the field is unreadable, all positions."""
         match facts.read(self._field):
             case str(text):
                 return self._places.get(text, ())
@@ -160,7 +160,7 @@ def _asked(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | N
 
 
 def _key(rule: Rule) -> Condition | None:
-    """Return the condition by whose values the rule is indexed; one that does not read the body, if there is one."""
+    """Return the condition whose values index the rule: if possible, a condition that does not read the body."""
     keys = [condition for condition in rule.conditions if condition.matched_texts]
     return min(keys, key=lambda key: key.field.kind in (FieldKind.BODY, FieldKind.TASK), default=None)
 

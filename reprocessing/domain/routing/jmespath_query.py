@@ -19,7 +19,7 @@ DEPTH = 32
 #: Cost limit of one evaluation: one step for each visited node and for each element that is copied or compared.
 STEPS = 10_000
 
-_BYTES_A_STEP = 64  # of a text that is searched, compared or joined
+_BYTES_A_STEP = 64  # bytes of a searched, compared or joined text that cost one step
 _SHALLOW = frozenset({"keys", "length", "not_null", "to_array", "type", "values"})
 #: Functions that rules may call. The others are useless in a rule, or do not accept fractions, such as `sum`.
 FUNCTIONS = frozenset({"contains", "ends_with", "join", "keys", "length", "not_null", "starts_with", "values"})
@@ -28,14 +28,14 @@ _PATH = frozenset({"field", "index", "index_expression", "subexpression"})
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An expression failed. `why` quotes no value; `exhausted`: it needed more than `STEPS` steps."""
+    """An expression failed. `why` never contains message data; `exhausted`: the expression used over `STEPS` steps."""
 
     why: str
     exhausted: bool = False
 
 
 def search(expression: str, document: JsonValue) -> object:
-    """Return what an expression finds in a document, None for nothing, or `Failed`. Never raises.
+    """Return the value that an expression finds in a document; None: no value. Errors return `Failed`. Never raises.
 
     A missing value is null, and a function of null is null too.
     """
@@ -43,7 +43,7 @@ def search(expression: str, document: JsonValue) -> object:
         return _Interpreter().visit(_compiled(expression).parsed, document)
     except _Exhausted:
         return Failed(f"the expression takes more than {STEPS} steps on it", exhausted=True)
-    except JMESPathTypeError as error:  # its own text quotes the value
+    except JMESPathTypeError as error:  # the error's text quotes the value
         return Failed(f"{error.function_name}() was given a value of the wrong type")
     except Exception as error:  # noqa: BLE001 - whatever fails in the library, this letter cannot be evaluated
         return Failed(f"the expression fails on it ({type(error).__name__})")
@@ -64,7 +64,7 @@ def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
 
 
 def problem_of_rule(expression: str) -> str | None:
-    """Return why a rule may not use a valid expression: it calls a forbidden function, or with wrong arguments."""
+    """Return why a rule may not use a valid expression: a function is forbidden or has wrong arguments."""
     nodes = [node for level in _levels(_compiled(expression).parsed) for node in level]
     for node in (node for node in nodes if node["type"] == "function_expression"):
         if (name := node["value"]) not in FUNCTIONS:
@@ -96,7 +96,7 @@ _OPTIONS = Options(custom_functions=_Functions())
 
 
 class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no types
-    """One evaluation. Operations whose cost depends on the letter are counted before they run."""
+    """One evaluation. The cost of an operation that depends on the letter is counted before the operation runs."""
 
     def __init__(self) -> None:
         super().__init__(_OPTIONS)

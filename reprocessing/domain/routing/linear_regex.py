@@ -1,4 +1,4 @@
-"""Regular expressions that run in linear time, with a limit on the total cost."""
+"""Run regular expressions in linear time, with a limit on the total cost."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import re2
 from reprocessing.domain.message.json_view import Unreadable
 
 LENGTH = 512
-#: Every accepted pattern can search at least so many bytes; simple patterns can search far more.
+#: Every accepted pattern can search texts of at least this many bytes; simple patterns can search longer texts.
 LEAST_TEXT_BYTES = 1024
-#: Limit of instructions times bytes of one search. RE2 needs up to 10 ns for one if its tables do not suffice.
+#: Limit of pattern instructions times text bytes of one search. RE2 needs up to 10 ns for each instruction and byte.
 MOST_COST = 2_000_000
 
 _MEMORY = 1 << 20  # bytes of one pattern; RE2 refuses what needs more

@@ -18,9 +18,9 @@ from reprocessing.domain.routing.jmespath_query import Failed
 from reprocessing.domain.sources import celery_task
 from reprocessing.domain.sources.celery_task import NotATask, TaskMessage, TaskReading
 
-#: Bytes of the largest body that rules read.
+#: Size in bytes of the largest body that rules read.
 BODY_LIMIT = 256 * 1024
-_DIGITS = 1_024  # of a number that is compared as text
+_DIGITS = 1_024  # most digits of a number that is compared as text
 
 _MISSING, _PRESENT = Missing(), NotText()
 
@@ -31,8 +31,8 @@ class MessageFields:
 
     Attributes:
         source: ARN or name of the source queue; empty: not known.
-        type: where the DLQ's letters have their message type; None: nowhere.
-        tenant: the same for the tenant.
+        type: the selector of the DLQ's message types; None: the DLQ has no such selector.
+        tenant: the selector of the DLQ's tenants; None: the DLQ has no such selector.
     """
 
     letter: LetterFacts = field(repr=False)
@@ -135,7 +135,7 @@ def _too_large(body: bytes) -> Unreadable | None:
 
 
 def _told(message: TaskMessage) -> dict[str, JsonValue]:
-    """Return the fields of a task besides its arguments; missing ones are null."""
+    """Return the fields of a task except the arguments; missing fields are null."""
     return {
         "name": message.task or None, "id": message.id or None, "root_id": message.root_id or None,
         "group": message.group or None, "retries": message.retries, "eta": message.eta or None,

@@ -1,1 +1,1 @@
-"""Runs: the selection of letters, and the forecast of the duration."""
+"""Define a run's selection of letters, and forecast the run's duration."""

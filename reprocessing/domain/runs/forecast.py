@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
-#: The plan suggests something faster if the longest lane takes more than so many times as long as the rate allows.
+#: The plan suggests a faster way if the longest lane takes this many times longer than the rate requires.
 _FAR_LONGER: Final = 10
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 
@@ -26,7 +26,7 @@ class RateClimb:
     first: float = 1.0
 
     def after(self, steps: int) -> RateClimb:
-        """Return the climb after so many steps."""
+        """Return the climb that remains after `steps` steps."""
         return RateClimb(
             share=min(1.0, self.share * 2**steps), every=self.every, first=self.every if steps else self.first
         )
@@ -51,7 +51,7 @@ def seconds_to_send(letters: int, rate: float, climb: RateClimb = NO_CLIMB) -> f
 
 
 def seconds_to_next_turn(seconds: float, every: float) -> float:
-    """Return the seconds until the first turn that begins more than `seconds` later; `every` 0: it is always a turn."""
+    """Return the seconds until the first turn more than `seconds` later; turns begin every `every` seconds."""
     if not every:
         return seconds
     turns = math.floor(seconds / every) + 1
@@ -64,7 +64,7 @@ class Forecast:
     """The least time that a drain takes, if nothing fails.
 
     Attributes:
-        by_rate: seconds required by the target's rate, with its climb and the waits between waves.
+        by_rate: seconds required by the target's rate, with the rate's climb and the waits between waves.
         by_lane: seconds required by the longest lane, whose letters are sent one after another.
     """
 
@@ -93,12 +93,12 @@ class Forecast:
 
     @property
     def seconds(self) -> float:
-        """Return the longer of both times."""
+        """Return the longer of `by_rate` and `by_lane`."""
         return max(self.by_rate, self.by_lane)
 
     @property
     def bound(self) -> Literal["rate", "lane"]:
-        """Return which of both takes longer."""
+        """Return whether the rate or the longest lane takes longer."""
         return "rate" if self.by_rate >= self.by_lane else "lane"
 
     @property

@@ -1,4 +1,4 @@
-"""The selection of letters that a run was started with."""
+"""Define the selection of letters that a run was started with."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Conditions that all must hold for a letter; None or empty: any.
+    """A selection: a letter is selected if all conditions hold; None or empty: no condition.
 
     Attributes:
-        limit: at most so many letters, the oldest lanes first.
+        limit: the most letters to select, the oldest lanes first.
         source: the name or ARN of the source queue.
         died_after: failed at this time or later.
         key: the ordering key.
@@ -40,7 +40,7 @@ class Selection:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Selection:
-        """Return the selection of a stored form."""
+        """Return the selection of a form that `stored` returned."""
         after, before = stored.get("died_after"), stored.get("died_before")
         return cls(
             limit=stored.get("limit"),

@@ -1,7 +1,7 @@
 """Decide when a circuit breaker opens, and what a canary's result changes.
 
-A send is `True` if it failed, `False` if it succeeded, `None` if it is not settled. Sends that say nothing about the
-target are left out. They are counted in the order of sending.
+A send is `True` if it failed, `False` if it succeeded, `None` if its outcome is not known. Sends are in the order of
+sending, without sends whose outcome says nothing about the target.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import timedelta
 
 Sends = Sequence[bool | None]
 
-#: Sends that the failure ratio is computed from, unless the policy needs more.
+#: Number of newest sends that the failure ratio is computed from, unless the policy needs more.
 WINDOW = 100
 #: How long after its deadline a canary may be unsettled before another one is sent.
 PATIENCE = timedelta(hours=1)
@@ -23,10 +23,10 @@ class Policy:
     """The settings of a circuit breaker.
 
     Attributes:
-        threshold: so many failures in a row open it.
-        ratio: this share of failures in the window opens it, if the window has `at_least` sends.
+        threshold: number of failures in a row that open the breaker.
+        ratio: share of failures in the window that opens the breaker, if the window has `at_least` sends.
         cooldown: seconds; doubled by each failed canary, up to `cooldown_cap`.
-        closes_after: so many successful canaries close it.
+        closes_after: number of successful canaries (test sends) that close the breaker.
     """
 
     threshold: int
@@ -90,10 +90,10 @@ def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: f
     """Return what a settled canary changes.
 
     Args:
-        policy: of the breaker.
-        failed: None: the result says nothing about the target.
-        successes: successful canaries before it.
-        rest: seconds of the cooldown before it.
+        policy: the breaker's policy.
+        failed: whether the canary failed; None: the result says nothing about the target.
+        successes: successful canaries before this canary.
+        rest: seconds of the cooldown before this canary.
     """
     if failed is None:
         return NextCanary(successes)

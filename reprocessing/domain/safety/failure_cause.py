@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-#: Seconds after a message's last failure in which the outcomes of other messages are waited for.
+#: Seconds to wait for the outcomes of other messages after a message's last failure.
 PATIENCE: Final = 60.0
 
 
@@ -18,9 +18,9 @@ class LastFailures:
     """What is known about the failed attempts that used up a message's limit.
 
     Attributes:
-        seconds_ago: seconds since the newest of them failed.
-        success_since_first: another message, sent to the same target after the first of them, succeeded.
-        success_since_last: another message, sent to the same target after the newest of them, succeeded.
+        seconds_ago: seconds since the newest attempt failed.
+        success_since_first: another message, sent to the same target after the first attempt, succeeded.
+        success_since_last: another message, sent to the same target after the newest attempt, succeeded.
     """
 
     seconds_ago: float
@@ -40,7 +40,7 @@ class TargetFails:
 
 @dataclass(frozen=True, slots=True)
 class NotKnownYet:
-    """The outcomes of other messages are waited for."""
+    """The cause is not known yet: wait for the outcomes of other messages."""
 
 
 FailureCause = MessageFails | TargetFails | NotKnownYet

@@ -14,14 +14,14 @@ class FailingTarget:
     """A target of an automatic run whose circuit breaker has not closed, and whose canaries fail.
 
     Attributes:
-        name: the target's.
-        seconds: for how long no message to it has succeeded, since it was last tried after a pause.
+        name: the target's name.
+        seconds: for how long no message to the target has succeeded; a resumed run counts from its first try.
         give_up_after: seconds after which the target is given up; None: never.
         attempts: failed attempts in that time.
-        of_message: those of the message that failed most often and is not finished; 0: there is no such message.
-        keys: ordering keys that these messages belong to; a message without a key counts as one.
-        max_attempts: what the DLQ allows a message.
-        has_others: the run has other messages to send there than that one.
+        of_message: failed attempts of the unfinished message that failed most often; 0: there is no such message.
+        keys: number of ordering keys of the failed messages; a message without a key counts as one key.
+        max_attempts: attempts that the DLQ allows for a message.
+        has_others: the run has other messages for the target than the message of `of_message`.
         has_other_targets: the run has messages that may go to a target that is not failing.
         last_failure: how the newest of these attempts failed.
     """
@@ -56,7 +56,7 @@ class PauseRun:
 
     Attributes:
         why: what happened, with the last failure, which may quote what the target answered.
-        told: the same without the last failure, for notifications.
+        told: what happened, without the last failure, for notifications.
     """
 
     why: str

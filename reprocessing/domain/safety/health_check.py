@@ -1,4 +1,4 @@
-"""Results of a health check. Only `Healthy` allows sending."""
+"""Define the results of a health check. Only `Healthy` allows sending."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Unhealthy:
 
 @dataclass(frozen=True, slots=True)
 class HealthUnknown:
-    """The check failed on our side, so nothing is sent."""
+    """The service could not make the check, so nothing is sent."""
 
     why: str
 

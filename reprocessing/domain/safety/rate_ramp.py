@@ -1,4 +1,4 @@
-"""Decide which share of a target's rate is allowed: it rises while failures stay flat, else it falls."""
+"""Decide which share of a target's rate is allowed: the share doubles while failures stay flat, else it is halved."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from reprocessing.domain.safety.circuit_breaker import WINDOW, Sends
 
 #: Failures are flat if their share rose by no more than this since the last step.
 FLAT_RISE = 0.05
-#: Seconds without a settled send after which nothing is known about the target.
+#: Seconds without a known outcome after which the ramp begins again.
 IDLE_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ramp:
-    """A ramp.
+    """The state of a target's ramp.
 
     Attributes:
         start: the first share of the rate, above 0 and at most 1.
@@ -37,9 +37,9 @@ class RampStep:
 
 
 def next_step(ramp: Ramp, sends: Sends) -> RampStep | None:
-    """Return the next step: doubled if failures are flat, else halved; None: nothing is settled.
+    """Return the next step: the share doubled if failures are flat, else halved; None: no outcome is known.
 
-    A single failure changes nothing. Sends after the newest settled one are ignored.
+    A single failure changes nothing. Sends after the newest send with a known outcome are ignored.
     """
     newest = max((place for place, failed in enumerate(sends) if failed is not None), default=None)
     if newest is None:
@@ -58,5 +58,5 @@ def next_step(ramp: Ramp, sends: Sends) -> RampStep | None:
 
 
 def restart_ramp(ramp: Ramp, why: str) -> RampStep:
-    """Return the ramp's start, with nothing known about the target."""
+    """Return the ramp's first step, without a failure ratio."""
     return RampStep(ramp.start, 0.0, why)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-#: The newest messages of a DLQ that are looked at.
+#: How many of a DLQ's newest messages are examined.
 SAMPLE: Final = 50
 #: How many different bodies have to come back.
 DIFFERENT: Final = 10
@@ -28,9 +28,9 @@ class NewestMessages:
     """Counts over the newest messages of a DLQ.
 
     Attributes:
-        seen: how many were looked at, up to `SAMPLE`.
-        again: of these, how many have a body that was delivered `ROUNDS` times within `WITHIN` seconds before.
-        different: how many different bodies those have.
+        seen: number of examined messages, up to `SAMPLE`.
+        again: number of examined messages whose body was delivered `ROUNDS` times within `WITHIN` seconds before.
+        different: number of different bodies among the messages of `again`.
     """
 
     seen: int
@@ -39,7 +39,7 @@ class NewestMessages:
 
 
 def redrive_loop(newest: NewestMessages) -> str | None:
-    """Return why a DLQ refills as fast as it drains; None: it does not."""
+    """Return why a DLQ refills as fast as it drains; None: there is no redrive loop."""
     if newest.different < DIFFERENT or newest.again < SHARE * newest.seen:
         return None
     return (

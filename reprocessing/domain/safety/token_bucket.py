@@ -1,4 +1,4 @@
-"""A token bucket. `reprocessing.gateways.redis.send_rate` computes the same in Redis."""
+"""Compute a token bucket. `reprocessing.gateways.redis.send_rate` computes the same bucket in Redis."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _MICROSECONDS = 1_000_000
 
 
 def capacity(rate: float, burst: float | None = None) -> float:
-    """Return the most tokens a bucket may hold so that no second sees more than `rate` + `burst` letters.
+    """Return the most tokens a bucket may hold so that at most `rate` + `burst` letters are sent in any second.
 
-    Tokens may be used for `TOKEN_LIFE` after their grant; the tokens of that time are subtracted from the burst. A
-    burst below 1 + rate/4 counts as that, because one letter must fit.
+    Tokens may be used for `TOKEN_LIFE` after their grant; the tokens of that time are subtracted from the burst. The
+    burst is at least 1 + rate/4, because one letter must fit.
 
     Args:
         rate: letters a second, above 0.
@@ -38,7 +38,7 @@ class Bucket:
 
     @classmethod
     def cold(cls, now: int, rate: float, capacity: float) -> Bucket:
-        """Return an empty bucket, because what was sent before it is not known."""
+        """Return an empty bucket, for a target whose earlier sends are not known."""
         return cls(0.0, now, rate, capacity)
 
     def filled(self, now: int, rate: float, capacity: float) -> Bucket:

@@ -1,7 +1,7 @@
-"""Which URLs may be requested for health checks and as targets, and which addresses their hosts may resolve to.
+"""Decide which URLs the service may request as targets and health checks, and which addresses hosts may resolve to.
 
-A URL is requested from inside the network, so it must not open a way into it. Its host must be listed in the settings,
-in one spelling; the address that it resolves to must be public or listed.
+The service requests URLs from inside the network, so it must not reach internal hosts by accident. A URL's host must be
+listed in REDRIVE_OUTBOUND_HOSTS, in one spelling; the host's address must be public or listed there.
 """
 
 from __future__ import annotations
@@ -91,22 +91,22 @@ class AllowList:
         return ",".join([*entries, endpoint.authority])
 
     def lists_endpoint(self, endpoint: Endpoint) -> bool:
-        """Return whether this host and port are listed."""
+        """Return whether REDRIVE_OUTBOUND_HOSTS lists this host and port."""
         ports = {endpoint.port, None} if endpoint.has_usual_port else {endpoint.port}
         if isinstance(endpoint.host, str):
             return any((endpoint.host, port) in self.names for port in ports)
         return any(endpoint.host in network for network, port in self.networks if port in ports)
 
     def allows_address(self, address: Address, port: int) -> bool:
-        """Return whether this address may be connected to: it is public or listed."""
+        """Return whether the service may connect to this address: the address is public or listed."""
         return self.lists(address, port) or _is_public(_meant(address))
 
     def lists(self, address: Address, port: int) -> bool:
-        """Return whether this address is in a listed network."""
+        """Return whether this address is in a network that REDRIVE_OUTBOUND_HOSTS lists."""
         return bool(self.entry(address, port))
 
     def entry(self, address: Address, port: int) -> str:
-        """Return the first entry of REDRIVE_OUTBOUND_HOSTS whose network has this address, or ""."""
+        """Return the first entry of REDRIVE_OUTBOUND_HOSTS whose network contains this address, or ""."""
         forms = {address, _meant(address)}
         for network, only in self.networks:
             if only in {port, None} and any(form in network for form in forms):
@@ -115,7 +115,7 @@ class AllowList:
 
 
 def allow_list(entries: Sequence[str]) -> AllowList | UrlDenied:
-    """Return the list of these entries. A refused entry is named by its position and not quoted.
+    """Return the allow list of these entries. An error names a refused entry by position and does not quote the entry.
 
     Entries: status.example.com, status.example.com:8443, 10.1.2.3:8080, [fd00::1]:8080, 10.1.0.0/16.
     """
@@ -160,7 +160,7 @@ def read_url(url: str, allowed: AllowList) -> Endpoint | UrlDenied:
 
 
 def read_address(text: str) -> Address | None:
-    """Return the address in its usual spelling; None: it is not one."""
+    """Return the address in its usual spelling; None: the text is not an address in this spelling."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:
@@ -172,7 +172,7 @@ def _entry(host: str, port: int | None) -> str:
 
 
 def _written(network: Network) -> str:
-    """Return an entry of the list: a network, or its only address, in brackets if it is IPv6."""
+    """Return a network's entry for the list; a network of one address is that address, in brackets for IPv6."""
     if network.num_addresses > 1:
         return str(network)
     return f"[{network[0]}]" if network.version == 6 else str(network[0])  # noqa: PLR2004  IPv6

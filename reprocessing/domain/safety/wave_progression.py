@@ -23,15 +23,15 @@ def waves_before_last(letters: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WaveCounts:
-    """What is known about a wave's letters.
+    """Counts of a wave's letters.
 
     Attributes:
-        size: how many the wave may send; None: all, and the other numbers are about the newest `LAST` letters.
+        size: letters the wave may send; None: all letters; then the other counts are about the newest `LAST` letters.
         touched: letters sent.
-        open: those whose outcome is not known yet.
-        failed: those whose first attempt failed.
-        silent: those that ended without saying anything about the target.
-        tries: waves of one letter that failed in a row before this one.
+        open: sent letters whose outcome is not known yet.
+        failed: sent letters whose first attempt failed.
+        silent: sent letters whose outcome says nothing about the target.
+        tries: waves of one letter that failed in a row before this wave.
         poison: failed letters that their target refused for their content.
     """
 
@@ -46,19 +46,19 @@ class WaveCounts:
 
 @dataclass(frozen=True, slots=True)
 class WaitForOutcomes:
-    """Not enough is known yet."""
+    """Too few outcomes are known for a decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextWave:
-    """The wave succeeded; the next one has this size, None: the rest."""
+    """The wave succeeded; `size`: letters of the next wave; None: the rest."""
 
     size: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatWave:
-    """The wave says nothing: send another one of its size."""
+    """The wave's outcomes say nothing about the target: send another wave of the same size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class OpenBreakers:
 
 @dataclass(frozen=True, slots=True)
 class RestartWaves:
-    """Begin again with a wave of one letter at once: only poison failed, which says nothing about the target."""
+    """Begin again at once with a wave of one letter: only poison failed, which says nothing about the target."""
 
 
 WaveVerdict = WaitForOutcomes | NextWave | RepeatWave | PauseRun | OpenBreakers | RestartWaves
@@ -87,11 +87,11 @@ def judge_wave(count: WaveCounts, *, success: float, heals: bool = False) -> Wav
     """Return what the open wave of a run means for the run.
 
     Args:
-        count: of its letters.
-        success: the share of them, 0 to 1, that has to succeed.
+        count: the counts of the wave's letters.
+        success: the share of letters, 0 to 1, that must succeed.
         heals: the run is automatic: it opens breakers (`OpenBreakers`) instead of pausing or sending another letter at
             once.
-            A wave that failed by poison alone does not count, unless `TRIES` waves of one letter did so in a row.
+            A wave that failed by poison alone does not count, unless 3 waves of one letter did so in a row.
     """
     verdict = _judge(count, success)
     if not heals:
@@ -131,7 +131,7 @@ def _failed(count: WaveCounts, success: float) -> WaveVerdict:
             f"{count.failed} of the {count.touched} messages sent in its wave of {count.size} failed; "
             f"{_share(success)} of a wave must succeed"
         )
-    # After a stop the count begins anew.
+    # After a pause the count starts again.
     if (count.tries + 1) % MOST_FAILED_TRIES:
         return RepeatWave()
     return PauseRun(f"{MOST_FAILED_TRIES} waves of one message failed in a row")

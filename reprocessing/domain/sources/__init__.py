@@ -1,1 +1,1 @@
-"""What messages failed in: queues, functions, subscriptions, rules; and Celery task messages."""
+"""Read messages by source: queues, functions, subscriptions, rules, and Celery."""

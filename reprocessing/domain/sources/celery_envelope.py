@@ -1,4 +1,4 @@
-"""Read kombu's envelope of an SQS message, and the payload in it, within bounds.
+"""Read kombu's envelope of an SQS message, and the envelope's payload, with size limits.
 
 kombu 5.7 (kombu.transport.SQS, kombu.transport.virtual) writes JSON, plain or in base64; the payload is text or base64,
 possibly compressed.
@@ -32,7 +32,7 @@ _NOT_SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class NotATask:
-    """A body that is not a task message for Celery. `harm`: what it does to a worker; empty: the worker rejects it."""
+    """The body is not a Celery task message. `harm`: what the body does to a worker; empty: the worker rejects it."""
 
     why: str
     harm: str = ""
@@ -40,7 +40,7 @@ class NotATask:
 
 @dataclass(frozen=True, slots=True)
 class NotShown:
-    """A payload that is not shown. `damaged`: nobody can read it."""
+    """The payload is not shown. `damaged`: nobody can read the payload."""
 
     why: str
     damaged: bool = False
@@ -48,7 +48,7 @@ class NotShown:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """One kombu message: the JSON text, whether it was in base64, and the parsed text."""
+    """One kombu message: the JSON text, whether the text was in base64, and the parsed JSON."""
 
     text: str = field(repr=False)
     encoded: bool
@@ -104,7 +104,7 @@ def open_envelope(body: bytes, document: JsonValue | Unreadable | None = None) -
 
 
 def close_envelope(envelope: Envelope, text: str) -> bytes:
-    """Return the body with this text as envelope, in the encoding of the other one."""
+    """Return the body whose envelope is `text`, in the encoding (plain or base64) of the given envelope."""
     return base64.b64encode(text.encode()) if envelope.encoded else text.encode()
 
 
@@ -124,7 +124,7 @@ def payload_json(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | NotSh
 def unpack_payload(envelope: Envelope, *, limit: int = LIMIT) -> bytes | NotShown:
     """Return the payload's bytes, decoded and decompressed."""
     text = envelope.document["body"]
-    assert isinstance(text, str)  # noqa: S101  # `opened` saw to it
+    assert isinstance(text, str)  # noqa: S101  # checked by `open_envelope`
     try:
         raw = base64.b64decode(text.encode()) if envelope.payload_encoded else text.encode()
     except binascii.Error:
@@ -138,7 +138,7 @@ def unpack_payload(envelope: Envelope, *, limit: int = LIMIT) -> bytes | NotShow
 
 
 def pack_payload(envelope: Envelope, payload: bytes) -> str:
-    """Return a payload in the envelope's form, whose compression `unpacked` knows."""
+    """Return a payload in the envelope's encoding and compression; `unpack_payload` has accepted the compression."""
     raw = _WAYS[envelope.compression].compress(payload) if envelope.compression else payload
     return base64.b64encode(raw).decode() if envelope.payload_encoded else raw.decode()
 
@@ -175,7 +175,7 @@ def _too_large(limit: int) -> NotShown:
 
 
 def _decoded(body: bytes) -> bytes | None:
-    """Return the text of a base64 body; None: it is not base64, and kombu takes it as it is."""
+    """Return the text of a base64 body; None: it is not base64, and kombu reads the body itself."""
     candidate = body.strip()
     if candidate[:1] == b"{":
         return None

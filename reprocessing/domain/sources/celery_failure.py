@@ -1,7 +1,7 @@
 """Guess why a Celery task's message is in the DLQ.
 
-Celery acknowledges failed, expired and undecodable messages by default, so these are the ways past maxReceiveCount
-(docs.celeryq.dev: acks_late, visibility timeout).
+Celery acknowledges failed, expired and undecodable messages by default. The causes here are other ways to reach
+maxReceiveCount (docs.celeryq.dev: acks_late, visibility timeout).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def probable_causes(
 
 
 def _timing(message: TaskMessage, sent: datetime | None, visibility: timedelta | None) -> Iterator[str]:
-    """Yield that the task waits, or runs, for longer than its visibility timeout."""
+    """Yield a sentence if the task waits, or runs, for longer than the visibility timeout."""
     if visibility is None:
         return
     hides = f"its queue shows it to others again after {duration_in_words(visibility.total_seconds())}"
@@ -85,7 +85,7 @@ def _times(number: int) -> str:
 
 
 def _sent(system: Mapping[str, str]) -> datetime | None:
-    """Return when it was sent; in a FIFO queue, when it came to the DLQ."""
+    """Return when the message was sent; for a FIFO queue, when the message came to the DLQ."""
     text = system.get("SentTimestamp", "")
     try:
         return datetime.fromtimestamp(int(text) / 1000, tz=UTC)

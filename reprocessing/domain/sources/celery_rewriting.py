@@ -23,8 +23,8 @@ from reprocessing.domain.sources.celery_task import ONE, TaskMessage
 class TaskChanges:
     """The changes that a target requires.
 
-    `queue`: the name that the workers use for their queue, None: unchanged. `new_id`: None: unchanged; a part of a
-    group always keeps its id.
+    `queue`: the name that the workers use for their queue, None: unchanged. `new_id`: the task's new id, None:
+    unchanged; a part of a group always keeps the id.
     """
 
     queue: str | None = None
@@ -36,14 +36,14 @@ class TaskChanges:
 
 @dataclass(frozen=True, slots=True)
 class Unchangeable:
-    """The change would damage the message."""
+    """The message cannot be changed without damage."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A new value of a member, or its removal."""
+    """A new value of a JSON member, or the member's removal."""
 
     path: tuple[str, ...]
     value: str | int | None = None
@@ -64,12 +64,12 @@ def body_to_send(  # noqa: PLR0913  # each by its name
     a person's decision are sent once they were released.
 
     Args:
-        body: the letter's.
-        wanted: the target's changes; the queue's name is determined here.
+        body: the letter's body.
+        wanted: the target's changes; this function determines the queue's name.
         now: the time of sending.
         died_in: the name of the SQS source queue; empty: not known.
-        goes_to: the name of the SQS queue that it is sent to.
-        released: a person released it.
+        goes_to: the name of the SQS queue that the message is sent to.
+        released: a person released the letter.
     """
     found = celery_task.read(body)
     over = celery_task.why_not_send(found, now=now, strips_expires=wanted.strips_expires)
@@ -178,7 +178,7 @@ def _changed(raw: bytes, changes: Sequence[_Change]) -> bytes | Unchangeable:
 
 
 def _put(raw: bytes, wanted: _Wanted) -> bytes | Unreadable:
-    """Return the object with these changes, and every other value as it was written."""
+    """Return the JSON object with these changes; the bytes of all other values are unchanged."""
     members = json_span.member_bytes(raw)
     if isinstance(members, Unreadable):
         return members

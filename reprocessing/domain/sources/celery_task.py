@@ -1,4 +1,4 @@
-"""Read a Celery task message without running any of it.
+"""Read a Celery task message without running any code of the message.
 
 Protocol 2 has its fields in the headers, protocol 1 in the payload (docs.celeryq.dev, Message Protocol).
 """
@@ -20,9 +20,9 @@ from reprocessing.domain.sources.celery_envelope import LIMIT, Envelope, NotATas
 
 __all__ = ["LIMIT", "NotATask", "TaskMessage", "TaskReading", "Unreadable", "celery_time", "read", "why_not_send"]
 
-#: Celery's own tasks that stand for other tasks, and start them or wait for them.
+#: Celery's built-in tasks that start other tasks or wait for other tasks.
 _MANY = frozenset({"celery.chord", "celery.chord_unlock", "celery.group"})
-#: The zone for times without one: they are the sender's, and nowhere is it later than here.
+#: The time zone for times without a zone: in this zone (UTC+14) a local time comes earliest.
 _EARLIEST = timezone(timedelta(hours=14))
 ONE, TWO = 1, 2  # Celery's protocols
 _PAYLOAD_PARTS = 3  # args, kwargs and embedded tasks
@@ -30,10 +30,10 @@ _PAYLOAD_PARTS = 3  # args, kwargs and embedded tasks
 
 @dataclass(frozen=True)
 class TaskMessage:
-    """One task message. Its texts are not trusted.
+    """One task message. The message's texts are not trusted.
 
     Attributes:
-        protocol: Celery's, 1 or 2.
+        protocol: Celery's message protocol, 1 or 2.
         fields: the headers, or the payload of protocol 1; empty if the payload is not shown.
         limit: most bytes of payload that are read.
     """
@@ -65,7 +65,7 @@ class TaskMessage:
 
     @property
     def retries(self) -> int:
-        """Return how often it was retried."""
+        """Return how often the task was retried."""
         found = self.fields.get("retries")
         return found if isinstance(found, int) else 0
 
@@ -90,7 +90,7 @@ class TaskMessage:
 
     @property
     def routing_key(self) -> str:
-        """Return the name of the queue that it was first sent to, as Celery knows it."""
+        """Return Celery's name of the queue that the task was first sent to."""
         match self.envelope.properties.get("delivery_info"):
             case {"routing_key": str(name)}:
                 return name
@@ -99,7 +99,7 @@ class TaskMessage:
 
     @property
     def opaque(self) -> str:
-        """Return why the arguments are not shown; empty: they are."""
+        """Return why the arguments are not shown; empty: the arguments are shown."""
         return self._payload.why if isinstance(self._payload, NotShown) else ""
 
     @property
@@ -121,7 +121,7 @@ class TaskMessage:
 
     @property
     def is_in_chord(self) -> bool:
-        """Return whether a chord waits for it."""
+        """Return whether a chord waits for the task."""
         match self._payload:
             case [_, _, {"chord": chord}] | {"chord": chord}:
                 return bool(chord)
@@ -130,12 +130,12 @@ class TaskMessage:
 
     @property
     def is_of_group_or_chord(self) -> bool:
-        """Return whether it is a part of a group or a chord, or stands for one."""
+        """Return whether the task is part of a group or a chord, or starts a group or a chord."""
         return bool(self.group) or self.is_in_chord or self.task in _MANY
 
     @property
     def harm(self) -> str:
-        """Return the harm to a worker that receives it, beyond a failed task; empty: none.
+        """Return the harm to a worker that receives the message, beyond a failed task; empty: none.
 
         Celery 5.7.0 acknowledges messages that it cannot decode, which loses them. A message without the parts that
         its protocol requires ends the consumer.
@@ -174,7 +174,7 @@ TaskReading = TaskMessage | NotATask | Unreadable
 
 
 def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: int = LIMIT) -> TaskReading:
-    """Return what a body is as a task message. Never raises, unpickles nothing, unpacks no more than `limit` bytes.
+    """Return the task message in a body, or why there is none. Never raises or unpickles; unpacks up to `limit` bytes.
 
     `document`: the result of `json_view.read`, if it is known.
     """
@@ -193,7 +193,7 @@ def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: 
 
 
 def why_not_send(found: TaskReading, *, now: datetime, strips_expires: bool = False) -> Park | None:
-    """Return why a body should not be sent to Celery workers at `now`; None: it may be."""
+    """Return why a body should not be sent to Celery workers at `now`; None: the body may be sent."""
     reason, why = ParkedReason.UNREADABLE_TASK, ""
     match found:
         case NotATask(what, harm):
@@ -217,7 +217,7 @@ def why_not_send(found: TaskReading, *, now: datetime, strips_expires: bool = Fa
 
 
 def celery_time(text: str) -> datetime | None:
-    """Return the time that Celery wrote, in UTC; None: it is invalid. Without a zone the earliest one is meant."""
+    """Return the time that Celery wrote, in UTC; None: it is invalid. A time without a zone is read in `_EARLIEST`."""
     try:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=_EARLIEST)).astimezone(UTC)
@@ -226,7 +226,7 @@ def celery_time(text: str) -> datetime | None:
 
 
 def _over(message: TaskMessage, now: datetime) -> str:
-    """Return that it has expired, or may have; empty: it has not."""
+    """Return a text that says the task has, or may have, expired; empty: it has not."""
     if message.expires:
         until = celery_time(message.expires)
         if until is None:

@@ -1,4 +1,4 @@
-"""Read an EventBridge event from the body of its target's dead letter, to put it on its bus again."""
+"""Read an EventBridge event from the body of its target's dead letter, to put the event on the bus again."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _is_storable(text: str) -> bool:
 
 
 def _moment(text: str | None) -> datetime | Unreadable | None:
-    """Return the time. One before 1970 would make the whole request invalid."""
+    """Return the time. A time before 1970 is refused: it would make the whole request invalid."""
     if text is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Recognise dead letters that did not come from a source queue, and recover what their consumer was given.
+"""Recognise messages that did not fail in a source queue, and recover the input that the consumer was given.
 
-They are recognised by attributes and bodies that AWS documents. What could be two kinds, or differs in a detail, is not
-recognised: then a person has to name the target.
+Such messages have attributes and bodies that AWS documents. A message that fits two kinds, or differs in a detail, is
+not recognised: then a person has to name the target.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _QUEUE: Final = re.compile(
 _STATUS: Final = re.compile(r"[0-9]{3}")
 _WORD: Final = re.compile(r"[A-Za-z]{1,64}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:]{0,99}")
-#: Attributes that AWS adds to such letters; the consumer was not given these.
+#: Attributes that AWS adds to failed messages; the consumer did not receive these attributes.
 FAILURE_ATTRIBUTES: Final = frozenset({
     "RequestID", "ErrorCode", "ErrorMessage", "RULE_ARN", "TARGET_ARN", "SCHEDULE_ARN", "EXECUTION_ID", "ERROR_CODE",
     "ERROR_MESSAGE", "EXHAUSTED_RETRY_CONDITION", "RETRY_ATTEMPTS",
@@ -40,7 +40,7 @@ FAILURE_ATTRIBUTES: Final = frozenset({
 
 
 class FailedDeliveryKind(StrEnum):
-    """What tried to deliver the message."""
+    """The AWS service that tried to deliver the message."""
 
     LAMBDA = "lambda"  #: a function's dead-letter queue
     LAMBDA_DESTINATION = "lambda_destination"  #: a function's destination on failure
@@ -70,7 +70,7 @@ class FailedDelivery:
 
 
 def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> FailedDelivery | None:
-    """Return the shape of a letter; None: it came from a source queue, or is not clearly one kind. Never raises."""
+    """Return a letter's failed delivery; None: it came from a source queue, or no single kind fits. Never raises."""
     if system.get("DeadLetterQueueSourceArn"):
         return None
     texts = {
@@ -89,9 +89,9 @@ def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) ->
 
 
 def original_input(shape: FailedDelivery, body: bytes, kind: str) -> bytes | Unreadable:
-    """Return what the consumer was given, byte for byte, or why that is not known.
+    """Return the consumer's input byte for byte, or why the input is not known.
 
-    `kind`: of the target: "lambda" gets an SNS notification as SNS's event, others get the notification itself.
+    `kind`: the target's kind: "lambda" gets an SNS notification as SNS's event, others get the notification itself.
     """
     if shape.truncated:
         return Unreadable("AWS cut it short when it died")
@@ -178,7 +178,7 @@ def _from_eventbridge(texts: Mapping[str, str]) -> FailedDelivery | None:
 
 
 def _from_scheduler(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:
-    """The body is the request of the API that TARGET_ARN names; of SQS's SendMessage its queue is what failed.
+    """The body is the request of the API that TARGET_ARN names; for SQS's SendMessage, the request's queue failed.
 
     https://docs.aws.amazon.com/scheduler/latest/UserGuide/configuring-schedule-dlq.html
     """

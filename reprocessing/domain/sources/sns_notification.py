@@ -1,4 +1,4 @@
-"""Read an SNS notification, to deliver it to its subscriber or to publish it again.
+"""Read an SNS notification, to deliver it to the subscriber or to publish it again.
 
 https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html
 """
@@ -54,7 +54,7 @@ class Publication:
 
 
 def read(body: bytes) -> Notification | Unreadable:
-    """Return the notification of a body. Strict: with a member that SNS does not use it is other JSON."""
+    """Return the notification of a body. JSON with a member that SNS does not use is no notification."""
     found = member_bytes(body)
     if isinstance(found, Unreadable):
         return found
@@ -113,7 +113,7 @@ def publication(
 
 
 def _subscription(topic: str, url: str | None) -> str:
-    """Return the subscription in an UnsubscribeURL; empty: it is not one of the topic's."""
+    """Return the subscription in an UnsubscribeURL; empty: the subscription is not one of the topic."""
     try:
         named = parse_qs(urlsplit(url or "").query, max_num_fields=10).get("SubscriptionArn", [])
     except ValueError:

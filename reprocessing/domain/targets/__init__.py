@@ -1,1 +1,1 @@
-"""Targets of redriven messages: HTTP answers, headers and signatures."""
+"""Prepare requests to targets and read the answers: HTTP status codes, headers and signatures."""

@@ -1,4 +1,4 @@
-"""Interface of senders to targets that answer each letter in its own time, and the calls they take."""
+"""Define the interface of senders to targets that answer each letter separately, and the senders' calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class HttpCall:
     """One letter for an HTTP endpoint.
 
     Attributes:
-        attempt: the attempt's id, under which the outcome is returned; the same in all of these classes.
+        attempt: the attempt's id, by which the outcome is returned; the same in all call classes.
         headers: with content type and signature (`webhook_headers`).
         timeout: seconds for everything from the connection to the end of the answer.
         answers: the meanings of the endpoint's status codes.
@@ -50,10 +50,10 @@ class AsyncSender(Protocol[Call_contra]):
     """
 
     def start(self, calls: Sequence[Call_contra], *, may_start: Callable[[], bool]) -> None:
-        """Queue these calls and return at once. Before each request `may_start` is asked; a no ends it as NotSent."""
+        """Queue these calls and return at once. If `may_start` returns False before a request, it ends as NotSent."""
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
-        """Return the attempts that have ended, with outcomes; wait up to `within` seconds for the first of them."""
+        """Return the attempts that have ended, with outcomes; wait up to `within` seconds for the first one."""
 
     @property
     def open(self) -> int:

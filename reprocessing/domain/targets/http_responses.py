@@ -32,7 +32,7 @@ class Meaning(StrEnum):
 
     SUCCESS = "success"
     RETRY = "retry"  #: a failed attempt; the next is due after its backoff
-    WAIT = "wait"  #: later; the attempt does not count
+    WAIT = "wait"  #: try again later; the attempt does not count
     POISON = "poison"  #: another attempt would fail the same way
 
 
@@ -52,7 +52,7 @@ DEFAULT_MEANINGS: Final[Mapping[str, Meaning]] = {
 class StatusMeanings:
     """Meanings of codes ("409") and classes ("4xx") that replace the defaults.
 
-    A code wins over a class, and both over the defaults. Only 429 means `wait` until it is named itself.
+    A code overrides a class, and both override the defaults. 4xx does not change 429: name 429 to replace `wait`.
     """
 
     said: tuple[tuple[str, Meaning], ...] = ()
@@ -71,7 +71,7 @@ class StatusMeanings:
         return said.get(family) or usual or DEFAULT_MEANINGS.get(family, Meaning.RETRY)
 
     def outcome(self, status: int, *, after: timedelta | None = None) -> Outcome:
-        """Return the outcome of an answer, with nothing of it but the status. `after`: the value of Retry-After."""
+        """Return the outcome of an answer; it contains only the answer's status. `after`: the value of Retry-After."""
         match self.meaning(status):
             case Meaning.SUCCESS:
                 return Taken()
@@ -88,7 +88,7 @@ def parse_answers(text: str) -> StatusMeanings:
     """Return the meanings in a text such as "409=success 4xx=retry".
 
     Raises:
-        AnswersAreUnclear: it cannot be parsed, or gives a code two meanings.
+        InvalidAnswers: it cannot be parsed, or gives a code two meanings.
     """
     if len(text) > LONGEST_TEXT:
         raise InvalidAnswers(f"The text is longer than {LONGEST_TEXT} characters. Name classes: 4xx=retry.")
@@ -101,7 +101,7 @@ def parse_answers(text: str) -> StatusMeanings:
 
 
 def retry_after(text: str, *, now: datetime) -> timedelta | None:
-    """Return the delay of a Retry-After header (RFC 9110, 10.2.3), at most `LONGEST`; None: it cannot be read."""
+    """Return the delay of a Retry-After header (RFC 9110, 10.2.3), at most `LONGEST_DELAY`; None: not valid."""
     text = text.strip()
     if _SECONDS.fullmatch(text):
         return timedelta(seconds=min(int(text), LONGEST_DELAY.total_seconds()))

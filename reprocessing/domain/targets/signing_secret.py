@@ -16,7 +16,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def secret_bytes(secret: str) -> bytes | None:
-    """Return the bytes that sign: decoded after whsec_, else the text itself; None: invalid base64."""
+    """Return the signing key: base64 decoded after whsec_, else the text's bytes; None: invalid base64."""
     if not secret.startswith(PREFIX):
         return secret.encode()
     try:

@@ -44,11 +44,11 @@ def headers(
     """Return a letter's headers, without the client's own and the signature.
 
     Args:
-        added: the letter's marks. A key that no header can hold is sent as its digest; other such marks are left out.
-        names: of the marks.
-        attributes: the letter's, of which its content type is used.
-        body: the letter's.
-        content_type: the target's, for letters that have none.
+        added: the letter's marks. A key that no header can hold is sent as a digest; other such marks are omitted.
+        names: the names of the marks.
+        attributes: the letter's attributes, which may contain the content type.
+        body: the letter's body.
+        content_type: the target's content type, for letters without content type.
     """
     made = [(_CONTENT_TYPE, _content_type(attributes, content_type, body))]
     for name, attribute in added.items():
@@ -61,7 +61,7 @@ def headers(
 
 
 def is_header(name: str, value: str) -> bool:
-    """Return whether it is exactly one header: a token, a line of Latin-1, and none that the client writes."""
+    """Return whether name and value form one valid header: a token, a line of Latin-1, not written by the client."""
     good = _NAME.fullmatch(name) and len(value) <= LONGEST and _VALUE.fullmatch(value)
     return bool(good) and name.lower() not in _OWN
 
