@@ -24,7 +24,7 @@ class CheckedPointers:
 
 
 def find_missing_bodies(run: Run) -> CheckedPointers:
-    """Return which of a run's first LETTERS_READ letters have a body that is gone from S3; unknown counts as present."""
+    """Return which of a run's first LETTERS_READ letters lack their body in S3; unknown counts as present."""
     found = {
         letter.message_id: pointer
         for letter in s3_pointers.possible_pointers(run.pk, among=LETTERS_READ, most=POINTERS_ASKED)

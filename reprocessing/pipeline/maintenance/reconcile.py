@@ -14,8 +14,7 @@ from reprocessing.store.maintenance import restore_doubts, restore_hold
 from reprocessing.store.maintenance.restore_doubts import DoubtedLetter
 
 GROUP = 500  #: letters in one transaction
-#: The decisions allowed for each class of letters. A letter that is still in its DLQ cannot be called delivered: the
-#: message would be lost.
+#: The allowed decisions. A letter that is still in its DLQ cannot be called delivered: the message would be lost.
 ALLOWED_DECISIONS: Mapping[str, tuple[RestoreDecision, ...]] = {
     "finished": (RestoreDecision.DELIVERED, RestoreDecision.PARKED, RestoreDecision.REPLAY),
     "unfinished": (RestoreDecision.REPLAY, RestoreDecision.PARKED),

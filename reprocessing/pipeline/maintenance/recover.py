@@ -85,7 +85,7 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
 
 
 def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
-    """Hide unfinished copies once, for the longest time that SQS allows, after two thirds of their visibility timeout."""
+    """Hide unfinished copies once, for the longest time SQS allows, after two thirds of their visibility timeout."""
     within = conf.receive_visibility / 3
     longest = MAX_HIDDEN_SECONDS - conf.receive_visibility
     while found := capture_lease.copies_to_extend(dlq.pk, within=within, limit=_GROUP):

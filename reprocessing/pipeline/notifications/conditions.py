@@ -175,7 +175,7 @@ def _growing(
 
 
 def _stalled(conf: Conf, back_for: float, is_open: Open) -> Iterator[Observation]:
-    """Yield at most one stall for each run. A cause for awaited outcomes has priority over a cause for unsent messages."""
+    """Yield at most one stall for each run: a cause for missing outcomes comes before a cause for unsent messages."""
     long = conf.thresholds.stalled_for.total_seconds()
     if back_for < min(long, _BACK_FOR):
         yield from (NotKnown(*place) for place in is_open if place[0] is EventKind.RUN_STALLED)

@@ -94,7 +94,7 @@ def _send(
 
 
 def _record(turns: Sequence[_Turn], done: queue.SimpleQueue[tuple[_Turn, Delivery]], *, within: float) -> int:
-    """Record each result as it arrives. A send that does not end in time counts as failed; its thread is not stopped."""
+    """Record each result as it arrives. A send that does not end in time counts as failed; its thread continues."""
     left = {turn.claimed.route_id: turn for turn in turns}
     until = time.monotonic() + within
     sent = 0

@@ -38,7 +38,7 @@ _ALIVE, _CONSUMERS = "beat and workers", "consumers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """Parameters of the checks. `names`: DLQs (empty: all); `control`: the queue of beat's ticks; `now`: local clock."""
+    """Parameters of checks. `names`: DLQs (empty: all); `control`: the queue of beat's ticks; `now`: local clock."""
 
     names: tuple[str, ...]
     control: str

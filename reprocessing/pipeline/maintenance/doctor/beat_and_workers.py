@@ -33,7 +33,7 @@ _START_WORKER: Final = (
 
 
 def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
-    """Check that ticks are sent to the queue `control` and consumed, and that hints are consumed in `hint_life` seconds."""
+    """Check that ticks are sent to the queue `control` and consumed, and hints are consumed in `hint_life` seconds."""
     found = stalled_lanes.beat_status(control)
     ahead = _ahead(found)
     if ahead.grade is not FindingSeverity.WELL:
