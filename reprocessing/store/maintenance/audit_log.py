@@ -15,7 +15,7 @@ _CHUNK: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One audit log entry. `operation`: the entry's bulk action; without a letter it is the entry of the bulk action."""
+    """One audit log entry. `operation`: the entry's bulk action; without a letter, the entry is of the bulk action."""
 
     id: int
     at: datetime

@@ -41,7 +41,7 @@ class CountInHour:
     n: int
 
 
-#: Counts of letters: the sum of the counts and the differences. One statement sees each change in one of the two tables.
+#: Counts of letters: the sum of counts and differences. One statement sees each change in one of the two tables.
 COUNTS: Final[LiteralString] = """(
     SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_letter_count
     UNION ALL SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_letter_count_delta)"""

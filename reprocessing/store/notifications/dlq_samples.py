@@ -83,7 +83,7 @@ def recent_samples(*, within: float) -> dict[int, list[DlqNote]]:
 
 
 def uncaptured_seconds(uncaptured: Mapping[int, int]) -> dict[int, float]:
-    """Return for how many seconds each DLQ has had uncaptured messages, and record `uncaptured` as the newest count."""
+    """Return for how many seconds each DLQ has had uncaptured messages; record when this begins and ends."""
     return {row.dlq_id: row.seconds for row in rows.fetch(_Since, _SINCE, _columns(uncaptured))}
 
 
