@@ -136,7 +136,7 @@ def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = Fals
             return rows.fetch(RestoreHold, _STANDING, {})[0]
         rows.execute(_FORGET, {})
         doubted = rows.execute(_DOUBT, {})
-        conclude([_INCIDENT])  # ends the incident of an earlier restore, which was notified before the backup
+        conclude([_INCIDENT])  # of an earlier restore, which was notified before the backup
         backup_time = f"{found[0].restored_to:%Y-%m-%d %H:%M:%S} UTC"
         announce([Event(EventKind.RESTORE_DETECTED, RESTORE, {"backup_time": backup_time, "messages": doubted})])
         return found[0]

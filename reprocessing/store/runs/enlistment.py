@@ -15,7 +15,7 @@ from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES
 
 @dataclass(frozen=True, slots=True)
 class UnplacedLetter:
-    """A captured letter without a place, and its target. `body` is empty unless needed; `asked_at`: time of the query."""
+    """A captured letter without a place, and its target. `body` is empty unless needed; `asked_at`: query time."""
 
     id: int
     message_id: str

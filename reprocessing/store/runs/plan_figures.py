@@ -113,7 +113,7 @@ SELECT blocked_reason AS reason, count(*) AS letters FROM ready WHERE blocked_re
  GROUP BY blocked_reason ORDER BY letters DESC, reason
 """  # noqa: S608  # the inserted text is the constant above
 
-# After an idle time the ramp restarts (see `rate_ramps.reset_idle_ramps`). An outcome by absence is known at the earliest
+# After idle time the ramp restarts (see `rate_ramps.reset_idle_ramps`). An outcome by absence is known at the earliest
 # when the target can have been seen empty twice; if it is never empty, after the window and the delay of SQS's counts.
 _SHARES: Final[LiteralString] = f"""
 WITH {_READY}, placed AS (
