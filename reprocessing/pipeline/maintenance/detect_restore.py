@@ -30,7 +30,7 @@ def count_tick(marks: TickWatermark) -> bool:
 
 
 def is_database_current(marks: TickWatermark) -> bool:
-    """Return False if a restore was found, without counting a tick; one call to Redis. Called before each send."""
+    """Return False if a restore was found, without counting a tick; one call to Redis. Call it before sending."""
     stand = restore_detection.read_ticks()
     return stand is None or _is_abreast(marks.known(str(stand.database)), stand.ticks)
 

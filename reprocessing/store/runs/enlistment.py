@@ -142,7 +142,7 @@ _SELECTED: Final[LiteralString] = """l.dlq_id = %(dlq)b AND l.run_id = %(run)b A
        AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))"""
 
 #: True of a run r if the next run adopts its lanes. A plan has lanes if its start failed after adopting them. Only a
-#: running run takes a plan's lanes, since the plan's start may be repeated.
+#: running run takes a plan's lanes, since the plan's start may still finish.
 RUN_LEAVES_LETTERS: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
     r.state = 'planned' AND (SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running')))"""
 
