@@ -1,4 +1,4 @@
-"""Collect every sample of every metric from PostgreSQL, for all processes. What is not known gives no sample."""
+"""Collect every sample of every metric from PostgreSQL, for all processes. An unknown value gives no sample."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def samples(*, count_lag: float) -> list[Sample]:
 
 
 def _kept(dlqs: Names, called: Names) -> list[Sample]:
-    """Yield the counters, from 0 on: the first event then shows as growth."""
+    """Yield every counter, also those that are 0: a rate then includes the first event."""
     by_dlq = (*metric_names.LETTER_COUNTERS.values(), metric_names.CAPTURE_ERRORS)
     never: dict[tuple[Metric, tuple[str, ...], str], float] = {
         (metric, (name,), ""): 0.0 for metric in by_dlq for name in dlqs.values()
@@ -92,7 +92,7 @@ def _of_dlqs(watches: Collection[DlqStatus]) -> Iterator[Sample]:
 
 
 def _of_letters(kinds: Collection[CountByState], dlqs: Names) -> Iterator[Sample]:
-    """Yield letters by state and reason, and the two sums that have alarms."""
+    """Yield the number of letters by state and reason, and the two sums that have alarms."""
     counts = Counter[tuple[int, str, str]]()
     for kind in kinds:
         counts[kind.dlq_id, kind.state, kind.reason] += kind.n
@@ -106,7 +106,7 @@ def _of_letters(kinds: Collection[CountByState], dlqs: Names) -> Iterator[Sample
 
 
 def _of_times(dlqs: Names) -> Iterator[Sample]:
-    """Yield the oldest age and the first expiry of each DLQ that has unfinished letters."""
+    """Yield the age of the oldest letter and the first expiry, for each DLQ that has unfinished letters."""
     now = lanes.database_now()
     oldest: dict[int, float] = {}
     for letter in dlq_status.oldest_letters():
@@ -127,7 +127,7 @@ def _of_breakers(brakes: Collection[BreakerStatus], called: Names) -> Iterator[S
 
 
 def _of_outcomes(count_lag: float, called: Names) -> Iterator[Sample]:
-    """Yield each target once, also if several sources have it."""
+    """Yield the number of letters awaiting an outcome, once for each target."""
     pending = {target.target_id: target.unsettled for target in pending_outcomes.of_targets(count_lag=count_lag)}
     for target, n in pending.items():
         if target in called:

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Turn:
-    """Counts of one turn. An idle turn is not counted unless it failed. `attempts`: letters sent, by target."""
+    """The counts of one turn of a task; an idle turn counts only if it failed. `attempts`: letters sent, by target."""
 
     idle: bool = False
     failed: bool = False
@@ -30,9 +30,9 @@ class Turn:
 
 @contextmanager
 def counted_turn(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[Turn]:
-    """Count the block as a turn: its seconds to `lasting`, an exception to `failing`.
+    """Count the block as a turn: add its seconds to metric `lasting`, and an exception to metric `failing`.
 
-    A turn whose process is killed is not counted, nor one that PostgreSQL does not store; that is logged.
+    A turn is not counted if its process is killed, or if PostgreSQL cannot store it (which is logged).
     """
     counted, began = Turn(), time.monotonic()
     try:

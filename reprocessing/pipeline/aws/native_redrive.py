@@ -1,8 +1,8 @@
 """Hand a DLQ to AWS's own redrive, follow it, and take the DLQ back.
 
-The claim is committed before AWS is asked, and only AWS's list of redrives ends it. If the process dies in between, or
-the answer is lost, the DLQ stays claimed until a sweep, or `native_redrive list`, reads that list. The claim is read
-before the list: a list says nothing about a later claim.
+The claim (a mark on the DLQ's row) is committed before AWS is called. Only AWS's list of redrives ends the claim. If
+the process dies before the answer, or the answer is lost, a sweep or `native_redrive list` reads that list later. The
+claim is read before the list: a list says nothing about a later claim.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from reprocessing.store.ordering import lanes
 logger = logging.getLogger(__name__)
 
 #: Seconds after the claim in which AWS may be asked. The call takes at most thirteen more: a redrive that AWS does not
-#: list after GRACE was never begun.
+#: list after LISTED_WITHIN was never begun.
 ASK_WITHIN: Final = 20.0
 LISTED_WITHIN: Final = 60.0
 #: Seconds between two checks for redrives that somebody began outside of this service.
@@ -38,14 +38,14 @@ _LOOKS_FOR: Final = 5.0  #: seconds
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """AWS did not begin; the DLQ is not claimed any more."""
+    """AWS refused the redrive; the DLQ is not claimed any more."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class RedriveUnknown:
-    """AWS may have begun: its answer was lost. The DLQ stays claimed until AWS's list shows what happened."""
+    """AWS's answer was lost: the redrive may have begun. The DLQ stays claimed until AWS's list shows the result."""
 
     why: str
 
@@ -53,7 +53,7 @@ class RedriveUnknown:
 def start(
     dlq: DeadLetterQueue, *, to: str, per_second: int | None, by: str, reason: str
 ) -> Begun | Refusal | RedriveUnknown | HandoverBlockers:
-    """Have AWS move the DLQ's visible messages; or return what is in the way.
+    """Have AWS move the DLQ's visible messages; or return the reasons against it.
 
     Raises:
         QueueIsOutOfReach: AWS does not list its redrives, so a new one could not be followed.
@@ -83,7 +83,7 @@ def start(
 
 
 def read_redrives(dlq: DeadLetterQueue) -> list[Move]:
-    """Return AWS's redrives of a DLQ, newest first, and update the claim by them.
+    """Return AWS's redrives of a DLQ, newest first, and update the claim from this list.
 
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
@@ -116,7 +116,7 @@ def _resolve(dlq: DeadLetterQueue, own: AwsRedrive | None, listed: list[Move]) -
 
 
 def _note_missed(dlq: DeadLetterQueue, ended: Sequence[Move]) -> None:
-    """Mark letters that these redrives, which nobody saw running, may have moved."""
+    """Mark letters that may have been moved by these redrives, which ended between two checks."""
     moved = next((move.started_at for move in ended if move.moved), None)
     if ended and (n := aws_redrives.record_missed(dlq.pk, through=ended[0].started_at, moved=moved)):
         logger.warning(
@@ -133,11 +133,11 @@ def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
             "%s: AWS's own redrive is at work, begun outside of this service. Nothing is captured.", dlq.name
         )
     elif aws_redrives.current(dlq.pk) is None:
-        moved_by_aws.mark_moved(dlq.pk)  # a capture is under way: the next one shows which messages are left
+        moved_by_aws.mark_moved(dlq.pk)  # a capture is running: the next capture shows which messages are left
 
 
 def _end(dlq: DeadLetterQueue, own: AwsRedrive, said: str, since: Sequence[Move] = (), *, moved: bool = False) -> None:
-    """End the claim. `since`: AWS's redrives after it, newest first; `moved`: messages may be moved in any case."""
+    """End the claim. `since`: AWS's redrives after the claim, newest first; `moved`: messages may have been moved."""
     through = since[0].started_at if since else None
     moved, failed = moved or any(move.moved for move in since), bool(since) and since[0].status == "FAILED"
     if aws_redrives.record_end(own, said, through=through, moved=moved, failed=failed):
@@ -150,7 +150,7 @@ def _became(move: Move) -> str:
 
 
 def is_moved_by_aws(dlq: DeadLetterQueue) -> bool:
-    """Return whether AWS moves the DLQ's messages; AWS is asked at most once in EVERY seconds. Unknown is no."""
+    """Return whether AWS moves the DLQ's messages; AWS is asked at most once in CHECK_EVERY seconds. Unknown is no."""
     if aws_redrives.is_time_to_ask(dlq.pk, every=CHECK_EVERY):
         own, at = aws_redrives.current(dlq.pk), lanes.database_now()
         _note(own, at, *_listed(dlq))
@@ -158,9 +158,9 @@ def is_moved_by_aws(dlq: DeadLetterQueue) -> bool:
 
 
 def check_before_resuming(dlq: int | None) -> None:
-    """Ask AWS before letters of a DLQ (None: of all) go on that were stopped: letters that AWS moved are not sent.
+    """Ask AWS before the stopped letters of a DLQ (None: of all) are sent: letters that AWS moved are not sent again.
 
-    If AWS does not answer in time, they go on.
+    If AWS does not answer in time, the letters are sent.
     """
     _look_at(moved_by_aws.exposed_dlqs(dlq))
 
@@ -168,14 +168,14 @@ def check_before_resuming(dlq: int | None) -> None:
 def check_before_leasing(runs: Sequence[int] | None) -> None:
     """Ask AWS about DLQs with lanes to lease, of these runs or of any (docs/adr/0032). Called outside transactions.
 
-    It costs one statement if AWS was asked about all of them lately.
+    It costs one statement if AWS was asked about all these DLQs lately.
     """
     if dlqs := aws_redrive_checks.dlqs_to_ask_about(runs):
         _look_at(dlqs)
 
 
 def _look_at(dlqs: Collection[int]) -> None:
-    """Ask about many DLQs in threads, and record each answer as it comes. Threads use no database connection."""
+    """Ask AWS about many DLQs in threads, and record each answer as it arrives. Threads use no database connection."""
     some = list(DeadLetterQueue.objects.filter(pk__in=dlqs).order_by("?"))  # the time may not suffice for all
     owned = {redrive.dlq_id: redrive for redrive in aws_redrives.all_current()}
     at = lanes.database_now()
@@ -184,7 +184,7 @@ def _look_at(dlqs: Collection[int]) -> None:
 
 
 def _note(own: AwsRedrive | None, at: datetime, dlq: DeadLetterQueue, listed: list[Move] | QueueUnreachable) -> None:
-    """Record AWS's answer to a question asked at `at`; that it is known is written last."""
+    """Record AWS's answer to a question asked at `at`; mark the DLQ as checked last."""
     match listed:
         case QueueRequestRefused():
             aws_redrive_checks.record_answer(dlq.pk, at=at)  # without the right to ask, nothing could ever be sent
@@ -204,7 +204,7 @@ def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | QueueUn
 
 
 def sweep() -> None:
-    """Follow the redrives that AWS was asked for, and look for others of DLQs that no capture asks about."""
+    """Check the redrives that AWS was asked for, and look for other redrives of DLQs that have no captures."""
     for redrive in aws_redrives.all_current():
         dlq = DeadLetterQueue.objects.get(pk=redrive.dlq_id)
         try:
@@ -220,14 +220,14 @@ def sweep() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Cancelling:
-    """AWS stops; messages that it has moved stay moved."""
+    """AWS stops the redrive; messages that AWS has moved stay moved."""
 
     moved: int
 
 
 @dataclass(frozen=True, slots=True)
 class NothingToCancel:
-    """There is nothing to cancel. `became`: how the newest redrive ended; empty: AWS lists none."""
+    """No redrive is active. `became`: how the newest redrive ended; empty: AWS lists no redrive."""
 
     became: str
 

@@ -1,4 +1,4 @@
-"""Create and change queues until they are as wanted: step by step, since SQS has no transactions."""
+"""Create and change queues until they match the wanted queues: step by step, since SQS has no transactions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from reprocessing.domain.aws.queue_spec import (
 from reprocessing.gateways.aws.queue_address import QueueAddress
 from reprocessing.gateways.sqs.provisioning import QueueLocation, change_attributes, find_queue, make_queue
 
-_LOOKS: Final = 8  #: four steps, and some because SQS may show changes late
+_LOOKS: Final = 8  #: four steps, and four more because SQS may show changes late
 _REST: Final = 1.0  #: seconds. AWS, CreateQueue: "you must wait at least one second" before a queue is used
 
 
 @dataclass(frozen=True, slots=True)
 class QueueComparison:
-    """A queue as it is wanted and as it is."""
+    """The wanted and the existing state of a queue."""
 
     place: QueueLocation
     wanted: WantedQueue
@@ -36,7 +36,7 @@ class QueueComparison:
 
     @property
     def is_to_be_changed(self) -> bool:
-        """Return whether the queue is to be created or changed."""
+        """Return whether the queue must be created or changed."""
         return any(isinstance(difference, QueueMissing | AttributeDiffers) for difference in self.differences)
 
     @property
@@ -74,8 +74,8 @@ def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], No
     """Create and change the queues, none of which may be contradicted; yield each step when it is done.
 
     Queues are created first, so that policies name existing queues. A DLQ's RedriveAllowPolicy admits a source queue
-    before that queue names the DLQ; allowAll is narrowed last, to all queues that name the DLQ by then. Two processes
-    that do this at once do the same, or see each other's changes.
+    before that queue names the DLQ. `allowAll` is narrowed last, to all queues that then name the DLQ. Two processes
+    may do this at once: they make the same changes, or see each other's.
 
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer; the steps that were yielded are done.
@@ -86,7 +86,7 @@ def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], No
         if not steps or any(seen.is_contradicted for seen in looks):
             return
         if [step for step, _ in steps] == before:
-            pause(_REST)  # SQS does not show it yet
+            pause(_REST)  # SQS does not show the change yet
         for step, seen in steps:
             _do(step, seen)
             if step not in before:
@@ -96,7 +96,7 @@ def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], No
 
 
 def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]]:
-    """Return the steps that come first of those that are left."""
+    """Return the first of the remaining steps."""
     left = [
         (difference, seen)
         for seen in looks

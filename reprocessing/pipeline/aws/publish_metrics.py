@@ -1,4 +1,4 @@
-"""Publish the metrics to CloudWatch: counters by their growth since the last time, gauges as they are."""
+"""Publish the metrics to CloudWatch: counters as growth since the last publication, gauges as their value."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from reprocessing.store.maintenance import counters
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two times: CloudWatch keeps one value a minute at the standard resolution.
+#: Seconds between two publications: CloudWatch keeps one value a minute at the standard resolution.
 PUBLISH_EVERY: Final = 60.0
-#: After a longer gap in which nobody published, growth is dropped: CloudWatch would count it to one minute. Growth that
+#: After a longer gap without publication, growth is dropped: CloudWatch would show all of it in one minute. Growth that
 #: CloudWatch refused is never dropped.
 AT_MOST_LATE: Final = timedelta(minutes=15)
 _COUNTED: Final = sorted(
@@ -30,8 +30,8 @@ _COUNTED: Final = sorted(
 def publish_all(region: str, namespace: str, *, now: datetime, count_lag: float) -> int:
     """Publish every metric that has a CloudWatch name; return how many values CloudWatch took.
 
-    Growth is marked as published before it is sent, and taken back if CloudWatch did not take it: a process that dies
-    in between leaves a gap, never a double. The first time, and after a gap of `AT_MOST_LATE`, growth is dropped.
+    Growth is marked as published before it is sent, and unmarked if CloudWatch refused it: a process that dies between
+    the two leaves a gap, never a double count. In the first call, and after a gap of `AT_MOST_LATE`, growth is dropped.
     """
     goes_on = metrics.put_attempted_since(now - AT_MOST_LATE)
     counters.fold_deltas()
@@ -60,12 +60,12 @@ def publish_all(region: str, namespace: str, *, now: datetime, count_lag: float)
 
 
 def _is_told(sample: Sample) -> bool:
-    """Return whether it is a finite gauge: CloudWatch has no infinite values."""
+    """Return whether the sample is a finite gauge: CloudWatch has no infinite values."""
     return sample.metric.kind is Kind.GAUGE and bool(sample.metric.cloudwatch) and math.isfinite(sample.value)
 
 
 def _value(sample: Sample) -> MetricValue:
-    """Return a value without empty dimensions, which CloudWatch refuses."""
+    """Return CloudWatch's form of a sample, without empty dimensions, which CloudWatch refuses."""
     named = zip(sample.metric.labels, sample.labels, strict=True)
     dimensions = tuple((dimension_name(label), text) for label, text in named if text)
     return MetricValue(sample.metric.cloudwatch, dimensions, sample.metric.unit, sample.value)

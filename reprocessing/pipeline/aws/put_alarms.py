@@ -1,4 +1,4 @@
-"""Compare the wanted CloudWatch alarms with those there are, and put those that differ."""
+"""Compare the wanted CloudWatch alarms with the existing alarms, and put the alarms that differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprocessing.store.targets import targets
 
 @dataclass(frozen=True, slots=True)
 class AlarmComparison:
-    """A wanted alarm, its region, and its differences from the alarm that is there."""
+    """A wanted alarm, its region, and its differences from the existing alarm."""
 
     region: str
     wanted: Alarm
@@ -30,13 +30,13 @@ def compare_alarms(
     """Compare the wanted alarms with CloudWatch's.
 
     Args:
-        region: of the service and its own metrics.
-        namespace: of these metrics; empty: they are not published, and get no alarms.
-        names: DLQs; with none, all of them, their targets, and the service itself.
-        actions: ARNs that alarms notify; with none, alarms keep theirs.
+        region: the region of the service and its own metrics.
+        namespace: the namespace of these metrics; empty: they are not published, and get no alarms.
+        names: DLQs; empty: all DLQs, their targets, and the service itself.
+        actions: ARNs that alarms notify; empty: alarms keep their actions.
 
     Raises:
-        CloudWatchIsOutOfReach: it refused, or did not answer.
+        CloudWatchIsOutOfReach: CloudWatch refused, or did not answer.
     """
     wanted: dict[str, list[Alarm]] = {}
     for where, alarm in sorted(set(_wanted(region, namespace, names)), key=lambda it: (it[0], it[1].of, it[1].name)):
@@ -53,10 +53,10 @@ def compare_alarms(
 
 
 def put_differing(looks: Sequence[AlarmComparison], actions: tuple[str, ...]) -> Iterator[AlarmComparison]:
-    """Put each alarm that differs; yield it when it is put.
+    """Put each alarm that differs; yield each alarm after it is put.
 
     Raises:
-        CloudWatchIsOutOfReach: it refused, or did not answer; alarms that were put stay.
+        CloudWatchIsOutOfReach: CloudWatch refused, or did not answer; alarms that were put stay.
     """
     for wanted in looks:
         if wanted.differences:
@@ -65,19 +65,19 @@ def put_differing(looks: Sequence[AlarmComparison], actions: tuple[str, ...]) ->
 
 
 def actions_in_region(actions: Collection[str], region: str) -> tuple[str, ...]:
-    """Return the actions that CloudWatch takes in this region: those of the region, or of none."""
+    """Return the actions that CloudWatch accepts in this region: ARNs with this region, or without a region."""
     return tuple(action for action in actions if action.split(":")[3] in {"", region})
 
 
 def regions_without_action(looks: Collection[AlarmComparison], actions: Collection[str]) -> list[str]:
-    """Return the regions in which an alarm is to be put, and none of these actions can be used."""
+    """Return the regions in which an alarm must be put, but none of these actions can be used."""
     return sorted(
         {wanted.region for wanted in looks if wanted.differences and not actions_in_region(actions, wanted.region)}
     )
 
 
 def dlqs_of_other_accounts(names: Collection[str] = ()) -> list[str]:
-    """Return the DLQs of other accounts: alarms on their queues belong into those accounts."""
+    """Return the DLQs of other accounts: alarms on these queues must be put in those accounts."""
     return [dlq.name for dlq in _dlqs(names) if dlq.role_arn]
 
 

@@ -1,1 +1,1 @@
-"""Pipeline of registration and examination of DLQs."""
+"""Examine DLQs and targets before they are registered."""

@@ -1,1 +1,1 @@
-"""Recovery, retention, restore from a backup, doctor."""
+"""Maintain the service: recover after failures, purge old rows, handle a restored database, run the doctor's checks."""

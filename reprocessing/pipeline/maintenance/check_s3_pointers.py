@@ -1,4 +1,4 @@
-"""Find letters whose body in S3 is gone: their consumer would fail."""
+"""Find letters whose body in S3 is gone: their consumers would fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CheckedPointers:
 
 
 def find_missing_bodies(run: Run) -> CheckedPointers:
-    """Return which of a run's first letters have a body that is gone from S3; unknown counts as there."""
+    """Return which of a run's first LETTERS_READ letters lack their body in S3; unknown counts as present."""
     found = {
         letter.message_id: pointer
         for letter in s3_pointers.possible_pointers(run.pk, among=LETTERS_READ, most=POINTERS_ASKED)

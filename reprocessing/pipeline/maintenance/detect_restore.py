@@ -1,4 +1,4 @@
-"""Detect that PostgreSQL was restored from a backup, and hold everything.
+"""Detect that PostgreSQL was restored from a backup, and stop all sends (the hold).
 
 Redis keeps the highest tick that PostgreSQL has committed. If PostgreSQL knows fewer ticks, it was restored.
 """
@@ -21,7 +21,7 @@ _WHY = "Redis knows of {known:,} ticks of this database, and it of {ticks:,}: Po
 
 
 def count_tick(marks: TickWatermark) -> bool:
-    """Count a tick in PostgreSQL and in Redis, with one call; return False if a restore was found, and all is held."""
+    """Count a tick in PostgreSQL and in Redis, with one call; return False if a restore was found: all sends stop."""
     stand = restore_detection.count_tick()
     known = marks.raised(str(stand.database), stand.ticks)
     if known == stand.ticks:  # only a restored database gives the same number twice
@@ -30,13 +30,13 @@ def count_tick(marks: TickWatermark) -> bool:
 
 
 def is_database_current(marks: TickWatermark) -> bool:
-    """Check the same before anything is sent, without counting a tick; one call."""
+    """Return False if a restore was found, without counting a tick; one call to Redis. Call it before sending."""
     stand = restore_detection.read_ticks()
     return stand is None or _is_abreast(marks.known(str(stand.database)), stand.ticks)
 
 
 def is_behind(marks: TickWatermark) -> bool:
-    """Return whether Redis proves a restore that is not held yet; one call, and nothing is held."""
+    """Return whether Redis proves a restore for which no hold has begun; one call. No hold is begun."""
     known = _known(marks)
     now = restore_detection.read_ticks()  # read after Redis, which only knows committed ticks
     return now is not None and known is not None and known > now.ticks
@@ -48,9 +48,9 @@ def _known(marks: TickWatermark) -> int | None:
 
 
 def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: str, anew: bool) -> RestoreHold:
-    """Begin the hold that a person asked for, and catch up with Redis in the same transaction; one call.
+    """Begin the hold that a person asked for, and raise PostgreSQL's ticks to those of Redis in the same transaction.
 
-    Without catching up, the same restore would be found again, and the hold begun anew.
+    Otherwise the same restore would be found again, and would begin another hold. One call to Redis.
     """
     known = _known(marks)
 
@@ -63,7 +63,7 @@ def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: 
 
 
 def _is_abreast(known: int | None, ticks: int) -> bool:
-    """Return whether PostgreSQL knows all ticks that Redis knows; it is read again before the hold begins."""
+    """Return whether PostgreSQL knows all ticks that Redis knows; PostgreSQL is read again before the hold begins."""
     if known is None or known <= ticks:
         return True
     now = restore_detection.read_ticks()
@@ -78,7 +78,7 @@ def _hold(known: int, ticks: int, *, alone: bool = False) -> bool:
     def work() -> restore_hold.RestoreHold | None:
         if not restore_detection.raise_ticks(known) and not alone:
             return None
-        # anew: the backup itself may hold an old hold
+        # anew: the backup itself may contain an old hold
         return restore_hold.begin_hold(last or lanes.database_now(), by=THE_SERVICE, reason=why, anew=True)
 
     found = rows.in_transaction(work)

@@ -12,9 +12,9 @@ _GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
 
 
 def purge_expired(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> int:
-    """Delete letters that were delivered or discarded longer ago than the kept history; return how many.
+    """Delete letters that were delivered or discarded before the kept history; return how many.
 
-    A letter is kept until its copy has been gone for the DLQ's retention and a day: the copy could turn up again.
+    A letter is kept until its copy has been gone for the DLQ's retention and a day: SQS could return the copy again.
     """
     history, purged = conf.history.total_seconds(), 0
     while not stop():

@@ -14,7 +14,7 @@ from reprocessing.store.maintenance import restore_doubts, restore_hold
 from reprocessing.store.maintenance.restore_doubts import DoubtedLetter
 
 GROUP = 500  #: letters in one transaction
-#: Decisions by class. A letter that is still in its DLQ cannot be called delivered: it would be lost.
+#: The allowed decisions. A letter that is still in its DLQ cannot be called delivered: the message would be lost.
 ALLOWED_DECISIONS: Mapping[str, tuple[RestoreDecision, ...]] = {
     "finished": (RestoreDecision.DELIVERED, RestoreDecision.PARKED, RestoreDecision.REPLAY),
     "unfinished": (RestoreDecision.REPLAY, RestoreDecision.PARKED),
@@ -23,7 +23,7 @@ ALLOWED_DECISIONS: Mapping[str, tuple[RestoreDecision, ...]] = {
 
 
 def undecided_groups(dlq: int | None = None) -> Iterator[list[DoubtedLetter]]:
-    """Yield the undecided letters in groups."""
+    """Yield the undecided letters of a DLQ (None: of all) in groups of GROUP."""
     above = 0
     while found := restore_doubts.doubted_letters(dlq=dlq, above=above, limit=GROUP):
         yield found
@@ -43,7 +43,7 @@ def decide(
     `words` holds the decision for each class of letters; `heard` is called after each group with the number so far.
 
     Raises:
-        BackupIsUnreconciled: nothing is held, so nothing is in doubt.
+        BackupIsUnreconciled: there is no hold, so no letter is in doubt.
     """
     if restore_hold.current_hold() is None:
         raise RestoreUnresolved("Nothing is held after a restore, so nothing is to be decided.")

@@ -1,4 +1,4 @@
-"""Repair what dead workers and failed calls left: copies to delete or extend, notices, unsorted letters."""
+"""Finish the work of dead workers and failed calls: delete or extend copies, send notices, group letters."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 MAX_HIDDEN_SECONDS = 43_200  #: seconds. SQS hides a message for twelve hours at most, counted from its receive.
 _GROUP = 500
 _COPIES = 1_000  #: held copies that a sweep checks
-_BATCHES = 4  #: of letters that a sweep assigns to failure groups
-_NEWS_FOR = 10.0  #: seconds for which notices that were read may be sent
+_BATCHES = 4  #: most batches of letters that a sweep assigns to failure groups
+_NEWS_FOR = 10.0  #: seconds after reading in which notices may be sent
 
 
 def sweep_all(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
@@ -39,7 +39,7 @@ def sweep_all(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
     Raises:
         django.db.Error: PostgreSQL is gone.
     """
-    sweep_service()  # first: it needs no queue
+    sweep_service()  # first, because this needs no queue
     group_failures.assign_groups(batches=_BATCHES, stop=stop)
     counters.fold_deltas()
     for dlq in expiry_rescue.most_urgent_first(DeadLetterQueue.objects.exclude(mode="observe")):
@@ -57,9 +57,9 @@ def sweep_all(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
 
 
 def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
-    """Sweep what belongs to no DLQ: breakers, waves, failing targets, redrive loops, rules, runs, plans.
+    """Sweep everything that belongs to no single DLQ: breakers, waves, failing targets, loops, rules, runs, plans.
 
-    Return the rules as they are now, to be passed to the next call: rules that have not changed are not applied again.
+    Return the current rules, to be passed to the next call: rules that have not changed are not applied again.
     """
     circuit_breakers.move_all_breakers()
     waves.judge_all_waves()
@@ -85,7 +85,7 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
 
 
 def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
-    """Hide unfinished copies once for as long as SQS allows, when two thirds of their visibility timeout are over."""
+    """Hide unfinished copies once, for the longest time SQS allows, after two thirds of their visibility timeout."""
     within = conf.receive_visibility / 3
     longest = MAX_HIDDEN_SECONDS - conf.receive_visibility
     while found := capture_lease.copies_to_extend(dlq.pk, within=within, limit=_GROUP):
@@ -102,9 +102,9 @@ def _is_stopped(dlq: DeadLetterQueue) -> bool:
 
 
 def _tell(dlq: DeadLetterQueue) -> bool:
-    """Send one group of notices to the parking queue, unless it is stopped; return whether there may be more.
+    """Send one batch of notices to the parking queue, unless sending is stopped; return whether there may be more.
 
-    A worker that freezes after it read the notices sends none of them: another may have sent them, and later ones.
+    A worker that freezes after reading the notices sends none: another worker may have sent these and later notices.
     """
     clock = suspend_aware_clock()
     until = clock() + _NEWS_FOR

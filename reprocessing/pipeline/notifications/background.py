@@ -1,4 +1,4 @@
-"""Send notifications in a thread beside a worker's tasks, so that a hanging destination takes no slot of the worker."""
+"""Send notifications in a thread beside a worker's tasks, so that a slow destination blocks no task."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _delivery = _Delivery()
 
 
 def start_delivery(conf: Conf) -> bool:
-    """Start sending in a thread; return False if the last one still runs."""
+    """Start sending in a thread; return False if the previous thread still runs."""
     return _delivery.start(conf)
 
 

@@ -18,15 +18,15 @@ from reprocessing.store.notifications import doctor_turns
 from reprocessing.store.notifications.open_incidents import open_findings
 from reprocessing.store.notifications.outbox import announce, conclude
 
-#: Most DLQs that one checkup examines, in turn, so that its calls to AWS do not grow with the number of DLQs.
+#: Most DLQs that one checkup examines (the next checkup takes the next DLQs): this limits its calls to AWS.
 DLQS: Final = 5
 
 
 def checkup(of: CheckContext) -> None:
-    """Check the service and the next DLQs; announce each part that has an error, conclude parts that have none.
+    """Check the service and the next DLQs; open an incident for each part with an error, end it for parts without.
 
-    The open incidents are the last result. A part that could not be checked keeps its incident; a part that there is
-    no more, such as the old name of a DLQ, does not. Commits by itself.
+    The open incidents are the last result. A part that could not be checked keeps its incident. The incident of a part
+    that no longer exists, such as the old name of a DLQ, ends. Commits by itself.
     """
     found: list[Event] = []
     over: list[tuple[EventKind, str]] = []

@@ -40,18 +40,18 @@ _POLLED: Final = (
 )
 #: After so many seconds without a check, workers and beat are assumed to have been down.
 GAP: Final = 120.0
-#: Seconds for which they have to run again before a run counts as stalled.
+#: Seconds for which workers and beat must have run again before a run counts as stalled.
 _BACK_FOR: Final = 300.0
-#: Seconds are rounded down to this, so that an incident is not written again with every check.
+#: Ages are rounded down to a multiple of so many seconds, so that not every check writes the incident again.
 _STEP: Final = 600
 
 
 def check_conditions(conf: Conf) -> None:
-    """Announce the conditions that hold, and conclude those that do not hold. What is not known changes nothing.
+    """Open incidents for conditions that hold, and end incidents of those that do not. Unknown changes nothing.
 
-    A dozen statements, each of which reads maintained counts, rows of DLQs, some hundred lanes of each running run, and
-    the sent messages of each target: their cost does not depend on how many messages there are. Called outside
-    transactions; commits by itself.
+    It runs a dozen statements. They read maintained counts, rows of DLQs, up to 100 lanes of each running run, and the
+    sent messages of each target: the cost does not depend on the number of messages. Call it outside transactions; it
+    commits by itself.
     """
     back_for = heartbeats.record_check(gap=GAP)
     is_open = open_incidents(_POLLED)
@@ -70,7 +70,7 @@ def check_conditions(conf: Conf) -> None:
 
 
 def _sorted_out(observations: Collection[Observation]) -> tuple[list[Event], list[Place]]:
-    """Return what to announce, and what is over."""
+    """Return the events to announce, and the incidents to end."""
     found: list[Event] = []
     over: list[Place] = []
     for observation in observations:
@@ -104,7 +104,7 @@ def _parked(conf: Conf, is_open: Open) -> Iterator[Observation]:
 
 
 def _all_of(kinds: Collection[EventKind], found: Collection[Event], is_open: Open) -> Iterator[Observation]:
-    """Yield that these events hold, and that the other open incidents of these kinds do not."""
+    """Yield `Holds` for these events, and `HoldsNot` for the other open incidents of these kinds."""
     yield from map(Holds, found)
     there = {(event.kind, event.subject) for event in found}
     yield from (HoldsNot(*place) for place in is_open if place[0] in kinds and place not in there)
@@ -115,9 +115,9 @@ def _of_lot(kind: EventKind, lot: ParkedMessages, **more: int) -> Event:
 
 
 def _uncaptured(watches: Collection[DlqStatus], conf: Conf) -> dict[int, int]:
-    """Return the uncaptured messages of each DLQ, without the DLQs of which they are not known.
+    """Return the number of uncaptured messages of each DLQ for which the number is known.
 
-    A DLQ in mode automatic counts only while its captures fail. Of another one they are not known during a capture.
+    A DLQ in mode automatic counts only while its captures fail. For other DLQs the number is unknown during a capture.
     """
     ours = dlq_status.visible_copies(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     known = (watch for watch in watches if watch.mode == Mode.AUTOMATIC or not watch.captured_until)
@@ -175,7 +175,7 @@ def _growing(
 
 
 def _stalled(conf: Conf, back_for: float, is_open: Open) -> Iterator[Observation]:
-    """Yield at most one answer for each run; why sent messages wait comes before why others are not sent."""
+    """Yield at most one stall for each run: a cause for missing outcomes comes before a cause for unsent messages."""
     long = conf.thresholds.stalled_for.total_seconds()
     if back_for < min(long, _BACK_FOR):
         yield from (NotKnown(*place) for place in is_open if place[0] is EventKind.RUN_STALLED)

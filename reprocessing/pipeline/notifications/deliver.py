@@ -1,4 +1,4 @@
-"""One turn of the outbox: file due notifications, then send one text to each destination with pending ones."""
+"""Run one turn of the outbox: write due notifications, then send one text to each destination that has some."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
 
-#: Seconds that a destination may take for one text, and seconds for the whole turn, with the start of processes.
+#: Seconds that a destination may take for one text, and seconds for the whole turn, including the start of processes.
 SEND_SECONDS, TURN_SECONDS = 15.0, 30.0
 #: Most destinations of one turn, each in its own thread.
 _AT_ONCE: Final = 8
@@ -43,10 +43,10 @@ def is_due(conf: Conf) -> bool:
 
 
 def deliver(conf: Conf, *, seconds: float = SEND_SECONDS) -> int:
-    """Take one turn; return how many texts were sent. Call it outside transactions; turns may run concurrently.
+    """Run one turn; return how many texts were sent. Call it outside transactions; turns may run concurrently.
 
-    At-least-once: if a process dies between sending and recording, the next turn sends the text again after the lease
-    has ended.
+    Delivery is at-least-once: if a process dies between sending and recording, a later turn sends the text again after
+    the lease has ended.
     """
     notification_writer.file_notifications()
     if given_up := sending.give_up_old():
@@ -60,7 +60,7 @@ def deliver(conf: Conf, *, seconds: float = SEND_SECONDS) -> int:
 
 
 def send_trial(conf: Conf, name: str, *, seconds: float = SEND_SECONDS) -> Delivery:
-    """Send a test text to a destination now. It counts towards no limit, and nothing is stored."""
+    """Send a test text to a destination now. The text counts towards no limit, and nothing is stored."""
     text = trial_text(conf.place, name, links(conf.public_url))
     now = lanes.database_now()
     head = Letterhead(conf.place, name, f"test-{name}-{now.timestamp():.0f}", now)
@@ -94,7 +94,7 @@ def _send(
 
 
 def _record(turns: Sequence[_Turn], done: queue.SimpleQueue[tuple[_Turn, Delivery]], *, within: float) -> int:
-    """Record each result as it arrives. A send that does not end in time counts as failed; its thread is left alone."""
+    """Record each result as it arrives. A send that does not end in time counts as failed; its thread continues."""
     left = {turn.claimed.route_id: turn for turn in turns}
     until = time.monotonic() + within
     sent = 0

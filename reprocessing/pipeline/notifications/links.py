@@ -8,7 +8,7 @@ from django.urls import NoReverseMatch, reverse
 
 
 def links(public_url: str) -> Callable[[str, str], str]:
-    """Return a function from a page's model and a row's id to an address; without a public URL, to an empty text."""
+    """Return a function that maps a model's name and a row's id to a URL (empty if there is no public URL)."""
 
     def link(model: str, row: str) -> str:
         if not public_url:

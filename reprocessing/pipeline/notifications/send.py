@@ -33,7 +33,7 @@ _LONGEST_SUBJECT: Final = 99
 
 @dataclass(frozen=True, slots=True)
 class Letterhead:
-    """What is sent beside the text. `message_id` stays the same when the same text is sent again."""
+    """The fields that are sent with a text. `message_id` stays the same when the same text is sent again."""
 
     place: str
     name: str
@@ -44,7 +44,7 @@ class Letterhead:
 def send(
     destination: Destination, text: Text, sections: Sequence[TextSection], head: Letterhead, *, seconds: float
 ) -> Delivery:
-    """Send a text; return the result, which shows neither the URL nor the answer."""
+    """Send a text; return the result, which contains neither the URL nor the destination's answer."""
     try:
         match destination:
             case AppriseService():

@@ -1,4 +1,4 @@
-"""Announce that beat, or the workers, are silent, and conclude it when they are back."""
+"""Open an incident when beat or the workers are silent, and end the incident when they are back."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from reprocessing.store.notifications.outbox import announce, conclude
 
 
 def record_silence(silence: Silence, *, control: str, silent_for: float) -> None:
-    """Announce who is silent, and conclude the incident of who is not. What is not known changes nothing.
+    """Open an incident for beat or workers that are silent, and end it if they are not. Unknown changes nothing.
 
-    However many processes watch, at most one incident is open for beat, and one for the workers. Commits by itself.
+    With any number of watching processes, beat and the workers have at most one open incident each. Commits by itself.
 
     Args:
-        silence: what this watcher found.
-        control: the name of the queue that beat's tick travels in.
+        silence: the result of this watcher.
+        control: the name of the queue to which beat sends its tick.
         silent_for: seconds after which beat or workers count as silent.
     """
     seen = (

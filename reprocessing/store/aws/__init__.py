@@ -1,1 +1,1 @@
-"""AWS's own redrive of our DLQs, and when AWS was last asked about it."""
+"""Store AWS's own redrives of watched DLQs, when AWS was last asked about them, and the sums of the metrics."""

@@ -11,7 +11,7 @@ from reprocessing.store import rows
 #: Seconds for which an answer is valid. A worker asks a little earlier, so that lanes do not wait.
 ANSWER_VALID_FOR: Final = 60
 _ASK_AFTER: Final = 45
-#: Seconds after which another worker may ask, if there is no answer: no call takes longer.
+#: Seconds after which another worker may ask AWS, if there is no answer: no call takes longer.
 _ANSWERED_WITHIN: Final = 20
 #: DLQs that one worker asks about at a time.
 _MOST: Final = 32
@@ -22,16 +22,16 @@ coalesce((SELECT c.visible_until FROM redrive_dlq_copy c WHERE c.dlq_id = d.id A
            ORDER BY c.dlq_id, c.visible_until LIMIT 1) <= redrive_now(), false)
 """
 
-#: Of a DLQ d: copies of its messages are visible, and AWS has not answered for a minute whether it moved them. None of
-#: its lanes is leased until then: a message that AWS moved would be sent a second time (docs/adr/0032).
+#: True of a DLQ d if copies of its messages are visible, and AWS has not said for a minute whether it moved them. Until
+#: AWS answers, no lane of the DLQ is leased: a message that AWS moved would be sent a second time (docs/adr/0032).
 MOVES_UNKNOWN: Final[LiteralString] = f"""
 (coalesce(d.aws_redrive_answered_at <= redrive_now() - make_interval(secs => {ANSWER_VALID_FOR}), true) AND {_IN_SIGHT})
 """
 
-#: Of a DLQ d: the same, and AWS did not answer. Its lanes wait for AWS, not for a worker.
+#: True of a DLQ d if also AWS did not answer the last call. The DLQ's lanes then wait for AWS, not for a worker.
 WAITS_FOR_AWS: Final[LiteralString] = f"(d.aws_redrive_error <> '' AND {MOVES_UNKNOWN})"
 
-# DLQs of runs that have a lane to lease now. The caller that gets a DLQ's id asks AWS. Locked rows are skipped.
+# DLQs of runs that have a lane to lease now. The caller that gets a DLQ's id must ask AWS. Locked rows are skipped.
 _TO_ASK: Final[LiteralString] = f"""
 UPDATE redrive_dlq SET aws_redrive_asked_at = redrive_now()
  WHERE id IN (

@@ -1,7 +1,7 @@
-"""Hand a DLQ to AWS's own redrive, only when nothing of ours can touch its messages.
+"""Hand a DLQ to AWS's own redrive, only while this service cannot capture, send or delete the DLQ's messages.
 
-One transaction locks the DLQ's row, which a capture's lease updates and every enlistment locks (`lock_out_aws`). Of a
-drain and a hand-over at the same moment one comes first, and the other sees it.
+One transaction locks the DLQ's row. A capture's lease updates this row, and every enlistment locks it (`lock_out_aws`).
+If a drain and a hand-over begin at the same moment, the second one waits and then sees the first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reprocessing.store.runs import run_transitions
 
 @dataclass(frozen=True, slots=True)
 class RedriveRequest:
-    """What AWS is asked. `to` empty: to the source queues. `per_second` None: AWS's rate.
+    """The redrive that AWS is asked for. `to` empty: to the source queues. `per_second` None: AWS's rate.
 
     `after`: start of the newest task that AWS lists.
     """
@@ -35,14 +35,14 @@ class HandoverBlockers:
     """Everything that may keep AWS out of a DLQ.
 
     Attributes:
-        stopped: its sends, or all sends, are stopped.
+        stopped: sends of the DLQ, or all sends, are stopped.
         captured_until: end of a running capture's lease.
-        unclean_until: until when a crashed capture may have left messages invisible.
-        hidden: copies that we keep invisible, until `hidden_until`.
+        orphans_hidden_until: until when a crashed capture may have left messages invisible.
+        hidden: copies that this service keeps invisible, until `hidden_until`.
         to_delete: copies of finished letters, which AWS would send again.
         under_way: letters are queued, sent without an outcome, or selected by an active run.
-        awaited: letters sent to queues of this DLQ await proof by absence.
-        plans: named plans with letters of it.
+        awaited: letters sent to source queues of this DLQ still await an outcome, which a capture of the DLQ shows.
+        plans: named plans with letters of the DLQ.
         captured: letters in no run whose copies are visible: AWS may move these.
     """
 
@@ -119,10 +119,10 @@ def handover_blockers(dlq: int) -> HandoverBlockers:
 
 
 def hand_to_aws(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsRedrive | HandoverBlockers:
-    """Mark a DLQ as AWS's; from the commit on nothing of ours touches it. AWS is not called yet.
+    """Mark a DLQ as redriven by AWS: from the commit on, this service does not touch it. AWS is not called yet.
 
     Returns:
-        The mark; or what keeps AWS out, with nothing done.
+        The mark; or, if nothing was done, the reasons.
     """
 
     def work() -> AwsRedrive | HandoverBlockers:

@@ -1,4 +1,4 @@
-"""The state of AWS's own redrive of a DLQ, and the lock that keeps it apart from ours.
+"""Store the state of AWS's own redrive of a DLQ, and lock it against redrives by this service.
 
 The DLQ's row is marked before AWS is called, and cleared by AWS's answer. If a process dies between the two, the next
 check of AWS resolves the mark.
@@ -19,7 +19,7 @@ from reprocessing.store.safety.paused_runs import THE_SERVICE
 UNKNOWN_REQUESTER: Final = "somebody outside this service"
 #: Prefix of a DLQ's trouble that AWS's redrive caused; polls do not clear such trouble.
 ERROR_PREFIX: Final[LiteralString] = "AWS's own redrive "
-#: AWS's limit of 36 hours (AWS: Amazon SQS dead-letter queue redrive, quotas), and an hour.
+#: AWS's limit of 36 hours (AWS: Amazon SQS dead-letter queue redrive, quotas) plus one hour.
 MAX_DURATION: Final = timedelta(hours=37)
 
 
@@ -61,7 +61,7 @@ UPDATE redrive_dlq SET aws_redrive_task = %(handle)b::text
  WHERE id = %(dlq)b AND aws_redrive_since = %(at)b AND aws_redrive_task = ''
 """
 
-# Not during a capture: the next check finds the redrive again.
+# Nothing is recorded during a capture: the next check finds the redrive again.
 _NOTICED = """
 UPDATE redrive_dlq
    SET aws_redrive_since = redrive_now(), aws_redrive_by = %(by)b::text,
@@ -135,10 +135,10 @@ def lock_out_aws(dlq: int) -> None:
     """Keep AWS's redrive of this DLQ from starting until the caller's transaction ends.
 
     Raises:
-        AwsMovesTheMessages: it has started already.
+        AwsMovesTheMessages: AWS's redrive has started already.
     """
     rows.execute(_KEEP_OUT, {"dlq": dlq})
-    if found := current(dlq):  # a later statement: what was waited for is committed by now
+    if found := current(dlq):  # a second statement sees what was committed during the wait
         raise NativeRedriveConflict(describe(found))
 
 
@@ -165,7 +165,7 @@ def record_unrequested(dlq: int, *, to: str, handle: str, after: datetime | None
 def record_end(
     redrive: AwsRedrive, said: str, *, through: datetime | None = None, moved: bool = False, failed: bool = False
 ) -> bool:
-    """Record the end of AWS's redrive; return False if somebody else has.
+    """Record the end of AWS's redrive; return False if another process has recorded it.
 
     `said`: the result. `through`: start of the newest task, by AWS's clock. `moved`: letters whose copies are
     visible may have been moved. `failed`: record it as the DLQ's trouble.
@@ -186,9 +186,9 @@ def record_end(
 
 
 def record_missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
-    """Record tasks that ended unseen; return how many letters may have been moved.
+    """Record AWS's tasks that ended between two checks; return how many letters may have been moved.
 
-    By AWS's clock, `through`: start of the newest task; `moved`: of the newest that moved anything, None: none did.
+    `through`: start of the newest task; `moved`: start of the newest task that moved a message; both by AWS's clock.
     """
 
     def work() -> int:
@@ -205,7 +205,7 @@ def record_missed(dlq: int, *, through: datetime, moved: datetime | None) -> int
 
 
 def record_status_error(redrive: AwsRedrive, why: str) -> None:
-    """Record why the result cannot be read; empty: it can be, and that trouble is over."""
+    """Record why the result of AWS's redrive cannot be read; an empty `why` clears this trouble."""
     trouble = f"{ERROR_PREFIX}cannot be checked, so the DLQ stays with AWS: {why}" if why else ""
     rows.execute(_STANDS, {"dlq": redrive.dlq_id, "at": redrive.at, "trouble": trouble, "ours": ERROR_PREFIX})
 

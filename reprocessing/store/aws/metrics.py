@@ -9,13 +9,13 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: Metric of letter events; its parts are in `domain.aws.metric_names.CAME_TO`.
+#: Metric of letter events; the labels of this metric are in `domain.aws.metric_names.CAME_TO`.
 LETTER_EVENTS: Final = "redrive_came_to"
 
 
 @dataclass(frozen=True, slots=True)
 class MetricSum:
-    """One part of a metric. `place`: id of a DLQ or target; 0: none."""
+    """The stored sum of one label of a metric. `place`: id of a DLQ or target; 0: none."""
 
     name: str
     place: int
@@ -41,7 +41,7 @@ SELECT * FROM unnest(%(names)b::text[], %(places)b::bigint[], %(parts)b::text[],
 ON CONFLICT (name, place, part) DO UPDATE SET value = m.value + excluded.value
 """
 
-# Events that are not folded yet are in the differences. One statement sees each event in one of the two tables.
+# Recent events are in the table of differences until a fold adds them to the sums. One statement sees each event once.
 _SUMS = """
 SELECT name, place, part, sum(value) AS value FROM (
     SELECT name, place, part, value FROM redrive_metric
@@ -68,7 +68,7 @@ UPDATE redrive_metric m SET told = m.told - u.value
  WHERE (m.name, m.place, m.part) = (u.name, u.place, u.part)
 """
 
-# Stores when it was last done, in seconds since 1970.
+# Stores when an action was last done, in seconds since 1970.
 _IS_DUE = """
 INSERT INTO redrive_metric AS m (name, place, part, value)
 VALUES (%(what)b::text, 0, 'turn', extract(epoch FROM redrive_now()))
@@ -98,7 +98,7 @@ SELECT queue, extract(epoch FROM clock_timestamp() - consumed_at)::float8 AS age
 
 
 def add_to_sums(some: Mapping[MetricKey, float]) -> None:
-    """Add to the sums, by name, place and part; one statement."""
+    """Add these values to the sums, by name, place and part; one statement."""
     if some:
         rows.execute(_ADD, _columns([MetricSum(*key, value) for key, value in some.items()]))
 
@@ -109,22 +109,22 @@ def current_sums() -> list[MetricSum]:
 
 
 def take_unpublished(names: list[str]) -> list[MetricSum]:
-    """Return what these metrics have grown by since the last call, and count it as published."""
+    """Return the growth of these metrics since the last call, and count this growth as published."""
     return rows.fetch(MetricSum, _OWED, {"names": names})
 
 
 def return_unpublished(some: list[MetricSum]) -> None:
-    """Undo `owed` for values that could not be published."""
+    """Undo `take_unpublished` for values that could not be published."""
     rows.execute(_TAKE_BACK, _columns(some))
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Return whether `what` was not done for `every` seconds, and record it as done now."""
+    """Return whether the action `what` was not done for `every` seconds; if so, record it as done now."""
     return rows.execute(_IS_DUE, {"what": what, "every": every}) == 1
 
 
 def make_due(what: str) -> None:
-    """Make `what` due again."""
+    """Make the action `what` due again."""
     rows.execute(_IS_OVER, {"what": what})
 
 

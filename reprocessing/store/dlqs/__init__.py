@@ -1,1 +1,1 @@
-"""The rows of DLQs and their sources."""
+"""Store DLQs, their source queues and their schedules."""

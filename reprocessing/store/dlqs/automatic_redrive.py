@@ -13,7 +13,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.stalled_lanes import TICK_TASK
 from reprocessing.store.safety import stops
 
-#: Seconds; beat ticks every two.
+#: Seconds; beat sends a tick every two seconds.
 _LATELY: Final = 60.0
 _START: Final = "Start one: celery -A redrive_service {} (with the environment of this command)."
 

@@ -1,4 +1,4 @@
-"""AWS resources that the configured DLQs use, as needs of IAM permissions."""
+"""List the AWS resources that the configured DLQs use, for which the service needs IAM permissions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PURPOSES = {
 
 
 def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUse]:
-    """Yield what these DLQs use, with repetitions; parking queues are left to `parking_queues`."""
+    """Yield the resources that these DLQs use, with repetitions; parking queues are not included."""
     for dlq in dlqs:
         yield from uses_of_dlq(dlq.arn, dlq.role_arn)
     for source in Source.objects.filter(dlq__in=dlqs).select_related("dlq"):
@@ -62,7 +62,7 @@ def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
 
 
 def _checks(targets: Iterable[Target]) -> Iterator[ResourceUse]:
-    """Yield uses of health checks. They run as the service itself, whatever the role of the target."""
+    """Yield the resources of health checks. Health checks run with the service's own role, not the target's."""
     purposes = {CheckKind.ALARM: Purpose.ALARMS, CheckKind.AGE: Purpose.AGES}
     for check in HealthCheck.objects.filter(target__in=targets, kind__in=purposes).select_related("target"):
         yield ResourceUse(purposes[CheckKind(check.kind)], ANY_RESOURCE, within=check.target.region)

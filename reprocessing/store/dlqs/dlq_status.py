@@ -1,4 +1,4 @@
-"""Status of all DLQs in a handful of statements, however many letters there are."""
+"""Read the status of all DLQs. The number of statements does not depend on the number of letters."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class DlqStatus:
 
     Attributes:
         depth_at: when SQS was asked for the two counts.
-        drained_through: start of the last capture that emptied it.
+        drained_through: start of the last capture that emptied the DLQ.
         captured_until: end of a running capture's lease.
-        unclean_until: until when a crashed capture may have left messages invisible.
-        native: since when and for whom AWS redrives it; empty: it does not.
-        trouble: why its last capture, or AWS's redrive, failed.
-        held: invisible copies; `copies_to_delete`: copies of finished letters.
-        every, crontab: its schedule.
+        orphans_hidden_until: until when a crashed capture may have left messages invisible.
+        native: since when and for whom AWS redrives the DLQ; empty: AWS does not.
+        trouble: why the last capture, or AWS's redrive, failed.
+        held: invisible copies; `to_delete`: copies of finished letters.
+        every, crontab: the DLQ's schedule.
     """
 
     id: int
@@ -54,7 +54,7 @@ class DlqStatus:
 
 @dataclass(frozen=True, slots=True)
 class OldestLetter:
-    """When the oldest letter of a DLQ in one state was first sent."""
+    """The time at which the oldest letter of a DLQ in one state was first sent."""
 
     dlq_id: int
     state: str
@@ -63,12 +63,12 @@ class OldestLetter:
 
 @dataclass(frozen=True, slots=True)
 class LaneCount:
-    """Count of lanes of a DLQ in one phase, for one reason.
+    """The number of lanes of a DLQ in one phase, for one reason.
 
     Attributes:
-        why: what holds them, else what the last worker recorded.
-        is_barred: no worker may lease them, for that reason.
-        due_at: when the first of them may be leased, or its lease ends.
+        why: why the lanes are held, else the reason that the last worker recorded.
+        is_barred: no worker may lease these lanes, for that reason.
+        due_at: when the first of these lanes may be leased, or its lease ends.
     """
 
     dlq_id: int
@@ -82,9 +82,9 @@ class LaneCount:
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """An open run. `unfinished` is counted up to a limit, which also skips `touched` in a wave without a size.
+    """An open run. `unfinished` is counted up to `most`; with `most`, `touched` is 0 in a wave without a size.
 
-    `why`: who stopped it and why. `wave`: number of its open wave, of `wave_size` letters (None: all), `touched` sent.
+    `why`: who stopped the run and why. `wave_size`: letters of the open wave (None: all); `touched`: letters sent.
     """
 
     id: int
@@ -160,8 +160,8 @@ SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, coalesce(n.due_a
 _LANES_OF_DLQ = _LANES.format(which="(%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)")
 _LANES_OF_RUN = _LANES.format(which="run_id = %(run)b LIMIT %(most)b::bigint")
 
-# The first expiry of an unfinished letter whose copy is held, in the order of an index. The tests on `state` and the
-# ORDER BY make the planner use indexes; it would otherwise read all copies for one letter.
+# The first expiry of an unfinished letter whose copy is held. The tests on `state` and the ORDER BY make the planner
+# use indexes; otherwise the planner would read all copies for one letter.
 _EXPIRIES = """
 SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
  CROSS JOIN LATERAL (
@@ -174,8 +174,8 @@ SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
          ORDER BY c.dlq_id, c.visible_until LIMIT 1) IS NOT NULL
 """
 
-# SQS also counts copies of captured letters: those visible again, and those received after it was asked, or so shortly
-# before that its counts lag.
+# SQS's count includes copies of captured letters: copies that are visible again, and copies received after the count,
+# or so shortly before the count that SQS did not see it yet.
 _IN_SIGHT = """
 SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
   FROM (SELECT *, depth_at + make_interval(secs => %(visibility)b::float8 - %(count_lag)b::float8) AS newest
@@ -212,15 +212,15 @@ SELECT message_id, state FROM redrive_letter WHERE dlq_id = %(dlq)b AND message_
 
 
 def dlq_statuses(dlq: int | None = None, *, copies: bool = True) -> list[DlqStatus]:
-    """Return the status of this DLQ, or of all, by name; without `copies` their counts are 0."""
+    """Return the status of this DLQ, or of all, by name; without `copies`, copies are not counted (0)."""
     values = {"dlq": dlq, "copies": copies, "longest": aws_redrives.MAX_DURATION, "ours": aws_redrives.ERROR_PREFIX}
     return rows.fetch(DlqStatus, _WATCHES, values)
 
 
 def uncaptured(watch: DlqStatus, in_sight: int) -> int:
-    """Return how many visible messages of a DLQ are not captured. `in_sight`: visible copies of captured ones.
+    """Return how many visible messages of a DLQ are not captured. `in_sight`: visible copies of captured messages.
 
-    0 for mode automatic, during a capture, and if the last capture that emptied the DLQ began after SQS was asked.
+    It is 0 in mode automatic, during a capture, and if the last capture that emptied the DLQ began after SQS's count.
     """
     asked, drained = watch.depth_at, watch.drained_through
     if watch.mode == Mode.AUTOMATIC or watch.captured_until or (asked and drained and drained >= asked):
@@ -239,7 +239,7 @@ def lane_counts(dlq: int | None = None) -> list[LaneCount]:
 
 
 def lane_counts_of_run(run: int, *, most: int) -> list[LaneCount]:
-    """Count the lanes of a run, at most `most`."""
+    """Count the lanes of a run, up to `most` lanes."""
     return rows.fetch(LaneCount, _LANES_OF_RUN, {"run": run, "most": most})
 
 
@@ -259,7 +259,7 @@ class _Expiry:
 
 
 def expiries(dlq: int | None = None) -> dict[int, datetime]:
-    """Return when each DLQ expires its first copy of an unfinished letter."""
+    """Return, by DLQ, when SQS deletes the first copy of an unfinished letter."""
     return {row.dlq_id: row.at for row in rows.fetch(_Expiry, _EXPIRIES, {"dlq": dlq})}
 
 
@@ -272,14 +272,14 @@ class _InSight:
 def visible_copies(*, visibility: float, count_lag: float) -> dict[int, int]:
     """Return for each DLQ that is not automatic how many captured copies SQS counted as visible.
 
-    In seconds, `visibility`: of a capture's receives; `count_lag`: delay of SQS's counts.
+    `visibility`: visibility timeout of a capture's receives (s); `count_lag`: delay of SQS's counts (s).
     """
     values = {"visibility": visibility, "count_lag": count_lag}
     return {row.dlq_id: row.n for row in rows.fetch(_InSight, _IN_SIGHT, values)}
 
 
 def open_runs(dlq: int | None = None, *, most: int | None = None) -> list[OpenRun]:
-    """Return the open runs of this DLQ, or of all; letters are counted up to `most`."""
+    """Return the open runs of this DLQ, or of all; the letters of each run are counted up to `most`."""
     return rows.fetch(OpenRun, _WORKING, {"dlq": dlq, "most": most})
 
 

@@ -27,13 +27,13 @@ _CRONTAB = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DlqProposal:
-    """What to store of a DLQ, its source queues and their targets.
+    """The values to store for a DLQ, its source queues and their targets.
 
     Attributes:
         dlq: values by field name; `interval` in seconds, `crontab` as five fields in one text.
-        ways: the target's ARN of each source queue's ARN.
+        ways: the ARN of each source queue's target, by the source queue's ARN.
         targets: values by the target's ARN; see `targets.differences`.
-        default_source: ARN of the source queue of letters that name none.
+        default_source: ARN of the source queue of letters that name no source queue.
     """
 
     name: str
@@ -45,14 +45,14 @@ class DlqProposal:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What was changed. `new`: the DLQ was added."""
+    """The changes that were stored. `new`: the DLQ was added."""
 
     new: bool
     differences: list[Difference]
 
 
 def differences(proposal: DlqProposal) -> list[Difference]:
-    """Return what a proposal would change; for a new DLQ, all of it."""
+    """Return the changes that a proposal would make; for a new DLQ, all its values."""
     dlq = DeadLetterQueue.objects.filter(name=proposal.name).select_related("interval", "crontab").first()
     known = targets.find_targets(proposal.targets)
     goes_to = dict(dlq.sources.values_list("arn", "target__arn")) if dlq else {}
@@ -72,15 +72,15 @@ def differences(proposal: DlqProposal) -> list[Difference]:
     return [*(replace(change, kind=DLQ) for change in found), *of_targets]
 
 
-#: What a difference is of: a DLQ and its source queue often have the same name.
+#: The kind of row that differs: a DLQ and its source queue often have the same name.
 DLQ, SOURCE_QUEUE, TARGET = "DLQ", "source queue", "target"
-#: Fields of a difference; TO is followed by the name of a source queue.
+#: Names of changed fields; the name of a source queue follows TO.
 SOURCE, DEFAULT, TO = "source", "default_source", "target of"
-#: A change of one of these has captured letters placed again.
+#: If one of these DLQ fields changes, the lanes of captured letters are determined again.
 PLACE_KEYS = ("ordering_key", "sequence", "idempotency_key", "missing_key")
-#: The same of a target's fields.
+#: If one of these target fields changes, the lanes of captured letters are determined again.
 TARGET_KEYS = ("kind", "strips_expires")
-#: Fields that rules read: a change makes them decide again.
+#: Fields that rules read: after a change, rules are evaluated again.
 RULE_KEYS = ("message_type", "tenant")
 
 
@@ -90,7 +90,7 @@ def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Diff
     `seen`: the changes that a person saw; any other change is refused. None: no check.
 
     Raises:
-        DlqIsTaken: somebody else added or changed it at the same moment.
+        DlqIsTaken: another person added or changed the DLQ at the same moment.
     """
     try:
         registered = _register(proposal, by, reason, seen)
@@ -138,7 +138,7 @@ def _register(proposal: DlqProposal, by: str, reason: str, seen: Sequence[Differ
 
 
 def _named(changes: Sequence[Difference]) -> dict[str, Difference]:
-    """Return each change by a unique name: a DLQ and its source queue may share one."""
+    """Return each change by a unique name: a DLQ and its source queue may have the same name."""
     named: dict[str, Difference] = {}
     for change in changes:
         name = f"{change.name}.{change.field}"
@@ -150,7 +150,7 @@ def _write_dlq(dlq: DeadLetterQueue, values: Fields) -> DeadLetterQueue:
     for name, value in values.items():
         setattr(dlq, name, value if name not in _SCHEDULES else _SCHEDULES[name](value))
     if any(name in values for name in _SCHEDULES):
-        dlq.next_poll_at = None  # the old schedule's next time is none of the new one's
+        dlq.next_poll_at = None  # the next time of the old schedule does not apply to the new schedule
     dlq.save()
     return dlq
 
@@ -170,7 +170,7 @@ def crontab_schedule(text: str) -> CrontabSchedule:
     """Return the unsaved row of a crontab's five fields.
 
     Raises:
-        ValueError: they are not five.
+        ValueError: the text does not have five fields.
     """
     return CrontabSchedule(**dict(zip(_CRONTAB, text.split(), strict=True)), timezone=settings.TIME_ZONE)
 

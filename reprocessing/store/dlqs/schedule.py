@@ -1,4 +1,4 @@
-"""When beat polls each DLQ: by the DLQ's own schedule."""
+"""Determine when each DLQ is polled, from the DLQ's own schedule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_INTERVAL = timedelta(seconds=60)
 #: After this time a DLQ is polled again if its poll did not run: its task was lost, or failed.
 RETRY_AFTER = timedelta(seconds=60)
-#: When a DLQ is looked at again whose schedule has no next time (such as 30 February).
+#: After this time a DLQ whose schedule has no next time (such as 30 February) is checked again.
 RECHECK_AFTER = timedelta(days=1)
 _A_DAY = 86_400.0
 _NO_TIME = "Its schedule has no next time. Set another interval or crontab."
@@ -27,7 +27,7 @@ _NO_TIME = "Its schedule has no next time. Set another interval or crontab."
 
 @dataclass(frozen=True, slots=True)
 class PollTurn:
-    """A poll in progress. `stamp`: the DLQ's `next_poll_at`; `then`: its next scheduled time, None: stored already."""
+    """A poll in progress. `stamp`: `next_poll_at` of the DLQ; `then`: the next scheduled time, None: stored already."""
 
     dlq_id: int
     stamp: datetime | None
@@ -35,10 +35,10 @@ class PollTurn:
 
 
 def claim_due(*, now: datetime, limit: int) -> list[int]:
-    """Return the DLQs that are due, the longest due first, and make them due again.
+    """Return the DLQs that are due for a poll, the longest due first, and set the next time of each.
 
-    Each is due again at its next scheduled time, but after `AGAIN` at most, in case its task is lost. A crontab names
-    its first time itself; another new schedule is due at once. A schedule without a next time is the DLQ's trouble.
+    A DLQ is due again at its next scheduled time, but after `RETRY_AFTER` at most, in case the task is lost. A new
+    crontab is first due at its own time; a new interval is due at once. A missing next time is recorded as `trouble`.
     """
     with transaction.atomic():
         found = list(
@@ -63,7 +63,7 @@ def claim_due(*, now: datetime, limit: int) -> list[int]:
 
 
 def begin_turn(dlq: DeadLetterQueue, *, now: datetime) -> PollTurn | None:
-    """Begin the poll of a DLQ that was read a moment ago; None: somebody else did, or has finished it."""
+    """Begin the poll of a DLQ that was read a moment ago; None: another process has begun or finished this poll."""
     stamp, then = dlq.next_poll_at, _next(dlq, now)
     if stamp is None or then is None or then <= now + RETRY_AFTER:
         return PollTurn(dlq.pk, stamp, None)
@@ -71,12 +71,12 @@ def begin_turn(dlq: DeadLetterQueue, *, now: datetime) -> PollTurn | None:
 
 
 def extend_turn(turn: PollTurn, *, until: datetime) -> PollTurn:
-    """Keep the DLQ from being polled until `until` and `AGAIN`; no effect if it became due otherwise."""
+    """Prevent another poll of the DLQ until `until` plus `RETRY_AFTER`; no effect if the DLQ was made due meanwhile."""
     return turn if turn.then is None else _stamp(turn, min(turn.then, until + RETRY_AFTER))
 
 
 def end_turn(turn: PollTurn) -> None:
-    """End the poll: the DLQ is due at its next scheduled time; no effect if it became due otherwise."""
+    """End the poll: the DLQ is due at its next scheduled time; no effect if the DLQ was made due meanwhile."""
     if turn.then is not None:
         _stamp(turn, turn.then)
 
@@ -99,7 +99,7 @@ def poll_now(dlq: DeadLetterQueue) -> None:
 
 
 def polls_per_second() -> float:
-    """Return how many polls a second the schedules of all DLQs make."""
+    """Return how many polls a second the schedules of all DLQs cause."""
     found = DeadLetterQueue.objects.select_related("interval", "crontab").only("interval", "crontab")
     return sum(_turns(dlq) for dlq in found)
 

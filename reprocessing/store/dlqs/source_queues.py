@@ -15,10 +15,10 @@ from reprocessing.store.ordering import lanes
 
 
 def find_source(dlq: DeadLetterQueue, text: str) -> Source:
-    """Return the DLQ's source queue of this ARN, name or URL.
+    """Return the DLQ's source queue with this ARN, name or URL.
 
     Raises:
-        SourceIsNeeded: there is none.
+        SourceIsNeeded: the DLQ has no such source queue.
     """
     known = list(dlq.sources.select_related("target").order_by("arn"))
     found = [source for source in known if text in {source.arn, str(source), source.target.url}]
@@ -52,7 +52,7 @@ def refuse_if_needed(source: Source) -> None:
 
 
 def remove_source(source: Source, *, by: str, reason: str) -> None:
-    """Remove a source queue, also as the default. Its row stays for history; `add_dlq --source` restores it.
+    """Remove a source queue, also as the default. The row stays for history; `add_dlq --source` restores it.
 
     Raises:
         SourceIsNeeded: unfinished letters depend on it.

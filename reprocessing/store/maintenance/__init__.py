@@ -1,1 +1,1 @@
-"""Checks of the database's schema."""
+"""Maintain the database: schema checks, counters, retention, roles, audit log, and the hold after a restore."""

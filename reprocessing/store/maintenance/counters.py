@@ -1,4 +1,4 @@
-"""Maintained counts of letters: read in one snapshot, and folded."""
+"""Read the maintained counts of letters in one snapshot, and fold recent differences into the counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class CountByState:
-    """How many letters of a DLQ are in one state, parked for one reason, presumed or not."""
+    """The number of letters of a DLQ in one state, parked for one reason, presumed delivered or not."""
 
     dlq_id: int
     state: str
@@ -24,7 +24,7 @@ class CountByState:
 
 @dataclass(frozen=True, slots=True)
 class CountInGroup:
-    """How many letters of a group are in one state."""
+    """The number of letters of a failure group in one state."""
 
     group_id: int
     state: str
@@ -33,7 +33,7 @@ class CountInGroup:
 
 @dataclass(frozen=True, slots=True)
 class CountInHour:
-    """How many letters of a DLQ had an event in the hour that began at `hour`."""
+    """The number of letters of a DLQ that had an event in the hour that began at `hour`."""
 
     dlq_id: int
     hour: datetime
@@ -41,7 +41,7 @@ class CountInHour:
     n: int
 
 
-#: Counts of letters. One statement sees each change in one of the two tables.
+#: Counts of letters: the sum of counts and differences. One statement sees each change in one of the two tables.
 COUNTS: Final[LiteralString] = """(
     SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_letter_count
     UNION ALL SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_letter_count_delta)"""
@@ -93,7 +93,7 @@ _FORGET = "DELETE FROM redrive_hourly_count WHERE hour < redrive_now() - make_in
 
 
 def counts_by_state(dlq: int | None = None) -> list[CountByState]:
-    """Count the letters of this DLQ, or of all, by kind."""
+    """Count the letters of this DLQ, or of all, by state and reason."""
     return rows.fetch(CountByState, _KINDS, {"dlq": dlq})
 
 
@@ -103,12 +103,12 @@ def counts_in_groups(groups: list[int]) -> list[CountInGroup]:
 
 
 def counts_by_hour(most: int, dlq: int | None = None) -> list[CountInHour]:
-    """Count events of the last `most` hours: captured, failed, or a finished state."""
+    """Count letters by event in the last `most` hours. Events: captured, failed, and each finished state."""
     return rows.fetch(CountInHour, _HOURS, {"hours": most, "dlq": dlq})
 
 
 def fold_deltas() -> None:
-    """Add the differences to the counts; those committed meanwhile are left to the next fold."""
+    """Add the differences to the counts; the next fold adds differences that are committed meanwhile."""
     with transaction.atomic():
         if rows.value(bool, _TURN, {}):
             for statement in _FOLD:
@@ -116,5 +116,5 @@ def fold_deltas() -> None:
 
 
 def delete_old_hours(*, history: float) -> int:
-    """Delete hours that ended `history` seconds ago; return how many rows."""
+    """Delete the counts of hours that ended `history` seconds ago; return how many rows."""
     return rows.execute(_FORGET, {"history": history})

@@ -1,4 +1,4 @@
-"""Version and clocks of PostgreSQL, and whether its schema fits this version of the service."""
+"""Read PostgreSQL's version and clocks, and check whether its schema fits this version of the service."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SELECT current_setting('server_version_num')::int AS version, clock_timestamp() 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The server. `version`: such as 150004; `now`: its clock; `ours`: the clock of leases and deadlines."""
+    """The PostgreSQL server. `version`: such as 150004; `now`: its clock; `ours`: the clock of leases and deadlines."""
 
     version: int
     now: datetime
@@ -31,7 +31,7 @@ def read_server() -> Server:
     """Return the server's version and clocks.
 
     Raises:
-        django.db.Error: it is out of reach, or has no tables of this service.
+        django.db.Error: the server is out of reach, or has no tables of this service.
     """
     return rows.fetch(Server, _SERVER, {})[0]
 
@@ -50,7 +50,7 @@ def has_dlqs() -> bool:
 
 @contextmanager
 def statement_timeout(seconds: float) -> Iterator[None]:
-    """Set a statement timeout.
+    """Set a statement timeout within the block.
 
     Raises:
         django.db.Error: the server is out of reach.

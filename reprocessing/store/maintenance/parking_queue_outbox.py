@@ -23,7 +23,7 @@ class PendingMessage:
     attributes: bytes
 
 
-# Chunks of bounded size. Only messages about parked letters need the body.
+# A chunk has a bounded size. Only messages about parked letters need the body.
 _OWED = """
 SELECT o.notice_id, o.parking_event, o.public_id, o.message_id, o.reason, o.state, p.attributes,
        CASE WHEN o.parking_event = 'parked' THEN p.body ELSE ''::bytea END AS body
@@ -48,5 +48,5 @@ def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:
 
 
 def record_sent(ids: Sequence[int]) -> None:
-    """Record that these were sent."""
+    """Record that these messages were sent."""
     rows.execute(_SENT, {"ids": list(ids)})

@@ -38,7 +38,7 @@ def read_ticks() -> DatabaseTicks | None:
 
 
 def raise_ticks(ticks: int) -> bool:
-    """Raise the count to the highest seen before a restore; return False if it was raised already.
+    """Raise the count to the highest count before a restore; return False if the count was raised already.
 
     The caller's transaction locks the row until its end.
     """

@@ -1,4 +1,4 @@
-"""Findings about letters that a backup knew as unfinished, and a person's decisions about them."""
+"""Find what happened to letters that were unfinished in a backup, and record a person's decisions about them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.replay import settlement
 from reprocessing.store.replay.settlement import Deletable, LetterClosing
 
-# `gone`: the copy was held when the hold began, and a capture that began after all copies were visible emptied the DLQ
-# without it. So it was deleted, as copies of finished letters are, or else expired (`dropped`).
+# `gone`: the copy was invisible when the hold began, and a capture that began after all copies were visible emptied the
+# DLQ without finding the copy. So the copy was deleted because its letter was finished, or expired (`dropped`).
 _FOUND: Final[LiteralString] = """
 CASE WHEN x.came_back IS NOT NULL THEN 'came_back'
      WHEN x.arrived THEN 'arrived'
@@ -60,7 +60,7 @@ _THESE = f"""
  ORDER BY l.id FOR UPDATE OF l
 """  # as above
 
-# Nobody knows the outcome of letters that were being sent when the backup was made.
+# The outcome is unknown for letters that were being sent when the backup was made.
 _CLOSE = """
 UPDATE redrive_attempt a
    SET outcome = 'unknown', closed_at = redrive_now(), holds_lane = false,
@@ -118,7 +118,7 @@ SELECT 'changed', l.id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(),
 
 @dataclass(frozen=True, slots=True)
 class DoubtedLetter:
-    """An undecided letter, and the finding about it."""
+    """An undecided letter, and the finding about the letter."""
 
     letter_id: int
     lane_id: int | None
@@ -132,7 +132,7 @@ class DoubtedLetter:
 
 @dataclass(frozen=True, slots=True)
 class FindingCount:
-    """Undecided letters of one DLQ with one finding."""
+    """The number of undecided letters of one DLQ with one finding."""
 
     dlq: str
     finding: Finding
@@ -140,7 +140,7 @@ class FindingCount:
 
     @property
     def kind(self) -> str:
-        """Which decision is meant for them."""
+        """Return which decision applies to these letters."""
         return Finding(self.finding).kind
 
 
@@ -159,9 +159,9 @@ def doubted_letters(*, dlq: int | None, above: int, limit: int) -> list[DoubtedL
 def record_decision(
     letters: Sequence[DoubtedLetter], word: RestoreDecision, *, by: str, reason: str
 ) -> tuple[int, list[Deletable]]:
-    """Record a decision about letters, in the caller's transaction; return how many, and copies that may be deleted.
+    """Record a decision about letters in the caller's transaction; return their number, and the copies to delete.
 
-    Letters that are finished, or have another finding by now, are left alone. Lanes advance past letters that are
+    Letters that are finished, or have another finding by now, are not changed. Lanes advance past letters that are
     delivered or may have been sent.
     """
     lane_ids = sorted({letter.lane_id for letter in letters if letter.lane_id is not None})

@@ -1,4 +1,4 @@
-"""The hold after a restore from a backup: no letter is sent until a person has decided about each unfinished one.
+"""The hold after a restore from a backup: nothing is sent until a person has decided about each unfinished letter.
 
 The database does not know what was sent, finished, returned or captured after the backup.
 """
@@ -23,7 +23,7 @@ _INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
 
 @dataclass(frozen=True, slots=True)
 class RestoreHold:
-    """The hold. `restored_to`: time of the backup; `new`: it began with this call."""
+    """The hold. `restored_to`: time of the backup; `new`: this call began the hold."""
 
     since: datetime
     by: str
@@ -33,7 +33,7 @@ class RestoreHold:
 
     @property
     def in_sight_at(self) -> datetime:
-        """From when on every copy that was invisible before the hold is visible."""
+        """Return when every copy that was invisible before the hold is visible again."""
         return self.since + MAX_VISIBILITY
 
 
@@ -60,7 +60,7 @@ WITH held AS (
 SELECT since, by, reason, restored_to, true AS new FROM held
 """
 
-# Letters left undecided by an earlier restore are doubted again.
+# Letters left undecided by an earlier restore are marked as doubted (in need of a decision) again.
 _FORGET = "DELETE FROM redrive_restore_doubt"
 
 _DOUBT = """
@@ -72,7 +72,7 @@ SELECT l.id, c.receives
  WHERE l.finished_at IS NULL
 """
 
-# From a message that was there before the hold: it may have been captured and sent between backup and restore.
+# Letters of messages that were in the DLQ before the hold: they may have been captured and sent after the backup.
 _DOUBT_ARRIVED = """
 INSERT INTO redrive_restore_doubt (letter_id, arrived)
 SELECT l.id, true FROM redrive_letter l JOIN redrive_global_stop h ON h.id = 2
@@ -111,7 +111,7 @@ WITH was AS (
 SELECT since, by, reason, restored_to, true AS new FROM was
 """
 
-# Lanes need not wait for old hints to expire.
+# Deletes old hints, so that lanes need not wait for the hints to expire.
 _HINTS = "UPDATE redrive_lane SET hinted_until = NULL WHERE hinted_until > redrive_now() AND due_at IS NOT NULL"
 
 _LOCK = f"{_STANDING} FOR UPDATE"
@@ -124,15 +124,15 @@ def current_hold() -> RestoreHold | None:
 
 
 def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> RestoreHold:
-    """Stop all sends and doubt every unfinished letter; return the hold, also one that was begun before.
+    """Stop all sends and mark every unfinished letter as doubted; return the hold, also if it had begun before.
 
-    `anew`: the database was restored again; the hold and all decisions begin anew.
+    `anew`: the database was restored again; the hold begins again, and earlier decisions are dropped.
     """
     values = {"restored_to": restored_to, "by": by, "reason": reason, "anew": anew}
 
     def work() -> RestoreHold:
         found = rows.fetch(RestoreHold, _BEGIN, values)
-        if not found:  # a later statement: who was waited for has committed
+        if not found:  # a second statement sees what was committed during the wait
             return rows.fetch(RestoreHold, _STANDING, {})[0]
         rows.execute(_FORGET, {})
         doubted = rows.execute(_DOUBT, {})
@@ -145,17 +145,17 @@ def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = Fals
 
 
 def doubt_newly_captured() -> int:
-    """Doubt letters captured since the hold from older messages; return how many are new."""
+    """Mark letters as doubted that were captured since the hold from older messages; return how many."""
     return rows.execute(_DOUBT_ARRIVED, {})
 
 
 def count_unfinished() -> int:
-    """Count the letters that a hold would doubt."""
+    """Count the letters that a hold would mark as doubted."""
     return rows.value(int, _UNFINISHED, {})
 
 
 def count_attempts_since(restored_to: datetime) -> int:
-    """Count attempts that are newer than the backup: the service ran since, or the time is wrong."""
+    """Count attempts after this time. If there are any, the service ran after the restore, or the time is wrong."""
     return rows.value(int, _SENT_SINCE, {"restored_to": restored_to})
 
 
@@ -170,7 +170,7 @@ def undrained_dlqs() -> list[str]:
 
 
 def refuse_release(*, early: bool) -> None:
-    """Refuse what `end` would refuse.
+    """Raise the error that `end_hold` would raise, if any.
 
     Raises:
         BackupIsUnreconciled: letters are undecided, or DLQs are not drained.
@@ -190,7 +190,7 @@ def refuse_release(*, early: bool) -> None:
 
 
 def end_hold(*, by: str, reason: str, early: bool) -> RestoreHold | None:
-    """Release the hold; None: there is none. `early`: although copies of unknown letters may still become visible.
+    """Release the hold; None: there is none. `early`: release it although unknown copies may still become visible.
 
     Raises:
         BackupIsUnreconciled: letters are undecided, or DLQs are not drained.

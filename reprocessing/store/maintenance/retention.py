@@ -1,4 +1,4 @@
-"""Delete what is past its retention: each row before the row that it belongs to, in one transaction."""
+"""Delete rows past their retention: each row before the row that it references, in one transaction."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from django.db import transaction
 from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
-# Kept as long as a copy may turn up: the DLQ's retention and a day after the last copy was deleted, or became visible
-# if it could not be deleted. Kept also while an attempt is open, which may hold its lane, or the key may be claimed.
+# A letter is kept while SQS may return a copy: for the DLQ's retention and a day after the last copy was deleted, or
+# became visible if it could not be deleted. It is also kept while an attempt is open, or its key may be claimed.
 _CHOOSE = f"""
 SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
  WHERE l.state IN ('delivered', 'duplicate', 'discarded')
@@ -46,14 +46,14 @@ DELETE FROM redrive_lane n
    AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.lane_id = n.id)
 """
 
-# A standing run never ends; its settled waves are deleted after their attempts.
+# A standing run never ends; the settled waves of such a run are deleted after their attempts.
 _WAVES = """
 DELETE FROM redrive_wave w
  WHERE w.settled_at < redrive_now() - make_interval(secs => %(history)b::float8)
    AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.wave_id = w.id)
 """
 
-# Reports on a letter are kept as long as the letter, others for the history.
+# Reports on a letter are kept as long as the letter, other reports for `history` seconds.
 _REPORTS = """
 DELETE FROM redrive_report WHERE id IN (
     SELECT r.id FROM redrive_report r
@@ -65,7 +65,7 @@ DELETE FROM redrive_report WHERE id IN (
      ORDER BY r.received_at LIMIT %(limit)b)
 """
 
-# Locked before checked: whoever puts a letter into a group locks it. Ignored groups stay ignored.
+# Groups are locked before they are checked, because adding a letter locks the group too. Ignored groups are kept.
 _EMPTY_GROUPS = """
 SELECT id FROM redrive_failure_group
  WHERE last_at < redrive_now() - make_interval(secs => %(history)b::float8) AND status <> 'ignored'
@@ -84,7 +84,7 @@ _GROUPS: Final[tuple[LiteralString, ...]] = (
 )
 
 
-# Kept as long as audit log entries of letters name it.
+# A bulk action is kept as long as audit log entries of letters name it.
 _OPERATIONS = """
 SELECT o.id FROM redrive_bulk_action o
  WHERE o.finished_at < redrive_now() - make_interval(secs => %(history)b::float8)

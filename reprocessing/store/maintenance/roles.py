@@ -1,4 +1,4 @@
-"""The four roles, as Django groups with exactly these permissions. Members of a group are kept."""
+"""Define the four roles, and create them as Django groups with exactly these permissions. Members are kept."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ROLES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RoleDifference:
-    """Permissions that a role's group lacks, or has too many of. `new`: the group does not exist."""
+    """The missing and the extra permissions of a role's group. `new`: the group does not exist."""
 
     role: Role
     new: bool
@@ -57,7 +57,7 @@ class RoleDifference:
 
     @property
     def is_none(self) -> bool:
-        """Whether the group fits its role."""
+        """Return whether the group has exactly the permissions of its role."""
         return not (self.new or self.lacks or self.exceeds)
 
 
@@ -67,7 +67,7 @@ def role_differences() -> list[RoleDifference]:
 
 
 def update_groups() -> list[RoleDifference]:
-    """Give each role's group its permissions, all or none; return the differences."""
+    """Set the permissions of all roles' groups, in one transaction; return the differences."""
     with transaction.atomic():
         found = role_differences()
         for difference in found:

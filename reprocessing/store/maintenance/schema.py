@@ -1,4 +1,4 @@
-"""Find parts of the schema that models and migrations created, and that somebody dropped or disabled by hand."""
+"""Find tables, indexes, triggers and so on that migrations created and a person dropped or disabled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.db.migrations.operations import RunSQL
 from reprocessing.store import rows
 
 _APP: Final = "reprocessing"
-#: What migrations create besides tables.
+#: Objects that migrations create besides tables.
 _MADE: Final = re.compile(r"CREATE (?:OR REPLACE )?(FUNCTION|SEQUENCE|TRIGGER) (\w+)")
 
 _PRESENT: Final[LiteralString] = """
@@ -69,7 +69,7 @@ def _parts(model: type[models.Model], table: str) -> Iterator[str]:
 
 
 def _by_hand() -> set[str]:
-    """Return what the SQL of migrations creates."""
+    """Return the objects that the SQL of migrations creates."""
     found = MigrationLoader(connection).disk_migrations
     texts = [
         str(operation.sql)

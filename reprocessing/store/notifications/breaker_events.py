@@ -1,4 +1,4 @@
-"""Announce circuit breakers that opened, and conclude those that closed, in the transaction that changes them."""
+"""Open an incident for a circuit breaker that opened, end it when it closes, in the transaction of the change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.domain.notifications.subjects import of_breaker
 from reprocessing.store import rows
 from reprocessing.store.notifications.outbox import announce, conclude
 
-# The DLQ of a target that only one DLQ sends to: a route for that DLQ gets the events of this breaker.
+# The DLQ, if only one DLQ sends to the target: a route for that DLQ then gets the events of the target's breaker.
 _DLQS: Final[LiteralString] = """
 SELECT b.id AS breaker_id, d.id AS dlq_id, d.name
   FROM redrive_breaker b
@@ -26,7 +26,7 @@ SELECT b.id AS breaker_id, d.id AS dlq_id, d.name
 
 @dataclass(frozen=True, slots=True)
 class OpenedBreaker:
-    """A breaker that has just opened; `why` holds no text of a message or of an answer, `seconds` is its cooldown."""
+    """A breaker that has just opened. `why` contains no message data and no target's answer; `seconds`: cooldown."""
 
     breaker_id: int
     target: str
@@ -42,7 +42,7 @@ class _Dlq:
 
 
 def announce_opened(opened: Collection[OpenedBreaker]) -> None:
-    """Announce that these breakers opened: two statements, or none without any. In a transaction of the caller's."""
+    """Open incidents for these breakers in the caller's transaction: two statements, or none for no breakers."""
     if not opened:
         return
     breakers = [breaker.breaker_id for breaker in opened]
@@ -51,7 +51,7 @@ def announce_opened(opened: Collection[OpenedBreaker]) -> None:
 
 
 def conclude_closed(breakers: Collection[int]) -> None:
-    """Conclude that these breakers are open; one statement. In a transaction of the caller's."""
+    """End the incidents of these breakers in the caller's transaction; one statement."""
     conclude([(EventKind.BREAKER_OPEN, of_breaker(breaker)) for breaker in breakers])
 
 

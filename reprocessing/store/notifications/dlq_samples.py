@@ -1,4 +1,4 @@
-"""Record the counts of each DLQ, and for how long it has held messages that are not captured."""
+"""Record the counts of each DLQ, and since when the DLQ has had uncaptured messages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SELECT dlq_id, extract(epoch FROM redrive_now() - taken_at)::float8 AS seconds_a
  ORDER BY dlq_id, taken_at, id
 """
 
-# A row is written when uncaptured messages appear, and when there are none any more.
+# A row is written when uncaptured messages appear, and when none are left.
 _SINCE: Final[LiteralString] = """
 WITH seen AS (
     SELECT d.id, CASE WHEN u.n > 0 THEN coalesce(d.uncaptured_since, redrive_now()) END AS since, d.uncaptured_since
@@ -66,7 +66,7 @@ class _Since:
 
 
 def record_samples(uncaptured: Mapping[int, int], *, within: float) -> None:
-    """Record the counts of each DLQ now, and delete notes older than twice `within` seconds; one statement.
+    """Record the counts of each DLQ now, and delete records older than twice `within` seconds; one statement.
 
     `uncaptured`: messages that are only in SQS, by DLQ.
     """
@@ -74,7 +74,7 @@ def record_samples(uncaptured: Mapping[int, int], *, within: float) -> None:
 
 
 def recent_samples(*, within: float) -> dict[int, list[DlqNote]]:
-    """Return the notes of the last `within` seconds, and a little more, by DLQ, the oldest first."""
+    """Return the records of at least the last `within` seconds, by DLQ, the oldest first."""
     found: dict[int, list[DlqNote]] = {}
     for row in rows.fetch(_Note, _NOTES, {"within": within}):
         seen = DlqNote(row.seconds_ago, row.uncaptured, row.captured, row.unfinished)
@@ -83,7 +83,7 @@ def recent_samples(*, within: float) -> dict[int, list[DlqNote]]:
 
 
 def uncaptured_seconds(uncaptured: Mapping[int, int]) -> dict[int, float]:
-    """Return for how many seconds each DLQ has been seen with messages that nobody has captured, as of this look."""
+    """Return for how many seconds each DLQ has had uncaptured messages; record when this begins and ends."""
     return {row.dlq_id: row.seconds for row in rows.fetch(_Since, _SINCE, _columns(uncaptured))}
 
 

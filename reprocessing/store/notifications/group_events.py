@@ -1,4 +1,4 @@
-"""Announce failure groups that are new or reopened, in the transaction that puts messages into groups."""
+"""Open incidents for new or reopened failure groups, in the transaction that puts messages into groups."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Named:
 
 
 def announce_groups(groups: Collection[MovedGroup]) -> None:
-    """Announce these groups: two statements, or none without any. In a transaction of the caller's."""
+    """Open incidents for these groups in the caller's transaction: two statements, or none for no groups."""
     if not groups:
         return
     found = rows.fetch(_Named, _NAMES, {"groups": [group.group_id for group in groups]})
@@ -45,7 +45,7 @@ def announce_groups(groups: Collection[MovedGroup]) -> None:
 
 
 def unfinished_messages(groups: Collection[int]) -> dict[int, int]:
-    """Return how many unfinished messages each of these groups has now; one statement, or none."""
+    """Return how many unfinished messages each of these groups has now; one statement, or none for no groups."""
     found = dict.fromkeys(groups, 0)
     for counted in counters.counts_in_groups(list(groups)) if groups else ():
         if counted.state in _UNFINISHED:

@@ -1,4 +1,4 @@
-"""Read the signs of life of beat and workers, and for how long conditions have been checked without a gap."""
+"""Read the heartbeats of beat and workers, and for how long conditions have been checked without a gap."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RETURNING (extract(epoch FROM redrive_now()) - value)::float8 AS seconds
 
 
 def read_signs(control: str) -> Signs:
-    """Return the signs of life; `control` is the name of the queue that beat's tick travels in. One statement."""
+    """Return the heartbeats; `control` is the name of the queue to which beat sends its tick. One statement."""
     return rows.fetch(Signs, _SIGNS, {"tick": TICK_TASK, "control": control})[0]
 
 

@@ -13,8 +13,8 @@ from reprocessing.store.notifications.outbox import RESUME_WITHIN
 _AT_ONCE: Final = 1_000
 _STATEMENTS: Final = 20
 
-#: Of a route r and an incident d: the route takes the incident's kind and DLQ. A route that names DLQs does not get
-#: incidents without a DLQ, such as beat_silent.
+#: True of a route r and an incident d if the route takes the incident's kind and DLQ. A route that names DLQs does not
+#: get incidents without a DLQ, such as beat_silent.
 _MATCHES: Final[LiteralString] = """
 ((cardinality(r.kinds) = 0 OR d.kind = ANY(r.kinds))
  AND (NOT EXISTS (SELECT FROM redrive_notification_route_dlqs m WHERE m.notificationroute_id = r.id)
@@ -22,8 +22,8 @@ _MATCHES: Final[LiteralString] = """
                   WHERE m.notificationroute_id = r.id AND m.deadletterqueue_id = d.dlq_id)))
 """
 
-# The end goes to the routes that got, or will get, the beginning. A moment ends when its notifications are written. An
-# incident that ended before the notifications about its beginning were written gets both, one after the other.
+# The end goes to the routes that got, or will get, the beginning. An event without duration ends when its notifications
+# are written. If an incident ended before its beginning was written, both notifications are written in order.
 _FILE: Final[LiteralString] = f"""
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
 ), due AS MATERIALIZED (
@@ -55,7 +55,7 @@ _MOMENTS: Final = [kind.value for kind in EventKind if kind.is_moment]
 
 
 def file_notifications() -> int:
-    """Write the notifications of due incidents for every route that takes them; return how many incidents.
+    """Write the notifications of due incidents for each route that takes them; return the number of incidents.
 
     Each statement is a separate transaction. Concurrent callers take different incidents.
     """

@@ -18,10 +18,10 @@ from reprocessing.store import rows
 
 #: Seconds between an incident's beginning and its notifications. An incident that ends earlier is not notified.
 SETTLING_SECONDS: Final = 10.0
-#: Seconds after its end in which a flapping condition is the same incident. Its end is notified after them.
+#: A condition that returns within so many seconds continues its incident. The end is notified after this time.
 RESUME_WITHIN: Final = 60.0
 
-# A polled condition is announced again and again: its row is written only if its facts changed. Moments are counted.
+# A polled condition is announced repeatedly: its row is written only if the facts changed. Other events are counted.
 _ANNOUNCE: Final[LiteralString] = """
 WITH announced AS (
 INSERT INTO redrive_incident AS i (kind, subject, dlq_id, facts, times, opened_at, changed_at, due_at)
@@ -37,8 +37,8 @@ RETURNING i.id, i.kind, xmax = 0 AS new)
 SELECT id FROM announced WHERE new AND kind = ANY(%(flapping)b::text[])
 """
 
-# The ended incident goes on in place of the new one, which only this transaction sees; concurrent announcements wait
-# for the new one. If it was notified, it is due for its next reminder, else at the end of its settling time.
+# The ended incident replaces the new incident, which only this transaction sees; concurrent announcements wait for the
+# new incident. If the old incident was notified, its next reminder is due, else it is due after its settling time.
 _RESUME: Final[LiteralString] = """
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
 ), ended AS MATERIALIZED (
@@ -82,8 +82,8 @@ _FLAPPING: Final = [kind.value for kind in EventKind if kind.reopens_incident]
 def announce(events: Collection[Event]) -> None:
     """Open an incident for each event, or update the facts of the one that is open for its kind and subject.
 
-    A condition that may flap and ended less than `RESUME_WITHIN` seconds ago goes on, with a second statement.
-    In the caller's transaction; a roll-back takes it back.
+    An incident that may flap and ended less than `RESUME_WITHIN` seconds ago is opened again, with a second statement.
+    This is part of the caller's transaction.
     """
     if not events:
         return
@@ -120,7 +120,7 @@ def announce(events: Collection[Event]) -> None:
 def conclude(ended: Collection[tuple[EventKind, str]]) -> None:
     """End the incidents that are open for these kinds and subjects; pairs without an open incident are ignored.
 
-    In the caller's transaction. Where nothing is open it reads an empty index.
+    This is part of the caller's transaction. If no incident is open, it reads only an empty index.
     """
     if ended:
         rows.execute(

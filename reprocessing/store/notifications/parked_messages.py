@@ -23,7 +23,7 @@ SELECT d.id AS dlq_id, d.name, k.n::bigint AS messages,
 
 @dataclass(frozen=True, slots=True)
 class ParkedMessages:
-    """How many messages of a DLQ are parked, and for how many seconds the oldest of them has been."""
+    """The number of parked messages of a DLQ, and for how many seconds the oldest has been parked."""
 
     dlq_id: int
     name: str

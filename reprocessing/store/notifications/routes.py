@@ -16,7 +16,7 @@ from reprocessing.models.audit import AuditAct, AuditEntry
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route. Without kinds it takes all events; without DLQs those of all DLQs and of the service itself."""
+    """A route. Empty kinds: all events; empty DLQs: events of all DLQs and of the service itself."""
 
     destination: str
     kinds: tuple[EventKind, ...]
@@ -32,8 +32,8 @@ def read_kinds(names: Sequence[str]) -> tuple[EventKind, ...]:
     """Return the events of these names, each once; for "all", an empty tuple.
 
     Raises:
-        NotificationIsUnclear: there is no name, "all" stands beside others, or a name is not an event; the message
-            says what to type.
+        NotificationIsUnclear: there is no name, "all" is combined with other names, or a name is not an event; the
+            message says what to type.
     """
     wanted = {name.strip() for name in names if name.strip()}
     if not wanted:
@@ -61,7 +61,7 @@ def find_route(destination: str) -> Route:
     """Return the route of this destination.
 
     Raises:
-        NotificationIsUnclear: there is none; the message lists the destinations that have one.
+        NotificationIsUnclear: there is no route; the message lists the destinations that have a route.
     """
     found = route_or_none(destination)
     if found is None:
@@ -98,7 +98,7 @@ def set_route(wanted: Route, *, by: str, reason: str) -> bool:
     """Write a route, replacing an earlier one; return whether anything changed.
 
     Raises:
-        NotificationIsUnclear: as `check`.
+        NotificationIsUnclear: as `check_route`.
     """
     with transaction.atomic():
         check_route(wanted)
@@ -119,7 +119,7 @@ def remove_route(destination: str, *, by: str, reason: str) -> None:
     """Delete a route, and the pending notifications of its destination.
 
     Raises:
-        NotificationIsUnclear: there is none.
+        NotificationIsUnclear: the destination has no route.
     """
     with transaction.atomic():
         before = find_route(destination)

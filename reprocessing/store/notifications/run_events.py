@@ -1,4 +1,4 @@
-"""Announce and conclude events of runs, in the transaction that changes the run."""
+"""Open and end incidents of runs, in the transaction that changes the run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reprocessing.store.notifications.outbox import announce, conclude
 
 #: Conditions that end when a run is resumed, or ends.
 _STANDSTILLS: Final = (EventKind.RUN_STOPPED, EventKind.RUN_STALLED, EventKind.REDRIVE_LOOP)
-#: Most messages of one state that are counted. For a larger run the text leaves the count out.
+#: Most messages of one state that are counted. The text about a larger run has no count.
 _MOST: Final = 50_000
 
-# Once in the life of a run, by the index of its letters.
+# Runs once for each run, and uses the index of the run's letters.
 _ENDED: Final[LiteralString] = """
 SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq,
        extract(epoch FROM r.finished_at - r.started_at)::float8 AS seconds,
@@ -43,7 +43,7 @@ class _Ended:
 
 
 def announce_stopped(run_id: int, name: str, *, dlq_id: int, dlq: str, why: str) -> None:
-    """Announce that a run paused itself; one statement. `why` quotes no message, and no answer of a target."""
+    """Announce that a run paused itself; one statement. `why` contains no message data and no target's answer."""
     facts: dict[str, str | int | float] = {"run": name, "run_id": run_id, "dlq": dlq, "why": why}
     announce([Event(EventKind.RUN_STOPPED, of_run(run_id), facts, dlq_id=dlq_id)])
 

@@ -1,4 +1,4 @@
-"""Lease destinations, read their pending notifications, and record the result of sending (fenced updates)."""
+"""Lease destinations, read their pending notifications, and record the result of sending if the lease is still held."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _OF_GROUPS: Final = frozenset({EventKind.FAILURE_GROUP_NEW.value, EventKind.FAIL
 #: Seconds of the lease on a destination. If its worker dies, another worker takes over after that.
 LEASE_SECONDS: Final = 60.0
 
-#: Of a route r: a text may be sent to it now, and no other worker has the lease. An urgent incident that has just
-#: opened does not wait until a minute has passed since the last text.
+#: True of a route r if a text may be sent to it now, and no other worker has the lease. An urgent incident that has
+#: just opened does not wait until a minute has passed since the last text.
 _FREE: Final[LiteralString] = """
 (r.destination = ANY(%(names)b::text[]) AND r.next_at <= redrive_now()
  AND (r.leased_until IS NULL OR r.leased_until <= redrive_now())
@@ -50,8 +50,8 @@ UPDATE redrive_notification_route c
 RETURNING c.id AS route_id, c.destination, c.fence, c.failures
 """  # noqa: S608  # the inserted text is a constant
 
-# An incident that ended before the text was sent is told once, as ended. The ids are those of the text's notifications:
-# ids do not become visible in their order.
+# An incident that ended before the text was sent appears once, as ended. The ids are those of the text's notifications,
+# not an upper bound: transactions do not commit in the order of ids.
 _OWED: Final[LiteralString] = """
 WITH incidents AS (
     SELECT i.id, i.kind, i.subject, i.facts, i.times, i.opened_at, i.ended_at, array_agg(n.id) AS ids,
@@ -98,7 +98,7 @@ SELECT count(*) FROM redrive_notification WHERE given_up_at > redrive_now() - in
 
 @dataclass(frozen=True, slots=True)
 class LeasedDestination:
-    """A destination that this process has leased for `LEASE` seconds."""
+    """A destination that this process has leased for `LEASE_SECONDS`."""
 
     route_id: int
     destination: str
@@ -108,14 +108,14 @@ class LeasedDestination:
 
 @dataclass(frozen=True, slots=True)
 class PendingText:
-    """The pending notifications that one text is about. `ids`: theirs, in order."""
+    """The pending notifications of one text. `ids`: the ids of these notifications, in order."""
 
     sections: tuple[TextSection, ...]
     ids: tuple[int, ...]
 
     @property
     def key(self) -> str:
-        """A short name of exactly these notifications: the same ones again have the same name."""
+        """Return a short key of exactly these notifications: the same notifications always have the same key."""
         return hashlib.sha256(repr(self.ids).encode()).hexdigest()[:16]
 
 
@@ -129,12 +129,12 @@ class _Group:
 
 
 def is_due(destinations: Collection[str]) -> bool:
-    """Return whether notifications have to be filed, or sent to one of these destinations. Reads two small indexes."""
+    """Return whether notifications are to be written, or sent to one of these destinations. Reads two small indexes."""
     return rows.value(bool, _DUE, {"names": sorted(destinations), **_LIMITS})
 
 
 def lease_destinations(destinations: Collection[str], *, limit: int) -> list[LeasedDestination]:
-    """Lease those of these destinations that have pending notifications and may get a text now."""
+    """Lease and return the destinations that have pending notifications and may get a text now, up to `limit`."""
     return rows.fetch(
         LeasedDestination, _CLAIM, {"names": sorted(destinations), "limit": limit, "lease": LEASE_SECONDS, **_LIMITS}
     )
@@ -194,7 +194,7 @@ def _free(
 
 
 def _count_messages(found: Collection[_Group]) -> None:
-    """Put the messages that failure groups have now into the facts of the examples."""
+    """Add the current number of messages of failure groups to the facts of the examples."""
     examples = [row["facts"] for group in found if group.kind in _OF_GROUPS for row in group.examples]
     messages = unfinished_messages({facts["group_id"] for facts in examples})
     for facts in examples:

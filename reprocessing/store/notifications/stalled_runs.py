@@ -12,7 +12,7 @@ from reprocessing.store.safety.breaker_status import BREAKER_NAME
 from reprocessing.store.safety.send_limits import OBSTACLE, OBSTACLE_JOINS
 
 _UNHEALTHY: Final[LiteralString] = "the target is not known to be healthy"
-#: Most lanes of a run that are read: those that have been due for longest.
+#: Most lanes of a run that are read: the lanes that have been due for longest.
 _LANES: Final = 100
 
 # Some lanes of each active run whose head could be sent. An open breaker has an incident of its own. A run progressed
@@ -79,9 +79,9 @@ class StalledRun:
 
     Attributes:
         cause: a value of `domain.notifications.standstill.Standstill`.
-        target: the name of the target that it waits for.
+        target: the name of the target that the run waits for.
         messages: waiting messages in the lanes that were read.
-        seconds: for how long the run has not progressed.
+        seconds: the time since the run last progressed.
     """
 
     run_id: int
@@ -96,7 +96,7 @@ class StalledRun:
 
 @dataclass(frozen=True, slots=True)
 class UnseenEmpty:
-    """A target of a DLQ that took messages, and has not been seen empty for `seconds` since then."""
+    """A target of a DLQ that got messages, and was not seen empty in the `seconds` since then."""
 
     dlq_id: int
     target_id: int
@@ -107,7 +107,7 @@ class UnseenEmpty:
 def runs_that_wait(*, long: float) -> list[StalledRun]:
     """Return runs with messages that could have been sent for `long` seconds, and were not; one statement.
 
-    It reads some hundred lanes of each running run, however many there are.
+    It reads at most 100 lanes of each running run.
     """
     return rows.fetch(StalledRun, _WAITING, {"long": long})
 

@@ -1,1 +1,1 @@
-"""Store of parked messages, filters, edits, bulk actions, failure groups, export."""
+"""Store parked messages: filters, edits, bulk actions, failure groups, export."""

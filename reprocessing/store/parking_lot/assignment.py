@@ -33,7 +33,7 @@ SELECT DISTINCT ON (r.letter_id) r.letter_id, r.by, coalesce(r.after ->> 'assign
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The latest assignment of a letter; `to` empty: to nobody."""
+    """The latest assignment of a letter to a person; `to` empty: to nobody."""
 
     letter_id: int
     by: str
@@ -41,7 +41,7 @@ class Assignment:
 
 
 def assigned_since(letters: Sequence[int], *, since: datetime, operation: int | None) -> list[Assignment]:
-    """Return the assignments of these letters after a moment, other than by this bulk action."""
+    """Return the assignments of these letters after `since`, except those made by this bulk action."""
     return rows.fetch(Assignment, _SINCE, {"letters": list(letters), "since": since, "operation": operation})
 
 

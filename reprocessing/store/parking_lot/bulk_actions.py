@@ -1,7 +1,7 @@
 """Bulk actions: one action on all letters that a filter matches, a batch at a time.
 
-A worker's lease is the moment `leased_until`: each batch sets a new one if the old one is unchanged. So only one of two
-workers continues, and the next worker takes over from one that died.
+A worker's lease is the time `leased_until`: each batch sets a new time if the old time is unchanged. So only one of two
+workers continues, and another worker takes over after a worker died.
 """
 
 from __future__ import annotations
@@ -144,9 +144,9 @@ def create(  # noqa: PLR0913  # each by its name
     token: UUID, act: BulkActionKind, sieve: MessageFilter, arguments: Mapping[str, Any], *, by: str, reason: str,
     opened: datetime | None = None,
 ) -> bool:  # fmt: skip
-    """Store a bulk action, with an audit log entry; return False if one of this token exists.
+    """Store a bulk action, with an audit log entry; return False if a bulk action with this token exists.
 
-    `opened`: when the person saw the letters; letters that finished later are left alone. None: now.
+    `opened`: when the person saw the letters; letters that finished later are not changed. None: now.
 
     Raises:
         FilterIsUnclear: not every letter that the filter could match can be searched.
@@ -161,12 +161,12 @@ def create(  # noqa: PLR0913  # each by its name
 
 
 def lease_due(*, limit: int) -> list[int]:
-    """Lease running bulk actions that no worker has, for the worker that is told of them; return their ids."""
+    """Lease running bulk actions that no worker has, for the worker that gets their tasks; return their ids."""
     return rows.column(int, _DUE, {"lease": LEASE_SECONDS, "limit": limit})
 
 
 def take_over(operation: int) -> LeasedAction | None:
-    """Lease a running bulk action, also from another worker, whose next step fails; None: it has ended."""
+    """Lease a running bulk action, also from another worker, whose next batch then fails; None: it has ended."""
     found = rows.fetch(LeasedAction, _TAKE, {"id": operation, "lease": LEASE_SECONDS})
     return found[0] if found else None
 
@@ -178,7 +178,7 @@ def renew_lease(held: LeasedAction) -> LeasedAction | None:
 
 
 def next_letters(held: LeasedAction) -> list[int]:
-    """Return the next letters, by id, at most `BATCH`."""
+    """Return the next letters, by id, at most `BATCH_LETTERS`."""
     sieve = MessageFilter.read(held.filter)
     asked = message_filters.sql_parameters(sieve) | {
         "cursor": held.cursor, "max_letter_id": held.max_letter_id, "asked_at": held.asked_at, "limit": BATCH_LETTERS,
@@ -187,7 +187,7 @@ def next_letters(held: LeasedAction) -> list[int]:
 
 
 def record_batch(held: LeasedAction, found: list[int], *, done: int, refused: Mapping[int, str], kept: int) -> None:
-    """Record the progress; fewer letters than a batch were the last. `kept`: refusals that are stored already."""
+    """Record the progress; a batch that is not full is the last. `kept`: number of refusals stored already."""
     some = dict(list(refused.items())[: max(0, MAX_SKIP_REASONS - kept)])
     rows.execute(_DONE, {
         "id": held.id, "done": done, "left": len(refused), "cursor": found[-1] if found else held.max_letter_id,
@@ -206,6 +206,6 @@ def abort(operation: int, *, by: str, why: str) -> bool:
 
 
 def count_late(sieve: MessageFilter, *, asked_at: datetime) -> int:
-    """Count letters that finished too late for a bulk action, up to `LATE` + 1."""
+    """Count letters that finished too late for a bulk action, up to `MAX_LATE_COUNT` + 1."""
     asked = message_filters.sql_parameters(sieve) | {"asked_at": asked_at, "limit": MAX_LATE_COUNT + 1}
     return rows.value(int, _LATER.format(where=message_filters.where_clause(sieve)), asked)

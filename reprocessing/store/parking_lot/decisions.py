@@ -21,7 +21,7 @@ _GROUP = 500
 
 @dataclass(frozen=True, slots=True)
 class LockedLetter:
-    """A locked letter. `refusal`: why it cannot be moved, empty: it can. `reason`, `target_id`: before the move."""
+    """A locked letter. `refusal`: why it cannot be moved, or empty. `reason`, `target_id`: values before the move."""
 
     letter_id: int
     lane_id: int | None
@@ -40,10 +40,10 @@ SELECT l.id, l.dlq_id, p.body, p.attributes, p.system
  ORDER BY l.id
 """
 
-# The lane of a letter's key; without a key, a lane of its own.
+# Finds the lane of a letter's key; a letter without a key has a separate lane.
 LANE_KEY_HASH: Final[LiteralString] = "coalesce(l.key_hash, sha256(convert_to('released ' || l.message_id, 'UTF8')))"
 
-# Letters without a place get a lane of their own.
+# Letters without a place get separate lanes.
 _LANES = f"""
 INSERT INTO redrive_lane (dlq_id, source_id, key_hash, single, phase)
 SELECT DISTINCT l.dlq_id, l.source_id, {LANE_KEY_HASH}, l.key_hash IS NULL OR l.single, 'idle'
@@ -202,7 +202,7 @@ def lock_letters(
 ) -> list[LockedLetter]:
     """Lock lanes, then letters; return whether each can be moved.
 
-    `need_lane`: it goes back to its lane. `state`: out of which it is moved. `target`: where to; None: unchanged.
+    `need_lane`: the letters return to their lanes. `state`: their present state. `target`: new target; None: unchanged.
     """
     values = {"letters": list(letters), "need_lane": need_lane, "state": state.value, "target": target}
     if need_lane:
@@ -226,7 +226,7 @@ def release_letters(
 
 
 def dlqs_without_run(letters: Sequence[int]) -> list[int]:
-    """Return the DLQs of letters without a run for them; existing runs are locked until the commit."""
+    """Return the DLQs of these letters that have no run for them; existing runs are locked until the commit."""
     rows.execute(_LOCK_RUNS, {"letters": list(letters)})
     return rows.column(int, _IDLE_DLQS, {"letters": list(letters)})
 
@@ -237,9 +237,9 @@ def discard_letters(letters: Sequence[int]) -> set[int]:
 
 
 def advance_held_lanes(dlq: int) -> None:
-    """Advance held lanes whose DLQ's policy no longer holds them, or that have no parked letter any more.
+    """Advance held lanes of a DLQ if its policy no longer holds them, or if they have no parked letter any more.
 
-    In transactions of its own. The caller must not hold a lock on the DLQ's row: others lock lanes first.
+    Uses separate transactions. The caller must not hold a lock on the DLQ's row: other transactions lock lanes first.
     """
     held = rows.column(int, _HELD, {"dlq": dlq})
     for first in range(0, len(held), _GROUP):
@@ -260,7 +260,7 @@ def record_decisions(  # noqa: PLR0913  # each by its name
     reason: str,
     operation: int | None = None,
 ) -> None:
-    """Write audit log entries: who moved each letter, why, out of which state, as part of which bulk action."""
+    """Write an audit log entry for each letter: who moved it, why, from which state, in which bulk action."""
     values = {
         "letters": [letter.letter_id for letter in asked], "reasons": [letter.reason for letter in asked],
         "targets": [letter.target_id for letter in asked], "act": act.value, "was": was.value, "by": by,

@@ -19,7 +19,7 @@ _LARGEST: Final = 1_048_576  # bytes of a message of SQS
 
 @dataclass(frozen=True, slots=True)
 class ExportBound:
-    """Letters that are newer, or finished later, are not exported."""
+    """The bound of an export: letters that are newer, or finished later, are not exported."""
 
     max_letter_id: int
     asked_at: datetime
@@ -27,7 +27,7 @@ class ExportBound:
 
 @dataclass(frozen=True, slots=True)
 class ExportedLetter:
-    """A letter, with the bytes that would be sent if asked for. `original_body`: as captured, if `edited`."""
+    """An exported letter, with the bytes that would be sent on request. `original_body`: as captured, if `edited`."""
 
     id: int
     redrive_id: UUID
@@ -90,7 +90,7 @@ def export_letters(
 ) -> Iterator[ExportedLetter]:
     """Yield the letters of a filter, by id. Letters that are moved meanwhile may be missing.
 
-    `bodies`: with the bytes that would be sent. `originals`: and with the captured bytes of edited letters.
+    `bodies`: include the bytes that would be sent. `originals`: include the captured bytes of edited letters.
     """
     asked = message_filters.sql_parameters(sieve) | {
         "max_letter_id": until.max_letter_id, "asked_at": until.asked_at, "limit": PIECE, "weight": WEIGHT,

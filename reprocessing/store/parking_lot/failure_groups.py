@@ -16,7 +16,7 @@ from reprocessing.store.maintenance.counters import COUNTS
 from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
-#: The latest failure report on a letter l: on its message, its redrive id, or an attempt's message.
+#: The latest failure report on a letter l: a report names its message, its redrive id, or an attempt's message.
 _REPORT: Final[LiteralString] = """
 SELECT r.type, r.fingerprint
   FROM (SELECT * FROM redrive_report WHERE message_id = l.message_id
@@ -108,7 +108,7 @@ WITH mine AS (
 UPDATE redrive_failure_group g SET released_at = redrive_now() FROM mine WHERE g.id = mine.id
 """
 
-# Letters named by failure reports, and those of attempts.
+# Letters that these failure reports name, and letters of these attempts.
 _DOUBT = """
 WITH said AS (
     SELECT message_id, public_id FROM redrive_report
@@ -153,7 +153,7 @@ SELECT g.id, g.dlq_id, g.title, g.first_at, g.last_at, t.n
 
 @dataclass(frozen=True, slots=True)
 class UngroupedLetter:
-    """A letter without a group, and what is known of its failure. `body` None: too large, or deleted."""
+    """A letter without a group, and the facts about its failure. `body` None: too large, or deleted."""
 
     id: int
     dlq_id: int
@@ -227,7 +227,7 @@ def record_release(letters: Collection[int]) -> None:
 def set_status(  # noqa: PLR0913  # each by its name
     group: int, *, status: FailureGroupStatus, note: str, seen_status: str, seen_note: str, by: str, reason: str
 ) -> bool:
-    """Set a group's status and note, with an audit log entry; return False if they are not what was seen."""
+    """Set a group's status and note, with an audit log entry; return False if they changed since the page was shown."""
     moves = status != seen_status
     values = {
         "group": group, "status": status.value, "note": note, "seen_status": seen_status, "seen_note": seen_note,

@@ -17,14 +17,14 @@ from reprocessing.store.routing.routing_decisions import BY_HAND
 
 @dataclass(frozen=True, slots=True)
 class EditableLetter:
-    """A letter as it would be sent, and what a page compares to see whether it changed.
+    """A letter as it would be sent, and values by which a page detects a change.
 
     Attributes:
         revision: number of the revision that would be sent; 0: the captured bytes.
-        largest: bytes that its target accepts, with attributes.
-        ordering_key: None: it has no key, or no place yet.
-        placed: it has its place in a lane, which no edit changes.
-        led: its source queue is known.
+        largest: most bytes that the target accepts, including attributes.
+        ordering_key: the key; None: the letter has no key, or no place in a lane yet.
+        placed: whether the letter has a place in a lane, which no edit changes.
+        led: whether the letter's source queue is known.
     """
 
     letter_id: int
@@ -45,7 +45,7 @@ class EditableLetter:
 
 @dataclass(frozen=True, slots=True)
 class NewRevision:
-    """The new revision."""
+    """The number, size and body hash of a new revision of a letter."""
 
     no: int
     size: int
@@ -72,8 +72,8 @@ SELECT l.id AS letter_id, l.dlq_id, l.message_id, l.state, l.finished_at, coales
  WHERE l.id = %(letter)b
 """
 
-# A FIFO target must see a new message: the epoch is part of its deduplication id. Rules are asked again, unless a
-# person set the target.
+# A FIFO target must see a new message, so `epoch` is raised: it is part of the deduplication id. Rules are asked again,
+# unless a person set the target.
 _REVISE = f"""
 WITH made AS (
     INSERT INTO redrive_revision (letter_id, no, body, attributes, body_hash, previous_body_hash, size,
@@ -107,7 +107,7 @@ SELECT act, by, reason, at FROM redrive_audit_entry
 
 
 def read_letter(letter: int) -> EditableLetter | None:
-    """Return a letter; None: its bytes are deleted."""
+    """Return a letter with its bytes; None: the bytes are deleted."""
     found = rows.fetch(EditableLetter, _STANDS, {"letter": letter})
     return found[0] if found else None
 

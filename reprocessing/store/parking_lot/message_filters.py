@@ -1,7 +1,7 @@
 """SQL of a message filter: one WHERE clause for list, count, preview, bulk action and export.
 
-A look that takes longer than 5 seconds raises `InvalidFilter`. Values are always parameters. States are literals, so
-that the partial indexes of the parking lot are used.
+A query that takes longer than 5 seconds raises `InvalidFilter`. Values are always parameters. States are literals, so
+that PostgreSQL uses the partial indexes of the parking lot.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class CountByReason:
     strays: int
 
 
-PageStart = tuple[datetime, int]  # where a list goes on: when the last letter shown was finished, and its id
+PageStart = tuple[datetime, int]  # the last letter shown: when it was finished, and its id
 
 _LIST: Final[LiteralString] = """
 SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reason, l.ordering_key AS key, l.group_id,
@@ -146,7 +146,7 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
 
 
 def sql_parameters(sieve: MessageFilter) -> dict[str, Any]:
-    """Return the parameters of `where`."""
+    """Return the parameters of `where_clause`."""
     every: dict[str, Any] = {name: getattr(sieve, name) for name in _CONDITIONS}
     return every | {
         "reasons": list(sieve.reasons), "public": _uuid(sieve.named),
@@ -163,7 +163,7 @@ class LetterPage:
 
 
 def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
-    """Return letters of a filter after a place, the last finished first."""
+    """Return the letters of a filter that come after `below`, the last finished first."""
     with _patiently():
         if sieve.text is not None:
             return _of_text(sieve, below, limit)
@@ -181,7 +181,7 @@ def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
 
 
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
-    """Count the letters of a filter by kind, up to `MAX_COUNT` + 1 in all."""
+    """Count the letters of a filter by state and reason, up to `MAX_COUNT` + 1 in all."""
     with _patiently():
         return rows.fetch(
             CountByReason, _KINDS.format(where=where_clause(sieve)), sql_parameters(sieve) | {"limit": MAX_COUNT + 1}
@@ -218,7 +218,7 @@ def require_exhaustive(sieve: MessageFilter) -> None:
 
 
 def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
-    """Return an equal filter that an index serves; None: it matches nothing. No index is of reasons."""
+    """Return an equivalent filter that can use an index (reasons have no index); None: it matches nothing."""
     if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
         return sieve
     dlqs = {

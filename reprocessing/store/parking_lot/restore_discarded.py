@@ -1,4 +1,4 @@
-"""Take back a discard."""
+"""Restore discarded letters to the parking lot."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
-# The letter gets back its reason from before the discard. If it was this letter that discarded the key, the key is free
-# again once no copy of the letter can be on its way; duplicates parked meanwhile stay parked.
+# The letter gets the reason that it had before the discard. If this letter discarded the key, the key becomes free when
+# no copy of the letter can still be delivered; duplicates parked meanwhile stay parked.
 _RESTORE = f"""
 WITH moved AS (
     UPDATE redrive_letter l

@@ -1,1 +1,1 @@
-"""Store of selection, plans, forecast, progress of runs."""
+"""Store runs: selection of letters, plans, forecast, progress."""

@@ -1,11 +1,11 @@
-"""Letters of a DLQ that were captured after a run was planned or started, and are not part of it."""
+"""Count letters of a DLQ that were captured after a run was planned or started, and are not part of the run."""
 
 from __future__ import annotations
 
 from reprocessing.store import rows
 from reprocessing.store.runs.progress import MAX_COUNT
 
-# Since its start, or else its selection.
+# Counts from the start of the run, or else from the selection of its letters.
 _ARRIVED = """
 SELECT count(*) AS n FROM redrive_run r JOIN redrive_letter l ON l.dlq_id = r.dlq_id
  WHERE r.id = %(run)b
@@ -32,5 +32,5 @@ def arrived_since_start(run: int) -> int:
 
 
 def arrived_since_plan(run: int) -> int:
-    """Count captured letters that are newer than a plan, up to `CAP`."""
+    """Count captured letters that are newer than a plan, up to `MAX_COUNT`."""
     return rows.value(int, _LATELY, {"run": run, "most": MAX_COUNT})

@@ -1,4 +1,4 @@
-"""Give captured letters their places, and enlist them on their lanes for a run."""
+"""Give captured letters their places in lanes, and put (enlist) a run's letters onto these lanes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES
 
 @dataclass(frozen=True, slots=True)
 class UnplacedLetter:
-    """A captured letter without a place, and its target. `body` is empty unless it is needed; `asked_at`: now."""
+    """A captured letter without a place, and its target. `body` is empty unless needed; `asked_at`: query time."""
 
     id: int
     message_id: str
@@ -32,7 +32,7 @@ class UnplacedLetter:
 
 @dataclass(frozen=True, slots=True)
 class PlacedLetter:
-    """A letter's place, or the objection to one."""
+    """A letter's place in a lane, or the reason why it gets none."""
 
     letter_id: int
     blocked_reason: str = ""
@@ -46,7 +46,7 @@ class PlacedLetter:
 
 @dataclass(frozen=True, slots=True)
 class Enlisted:
-    """How many letters a run got, on how many lanes, and how many were parked at once."""
+    """The number of letters that a run got, of their lanes, and of letters that were parked at once."""
 
     letters: int
     lanes: int
@@ -108,7 +108,7 @@ SELECT l.id, l.message_id, l.source_id, l.dlq_id, l.size, p.system,
  ORDER BY l.id
 """  # noqa: S608  # as above
 
-# Plans that are not started select anew: their lanes may have changed.
+# Plans that are not started select their letters again, because the letters' lanes may have changed.
 _UNSELECT = """
 WITH plans AS (
     UPDATE redrive_run SET selected = NULL, behind = NULL
@@ -117,14 +117,14 @@ WITH plans AS (
 UPDATE redrive_letter l SET run_id = NULL FROM plans p WHERE l.run_id = p.id AND l.state = 'captured'
 """
 
-# Letters that no run has are placed again.
+# Letters without a run are placed again.
 _REPLAN = """
 UPDATE redrive_letter SET planned = false, blocked_reason = '', detail = ''
  WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned
    AND blocked_reason NOT IN ('possible_return', 'moved_by_aws')
 """
 
-# They take the target of their source queue; letters under way or parked keep theirs.
+# These letters get the target of their source queue; letters in progress or parked keep their target.
 _LEAD = """
 UPDATE redrive_letter l SET target_id = o.target_id
   FROM redrive_source o
@@ -137,17 +137,17 @@ _LANE_OF_LETTER: Final[LiteralString] = """(
        SELECT n.id FROM redrive_lane n
         WHERE n.dlq_id = l.dlq_id AND n.source_id = l.source_id AND n.key_hash = l.key_hash)"""
 
-# Of a letter l: it was selected for the run, and is among the given letters, if any are given.
+# True of a letter l if it was selected for the run, and is among the given letters, if any are given.
 _SELECTED: Final[LiteralString] = """l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured'
        AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))"""
 
-#: Of a run r: the next run adopts its lanes. A plan has lanes if its start failed after adopting; only a running run
-#: takes those, since that start may yet finish.
+#: True of a run r if the next run adopts its lanes. A plan has lanes if its start failed after adopting them. Only a
+#: running run takes a plan's lanes, since the plan's start may still finish.
 RUN_LEAVES_LETTERS: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
     r.state = 'planned' AND (SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running')))"""
 
-# Of a run r: it has lanes, or letters. Asked before any join: else a planner that has seen one large run would read all
-# letters and lanes, because other runs have ended.
+# True of a run r if it has lanes or letters. This is checked before any join: otherwise, after one large run, the
+# planner would read all letters and lanes for ended runs.
 _HAS_LANES: Final[LiteralString] = """
 (SELECT x.run_id FROM redrive_lane x WHERE x.run_id >= r.id ORDER BY x.run_id LIMIT 1) = r.id"""
 _HAS_LETTERS: Final[LiteralString] = """
@@ -166,7 +166,7 @@ SELECT count(*) AS n FROM (
      ORDER BY n.id FOR UPDATE) locked
 """  # noqa: S608  # the inserted text is a constant
 
-# A letter that came back to an ended run is the head of its lane: it is adopted, or all behind it would wait.
+# A letter that came back to an ended run is the first of its lane. It is adopted: otherwise later letters would wait.
 ADOPT_LETTERS: Final[LiteralString] = f"""
 WITH adopted AS (
     UPDATE redrive_letter l SET run_id = %(run)b
@@ -180,7 +180,7 @@ UPDATE redrive_lane n SET run_id = %(run)b
 """  # noqa: S608  # as above
 _ADOPT = ADOPT_LETTERS.format(letters="true", lanes="true")
 
-# The new lane of a key waits: an earlier message of the key may still be retried in its queue.
+# The new lane of a key waits: an earlier message of the key may still be retried in the source queue.
 _LANES = f"""
 INSERT INTO redrive_lane AS n (dlq_id, source_id, key_hash, key, single, run_id, phase, due_at)
 SELECT l.dlq_id, l.source_id, l.key_hash, min(l.ordering_key), bool_and(l.single), %(run)b, 'ready',
@@ -197,7 +197,7 @@ ON CONFLICT (dlq_id, source_id, key_hash) DO UPDATE
        run_id = CASE WHEN n.phase = 'idle' THEN excluded.run_id ELSE n.run_id END
 """  # noqa: S608  # the inserted text is a constant
 
-# `ahead`: lanes that nobody leases, whose old head is behind a new letter.
+# `ahead`: lanes that no worker leases, in which a new letter comes before the former first letter.
 _ENLIST = f"""
 WITH enlisted AS (
     UPDATE redrive_letter l SET lane_id = {_LANE_OF_LETTER}, state = 'waiting', due_at = NULL
@@ -254,14 +254,14 @@ def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedP
 
 
 def place_again(dlq: int) -> int:
-    """Have the captured letters of a DLQ placed again; return how many. Plans select theirs anew."""
+    """Mark the captured letters of a DLQ to be placed again; return how many. Plans select their letters again."""
     rows.execute(_UNSELECT, {"dlq": dlq})
     rows.execute(_LEAD, {"dlq": dlq})
     return rows.execute(_REPLAN, {"dlq": dlq})
 
 
 def set_sources(sources: Mapping[int, int]) -> int:
-    """Set the source queue and target of letters without one, by ids; return how many."""
+    """Set the source queue and target of letters without a source queue, by ids; return how many."""
     if not sources:
         return 0
     return rows.execute(_NAME, {"letters": list(sources), "sources": list(sources.values())})
@@ -280,10 +280,10 @@ def set_places(places: Sequence[PlacedLetter], *, state: LetterState = LetterSta
 
 
 def enlist_letters(dlq: int, run: int, *, letters: Sequence[int] | None = None) -> Enlisted:
-    """Put the selected letters of a run onto their lanes, with the letters that ended runs left.
+    """Put the selected letters of a run, and unfinished letters of ended runs, onto their lanes.
 
-    In one transaction of the caller's, so that no letter overtakes an earlier one. `letters`: only these; all letters
-    before them in their lanes must be enlisted.
+    Call it in one transaction, so that no letter overtakes an earlier letter. `letters`: only these letters; all
+    letters before them in their lanes must be enlisted already.
     """
     values = {"dlq": dlq, "run": run, "letters": None if letters is None else list(letters)}
     rows.execute(_LOCK_LANES, values)

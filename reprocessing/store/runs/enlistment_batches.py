@@ -1,6 +1,6 @@
 """Enlist large plans, and the letters of a standing run, in batches of one transaction each.
 
-A batch is a prefix of what is left of lanes, so no letter overtakes an earlier one of its lane (see `selection`). The
+A batch takes the first remaining letters of each lane, so no letter overtakes an earlier letter (see `selection`). The
 letters of a standing run are selected in the transaction that enlists them; until then other runs may take them.
 """
 
@@ -17,7 +17,7 @@ from reprocessing.store.runs.enlistment import Enlisted
 
 #: Letters of one batch, about a second; a smaller plan is enlisted with its start.
 BATCH_LETTERS = 2_000
-#: Letters that are sorted at once.
+#: Most letters that are sorted at once.
 MAX_LOOKAHEAD = 50_000
 
 _OWING = """
@@ -58,7 +58,7 @@ SELECT count(*) AS n, coalesce(max(id), 0) AS newest FROM (
 
 @dataclass(frozen=True, slots=True)
 class FreeLetters:
-    """Letters of a DLQ that have a place and no run: how many, and the id of the newest."""
+    """The number of letters of a DLQ that have a place and no run, and the id of the newest."""
 
     n: int
     newest: int
@@ -90,7 +90,7 @@ def count_free(dlq: int, *, through: int | None = None) -> FreeLetters:
 def takes_letters(run: int) -> bool:
     """Return whether a standing run may get letters: it is not stopped for good, and its DLQ is still automatic.
 
-    In the caller's transaction that enlists them: the caller read the DLQ minutes ago.
+    Call it in the transaction that enlists the letters: the caller's copy of the DLQ's row may be minutes old.
     """
     return bool(rows.fetch(UnenlistedRun, _LOCK_STANDING, {"run": run, "states": ["running", "paused"]}))
 
@@ -111,7 +111,7 @@ def enlist_standing_batch(dlq: int, run: int, letters: Sequence[int]) -> Enliste
     None: the run is not running, its DLQ is not automatic any more, or another worker enlists.
 
     Raises:
-        AwsMovesTheMessages: out of this DLQ.
+        AwsMovesTheMessages: AWS's own redrive moves the messages of this DLQ.
     """
     return rows.in_transaction(partial(_take, dlq, run, letters))
 

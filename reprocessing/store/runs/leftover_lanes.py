@@ -1,7 +1,7 @@
-"""Give letters that ended runs left to a run that is about to start, in batches of one transaction each.
+"""Give the unfinished letters of ended runs to a run that is about to start, in batches of one transaction each.
 
-An aborted run may have left a million letters: too many for the transaction that starts the next run. That one adopts
-what is left after the last batch (see `enlistment`).
+An aborted run may have left a million letters: too many for the transaction that starts the next run. The start adopts
+only letters that are left after the last batch (see `enlistment`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Left:
 
 
 def adopt_leftovers(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bool:
-    """Give a plan, or the standing run, the letters that ended runs of its DLQ left; they wait until it runs.
+    """Give a plan, or the standing run, the unfinished letters of its DLQ's ended runs; they wait until the run starts.
 
     Nothing is done if AWS has the DLQ, the run is no plan any more, or the standing run's DLQ is not automatic.
 

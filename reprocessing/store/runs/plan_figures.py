@@ -1,4 +1,4 @@
-"""Figures of a planned run: its letters, lanes and targets, and what would keep letters from being sent."""
+"""Count the letters, lanes and targets of a planned run, and the letters that could not be sent, by reason."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class PlanFigures:
     """The captured letters of a plan, or those of a DLQ without a run.
 
     Attributes:
-        letters: letters that could be sent, on `lanes` lanes; `longest`: letters of the longest.
+        letters: letters that could be sent, on `lanes` lanes; `longest`: letters of the longest lane.
         objected: letters that would be parked at once.
-        returned: letters that ended runs left, which go along.
-        expires_at: when SQS expires the first of them.
+        returned: unfinished letters of ended runs, which this run adopts.
+        expires_at: when SQS deletes the first of these messages.
         now: the database's clock.
     """
 
@@ -35,7 +35,7 @@ class PlanFigures:
 
 @dataclass(frozen=True, slots=True)
 class BlockedCount:
-    """How many letters would be parked at once for a reason."""
+    """The number of letters that would be parked at once, for one reason."""
 
     reason: str
     letters: int
@@ -47,14 +47,14 @@ class TargetFigures:
 
     Attributes:
         longest: letters of the longest lane.
-        ramp: initial share of the rate; `ramp_every`: between steps.
-        tail: least time from sending to outcome; `tail_of_busy`: if the target is never empty.
-        round_trip: from one letter of a lane to the next; 0: the next does not wait for an outcome.
-        watched_by: DLQ whose captures prove that nothing came back; None: no such proof.
-        every: between captures of that DLQ; 0: always running.
-        late: letters that would expire before the letters ahead of them are settled.
-        size: bytes.
-        refires: subscribers that get each published letter again; None: not published.
+        ramp: initial share of the rate; `ramp_every`: time between steps.
+        tail: least time from sending to outcome; `tail_of_busy`: the same if the target is never empty.
+        round_trip: time from one letter of a lane to the next; 0: the next letter does not wait for an outcome.
+        watched_by: DLQ whose captures prove that no message came back; None: no such proof.
+        every: time between captures of that DLQ; 0: always running.
+        late: letters that would expire before earlier letters of their lanes have an outcome.
+        size: bytes of the letters.
+        confirmed_fanout: subscribers that get each published letter again; None: not published.
     """
 
     target_id: int
@@ -113,7 +113,7 @@ SELECT blocked_reason AS reason, count(*) AS letters FROM ready WHERE blocked_re
  GROUP BY blocked_reason ORDER BY letters DESC, reason
 """  # noqa: S608  # the inserted text is the constant above
 
-# After a rest the ramp starts anew (see `rate_ramps.reset_idle_ramps`). An outcome by absence is known at the earliest
+# After idle time the ramp restarts (see `rate_ramps.reset_idle_ramps`). An outcome by absence is known at the earliest
 # when the target can have been seen empty twice; if it is never empty, after the window and the delay of SQS's counts.
 _SHARES: Final[LiteralString] = f"""
 WITH {_READY}, placed AS (

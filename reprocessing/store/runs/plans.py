@@ -1,4 +1,4 @@
-"""Plans: runs that are not started, and the letters that each selected.
+"""Create and delete plans: runs that are not started, with their selected letters.
 
 Planning has two transactions: store the plan, then select its letters. After a crash between them, planning again
 finishes it.
@@ -25,7 +25,7 @@ from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
 
-#: Seconds after which a plan that was not started is given up: no other run can have its letters.
+#: Seconds after which a plan that was not started is given up, because it keeps its letters from other runs.
 PLAN_SECONDS: Final = 86_400.0
 #: In a stored selection: no person named the plan, and the DLQ's next plan replaces it.
 UNNAMED_KEY: Final[LiteralString] = "unnamed"
@@ -33,11 +33,11 @@ UNNAMED_KEY: Final[LiteralString] = "unnamed"
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A run as it is asked for.
+    """The parameters of a requested run.
 
     Attributes:
-        named: a person gave it its id; else the DLQ's next plan replaces it until it is started.
-        in_waves: None: as the DLQ says.
+        named: whether a person named the run; else the DLQ's next plan replaces it until it is started.
+        in_waves: whether to send in waves; None: the DLQ's setting.
         through: only letters up to this id.
     """
 
@@ -93,7 +93,7 @@ _FORGET = (
 
 
 def create_plan(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
-    """Return the run of this name, created if it is new; its letters are not selected yet."""
+    """Return the run with this name; create it if it is new. The letters of a new run are not selected yet."""
     selection = asked.selection.stored(dlq.name) | ({} if asked.named else {UNNAMED_KEY: True})
     in_waves = dlq.waves if asked.in_waves is None else asked.in_waves
     made = {"dlq": dlq, "kind": RunKind.DRAIN, "selection": selection, "asked_by": asked.by, "waves": in_waves}
@@ -134,7 +134,7 @@ def unselected_plans(dlq: int) -> list[Run]:
 
 
 def delete_plan(run: int) -> None:
-    """Delete a plan that nobody was told of; its letters are free again."""
+    """Delete a plan that was shown to nobody; the plan's letters are free again."""
 
     def work() -> None:
         for statement in _FORGET if rows.execute(_LOCK, {"run": run}) else ():

@@ -1,4 +1,4 @@
-"""Progress of runs: states of their letters, what is left, and which runs are finished."""
+"""Count the letters of runs by state, estimate the remaining time, and finish runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.store.outcomes.evidence import LEAST_WAIT
 from reprocessing.store.replay.settlement_effects import REPORTED_FAILED
 from reprocessing.store.safety import waves
 
-#: Letters of a run up to which each is counted; and of more, how many of each state.
+#: Up to MAX_EXACT letters of a run are counted exactly; in a larger run, up to MAX_COUNT letters of each state.
 MAX_EXACT: Final = 20_000
 MAX_COUNT: Final = 50_000
 
@@ -24,7 +24,7 @@ _UNSENT: Final = ("captured", "waiting", "sending")
 # A drain is finished when none of its letters is captured, queued or sent without an outcome.
 _LOCK = "SELECT id FROM redrive_run WHERE kind = 'drain' AND state = 'running' ORDER BY id FOR UPDATE SKIP LOCKED"
 
-# After the runs are locked: whoever gives a run a letter locks it too.
+# Runs after the runs are locked: a transaction that adds a letter to a run locks the run too.
 _FINISH = """
 UPDATE redrive_run r SET state = 'finished', finished_at = redrive_now()
  WHERE r.id = ANY(%(runs)b::bigint[]) AND r.kind = 'drain' AND r.state = 'running'
@@ -80,7 +80,7 @@ SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, ma
  GROUP BY t.id, b.id, wait.seconds ORDER BY t.id
 """  # noqa: S608  # the inserted text is a constant
 
-# A letter of an ended run goes on in another run; its attempts name the first.
+# Another run may continue a letter of an ended run; earlier attempts of the letter name the ended run.
 _ELSEWHERE = """
 SELECT count(DISTINCT a.letter_id) AS n FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id
  WHERE a.run_id = %(run)b AND l.run_id <> %(run)b
@@ -91,7 +91,7 @@ _RUNNING = "SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'runni
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """Letters of a run by state; `delivered` and `presumed` are disjoint.
+    """The number of letters of a run by state; `delivered` does not include `presumed` ones.
 
     Of those `waiting`, `captured` are on no lane yet, `sending` are being sent, and `held` wait behind a parked letter
     or in a stopped lane.
@@ -112,22 +112,22 @@ class RunCounts:
 
     @property
     def open(self) -> int:
-        """Letters without an end."""
+        """Return the number of unfinished letters."""
         return self.waiting + self.awaiting
 
     @property
     def under_way(self) -> int:
-        """Letters that end without a person."""
+        """Return the number of letters that will finish without a person."""
         return self.open - self.held
 
     @property
     def is_least(self) -> bool:
-        """Whether more letters may have ended than are counted."""
+        """Return whether more letters may have finished than are counted."""
         return False
 
     @property
     def percent(self) -> int:
-        """Share of letters that have ended, at least."""
+        """Return the least percentage of letters that have finished."""
         ended = self.letters - self.open
         if self.is_least:
             ended = self.delivered + self.presumed + self.parked + self.closed_as_duplicate + self.discarded
@@ -136,7 +136,7 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class RoughRunCounts(RunCounts):
-    """The same of a larger run, counted up to `CAP` in each state. `delivered` includes presumed ones.
+    """Counts of a larger run, up to `MAX_COUNT` in each state. `delivered` includes presumed deliveries.
 
     `capped`: fields that may be larger. Held letters and failed attempts are not counted.
     """
@@ -145,19 +145,19 @@ class RoughRunCounts(RunCounts):
 
     @property
     def is_least(self) -> bool:
-        """Whether the letters that are left are not all counted."""
+        """Return whether some unfinished letters are not counted."""
         return not self.capped.isdisjoint({"waiting", "awaiting"})
 
 
 @dataclass(frozen=True, slots=True)
 class TargetRemainder:
-    """What a run has left for one target. Times are seconds.
+    """The remaining letters of a run for one target. Times are seconds.
 
     Attributes:
-        letters: not sent yet; `longest`: letters of the longest lane; `unsent`: most unsent letters of a lane.
+        letters: unsent letters; `longest`: letters of the longest lane; `unsent`: most unsent letters of a lane.
         known_in: least time until the outcomes of sent letters are known; None: unknown.
-        rate: letters a second; None: no limit. `ramp`: allowed share of it, raised every `ramp_every`.
-        tail: from sending to outcome; `round_trip`: from one letter of a lane to the next.
+        rate: letters a second; None: no limit. `ramp`: allowed share of the rate, raised every `ramp_every`.
+        tail: time from sending to outcome; `round_trip`: time from one letter of a lane to the next.
     """
 
     target_id: int
@@ -175,7 +175,7 @@ class TargetRemainder:
 
     @property
     def seconds(self) -> float:
-        """The least time until the last of them has ended, if nothing fails."""
+        """Return the least time until the last letter has finished, if nothing fails."""
         climb = RateClimb(share=self.ramp, every=self.ramp_every, first=self.ramp_every)
         found = Forecast.of(
             letters=self.letters, rate=self.rate, longest_lane=self.unsent, round_trip=self.round_trip, climb=climb
@@ -198,7 +198,7 @@ def count_letters(run: int) -> RunCounts:
 def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
     """Count the letters of a run by state, at a bounded cost.
 
-    `selected`: letters of the plan, from which the one state is derived that has too many to count.
+    `selected`: letters of the plan. If one state has too many letters to count, its count is derived from `selected`.
     """
     found = _states(run, most=MAX_COUNT)
     if sum(found.values()) <= MAX_EXACT:
@@ -223,7 +223,7 @@ def _states(run: int, *, most: int) -> dict[str, int]:
 
 
 def count_in_other_runs(run: int) -> int:
-    """Count letters that a run sent and that are in other runs by now."""
+    """Count letters that a run sent and that other runs have now."""
     return rows.value(int, _ELSEWHERE, {"run": run})
 
 
@@ -238,13 +238,13 @@ def run_state(run: int) -> str:
 
 
 def remaining_by_target(run: int, *, count_lag: float, known_in: Mapping[int, float | None]) -> list[TargetRemainder]:
-    """Return what a run has left, by target. `seconds_until_known`: by target, see `pending_outcomes`."""
+    """Return the remaining letters of a run, by target. `known_in`: seconds until outcomes are known, by target."""
     found = rows.fetch(TargetRemainder, _LEFT, {"run": run, "count_lag": count_lag})
     return [replace(target, known_in=known_in.get(target.target_id, 0.0)) for target in found]
 
 
 def finish_runs() -> int:
-    """Finish running drains without open letters; return how many."""
+    """Finish running drains without unfinished letters; return how many."""
 
     def finish() -> list[int]:
         found = rows.column(int, _LOCK, {})

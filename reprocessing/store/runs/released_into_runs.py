@@ -8,7 +8,7 @@ from datetime import datetime
 
 from reprocessing.store import rows
 
-# The id is not in its column: a bulk action is deleted with its letters, a run is kept.
+# The bulk action's id is not in its column: a bulk action is deleted with its letters, a run is kept.
 _RECORD = """
 INSERT INTO redrive_audit_entry (act, run_id, dlq_id, by, reason, at, before, after)
 SELECT 'released', l.run_id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(), '{}',
@@ -23,7 +23,7 @@ SELECT v.by, v.reason, o.id AS operation, sum((v.after ->> 'letters')::bigint)::
  WHERE v.run_id = %(run)b AND v.act = 'released' GROUP BY v.by, v.reason, o.id ORDER BY at DESC LIMIT %(most)b
 """
 
-# Starts from runs, which are few: a bulk action has an entry for each letter.
+# Reads from runs, which are few: a bulk action has an entry for each letter.
 _OF_OPERATION = """
 WITH found AS MATERIALIZED (
     SELECT v.run_id, v.after FROM redrive_run r JOIN redrive_audit_entry v ON v.run_id = r.id AND v.act = 'released'
@@ -48,7 +48,7 @@ class ReleaseIntoRun:
 
 @dataclass(frozen=True, slots=True)
 class RunReleasedInto:
-    """A run that got letters of a bulk action, and how many."""
+    """A run that got letters of a bulk action, and the number of these letters."""
 
     id: int
     name: str
@@ -63,7 +63,7 @@ def record_release(letters: Sequence[int], *, by: str, reason: str, operation: i
 
 
 def releases_of_run(run: int, *, most: int) -> list[ReleaseIntoRun]:
-    """Return what was released into a run, the newest first."""
+    """Return the releases of letters into a run, the newest first."""
     return rows.fetch(ReleaseIntoRun, _OF_RUN, {"run": run, "most": most})
 
 

@@ -1,4 +1,4 @@
-"""The cost of runs at SQS so far, from their attempts and copies."""
+"""Estimate the cost of a run's SQS requests so far, from its attempts and copies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Asked:
 def cost_of_run(run: int, prices: Prices, *, most: int | None = None) -> Cost | None:
     """Return bounds of what SQS charged for a run's sends and deletes; None: the run has more than `most` rows.
 
-    Costs of captures, of looks at targets, and of other services are not included.
+    Costs of captures, of status requests to targets, and of other services are not included.
     """
     if most is not None and rows.value(int, _SIZE, {"run": run, "most": most + 1}) > most:
         return None

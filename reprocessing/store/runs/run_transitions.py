@@ -24,7 +24,7 @@ _ACTS = {RunState.PAUSED: AuditAct.PAUSED, RunState.ABORTED: AuditAct.ABORTED}
 
 @dataclass(frozen=True, slots=True)
 class RunBefore:
-    """A run before it was moved: its state, who had stopped it, and why."""
+    """A run before a change of state: its state, who had stopped it, and why."""
 
     state: str
     by: str
@@ -62,12 +62,12 @@ FREE_CAPTURED_LETTERS: Final[LiteralString] = (
 
 
 def page_stamp(run: Run) -> str:
-    """Return a stamp of a run as a page shows it; every move changes it."""
+    """Return a stamp of a run for a page; every change of state changes the stamp."""
     return f"{run.state}@{(run.changed_at or run.created_at).isoformat()}@{run.selected}"
 
 
 def move_if_unchanged(run: int, seen: str, move: Callable[[Run], Done | None]) -> Done | None:
-    """Move a run in one transaction if it is still as a page showed it; else return None."""
+    """Change a run's state in one transaction if it is unchanged since a page showed it; else return None."""
 
     def work() -> Done | None:
         now = Run.objects.select_for_update(no_key=True, of=("self",)).select_related("dlq").get(pk=run)
@@ -79,7 +79,7 @@ def move_if_unchanged(run: int, seen: str, move: Callable[[Run], Done | None]) -
 def start(run: Run, *, by: str, reason: str) -> Enlisted | None:
     """Start a plan; None: it is no plan any more, or AWS has its DLQ.
 
-    First it adopts what ended runs left. A large selection is enlisted later, in batches.
+    First the plan adopts unfinished letters of ended runs. A large selection is enlisted later, in batches.
     """
 
     def work() -> Enlisted | None:
@@ -124,7 +124,7 @@ def pause(run: int, *, by: str, reason: str) -> RunBefore | None:
 
 
 def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> RunBefore | None:
-    """End a run for good; None: it had ended. Sent letters are settled, queued ones are left to another run.
+    """Abort a run; None: it had ended. Sent letters still get an outcome; another run may adopt queued letters.
 
     A plan's letters are free again. `stop_dlq`: stop the DLQ's sends too, unless it was a plan.
     """
@@ -145,7 +145,7 @@ def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> RunBefore | None
 
 
 def give_up(run: int, *, by: str, reason: str) -> RunBefore | None:
-    """Abort a plan and free its letters; None: it is no plan. In the caller's transaction."""
+    """Abort a plan and free its letters in the caller's transaction; None: the run is no plan."""
     was = move_run(run, [RunState.PLANNED], RunState.ABORTED, by=by, reason=reason)
     if was:
         rows.execute(FREE_CAPTURED_LETTERS, {"run": run})
@@ -153,7 +153,7 @@ def give_up(run: int, *, by: str, reason: str) -> RunBefore | None:
 
 
 def move_run(run: int, out_of: Sequence[RunState], to: RunState, *, by: str, reason: str) -> RunBefore | None:
-    """Move a run out of one of these states, with its audit log entry; None: it is in none of them."""
+    """Move a run from one of these states to `to`, with its audit log entry; None: the run is in another state."""
     act = _ACTS.get(to) or (AuditAct.RESUMED if RunState.PAUSED in out_of else AuditAct.STARTED)
     values = {"run": run, "from": list(out_of), "to": to.value, "act": act.value, "by": by, "reason": reason}
     found = rows.fetch(RunBefore, _MOVE, values)

@@ -1,4 +1,4 @@
-"""Select letters for a run: prefixes of lanes, in one transaction."""
+"""Select letters for a run in one transaction: from each lane the first letters, without gaps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class SelectedCount:
-    """How many letters were selected; `behind`: asked for, but behind letters that are not in the run."""
+    """The number of selected letters; `behind`: letters not selected, because earlier letters are not in the run."""
 
     selected: int
     behind: int
@@ -21,7 +21,7 @@ class SelectedCount:
 # Selections of one DLQ take turns, so that each sees whole lanes.
 _TURN = "SELECT pg_advisory_xact_lock(1381126738, %(dlq)b::int) IS NOT NULL AS done"
 
-# A letter under way is ahead in its lane already; a captured one that is not selected would be overtaken.
+# A letter in progress is ahead in its lane already; a captured letter that is not selected would be overtaken.
 _LEADING: Final[LiteralString] = """
 WITH captured AS (
     SELECT l.id, l.message_id, l.source_id, l.key_hash, l.sequence, l.first_sent_at, l.run_id,
@@ -116,7 +116,7 @@ def next_letters(dlq: int, run: int, *, through: int, most: int) -> list[int]:
 
 
 def claim_letters(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
-    """Give a run those letters that are free and behind none but its own, in the caller's transaction; return them."""
+    """Give a run its free letters that have only the run's letters before them; return them. In a transaction."""
     lock_selection(dlq)
     return rows.column(int, _CLAIM, {"dlq": dlq, "run": run, "letters": list(letters)})
 

@@ -1,4 +1,4 @@
-"""Examine a DLQ before it is added or changed: what its queues say, what would be stored, what is wrong."""
+"""Examine a DLQ before it is added or changed: its queues' attributes, the row to be stored, and the problems found."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _CHECKS = (
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What was found, and what would be written. `passed`: the checks without findings, in sentences."""
+    """The findings about a DLQ, and the rows that would be written. `passed`: checks without findings, as sentences."""
 
     observed: Observed
     proposal: DlqProposal

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from reprocessing.models.target import QUEUE_KINDS, TargetKind
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, refuse, warn
 
-#: Options for task messages, by fields of a target.
+#: Options that change task messages, by the target's field.
 _OF_TASKS = {
     "strips_eta": "--strip-eta",
     "strips_expires": "--strip-expires",

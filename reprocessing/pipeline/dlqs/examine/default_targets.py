@@ -1,4 +1,4 @@
-"""Find the default target of each source: the one that failed, and no other."""
+"""Find the default target of each source: the resource that failed to process the message."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from reprocessing.store.targets import targets
 
 RATE: Final = 10.0  #: messages a second to a new target
 _KIB, _MIB = 1024, 1024 * 1024
-#: Bytes that a target takes; for queues, SQS says it.
+#: Most bytes that a target accepts. For queues, SQS returns the limit.
 #: Functions: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html (6 MB in synchronous invocations).
 #: Topics: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html (256 KB, 262,144 bytes).
 #: Buses: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html (less than 256 KB).
-#: Endpoints: more than a message of SQS can hold.
+#: Endpoints: more than the largest SQS message.
 _LARGEST: Final = {
     TargetKind.LAMBDA: 6 * _MIB,
     TargetKind.TOPIC: 256 * _KIB,
@@ -41,7 +41,7 @@ _SAY_WHERE: Final = "Say where its messages go: --to TARGET."
 
 @dataclass(frozen=True, slots=True)
 class NoTarget:
-    """A source whose messages cannot go back by themselves: why, and what to do."""
+    """A source whose messages cannot be redriven to it: the reason, and what to do."""
 
     source: str
     why: str
@@ -125,7 +125,7 @@ def _target(kind: TargetKind, arn: str, *, region: str = "", role: str = "") -> 
 
 @dataclass(slots=True)
 class SourceTargets:
-    """The target of each source. Fields as in `Wanted` and `Observed`.
+    """The target of each source. For the fields see `Wanted` and `Observed` in `gathered`.
 
     `to` and `takes_back` apply to the sources in `meant` (empty: all). `known`: former sources, with their targets.
     """

@@ -1,4 +1,4 @@
-"""Findings about a DLQ or a target, with their cures."""
+"""Findings about a DLQ or a target, each with its cure (what to do about it)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from reprocessing.store.dlqs.registration import DlqProposal
 
 
 class Severity(StrEnum):
-    """What a finding does."""
+    """The effect of a finding."""
 
-    REFUSE = "refuse"  #: nothing is written before it is fixed
-    WARN = "warn"  #: it is written
+    REFUSE = "refuse"  #: nothing is written until the problem is fixed
+    WARN = "warn"  #: the DLQ or target is written all the same
     NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding. `cure`: what to do about it, if anything."""
+    """A finding. `cure`: what to do about the finding; may be empty."""
 
     severity: Severity
     what: str
@@ -34,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is judged."""
+    """The DLQ that the checks examine: the request, the observed state and the proposal."""
 
     observed: Observed
     proposal: DlqProposal

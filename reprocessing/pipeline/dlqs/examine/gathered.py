@@ -1,4 +1,4 @@
-"""Gather what SQS and PostgreSQL know of a DLQ, before it is judged."""
+"""Read the state of a DLQ from SQS and PostgreSQL, before the checks examine it."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from reprocessing.store.runs import plan_figures
 from reprocessing.store.runs.plan_figures import PlanFigures, TargetFigures
 from reprocessing.store.targets import targets
 
-# Letters of a run: on their lanes, or to be enlisted in a later batch.
+# Letters of a run: those on lanes, and those that a later batch puts onto lanes.
 _PLACED = Q(state__in=("waiting", "sending", "awaiting")) | Q(state="captured", run__state__in=("running", "paused"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What was found.
+    """The state of a DLQ, as SQS and PostgreSQL returned it.
 
     Attributes:
-        sources: the source queues, found or named by URL, by ARN.
+        sources: the source queues by ARN: found by SQS, or named by a person with a URL.
         named: the ARNs of the sources that a person named.
-        ways: the ARN of the target of each source, by the source's ARN, former sources included.
-        nowhere: the sources whose messages cannot go back by themselves.
-        queues: the queues among the targets, by ARN, without former ones that were not named this time.
-        others: the other targets, by ARN; they may have no row.
+        ways: the ARN of each source's target, by the source's ARN; includes former sources.
+        nowhere: the sources whose messages cannot be redriven to them.
+        queues: the targets that are queues, by ARN; without targets of former sources that were not named this time.
+        others: the targets that are no queues, by ARN; they may have no row.
         moves: AWS's own redrives in progress; None: SQS did not say.
-        silences: what SQS did not say, and why.
-        row: the DLQ as it was added; None: it is new.
+        silences: the facts that SQS did not return, and why.
+        row: the DLQ's stored row; None: the DLQ is new.
         targets: rows of existing targets, by ARN.
         dlqs: every watched DLQ, by ARN.
-        on_lanes: unfinished letters that a run has enlisted.
-        unsettled: sent letters, of any DLQ, that wait for a capture of this one.
+        on_lanes: unfinished letters that belong to a run.
+        unsettled: sent letters, of any DLQ, that wait for a capture of this DLQ.
     """
 
     dlq: DescribedQueue
@@ -68,16 +68,15 @@ class Observed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a person asked for.
+    """The options that a person gave for a DLQ.
 
     Attributes:
-        url: the DLQ's; None: the one it was added with.
-        sources: URLs of source queues that SQS does not name, or ARNs of what else failed to take messages.
-        to: the target of messages of these sources, instead of the source; of all sources if none is named.
-        takes_back: whether they go back to their source, though another target was set before.
-        dlq: values by the names of the row's fields (see registration.DlqProposal); fields that are missing keep
-            theirs.
-        target: the same for the targets of all its sources.
+        url: the DLQ's URL; None: the stored URL.
+        sources: URLs of source queues that SQS does not name, or ARNs of other sources (a function, a rule).
+        to: the target of messages of these sources, instead of the source; of all sources if `sources` is empty.
+        takes_back: whether messages go back to their source, though another target was set before.
+        dlq: values by the names of the row's fields (see registration.DlqProposal); missing fields keep their value.
+        target: values by field for the targets of all sources of the DLQ.
     """
 
     name: str

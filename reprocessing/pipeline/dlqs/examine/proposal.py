@@ -1,4 +1,4 @@
-"""Propose what to store of a DLQ: what a person asked for, and defaults from its queues for the rest."""
+"""Propose the values to store for a DLQ: those that a person gave, else defaults from its queues."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _target(wanted: Wanted, sight: Observed, seen: DescribedQueue, keyed: Select
         "fifo": facts.fifo,
         "visibility": int(facts.visibility.total_seconds()),
         "size_limit": facts.largest,
-        # A longer window was set by a person: their consumer hides messages for longer than its queue says.
+        # A longer window was set by a person: the consumer hides messages for longer than the queue's timeout.
         "window": max(window, row.window) if row else window,
         "watched_by": watching,
     }

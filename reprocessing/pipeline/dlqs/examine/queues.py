@@ -14,7 +14,7 @@ from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, ref
 from reprocessing.pipeline.dlqs.examine.proposal import must_delete_at_capture
 from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue
 
-#: How the finding about AWS's own redrive begins.
+#: First words of the finding about AWS's own redrive.
 AWS_MOVES: Final = "AWS's own redrive is moving messages out of the DLQ"
 
 
@@ -99,7 +99,7 @@ def retention(case: Case) -> Iterator[Finding]:
     """The DLQ keeps messages longer than its source queues."""
     facts = case.observed.dlq.facts
     if facts.fifo:
-        return  # SQS counts anew when it moves a FIFO message
+        return  # SQS restarts the retention period when it moves a FIFO message
     for seen in case.observed.sources.values():
         if seen.facts.retention >= facts.retention:
             yield warn(

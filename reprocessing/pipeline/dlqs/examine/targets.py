@@ -1,4 +1,4 @@
-"""Examine a target before messages are sent to it: what it is, what would be stored, what is wrong."""
+"""Examine a target before messages are sent to it: its kind, the row to be stored, and the problems found."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PLURAL = {
     TargetKind.BUS: "buses",
 }
 _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
-#: By field: its option, and the kinds of targets it is for.
+#: The option of each field, and the kinds of targets that accept the option.
 _FOR = {
     "timeout": ("--timeout", SYNCHRONOUS),
     "answers": ("--answers", (TargetKind.HTTP,)),
@@ -45,7 +45,7 @@ _FOR = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetCase:
-    """A target as it is to be, and its findings. `row` is None if it is new; `fields` are written to the row."""
+    """A target and the findings about it. `row`: its stored row, None: new; `fields`: values to write to the row."""
 
     arn: str
     kind: TargetKind

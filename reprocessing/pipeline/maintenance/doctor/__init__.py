@@ -38,7 +38,7 @@ _ALIVE, _CONSUMERS = "beat and workers", "consumers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """What is checked. `names`: DLQs (none: all); `control`: the queue of beat's ticks; `now`: this machine's clock."""
+    """Parameters of checks. `names`: DLQs (empty: all); `control`: the queue of beat's ticks; `now`: local clock."""
 
     names: tuple[str, ...]
     control: str
@@ -49,7 +49,7 @@ class CheckContext:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The remarks of one check; at least one."""
+    """The findings of one check; at least one finding."""
 
     title: str
     remarks: tuple[DoctorFinding, ...]
@@ -75,7 +75,7 @@ def run_service_checks(of: CheckContext) -> Iterator[CheckResult]:
 
 
 def run_dlq_checks(of: CheckContext) -> Iterator[CheckResult]:
-    """Run the checks of its DLQs, without consumers, about which CloudWatch would be asked."""
+    """Run the checks of the DLQs, except that of consumers, which calls CloudWatch."""
     yield from (_look(step) for step in _of_dlqs(of) if step.title != _CONSUMERS)
 
 
@@ -110,7 +110,7 @@ def _look(step: _Step) -> CheckResult:
         found.append(error_finding(step.title, str(error), "What cannot be reached does nothing.", ""))
     except (DatabaseError, InterfaceError) as error:
         found.append(_without_postgres(step.title, error))
-        connection.close()  # the next look gets another one
+        connection.close()  # the next check gets another connection
     except Exception as error:  # noqa: BLE001  one look's fault must leave the others theirs
         what = f"The look itself failed: {type(error).__name__}."
         found.append(

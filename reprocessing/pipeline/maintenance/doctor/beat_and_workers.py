@@ -19,7 +19,7 @@ from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.store.ordering import stalled_lanes
 from reprocessing.store.ordering.stalled_lanes import BeatStatus
 
-_SILENT: Final = 60.0  #: seconds; beat ticks every two
+_SILENT: Final = 60.0  #: seconds; beat sends a tick every two seconds
 _BEAT, _WORKERS, _REPLAY = "beat", "workers", "workers of lanes"
 _CLOCK: Final = "the clock of beat's host against PostgreSQL's"
 _START_BEAT: Final = (
@@ -33,7 +33,7 @@ _START_WORKER: Final = (
 
 
 def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
-    """Check that ticks are sent to the queue `control` and consumed, and hints within `hint_life` seconds."""
+    """Check that ticks are sent to the queue `control` and consumed, and hints are consumed in `hint_life` seconds."""
     found = stalled_lanes.beat_status(control)
     ahead = _ahead(found)
     if ahead.grade is not FindingSeverity.WELL:

@@ -17,8 +17,8 @@ from reprocessing.store.maintenance import database_checks, restore_hold, schema
 from reprocessing.store.safety import stops
 
 _NAME: Final = "PostgreSQL"
-_OLDEST: Final = 14  #: that Django 5.2 supports (Django: Databases, PostgreSQL notes)
-_NAMED: Final = 5  #: migrations or parts of the schema that are named; the rest is counted
+_OLDEST: Final = 14  #: the oldest version that Django 5.2 supports (Django: Databases, PostgreSQL notes)
+_NAMED: Final = 5  #: most migrations or parts of the schema that a finding names; the rest are counted
 _OWN: Final = timedelta(seconds=1)  #: tolerance between two readings of one clock
 
 
@@ -26,11 +26,11 @@ def remarks() -> Iterator[DoctorFinding]:
     """Check PostgreSQL.
 
     Raises:
-        django.db.Error: it does not answer.
+        django.db.Error: PostgreSQL does not answer.
     """
     if unusable := _unmigrated() or _dismantled():
         yield unusable
-        return  # the other checks need what migrations make
+        return  # the other checks need tables that migrations create
     found = database_checks.read_server()
     version = found.version // 10_000
     if version < _OLDEST:

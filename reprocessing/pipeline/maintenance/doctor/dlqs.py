@@ -1,4 +1,4 @@
-"""Check one DLQ as it was added: queues, rights, schedule, time left. `examine` judges the queues."""
+"""Check one stored DLQ: queues, permissions, schedule, time left. `examine` checks the queues."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
 
 
 def _queues(row: DeadLetterQueue) -> dict[str, QueueAddress]:
-    """Return the queues among its targets, by ARN."""
+    """Return the targets of a DLQ that are queues, by ARN."""
     found = row.sources.filter(target__kind__in=QUEUE_KINDS).select_related("target").order_by("arn")
     rows = [source.target for source in found]
     return {target.arn: QueueAddress(target.url, target.region, target.role_arn) for target in rows}
@@ -81,7 +81,7 @@ def _address(row: DeadLetterQueue) -> QueueAddress:
 
 
 def _regions(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
-    """Check that calls are signed for the region that each queue is in."""
+    """Check that calls are signed for the region of each queue."""
     for address in (_address(row), *_queues(row).values()):
         try:
             region = describe(address).arn.split(":")[3]
@@ -95,7 +95,7 @@ def _regions(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
 
 
 def _rights(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
-    """Check the rights on the DLQ and on its target queues."""
+    """Check the service's permissions on the DLQ and on its target queues."""
     if row.mode == Mode.OBSERVE:
         return
     for address, rights in ((_address(row), TAKING), *((_queue, SENDING) for _queue in _queues(row).values())):
@@ -107,7 +107,7 @@ def _rights(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """A queue beside the DLQ's own targets: the consequence if it takes nothing, and the cure."""
+    """A parking queue or a rule's target queue: the consequence if it accepts no message, and what to do."""
 
     address: QueueAddress
     why: str
@@ -115,7 +115,7 @@ class _Beside:
 
 
 def _besides(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
-    """Check that the parking queue and the target queues of rules exist, and may be sent to."""
+    """Check that the parking queue and the target queues of rules exist, and that the service may send to them."""
     if row.mode == Mode.OBSERVE:
         return
     for beside in (*_parking(row), *_ruled(row)):
@@ -155,7 +155,7 @@ def _ruled(row: DeadLetterQueue) -> Iterator[_Beside]:
 
 
 def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Yield what add_dlq would say of the DLQ now, without sources that are gone."""
+    """Yield the findings that add_dlq would show about the DLQ now, without sources that are gone."""
     named = []
     for source in row.sources.select_related("target").order_by("arn"):
         if source.target.kind in QUEUE_KINDS and source.target.arn == source.arn:
@@ -192,7 +192,7 @@ def _outdated(row: DeadLetterQueue, found: Examination) -> Iterator[DoctorFindin
     strangers = [(arn, fields) for arn, fields in found.proposal.targets.items() if arn not in found.observed.targets]
     of_strangers = [difference for arn, fields in strangers for difference in targets.differences(arn, fields, None)]
     for difference in registration.differences(found.proposal):
-        if difference.field in _NOT_ASKED or replace(difference, kind="") in of_strangers:  # not remembered yet
+        if difference.field in _NOT_ASKED or replace(difference, kind="") in of_strangers:  # not stored yet
             continue
         yield _differs(row.name, difference)
 

@@ -20,7 +20,7 @@ from reprocessing.models import NotificationRoute
 from reprocessing.store.notifications import routes, sending
 
 _WHERE: Final = "notifications"
-_READING: Final = 5.0  #: seconds in which Apprise reads a URL
+_READING: Final = 5.0  #: seconds that Apprise may take to parse a URL
 
 
 def remarks(conf: Conf) -> Iterator[DoctorFinding]:

@@ -1,4 +1,4 @@
-"""Check the service's own queues and their DLQs, with no more rights than workers have."""
+"""Check the service's own queues and their DLQs, with only the permissions that workers have."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _dead(address: QueueAddress, facts: QueueFacts) -> Iterator[DoctorFinding]:
     try:
         n = depth(beside).total
     except QueueUnreachable as error:
-        say = unknown_finding if "AccessDenied" in str(error) else error_finding  # workers go without that right
+        say = unknown_finding if "AccessDenied" in str(error) else error_finding  # workers do not need that permission
         yield say(name, str(error), f"It is where failed tasks of {address.name} go.", _MEND)
         return
     if n:

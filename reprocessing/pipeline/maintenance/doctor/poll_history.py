@@ -16,12 +16,12 @@ from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.schedule import DEFAULT_INTERVAL
 from reprocessing.store.ordering import lanes
 
-_LATE: Final = timedelta(minutes=5)  #: that a turn may be overdue
+_LATE: Final = timedelta(minutes=5)  #: a poll may be late by this time
 _SOON, _VERY_SOON = timedelta(days=1), timedelta(hours=1)
 
 
 def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Check the DLQ's turns and deadlines."""
+    """Check the DLQ's polls, captures and deadlines."""
     now = lanes.database_now()
     yield from _schedule(row, now)
     yield from _turn(row, now)
@@ -74,7 +74,7 @@ def _schedule(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
 
 
 def _turn(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
-    """Check that turns are taken: each records the DLQ's depth first."""
+    """Check that scheduled polls run: each poll first records the DLQ's depth."""
     if (
         row.crontab is not None
         or row.depth_at is None
@@ -105,7 +105,7 @@ def _expiry(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
 
 
 def _uncaptured(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Check for messages that nobody captures."""
+    """Check for messages of the DLQ that no capture reads."""
     ours = dlq_status.visible_copies(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     n = dlq_status.uncaptured(dlq_status.dlq_statuses(row.pk)[0], ours.get(row.pk, 0))
     if not n or row.mode == Mode.OBSERVE:

@@ -1,4 +1,4 @@
-"""Check rights on a queue without using them."""
+"""Check permissions on a queue without an effect on the queue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WHY: Final = {
 
 
 def missing_rights(address: QueueAddress, rights: Iterable[str]) -> Iterator[DoctorFinding]:
-    """Yield each right that SQS refuses, and what it is needed for.
+    """Yield each permission that SQS refuses, and what the permission is needed for.
 
     Raises:
         QueueIsOutOfReach: SQS did not answer.

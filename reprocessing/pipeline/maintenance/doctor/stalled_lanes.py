@@ -11,7 +11,7 @@ from reprocessing.store.ordering import stalled_lanes
 from reprocessing.store.ordering.stalled_lanes import StalledLanes
 
 _LONG: Final = 900.0  #: seconds that a lane may be due while nothing is sent to its target
-_LOST: Final = 60.0  #: seconds after the end of a lease; normally it takes 15
+_LOST: Final = 60.0  #: seconds after the end of a lease; another worker normally takes the lane after 15
 
 
 def remarks(names: Sequence[str]) -> Iterator[DoctorFinding]:
