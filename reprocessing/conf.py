@@ -159,7 +159,7 @@ def current() -> Conf:
     """Return the settings.
 
     Raises:
-        SettingsAreUnclear: the error lists everything that is wrong.
+        InvalidSettings: the error lists everything that is wrong.
     """
     return read_settings(getattr(settings, "REDRIVE", {}))
 

@@ -165,8 +165,8 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         """Return the settings that the person entered.
 
         Raises:
-            QueueIsOutOfReach: the target is a queue that cannot be read.
-            TargetIsUnclear: no target has this name, or several targets have this name.
+            QueueUnreachable: the target is a queue that cannot be read.
+            InvalidTarget: no target has this name, or several targets have this name.
         """
         given = self.cleaned_data
         to = given["to"]

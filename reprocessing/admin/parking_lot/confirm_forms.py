@@ -159,7 +159,7 @@ def filter_of_query(query: str) -> MessageFilter:
     """Return the filter of an address.
 
     Raises:
-        FilterIsUnclear: the query is no filter.
+        InvalidFilter: the query is no filter.
     """
     try:
         return MessageFilter.from_query(parse_qs(query, keep_blank_values=True, max_num_fields=100))

@@ -86,7 +86,7 @@ def _insist_on_rows(sieve: MessageFilter) -> None:
     """Check that the DLQ and the failure group of the filter exist, since the audit entry names them.
 
     Raises:
-        FilterIsUnclear: one does not exist.
+        InvalidFilter: one does not exist.
     """
     known = message_list.names_of(sieve)
     for name in ("dlq", "group"):

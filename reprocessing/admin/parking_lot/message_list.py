@@ -44,7 +44,7 @@ def filter_of(request: HttpRequest) -> MessageFilter:
     """Return the filter of an address.
 
     Raises:
-        FilterIsUnclear: the query is no filter.
+        InvalidFilter: the query is no filter.
         PermissionDenied: it searches payloads, and this person may not see them.
     """
     sieve = MessageFilter.from_query({name: values for name, values in request.GET.lists() if name not in _NO_FILTER})
@@ -57,7 +57,7 @@ def check_allowed(sieve: MessageFilter, user: AbstractBaseUser | AnonymousUser) 
 
     Raises:
         PermissionDenied: it searches payloads, and this person may not see them.
-        FilterIsUnclear: the messages are in progress, so they are not in this list.
+        InvalidFilter: the messages are in progress, so they are not in this list.
     """
     if sieve.text is not None and not may_see_payloads(user):
         raise PermissionDenied
@@ -168,7 +168,7 @@ def _place(request: HttpRequest) -> PageStart | None:
     """Return the position of the page.
 
     Raises:
-        FilterIsUnclear: the parameter has another form.
+        InvalidFilter: the parameter has another form.
     """
     text = request.GET.get("after", "")
     found = _PLACE.fullmatch(text)

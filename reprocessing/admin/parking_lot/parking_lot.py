@@ -215,7 +215,7 @@ def _insist(request: HttpRequest, deed: DecisionKind, sieve: MessageFilter) -> N
     """Check that a filter is for the state of this decision, and that all its matches are found.
 
     Raises:
-        FilterIsUnclear: it is for another state, or not all matches are found.
+        InvalidFilter: it is for another state, or not all matches are found.
         PermissionDenied: it searches payloads, and this person may not see them.
     """
     message_list.check_allowed(sieve, request.user)

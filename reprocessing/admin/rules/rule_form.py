@@ -101,8 +101,8 @@ class RuleForm(PreviewForm):
         """Return the rule's name, and its values by column.
 
         Raises:
-            TargetIsUnclear: no target has this name, or several have.
-            QueueIsOutOfReach: the target is a queue that cannot be read.
+            InvalidTarget: no target has this name, or several have.
+            QueueUnreachable: the target is a queue that cannot be read.
         """
         given = self.cleaned_data
         found = {name: given[name] for name in rule_changes.FIELDS if name != "target"}

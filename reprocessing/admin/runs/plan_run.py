@@ -141,7 +141,7 @@ def plan_from_form(form: RunForm, *, by: str) -> Run:
     """Plan the run; its messages are selected at once, or after the next capture.
 
     Raises:
-        RunIsAnother: a run with another selection has this name.
+        RunIdInUse: a run with another selection has this name.
     """
     given = form.cleaned_data
     dlq, wish = given["dlq"], form.wish

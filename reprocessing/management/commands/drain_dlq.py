@@ -152,7 +152,7 @@ class Command(DrainCommand):
             patient: wait for messages that an earlier capture received and did not record, for the sake of order.
 
         Raises:
-            QueueIsOutOfReach: receiving failed.
+            QueueUnreachable: receiving failed.
         """
         telling, pace, new, told = ProgressLog(self.stderr), Pace(), 0, False
         telling.line(drain_output.capture_notice(dlq))

@@ -131,7 +131,7 @@ def find_destination(text: str) -> Target:
 
     Raises:
         CommandError: there is no such target.
-        TargetIsUnclear: several targets match, or the text names none.
+        InvalidTarget: several targets match, or the text names none.
     """
     try:
         return examine.find_target(text) or examine.queue_target(text)

@@ -124,7 +124,7 @@ class DrainCommand(Console):
         """Work on the run, and on those `along`, until their messages are finished, and show the result.
 
         Raises:
-            BackupIsUnreconciled: PostgreSQL was restored, and sends are held; nothing was sent.
+            RestoreUnresolved: PostgreSQL was restored, and sends are held; nothing was sent.
             CommandError: interrupted, a run was paused or aborted, or PostgreSQL failed.
         """
         refuse_unreachable(run.dlq)

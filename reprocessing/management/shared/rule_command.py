@@ -99,7 +99,7 @@ def rule_fields(options: Mapping[str, Any], known: Rule | None) -> dict[str, Any
 
     Raises:
         CommandError: options contradict each other, or name a row that does not exist.
-        QueueIsOutOfReach: the target queue does not answer.
+        QueueUnreachable: the target queue does not answer.
     """
     fields: dict[str, Any] = {}
     if options["then"]:
@@ -147,8 +147,8 @@ def find_target(text: str) -> Target:
     """Return a known target, or a queue by its URL or ARN, which may not be stored yet.
 
     Raises:
-        TargetIsUnclear: no target, or several, match.
-        QueueIsOutOfReach: the queue does not answer.
+        InvalidTarget: no target, or several, match.
+        QueueUnreachable: the queue does not answer.
     """
     return examine.find_target(text) or examine.queue_target(text)
 
