@@ -1,1 +1,1 @@
-"""Dead letters: captured, kept, replayed in order, and settled."""
+"""The Django application that captures dead messages, redrives them in order, and records their outcomes."""

@@ -1,6 +1,6 @@
-"""The admin site: Django's admin with the dashboard as its first page, and navigation and stop banner on every page.
+"""The admin site: Django's admin, with the dashboard as first page and a navigation and stop banner on every page.
 
-The modules of `admin/` register with this site while they are imported, so they are imported late.
+The modules of `admin/` register with this site while they are imported, so this module imports them in functions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reprocessing.store.safety import stops
 
 @dataclass(frozen=True, slots=True)
 class NavigationLink:
-    """A link of the navigation. `here`: the current page is this list or below it."""
+    """A link of the navigation. `here`: the current page is this list or a page of this list."""
 
     words: str
     address: str
@@ -49,7 +49,7 @@ class RedriveAdminSite(admin.AdminSite):
     enable_nav_sidebar = False
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Return Django's context, the name of the environment, the navigation, and the stop of everything, if any."""
+        """Return Django's context, the name of the environment, the navigation, and the stop of all DLQs, if any."""
         here = conf.current()
         stop = stops.stop_of(None) if self.has_permission(request) else None
         own = {"place": here.place, "colour": here.colour, "halt": stop, "navigation": self.lists(request)}
@@ -69,7 +69,7 @@ class RedriveAdminSite(admin.AdminSite):
         return found
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Return Django's list of applications, with our names of models."""
+        """Return Django's list of applications, with the names that users see for models."""
         from reprocessing.admin.site import labels  # noqa: PLC0415  see above
 
         found = super().get_app_list(request, app_label)
@@ -84,7 +84,7 @@ class RedriveAdminSite(admin.AdminSite):
         return super().index(request, dashboard.dashboard_context(request.user) | (extra_context or {}))
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """Return Django's addresses and those of pages that belong to no list."""
+        """Return Django's URLs and the URLs of pages that belong to no list."""
         from reprocessing.admin.dashboard import dashboard, hourly_chart  # noqa: PLC0415  see above
         from reprocessing.admin.messages import edit  # noqa: PLC0415  see above
         from reprocessing.admin.safety import stop_pages  # noqa: PLC0415  see above

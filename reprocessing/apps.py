@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class ReprocessingConfig(AppConfig):
-    """Dead letters and their redrives."""
+    """The application that captures and redrives dead messages."""
 
     name = "reprocessing"
     verbose_name = "Dead letters"

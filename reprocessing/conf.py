@@ -33,24 +33,24 @@ class Conf:
     """Settings of all DLQs. Names in settings.REDRIVE are the same, in upper case.
 
     Attributes:
-        lease: time that a worker owns an ordering key without renewal; keys of a killed worker are free after it.
-        slice: time that one replay task works before it hands over.
+        lease: time that a worker owns an ordering key without renewal; a killed worker's keys are free after this time.
+        slice: time that one replay task works before it enqueues a task for the rest.
         lanes_per_task: ordering keys of one replay task; 1 makes one task per key.
         intent_size: messages committed before one send: the most that a killed worker can repeat.
         open_requests: max open requests of one worker to HTTP endpoints and functions.
         held_copies_limit: max invisible messages of one DLQ; further messages are deleted as soon as they are captured.
         max_unsettled: max messages of one target that are sent and whose outcome is not known.
-        count_lag: max lag of the message counts of SQS.
+        count_lag: max time until SQS's message counts show a change.
         receive_visibility: visibility timeout of received messages, in whole seconds.
-        long_poll: long poll of receives, in whole seconds.
+        long_poll: WaitTimeSeconds of receives, in whole seconds.
         receivers: threads that receive from one DLQ at the same time.
-        hints_per_slot: untaken hints for each worker slot.
-        hint_life: time that a hint waits for a worker; doubled up to `hint_life_cap` while no hint is taken.
+        hints_per_slot: max hints (replay tasks) that wait in the task queue, for each worker slot.
+        hint_life: time until a waiting hint is replaced; doubled up to `hint_life_cap` while workers take no hint.
         doctor_every: interval of the checks of redrive_doctor; 0: never.
         history: retention of finished messages and their attempts.
         outbound_hosts: host names, addresses and networks, each optionally with a port, that health checks, HTTP
             targets and notifications may reach.
-        secrets: signing secrets of HTTP targets, by name. Never shown.
+        secrets: signing secrets of HTTP targets, by name. They are never shown.
         place: name of the environment, shown on every page in `colour`: red, amber, green, blue, violet or grey.
         own_queues: URLs of the queues of the service's own tasks. Each has a DLQ.
         cloudwatch: namespace of metrics in CloudWatch; empty: no metrics are published.
@@ -59,7 +59,7 @@ class Conf:
         alert_...: thresholds of notifications (docs/notifications.md).
         marks: names of the attributes added on redrive: redrive, idempotency_key, message_id and reprocessed_from; None
             omits one.
-        price_standard: US dollars for a million requests to standard queues; `price_fifo` to FIFO queues.
+        price_standard: US dollars for a million requests to standard queues; `price_fifo`: the same for FIFO queues.
     """
 
     lease: timedelta = timedelta(seconds=8)
@@ -114,7 +114,7 @@ class Conf:
         return Prices(self.price_standard, self.price_fifo)
 
 
-#: Without a path.
+#: A URL without a path.
 _PUBLIC_URL = re.compile(r"(?:https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?)?")
 #: Values of `colour`.
 COLOURS = ("red", "amber", "green", "blue", "violet", "grey")
@@ -159,13 +159,13 @@ def current() -> Conf:
     """Return the settings.
 
     Raises:
-        SettingsAreUnclear: the error lists everything that is wrong.
+        InvalidSettings: the error lists everything that is wrong.
     """
     return read_settings(getattr(settings, "REDRIVE", {}))
 
 
 def read_settings(given: Mapping[str, Any]) -> Conf:
-    """Return the settings of a mapping; see `current`."""
+    """Return the settings that a mapping contains; errors as in `current`."""
     if not isinstance(given, Mapping):
         raise InvalidSettings("settings.REDRIVE is not a mapping of names to values. Write REDRIVE = {...}.")
     problems = list(_problems(given))
@@ -245,7 +245,7 @@ def _problems_of_urls(name: str, value: object) -> Iterator[str]:
 
 
 def _problems_of_secrets(name: str, value: object) -> Iterator[str]:
-    """Yield problems without values: a value may be a secret in the wrong place."""
+    """Yield problems. They do not quote values: a value may be a secret in the wrong place."""
     if not isinstance(value, Mapping) or not all(isinstance(one, str) for pair in value.items() for one in pair):
         yield f"{name} must be a mapping of names to texts."
         return
@@ -255,7 +255,7 @@ def _problems_of_secrets(name: str, value: object) -> Iterator[str]:
 
 
 def _problems_of_destinations(name: str, value: object) -> Iterator[str]:
-    """Yield problems without URLs. The URLs themselves are checked once secrets and hosts are known."""
+    """Yield problems. They do not quote URLs, which are checked later, when secrets and hosts are known."""
     if not isinstance(value, Mapping) or not all(isinstance(one, str) for pair in value.items() for one in pair):
         yield f"{name} must be a mapping of names to URLs."
         return

@@ -1,4 +1,4 @@
-"""Template filters and the form renderer: they show texts of other people in a form that cannot deceive the reader."""
+"""Template filters and a form renderer that make hidden and direction-changing characters of a text visible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ for _name in ("column", "plural", "singular", "state"):
 
 @register.filter
 def visible(text: object) -> str:
-    """Return a text, also Django's own markup, with each hidden or direction-changing character as its number."""
+    """Return a text or markup, with each hidden or direction-changing character replaced by the character's number."""
     shown = str(text)
     if not isinstance(shown, SafeString):
         return safe_text.visible(shown)
@@ -32,7 +32,7 @@ def visible(text: object) -> str:
 
 
 class FormRenderer(DjangoTemplates):
-    """Django's own; texts that an error quotes are made visible."""
+    """Django's renderer; hidden characters in texts that an error quotes are made visible."""
 
     def render(self, template_name: str, context: dict[str, Any], request: Any = None) -> str:  # noqa: ANN401  Django's own
         """Render a form, or a part of one."""

@@ -26,7 +26,7 @@ dice = random.SystemRandom().random
 
 
 class _Refused(Exception):
-    """Answer the request with this status and error."""
+    """The request is refused; the response has this status and error."""
 
     def __init__(self, status: HTTPStatus, why: str, **headers: str) -> None:
         super().__init__(why)
@@ -35,7 +35,7 @@ class _Refused(Exception):
 
 @csrf_exempt  # a token authenticates the request, not a cookie
 def reports(request: HttpRequest) -> JsonResponse:
-    """Record the reports of one request, idempotently. Their texts are not logged."""
+    """Record the reports of one request, idempotently. Texts of reports are not logged."""
     try:
         _judge(request)
         reporter = _reporter(request)

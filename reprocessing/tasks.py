@@ -1,4 +1,4 @@
-"""The Celery tasks. Each takes ids, makes one call, and enqueues the next tasks."""
+"""The Celery tasks. Each task takes ids, makes one call, and enqueues the next tasks."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ REPLAY = "redrive-replay"
 
 #: Seconds of one capture task: two long polls of 20 s with three retries; shorter than the tasks' time limit.
 CAPTURE_SLICE = 150.0
-#: Batches of messages that one capture assigns to failure groups; `recover` assigns the rest.
+#: Max batches of messages that one capture assigns to failure groups; `recover` assigns the rest.
 GROUPING_BATCHES = 20
 #: Seconds between two runs of `recover`, and between two runs of `purge`.
 RECOVER_EVERY, PURGE_EVERY = 10.0, 3600.0
 #: Seconds that a stopping worker waits for answers of slow targets.
 SHUTDOWN_WAIT = 10.0
-#: Seconds of one turn at a bulk action; bulk actions that one tick starts.
+#: Seconds that one task works on a bulk action; max bulk actions that one tick starts.
 BULK_ACTION_SLICE, BULK_ACTIONS_A_TICK = 10.0, 5
-#: DLQs that one tick polls; worker slots that hints are meant for.
+#: Max DLQs that one tick polls; worker slots that hints (replay tasks) are enqueued for.
 DLQS_A_TICK, SLOTS = 20, 8
 
 dice = random.SystemRandom().random
@@ -71,7 +71,7 @@ watch_processes(CONTROL)
 
 @shared_task(name="reprocessing.tick")
 def tick(**_future: object) -> None:
-    """Enqueue everything that is due. Beat sends this every 2 s. First, detect a restore of PostgreSQL."""
+    """Detect a restore of PostgreSQL, then enqueue all tasks that are due. Beat sends this task every 2 s."""
     detect_restore.count_tick(restore_watermark())
     Heartbeat.record(CONTROL)
     now = lanes.database_now()
@@ -104,7 +104,7 @@ def _promote() -> None:
 
 
 def _hint() -> None:
-    """Enqueue hints for due lanes, several in a task. Losing or repeating a hint is harmless."""
+    """Enqueue hints: replay tasks with the ids of due lanes. A lost or repeated hint is harmless."""
     view = conf.current()
     most = view.hints_per_slot * SLOTS * view.lanes_per_task
     life = view.hint_life.total_seconds()
@@ -129,7 +129,7 @@ def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
 
 
 def _poll(dlq: DeadLetterQueue) -> None:
-    """Poll one DLQ. A failure does not keep the others from their poll."""
+    """Poll one DLQ. A failure does not prevent the polls of other DLQs."""
     try:
         if (turn := schedule.begin_turn(dlq, now=lanes.database_now())) is None:
             return
@@ -164,13 +164,13 @@ def capture(dlq_id: int, **_future: object) -> None:
         logger.warning("%s", error)
         return
     if gathered.captured.drained:
-        _promote()  # the absence of returns is evidence
+        _promote()  # sent messages that are not in the empty DLQ may have been delivered
     group_failures.assign_groups(batches=GROUPING_BATCHES)
     _continue(dlq, turn, gathered)
 
 
 def _continue(dlq: DeadLetterQueue, turn: schedule.PollTurn, gathered: feed_run.TurnResult) -> None:
-    """End the turn if the DLQ is empty and its run has all messages; else enqueue another capture."""
+    """End the scheduled poll if the DLQ is empty and its run has all messages; else enqueue another capture."""
     captured = gathered.captured
     more = captured.received and not captured.drained and not captured.trouble and not captured.busy
     if more or (gathered.enlisted and gathered.enlisted.left):
@@ -188,7 +188,7 @@ def _dlq(dlq_id: int) -> DeadLetterQueue | None:
 
 @shared_task(name="reprocessing.replay_lanes")
 def replay_lanes(lane_ids: list[int], **_future: object) -> None:
-    """Send the messages of these lanes, each lane in order; then, until the slice ends, of any due lane."""
+    """Send the messages of these lanes, each lane in order; then messages of any due lane until the slice ends."""
     if not detect_restore.is_database_current(restore_watermark()):
         return  # the hint is older than the restore
     view = conf.current()
@@ -224,7 +224,7 @@ def send_notifications(**_future: object) -> None:
 
 @shared_task(name="reprocessing.reroute_letters")
 def reroute_letters(**_future: object) -> None:
-    """Route messages again that rules held which are no longer in force."""
+    """Route messages again if the rule that held them is no longer in force."""
     route.refresh_rules(lanes.database_now())
 
 
@@ -237,7 +237,7 @@ def run_bulk_action(operation_id: int, **_future: object) -> None:
 
 @shared_task(name="reprocessing.enlist_letters")
 def enlist_letters(**_future: object) -> None:
-    """Enlist messages of large plans that were started, until the next sweep enqueues another task."""
+    """Add messages to started runs that are large, until `recover` is due again."""
     ends = time.monotonic() + RECOVER_EVERY
     plan.enlist_started_plans(stop=lambda: time.monotonic() >= ends)
 
@@ -257,7 +257,7 @@ def recover(**_future: object) -> None:
 
 @shared_task(name="reprocessing.check_conditions")
 def check_conditions(**_future: object) -> None:
-    """Open and close incidents for conditions such as old parked messages; enqueue the doctor if it is due."""
+    """Open and close incidents, such as old parked messages; enqueue `run_doctor` if it is due."""
     view = conf.current()
     conditions.check_conditions(view)
     every = view.doctor_every.total_seconds()
@@ -267,7 +267,7 @@ def check_conditions(**_future: object) -> None:
 
 @shared_task(name="reprocessing.run_doctor")
 def run_doctor(**_future: object) -> None:
-    """Run the doctor for the service and for the next DLQs."""
+    """Run the checks of redrive_doctor for the service and for the next DLQs."""
     now = lambda: datetime.now(UTC)  # noqa: E731, TID251  # a door; compared with other clocks only
     checkup.checkup(CheckContext(names=(), control=CONTROL, conf=conf.current(), rates=send_rates(), now=now))
 
@@ -288,11 +288,11 @@ def delete_expired(**_future: object) -> None:
 
 @cache
 def restore_watermark() -> TickWatermark:
-    """Return the mark of the last tick in Redis; safe over a fork."""
+    """Return the mark of the last tick, which Redis stores; a forked process may use it."""
     return TickWatermark.at(settings.REDIS_URL)
 
 
 @cache
 def send_rates() -> Rates:
-    """Return the rate limits of targets in Redis; safe over a fork."""
+    """Return the rate limits of targets, which Redis stores; a forked process may use them."""
     return Rates.at(settings.REDIS_URL)

@@ -20,15 +20,15 @@ from reprocessing.store.notifications import heartbeats
 
 logger = logging.getLogger(__name__)
 
-#: Max seconds between two checks, and checks within `silent_for`.
+#: Max seconds between two checks, and number of checks within `silent_for`.
 _EVERY, _CHECKS = 15.0, 8
 
 
 class Watchdog(threading.Thread):
-    """Checks until it is stopped. A failed check is logged."""
+    """A thread that checks beat and workers until `stop` is called. A failed check is logged."""
 
     def __init__(self, control: str) -> None:
-        """Watch the workers of the queue that beat sends its tick to."""
+        """Watch the workers of `control`, the queue that beat sends the tick task to."""
         super().__init__(name="redrive watchdog", daemon=True)
         self._control = control
         self._over = threading.Event()

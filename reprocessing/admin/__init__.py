@@ -1,11 +1,11 @@
-"""Pages of the admin. What happened is read-only; each decision is recorded with user and reason.
+"""Pages of the admin. Records are read-only; each decision is recorded with user and reason.
 
-Claims and custody have composite keys, which Django's admin cannot register: a message's page shows them.
+Django's admin cannot register models with composite keys. A message's page shows rows of such models.
 """
 
 from __future__ import annotations
 
-# Imported whole: `from … import parking_lot` would hide the folder of that name behind its module.
+# Whole modules are imported: `from … import parking_lot` would replace the package of that name by its module.
 import reprocessing.admin.audit.audit_log
 import reprocessing.admin.dlqs.dlqs
 import reprocessing.admin.messages.messages

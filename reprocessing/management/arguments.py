@@ -13,8 +13,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandParser
 from django.core.validators import validate_slug
 
-_LARGEST = 2**31 - 1  #: of a column of whole numbers
-_DIGITS = 20  #: of a number that is worth reading
+_LARGEST = 2**31 - 1  #: largest value of an integer column
+_DIGITS = 20  #: max digits of a number that is parsed
 _LONGEST_NAME = 100
 
 
@@ -87,7 +87,7 @@ def slug(text: str) -> str:
 
 
 def matching(accepts: Callable[[str], object], what: str, example: str) -> Callable[[str], str]:
-    """Return the type of a text that `accepts` finds valid."""
+    """Return the type of an argument whose text `accepts` finds valid."""
 
     def read(text: str) -> str:
         if not accepts(text):
@@ -98,7 +98,7 @@ def matching(accepts: Callable[[str], object], what: str, example: str) -> Calla
 
 
 def number(least: float, most: float, *, above: bool = False) -> Callable[[str], float]:
-    """Return the type of a number from `least` (excluded if `above`) to `most`."""
+    """Return the type of an argument that is a number from `least` (excluded if `above`) to `most`."""
 
     def read(text: str) -> float:
         try:
@@ -114,7 +114,7 @@ def number(least: float, most: float, *, above: bool = False) -> Callable[[str],
 
 
 def whole_number(least: int, most: int = _LARGEST) -> Callable[[str], int]:
-    """Return the type of a whole number from `least` to `most`."""
+    """Return the type of an argument that is a whole number from `least` to `most`."""
 
     def read(text: str) -> int:
         if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS and least <= int(text) <= most):

@@ -1,4 +1,4 @@
-"""`manage.py help`: our commands by capability, before Django's own."""
+"""`manage.py help`: the commands of this project by capability, before Django's commands."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-DOCUMENTED: Final = "manage.py"  #: as docs, logs, the admin and --json show it
-_PROGRAMS: Final = frozenset({("manage.py",), ("django-admin",), ("django", "__main__.py")})  #: ends of their paths
+DOCUMENTED: Final = "manage.py"  #: the program in docs, logs, the admin and --json
+_PROGRAMS: Final = frozenset({("manage.py",), ("django-admin",), ("django", "__main__.py")})  #: ends of program paths
 _SHOWN: Final = re.compile(r"(?<![\w./-])(?:python )?manage\.py(?= [a-z])")
 
 
@@ -25,12 +25,12 @@ def as_invoked(text: str) -> str:
 
 
 def invocation(typed: Sequence[str], arguments: Sequence[str]) -> str:
-    """Return how manage.py was started: `.venv/bin/python manage.py`, `python -m django`, `/opt/bin/django-admin`.
+    """Return the command that started manage.py, such as `.venv/bin/python manage.py` or `python -m django`.
 
     Args:
         typed: the interpreter, its own options, the program and its arguments: sys.orig_argv.
-        arguments: the program and its arguments: sys.argv. Of another program, such as a worker, the documented form
-            is returned.
+        arguments: the program and its arguments: sys.argv. For another program, such as a worker, `DOCUMENTED` is
+            returned.
     """
     parts = Path(arguments[0]).parts if arguments else ()
     if not {parts[-1:], parts[-2:]} & _PROGRAMS:

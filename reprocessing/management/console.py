@@ -1,4 +1,4 @@
-"""What all commands share: their help, options, output, and errors."""
+"""The base class of all commands: help, options, output and errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprocessing.management.command_line import DOCUMENTED, as_invoked
 from reprocessing.management.output.table import Cells, plain_table, rich_table
 from reprocessing.models import DeadLetterQueue
 
-#: Stands where `report_at_length` puts what it is given in pieces; no text that PostgreSQL holds has a zero byte.
+#: Placeholder that `report_in_pieces` replaces by the pieces; texts from PostgreSQL have no zero byte.
 PIECES: Final = "\0later"
 _INTERRUPTED = 130  #: a shell's exit status of a process that Ctrl-C ended
 _EXAMPLES = "Examples:\n"
@@ -29,7 +29,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 class HelpFormatter(DjangoHelpFormatter):
-    """Keeps paragraphs, and the lines of indented ones."""
+    """A help formatter that keeps paragraphs, and the lines of indented paragraphs."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = [
@@ -126,9 +126,9 @@ class Console(BaseCommand):
         self.write(json.dumps(found, default=_in_json))
 
     def report_in_pieces(self, found: object, pieces: Iterable[list[Any] | dict[str, Any]]) -> None:
-        """Print one JSON object on one line; its member `LATER` is read and printed piece by piece.
+        """Print one JSON object on one line; its member with the value `PIECES` is read and printed piece by piece.
 
-        Only one piece is kept in memory. The first piece, which may be empty, is a list or an object like the others.
+        Only one piece is kept in memory. All pieces have one type, list or dict; the first piece may be empty.
         """
         head, tail = json.dumps(found, default=_in_json).split(json.dumps(PIECES))
         ends, between = "", ""
@@ -146,7 +146,7 @@ class Console(BaseCommand):
 
 
 def refuse_unreadable_text(options: dict[str, Any]) -> None:
-    """Refuse arguments that PostgreSQL and SQS cannot store, before anything is done.
+    """Refuse arguments that PostgreSQL and SQS cannot store.
 
     Raises:
         CommandError: an argument has a zero byte, or bytes that are not UTF-8.
@@ -164,7 +164,7 @@ def find_named(rows: QuerySet[Row], name: str, *, kind: str, hint: str) -> Row:
     """Return the row of this name.
 
     Raises:
-        CommandError: there is none; the error lists the names, or shows with `hint` how to add the first.
+        CommandError: there is no such row; the error lists the names, or shows with `hint` how to add the first row.
     """
     found = rows.filter(name=name).first()
     if found is None:
@@ -178,7 +178,7 @@ def find_dlq(name: str) -> DeadLetterQueue:
     """Return the DLQ of this name.
 
     Raises:
-        CommandError: there is none.
+        CommandError: there is no such DLQ.
     """
     hint = "manage.py add_dlq NAME --url URL --confirm"
     return find_named(DeadLetterQueue.objects.all(), name, kind="DLQ", hint=hint)

@@ -23,7 +23,7 @@ from reprocessing.models import AuditAct, AuditEntry
 from reprocessing.store.maintenance import audit_log
 from reprocessing.store.maintenance.audit_log import LogEntry, LogFilter
 
-#: Columns that an entry can be about, the most specific first, and the models of their pages.
+#: Columns that refer to the object of an entry, the most specific first, and the models of the objects' pages.
 _ABOUT: Final = {
     "letter": "letter", "group": "failuregroup", "run": "run", "rule": "rule", "target": "target",
     "dlq": "deadletterqueue", "operation": "bulkaction",
@@ -33,7 +33,7 @@ _WHEN = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})
 
 
 class ExportFilterForm(forms.Form):
-    """Which entries to export."""
+    """A form that selects the entries to export."""
 
     since = utc_datetime("From (UTC)", "Empty: from the first entry.", widget=_WHEN)
     until = utc_datetime("Before (UTC)", "Empty: to the last entry.", widget=_WHEN)
@@ -63,7 +63,7 @@ class ExportFilterForm(forms.Form):
 
 @admin.register(AuditEntry)
 class AuditLogAdmin(ReadOnlyAdmin):
-    """What people did. PostgreSQL refuses to change entries; an entry is deleted with what it is about."""
+    """The list of what people did. PostgreSQL refuses changes of entries; deleting an object deletes its entries."""
 
     change_list_template = "reprocessing/admin/audit.html"
     list_display = ("at", "act", "by", "about", "reason", "part_of")
@@ -76,7 +76,7 @@ class AuditLogAdmin(ReadOnlyAdmin):
 
     @admin.display(description="object")
     def about(self, review: AuditEntry) -> str:
-        """Return a link to what it was done to."""
+        """Return a link to the object of the action."""
         for name, model in _ABOUT.items():
             there = getattr(review, name)
             if there is not None:
@@ -87,11 +87,11 @@ class AuditLogAdmin(ReadOnlyAdmin):
 
     @admin.display(description="bulk action")
     def part_of(self, review: AuditEntry) -> str:
-        """Return the number of the bulk action that it belongs to."""
+        """Return the number of the bulk action that the entry belongs to."""
         return str(review.operation_id or "-")
 
     def pages(self) -> Iterable[Page]:
-        """Return the export."""
+        """Return the page that exports entries."""
         return (("export", require_http_methods(["GET", "HEAD", "POST"])(self._export), "export", {}),)
 
     def _export(self, request: HttpRequest) -> HttpResponseBase:
@@ -116,9 +116,9 @@ class AuditLogAdmin(ReadOnlyAdmin):
 
 
 def json_line(entry: LogEntry) -> bytes:
-    """Return an entry as a line of JSON, in fields of the Elastic Common Schema where it has one.
+    """Return an entry as a line of JSON, with field names of the Elastic Common Schema if the schema has the field.
 
-    All characters outside of ASCII are escaped: some break lines or control terminals.
+    All characters outside of ASCII are escaped, because some of them break lines or control terminals.
 
     Source: https://www.elastic.co/guide/en/ecs/current/ecs-field-reference.html
     """

@@ -40,11 +40,11 @@ from reprocessing.store.safety.breaker_status import BreakerStatus
 _UNDER_WAY: Final = frozenset({LetterState.CAPTURED, *OPEN_STATES})
 _BREAKERS: Final = {BreakerState.CLOSED: "closed", BreakerState.OPEN: "open", BreakerState.HALF_OPEN: "half open"}
 _SOON: Final = 86_400.0  # seconds until SQS deletes the first message
-_WORST, _A_DLQ_S = 200, 3  # failure groups that are read, and shown for one DLQ
+_WORST, _A_DLQ_S = 200, 3  # max failure groups that are read, and that are shown for one DLQ
 
 
 def figures_view(request: HttpRequest) -> HttpResponse:
-    """Show the figures alone, for an open page. Django's messages are left for the next whole page.
+    """Show only the figures, to refresh an open page. Django's messages are kept for the next whole page.
 
     The banner of a stop is sent only when it changed, so that a screen reader does not read it again.
     """
@@ -121,7 +121,7 @@ def _card(  # noqa: PLR0913  # each by its name
 
 
 def _unplanned(watch: DlqStatus, found: Iterable[CountByState], runs: Iterable[OpenRun]) -> int:
-    """Return the captured messages of a DLQ that is not in mode automatic and has no run that may take them."""
+    """Return the number of captured messages that are not sent: not in mode automatic, and no open run."""
     if watch.mode == Mode.AUTOMATIC or any(run.state in {RunState.RUNNING, RunState.PAUSED} for run in runs):
         return 0
     return sum(kind.n for kind in _of_state(found, LetterState.CAPTURED))
@@ -159,7 +159,7 @@ def _parked(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
 
 
 def _is_at_rest(run: OpenRun) -> bool:
-    """Return whether this is a standing run with nothing to do."""
+    """Return whether this is a DLQ's standing run (the run of mode automatic) without unfinished messages."""
     return run.kind == RunKind.STANDING and run.state == RunState.RUNNING and not run.unfinished
 
 

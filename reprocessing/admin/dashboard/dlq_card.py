@@ -1,4 +1,4 @@
-"""What the dashboard shows of one DLQ, and how urgent it is."""
+"""The values that the dashboard shows of one DLQ, and the DLQ's urgency."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from reprocessing.models.run import RunState
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.dlq_status import DlqStatus, OpenRun
 
-#: Messages of a run that are counted at most, since the page is renewed every few seconds.
+#: Max messages of a run that are counted, because the page is refreshed every few seconds.
 MAX_COUNTED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number, what it counts, and the address of the messages."""
+    """A number, what it counts, and the URL of the counted messages."""
 
     n: int
     what: str
@@ -26,9 +26,9 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class TargetStatus:
-    """A target of a DLQ: its rate, its circuit breaker, and what its outcomes wait for.
+    """A target of a DLQ: the target's rate, circuit breaker, and number of awaited outcomes.
 
-    `alarming`: nothing is sent; `waits_for`: for what the oldest sent message waits, empty if none was sent.
+    `alarming`: nothing is sent; `waits_for`: what the oldest awaited outcome depends on, empty if there is none.
     """
 
     name: str
@@ -43,11 +43,11 @@ class TargetStatus:
 
 @dataclass(frozen=True, slots=True)
 class DlqCard:
-    """One DLQ.
+    """The values that the dashboard shows of one DLQ.
 
     Attributes:
         depth: the number of messages in SQS, in words.
-        left: until SQS deletes the first copy of an unfinished message; empty: it has none. `soon`: within a day.
+        left: time until SQS deletes the first copy of an unfinished message; empty: no copy. `soon`: within a day.
         under_way, parked, finished: messages by state; parked messages by reason.
         causes: open failure groups with the most messages; `more_causes`: how many more there are.
         in_sight: visible copies of captured messages in SQS.
@@ -98,7 +98,7 @@ class DlqCard:
 
     @property
     def is_alarming(self) -> bool:
-        """Return whether it is stopped, has a problem, or SQS deletes messages soon."""
+        """Return whether the DLQ is stopped, has a problem, or SQS deletes messages soon."""
         return bool(self.watch.stopped_at or self.watch.trouble or self.soon)
 
     @property
@@ -108,7 +108,7 @@ class DlqCard:
 
     @property
     def is_wary(self) -> bool:
-        """Return whether something is held back, or needs review."""
+        """Return whether messages are held back, or need review."""
         return self.is_held_back or self.waits_for_people > 0 or self.uncaptured > 0
 
     @property

@@ -18,7 +18,7 @@ from reprocessing.store.ordering import lanes
 
 #: Hours shown, including the current one.
 HOURS: Final = 24
-#: What is counted, and its label.
+#: Events that are counted, and their labels.
 KINDS: Final = {
     "captured": "captured",
     LetterState.DELIVERED.value: "delivered",
@@ -30,14 +30,14 @@ KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class HourCounts:
-    """One hour: its beginning, and the counts in the order of `KINDS`."""
+    """The counts of one hour, in the order of `KINDS`, and the hour's start."""
 
     hour: datetime
     counts: tuple[int, ...]
 
 
 def hourly_counts(now: datetime, dlq: int | None = None) -> list[HourCounts]:
-    """Return the last hours, oldest first, also those without messages."""
+    """Return the last `HOURS` hours, oldest first, also hours without messages."""
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
     found = _counted(counters.counts_by_hour(HOURS, dlq))
     hours = [first + timedelta(hours=number) for number in range(HOURS)]

@@ -26,7 +26,7 @@ from reprocessing.store.dlqs import automatic_redrive, registration
 
 ADD, CHANGE = "reprocessing.add_deadletterqueue", "reprocessing.change_deadletterqueue"
 _SHAPES: Final = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none."
-#: Fields of the dlq's row, by their own names.
+#: Fields of the form that have the same name as their column of the DLQ.
 _ROW: Final = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
@@ -60,7 +60,7 @@ _DELETE_WHEN: Final = (
 
 
 class DlqForm(TargetFieldsForm, PreviewForm):
-    """All settings of a DLQ; fields that were not changed, or are empty on a new DLQ, are not set."""
+    """A form of all settings of a DLQ. It does not set unchanged fields, or empty fields of a new DLQ."""
 
     sections = (
         ("Queue", ("name", "url", "mode", "sources", "to", "role_arn")),
@@ -157,16 +157,16 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         return given
 
     def last(self) -> str:
-        """Return who added or changed the DLQ last; its rules and groups have audit entries of their own."""
+        """Return who added or changed the DLQ last; changes of rules and failure groups do not count."""
         own = self.row.reviews.filter(act__in=(AuditAct.ADDED, AuditAct.CHANGED), letter=None, run=None, group=None)
         return signature(own.exclude(before__has_any_keys=["rule", "native_redrive"]).order_by("-pk").first())
 
     def wanted(self) -> Wanted:
-        """Return the settings that were given.
+        """Return the settings that the person entered.
 
         Raises:
-            QueueIsOutOfReach: the target is a queue that cannot be read.
-            TargetIsUnclear: no target has this name, or several have.
+            QueueUnreachable: the target is a queue that cannot be read.
+            InvalidTarget: no target has this name, or several targets have this name.
         """
         given = self.cleaned_data
         to = given["to"]
@@ -201,7 +201,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
 
 
 def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
-    """Show the form of a new DLQ, or of a watched one."""
+    """Show the form of a new DLQ, or of a registered DLQ."""
     row = row_or_404(DeadLetterQueue.objects.select_related("interval", "crontab"), dlq) if dlq else None
     begin = {name: request.GET[name] for name in ("name", "url") if name in request.GET}
     there = reverse("admin:reprocessing_deadletterqueue_changelist")

@@ -22,7 +22,7 @@ _POLICY = (
     "idempotency_key", "missing_key", "default_source", "delete_when", "parking_url", "role_arn", "public_fields",
 )  # fmt: skip
 _STATUS = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")
-#: The form's labels, and more words where a page has no column titles to explain it.
+#: Labels of the form, and longer labels for fields that a page shows without a column title.
 _LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqForm.base_fields.items()} | {
     "depth_visible": "Visible messages", "depth_in_flight": "Messages in flight",
 }  # fmt: skip
@@ -30,7 +30,7 @@ _LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqForm.bas
 
 @admin.register(DeadLetterQueue)
 class DlqAdmin(ReadOnlyAdmin):
-    """Watched DLQs."""
+    """List and pages of registered DLQs."""
 
     change_list_template = "admin/change_list.html"
     add_permission = dlq_form.ADD
@@ -42,7 +42,7 @@ class DlqAdmin(ReadOnlyAdmin):
     fieldsets = ((None, {"fields": _ADDRESS}), ("Settings", {"fields": _POLICY}), ("Status", {"fields": _STATUS}))
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
-        """Return the form of a new row."""
+        """Return the form of a new DLQ."""
         return dlq_form.page(request)
 
     def pages(self) -> Iterable[Page]:

@@ -1,4 +1,4 @@
-"""Texts of the checks, for pages: an option becomes the label of a field, and a command a link to its page."""
+"""Show a check's text on a page: replace options by labels of fields, and commands by links to pages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from django.utils.safestring import SafeString, mark_safe
 
 from reprocessing.models import DeadLetterQueue, Rule
 
-#: Options whose field has another name.
+#: Options whose form field has another name.
 _FIELDS: Final = {
     "celery": "kind", "new-id": "renews_id", "source": "sources", "outcome": "proof", "refire": "confirmed_fanout",
     "reset-retries": "resets_retries", "role": "role_arn", "strip-eta": "strips_eta", "strip-expires": "strips_expires",
 }  # fmt: skip
-#: Commands that have a page: the model, the words of the link, and the pages that add and change.
+#: Commands that have a page: the model, the text of the link, and the pages that add and change a row.
 _PAGES: Final = {
     "add_dlq": (DeadLetterQueue, "add a DLQ", "admin:reprocessing_deadletterqueue_{}", "examine"),
     "add_target": (None, "add a target", "admin:reprocessing_target_{}", ""),

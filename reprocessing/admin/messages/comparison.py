@@ -14,7 +14,7 @@ _WAYS: Final = {" ": "same", "+": "put-in", "-": "taken-out", "@": "place"}
 
 
 def differences(before: Version, after: Version) -> list[dict[str, Any]]:
-    """Return the differences in body and attributes. `cut`: lines not shown; `note`: what the lines do not show."""
+    """Return the differences. `cut`: number of lines not shown; `note`: a difference that the lines do not show."""
     return [
         _part("Body", _text(before[0]), _text(after[0]), same=before[0] == after[0]),
         _part("Attributes", _lines(before[1]), _lines(after[1]), same=dict(before[1]) == dict(after[1])),

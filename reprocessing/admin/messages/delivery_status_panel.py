@@ -16,7 +16,7 @@ from reprocessing.store.outcomes.delivery_status import ConsumerReason
 
 
 def panel(letter: Letter, user: AbstractBaseUser | AnonymousUser, *, shown: bool) -> dict[str, Any]:
-    """Return the panel; consumer reports can quote the payload, so they are shown only with it."""
+    """Return the panel. Consumer reports can quote the payload, so they need `shown`: the payload is shown."""
     reasons = None
     if shown and may_see_payloads(user):
         reasons = [_readable(reason) for reason in delivery_status.reasons_of(letter)]
@@ -24,7 +24,7 @@ def panel(letter: Letter, user: AbstractBaseUser | AnonymousUser, *, shown: bool
 
 
 def _word(letter: Letter) -> dict[str, Any] | None:
-    """Return what a person decided after a restore; None: nothing."""
+    """Return a person's decision about the message after a restore of PostgreSQL; None: no decision."""
     found = letter.reviews.filter(after__has_key=AFTER_A_RESTORE).order_by("-pk").first()
     if found is None:
         return None

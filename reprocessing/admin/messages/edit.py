@@ -1,7 +1,7 @@
-"""The pages that edit a parked message: the form, the preview of changes, then the edit.
+"""The pages that edit a parked message: the form, then the preview of changes.
 
-The pages carry what was seen and typed, signed; nothing is kept in the session. Opening the form shows the payload,
-which is recorded.
+Hidden, signed fields hold what the page showed and what the person typed; the session holds nothing. Opening the form
+shows the payload, which is recorded.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ANEW: Final = "Nothing was done: this page is too old, or belongs to somebody e
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """One request: the message as it is now, and as it was opened."""
+    """One request: the message in its present state, and in the state that the form was opened with."""
 
     request: HttpRequest
     letter: Letter
@@ -54,7 +54,7 @@ class _Page:
 
     @property
     def keys(self) -> SelectorsByPurpose:
-        """Return which keys the DLQ uses."""
+        """Return the selectors of the DLQ: where its ordering key and idempotency key are read."""
         return edit.keys_of(self.letter.dlq)
 
     def overtaken(self) -> bool:
@@ -105,7 +105,7 @@ def _look(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpRe
 
 
 def _written(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpResponse:
-    """Edit as previewed, or go back to the form."""
+    """Save the edit as previewed, or show the form again."""
     said = _signed(request, "written", _WRITTEN, letter)
     if said is None:
         return _elsewhere(request, letter, _ANEW)
@@ -186,7 +186,7 @@ def _carried(at: _Page) -> dict[str, Any]:
 
 
 def _signed(request: HttpRequest, name: str, salt: str, letter: Letter) -> dict[str, Any] | None:
-    """Return what a page carried for this person and this message; None: it is not valid."""
+    """Return a signed field that was made for this person and this message; None: it is not valid."""
     try:
         found: dict[str, Any] = signing.loads(request.POST.get(name, ""), salt=salt, max_age=_VALID)
     except signing.BadSignature:

@@ -45,7 +45,7 @@ class AttributeForm(forms.Form):
 
 
 class EditConfirmForm(forms.Form):
-    """The reason, and what to do next; a change of a key takes a tick of its own."""
+    """A form with the reason and the next action; a changed key needs an extra checkbox."""
 
     reason = reason_field()
     then = forms.ChoiceField(
@@ -74,7 +74,7 @@ class EditConfirmForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class LockedField:
-    """An attribute that cannot be edited, and why; `value` is for display."""
+    """An attribute that cannot be edited, and the reason; `value` is for display."""
 
     name: str
     type: str
@@ -88,7 +88,7 @@ class EditForms:
     Attributes:
         text: the form of the body.
         rows: the forms of the attributes.
-        closed: why the body cannot be edited; empty: it can.
+        closed: why the body cannot be edited; empty: it can be edited.
         locked: attributes that cannot be edited.
     """
 

@@ -14,7 +14,7 @@ from reprocessing.models import Letter
 
 
 def action_buttons(offered: Iterable[Sequence[str]]) -> list[Button]:
-    """Return buttons for actions given as name, address or its name, label, and why it is closed, or empty."""
+    """Return buttons for actions: each is a name, a URL or URL name, a label, and why it is not allowed, or empty."""
     return [Button(label, _address(address), closed) for _, address, label, closed in offered]
 
 

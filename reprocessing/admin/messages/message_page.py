@@ -1,4 +1,4 @@
-"""The values on a message's page; its payload only when a person with the permission asks for it."""
+"""The values on a message's page. The payload is included only if a person with the permission asks for it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def page(letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ShownPay
 
 
 def payload_view(letter: Letter, held: ShownPayload) -> dict[str, Any]:
-    """Return a payload for display; `revision`: the number of the edit, 0 as captured; `told`: the format."""
+    """Return a payload for display; `revision`: the number of the edit, 0: as captured; `told`: the format."""
     told = body_format.recognise(held.body)
     return {
         "revision": held.revision, "told": visible(str(told)),
@@ -101,7 +101,7 @@ def public_fields(letter: Letter) -> list[tuple[str, str]]:
 
 
 def lane_panel(letter: Letter) -> dict[str, Any] | None:
-    """Return the key queue and the neighbours in it; None: the message is in none yet."""
+    """Return the message's key queue and the neighbouring messages; None: the message is in no key queue yet."""
     at = lane_neighbours.neighbours_of(letter.pk)
     if at is None:
         return None
@@ -109,7 +109,7 @@ def lane_panel(letter: Letter) -> dict[str, Any] | None:
 
 
 def group_address(letter: Letter) -> str:
-    """Return the address of its failure group; empty: it has none."""
+    """Return the URL of the message's failure group; empty: the message has none."""
     try:
         return reverse("admin:reprocessing_failuregroup_change", args=[letter.group_id]) if letter.group_id else ""
     except NoReverseMatch:
@@ -117,7 +117,7 @@ def group_address(letter: Letter) -> str:
 
 
 def _a_person_decided(letter: Letter) -> bool:
-    """Return whether a release decided the target last: after a quarantine, or by naming a target."""
+    """Return whether a person who released the message decided its target: after a quarantine, or by naming it."""
     if not letter.released_by or letter.reason == ParkedReason.QUARANTINED:
         return False
     return letter.route == Action.QUARANTINE or letter.rulebook_version == BY_HAND
@@ -154,7 +154,7 @@ def _waits(at: Neighbours, head: str) -> str:
 
 
 def _evidence(letter: Letter) -> str:
-    """Return what outcomes of its target wait for."""
+    """Return what outcomes of the message's target wait for."""
     lag = conf.current().count_lag.total_seconds()
     waits = pending_outcomes.of_targets(letter.dlq_id, count_lag=lag)
     found = (wait for wait in waits if wait.target_id == letter.target_id)
@@ -192,7 +192,7 @@ def _inner(body: bytes) -> Readable | None:
 
 
 def _task(letter: Letter, held: ShownPayload) -> dict[str, Any] | None:
-    """Return the message as a Celery task; None: it is none, and Celery workers do not consume its target."""
+    """Return the message as a Celery task; None: it is no task, and Celery workers do not consume its target."""
     found = celery_task.read(held.body)
     if not isinstance(found, TaskMessage) and (letter.target is None or letter.target.kind != TargetKind.CELERY):
         return None

@@ -43,11 +43,11 @@ _RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_clas
 
 
 class MessageList(KeysetList):
-    """A list of messages. Counters know how many of each DLQ are in which state, so they are not counted."""
+    """A list of messages. Their number by DLQ and state is read from counters, so the list counts no rows."""
 
     @cached_property
     def known(self) -> int | None:
-        """Return the count by the counters, if the only filters are DLQ, state and presumed."""
+        """Return the number of rows from the counters, if the only filters are DLQ, state and presumed."""
         asked = {name: values[-1] for name, values in self.filter_params.items()}
         dlq, state, presumed = (asked.pop(name, None) for name in _KEPT)
         if asked or self.query or not (dlq is None or dlq.isdecimal()) or presumed not in {None, "0", "1"}:
@@ -59,12 +59,12 @@ class MessageList(KeysetList):
         )
 
     def ordered_rows(self) -> QuerySet[Letter]:
-        """Return the newest first; few are sorted, since an index scan by id would read all messages to find them."""
+        """Return the newest first. Few rows are sorted: an index scan by id would read all messages to find them."""
         rows = super().ordered_rows()
         if self.known is None or self.known > REACH:
             return rows
         state = self.filter_params.get("state__exact", [""])[-1]
-        if state and state not in FINISHED_STATES:  # as their index has it
+        if state and state not in FINISHED_STATES:  # the condition of the index
             rows = rows.filter(finished_at=None, dlq__in=DeadLetterQueue.objects.values("pk"))
         return rows.order_by((F("pk") + 0).desc())
 
@@ -86,7 +86,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return MessageList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Letter]:
-        """Return messages with their age and their time left, by the database's clock."""
+        """Return messages, with the time until SQS deletes their copy, by the database's clock."""
         letters: QuerySet[Letter] = super().get_queryset(request)
         return letters.alias(_copy=_COPY).annotate(
             _age=models.ExpressionWrapper(_NOW - F("first_sent_at"), output_field=models.DurationField()),
@@ -113,12 +113,12 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     @admin.display(description="age", ordering="first_sent_at")
     def age(self, letter: Letter) -> str:
-        """Return how long ago it was sent to its source queue."""
+        """Return how long ago the message was sent to its source queue."""
         return duration(_annotated(letter, "_age"))
 
     @admin.display(description="time left in SQS", ordering="expires_at")
     def time_left(self, letter: Letter) -> str:
-        """Return how long SQS keeps its copy in the DLQ; PostgreSQL keeps the message longer."""
+        """Return how long SQS keeps the message's copy in the DLQ; PostgreSQL keeps the message longer."""
         return duration(_annotated(letter, "_left"))
 
     def change_view(
@@ -130,7 +130,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return self._shown(request, object_id, extra_context or {})
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return more values for the page. `deeds`: name, address or its name, label, why it is closed."""
+        """Return values for the page. `deeds`: actions as name, URL or URL name, label, and why it is not allowed."""
         if letter.state != LetterState.DISCARDED:
             return {}
         return {"deeds": [action_of(request, DecisionKind.RESTORE)], "letters": pack_messages([letter])}
@@ -165,7 +165,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return self.get_queryset(request).select_related(*_RELATED).filter(pk=object_id).first()
 
     def _reveal(self, request: HttpRequest, letter: int) -> HttpResponse:
-        """Show the message with its payload; the payload is in no other answer."""
+        """Show the message with its payload, after recording the use."""
         shown = show_payload.payload_to_send(
             self._revealed(request, letter), by=request.user.get_username(), why=show_payload.LOOKED
         )
@@ -205,7 +205,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         """Return the message, if this person may see its payload.
 
         Raises:
-            PermissionDenied: they may not.
+            PermissionDenied: this person may not see payloads.
             Http404: this list has no such message.
         """
         if not (self.has_view_permission(request) and message_page.may_see_payloads(request.user)):

@@ -1,4 +1,4 @@
-"""Bytes and durations in a form that people can read and that cannot deceive them."""
+"""Show bytes and durations as text, with hidden characters made visible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.domain.message.safe_text import visible
 
 __all__ = ["LONGEST", "Readable", "duration", "indented", "readable", "readable_as", "visible"]
 
-#: Characters of a body, or of an attribute, that a page shows; the whole body can be downloaded.
+#: Max characters of a body, or of an attribute, that a page shows; the whole body can be downloaded.
 LONGEST = 100_000
 _INDENT = "  "
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
@@ -28,7 +28,7 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """Bytes for display. `form`: JSON, text or hex; `size`: in bytes; `cut`: not all are shown."""
+    """Bytes for display. `form`: JSON, text or hex; `size`: number of bytes; `cut`: not all bytes are shown."""
 
     form: str
     text: str
@@ -52,7 +52,7 @@ def readable(body: bytes) -> Readable:
 
 
 def readable_as(body: bytes, dialect: BodyFormat) -> Readable:
-    """Return a body for display: a form by its fields, XML indented, all else as `readable` does."""
+    """Return a body for display: form data with a field per line, XML indented, all else as `readable` does."""
     if dialect not in {BodyFormat.FORM, BodyFormat.XML}:
         return readable(body)
     text = body.decode()

@@ -22,7 +22,7 @@ from reprocessing.models import (
 
 @admin.register(Attempt)
 class Attempts(ReadOnlyAdmin):
-    """Counted tries to deliver a message."""
+    """List of attempts to deliver messages."""
 
     list_display = ("id", "letter", "no", "target", "outcome", "opened_at", "closed_at", "returned_at")
     list_filter = ("outcome",)
@@ -34,7 +34,7 @@ class Attempts(ReadOnlyAdmin):
 
 @admin.register(Source)
 class Sources(ReadOnlyAdmin):
-    """The source queues of each DLQ, and where their messages are redriven to."""
+    """List of the source queues of each DLQ, with their targets."""
 
     list_display = ("__str__", "dlq", "target")
     list_filter = ("dlq",)
@@ -44,7 +44,7 @@ class Sources(ReadOnlyAdmin):
 
 @admin.register(TargetCheck)
 class Sightings(ReadOnlyAdmin):
-    """When targets were found empty."""
+    """List of the times when targets were found empty."""
 
     list_display = ("target", "seen_at")
     list_filter = ("target",)
@@ -55,7 +55,7 @@ class Sightings(ReadOnlyAdmin):
 
 @admin.register(ParkingQueueMessage)
 class Notices(ReadOnlyAdmin):
-    """What was sent to parking queues, or still has to be."""
+    """List of messages that were sent, or wait to be sent, to parking queues."""
 
     list_display = ("id", "letter", "parking_event", "made_at", "sent_at", "trouble")
     list_filter = ("parking_event",)
@@ -66,21 +66,21 @@ class Notices(ReadOnlyAdmin):
 
 @admin.register(GlobalStop)
 class Halts(ReadOnlyAdmin):
-    """Whether everything is stopped, and by whom."""
+    """List of the stop of all DLQs, with its author."""
 
     list_display = ("since", "by", "reason")
 
 
 @admin.register(Heartbeat)
 class Pulses(ReadOnlyAdmin):
-    """When workers last took a task from each queue."""
+    """List of the task queues, and when workers last took a task from each queue."""
 
     list_display = ("queue", "consumed_at")
 
 
 @admin.register(Reporter)
 class Reporters(ReadOnlyAdmin):
-    """Consumers that may report, and for which targets (manage.py add_reporter, revoke_reporter)."""
+    """List of consumers that may report outcomes, with their targets (manage.py add_reporter, revoke_reporter)."""
 
     list_display = ("name", "added_at", "added_by", "revoked_at")
     search_fields = ("name__exact",)
@@ -89,7 +89,7 @@ class Reporters(ReadOnlyAdmin):
 
 @admin.register(Report)
 class Reports(ReadOnlyAdmin):
-    """What consumers reported. An error message can quote a payload, so this takes the permission to see payloads."""
+    """List of consumer reports. Reports can quote payloads, so the list requires the permission to see payloads."""
 
     list_display = ("id", "verdict", "type", "message_id", "public_id", "attempt_no", "reporter", "received_at")
     list_filter = ("verdict", "reporter")

@@ -22,7 +22,7 @@ COMPARED: Final = "Compared an edit with the captured message."
 
 @dataclass(frozen=True, slots=True)
 class ShownPayload:
-    """A payload: of edit `revision`, or as captured (0)."""
+    """The payload of the edit with the number `revision`; 0: the captured payload."""
 
     revision: int
     body: bytes = field(repr=False)
@@ -41,7 +41,7 @@ def captured_payload(letter: Letter, *, by: str, why: str) -> ShownPayload | Non
 
 
 def captured_and_edited(letter: Letter, no: int, *, by: str, why: str) -> tuple[ShownPayload, ShownPayload] | None:
-    """Return the captured payload, and that of an edit; None: it was deleted, or there is no such edit."""
+    """Return the captured payload and the payload of an edit; None: it was deleted, or there is no such edit."""
     with transaction.atomic():
         payload = Payload.objects.filter(letter=letter).first()
         revision = Revision.objects.filter(letter=letter, no=no).first()

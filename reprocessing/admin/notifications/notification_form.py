@@ -1,4 +1,4 @@
-"""The admin form that sets which events a destination gets, as the command set_notification does."""
+"""The admin form that sets which events a destination receives, like the command set_notification."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADD, CHANGE = "reprocessing.add_notificationroute", "reprocessing.change_notific
 
 
 class NotificationForm(PreviewForm):
-    """Which events a destination gets, and of which DLQs."""
+    """A form that sets which events of which DLQs a destination receives."""
 
     sections = (("Destination", ("destination",)), ("Notifications", ("events", "dlqs")))
     fixed = ("destination",)
@@ -47,12 +47,12 @@ class NotificationForm(PreviewForm):
         self.fields["dlqs"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
 
     def last(self) -> str:
-        """Return where the audit log tells who it was."""
+        """Return a sentence that refers to the audit log for who changed the destination last."""
         return "see the audit log."
 
 
 def page(request: HttpRequest, route: int | None = None) -> HttpResponse:
-    """Show the form for a new destination, or for one that has events already."""
+    """Show the form for a new destination, or for a destination that has events already."""
     row = row_or_404(NotificationRoute.objects, route) if route else None
     name = "admin:reprocessing_notificationroute_"
     known = ", ".join(sorted(conf.current().destinations)) or "none"

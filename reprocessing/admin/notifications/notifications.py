@@ -23,7 +23,7 @@ REMOVE = "reprocessing.delete_notificationroute"
 
 @admin.register(NotificationRoute)
 class NotificationRoutes(ReadOnlyAdmin):
-    """Destinations, and the events of each."""
+    """List and pages of destinations, and the events that each destination receives."""
 
     add_permission = notification_form.ADD
     list_display = ("destination", "events", "of_dlqs", "sent_at", "failures", "trouble", "next_at")
@@ -41,7 +41,7 @@ class NotificationRoutes(ReadOnlyAdmin):
         return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "all DLQs and the service itself"
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
-        """Return the form of a new row."""
+        """Return the form of a new destination."""
         return notification_form.page(request)
 
     def pages(self) -> Iterable[Page]:
@@ -59,7 +59,7 @@ class NotificationRoutes(ReadOnlyAdmin):
 
 @admin.register(Incident)
 class Incidents(ReadOnlyAdmin):
-    """What happened, from its beginning to its end."""
+    """List of incidents, with their start and end."""
 
     list_display = ("kind", "subject", "dlq", "times", "opened_at", "changed_at", "ended_at")
     list_filter = ("kind", "dlq")
@@ -70,7 +70,7 @@ class Incidents(ReadOnlyAdmin):
 
 @admin.register(Notification)
 class Notifications(ReadOnlyAdmin):
-    """Notifications that were sent, wait to be sent, or were given up."""
+    """List of notifications that were sent, wait to be sent, or failed finally."""
 
     list_display = ("incident", "route", "phase", "filed_at", "sent_at", "given_up_at")
     list_filter = ("route", "phase")

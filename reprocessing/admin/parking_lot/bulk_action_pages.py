@@ -30,19 +30,19 @@ from reprocessing.store.runs import released_into_runs
 
 #: Bulk actions of one page.
 SHOWN: Final = 50
-#: After so long without a worker the page says that none took it.
+#: Time after which the page says that no worker has started the bulk action.
 _UNUSUAL: Final = timedelta(seconds=15)
 
 
 class AbortBulkActionForm(forms.Form):
-    """Why it is aborted."""
+    """A form with the reason of an abort."""
 
     reason = reason_field(rows=2)
 
 
 @admin.register(BulkAction)
 class Operations(ReadOnlyAdmin):
-    """Bulk actions: what was asked for, and how far it is."""
+    """List and pages of bulk actions, with their progress."""
 
     @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -69,7 +69,7 @@ class Operations(ReadOnlyAdmin):
         return self._page(request, object_id)
 
     def get_urls(self) -> list[URLPattern]:
-        """Return Django's addresses, that of the figures alone, and that which aborts."""
+        """Return Django's URLs, the URL of the progress figures, and the URL that aborts a bulk action."""
         own = (("progress", require_safe(self._progress)), ("abort", require_POST(self._abort)))
         paths = [
             path(f"<int:operation>/{name}", self.admin_site.admin_view(view), name=f"operation_{name}")
@@ -124,7 +124,7 @@ class Operations(ReadOnlyAdmin):
 
 
 def no_longer_matching(one: BulkAction) -> int:
-    """Return how many messages no longer matched when their turn came; 0 until it is done."""
+    """Return how many messages no longer matched when the bulk action reached them; 0 until the action is done."""
     return max(0, one.asked - one.done - one.letters_skipped) if one.state == BulkActionState.DONE else 0
 
 
@@ -139,7 +139,7 @@ def progress_of(one: BulkAction) -> dict[str, Any]:
 
 
 def _waits(one: BulkAction) -> bool:
-    """Return whether it was asked for long ago; `asked_at` is when the confirmation page was made."""
+    """Return whether the bulk action was confirmed more than `_UNUSUAL` ago (`asked_at`: when its page was made)."""
     begun = one.reviews.filter(letter=None).order_by("pk").values_list("at", flat=True).first()
     return lanes.database_now() - (begun or one.asked_at) > _UNUSUAL
 
@@ -151,7 +151,7 @@ def _into(one: BulkAction) -> list[released_into_runs.RunReleasedInto]:
 
 
 def _refusals(one: BulkAction) -> list[tuple[str, int, str]]:
-    """Return the reasons, how many messages each has, and the message id of one."""
+    """Return the reasons for skipped messages, each with the number of messages and the message id of an example."""
     counts = Counter(one.refusals.values())
     first = {why: int(letter) for letter, why in reversed(one.refusals.items())}
     names = dict(Letter.objects.filter(pk__in=first.values()).values_list("pk", "message_id"))

@@ -27,12 +27,12 @@ from reprocessing.store.ordering import lanes
 
 _PEOPLE = 500
 _A_YEAR = timedelta(days=366)
-#: What a release asks in addition to the reason.
+#: Further inputs of a release: a time, or a target.
 AT, TO = "at", "to"
 
 
 class FilterForm(forms.Form):
-    """A reason, and a filter as in an address."""
+    """A form with a reason, and a filter in the form of a URL query."""
 
     reason = reason_field()
 
@@ -47,10 +47,10 @@ class FilterForm(forms.Form):
 
 
 class DecisionForm(FilterForm):
-    """A decision about the messages of a page, as they were seen, or about all messages that match a filter.
+    """A form of a decision about the messages that a page showed, or about all messages that match a filter.
 
-    `token`: of a bulk action; submitted twice, it is done once. `opened`: when the page was made; messages that match
-    later are not touched. `how`: what a release asks in addition.
+    `token`: makes a bulk action that is submitted twice run once. `opened`: when the page was made; messages that match
+    later are not changed. `how`: the further input of a release, `AT` or `TO`.
     """
 
     letters = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -95,11 +95,11 @@ class DecisionForm(FilterForm):
         return found
 
     def clean_assigned(self) -> Mapping[int, str] | None:
-        """Return who each message was assigned to; None for a bulk action."""
+        """Return the assignee of each message; None for a bulk action."""
         return read_assignees(self.cleaned_data["assigned"]) if self.cleaned_data.get("letters") else None
 
     def clean_opened(self) -> datetime | None:
-        """Return when the page was made; None where each message says how it was seen."""
+        """Return when the page was made; None if the form names each message."""
         asks = self.deed is DecisionKind.NOTE if self.cleaned_data.get("letters") else self.cleaned_data.get("token")
         if not asks:
             return None
@@ -118,7 +118,7 @@ class DecisionForm(FilterForm):
 
     @property
     def stood(self) -> PageState:
-        """Return what else the page showed."""
+        """Return further values that the page showed."""
         return PageState(self.cleaned_data.get("assigned"), self.cleaned_data.get("opened"))
 
     @property
@@ -131,7 +131,7 @@ class DecisionForm(FilterForm):
 
 
 class ExportForm(FilterForm):
-    """What to export, and why."""
+    """A form that selects what to export, with the reason."""
 
     kind = forms.ChoiceField(
         label="Format", choices=[("jsonl", "JSON lines, one message per line"), ("csv", "CSV, for spreadsheets")]
@@ -148,7 +148,7 @@ class ExportForm(FilterForm):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Refuse originals without bodies."""
+        """Refuse an export of original messages without bodies."""
         found = super().clean() or self.cleaned_data
         if found.get("originals") and not found.get("bodies"):
             self.add_error("originals", "Include bodies and attributes as well, or untick this box.")
@@ -156,10 +156,10 @@ class ExportForm(FilterForm):
 
 
 def filter_of_query(query: str) -> MessageFilter:
-    """Return the filter of an address.
+    """Return the filter that a URL query describes.
 
     Raises:
-        FilterIsUnclear: the query is no filter.
+        InvalidFilter: the query is no filter.
     """
     try:
         return MessageFilter.from_query(parse_qs(query, keep_blank_values=True, max_num_fields=100))

@@ -1,8 +1,8 @@
-"""Decisions about parked messages, from the page that a person saw to the action.
+"""Act on parked messages that a page showed, if they did not change since.
 
 Somebody else may have decided meanwhile, and a replayed message may be parked again for another reason. So a page
-carries, for each message, when it was parked and which edit would be sent; only messages of which both are unchanged
-are touched.
+carries, for each message, when it was parked and which edit would be sent. The action skips a message if either has
+changed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import decisions
 
-#: Messages that one page decides about at most; more take a bulk action.
+#: Max messages that one page acts on; more messages need a bulk action.
 MOST: Final = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -32,7 +32,7 @@ _SEEN = re.compile(r"(\d{1,18})@(\d{1,18})@(\d{1,18})")
 
 
 class DecisionKind(StrEnum):
-    """The possible decisions."""
+    """A possible decision about messages."""
 
     RELEASE = "release"
     DISCARD = "discard"
@@ -42,7 +42,7 @@ class DecisionKind(StrEnum):
 
     @property
     def permission(self) -> str:
-        """Return the permission that it takes."""
+        """Return the permission that the decision requires."""
         what = {DecisionKind.RESTORE: DecisionKind.DISCARD, DecisionKind.NOTE: DecisionKind.ASSIGN}.get(self, self)
         return f"reprocessing.{what.value}_parkedletter"
 
@@ -53,12 +53,12 @@ class DecisionKind(StrEnum):
 
     @property
     def label(self) -> str:
-        """Return the label of its button."""
+        """Return the label of the decision's button."""
         return "Replay" if self is DecisionKind.RELEASE else self.value.capitalize()
 
     @property
     def state(self) -> LetterState:
-        """Return the state of the messages that it is for."""
+        """Return the state that a message must have."""
         return LetterState.DISCARDED if self is DecisionKind.RESTORE else LetterState.PARKED
 
 
@@ -74,18 +74,18 @@ Arguments = Mapping[str, Any]  # due, target, to
 
 
 def pack_messages(letters: Iterable[Letter]) -> str:
-    """Return messages as a page carries them."""
+    """Return messages as text for a hidden field."""
     parked = (letter for letter in letters if letter.finished_at is not None)
     return ",".join(pack_message(letter.pk, letter.finished_at, letter.revision_id) for letter in parked)
 
 
 def pack_message(letter: int, since: datetime | None, revision: int | None) -> str:
-    """Return one message as a page carries it. `revision`: the id of the edit that would be sent, if any."""
+    """Return a message as text for a hidden field. `revision`: the id of the edit that would be sent, if any."""
     return f"{letter}@{to_stamp(since)}@{revision or 0}"
 
 
 def unpack_messages(text: str) -> SeenMessages:
-    """Return the messages that a page carried.
+    """Return the messages that a hidden field contains.
 
     Raises:
         ValidationError: the text has another form, or too many messages.
@@ -101,7 +101,7 @@ def unpack_messages(text: str) -> SeenMessages:
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """What else a page showed. `assigned`: the person of each message; `at`: when the page was made."""
+    """Further values that a page showed. `assigned`: the assignee of each message; `at`: when the page was made."""
 
     assigned: Mapping[int, str] | None = None
     at: datetime | None = None
@@ -116,7 +116,7 @@ def decide(  # noqa: PLR0913  # each by its name
     arguments: Arguments | None = None,
     stood: PageState | None = None,
 ) -> Reviewed:
-    """Act on the messages that are as they were seen; return why each of the others was skipped."""
+    """Act on the messages that did not change since the page; return why each other message was skipped."""
     said = arguments or {}
 
     def work() -> tuple[dict[int, str], Reviewed]:
@@ -134,12 +134,12 @@ def decide(  # noqa: PLR0913  # each by its name
 
 
 def assignees(letters: Iterable[int]) -> str:
-    """Return who each message is assigned to, as a page carries it."""
+    """Return the assignee of each message as text for a hidden field."""
     return json.dumps(dict(Letter.objects.filter(pk__in=list(letters)).values_list("pk", "assigned_to")))
 
 
 def read_assignees(text: str) -> Mapping[int, str]:
-    """Return what `assignees` wrote.
+    """Return the assignees that `assignees` wrote.
 
     Raises:
         ValidationError: the text has another form.
@@ -151,7 +151,7 @@ def read_assignees(text: str) -> Mapping[int, str]:
 
 
 def _assigned(seen: SeenMessages, was: Mapping[int, str], to: str) -> dict[int, str]:
-    """Return why messages are skipped: assigned to this person already, or to somebody else than the page showed."""
+    """Return why messages are skipped: they have this assignee already, or another one than the page showed."""
     parked = Letter.objects.filter(pk__in=seen.keys(), state=LetterState.PARKED.value)
     now = dict(parked.values_list("pk", "assigned_to"))
     left = {pk: f"it is {_whose(who)} already" for pk, who in now.items() if who == to}
@@ -163,7 +163,7 @@ def _whose(who: str) -> str:
 
 
 def _noted(seen: SeenMessages, since: datetime, by: str, reason: str) -> dict[int, str]:
-    """Return the messages that have this note since the page was made: the page was submitted twice."""
+    """Return why messages are skipped: they have this note already, because the page was submitted twice."""
     twice = AuditEntry.objects.filter(act=AuditAct.NOTED, letter__in=seen.keys(), by=by, reason=reason, at__gte=since)
     return dict.fromkeys(twice.values_list("letter_id", flat=True), "it has this note already")
 
@@ -187,7 +187,7 @@ def _act(deed: DecisionKind, letters: Collection[int], by: str, reason: str, arg
 
 
 def _changed(seen: SeenMessages, state: LetterState) -> dict[int, str]:
-    """Return why messages are skipped: parked again, or edited, after the page was made."""
+    """Return why messages are skipped: they were parked again, or edited, after the page was made."""
     there = Letter.objects.filter(pk__in=seen.keys(), state=state.value)
     left = dict[int, str]()
     for letter, since, revision in there.values_list("pk", "finished_at", "revision_id"):

@@ -29,7 +29,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import export, message_filters
 from reprocessing.store.parking_lot.export import ExportBound, ExportedLetter
 
-#: Beginnings of cells that a spreadsheet takes for a formula.
+#: First characters of cells that a spreadsheet evaluates as a formula.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # also the wide ones
 _FIELDS: Final = (
     "redrive_id", "message_id", "dlq", "source", "target", "state", "reason", "ordering_key", "idempotency_key",
@@ -41,7 +41,7 @@ _ORIGINAL: Final = "original"
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Which payloads are exported: those that would be sent, and the originals of edited messages."""
+    """Which payloads are exported: the payloads that would be sent, and the originals of edited messages."""
 
     bodies: bool
     originals: bool
@@ -86,7 +86,7 @@ def _insist_on_rows(sieve: MessageFilter) -> None:
     """Check that the DLQ and the failure group of the filter exist, since the audit entry names them.
 
     Raises:
-        FilterIsUnclear: one does not exist.
+        InvalidFilter: the DLQ or the failure group does not exist.
     """
     known = message_list.names_of(sieve)
     for name in ("dlq", "group"):
@@ -139,7 +139,7 @@ def _jsonl(sieve: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[
 
 
 class _Echo:
-    """A file whose `write` returns the text."""
+    """A file-like object for csv.writer whose `write` returns the text."""
 
     def write(self, text: str) -> str:
         return text
@@ -190,6 +190,6 @@ def _plain(value: object) -> object:
 
 
 def _cell(value: object) -> str:
-    """Return a cell that no spreadsheet takes for a formula."""
+    """Return a cell that no spreadsheet evaluates as a formula."""
     text = json.dumps(value) if isinstance(value, dict) else "" if value is None else str(value)
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text

@@ -31,13 +31,13 @@ def cards(groups: Sequence[GroupRow], *, now: datetime) -> list[dict[str, Any]]:
 
 
 def pack_position(last: GroupRow) -> str:
-    """Return the position of a page's last group, as an address carries it."""
+    """Return the position of a page's last group as text for a URL."""
     microseconds = (last.last_at - _EPOCH) // timedelta(microseconds=1)
     return f"{int(last.status == FailureGroupStatus.OPEN)}.{microseconds}.{last.id}"
 
 
 def unpack_position(text: str) -> PageStart | None:
-    """Return the position that an address carries; None: the first page."""
+    """Return the position that a URL contains; None: the first page."""
     found = _PLACE.fullmatch(text)
     if found is None:
         return None
@@ -45,13 +45,13 @@ def unpack_position(text: str) -> PageStart | None:
 
 
 def id_parameter(asked: Mapping[str, str], name: str) -> int | None:
-    """Return the id in this parameter; None: it is missing, or no id."""
+    """Return the id in this parameter; None: the parameter is missing, or is no id."""
     text = asked.get(name, "")
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def _card(group: GroupRow, numbers: GroupCounts, now: datetime) -> dict[str, Any]:
-    """Return one group; each address is that of the messages that a number counts."""
+    """Return one group; each number links to the messages that it counts."""
     status = FailureGroupStatus(group.status)
     return {
         "group": group, "numbers": numbers, "title": visible(group.title), "note": visible(group.note),
@@ -69,7 +69,7 @@ def _card(group: GroupRow, numbers: GroupCounts, now: datetime) -> dict[str, Any
 
 
 def _sum(states: Sequence[tuple[str, int]], group: int) -> dict[str, Any]:
-    """Return the sum, and each state with its number and the address of its messages."""
+    """Return the sum, and each state with the number and the URL of the state's messages."""
     parts = [(labels.state(state), n, _letters("letter", group, state=state)) for state, n in states]
     return {"n": sum(n for _, n in states), "parts": parts}
 

@@ -33,7 +33,7 @@ _CHANGES: Final = (AuditAct.CHANGED, AuditAct.NOTED)
 
 
 class StatusForm(forms.Form):
-    """A new status and note of a group, the ones that were seen, and the reason."""
+    """A form with a group's new status and note, the status and note that the page showed, and the reason."""
 
     status = forms.ChoiceField(choices=FailureGroupStatus.choices, label="Status")
     note = forms.CharField(
@@ -49,11 +49,11 @@ class StatusForm(forms.Form):
     )
 
     def clean_note(self) -> str:
-        """Return the note with its line ends as they are stored: browsers send others."""
+        """Return the note with LF line ends; browsers send CRLF."""
         return _lines(self.cleaned_data["note"])
 
     def clean_seen_note(self) -> str:
-        """Return it with the same line ends."""
+        """Return the note that the page showed with line ends as in `clean_note`."""
         return _lines(self.cleaned_data["seen_note"])
 
     def clean(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class StatusForm(forms.Form):
 
 @admin.register(FailureGroup)
 class Groups(ReadOnlyAdmin):
-    """Failure groups, the open ones first."""
+    """List and pages of failure groups, open groups first."""
 
     ordering = ("-last_at", "-id")
 
@@ -124,7 +124,7 @@ class Groups(ReadOnlyAdmin):
         return self._overtaken(request, group)
 
     def _overtaken(self, request: HttpRequest, group: GroupRow) -> HttpResponse:
-        """Show what somebody else did first, and this person's values, to be submitted again."""
+        """Show the form again, with another person's change and the values that this person entered."""
         now = failure_group_pages.find_group(group.id)
         if now is None:
             raise Http404
@@ -165,7 +165,7 @@ class Groups(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/group.html", context)
 
     def _letters(self, request: HttpRequest, group: GroupRow, after: int | None, *, behind: bool) -> list[Letter]:
-        """Return the newest messages of the group, or those queued behind them, one more than a page shows."""
+        """Return the newest messages of the group, or messages queued behind them; one more than a page shows."""
         if not request.user.has_perm("reprocessing.view_letter"):
             return []
         meant = {"pk__in": failure_group_pages.letters_behind(group.id)} if behind else {"group": group.id}

@@ -33,7 +33,7 @@ from reprocessing.store.parking_lot.message_filters import ListedLetter, PageSta
 
 #: Messages of one page.
 SHOWN: Final = 50
-#: Parameters of an address that are no filters: the position of the page, and those of Django's own lists.
+#: URL parameters that are no filters: the position of the page, and the parameters of Django's own lists.
 _NO_FILTER: Final = frozenset({"after", "e", "p", "o", "_changelist_filters"})
 _PLACE = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 _KEY_SHOWN, _DLQS_SHOWN = 60, 500
@@ -41,10 +41,10 @@ _STATES: Final = {LetterState.PARKED.value: "Parked", LetterState.DISCARDED.valu
 
 
 def filter_of(request: HttpRequest) -> MessageFilter:
-    """Return the filter of an address.
+    """Return the filter that the URL of the request describes.
 
     Raises:
-        FilterIsUnclear: the query is no filter.
+        InvalidFilter: the query is no filter.
         PermissionDenied: it searches payloads, and this person may not see them.
     """
     sieve = MessageFilter.from_query({name: values for name, values in request.GET.lists() if name not in _NO_FILTER})
@@ -57,7 +57,7 @@ def check_allowed(sieve: MessageFilter, user: AbstractBaseUser | AnonymousUser) 
 
     Raises:
         PermissionDenied: it searches payloads, and this person may not see them.
-        FilterIsUnclear: the messages are in progress, so they are not in this list.
+        InvalidFilter: the messages are in progress, so they are not in this list.
     """
     if sieve.text is not None and not may_see_payloads(user):
         raise PermissionDenied
@@ -66,12 +66,12 @@ def check_allowed(sieve: MessageFilter, user: AbstractBaseUser | AnonymousUser) 
 
 
 def query_of(sieve: MessageFilter) -> str:
-    """Return the filter as a query."""
+    """Return the filter as a URL query."""
     return urlencode(sieve.to_query())
 
 
 def address_of(sieve: MessageFilter) -> str:
-    """Return the address of the list with a filter."""
+    """Return the URL of the list with a filter."""
     query = query_of(sieve)
     return reverse("admin:reprocessing_parkedletter_changelist") + (f"?{query}" if query else "")
 
@@ -144,7 +144,7 @@ def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, 
 
 
 def _line(letter: ListedLetter, now: datetime) -> dict[str, Any]:
-    """Return a row of the list. `pick`: how the page carries it; `left`: until SQS deletes its copy in the DLQ."""
+    """Return a row of the list. `pick`: the checkbox's value; `left`: time until SQS deletes the copy in the DLQ."""
     model = "parkedletter" if letter.state == LetterState.PARKED else "letter"
     return {
         "address": reverse(f"admin:reprocessing_{model}_change", args=[letter.id]),
@@ -168,7 +168,7 @@ def _place(request: HttpRequest) -> PageStart | None:
     """Return the position of the page.
 
     Raises:
-        FilterIsUnclear: the parameter has another form.
+        InvalidFilter: the parameter is no position.
     """
     text = request.GET.get("after", "")
     found = _PLACE.fullmatch(text)
@@ -178,7 +178,7 @@ def _place(request: HttpRequest) -> PageStart | None:
 
 
 def _next(request: HttpRequest, found: list[ListedLetter]) -> str:
-    """Return the address of the next page; empty: there is none."""
+    """Return the URL of the next page; empty: this is the last page."""
     if len(found) <= SHOWN:
         return ""
     last = found[SHOWN - 1]
@@ -188,13 +188,13 @@ def _next(request: HttpRequest, found: list[ListedLetter]) -> str:
 
 
 def _kept(sieve: MessageFilter) -> list[tuple[str, str]]:
-    """Return the parts of the filter without a field in its form."""
+    """Return the parts of the filter that have no field in the filter form."""
     own = {"dlq", "reason", "q", "assigned", "text", "died_after", "died_before", "parked_after", "parked_before"}
     return [(name, value) for name, value in sieve.to_query() if name not in own]
 
 
 def _narrowings(sieve: MessageFilter, names: dict[str, str]) -> Iterable[dict[str, str]]:
-    """Yield the parts of the filter without a field of their own, in words, each with the address without it."""
+    """Yield each part of the filter that has no form field, in words, with the URL that removes the part."""
     for name in ("group", "source", "target", "rule", "run", "key"):
         if (value := getattr(sieve, name)) is not None:
             rest = {other: kept for other, kept in sieve.stored().items() if other != name}

@@ -36,21 +36,21 @@ _DONE: Final = {
     DecisionKind.RELEASE: "queued for replay", DecisionKind.DISCARD: "discarded",
     DecisionKind.RESTORE: "restored to the parking lot", DecisionKind.NOTE: "got the note",
 }  # fmt: skip
-#: Actions that do not move a message; they explain a skipped message only to somebody who wanted the same.
+#: Actions that do not change a message's state. They explain a skipped message only if the action was the same.
 _BESIDE: Final = frozenset({AuditAct.REVEALED, AuditAct.EXPORTED, AuditAct.NOTED, AuditAct.ASSIGNED})
 _ITS_OWN: Final = {DecisionKind.NOTE: AuditAct.NOTED, DecisionKind.ASSIGN: AuditAct.ASSIGNED}
 
 
 @admin.register(ParkedLetter)
 class ParkingLot(MessagesAdmin):
-    """Parked messages; each decision takes a permission, a reason and a confirmation page."""
+    """List and pages of parked messages; each decision needs a permission, a reason and a confirmation page."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the list."""
         return message_list.page(request)
 
     def get_urls(self) -> list[URLPattern]:
-        """Return Django's addresses, those of the decisions, and that of the export."""
+        """Return Django's URLs, the URLs of the decisions, and the URL of the export."""
         wrap = self.admin_site.admin_view
         deeds = [
             path(deed, wrap(require_POST(self._deed)), {"deed": deed}, f"parkedletter_{deed}") for deed in DecisionKind
@@ -60,7 +60,7 @@ class ParkingLot(MessagesAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the message; one that is no longer parked is shown in the list of all messages."""
+        """Show the message; if it is no longer parked, redirect to its page in the list of all messages."""
         if self.get_object(request, object_id) is None and object_id.isdecimal():
             left = Letter.objects.filter(pk=object_id).first()
             if left is not None and self.has_view_permission(request):
@@ -105,7 +105,7 @@ class ParkingLot(MessagesAdmin):
         return self._page(request, deed, DecisionForm(deed, how, initial=asked))
 
     def _do(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
-        """Act on these messages, as they were seen."""
+        """Act on these messages, if they did not change since the page."""
         found = form.cleaned_data
         by = request.user.get_username()
         reviewed = decide(
@@ -164,7 +164,7 @@ class ParkingLot(MessagesAdmin):
 
 
 def _of_letters(deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return the messages that a page carries, if they are still in the state that it is about."""
+    """Return the messages that the form names and that are still in the state that the decision needs."""
     seen = _seen(str(form["letters"].value() or ""))
     found = Letter.objects.filter(pk__in=seen, state=deed.state.value).select_related("dlq")
     there = list(found.order_by("pk"))
@@ -182,7 +182,7 @@ def _of_letters(deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
 
 
 def _seen(letters: str) -> list[int]:
-    """Return the ids that a page carries; none if they cannot be read."""
+    """Return the ids of messages that a hidden field contains; none if it cannot be read."""
     try:
         return list(unpack_messages(letters))
     except ValidationError:
@@ -190,7 +190,7 @@ def _seen(letters: str) -> list[int]:
 
 
 def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return the messages that match a filter now, as far as they are counted."""
+    """Return the number of messages that match a filter now (at most `MAX_COUNT`), reasons, and examples."""
     try:
         sieve = filter_of_query(str(form["query"].value() or ""))
         _insist(request, deed, sieve)
@@ -212,10 +212,10 @@ def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -
 
 
 def _insist(request: HttpRequest, deed: DecisionKind, sieve: MessageFilter) -> None:
-    """Check that a filter is for the state of this decision, and that all its matches are found.
+    """Check that a filter selects the state that the decision needs, and that the filter finds all matches.
 
     Raises:
-        FilterIsUnclear: it is for another state, or not all matches are found.
+        InvalidFilter: it selects another state, or does not find all matches.
         PermissionDenied: it searches payloads, and this person may not see them.
     """
     message_list.check_allowed(sieve, request.user)
@@ -229,7 +229,7 @@ def _why(state: str, reason: str) -> str:
 
 
 def _back(query: str) -> str:
-    """Return the address of the list that a page came from, without the filter if it cannot be read."""
+    """Return the URL of the list with the filter of the query, or without a filter if the query cannot be read."""
     try:
         return message_list.address_of(filter_of_query(query))
     except InvalidFilter:
@@ -237,7 +237,7 @@ def _back(query: str) -> str:
 
 
 def _stopped(dlqs: Iterable[str]) -> Iterable[str]:
-    """Yield which stops keep replayed messages of these DLQs from being sent, in sentences."""
+    """Yield a sentence for each stop that keeps released messages of these DLQs from being sent."""
     ends = "replayed messages stay queued until somebody resumes it."
     names = set(dlqs)
     if names and (all_ := stops.stop_of(None)):
@@ -252,13 +252,13 @@ def _warn(request: HttpRequest, dlqs: Iterable[str]) -> None:
 
 
 def _done(deed: DecisionKind, form: DecisionForm, n: int) -> str:
-    """Return what was done to so many messages."""
+    """Return a sentence that says what was done to `n` messages."""
     done = f"assigned to {form.cleaned_data['to'] or 'nobody'}" if deed is DecisionKind.ASSIGN else _DONE[deed]
     return f"{n:,} message{'' if n == 1 else 's'} {done}."
 
 
 def _tell(request: HttpRequest, deed: DecisionKind, done: str, reviewed: Reviewed) -> None:
-    """Tell what was done, and which messages were skipped, why, and who changed them."""
+    """Show what was done, and which messages were skipped, why, and who changed them."""
     if reviewed.done:
         messages.success(request, done)
     else:

@@ -23,7 +23,7 @@ EXAMPLES: Final = (
 )
 _SHAPE: Final = 'Write texts in double quotes, with commas between them: ["tenant equals acme", "task exists"].'
 _NEAR: Final = 24  # characters
-#: Our error messages, by a part of Python's.
+#: Error messages of this form, by a part of Python's error message.
 _PROBLEMS: Final = {
     "trailing comma": "remove the comma after the last text.",
     "delimiter": "a comma or the closing ] is missing {here}.",
@@ -35,7 +35,7 @@ _PROBLEMS: Final = {
 
 
 class ConditionsField(forms.CharField):
-    """A JSON list of conditions."""
+    """A form field for a JSON list of conditions."""
 
     def clean(self, value: Any) -> list[str]:  # noqa: ANN401  Django's own
         """Return the conditions; refuse those that cannot be evaluated."""
@@ -55,7 +55,7 @@ class ConditionsField(forms.CharField):
 
 
 def with_example(text: str, number: str) -> str:
-    """Return the conditions with an example added, once; a text that is no list stays as it is."""
+    """Return the conditions with an example added if it is missing; a text that is no list is returned unchanged."""
     try:
         found = json.loads(text or "[]")
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""A rule that is made from a message: its first conditions, and conditions on the message's fields.
+"""Build a rule from a message: the initial conditions, and conditions on the message's fields.
 
-Message type and task are filled in with their values. Of other fields everybody sees the names; their values take the
-permission to see payloads, and using them is recorded.
+Everybody sees the values of message type and task, and the names of other fields. The values of other fields require
+the permission to see payloads, and their use is recorded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates: no page can sho
 
 @dataclass(frozen=True, slots=True)
 class SourceMessage:
-    """The message that a rule is made from, and what rules read of it; None: its bytes were deleted."""
+    """The message that a rule is built from. `facts`: the values that rules read; None: the payload was deleted."""
 
     letter: Letter
     facts: MessageFields | None = field(repr=False)
@@ -59,7 +59,7 @@ class SourceMessage:
         return {"dlq": self.letter.dlq_id, "conditions": to_json(conditions), "action": Action.QUARANTINE.value}
 
     def conditions(self, fields: Collection[str], *, values: bool) -> Iterator[str]:
-        """Yield a condition for each of these fields; `values`: on its value, not only that it exists."""
+        """Yield a condition for each field. `values`: compare the field's value, instead of testing that it exists."""
         for name in self.fields if self.facts else ():
             if name in fields:
                 kind, _, of = name.partition(":")
@@ -68,7 +68,7 @@ class SourceMessage:
 
 
 def source_message(request: HttpRequest) -> SourceMessage | None:
-    """Return the message that the address names."""
+    """Return the message that the parameter `letter` names; None: it is missing, or this person may not see it."""
     key = request.GET.get("letter", "")
     if not (key.isascii() and key.isdecimal()) or not request.user.has_perm("reprocessing.view_letter"):
         return None
@@ -78,7 +78,7 @@ def source_message(request: HttpRequest) -> SourceMessage | None:
 
 
 def with_conditions(of: SourceMessage, text: str, fields: Collection[str], *, values: bool, by: str) -> str:
-    """Return the conditions with those on these fields added; a text that is no list stays as it is."""
+    """Return the conditions with conditions on these fields added; a text that is no list is returned unchanged."""
     try:
         said = json.loads(text or "[]")
     except (ValueError, RecursionError):
@@ -100,7 +100,7 @@ def to_json(conditions: list[Any]) -> str:
 
 
 def _facts(of: Letter) -> MessageFields | None:
-    """Return what rules read: the last edit, else what was captured."""
+    """Return the values that rules read, from the last edit or else from the captured message."""
     payload = Payload.objects.filter(letter=of).first()
     if payload is None:
         return None
@@ -111,7 +111,7 @@ def _facts(of: Letter) -> MessageFields | None:
 
 
 def _equal(name: str, value: str) -> str:
-    """Return the condition that a field has this value; where that cannot be written, that it exists."""
+    """Return the condition that a field has this value, or that the field exists if the value cannot be written."""
     text = f"{name} {Operator.EQUALS} {json.dumps(value[: VALUE_LENGTH + 1], ensure_ascii=False)}"
     try:
         Condition.parse(text)

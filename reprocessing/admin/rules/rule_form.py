@@ -34,9 +34,9 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.routing import rule_changes, rules
 
 ADD, CHANGE, DELETE = "reprocessing.add_rule", "reprocessing.change_rule", "reprocessing.delete_rule"
-#: Messages that a preview evaluates; manage.py test_rules evaluates all.
+#: Max messages that a preview evaluates; manage.py test_rules evaluates all messages.
 MOST: Final = 20_000
-#: Seconds that a preview may take; one message takes some tenths of a second at most.
+#: Seconds after which a preview evaluates no further message; a message takes less than a second.
 _PATIENCE: Final = 1.0
 _DAYS: Final = 7
 _WORDS: Final = {
@@ -50,7 +50,7 @@ _WORDS: Final = {
 
 
 class RuleForm(PreviewForm):
-    """The fields of a rule."""
+    """A form with the fields of a rule."""
 
     sections = (
         ("Messages", ("name", "dlq", "conditions", "position")),
@@ -101,8 +101,8 @@ class RuleForm(PreviewForm):
         """Return the rule's name, and its values by column.
 
         Raises:
-            TargetIsUnclear: no target has this name, or several have.
-            QueueIsOutOfReach: the target is a queue that cannot be read.
+            InvalidTarget: no target has this name, or several targets have this name.
+            QueueUnreachable: the target is a queue that cannot be read.
         """
         given = self.cleaned_data
         found = {name: given[name] for name in rule_changes.FIELDS if name != "target"}
@@ -115,7 +115,7 @@ class RuleForm(PreviewForm):
 
 
 def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
-    """Show the form of a new rule, or of an existing one."""
+    """Show the form of a new rule, or of an existing rule."""
     row = row_or_404(Rule.objects.select_related("dlq", "target", "rate_class"), rule) if rule else None
     source = rule_draft.source_message(request) if row is None else None
     begin = source.begin() if source else {}
@@ -141,7 +141,7 @@ def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
 
 
 def _filled(request: HttpRequest, permission: str, source: SourceMessage | None) -> dict[str, Any]:
-    """Return the sent values, with the chosen example, or the selected conditions, added."""
+    """Return the form's values with the chosen example, or the selected conditions, added."""
     values = "values" in request.POST
     if not request.user.has_perm(permission) or (values and not request.user.has_perm("reprocessing.view_payload")):
         raise PermissionDenied
@@ -174,7 +174,7 @@ def _look(form: RuleForm, *, sees: bool) -> Preview:
 
 
 def _preview(row: Rule, *, sees: bool) -> dict[str, Any]:
-    """Return what the rule would do; without the permission to see payloads, no condition on their values is tested."""
+    """Return what the rule would do. `sees`: the person may see payloads, so conditions on its values are tested."""
     mine = rules.bind(row)
     closed = [] if sees else [str(condition) for condition in mine.rule.conditions if condition.reveals_values]
     if closed:
@@ -194,7 +194,7 @@ def _impatient() -> Callable[[], bool]:
 
 
 def _share(one: RulePreview) -> dict[str, Any]:
-    """Return a share with its counts as lists: a template takes `items` of a Counter for a key."""
+    """Return a rule's preview with lists instead of Counters, because a template reads `items` as a Counter's key."""
     counts = {"acting": one.would_act_on, "before": one.matched_before, "taken": one.taken_first}
     return {"is": one, **{name: sorted(counted.items()) for name, counted in counts.items()}}
 

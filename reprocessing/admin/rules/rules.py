@@ -34,7 +34,7 @@ _DOES = {
 
 
 class Switch(StrEnum):
-    """What can be done to a rule; also the last part of the page's address."""
+    """An action on a rule, and the last part of the page's URL."""
 
     ENABLE = "enable"
     DISABLE = "disable"
@@ -42,13 +42,13 @@ class Switch(StrEnum):
 
     @property
     def permission(self) -> str:
-        """The permission that it takes."""
+        """The permission that the action requires."""
         return rule_form.DELETE if self is Switch.REMOVE else rule_form.CHANGE
 
 
 @admin.register(Rule)
 class Rules(ReadOnlyAdmin):
-    """Rules decide by a message's content what is done with it."""
+    """List and pages of rules."""
 
     change_list_template = "admin/change_list.html"
     add_permission = rule_form.ADD
@@ -74,7 +74,7 @@ class Rules(ReadOnlyAdmin):
     )
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
-        """Return the form of a new row."""
+        """Return the form of a new rule."""
         return rule_form.page(request)
 
     def pages(self) -> Iterable[Page]:
@@ -94,7 +94,7 @@ class Rules(ReadOnlyAdmin):
 
 @admin.register(RateClass)
 class RateClasses(ReadOnlyAdmin):
-    """Messages to which rules give one rate limit; see manage.py add_rate_class."""
+    """List of rate classes: rate limits that rules give to messages; see manage.py add_rate_class."""
 
     list_display = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backoff_jitter")
     ordering = ("name",)
@@ -102,7 +102,7 @@ class RateClasses(ReadOnlyAdmin):
 
 @admin.register(Rulebook)
 class Rulebooks(ReadOnlyAdmin):
-    """The version of all rules, and when a rule begins or ends next."""
+    """List of the version of all rules, and the next time when a rule begins or ends."""
 
     list_display = ("__str__", "changes_at")
     ordering = ("pk",)

@@ -24,14 +24,14 @@ from reprocessing.store.runs import plans
 from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
 
-#: Message ids that one form takes.
+#: Max message ids in one form.
 IDS: Final = 1_000
 _LONGEST_TEXT: Final = 1_024
 _WAVES: Final = {"": None, "yes": True, "no": False}
 
 
 class RunForm(forms.Form):
-    """Which messages, how, and why."""
+    """A form with the selection, the options and the reason of a run."""
 
     dlq = forms.ModelChoiceField(
         DeadLetterQueue.objects.order_by("name"), label="Dead-letter queue", empty_label="Choose a DLQ",
@@ -68,7 +68,7 @@ class RunForm(forms.Form):
     reason = reason_field()
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a selection that can hold no message, and a DLQ whose messages cannot be selected."""
+        """Refuse a selection that no message can match, and a DLQ for which no run can be planned."""
         given = super().clean() or self.cleaned_data
         dlq = given.get("dlq")
         if dlq is None or self.errors:
@@ -130,7 +130,7 @@ def why_not(dlq: DeadLetterQueue) -> str:
 
 
 def moved_by_aws(dlq: DeadLetterQueue) -> str:
-    """Return that AWS redrives the DLQ now, so that no run can be planned; empty: it does not, or SQS does not say."""
+    """Return a sentence if AWS redrives the DLQ now, so that no run can be planned; empty: no, or unknown."""
     with suppress(QueueUnreachable):
         native_redrive.read_redrives(dlq)
     found = aws_redrives.current(dlq.pk)
@@ -141,7 +141,7 @@ def plan_from_form(form: RunForm, *, by: str) -> Run:
     """Plan the run; its messages are selected at once, or after the next capture.
 
     Raises:
-        RunIsAnother: a run with another selection has this name.
+        RunIdInUse: a run with another selection has this name.
     """
     given = form.cleaned_data
     dlq, wish = given["dlq"], form.wish

@@ -1,4 +1,4 @@
-"""The pages that start, pause, resume and abort a run, with a reason, and only as it was seen."""
+"""Pages that start, pause, resume and abort a run, with a reason, if the run is still as shown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _GONE_NAMED: Final = 10
 
 
 class AbortRunForm(ReasonForm):
-    """A reason, and whether to stop the DLQ as well."""
+    """A form with the reason, and whether to stop the DLQ as well."""
 
     stop_dlq = forms.BooleanField(
         required=False,
@@ -42,13 +42,13 @@ class AbortRunForm(ReasonForm):
 
 @dataclass(frozen=True, slots=True)
 class RunAction:
-    """One action.
+    """An action on a run.
 
     Attributes:
-        out_of: the states in which it is possible.
-        did: its past participle.
-        does: returns what it would do, in sentences.
-        act: does it, with the form's values and the user name; returns whether it was done.
+        out_of: the states of a run in which the action is possible.
+        did: the action's past participle.
+        does: returns the effect, in sentences.
+        act: executes the action with the form's values and the user name; returns whether the run changed.
     """
 
     name: str
@@ -140,12 +140,12 @@ _PUTS: Final = (AuditAct.PLANNED, AuditAct.STARTED, AuditAct.PAUSED, AuditAct.RE
 
 
 def possible_actions(run: Run) -> list[RunAction]:
-    """Return what can be done to a run in its state, whatever the permissions."""
+    """Return the actions that a run's state allows; permissions are not checked."""
     return [deed for deed in RUN_ACTIONS.values() if not why_impossible(run, deed)]
 
 
 def why_impossible(run: Run, deed: RunAction) -> str:
-    """Return why this cannot be done to a run in its state; empty: it can."""
+    """Return why a run's state does not allow the action; empty: it does."""
     if run.state not in deed.out_of:
         return state_sentence(run)
     if deed.name == "abort" and run.kind == RunKind.STANDING:
@@ -167,7 +167,7 @@ def state_sentence(run: Run) -> str:
 
 
 def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
-    """Ask for the reason, then do it."""
+    """Ask for the reason, then execute the action."""
     which = RUN_ACTIONS[deed]
     question, act = partial(_question, run, which), partial(_act, run, which)
     form = ReasonForm if which is RUN_ACTIONS["abort"] and not _may_stop(request, run) else which.form
@@ -175,7 +175,7 @@ def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
 
 
 def _may_stop(request: HttpRequest, run: int) -> bool:
-    """Return whether stopping the DLQ is offered: a plan has sent nothing."""
+    """Return whether the page offers to stop the DLQ; not for a plan, which has sent nothing."""
     return (
         request.user.has_perm("reprocessing.stop_deadletterqueue")
         and not Run.objects.filter(pk=run, state=RunState.PLANNED).exists()
@@ -225,7 +225,7 @@ def _act(key: int, deed: RunAction, given: Mapping[str, Any], by: str) -> Done |
 
 
 def _prepare(run: Run, deed: RunAction) -> None:
-    """Look whether AWS has moved messages meanwhile: those are parked, not sent."""
+    """Check whether AWS moved messages of the DLQ meanwhile; such messages are parked, not sent."""
     if deed.act is _start:
         with suppress(QueueUnreachable):
             native_redrive.read_redrives(run.dlq)

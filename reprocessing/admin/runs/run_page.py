@@ -29,9 +29,9 @@ from reprocessing.store.runs.plan_figures import TargetFigures
 from reprocessing.store.runs.progress import MAX_EXACT
 from reprocessing.store.safety import stops
 
-#: Maximum age of a plan's figures on an open page; with more messages than `MAX_EXACT` they are not renewed.
+#: Max age of a plan's figures on an open page; with more messages than `MAX_EXACT` they are not refreshed.
 _FRESH: Final = timedelta(seconds=60)
-#: Audit entries that are shown.
+#: Max audit entries that are shown.
 _REVIEWS: Final = 20
 _MOVES: Final = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
 _ENDED: Final = (RunState.FINISHED, RunState.ABORTED)
@@ -42,7 +42,7 @@ _MARKS: Final = {
 
 
 def page_context(run: Run, user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
-    """Return what does not change while the page is open."""
+    """Return the values that do not change while the page is open."""
     return {
         "asked": visible(_asked(run)),
         "reviews": list(run.reviews.exclude(act=AuditAct.RELEASED).order_by("-pk")[:_REVIEWS]),
@@ -52,7 +52,7 @@ def page_context(run: Run, user: AbstractBaseUser | AnonymousUser) -> dict[str, 
 
 
 def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, base: RateBase | None) -> dict[str, Any]:
-    """Return what is renewed while the page is open."""
+    """Return the values that are refreshed while the page is open."""
     now = lanes.database_now()
     context: dict[str, Any] = {
         "run": run,
@@ -70,7 +70,7 @@ def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, base: RateBas
 
 
 def is_as_shown(run: Run, shown: str) -> bool:
-    """Return whether an open page of a plan is up to date: same state, and figures that are fresh enough."""
+    """Return whether an open page of a plan shows the present state, with figures younger than `_FRESH`."""
     stood, _, at = shown.rpartition("@")
     try:
         moment = datetime.fromisoformat(at)
@@ -91,7 +91,7 @@ def _stands(run: Run) -> str:
 
 
 def _standing(run: Run) -> str:
-    """Return why nothing is sent; empty: something is, or may be."""
+    """Return why nothing is sent; empty: messages are sent, or may be sent."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return run_actions.state_sentence(run)
     stopped = stops.describe_stop(run.dlq) if run.state == RunState.PLANNED else ""

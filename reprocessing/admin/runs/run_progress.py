@@ -1,4 +1,4 @@
-"""The progress of a run: states of its messages and key queues, and the earliest end."""
+"""The progress of a run: states of the run's messages and key queues, and the earliest end."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from reprocessing.store.runs import progress
 from reprocessing.store.runs.progress import MAX_EXACT, RoughRunCounts, RunCounts, TargetRemainder
 from reprocessing.store.safety import breaker_status
 
-#: Key queues that are read at most.
+#: Max key queues that are read.
 _LANES: Final = 20_000
-#: Waves that are shown; a standing run has many.
+#: Max waves that are shown; a DLQ's standing run has many.
 _WAVES: Final = 12
-#: Seconds over which a rate is measured at most.
+#: Max seconds over which a rate is measured.
 _MEASURED: Final = 20.0
 _TRIAL: Final = "unknown: an open circuit breaker only lets canaries through"
 
@@ -44,7 +44,7 @@ class RateBase:
 
     @classmethod
     def read(cls, text: str) -> RateBase | None:
-        """Return the base that a page sent; None: the text is something else."""
+        """Return the base that a page sent; None: the text is invalid."""
         sent, _, at = text.partition("@")
         try:
             moment = datetime.fromisoformat(at)
@@ -57,7 +57,7 @@ class RateBase:
 
 
 def progress_context(run: Run, now: datetime, base: RateBase | None) -> dict[str, Any]:
-    """Return what changes on the page of a started run."""
+    """Return the values that change on the page of a started run."""
     tally = progress.estimate_counts(run.pk, selected=run.selected)
     count_lag = conf.current().count_lag.total_seconds()
     awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag) if tally.awaiting else []
@@ -88,7 +88,7 @@ def progress_context(run: Run, now: datetime, base: RateBase | None) -> dict[str
 
 
 def _stands(found: list[LaneCount]) -> list[tuple[int, str]]:
-    """Return what key queues wait for, and how many, the most first."""
+    """Return the number of waiting key queues and what they wait for, the largest number first."""
     counts = Counter[str]()
     for lanes in found:
         counts[visible(dlq_status.describe_lanes(lanes))] += lanes.n
@@ -101,13 +101,13 @@ def _moves(found: list[LaneCount]) -> bool:
 
 
 def _awaited(found: list[PendingOutcome]) -> list[tuple[int, str]]:
-    """Return for which outcomes a run waits that sends nothing now, and for how many messages."""
+    """Return the number of sent messages whose outcome a run waits for, and what the outcome depends on."""
     texts = ((wait.unsettled, resource_name(wait.target), pending_outcomes.describe(wait)) for wait in found)
     return [(n, visible(f"sent to {name} and waiting for {why}")) for n, name, why in texts]
 
 
 def _latest(known: Mapping[int, float | None]) -> float | None:
-    """Return the seconds until all outcomes are known at the earliest; None: unknown, or none is pending."""
+    """Return the least seconds until all outcomes are known; None: unknown, or no outcome is pending."""
     found = [seconds for seconds in known.values() if seconds is not None]
     return max(found) if found and len(found) == len(known) else None
 
@@ -115,7 +115,7 @@ def _latest(known: Mapping[int, float | None]) -> float | None:
 def _unknown(
     run: Run, tally: RunCounts, stands: list[LaneCount], wave: Wave | None, known: Mapping[int, float | None]
 ) -> str:
-    """Return why the end of the run is unknown; empty: it is not."""
+    """Return why the end of the run is unknown; empty: it is known."""
     barred = [lanes for lanes in stands if lanes.is_barred and lanes.phase == LanePhase.READY]
     if barred and tally.under_way:
         return max(barred, key=lambda lanes: lanes.n).why
@@ -158,7 +158,7 @@ def _pieces(run: Run, tally: RunCounts) -> Iterator[dict[str, Any]]:
 
 
 def letters_of(run: Run, asked: Mapping[str, object]) -> str:
-    """Return the address of the list of these messages of a run; parked messages are in the parking lot."""
+    """Return the URL of the list of a run's messages that match; for parked messages, in the parking lot."""
     model = "parkedletter" if asked.get("state__exact") == LetterState.PARKED else "letter"
     query = urlencode({"run__id__exact": run.pk, **asked})
     return f"{reverse(f'admin:reprocessing_{model}_changelist')}?{query}"

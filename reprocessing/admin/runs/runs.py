@@ -29,12 +29,12 @@ _PAGE: Final = 50
 
 @admin.register(Run)
 class Runs(ReadOnlyAdmin):
-    """Runs: what was selected, by whom, and how far they are."""
+    """List and pages of runs, with their selection, author and progress."""
 
     add_permission = run_actions.PERMISSION
 
     def pages(self) -> Iterable[Page]:
-        """Return the part of a run's page that is renewed, and the actions."""
+        """Return the URL of the part of a run's page that is refreshed, and the pages of the actions."""
         return (
             ("<int:run>/progress", require_safe(self._progress), "progress", {}),
             ("<int:run>/<slug:deed>/now", _deed, "deed", {}),
@@ -98,7 +98,7 @@ class Runs(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/run_live.html", context)
 
     def _begins(self, request: HttpRequest) -> dict[str, Any]:
-        """Return the initial values of the form: those of another run, or of the address."""
+        """Return the initial values of the form, from another run or from the URL."""
         if "like" in request.GET:
             self._look(request)
             return plan_run.initial_from(_found(request.GET["like"]))
@@ -112,7 +112,7 @@ class Runs(ReadOnlyAdmin):
 
 
 def _planned(form: RunForm, by: str) -> Run | None:
-    """Return the planned run; None: it cannot be planned, and the form says why."""
+    """Return the planned run; None: it cannot be planned, and the form shows the reason."""
     if why := plan_run.moved_by_aws(form.cleaned_data["dlq"]):
         form.add_error("dlq", why)
         return None
@@ -124,7 +124,7 @@ def _planned(form: RunForm, by: str) -> Run | None:
 
 
 def _keyset(found: QuerySet[Run], after: str) -> tuple[list[Run], int | None]:
-    """Return one page of runs, and after which id the next page begins; None: there is none."""
+    """Return one page of runs, and the id after which the next page begins; None: this is the last page."""
     if is_id(after):
         found = found.filter(pk__lt=after)
     page = list(found[: _PAGE + 1])

@@ -1,4 +1,4 @@
-"""The pages that close, open and half-open a circuit breaker, with a reason, and only as it was seen."""
+"""Pages that close, open and half-open a circuit breaker, with a reason, if it did not change since it was shown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprocessing.store.safety.breaker_resets import State
 from reprocessing.store.safety.breaker_status import BreakerStatus
 
 PERMISSION: Final = "reprocessing.reset_breaker"
-#: The last part of an address, and the state that it leads to.
+#: The last part of a page's URL, and the new state of the breaker.
 MOVES: Final[Mapping[str, State]] = {"close": "closed", "open": "open", "half-open": "half_open"}
 _WORDS: Final = {"closed": "closed", "open": "open", "half_open": "half open"}
 _DOES: Final = {
@@ -32,7 +32,7 @@ _DOES: Final = {
 
 
 class OpenForm(ReasonForm):
-    """A reason, and for how long."""
+    """A form with the reason and the duration of an open breaker."""
 
     seconds = forms.FloatField(
         required=False, min_value=0.1, max_value=MAX_SECONDS, label="Cooldown (s)",
@@ -41,12 +41,12 @@ class OpenForm(ReasonForm):
 
 
 def possible_moves(breaker: Breaker) -> list[str]:
-    """Return what can be done in the present state; an open breaker can be opened again with another cooldown."""
+    """Return the possible actions in the present state; an open breaker can be opened with another cooldown."""
     return [deed for deed, state in MOVES.items() if state != breaker.state or state == "open"]
 
 
 def page(request: HttpRequest, breaker: int, move: str) -> HttpResponse:
-    """Ask for the reason, then do it."""
+    """Ask for the reason, then change the breaker."""
     if move not in MOVES:
         raise Http404
     to = MOVES[move]

@@ -16,7 +16,7 @@ from reprocessing.models import Breaker, HealthCheck, Lane, Wave
 
 @admin.register(Lane)
 class Lanes(ReadOnlyAdmin):
-    """The state of each ordering key's queue; it is stopped and resumed on its page."""
+    """List and pages of key queues; a key queue is stopped and resumed on its page."""
 
     list_display = ("id", "key", "dlq", "source", "phase", "due_at", "why", "stopped_by")
     list_filter = ("dlq", "phase")
@@ -36,7 +36,7 @@ class Lanes(ReadOnlyAdmin):
 
 @admin.register(Breaker)
 class Breakers(ReadOnlyAdmin):
-    """Whether messages are sent to a target, and how many a second; also changed by manage.py reset_breaker."""
+    """List and pages of circuit breakers, which manage.py reset_breaker also changes."""
 
     list_display = ("id", "target", "rate_class", "state", "since", "why", "retry_at", "ramp", "ramp_reason")
     list_filter = ("state",)
@@ -58,7 +58,7 @@ class Breakers(ReadOnlyAdmin):
 
 @admin.register(Wave)
 class Waves(ReadOnlyAdmin):
-    """How many messages of a run were sent before their outcome was known."""
+    """List of waves: each is a number of a run's messages whose outcomes are awaited before more are sent."""
 
     list_display = ("id", "run", "no", "size", "opened_at", "settled_at", "touched", "failed")
     list_select_related = ("run",)
@@ -69,7 +69,7 @@ class Waves(ReadOnlyAdmin):
 
 @admin.register(HealthCheck)
 class HealthChecks(ReadOnlyAdmin):
-    """What must hold before messages are sent to a target; added and removed by manage.py check_health."""
+    """List of health checks, which manage.py check_health adds and removes."""
 
     list_display = ("id", "target", "kind", "subject", "ceiling", "verdict", "detail", "checked_at")
     list_filter = ("kind", "verdict")

@@ -1,4 +1,4 @@
-"""Pages that stop and resume one DLQ, one key queue, or everything, with a reason, and only as it was seen."""
+"""Pages that stop and resume a DLQ, a key queue or all DLQs, with a reason, if the state is still as shown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RESUMES: Final = "Workers send again, as fast as circuit breakers and rate limi
 
 
 class StopAct(StrEnum):
-    """What can be done; also the last part of the page's address."""
+    """An action of these pages, and the last part of the page's URL."""
 
     STOP = "stop"
     RESUME = "resume"
@@ -37,15 +37,15 @@ class StopAct(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StopKind:
-    """What can be stopped on its own.
+    """A kind of object that can be stopped: a DLQ, a key queue, or all DLQs.
 
     Attributes:
         name: the model's name.
-        says: what a stop does.
-        of: returns its name, by its id.
+        says: the effect of a stop, in sentences.
+        of: returns the object's name for an id.
         stopped, stop, resume: functions of `stops`.
-        resumes: what its end does.
-        dlq: returns the DLQ whose messages are sent again, by its id; None: those of all DLQs.
+        resumes: the effect of the end of a stop.
+        dlq: returns the id of the DLQ whose messages are sent again, for the object's id; None: all DLQs.
     """
 
     name: str
@@ -59,7 +59,7 @@ class StopKind:
     dlq: Callable[[int], int | None] = int
 
     def back(self, key: int) -> str:
-        """Return the address of the page that it belongs to."""
+        """Return the URL of the object's page."""
         return (
             reverse("admin:index")
             if self.name == _ALL
@@ -117,14 +117,14 @@ def pages(kind: str, parameter: str) -> Iterable[Page]:
 
 
 def stop_button(request: HttpRequest, row: DeadLetterQueue | Lane, takes: tuple[str, str]) -> Button:
-    """Return the button that stops a row, or resumes it where it is stopped."""
+    """Return the button that stops a row, or resumes a stopped row."""
     act = StopAct.RESUME if row.stopped_at else StopAct.STOP
     address = reverse(f"admin:reprocessing_{row._meta.model_name}_{act}", args=[row.pk])  # noqa: SLF001  Django's name
     return button(request, f"{act.capitalize()}…", address, takes, grave=act is StopAct.STOP)
 
 
 def page(request: HttpRequest, kind: str, act: StopAct, **named: int) -> HttpResponse:
-    """Ask for the reason, then do it. `named`: the id of what is stopped; none for everything."""
+    """Ask for the reason, then stop or resume. `named`: the id of the object; absent for all DLQs."""
     key, which = next(iter(named.values()), 0), _KINDS[kind]
     question, does = partial(_question, key, which, act), partial(_act, key, which, act)
     return confirmed_action.page(request, permission=which.permission, question=question, act=does)
@@ -154,7 +154,7 @@ def _question(key: int, kind: StopKind, act: StopAct) -> Question:
 
 def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: str) -> Done | NotDone:
     name, reason = _named(key, kind), given["reason"]
-    name = _ALL.capitalize() if kind.name == _ALL else name  # all others are names
+    name = _ALL.capitalize() if kind.name == _ALL else name  # names keep their case
     there = kind.back(key)
     if act is StopAct.STOP:
         stop = kind.stop(key, by=by, reason=reason)
@@ -174,7 +174,7 @@ def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: s
 
 
 def _moment(text: str) -> datetime:
-    """Return when the stop that was seen began; a text that is no such moment matches no stop."""
+    """Return the start of the stop that the page showed; for an invalid text, a time that matches no stop."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button. `closed`: why this person may not use it, empty if they may; `how`: what a release asks in addition."""
+    """A button. `closed`: why this person may not use it, or empty; `how`: the further input of a release."""
 
     label: str
     address: str

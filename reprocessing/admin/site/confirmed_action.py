@@ -1,6 +1,6 @@
-"""Confirmation page of an action: it says what would be done, asks for the reason, and acts only on what was seen.
+"""Confirmation page of an action: it shows the effect, asks for the reason, and acts if the state is still as shown.
 
-If somebody else was first, the same page says that nothing was done, and who did what.
+If somebody else changed the state first, the page shows that nothing was done, and who did what.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpR
 from django.template.response import TemplateResponse
 
 _METHODS: Final = ("GET", "HEAD", "POST")
-#: Characters of a reason.
+#: Max characters of a reason.
 LONGEST: Final = 2_000
 
 
@@ -28,7 +28,7 @@ def reason_field(*, required: bool = True, rows: int = 3, autofocus: bool = Fals
 
 
 class ReasonForm(forms.Form):
-    """A reason, and what the page showed."""
+    """A form with the reason, and the state that the page showed."""
 
     seen = forms.CharField(
         widget=forms.HiddenInput,
@@ -43,14 +43,14 @@ class ReasonForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a confirmation page shows.
+    """The content of a confirmation page.
 
     Attributes:
-        says: what would be done, in sentences.
+        says: the effect, in sentences.
         seen: the present state, as a hidden field.
-        back: the address of what it is about; `about` is its name.
+        back: the URL of the action's object; `about`: the object's name.
         facts: the present state, for people.
-        idle: why there is nothing to do; empty: there is something.
+        idle: why there is nothing to do; empty: there is something to do.
         begin: initial values of the form.
     """
 
@@ -67,7 +67,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It was done; `told` is shown on the page at `address`."""
+    """The action was done; `told` is shown on the page at `address`."""
 
     address: str
     told: str
@@ -75,7 +75,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class NotDone:
-    """Nothing was done: why, and who was first."""
+    """Nothing was done: the reason, and who changed the state first."""
 
     why: str
 
@@ -91,7 +91,7 @@ def page(
     act: Callable[[Mapping[str, Any], str], Answer],
     form_class: type[ReasonForm] = ReasonForm,
 ) -> HttpResponse:
-    """Show the confirmation page; when it comes back with a reason, call `act` with its values and the user name."""
+    """Show the confirmation page; if it is submitted with a reason, call `act` with its values and the user name."""
     if not request.user.has_perm(permission):
         raise PermissionDenied
     if request.method not in _METHODS:

@@ -18,13 +18,13 @@ from django.views.defaults import bad_request
 from reprocessing.admin.site.buttons import Button
 
 _LARGE: Final = (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)
-#: The application, the model and the row of an address.
+#: The application, the model and the row in a URL.
 _PLACE: Final = re.compile(r"/admin/(\w+)/(\w+)(?:/(\d+))?(?:/|\Z)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why nothing was done, and what to do instead."""
+    """The content of an error page: why nothing was done, and what to do instead."""
 
     title: str
     says: str
@@ -58,12 +58,12 @@ def denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa:
 
 
 def missing(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's own
-    """Answer 404: no such address, or no such row."""
+    """Answer 404: there is no such URL, or no such row."""
     return _page(request, _MISSING, 404, row=False)
 
 
 def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 400; with Django's plain page where not even the host or the session could be read."""
+    """Answer 400, with Django's plain page if the host or the session cannot be read."""
     if not hasattr(request, "user"):
         return bad_request(request, exception)
     found = _UNREADABLE
@@ -75,7 +75,7 @@ def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def unsure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001  Django's own
-    """Answer 403: the CSRF token is not of this session."""
+    """Answer 403: the CSRF token does not belong to this session."""
     return _page(request, _UNSURE, 403)
 
 

@@ -27,12 +27,12 @@ _ALIKE: Final = (SelectorSource.NONE, SelectorSource.CONTENT_HASH, SelectorSourc
 
 
 def text(label: str, help_text: str = "", **more: Any) -> forms.CharField:  # noqa: ANN401  Django's own
-    """Return an optional line."""
+    """Return the field of an optional line."""
     return forms.CharField(required=False, max_length=LONGEST, label=label, help_text=help_text, **more)
 
 
 def lines(label: str, help_text: str = "") -> forms.CharField:
-    """Return optional lines."""
+    """Return the field of optional lines."""
     return forms.CharField(
         required=False, max_length=20_000, label=label, help_text=help_text, widget=forms.Textarea(attrs={"rows": 3})
     )
@@ -55,28 +55,28 @@ def utc_datetime(
 
 
 def number(label: str, help_text: str = "", *, least: float, most: float) -> forms.FloatField:
-    """Return an optional number in this range."""
+    """Return the field of an optional number in this range."""
     return forms.FloatField(required=False, min_value=least, max_value=most, label=label, help_text=help_text)
 
 
 def whole_number(label: str, help_text: str = "", *, least: int = 1, most: int = 2**31 - 1) -> forms.IntegerField:
-    """Return an optional whole number in this range."""
+    """Return the field of an optional whole number in this range."""
     return forms.IntegerField(required=False, min_value=least, max_value=most, label=label, help_text=help_text)
 
 
 def choice(
     label: str, choices: Iterable[tuple[str, str]], help_text: str = "", *, empty: str = ""
 ) -> forms.ChoiceField:
-    """Return an optional choice; `empty` is the label of no choice."""
+    """Return the field of an optional choice; `empty`: the label of no choice."""
     every = [*([("", empty)] if empty else []), *choices]
     return forms.ChoiceField(required=False, choices=every, label=label, help_text=help_text)
 
 
 class UtcDateTimeField(forms.DateTimeField):
-    """A date and time with any offset; outside of the years 1 to 9999 in UTC it is refused."""
+    """A field for a date and time with any offset, in the years 1 to 9999 in UTC."""
 
     def to_python(self, value: Any) -> datetime | None:  # noqa: ANN401  Django's own
-        """Return it in UTC."""
+        """Return the time in UTC."""
         try:
             found = super().to_python(value)
             return found and found.astimezone(UTC)
@@ -85,7 +85,7 @@ class UtcDateTimeField(forms.DateTimeField):
 
 
 class NumberOrOff(forms.CharField):
-    """A number in a range, `off`, or nothing."""
+    """A field for a number in a range, `off`, or nothing."""
 
     def __init__(self, *, least: float, most: float, **more: Any) -> None:  # noqa: ANN401  Django's own
         self.least, self.most = least, most
@@ -106,14 +106,14 @@ class NumberOrOff(forms.CharField):
 
 
 class SelectorField(forms.CharField):
-    """A selector. `shared`: refuse those whose value no two messages share."""
+    """A field for a selector. `shared`: refuse selectors whose value differs for every message."""
 
     def __init__(self, *, shared: bool = False, **more: Any) -> None:  # noqa: ANN401  Django's own
         self.shared = shared
         super().__init__(required=False, max_length=LONGEST, **more)
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
-        """Return its normal form, or nothing."""
+        """Return the selector's normal form, or nothing."""
         given = super().clean(value)
         if not given:
             return ""
@@ -163,7 +163,7 @@ class ExpressionsField(forms.CharField):
         return found
 
     def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401  Django's own
-        """Return whether the expressions are others; blank lines do not count."""
+        """Return whether the expressions changed; blank lines do not count."""
         return _lines(data or "") != str(initial or "").splitlines()
 
 

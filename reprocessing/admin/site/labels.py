@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db.models.options import Options
 from django.utils.text import capfirst
 
-#: Singular and plural by model name, where Django's own would not be a word of the glossary.
+#: Singular and plural by model name, for models whose Django name differs from the glossary.
 _NAMES: Final = {
     "letter": ("message", "messages"), "parkedletter": ("parked message", "parked messages"),
     "failuregroup": ("failure group", "failure groups"), "bulkaction": ("bulk action", "bulk actions"),
@@ -22,7 +22,7 @@ _NAMES: Final = {
     "report": ("consumer report", "consumer reports"), "reporter": ("reporting consumer", "reporting consumers"),
 }  # fmt: skip
 
-#: Labels of fields on pages and in column titles; a field that is not here has Django's own.
+#: Labels of fields on pages and in column titles; other fields have Django's label.
 FIELDS: Final = {
     "act": "Action", "added_by": "Added by", "advance": "Next message", "answers": "Status codes", "arn": "ARN",
     "asked_by": "Requested by", "at": "Time (UTC)", "at_least": "Min attempts for ratio", "at_once": "Poll again",
@@ -82,5 +82,5 @@ def column(title: str) -> str:
 
 
 def state(name: str) -> str:
-    """Return the name of a message's state, as the glossary has it."""
+    """Return the glossary's name of a message's state."""
     return _STATES.get(name, name)

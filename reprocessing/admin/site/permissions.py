@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from reprocessing.store.maintenance import roles
 
-#: Each action of the admin, and the permission that it takes.
+#: Each action of the admin, and the permission that the action requires.
 PERMISSIONS: Final = {
     "See DLQs and the dashboard": "reprocessing.view_deadletterqueue",
     "See messages": "reprocessing.view_letter",

@@ -1,6 +1,6 @@
-"""Form with a preview: the values are checked, and their effect is shown, before anything is saved.
+"""A form with a preview: it checks the values and shows their effect before it saves them.
 
-The page carries a digest of the preview. If the effect is another by then, the new preview is shown first.
+The page contains a digest of the preview. If the effect changed before the save, the new preview is shown first.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _WRITE: Final = "write"
 
 
 class PreviewForm(forms.Form):
-    """Fields, and the state of the row when the form was opened.
+    """A form that also holds the state of the row when the form was opened.
 
     Attributes:
-        sections: headings and their fields; those of a heading in brackets are folded.
-        fixed: fields that a new row alone has.
+        sections: headings and their fields; a section whose heading is in brackets is folded.
+        fixed: fields that only the form of a new row has.
     """
 
     sections: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
@@ -75,13 +75,13 @@ class PreviewForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A preview: what would be saved, and what was found.
+    """A preview: the values that would be saved, and the findings of the checks.
 
     Attributes:
-        payload: what `write` needs.
+        payload: the value that `FormPage.write` needs.
         passed: checks that passed.
         new: the row does not exist yet.
-        version: of what else decides the effect.
+        version: version of other data that decides the effect, such as all rules.
         preview: the effect, for the form's own template.
     """
 
@@ -116,12 +116,12 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormPage:
-    """What a form page shows and does.
+    """The functions of a form page.
 
     Attributes:
-        make: returns the form, with the sent or the present values.
+        make: returns the form, with the submitted values or the present values of the row.
         look: returns the preview.
-        write: saves what was previewed, with the user name and the reason.
+        write: saves the previewed values, with the user name and the reason.
     """
 
     permission: str
@@ -138,7 +138,7 @@ class FormPage:
 
 
 def page(request: HttpRequest, asked: FormPage) -> HttpResponse:
-    """Show the form; then its preview; save it when the preview comes back unchanged."""
+    """Show the form, then the preview; save the values if the effect is still as previewed."""
     if not request.user.has_perm(asked.permission):
         raise PermissionDenied
     return require_http_methods(["GET", "HEAD", "POST"])(_page)(request, asked)
@@ -185,7 +185,7 @@ def _page(request: HttpRequest, asked: FormPage) -> HttpResponse:
 
 
 def show_initial(request: HttpRequest, asked: FormPage) -> HttpResponse:
-    """Show the form with its initial values, whatever was sent."""
+    """Show the form with its initial values, and ignore submitted values."""
     return _shown(request, asked, asked.make(None), None, "")
 
 
@@ -200,7 +200,7 @@ def _shown(
 
 
 def _found(look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
-    """Return the findings in the words of the form: severity, problem, fix."""
+    """Return the findings as severity, problem and fix, with the labels of the form."""
     return [
         (finding.severity, with_links(finding.what, form.fields), with_links(finding.cure, form.fields))
         for finding in (look.findings if look else ())
@@ -208,7 +208,7 @@ def _found(look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str,
 
 
 def _why_not(request: HttpRequest, form: PreviewForm, look: Preview) -> str:
-    """Return why it is not saved yet, although that was asked for."""
+    """Return why the submitted values are not saved; empty: no save was requested."""
     if request.POST.get("do") != _WRITE:
         return ""
     if look.is_refused:

@@ -1,4 +1,4 @@
-"""Base of all lists and pages: Django's forms write nothing, and no list reads a whole table.
+"""Base classes of all lists and pages. Django's forms write nothing, and no list reads a whole table.
 
 The next page of a list begins after the last row of the page before (keyset pagination).
 """
@@ -35,27 +35,27 @@ else:
     Desk = admin.ModelAdmin
     Pages = Paginator
 
-#: Rows that a list counts at most; beyond, it says "at least".
+#: Max rows that a list counts; for more rows, the list shows "at least".
 REACH = 1_000
-#: The parameter that says after which row a page begins: that row's values of the ordering columns, as JSON.
+#: The URL parameter with the last row of the page before: the row's values of the ordering columns, as JSON.
 AFTER: Final = "after"
 
 
 @dataclass(frozen=True, slots=True)
 class OrderColumn:
-    """One column that a list is ordered by."""
+    """A column that a list is ordered by."""
 
     field: Field[Any, Any]
     is_descending: bool
 
 
 _ID_DIGITS: Final = 19  # of a bigint
-#: How a column is compared in an address.
+#: Lookups that a URL may use on a column.
 _COMPARED: Final = frozenset({"", "exact", "id", "id__exact", "pk", "pk__exact", "isnull"})
 
 
 class FirstPages(Pages):
-    """Pages over the first `REACH` rows, so that the whole table is never counted."""
+    """A paginator over the first `REACH` rows, so that the whole table is never counted."""
 
     @cached_property
     def count(self) -> int:
@@ -65,7 +65,7 @@ class FirstPages(Pages):
 
 
 class KeysetList(ChangeList):
-    """One page of a list. `more`: the query of the next page, empty on the last one.
+    """One page of a list. `more`: the URL query of the next page, empty on the last page.
 
     A list that is ordered by a column that may be null has Django's numbered pages instead.
     """
@@ -73,7 +73,7 @@ class KeysetList(ChangeList):
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
         self.more, self.is_keyed = "", False
         self._after = request.GET.get(AFTER)
-        if self._after is not None:  # a filter or a search begins at the first page
+        if self._after is not None:  # links of filters and searches lead to the first page
             left = request.GET.copy()
             del left[AFTER]
             request.GET = left  # type: ignore[assignment]  # as Django's own views do
@@ -92,7 +92,7 @@ class KeysetList(ChangeList):
 
     @cached_property
     def known(self) -> int | None:
-        """The number of rows, where it is known without counting."""
+        """The number of rows, if it is known without counting; else None."""
         return None
 
     def ordered_rows(self) -> QuerySet[Any]:
@@ -121,12 +121,12 @@ class KeysetList(ChangeList):
             self.more = self.get_query_string({AFTER: _written(keys, self.result_list[-1])})
 
 
-#: A page of a model beside Django's: its route, its view, the end of its name, and fixed arguments of the view.
+#: A further page of a model: the route, the view, the end of the URL's name, and fixed arguments of the view.
 Page = tuple[str, Callable[..., HttpResponseBase], str, dict[str, Any]]
 
 
 class ReadOnlyAdmin(Desk):
-    """Rows that people look at. Django's own forms add, change and delete nothing, whatever the permissions say."""
+    """Read-only list and pages of a model. Django's forms add, change and delete nothing, for any permissions."""
 
     paginator = FirstPages
     show_full_result_count = False
@@ -139,7 +139,7 @@ class ReadOnlyAdmin(Desk):
     add_permission: ClassVar[str] = ""
 
     def pages(self) -> Iterable[Page]:
-        """Return the pages of this model beside Django's."""
+        """Return the pages of this model that Django does not have."""
         return ()
 
     def buttons(self, request: HttpRequest, row: Any) -> Iterable[Button]:  # noqa: ANN401  a row of the model
@@ -147,21 +147,21 @@ class ReadOnlyAdmin(Desk):
         return ()
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the addresses of our pages, then Django's."""
+        """Return the URLs of `pages`, then Django's URLs."""
         prefix, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
         own = [path(route, wrap(view), fixed, name=f"{prefix}_{name}") for route, view, name, fixed in self.pages()]
         return [*own, *super().get_urls()]
 
     def get_form(self, request: HttpRequest, obj: Model | None = None, *args: Any, **options: Any) -> Any:  # noqa: ANN401  Django's own
-        """Return Django's form, with our labels."""
+        """Return Django's form with the labels of the module `labels`."""
         return super().get_form(request, obj, *args, labels={**labels.FIELDS, **self.labels}, **options)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own
-        """Return a list that goes on from a row."""
+        """Return the class of a list with keyset pagination."""
         return KeysetList
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """Return the list; refuse a filter that cannot be read, instead of showing all rows."""
+        """Return the list. Refuse an invalid filter; Django would show all rows."""
         try:
             return super().get_changelist_instance(request)
         except IncorrectLookupParameters as error:
@@ -178,7 +178,7 @@ class ReadOnlyAdmin(Desk):
         return self.add_page(request)
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
-        """Return the form of a new row; Django's own refuses everybody."""
+        """Return Django's form of a new row, which nobody may open; subclasses return their own form."""
         return super().add_view(request)
 
     def change_view(
@@ -210,7 +210,7 @@ class ReadOnlyAdmin(Desk):
         return bool(self.add_permission) and request.user.has_perm(self.add_permission)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Return that nobody may use Django's form."""
+        """Return False: nobody may use Django's form."""
         return False
 
     has_delete_permission = has_change_permission
@@ -225,7 +225,7 @@ def row_or_404(rows: Manager[Row] | QuerySet[Row], key: int | str) -> Row:
     """Return the row with this id.
 
     Raises:
-        Http404: there is none, or the text is no id.
+        Http404: there is no such row, or the text is no id.
     """
     row = rows.filter(pk=key).first() if isinstance(key, int) or is_id(key) else None
     if row is None:
@@ -234,7 +234,7 @@ def row_or_404(rows: Manager[Row] | QuerySet[Row], key: int | str) -> Row:
 
 
 def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[OrderColumn] | None:
-    """Return the ordering columns, up to a unique one; None: one may be null, or is no column of the model."""
+    """Return the ordering columns up to a unique column; None: a column may be null, or is not of this model."""
     found: list[OrderColumn] = []
     for name in rows.query.order_by:
         if not isinstance(name, str):
@@ -257,7 +257,7 @@ def _written(keys: list[OrderColumn], row: Model) -> str:
 
 
 def _read(keys: list[OrderColumn], text: str) -> list[Any] | None:
-    """Return the values that `_written` wrote; None: the text is something else."""
+    """Return the values that `_written` wrote; None: the text is invalid."""
     try:
         said = json.loads(text)
         if not isinstance(said, list) or len(said) != len(keys) or "\0" in "".join(said):
@@ -269,7 +269,7 @@ def _read(keys: list[OrderColumn], text: str) -> list[Any] | None:
 
 
 def _beyond(rows: QuerySet[Any], keys: list[OrderColumn], values: list[Any] | None) -> QuerySet[Any]:
-    """Return the rows after the one with these values; an index can start at the first condition."""
+    """Return the rows after the row with these values; PostgreSQL can use an index for the first condition."""
     if values is None:
         return rows
     first, equal, behind = keys[0], Q(), Q(pk__in=[])

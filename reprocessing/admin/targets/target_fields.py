@@ -11,7 +11,7 @@ from reprocessing.admin.site.fields import OFF, NumberOrOff, choice, number, who
 from reprocessing.models.target import MAX_RATE, MAX_SECONDS, MIN_RATE, Advance, Proof
 from reprocessing.store.targets import targets
 
-#: The value of "off", or of an emptied field, where it is not None.
+#: Values that "off" or an emptied field sets, for fields whose value is not None then.
 VALUES_OF_OFF: Final = {
     "parking_url": "", "ramp_from": 1.0, "message_type": "", "tenant": "", "answers": "", "content_type": "",
     "secret": "", "role_arn": "",
@@ -31,7 +31,7 @@ _ADVANCES: Final = (
 
 
 class TargetFieldsForm(forms.Form):
-    """The fields; an empty one sets nothing."""
+    """Form fields of a target; an empty field sets nothing."""
 
     proof = choice(
         "Outcome", _PROOFS,
@@ -81,6 +81,6 @@ class TargetFieldsForm(forms.Form):
 
 
 def changed_values(form: forms.Form, names: Iterable[str]) -> dict[str, Any]:
-    """Return the values that were changed, by field name, with the value of "off" and of emptied fields."""
+    """Return the changed values by field name; "off" and emptied fields have the values of `VALUES_OF_OFF`."""
     given = {name: form.cleaned_data[name] for name in names if name in form.changed_data}
     return {name: VALUES_OF_OFF.get(name) if value in (OFF, "", None) else value for name, value in given.items()}

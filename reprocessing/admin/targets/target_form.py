@@ -29,7 +29,7 @@ _REACH: Final = ("timeout", "answers", "content_type", "secret", "role_arn", "re
 
 
 class TargetForm(TargetFieldsForm, PreviewForm):
-    """All settings of a target; fields that were not changed, or are empty on a new target, are not set."""
+    """A form of all settings of a target. It does not set unchanged fields, or empty fields of a new target."""
 
     sections = (
         ("Target", ("target",)),
@@ -63,14 +63,14 @@ class TargetForm(TargetFieldsForm, PreviewForm):
             raise forms.ValidationError(str(error)) from error
 
     def clean_content_type(self) -> str:
-        """Refuse what has another form."""
+        """Refuse a text that is no content type."""
         given = str(self.cleaned_data["content_type"])
         if given and not is_media_type(given):
             raise forms.ValidationError("Not a content type. Example: application/json")
         return given
 
     def clean_region(self) -> str:
-        """Refuse what has another form."""
+        """Refuse a text that is no AWS region."""
         given = str(self.cleaned_data["region"])
         if given and not arn.is_region(given):
             raise forms.ValidationError("Not an AWS region. Example: eu-west-1")
@@ -86,7 +86,7 @@ class TargetForm(TargetFieldsForm, PreviewForm):
 
 
 def page(request: HttpRequest, target: int | None = None) -> HttpResponse:
-    """Show the form of a new target, or of a registered one."""
+    """Show the form of a new target, or of a registered target."""
     row = row_or_404(Target.objects, target) if target else None
     name = "admin:reprocessing_target_"
     asked = FormPage(

@@ -17,7 +17,7 @@ from reprocessing.models import Target
 
 @admin.register(Target)
 class Targets(ReadOnlyAdmin):
-    """Where messages are redriven to."""
+    """List and pages of targets."""
 
     add_permission = target_form.ADD
     list_display = (
@@ -37,7 +37,7 @@ class Targets(ReadOnlyAdmin):
     ordering = ("arn",)
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
-        """Return the form of a new row."""
+        """Return the form of a new target."""
         return target_form.page(request)
 
     def pages(self) -> Iterable[Page]:

@@ -90,7 +90,7 @@ class Command(Console):
 
 
 def asked(options: dict[str, Any]) -> Wanted:
-    """Return what was given on the command line."""
+    """Return the settings that were given on the command line."""
     return Wanted(
         name=options["name"],
         url=options["url"],

@@ -30,7 +30,7 @@ _DRY = "NOT CHANGED: this was a dry run. With --confirm and --reason"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What was changed. In a dry run: the result of the new check, or the check that would be removed."""
+    """A change of checks. In a dry run: the result of the new check, or the check that would be removed."""
 
     added: int | None = None
     removed: int | None = None
@@ -107,7 +107,7 @@ def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> C
 
 
 def asked(options: dict[str, Any], view: Conf) -> CheckQuestion | None:
-    """Return the new check, or None.
+    """Return the new check; None: the options add no check.
 
     Raises:
         CommandError: the check could never be healthy.

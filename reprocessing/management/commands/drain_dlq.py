@@ -36,7 +36,7 @@ from reprocessing.store.runs.plans import UNNAMED_KEY, RunRequest
 
 #: Seconds after which a capture that has not emptied the DLQ is started again.
 _CAPTURE = 3_600.0
-#: Seconds between two tries while another capture has the DLQ.
+#: Seconds between two tries while another process captures the DLQ.
 _PATIENCE = 1.0
 
 
@@ -144,7 +144,7 @@ class Command(DrainCommand):
     def capture(
         self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Capture until the DLQ is empty. Return the number of new messages, and the newest (None: not empty).
+        """Capture until the DLQ is empty. Return the number of new messages, and the newest id (None: not empty).
 
         Args:
             dlq: the DLQ.
@@ -152,7 +152,7 @@ class Command(DrainCommand):
             patient: wait for messages that an earlier capture received and did not record, for the sake of order.
 
         Raises:
-            QueueIsOutOfReach: receiving failed.
+            QueueUnreachable: receiving failed.
         """
         telling, pace, new, told = ProgressLog(self.stderr), Pace(), 0, False
         telling.line(drain_output.capture_notice(dlq))
@@ -176,7 +176,7 @@ class Command(DrainCommand):
             interruption.wait(_PATIENCE)
 
     def act(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
-        """Work on the run, or leave it to workers."""
+        """Send the messages of the run, or leave the run to workers."""
         if options["enqueue"]:
             self.leave_to_workers(run, options)
         else:
@@ -190,7 +190,7 @@ def show_capture(telling: ProgressLog, now: Captured, pace: Pace) -> None:
 
 
 def waits_for_another(dlq: DeadLetterQueue) -> str:
-    """Return that messages of another capture are invisible, and until when."""
+    """Return a sentence that messages of another capture are invisible, and until when."""
     watch = dlq_status.dlq_statuses(dlq.pk)[0]
     until = watch.orphans_hidden_until or watch.captured_until
     said = f", until {format_time(until)} at the latest" if until else ""
@@ -198,7 +198,7 @@ def waits_for_another(dlq: DeadLetterQueue) -> str:
 
 
 def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
-    """Refuse a new run id while plans wait: the id may be a misspelt one.
+    """Refuse a new run id while plans wait to be started: the id may be misspelt.
 
     Raises:
         CommandError: plans of the DLQ wait to be started.

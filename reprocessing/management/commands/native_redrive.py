@@ -181,7 +181,7 @@ def refuse_destination(dlq: DeadLetterQueue, to: str) -> None:
     """Refuse a target queue that AWS would refuse.
 
     Raises:
-        CommandError: it is not a queue, the DLQ itself, missing, or of another account, region or type.
+        CommandError: the target is not a queue, is the DLQ, is missing, or has another account, region or type.
     """
     if not to:
         return

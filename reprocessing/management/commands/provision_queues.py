@@ -33,7 +33,7 @@ from reprocessing.pipeline.aws import provision
 from reprocessing.pipeline.aws.provision import QueueComparison
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.fifo)?")  # AWS: CreateQueue, QueueName
-_LONGEST: Final = 80  # as above
+_LONGEST: Final = 80  # AWS: the same page
 _KEY: Final = re.compile(r"[A-Za-z0-9:/_-]{1,256}")
 _FORMS: Final = {"cloudformation": cloudformation, "terraform": terraform}
 ON: Final = "on"
@@ -131,7 +131,7 @@ def asked(options: dict[str, Any]) -> Iterator[tuple[QueueLocation, WantedQueue]
     """Yield the queues and where they are.
 
     Raises:
-        CommandError: there are none, or the options contradict each other.
+        CommandError: no queue was named, or the options contradict each other.
     """
     if not options["name"] and not options["own"]:
         raise CommandError("Give the name of the source queue, or --own for the service's own queues.")
@@ -201,7 +201,7 @@ def _family(options: dict[str, Any]) -> list[WantedQueue]:
 
 
 def last_line(looks: list[QueueComparison], *, acted: bool) -> str:
-    """Return what was done, or would be."""
+    """Return what was done, or what would be done."""
     if not any(one.is_to_be_changed for one in looks):
         return "All queues are as wanted: nothing to change."
     if not acted:

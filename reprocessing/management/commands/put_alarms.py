@@ -17,7 +17,7 @@ from reprocessing.management.console import Console, find_dlq
 from reprocessing.pipeline.aws import put_alarms
 from reprocessing.pipeline.aws.put_alarms import AlarmComparison
 
-#: AWS, PutMetricAlarm, AlarmActions: at most five topics, functions or these.
+#: Max actions of an alarm. Source: AWS, PutMetricAlarm, AlarmActions.
 _MOST: Final = 5
 _TOLD: Final = frozenset({ResourceKind.TOPIC, ResourceKind.FUNCTION})
 _OTHERS: Final = tuple(

@@ -56,7 +56,7 @@ class Command(Console):
 
 
 def known(names: list[str]) -> list[str]:
-    """Return the names of the DLQs. Without PostgreSQL, they cannot be checked, and the doctor reports that.
+    """Return the names, if these DLQs exist. Without PostgreSQL, names are not checked; the doctor reports that.
 
     Raises:
         CommandError: there is no such DLQ.

@@ -89,7 +89,7 @@ class Command(Console):
             self.say(clear + "\n".join(status_output.status_lines(found)))
 
     def tell_of(self, text: str, key: int | None, options: dict[str, Any]) -> None:
-        """Show the messages of this id; several DLQs may have one."""
+        """Show the messages of this id; several DLQs may have a message of the same id."""
         found = [letter_in_json(letter) for letter in find_letters(text, key)]
         if not found:
             raise CommandError(f'No message has the id "{text}". Give its message id or its redrive id.')
@@ -142,7 +142,7 @@ def _polling() -> Told:
 
 
 def find_letters(text: str, key: int | None) -> list[Letter]:
-    """Return the messages of this redrive id, or message id, captured or sent; of one DLQ or of all."""
+    """Return the messages of this redrive id, or message id (captured or sent), of one DLQ or of all DLQs."""
     dlqs = [key] if key else list(DeadLetterQueue.objects.values_list("pk", flat=True))
     sent = Attempt.objects.filter(sent_message_id=text).values("letter")
     which = Q(dlq__in=dlqs, message_id=text) | Q(pk__in=sent)
@@ -152,7 +152,7 @@ def find_letters(text: str, key: int | None) -> list[Letter]:
 
 
 def letter_in_json(one: Letter) -> Told:
-    """Return what is known of a message, and what consumers reported, without their texts."""
+    """Return a message and its consumer reports as JSON, without texts of reports."""
     found = delivery_status.status_of(one)
     return {
         "message_id": one.message_id,
@@ -224,7 +224,7 @@ def _of_lanes(found: list[LaneCount]) -> Told:
 
 
 def _waiting(found: list[LaneCount]) -> list[Told]:
-    """Return the reasons why ordering keys wait, each with their number and the first due time."""
+    """Return the reasons why ordering keys wait, each with the number of keys and the first due time."""
     reasons: dict[str, Told] = {}
     for one in found:
         why = dlq_status.describe_lanes(one)

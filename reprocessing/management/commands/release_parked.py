@@ -56,7 +56,7 @@ class Command(ParkingCommand):
         return [*at, *(["--target", options["target"]] if options["target"] else [])]
 
     def next_steps(self, decided: Decisions) -> Iterable[str]:
-        """Yield who sends them."""
+        """Yield how the released messages will be sent."""
         for run in Run.objects.filter(letters__in=decided.done).distinct():
             if run.kind == RunKind.STANDING:
                 yield "They belong to the standing run: workers send them."
@@ -69,7 +69,7 @@ def _target(name: str) -> int:
     """Return the id of the target of this name, ARN or URL.
 
     Raises:
-        CommandError: there is none, there are several, or it is a registered DLQ.
+        CommandError: there is no such target, there are several, or the target is a registered DLQ.
     """
     named = Q(arn=name) | Q(url=name) | Q(arn__endswith=f":{name}")
     found = list(Target.objects.filter(named).order_by("arn")[:3])

@@ -57,7 +57,7 @@ def refuse_what_sqs_names(dlq: DeadLetterQueue, source: Source) -> str:
     """Refuse a queue whose redrive policy names the DLQ.
 
     Returns:
-        Why the redrive policy is not known; empty if it is known.
+        Why the redrive policy is unknown; empty if it is known.
 
     Raises:
         CommandError: the redrive policy still names the DLQ.

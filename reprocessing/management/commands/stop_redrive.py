@@ -46,7 +46,7 @@ class Command(Console):
 
 
 def aws_goes_on(dlq: DeadLetterQueue) -> str:
-    """Return that a native redrive continues, and how to cancel it."""
+    """Return a sentence that a native redrive continues, and how to cancel the redrive."""
     cancel = f"manage.py native_redrive cancel {dlq.name} --reason WHY --confirm"
     return f"A native redrive of {dlq.name} by AWS continues. To cancel it: {cancel}"
 

@@ -1,1 +1,1 @@
-"""Management of options that several commands share."""
+"""Options that several commands share."""

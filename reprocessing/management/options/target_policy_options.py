@@ -47,7 +47,7 @@ def status_codes(text: str) -> str:
 
 
 def given_fields(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return the fields that were given on the command line."""
+    """Return the fields whose options were given on the command line."""
     given = {name: options[name] for name in names if options[name] is not None}
     return {name: OFF_VALUES.get(name) if value == OFF else value for name, value in given.items()}
 
@@ -127,11 +127,11 @@ def add_to(parser: CommandParser) -> None:
 
 
 def find_destination(text: str) -> Target:
-    """Return a known target, or a queue that may not be stored yet.
+    """Return a stored target, or a queue that may not be stored yet.
 
     Raises:
         CommandError: there is no such target.
-        TargetIsUnclear: several targets match, or the text names none.
+        InvalidTarget: several targets match, or the text names none.
     """
     try:
         return examine.find_target(text) or examine.queue_target(text)

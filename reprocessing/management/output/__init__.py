@@ -1,1 +1,1 @@
-"""Management of what commands print."""
+"""Texts and JSON that commands print."""

@@ -17,9 +17,9 @@ from reprocessing.pipeline.runs.forecast_plan import PlanForecast, describe_hold
 from reprocessing.store.runs.plan_figures import PlanFigures, TargetFigures
 from reprocessing.store.runs.progress import RunCounts
 
-#: Ids that are shown of many.
+#: Max ids that are shown.
 _NAMED = 10
-#: What users see of states that have another name in the code.
+#: Names that users see, for states that have another name in the code.
 STATE_NAMES = {"waiting": "queued", "awaiting": "awaiting outcome", "presumed": "presumed delivered"}
 #: Final states of a run's messages.
 _ENDS = {
@@ -67,7 +67,7 @@ def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
 
 
 def paused_notice(run: Run) -> str:
-    """Return that a paused run blocks messages."""
+    """Return a sentence that a paused run blocks messages."""
     return f"{run.name} is paused, and later messages of its keys wait for it (manage.py show_runs {run.dlq.name})."
 
 

@@ -1,4 +1,4 @@
-"""Changes of an examination and the problems it found, as text and as JSON."""
+"""Changes and problems that an examination of queues found, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def in_json(changes: Iterable[Difference], findings: Iterable[Finding]) -> dict[
 
 
 def outcome(name: str, *, new: bool, changed: bool, acted: bool, verb: str = "added") -> str:
-    """Return what a command that adds or changes something did, or would do."""
+    """Return a sentence for what a command that adds or changes a row did, or would do."""
     if not new and not changed:
         return f"{name}: nothing to change."
     verb = verb if new else "changed"

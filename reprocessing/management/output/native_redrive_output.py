@@ -12,7 +12,7 @@ from reprocessing.management.output.drain_output import counted
 from reprocessing.models.dlq import DeadLetterQueue, Mode
 from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
 
-#: What a native redrive lacks, compared with drain_dlq.
+#: Features of drain_dlq that a native redrive lacks.
 LOST = (
     "order: messages are moved in any order; drain_dlq keeps the order per key",
     "history: no message, attempt or outcome is recorded",
@@ -23,7 +23,7 @@ LOST = (
 
 
 def obstacles(dlq: DeadLetterQueue, found: HandoverBlockers) -> Iterator[str]:
-    """Yield what prevents a native redrive, and how to change it."""
+    """Yield each obstacle to a native redrive, and how to remove the obstacle."""
     name = dlq.name
     if found.moving:
         yield f"A native redrive is running already: {command('native_redrive', 'list', name)}"
@@ -44,7 +44,7 @@ def obstacles(dlq: DeadLetterQueue, found: HandoverBlockers) -> Iterator[str]:
 
 
 def _of_messages(name: str, found: HandoverBlockers) -> Iterator[str]:
-    """Yield messages that AWS would not move, or would send again."""
+    """Yield obstacles by message: messages that AWS would not move, or would send again."""
     if found.captured_until:
         yield f"A capture is running, until {format_time(found.captured_until)} at the latest."
     if found.orphans_hidden_until:
@@ -66,7 +66,7 @@ def _of_messages(name: str, found: HandoverBlockers) -> Iterator[str]:
 def plan(  # noqa: PLR0913  # each by its name
     dlq: DeadLetterQueue, found: HandoverBlockers, depth: Depth, *, to: str, per_second: int | None, cost: str
 ) -> Iterator[str]:
-    """Yield what AWS would do, and what is lost."""
+    """Yield what AWS would do, and which features are lost."""
     where = resource_name(to) if to else "their source queues"
     rate = "at a rate that AWS chooses" if per_second is None else f"at most {per_second}/s"
     yield f"{dlq.name}: AWS would move about {counted(depth.visible, 'message')} to {where}, {rate}."

@@ -61,7 +61,7 @@ def line(one: Difference) -> str:
 
 
 def done(step: Step) -> str:
-    """Return a step that was done."""
+    """Return a text for a step that was done."""
     return f"{step.name}: " + "; ".join(
         "created" if isinstance(one, QueueMissing) else f"{_ATTRIBUTES[one.attribute]} changed: {_change(one)}"
         for one in step.done

@@ -23,7 +23,7 @@ def hold_text(found: RestoreHold) -> str:
 
 
 def already_held(found: RestoreHold, asked: datetime) -> str:
-    """Return that a hold exists, with another time of the backup."""
+    """Return a sentence that a hold with another time of the backup exists."""
     return (
         f"Nothing was changed: {hold_text(found)} --since {format_time(asked)} was ignored. The time is only for "
         "people: every "
@@ -33,7 +33,7 @@ def already_held(found: RestoreHold, asked: datetime) -> str:
 
 
 def report_lines(found: RestoreHold, counts: Sequence[FindingCount], undrained: Sequence[str]) -> Iterable[str]:
-    """Yield what is known, and the next step."""
+    """Yield the hold, the number of messages by finding, and the next step."""
     yield hold_text(found)
     for dlq in sorted({one.dlq for one in counts}):
         yield f"{dlq}:"

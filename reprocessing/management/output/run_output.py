@@ -1,4 +1,4 @@
-"""A run as text and as JSON: state, progress, who stopped it and why, and its forecast."""
+"""A run as text and as JSON: state, progress, forecast, and who stopped the run and why."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reprocessing.store.runs.progress import RunCounts, TargetRemainder
 from reprocessing.store.safety import failed_answers
 from reprocessing.store.safety.failed_answers import CommonFailure
 
-#: Waves that are shown; a standing run has many.
+#: Max waves that are shown; a DLQ's standing run has many.
 _WAVES = 8
 
 
@@ -31,13 +31,13 @@ class RunStatus:
     """The state of a run.
 
     Attributes:
-        waves: its last waves, oldest first.
+        waves: the run's last waves, oldest first.
         left: unfinished messages, by target.
         awaited: outcomes that sent messages wait for, by target.
-        elsewhere: messages that it sent and that are in other runs now; not part of its tally.
-        spent: cost of its sends and deletes, without captures.
-        arrived: messages captured in its DLQ since it began; None for a standing run, which sends them.
-        failing: the most frequent answer of its recent failed attempts.
+        in_other_runs: number of messages that the run sent and that are in other runs now; not in `tally`.
+        cost: cost of the run's sends and deletes, without captures.
+        arrived: number of messages captured since the run began; None for a standing run, which sends them.
+        failing: the most frequent answer of the run's recent failed attempts.
     """
 
     run: Run
@@ -69,14 +69,14 @@ class RunStatus:
 
     @property
     def done(self) -> float:
-        """The share of its messages that are finished."""
+        """The share of the run's messages that are finished."""
         return 1 - self.tally.open / self.tally.letters if self.tally.letters else 1.0
 
     @property
     def seconds(self) -> float | None:
-        """The least time until it ends.
+        """The least seconds until the run ends.
 
-        None if it is not running, a breaker is open, or a person must end the wait for an outcome.
+        None if the run is not running, a breaker is open, or a person must end the wait for an outcome.
         """
         shut = any(one.known_in is None or (one.letters and one.breaker != BreakerState.CLOSED) for one in self.left)
         if shut or self.run.state not in {RunState.RUNNING, RunState.PLANNED}:

@@ -52,7 +52,7 @@ def rate_text(breaker: Told) -> str:
 
 
 def check_in_json(one: health_checks.CheckStatus) -> Told:
-    """Return a health check as JSON. `lets_go`: it is healthy, and recent."""
+    """Return a health check as JSON. `lets_go`: the result is healthy and recent."""
     return {
         "check": f"{one.kind} {one.subject}".strip(),
         "ceiling": one.ceiling,

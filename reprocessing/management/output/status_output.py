@@ -79,7 +79,7 @@ def _dlq(dlq: Told, found: Told) -> Iterable[str]:
 
 
 def _ailments(dlq: Told, found: Told) -> Iterable[str]:
-    """Yield what is missing in mode automatic, problems of the queue, and why attempts fail."""
+    """Yield what mode automatic lacks, problems of the queue, and why attempts fail."""
     if dlq["mode"] == Mode.AUTOMATIC:
         yield from (f"  MISSING   {one}" for one in found["missing"])
     yield from (f"  {one:9} {dlq[one]}" for one in ("native", "trouble") if dlq[one])

@@ -1,1 +1,1 @@
-"""Management of what several commands share."""
+"""Code that several commands share."""

@@ -1,4 +1,4 @@
-"""What drain_dlq and rerun share: refusals, interruption, the work on a run, and its result."""
+"""Code of drain_dlq and rerun: refusals, interruption, sending a run's messages, and the run's result."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SIGNALLED = 128  #: a shell's exit status of a process that a signal ended, wit
 
 
 class Interruption:
-    """Inside its `with` block, Ctrl-C and SIGTERM ask for an end. Call it to know whether one did."""
+    """A context manager in which Ctrl-C and SIGTERM request an end. A call returns whether an end was requested."""
 
     def __init__(self) -> None:
         self.signal = 0
@@ -80,13 +80,13 @@ class Interruption:
 
 
 def drain_hands(stop: Callable[[], bool]) -> DrainContext:
-    """Return what a drain in this process works with."""
+    """Return the context of a drain in this process."""
     owner = f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
     return DrainContext(conf.current(), Rates.at(settings.REDIS_URL), SystemRandom().random, owner, stop)
 
 
 def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
-    """Refuse a DLQ whose sends are stopped. Without `acts`, return what stops them, or an empty text.
+    """Refuse a DLQ whose sends are stopped. Without `acts`, return the stops as text, or an empty text.
 
     Raises:
         CommandError: sends are stopped.
@@ -121,10 +121,10 @@ class DrainCommand(Console):
     """A command that sends the messages of a run."""
 
     def work(self, run: Run, options: dict[str, Any], interruption: Interruption, along: Sequence[Run] = ()) -> None:
-        """Work on the run, and on those `along`, until their messages are finished, and show the result.
+        """Send the messages of the run and of the runs `along` until all are finished, and show the result.
 
         Raises:
-            BackupIsUnreconciled: PostgreSQL was restored, and sends are held; nothing was sent.
+            RestoreUnresolved: PostgreSQL was restored, and sends are held; nothing was sent.
             CommandError: interrupted, a run was paused or aborted, or PostgreSQL failed.
         """
         refuse_unreachable(run.dlq)
@@ -159,7 +159,7 @@ class DrainCommand(Console):
         """Show what is left of the DLQ's other running runs."""
         for one in forecast_plan.other_runs(run.dlq, run, *along):
             left = drain_output.unfinished_text(progress.count_letters(one.pk))
-            standing_one = one.kind == RunKind.STANDING  # beat's, which no longer feeds it
+            standing_one = one.kind == RunKind.STANDING  # beat no longer adds messages to it
             go_on = ("drain_dlq", run.dlq.name) if standing_one else ("rerun", one.name)
             self.say(f"Run {one.name}: {left}. To continue it: {command(*go_on, '--confirm')}")
 
@@ -180,7 +180,7 @@ class DrainCommand(Console):
         along: Mapping[str, RunCounts] | None = None,
         **more: object,
     ) -> None:
-        """Show the result of the run and of those `along`."""
+        """Show the result of the run and of the runs `along`."""
         if options["json"]:
             self.report(drain_output.result_in_json(run.name, run.dlq, tally, along or {}) | more)
         else:
@@ -188,7 +188,7 @@ class DrainCommand(Console):
 
 
 def fail_if_stopped(runs: Sequence[Run]) -> None:
-    """Fail if a run was paused or aborted, since its messages will not finish.
+    """Fail if a run was paused or aborted, because messages of the run are unfinished.
 
     Raises:
         CommandError: who paused or aborted which run, why, and how to continue.
@@ -206,7 +206,7 @@ def tallies(runs: Sequence[Run]) -> dict[str, RunCounts]:
 
 
 def _going_on(run: Run, along: Sequence[Run]) -> str:
-    """Return the command that continues a run, and those along."""
+    """Return the command that continues a run and the runs `along`."""
     if not along:
         return command("rerun", run.name, "--confirm")
     return command("drain_dlq", run.dlq.name, "--run", run.name, "--confirm")

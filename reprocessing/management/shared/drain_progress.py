@@ -23,7 +23,7 @@ from reprocessing.store.safety import failed_answers
 
 
 def progress_line(dlq: DeadLetterQueue, tally: RunCounts, pace: Pace | None = None) -> str:
-    """Return the line; a target that nobody consumes comes first among the reasons."""
+    """Return the line; its first reason is a target that nobody consumes, if there is one."""
     speed = pace.add(tally.letters - tally.open, tally.open) if pace else ""
     lag = conf.current().count_lag.total_seconds()
     sent = pending_outcomes.of_targets(dlq.pk, count_lag=lag) if tally.awaiting else []
@@ -37,7 +37,7 @@ def progress_line(dlq: DeadLetterQueue, tally: RunCounts, pace: Pace | None = No
 
 
 def _held_back(dlq: DeadLetterQueue) -> list[str]:
-    """Return what ordering keys wait for: a wave, a breaker, a health check, a rule, a rate; each reason once."""
+    """Return the reasons why ordering keys wait (wave, breaker, health check, rule, rate), each reason once."""
     reasons: Counter[str] = Counter()
     for one in dlq_status.lane_counts(dlq.pk):
         if one.why and one.phase in {LanePhase.READY, LanePhase.HELD}:
@@ -54,7 +54,7 @@ def _failing(dlq: DeadLetterQueue) -> str:
 
 
 def _next_attempt(dlq: DeadLetterQueue) -> str:
-    """Return when the first backoff is over; empty if something is due or in progress."""
+    """Return when the first backoff is over; empty if a message is due or in progress."""
     busy = [one for one in dlq_status.lane_counts(dlq.pk) if one.phase in {LanePhase.READY, LanePhase.LEASED}]
     if any(one.due or one.phase == LanePhase.LEASED for one in busy):
         return ""

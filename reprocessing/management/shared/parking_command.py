@@ -1,4 +1,4 @@
-"""What release_parked, discard_parked and restore_discarded share: an exact selection of messages."""
+"""Code of release_parked, discard_parked and restore_discarded, which act on an exact selection of messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from reprocessing.store.ordering import lanes
 
 #: Messages of one transaction.
 GROUP_SIZE = 500
-#: Examples of each reason.
+#: Max examples of each reason.
 _SHOWN = 3
 _LENGTH = re.compile(r"(\d{1,9})([smhd]?)", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -38,7 +38,7 @@ _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """A parked or discarded message, without its bytes. `reason` is empty once it is discarded."""
+    """A parked or discarded message, without its payload. `reason`: empty for a discarded message."""
 
     id: int
     message_id: str
@@ -49,14 +49,14 @@ class Parked:
 
 @dataclass(slots=True)
 class Decisions:
-    """The result for a selection; reasons of refusals by message id."""
+    """The result for a selection of messages, with reasons of refusals by message id."""
 
     done: list[int] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
 
 
 class ParkingCommand(Console):
-    """Decides about parked messages."""
+    """A command that acts on parked or discarded messages."""
 
     done_word: ClassVar[str]  #: as in "12 messages are released"
     act: ClassVar[Callable[..., Reviewed]]
@@ -112,11 +112,11 @@ class ParkingCommand(Console):
         return {}
 
     def act_options(self, options: dict[str, Any]) -> list[str]:  # noqa: ARG002
-        """Return the options that `how` reads."""
+        """Return the options of the command line that `act_arguments` reads."""
         return []
 
     def decide(self, chosen: Sequence[Parked], options: dict[str, Any], how: dict[str, Any]) -> Decisions:
-        """Act on these messages, a group per transaction."""
+        """Act on these messages, `GROUP_SIZE` in a transaction."""
         decided, pace, telling = Decisions(), Pace(), ProgressLog(self.stderr)
         for first in range(0, len(chosen), GROUP_SIZE):
             ids = {one.id: one.message_id for one in chosen[first : first + GROUP_SIZE]}
@@ -212,7 +212,7 @@ def _escaped(text: str) -> str:
 
 
 def no_match(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> str:
-    """Return that no message matched, and which messages there are."""
+    """Return a sentence that no message matched, and which messages there are."""
     there = Letter.objects.filter(dlq=dlq, state=state.value).order_by("reason").values_list("reason")
     kinds = ", ".join(f"{n:,} {reason}".strip() for reason, n in there.annotate(n=Count("pk"))) or "no messages"
     return (
@@ -223,7 +223,7 @@ def no_match(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) 
 
 
 def selection_mark(chosen: Sequence[Parked]) -> str:
-    """Return a short mark of exactly these messages: the time of the newest, and a digest."""
+    """Return a short text that identifies exactly these messages: the time of the newest message, and a digest."""
     newest = max((one.since for one in chosen), default=_EPOCH)
     each = sorted(f"{one.id}@{(one.since - _EPOCH) // _MICROSECOND}" for one in chosen)
     return f"{(newest - _EPOCH) // _MICROSECOND}-{hashlib.sha256(' '.join(each).encode()).hexdigest()[:16]}"

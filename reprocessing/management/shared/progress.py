@@ -14,7 +14,7 @@ from reprocessing.management.command_line import as_invoked
 
 #: Seconds between two lines: on a terminal, and in a log.
 _WATCHED, _LOGGED = 1.0, 10.0
-#: Samples that a rate is measured over.
+#: Number of samples that a rate is measured over.
 _SAMPLES = 30
 
 

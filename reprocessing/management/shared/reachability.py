@@ -1,4 +1,4 @@
-"""Whether this process has the hosts and secrets that a DLQ's targets need."""
+"""Check that the settings of this process have the hosts and secrets that a DLQ's targets need."""
 
 from __future__ import annotations
 

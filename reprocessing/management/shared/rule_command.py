@@ -1,4 +1,4 @@
-"""What the commands of rules share: options, preview, and routing after a change."""
+"""Code that the commands of rules share: options, preview, and routing after a change."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_days(parser: CommandParser) -> None:
 
 
 def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: ANN401  # an argument's type
-    """Add the options of a backoff; `base` is the type of --backoff-base where it cannot be taken back."""
+    """Add the options of a backoff; `base`: the type of --backoff-base if "off" is not allowed."""
     what = "initial backoff (default: 60)" if base else "initial backoff, or off (default: off, the DLQ's)"
     base = base or or_off(number(0, MAX_SECONDS))
     parser.add_argument("--backoff-base", type=base, metavar="SECONDS", help=what)
@@ -52,7 +52,7 @@ def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: AN
 
 
 def or_off(read: Any) -> Any:  # noqa: ANN401  # an argument's type
-    """Return the type of an argument that may also be "off"."""
+    """Return the type of an argument that is "off" or is read by `read`."""
     return lambda text: OFF if text == OFF else read(text)
 
 
@@ -60,7 +60,7 @@ def find_rule(name: str) -> Rule:
     """Return the rule of this name.
 
     Raises:
-        CommandError: there is none.
+        CommandError: there is no such rule.
     """
     hint = "manage.py add_rule NAME --every-letter --then hold --reason WHY --confirm"
     return find_named(Rule.objects.select_related("dlq", "target", "rate_class"), name, kind="rule", hint=hint)
@@ -70,14 +70,14 @@ def find_rate_class(name: str) -> RateClass:
     """Return the rate class of this name.
 
     Raises:
-        CommandError: there is none.
+        CommandError: there is no such rate class.
     """
     hint = "manage.py add_rate_class NAME --rate R --reason WHY --confirm"
     return find_named(RateClass.objects.all(), name, kind="rate class", hint=hint)
 
 
 def backoff_fields(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a backoff, with defaults for what was not given; empty if nothing was given."""
+    """Return the columns of a backoff, with defaults for missing options; empty if no option was given."""
     given = {option: options[option] for option in _BACKOFF if options[option] is not None}
     if not given:
         return {}
@@ -99,7 +99,7 @@ def rule_fields(options: Mapping[str, Any], known: Rule | None) -> dict[str, Any
 
     Raises:
         CommandError: options contradict each other, or name a row that does not exist.
-        QueueIsOutOfReach: the target queue does not answer.
+        QueueUnreachable: the target queue does not answer.
     """
     fields: dict[str, Any] = {}
     if options["then"]:
@@ -144,17 +144,17 @@ def _unused(action: Action) -> dict[str, Any]:
 
 
 def find_target(text: str) -> Target:
-    """Return a known target, or a queue by its URL or ARN, which may not be stored yet.
+    """Return a stored target, or a queue by the URL or ARN in `text`, which may not be stored yet.
 
     Raises:
-        TargetIsUnclear: no target, or several, match.
-        QueueIsOutOfReach: the queue does not answer.
+        InvalidTarget: no target, or several, match.
+        QueueUnreachable: the queue does not answer.
     """
     return examine.find_target(text) or examine.queue_target(text)
 
 
 def rules_with(row: Rule) -> list[BoundRule]:
-    """Return the rules in force, and this one as if it were."""
+    """Return the rules in force, and this rule as if it were in force."""
     mine = rules.bind(row)
     return [*(bound for bound in rules.in_force().rules if bound.rule.id != mine.rule.id), mine]
 

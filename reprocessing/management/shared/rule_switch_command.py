@@ -1,4 +1,4 @@
-"""What enable_rule and disable_rule share."""
+"""Code that enable_rule and disable_rule share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.store.routing import rule_changes
 
 
 class SwitchCommand(Console):
-    """Enables or disables a rule."""
+    """A command that enables or disables a rule."""
 
     enables: ClassVar[bool]
 
@@ -41,7 +41,7 @@ class SwitchCommand(Console):
             self.say("\n".join([*lines, *more, self._last_line(row, was=was, acted=options["confirm"])]))
 
     def follow_up(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:  # noqa: ARG002
-        """Do what follows; return it as JSON and as lines."""
+        """Apply the change to waiting messages; return the effect as JSON and as lines."""
         return {}, []
 
     def _last_line(self, row: Rule, *, was: bool, acted: bool) -> str:

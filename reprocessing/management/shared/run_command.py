@@ -1,4 +1,4 @@
-"""What pause_run, resume_run and abort_run share."""
+"""Code that pause_run, resume_run and abort_run share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMED = 5
 class RunCommand(Console):
     """A command that changes the state of a run."""
 
-    done_word = ""  #: the new state: paused
+    done_word = ""  #: the new state, such as paused
     allowed_states: tuple[RunState, ...] = ()  #: states in which the command is possible
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -50,7 +50,7 @@ class RunCommand(Console):
         raise NotImplementedError
 
     def result_lines(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:
-        """Return what was done, or would be."""
+        """Return what was done, or what would be done."""
         raise NotImplementedError
 
     def refuse(self, run: Run) -> None:
@@ -83,7 +83,7 @@ def find_run(name: str, *, standing: bool = True) -> Run:
     """Return the run of this id.
 
     Raises:
-        CommandError: there is none, or it is a DLQ's standing run and `standing` is false.
+        CommandError: there is no such run, or it is a DLQ's standing run and `standing` is false.
     """
     run = Run.objects.filter(name=name).select_related("dlq").first()
     if run is None:
