@@ -56,7 +56,7 @@ def start(
     """Have AWS move the DLQ's visible messages; or return the reasons against it.
 
     Raises:
-        QueueIsOutOfReach: AWS does not list its redrives, so a new one could not be followed.
+        QueueUnreachable: AWS does not list its redrives, so a new one could not be followed.
     """
     listed = read_redrives(dlq)
     after = max((move.started_at for move in listed), default=None)
@@ -86,7 +86,7 @@ def read_redrives(dlq: DeadLetterQueue) -> list[Move]:
     """Return AWS's redrives of a DLQ, newest first, and update the claim from this list.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer.
+        QueueUnreachable: SQS refused or did not answer.
     """
     own, at = aws_redrives.current(dlq.pk), lanes.database_now()
     listed = move_tasks(dlq.arn, dlq.role_arn)
@@ -236,7 +236,7 @@ def cancel(dlq: DeadLetterQueue, *, by: str, reason: str) -> Cancelling | Nothin
     """Have AWS stop the DLQ's redrive, whoever began it.
 
     Raises:
-        QueueIsOutOfReach: AWS does not list its redrives.
+        QueueUnreachable: AWS does not list its redrives.
     """
     listed = read_redrives(dlq)
     active = next((move for move in listed if move.is_active), None)

@@ -57,7 +57,7 @@ def compare_queues(wanted: Iterable[tuple[QueueLocation, WantedQueue]]) -> list[
     """Compare each queue with what SQS has.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer.
+        QueueUnreachable: SQS refused or did not answer.
     """
     asked = [(place, queue, find_queue(place, queue.name)) for place, queue in wanted]
     found = {queue.name: seen[1] if seen else None for _, queue, seen in asked}
@@ -78,7 +78,7 @@ def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], No
     may do this at once: they make the same changes, or see each other's.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer; the steps that were yielded are done.
+        QueueUnreachable: SQS refused or did not answer; the steps that were yielded are done.
     """
     before: list[Step] = []
     for _ in range(_LOOKS):

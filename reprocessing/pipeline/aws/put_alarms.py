@@ -36,7 +36,7 @@ def compare_alarms(
         actions: ARNs that alarms notify; empty: alarms keep their actions.
 
     Raises:
-        CloudWatchIsOutOfReach: CloudWatch refused, or did not answer.
+        CloudWatchUnreachable: CloudWatch refused, or did not answer.
     """
     wanted: dict[str, list[Alarm]] = {}
     for where, alarm in sorted(set(_wanted(region, namespace, names)), key=lambda it: (it[0], it[1].of, it[1].name)):
@@ -56,7 +56,7 @@ def put_differing(looks: Sequence[AlarmComparison], actions: tuple[str, ...]) ->
     """Put each alarm that differs; yield each alarm after it is put.
 
     Raises:
-        CloudWatchIsOutOfReach: CloudWatch refused, or did not answer; alarms that were put stay.
+        CloudWatchUnreachable: CloudWatch refused, or did not answer; alarms that were put stay.
     """
     for wanted in looks:
         if wanted.differences:

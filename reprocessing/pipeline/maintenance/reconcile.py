@@ -43,7 +43,7 @@ def decide(
     `words` holds the decision for each class of letters; `heard` is called after each group with the number so far.
 
     Raises:
-        BackupIsUnreconciled: there is no hold, so no letter is in doubt.
+        RestoreUnresolved: there is no hold, so no letter is in doubt.
     """
     if restore_hold.current_hold() is None:
         raise RestoreUnresolved("Nothing is held after a restore, so nothing is to be decided.")

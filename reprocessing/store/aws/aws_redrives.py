@@ -135,7 +135,7 @@ def lock_out_aws(dlq: int) -> None:
     """Keep AWS's redrive of this DLQ from starting until the caller's transaction ends.
 
     Raises:
-        AwsMovesTheMessages: AWS's redrive has started already.
+        NativeRedriveConflict: AWS's redrive has started already.
     """
     rows.execute(_KEEP_OUT, {"dlq": dlq})
     if found := current(dlq):  # a second statement sees what was committed during the wait

@@ -90,7 +90,7 @@ def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Diff
     `seen`: the changes that a person saw; any other change is refused. None: no check.
 
     Raises:
-        DlqIsTaken: another person added or changed the DLQ at the same moment.
+        DlqAlreadyRegistered: another person added or changed the DLQ at the same moment.
     """
     try:
         registered = _register(proposal, by, reason, seen)

@@ -173,7 +173,7 @@ def refuse_release(*, early: bool) -> None:
     """Raise the error that `end_hold` would raise, if any.
 
     Raises:
-        BackupIsUnreconciled: letters are undecided, or DLQs are not drained.
+        RestoreUnresolved: letters are undecided, or DLQs are not drained.
     """
     doubt_newly_captured()
     if left := count_undecided():
@@ -193,7 +193,7 @@ def end_hold(*, by: str, reason: str, early: bool) -> RestoreHold | None:
     """Release the hold; None: there is none. `early`: release it although unknown copies may still become visible.
 
     Raises:
-        BackupIsUnreconciled: letters are undecided, or DLQs are not drained.
+        RestoreUnresolved: letters are undecided, or DLQs are not drained.
     """
     return rows.in_transaction(partial(_end, by, reason, early))
 

@@ -32,7 +32,7 @@ def read_kinds(names: Sequence[str]) -> tuple[EventKind, ...]:
     """Return the events of these names, each once; for "all", an empty tuple.
 
     Raises:
-        NotificationIsUnclear: there is no name, "all" is combined with other names, or a name is not an event; the
+        InvalidNotificationRoute: there is no name, "all" is combined with other names, or a name is not an event; the
             message says what to type.
     """
     wanted = {name.strip() for name in names if name.strip()}
@@ -61,7 +61,7 @@ def find_route(destination: str) -> Route:
     """Return the route of this destination.
 
     Raises:
-        NotificationIsUnclear: there is no route; the message lists the destinations that have a route.
+        InvalidNotificationRoute: there is no route; the message lists the destinations that have a route.
     """
     found = route_or_none(destination)
     if found is None:
@@ -82,7 +82,7 @@ def check_route(wanted: Route) -> None:
     """Refuse a route that cannot be written.
 
     Raises:
-        NotificationIsUnclear: the destination's name is not allowed, or a DLQ does not exist.
+        InvalidNotificationRoute: the destination's name is not allowed, or a DLQ does not exist.
     """
     if not is_name(wanted.destination):
         raise InvalidNotificationRoute(
@@ -98,7 +98,7 @@ def set_route(wanted: Route, *, by: str, reason: str) -> bool:
     """Write a route, replacing an earlier one; return whether anything changed.
 
     Raises:
-        NotificationIsUnclear: as `check_route`.
+        InvalidNotificationRoute: as `check_route`.
     """
     with transaction.atomic():
         check_route(wanted)
@@ -119,7 +119,7 @@ def remove_route(destination: str, *, by: str, reason: str) -> None:
     """Delete a route, and the pending notifications of its destination.
 
     Raises:
-        NotificationIsUnclear: the destination has no route.
+        InvalidNotificationRoute: the destination has no route.
     """
     with transaction.atomic():
         before = find_route(destination)

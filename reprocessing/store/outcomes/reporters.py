@@ -36,7 +36,7 @@ def by_token(token: str) -> Reporter | None:
 
 
 def resolve_targets(names: Collection[str]) -> list[Target]:
-    """Return the targets with these ARNs, URLs or unique names; ReporterIsUnclear for unknown or ambiguous names."""
+    """Return the targets with these ARNs, URLs or unique names; InvalidReporter for unknown or ambiguous names."""
     known = list(Target.objects.order_by("arn"))
     return [_target(name, known) for name in dict.fromkeys(names)]
 
@@ -73,7 +73,7 @@ def save_reporter(name: str, some: Collection[Target], *, anew: bool, by: str, r
 
 
 def check_reporter(row: Reporter | None, name: str, some: Collection[Target], *, anew: bool) -> None:
-    """Raise ReporterIsUnclear if the reporter would have no target, or was revoked and gets no new token."""
+    """Raise InvalidReporter if the reporter would have no target, or was revoked and gets no new token."""
     if row is None and not some:
         raise InvalidReporter(f"{name} could not report on any message. Name its targets: --target ARN.")
     if row is not None and row.revoked_at is not None and not anew:
@@ -94,7 +94,7 @@ def revoke(name: str, *, by: str, reason: str) -> bool:
 
 
 def find_reporter(name: str, *, locked: bool = False) -> Reporter:
-    """Return the reporter of this name; if it is unknown, raise ReporterIsUnclear, which lists the known names."""
+    """Return the reporter of this name; if it is unknown, raise InvalidReporter, which lists the known names."""
     every = Reporter.objects.select_for_update() if locked else Reporter.objects.all()
     if (found := every.filter(name=name).first()) is None:
         known = ", ".join(Reporter.objects.order_by("name").values_list("name", flat=True))

@@ -149,7 +149,7 @@ def create(  # noqa: PLR0913  # each by its name
     `opened`: when the person saw the letters; letters that finished later are not changed. None: now.
 
     Raises:
-        FilterIsUnclear: not every letter that the filter could match can be searched.
+        InvalidFilter: not every letter that the filter could match can be searched.
     """
     message_filters.require_exhaustive(sieve)
     asked = message_filters.sql_parameters(sieve) | {

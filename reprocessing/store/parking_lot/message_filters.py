@@ -208,7 +208,7 @@ def require_exhaustive(sieve: MessageFilter) -> None:
     """Refuse a filter that may match more letters than its list shows.
 
     Raises:
-        FilterIsUnclear: there are more letters than are searched for a text.
+        InvalidFilter: there are more letters than are searched for a text.
     """
     if not is_exhaustive(sieve):
         raise InvalidFilter(

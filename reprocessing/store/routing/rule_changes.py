@@ -48,7 +48,7 @@ class RuleChange:
 def draft_rule(name: str, fields: Fields) -> Rule:
     """Return the rule with these fields, not saved; an existing rule keeps its other fields.
 
-    Raise RuleIsUnclear if the rule could not be evaluated.
+    Raise InvalidRule if the rule could not be evaluated.
     """
     row = _find(name) or Rule(name=name, position=100, enabled=False, conditions=[])
     for column, value in fields.items():
@@ -167,7 +167,7 @@ def as_json(value: object) -> Any:  # noqa: ANN401 - a value of any column, as a
 
 
 def check(row: Rule) -> None:
-    """Check that a rule can be evaluated and applied; if not, raise RuleIsUnclear, which says what to write."""
+    """Check that a rule can be evaluated and applied; if not, raise InvalidRule, which says what to write."""
     rules.parse_row(row)
     watched = row.target and DeadLetterQueue.objects.filter(arn=row.target.arn).first()
     if watched:

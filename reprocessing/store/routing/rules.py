@@ -78,7 +78,7 @@ def bind(row: Row) -> BoundRule:
 
 
 def parse_row(row: Row) -> Rule:
-    """Return a rule's row as a rule; if it is invalid, raise RuleIsUnclear, which says how to write it."""
+    """Return a rule's row as a rule; if it is invalid, raise InvalidRule, which says how to write it."""
     if not isinstance(row.conditions, list) or not all(isinstance(text, str) for text in row.conditions):
         raise InvalidRule(f'Rule "{row.name}" is unclear: its conditions are not a list of texts. Write them anew.')
     if row.action not in list(Action):

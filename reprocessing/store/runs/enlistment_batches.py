@@ -111,7 +111,7 @@ def enlist_standing_batch(dlq: int, run: int, letters: Sequence[int]) -> Enliste
     None: the run is not running, its DLQ is not automatic any more, or another worker enlists.
 
     Raises:
-        AwsMovesTheMessages: AWS's own redrive moves the messages of this DLQ.
+        NativeRedriveConflict: AWS's own redrive moves the messages of this DLQ.
     """
     return rows.in_transaction(partial(_take, dlq, run, letters))
 

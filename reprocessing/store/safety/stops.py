@@ -123,7 +123,7 @@ def resume(dlq: int | None, *, by: str, reason: str, seen: datetime | None = Non
     """Lift the stop of this DLQ (None: the stop of all DLQs); return it, or None if there was none.
 
     The two stops are independent. `seen`: lift only the stop that began then. For a hold after a restore, raise
-    BackupIsUnreconciled.
+    RestoreUnresolved.
     """
     if dlq is None:
         refuse_while_held()
@@ -145,7 +145,7 @@ def describe_stop(dlq: DeadLetterQueue) -> str:
 
 
 def refuse_while_held() -> None:
-    """Raise BackupIsUnreconciled while everything is held after a restore."""
+    """Raise RestoreUnresolved while everything is held after a restore."""
     held = stop_of(None)
     if held and held.restored:
         raise RestoreUnresolved(

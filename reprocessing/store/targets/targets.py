@@ -63,7 +63,7 @@ def save_target(
 ) -> list[Difference]:
     """Create the target, or change it, with an audit log entry; return the changes.
 
-    Raise TargetIsUnclear if the changes differ from the changes that a person had `seen`.
+    Raise InvalidTarget if the changes differ from the changes that a person had `seen`.
     """
     with transaction.atomic():
         row = Target.objects.select_for_update(of=("self",)).select_related("watched_by").filter(arn=arn).first()

@@ -60,8 +60,8 @@ def dlq(wanted: Wanted, conf: Conf) -> Examination:
     """Examine what a person wants a DLQ to be. Nothing is received, sent or written.
 
     Raises:
-        QueueIsOutOfReach: the DLQ, a source or the parking queue could not be asked.
-        SelectorIsUnclear: a key that is always needed was switched off.
+        QueueUnreachable: the DLQ, a source or the parking queue could not be asked.
+        InvalidSelector: a key that is always needed was switched off.
     """
     sight = observe(wanted)
     proposal = propose(wanted, sight, held_copies_limit=conf.held_copies_limit)

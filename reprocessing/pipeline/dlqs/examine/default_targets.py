@@ -76,7 +76,7 @@ def default_target(arn: Arn, *, role: str = "") -> DescribedQueue | Target | NoT
     """Return the default target of messages that this resource did not take; the target may have no row yet.
 
     Raises:
-        QueueIsOutOfReach: a queue or a subscription could not be asked, under `role`.
+        QueueUnreachable: a queue or a subscription could not be asked, under `role`.
     """
     match arn.named:
         case ResourceKind.QUEUE:
@@ -144,7 +144,7 @@ class SourceTargets:
         """Find the target of each source: queues, what else failed, and former sources.
 
         Raises:
-            QueueIsOutOfReach: a queue or a subscription could not be asked.
+            QueueUnreachable: a queue or a subscription could not be asked.
         """
         for seen in queues:
             self._lead(seen.facts.arn, partial(_itself, seen))

@@ -19,7 +19,7 @@ def propose(wanted: Wanted, sight: Observed, *, held_copies_limit: int) -> DlqPr
     """Return what was asked for, completed for a new DLQ with defaults.
 
     Raises:
-        SelectorIsUnclear: a key that is always needed was switched off.
+        InvalidSelector: a key that is always needed was switched off.
     """
     dlq = _facts_of_dlq(sight)
     if sight.row is None:
@@ -46,7 +46,7 @@ def policy(wanted: Wanted, sight: Observed) -> KeyPolicy:
     """Return where the DLQ's letters will carry their keys.
 
     Raises:
-        SelectorIsUnclear: a key that is always needed was switched off.
+        InvalidSelector: a key that is always needed was switched off.
     """
     row = sight.row
 

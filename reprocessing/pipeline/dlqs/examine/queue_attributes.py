@@ -31,6 +31,6 @@ def describe_queue(address: QueueAddress) -> DescribedQueue:
     """Ask SQS for the queue's attributes.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer.
+        QueueUnreachable: SQS refused or did not answer.
     """
     return DescribedQueue(address, describe(address))

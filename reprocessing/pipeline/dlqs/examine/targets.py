@@ -72,8 +72,8 @@ def target(text: str, said: Mapping[str, Any], conf: Conf) -> TargetCase:
         conf: allowed hosts, and secrets.
 
     Raises:
-        TargetIsUnclear: nothing can be sent there, or it could be several targets.
-        QueueIsOutOfReach: it is a queue, and could not be asked.
+        InvalidTarget: nothing can be sent there, or it could be several targets.
+        QueueUnreachable: it is a queue, and could not be asked.
     """
     row = find_target(text)
     if row is not None:
@@ -89,7 +89,7 @@ def find_target(text: str) -> Target | None:
     """Return the target with this ARN, URL or name, if there is one.
 
     Raises:
-        TargetIsUnclear: it could be several targets.
+        InvalidTarget: it could be several targets.
     """
     arn = arns.read(text)
     exact = Target.objects.filter(Q(arn=arn.text if arn else text) | Q(url=text)).exclude(arn="").first()
@@ -105,8 +105,8 @@ def queue_target(text: str) -> Target:
     """Return the queue with this URL or ARN as a target without a row.
 
     Raises:
-        TargetIsUnclear: it is neither.
-        QueueIsOutOfReach: it could not be asked.
+        InvalidTarget: it is neither.
+        QueueUnreachable: it could not be asked.
     """
     arn = arns.read(text)
     if arn is None and "://" not in text:

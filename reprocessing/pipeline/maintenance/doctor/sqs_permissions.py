@@ -21,7 +21,7 @@ def missing_rights(address: QueueAddress, rights: Iterable[str]) -> Iterator[Doc
     """Yield each permission that SQS refuses, and what the permission is needed for.
 
     Raises:
-        QueueIsOutOfReach: SQS did not answer.
+        QueueUnreachable: SQS did not answer.
     """
     for right in denied(address, rights):
         who = f"the role {address.role}" if address.role else "the role of this process"
