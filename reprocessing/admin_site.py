@@ -44,7 +44,7 @@ class RedriveAdminSite(admin.AdminSite):
 
     site_header = site_title = "Redrive"
     index_title = "Dashboard"
-    index_template = "reprocessing/admin/board.html"
+    index_template = "reprocessing/admin/dashboard.html"
     site_url = None
     enable_nav_sidebar = False
 

@@ -52,7 +52,7 @@ class Channel(SettlingChannel):
         self._polls_begun += 1
         self._polls[queue] = self._polls_begun
         lost = ReceiveFailure(status=NO_ANSWER, code="overdue")
-        deadline = self.patience.overdue(long_poll=self.wait_time_seconds)
+        deadline = self.timeouts.overdue(long_poll=self.wait_time_seconds)
         self._overdue[queue] = self.hub.call_later(deadline, self._end_poll, queue, self._polls_begun, lost)
         return self._polls_begun
 
@@ -140,7 +140,7 @@ class Channel(SettlingChannel):
     def _note_failure(self, queue: str, failure: ReceiveFailure) -> float:
         FAILURES[queue] += 1
         in_a_row = FAILURES[queue]
-        pause = self.patience.pause(failures_in_a_row=in_a_row)
+        pause = self.timeouts.pause(failures_in_a_row=in_a_row)
         logger.warning(
             "redrive.broker.receive_failed queue=%s status=%d code=%s in_a_row=%d next_in=%.1fs",
             queue,

@@ -8,7 +8,7 @@ from functools import cached_property
 from botocore.config import Config
 from kombu.transport import SQS
 
-from redrive_service.broker.patience import Patience
+from redrive_service.broker.timeouts import Timeouts
 from redrive_service.broker.version import KombuValue
 from redrive_service.broker.wire import ContainedSqsConnection
 
@@ -31,9 +31,9 @@ class ClientsChannel(SQS.Channel):
         super().__init__(*args, **kwargs)
 
     @cached_property
-    def patience(self) -> Patience:
-        """The waits in the transport option `patience`."""
-        return Patience.of(self.transport_options.get("patience", {}))
+    def timeouts(self) -> Timeouts:
+        """The waits in the transport option `timeouts`."""
+        return Timeouts.of(self.transport_options.get("timeouts", {}))
 
     def asynsqs(self, queue: str | None = None) -> ContainedSqsConnection:
         """Return the event loop's connection of a queue."""
@@ -42,7 +42,7 @@ class ClientsChannel(SQS.Channel):
         if name not in connections:
             wanted = self.get_message_attributes
             connections[name] = ContainedSqsConnection(
-                patience=self.patience,
+                timeouts=self.timeouts,
                 long_poll=self.wait_time_seconds,
                 sqs_connection=self.sqs(queue=queue),
                 message_system_attribute_names=wanted["MessageSystemAttributeNames"],
@@ -61,7 +61,7 @@ class ClientsChannel(SQS.Channel):
                 own.get("access_key_id", self.conninfo.userid),
                 own.get("secret_access_key", self.conninfo.password),
                 config=Config(
-                    read_timeout=self.patience.receive(long_poll=self.wait_time_seconds),
+                    read_timeout=self.timeouts.receive(long_poll=self.wait_time_seconds),
                     retries={"mode": "standard", "total_max_attempts": 1},
                 ),
             )
@@ -70,10 +70,10 @@ class ClientsChannel(SQS.Channel):
     def _new_boto_client(self, *args: KombuValue, config: Config | None = None, **kwargs: KombuValue) -> KombuValue:
         # botocore's default timeout is a minute, and its default number of retries differs between releases.
         bounds = Config(
-            connect_timeout=self.patience.connect,
-            read_timeout=self.patience.call_read,
+            connect_timeout=self.timeouts.connect,
+            read_timeout=self.timeouts.call_read,
             tcp_keepalive=True,
-            retries={"mode": "standard", "total_max_attempts": self.patience.call_attempts},
+            retries={"mode": "standard", "total_max_attempts": self.timeouts.call_attempts},
         ).merge(Config(**(self.transport_options.get("client-config") or {})))
         return super()._new_boto_client(  # type: ignore[misc]  # private, so not in kombu's stubs
             *args, config=bounds.merge(config) if config else bounds, **kwargs

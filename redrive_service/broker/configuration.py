@@ -7,7 +7,7 @@ from typing import Any
 
 from kombu import Queue
 
-from redrive_service.broker.patience import FASTEST_POLL
+from redrive_service.broker.timeouts import FASTEST_POLL
 
 DEFAULT_QUEUE = "redrive-control"
 LONGEST_POLL = 20  # seconds (AWS: ReceiveMessage, WaitTimeSeconds)
@@ -25,7 +25,7 @@ def celery_settings(
     queue_urls: Mapping[str, str],
     region: str,
     long_poll_seconds: int = LONGEST_POLL,
-    patience: Mapping[str, float] | None = None,
+    timeouts: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """Return the `CELERY_*` settings for SQS.
 
@@ -36,14 +36,14 @@ def celery_settings(
         queue_urls: the service's own standard queues by name; `redrive-control` is the default queue and is required.
         region: the AWS region of the queues.
         long_poll_seconds: how long a receive waits for a message; 20 is the maximum and costs least.
-        patience: waits that differ from the defaults in `Patience`.
+        timeouts: waits that differ from the defaults in `Timeouts`.
 
     Raises:
         BrokerIsMisconfigured: a queue cannot be used, or the poll is too long.
     """
     _check(queue_urls, long_poll_seconds)
     return {
-        **_broker(queue_urls, region, long_poll_seconds, patience or {}),
+        **_broker(queue_urls, region, long_poll_seconds, timeouts or {}),
         **_tasks(queue_urls),
         **_worker(),
         "CELERY_TIMEZONE": "UTC",  # a local schedule skips or repeats an hour when clocks change
@@ -69,7 +69,7 @@ def _check(queue_urls: Mapping[str, str], long_poll_seconds: int) -> None:
 
 
 def _broker(
-    queue_urls: Mapping[str, str], region: str, long_poll_seconds: int, patience: Mapping[str, float]
+    queue_urls: Mapping[str, str], region: str, long_poll_seconds: int, timeouts: Mapping[str, float]
 ) -> dict[str, Any]:
     return {
         "CELERY_BROKER_URL": "sqs://",  # credentials and endpoint: AWS's default chain
@@ -81,7 +81,7 @@ def _broker(
             "predefined_queues": {name: {"url": url} for name, url in queue_urls.items()},
             "wait_time_seconds": long_poll_seconds,
             "polling_interval": FASTEST_POLL,  # added to the long poll; also the delay until a free slot is used
-            "patience": dict(patience),
+            "timeouts": dict(timeouts),
         },
         "CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP": True,
         "CELERY_BROKER_CONNECTION_MAX_RETRIES": None,  # retry for ever: a worker has no other work
@@ -98,7 +98,7 @@ def _tasks(queue_urls: Mapping[str, str]) -> dict[str, Any]:
         "CELERY_RESULT_SERIALIZER": "json",
         "CELERY_ACCEPT_CONTENT": ["json"],  # never pickle: anybody who can send to the queue could run code
         "CELERY_TASK_IGNORE_RESULT": True,  # Postgres has the result
-        # botocore tries twice, with timeouts (Patience). With Celery's retries a web request could block for a minute;
+        # botocore tries twice, with the timeouts of `Timeouts`. With Celery's retries a web request could block for a minute;
         # a lost message is sent again at the next tick.
         "CELERY_TASK_PUBLISH_RETRY": False,
         "CELERY_TASK_ACKS_LATE": True,  # a task is deleted when done: a worker that dies loses none

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from kombu.transport import SQS
 
 from redrive_service.broker.channel import Channel
-from redrive_service.broker.patience import FASTEST_POLL
+from redrive_service.broker.timeouts import FASTEST_POLL
 from redrive_service.broker.version import KombuValue, require_proved_kombu
 
 require_proved_kombu(version("kombu"))
@@ -21,7 +21,7 @@ class Transport(SQS.Transport):
 
     Queues are those of the transport option `predefined_queues`; credentials and endpoint come from AWS's default
     chain (`AWS_ENDPOINT_URL_SQS` for another endpoint). kombu's `sts_role_arn` is not supported: an ambient role renews
-    itself. The option `patience` changes the waits.
+    itself. The option `timeouts` changes the waits.
     """
 
     Channel = Channel

@@ -8,7 +8,7 @@ from kombu.asynchronous.aws.sqs.connection import AsyncSQSConnection
 from kombu.asynchronous.http import Request
 
 from redrive_service.broker.failure import ReceiveFailure
-from redrive_service.broker.patience import Patience
+from redrive_service.broker.timeouts import Timeouts
 from redrive_service.broker.version import KombuValue
 
 _HTTP_OK = 200
@@ -51,9 +51,9 @@ class ContainedSqsConnection(AsyncSQSConnection):
     worker or, from a timer, its polling (research: celery_sqs.md 0.1, 0.2).
     """
 
-    def __init__(self, *, patience: Patience, long_poll: float, **kwargs: KombuValue) -> None:
+    def __init__(self, *, timeouts: Timeouts, long_poll: float, **kwargs: KombuValue) -> None:
         super().__init__(**kwargs)
-        self._patience = patience
+        self._patience = timeouts
         self._long_poll = long_poll
 
     def get_http_connection(self) -> BoundedHttpConnection:

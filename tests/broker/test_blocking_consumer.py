@@ -42,7 +42,7 @@ def test_a_blocking_consumer_receives_again_after(
         "predefined_queues": {"blocking": {"url": sqs.make_queue("blocking")}},
         "wait_time_seconds": 1,
         "polling_interval": 0.1,
-        "patience": IMPATIENT,
+        "timeouts": IMPATIENT,
     }
     transport = "redrive_service.broker.transport:Transport"
     received: list[Message] = []

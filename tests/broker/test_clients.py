@@ -52,7 +52,7 @@ def test_the_clients_options_can_be_changed_by_kombus_own_setting() -> None:
 
 
 def test_patience_changes_the_waits_of_calls() -> None:
-    with _channel(patience={"connect": 1, "call_read": 2, "call_attempts": 4}) as channel:
+    with _channel(timeouts={"connect": 1, "call_read": 2, "call_attempts": 4}) as channel:
         assert _waits(channel.sqs(QUEUE)) == (1, 2, 4)
 
 

@@ -9,7 +9,7 @@ import pycurl
 import pytest
 
 from redrive_service.broker.failure import ReceiveFailure
-from redrive_service.broker.patience import Patience
+from redrive_service.broker.timeouts import Timeouts
 from redrive_service.broker.version import KombuValue
 from redrive_service.broker.wire import ContainedSqsConnection
 
@@ -28,7 +28,7 @@ class Curl:
 def connection() -> ContainedSqsConnection:
     client = boto3.client("sqs", region_name="us-east-1", aws_access_key_id="sandbox", aws_secret_access_key="sandbox")
     return ContainedSqsConnection(
-        patience=Patience(), long_poll=20, sqs_connection=client, http_client=SimpleNamespace()
+        timeouts=Timeouts(), long_poll=20, sqs_connection=client, http_client=SimpleNamespace()
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from redrive_service.broker.patience import Patience
+from redrive_service.broker.timeouts import Timeouts
 from tests.broker.local_sqs import LocalSqs
 from tests.broker.workers import START, Worker
 from tests.conditions import eventually
@@ -39,7 +39,7 @@ def patient_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]
     with (
         LocalSqs() as sqs,
         Worker(
-            sqs=sqs, folder=tmp_path_factory.mktemp("patient"), name="redrive-capture", long_poll=20, patience={}
+            sqs=sqs, folder=tmp_path_factory.mktemp("patient"), name="redrive-capture", long_poll=20, timeouts={}
         ) as worker,
     ):
         worker.consumes(within=START)
@@ -88,6 +88,6 @@ def test_a_worker_with_productions_waits_consumes_again_after_a_receive_that_han
 
 
 def test_productions_waits_add_up_to_less_than_was_promised() -> None:
-    patience = Patience()
-    assert patience.receive(long_poll=20) + patience.longest_pause < RECOVERED
-    assert patience.overdue(long_poll=20) + patience.longest_pause <= RECOVERED
+    timeouts = Timeouts()
+    assert timeouts.receive(long_poll=20) + timeouts.longest_pause < RECOVERED
+    assert timeouts.overdue(long_poll=20) + timeouts.longest_pause <= RECOVERED

@@ -22,7 +22,7 @@ app.conf.update(
             queue_urls=json.loads(os.environ["TINY_QUEUES"]),
             region="us-east-1",
             long_poll_seconds=int(os.environ["TINY_LONG_POLL"]),
-            patience=json.loads(os.environ["TINY_PATIENCE"]),
+            timeouts=json.loads(os.environ["TINY_PATIENCE"]),
         ).items()
     }
 )

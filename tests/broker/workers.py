@@ -33,7 +33,7 @@ class Worker:
     pool: str = "prefork"
     transport: str = "ours"
     long_poll: int = 1
-    patience: Mapping[str, float] = field(default_factory=lambda: IMPATIENT)
+    timeouts: Mapping[str, float] = field(default_factory=lambda: IMPATIENT)
     prefetch: int = 1
     visibility: int = 30
     process: subprocess.Popen[bytes] = field(init=False)
@@ -74,7 +74,7 @@ class Worker:
             **self.sqs.environment,
             "TINY_QUEUES": json.dumps({"redrive-control": self.url, self.name: self.url}),
             "TINY_LONG_POLL": str(self.long_poll),
-            "TINY_PATIENCE": json.dumps(dict(self.patience)),
+            "TINY_PATIENCE": json.dumps(dict(self.timeouts)),
             "TINY_TRANSPORT": self.transport,
             "TINY_MARKS": str(self.marks_file),
             "PYTHONFAULTHANDLER": "1",

@@ -65,7 +65,7 @@ class ExportFilterForm(forms.Form):
 class AuditLogAdmin(ReadOnlyAdmin):
     """The list of what people did. PostgreSQL refuses changes of entries; deleting an object deletes its entries."""
 
-    change_list_template = "reprocessing/admin/audit.html"
+    change_list_template = "reprocessing/admin/audit_log.html"
     list_display = ("at", "act", "by", "about", "reason", "part_of")
     list_filter = ("act", "dlq")
     list_select_related = ("letter", "dlq", "run", "target", "rule", "group", "operation")

@@ -53,7 +53,7 @@ def figures_view(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     part = {"is_part": True, "shown": request.GET.get("banner")}
     context = told | admin.site.each_context(request) | part
-    return TemplateResponse(request, "reprocessing/admin/figures.html", context)
+    return TemplateResponse(request, "reprocessing/admin/dashboard_figures.html", context)
 
 
 def dashboard_context(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:

@@ -157,7 +157,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         context |= delivery_status_panel.panel(letter, request.user, shown=shown is not None)
         context |= message_actions.page_buttons(letter, request) | self.page_context(request, letter) | more
         context["deeds"] = message_actions.action_buttons(context.get("deeds", ()))
-        return TemplateResponse(request, "reprocessing/admin/letter.html", context)
+        return TemplateResponse(request, "reprocessing/admin/message.html", context)
 
     def _with_all(self, request: HttpRequest, object_id: str) -> Letter | None:
         if not (object_id.isdecimal() and len(object_id) <= 2 * _LONGEST_NUMBER):
@@ -195,7 +195,7 @@ class MessagesAdmin(ReadOnlyAdmin):
             "title": f"Edit {no} compared with the captured message", "original": found, "opts": self.opts, "no": no,
             "changes": comparison.differences(*((held.body, held.attributes) for held in pair)),
         }  # fmt: skip
-        return TemplateResponse(request, "reprocessing/admin/compared.html", context)
+        return TemplateResponse(request, "reprocessing/admin/comparison.html", context)
 
     def _back(self, request: HttpRequest, letter: Letter, why: str) -> HttpResponse:
         messages.warning(request, why)

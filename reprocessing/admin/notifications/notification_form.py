@@ -16,9 +16,9 @@ from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.models import DeadLetterQueue, NotificationRoute
 from reprocessing.pipeline.dlqs.examine import Finding, Severity
-from reprocessing.store.differences import changed_fields
 from reprocessing.store.notifications import routes
 from reprocessing.store.notifications.routes import Route
+from reprocessing.store.proposed_changes import changed_fields
 
 ADD, CHANGE = "reprocessing.add_notificationroute", "reprocessing.change_notificationroute"
 

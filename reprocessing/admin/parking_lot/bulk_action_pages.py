@@ -58,7 +58,7 @@ class Operations(ReadOnlyAdmin):
             "operations": [(operation, no_longer_matching(operation)) for operation in rows[:SHOWN]],
             "next": rows[SHOWN - 1].pk if len(rows) > SHOWN else None,
         }
-        return TemplateResponse(request, "reprocessing/admin/operations.html", context)
+        return TemplateResponse(request, "reprocessing/admin/bulk_actions.html", context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -97,7 +97,7 @@ class Operations(ReadOnlyAdmin):
             "form": form or AbortBulkActionForm(),
             "closed": "" if request.user.has_perm(deed.permission) else deed.takes,
         }
-        return TemplateResponse(request, "reprocessing/admin/operation.html", context)
+        return TemplateResponse(request, "reprocessing/admin/bulk_action.html", context)
 
     def _progress(self, request: HttpRequest, operation: int) -> HttpResponse:
         if not self.has_view_permission(request):
@@ -105,7 +105,7 @@ class Operations(ReadOnlyAdmin):
         one = row_or_404(BulkAction.objects, operation)
         ours = {"progress": progress_of(one), "into": _into(one), "is_part": True}
         context = self.admin_site.each_context(request) | ours
-        return TemplateResponse(request, "reprocessing/admin/progress.html", context)
+        return TemplateResponse(request, "reprocessing/admin/bulk_action_progress.html", context)
 
     def _abort(self, request: HttpRequest, operation: int) -> HttpResponse:
         one = row_or_404(BulkAction.objects, operation)

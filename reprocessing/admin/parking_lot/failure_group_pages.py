@@ -92,7 +92,7 @@ class Groups(ReadOnlyAdmin):
             "first": _query(filters),
             "next": _query({**filters, "after": shown.pack_position(found[CARDS - 1])}) if len(found) > CARDS else "",
         }
-        return TemplateResponse(request, "reprocessing/admin/groups.html", context)
+        return TemplateResponse(request, "reprocessing/admin/failure_groups.html", context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -162,7 +162,7 @@ class Groups(ReadOnlyAdmin):
             "reviews": [_readable(review) for review in reviews],
             "original": group.id,
         }
-        return TemplateResponse(request, "reprocessing/admin/group.html", context)
+        return TemplateResponse(request, "reprocessing/admin/failure_group.html", context)
 
     def _letters(self, request: HttpRequest, group: GroupRow, after: int | None, *, behind: bool) -> list[Letter]:
         """Return the newest messages of the group, or messages queued behind them; one more than a page shows."""

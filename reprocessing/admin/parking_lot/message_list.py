@@ -110,7 +110,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "first": address_of(sieve) if below else "",
         **_asked(request, sieve, count),
     }
-    return TemplateResponse(request, "reprocessing/admin/lot.html", context)
+    return TemplateResponse(request, "reprocessing/admin/parking_lot.html", context)
 
 
 def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class Runs(ReadOnlyAdmin):
         else:
             form = RunForm(initial={"name": plan_run.suggested_name(), **self._begins(request)})
         context = {**self.admin_site.each_context(request), "title": "Plan a run", "form": form, "opts": self.opts}
-        return TemplateResponse(request, "reprocessing/admin/run_new.html", context)
+        return TemplateResponse(request, "reprocessing/admin/plan_run.html", context)
 
     def _progress(self, request: HttpRequest, run: int) -> HttpResponse:
         self._look(request)
@@ -95,7 +95,7 @@ class Runs(ReadOnlyAdmin):
         if run_page.is_as_shown(found, request.GET.get("plan", "")):
             return HttpResponse(status=204)
         context = run_page.live_context(found, request.user, RateBase.read(request.GET.get("base", "")))
-        return TemplateResponse(request, "reprocessing/admin/run_live.html", context)
+        return TemplateResponse(request, "reprocessing/admin/run_progress.html", context)
 
     def _begins(self, request: HttpRequest) -> dict[str, Any]:
         """Return the initial values of the form, from another run or from the URL."""

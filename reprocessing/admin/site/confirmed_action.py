@@ -110,4 +110,4 @@ def page(
     context: dict[str, Any] = {
         **admin.site.each_context(request), "title": asked.title, "asked": asked, "form": form, "refused": refused,
     }  # fmt: skip
-    return TemplateResponse(request, "reprocessing/admin/deed.html", context)
+    return TemplateResponse(request, "reprocessing/admin/confirm_action.html", context)

@@ -92,7 +92,7 @@ def _page(request: HttpRequest, refusal: Refusal, status: int, *, row: bool = Tr
         **admin.site.each_context(request), "title": refusal.title, "refusal": refusal,
         "may_be_right": refusal is not _DENIED, "back": _back(request, row=row),
     }  # fmt: skip
-    page = render(request, "reprocessing/admin/refusal.html", context, status=status)
+    page = render(request, "reprocessing/admin/error_page.html", context, status=status)
     add_never_cache_headers(page)
     return page
 

@@ -53,4 +53,4 @@ def page(request: HttpRequest) -> HttpResponse:
         "roles": roles.ROLES,
         "is_superuser": user.is_superuser,
     }
-    return TemplateResponse(request, "reprocessing/admin/rights.html", context)
+    return TemplateResponse(request, "reprocessing/admin/permissions.html", context)

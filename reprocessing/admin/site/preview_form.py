@@ -24,7 +24,7 @@ from reprocessing.admin.site.confirmed_action import Done, reason_field
 from reprocessing.domain.errors import RedriveError
 from reprocessing.models import AuditEntry
 from reprocessing.pipeline.dlqs.examine import Finding, Severity
-from reprocessing.store.differences import Difference
+from reprocessing.store.proposed_changes import Difference
 
 _WRITE: Final = "write"
 
@@ -196,7 +196,7 @@ def _shown(
         **admin.site.each_context(request), "title": asked.title, "asked": asked, "form": form, "look": look,
         "refused": with_links(refused, form.fields), "found": _found(look, form), **asked.extra,
     }  # fmt: skip
-    return TemplateResponse(request, "reprocessing/admin/sheet.html", context)
+    return TemplateResponse(request, "reprocessing/admin/preview_form.html", context)
 
 
 def _found(look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:

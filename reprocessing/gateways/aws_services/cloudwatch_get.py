@@ -9,7 +9,7 @@ from typing import Any, Final
 from reprocessing.domain.aws.consumer_health import QueueMetrics
 from reprocessing.gateways.aws.clients import AwsClient, cloudwatch
 from reprocessing.gateways.aws.errors import reaching_cloudwatch
-from reprocessing.gateways.aws.not_aws import refuse_queues_outside_aws
+from reprocessing.gateways.aws.non_aws_queues import refuse_queues_outside_aws
 from reprocessing.gateways.aws.queue_address import QueueAddress
 
 _PERIOD: Final = 300  #: seconds

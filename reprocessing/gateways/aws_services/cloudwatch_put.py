@@ -10,7 +10,7 @@ from typing import Any, Final
 from reprocessing.domain.errors import CloudWatchUnreachable
 from reprocessing.gateways.aws.clients import cloudwatch
 from reprocessing.gateways.aws.errors import reaching_cloudwatch
-from reprocessing.gateways.aws.not_aws import refuse_queues_outside_aws
+from reprocessing.gateways.aws.non_aws_queues import refuse_queues_outside_aws
 from reprocessing.gateways.aws.queue_address import QueueAddress
 
 #: Values in one PutMetricData. AWS allows 1,000 values and 1 MB. AWS: CloudWatch service quotas.

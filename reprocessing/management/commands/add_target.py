@@ -22,7 +22,7 @@ from reprocessing.management.output import findings_output
 from reprocessing.management.output.findings_output import outcome
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import TargetCase
-from reprocessing.store.differences import Difference
+from reprocessing.store.proposed_changes import Difference
 from reprocessing.store.targets import targets
 
 

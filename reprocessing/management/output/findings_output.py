@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from reprocessing.pipeline.dlqs.examine import Finding
-from reprocessing.store.differences import Difference
+from reprocessing.store.proposed_changes import Difference
 
 OFF = "off"
 

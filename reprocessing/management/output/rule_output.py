@@ -8,7 +8,7 @@ from typing import Any
 from reprocessing.management.console import format_time
 from reprocessing.management.output.drain_output import STATE_NAMES, counted
 from reprocessing.pipeline.routing.preview import Preview, RulePreview
-from reprocessing.store.differences import Difference
+from reprocessing.store.proposed_changes import Difference
 from reprocessing.store.routing.rules import RuleStatus
 
 OFF = "off"

@@ -34,7 +34,7 @@ from reprocessing.store.capture.received_copies import MarkedCopy, NewLetter, Re
 from reprocessing.store.capture.returned_messages import ReturnedMessage
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.settlement import Deletable
-from reprocessing.store.safety.spared_attempts import spare_late
+from reprocessing.store.safety.outage_attempts import spare_late
 
 logger = logging.getLogger(__name__)
 #: Seconds of the lease on a DLQ. It is renewed with every chunk, and while nothing arrives. After a capture's worker

@@ -17,7 +17,7 @@ from reprocessing.store.outcomes.acknowledgements import ReportedAttempt
 from reprocessing.store.outcomes.reports import ReportMatch
 from reprocessing.store.parking_lot import failure_groups
 from reprocessing.store.replay.settlement import Deletable
-from reprocessing.store.safety.spared_attempts import spare_late
+from reprocessing.store.safety.outage_attempts import spare_late
 
 Dice = Callable[[], float]
 

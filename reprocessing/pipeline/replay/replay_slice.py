@@ -17,7 +17,7 @@ from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.domain.replay.verdicts import Wait
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models.target import Proof
-from reprocessing.pipeline.aws import count_turn, native_redrive
+from reprocessing.pipeline.aws import native_redrive, record_turn_metrics
 from reprocessing.pipeline.replay import gate, lease_lanes, settle, take_tokens
 from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN
 from reprocessing.pipeline.replay.send import DELETE_AFTER_GROUPS, Sender
@@ -84,7 +84,7 @@ class Turn:
         """
         end = time.monotonic() + seconds
         self._wire = Sender(self.conf, self.dice)
-        with count_turn.counted_turn(SLICES, SLICE_ERRORS) as counted:
+        with record_turn_metrics.counted_turn(SLICES, SLICE_ERRORS) as counted:
             counted.attempts = self._wire.attempts
             self._work(end)
             counted.idle = not self._has_worked

@@ -27,7 +27,7 @@ from reprocessing.store.replay.settlement import (
     settle_attempts,
 )
 from reprocessing.store.routing import routing_decisions
-from reprocessing.store.safety.spared_attempts import spare_late
+from reprocessing.store.safety.outage_attempts import spare_late
 
 Dice = Callable[[], float]
 

@@ -21,7 +21,7 @@ from reprocessing.gateways.sqs import QueueAddress, depth
 from reprocessing.models import Attempt, DeadLetterQueue, Run, Target
 from reprocessing.models.attempt import AWAITS_OUTCOME
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline.aws import count_turn
+from reprocessing.pipeline.aws import record_turn_metrics
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.maintenance import recover
@@ -65,7 +65,7 @@ def capture_dlq(
         QueueUnreachable: the DLQ could not be read.
     """
     conf = _brisk(hands.conf)
-    with count_turn.counted_turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
+    with record_turn_metrics.counted_turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
         found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
         captured = capture.letters(
             dlq, conf=conf, dice=hands.dice, seconds=seconds, stop=hands.stop, heard=heard,

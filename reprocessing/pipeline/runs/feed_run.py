@@ -20,7 +20,7 @@ from reprocessing.models import Attempt, DeadLetterQueue, Letter, Run
 from reprocessing.models.attempt import AWAITS_OUTCOME
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline.aws import count_turn, native_redrive
+from reprocessing.pipeline.aws import native_redrive, record_turn_metrics
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.runs import plan
@@ -59,7 +59,7 @@ def take_turn(
     Raises:
         QueueUnreachable: the DLQ's depth could not be read.
     """
-    with count_turn.counted_turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
+    with record_turn_metrics.counted_turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
         gathered = _letters(dlq, conf, dice, seconds, stop)
         counted.failed = bool(gathered.captured.trouble)
         counted.idle = gathered.skipped or gathered.captured.busy

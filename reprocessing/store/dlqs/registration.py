@@ -16,8 +16,8 @@ from reprocessing.domain.errors import DlqAlreadyRegistered
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue, Source
-from reprocessing.store.differences import Difference, Fields, changed_fields
 from reprocessing.store.parking_lot import decisions
+from reprocessing.store.proposed_changes import Difference, Fields, changed_fields
 from reprocessing.store.routing import rules
 from reprocessing.store.runs import enlistment
 from reprocessing.store.targets import targets

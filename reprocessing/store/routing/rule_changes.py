@@ -21,7 +21,7 @@ from reprocessing.models.rule import Rule
 from reprocessing.models.safety import RateClass
 from reprocessing.models.target import Target
 from reprocessing.store import rows
-from reprocessing.store.differences import Difference, Fields, changed_fields
+from reprocessing.store.proposed_changes import Difference, Fields, changed_fields
 from reprocessing.store.routing import rules
 
 #: The columns of a rule that people set.

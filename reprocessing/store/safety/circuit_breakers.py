@@ -20,7 +20,7 @@ from reprocessing.store.notifications.breaker_events import OpenedBreaker, annou
 from reprocessing.store.safety import breaker_window, rate_ramps
 from reprocessing.store.safety.breaker_status import BREAKER_NAME
 from reprocessing.store.safety.breaker_window import Window
-from reprocessing.store.safety.spared_attempts import spare_epochs
+from reprocessing.store.safety.outage_attempts import spare_epochs
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 from reprocessing.domain.safety.failure_cause import LastFailures
 from reprocessing.store import rows
 from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
-from reprocessing.store.safety.spared_attempts import SEEMED_WELL, TARGET_IS_SAID_TO_BE_WELL
+from reprocessing.store.safety.outage_attempts import SEEMED_WELL, TARGET_IS_SAID_TO_BE_WELL
 
 # Reads few messages, each by itself: `OFFSET 0` keeps the planner from joining whole tables instead. Leaves out
 # messages of manual runs, messages whose target a person said to work, and messages with an attempt that counted as a

@@ -14,7 +14,7 @@ from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.safety import CheckKind, HealthCheck
 from reprocessing.models.target import Target, TargetKind
-from reprocessing.store.differences import Difference, Fields, changed_fields
+from reprocessing.store.proposed_changes import Difference, Fields, changed_fields
 
 #: Fields of a target's breakers that are set like the target's own fields, and their names on the breaker.
 BREAKER_FIELDS: Mapping[str, str] = {

@@ -26,8 +26,8 @@ from reprocessing.pipeline.dlqs.examine import Examination, Finding, Severity, W
 from reprocessing.pipeline.dlqs.examine.queues import AWS_MOVES
 from reprocessing.pipeline.maintenance.doctor import configuration, poll_history
 from reprocessing.pipeline.maintenance.doctor.sqs_permissions import missing_rights
-from reprocessing.store.differences import Difference
 from reprocessing.store.dlqs import registration
+from reprocessing.store.proposed_changes import Difference
 from reprocessing.store.routing import rules
 from reprocessing.store.targets import targets
 

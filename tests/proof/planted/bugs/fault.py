@@ -6,12 +6,12 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_SPARED: Final = "reprocessing/store/safety/spared_attempts.py"
+_SPARED: Final = "reprocessing/store/safety/outage_attempts.py"
 _USED: Final = "reprocessing/store/safety/used_up_attempts.py"
 _FAILING: Final = "reprocessing/store/safety/failing_targets.py"
 _LOOPS: Final = "reprocessing/store/safety/redrive_loops.py"
 _OF_SAFETY: Final = "tests/reprocessing/store/safety"
-_OF_SPARED: Final = f"{_OF_SAFETY}/test_spared_attempts.py"
+_OF_SPARED: Final = f"{_OF_SAFETY}/test_outage_attempts.py"
 _OF_USED: Final = f"{_OF_SAFETY}/test_used_up_attempts.py"
 _OF_FAILING: Final = f"{_OF_SAFETY}/test_failing_targets.py"
 _OF_LOOPS: Final = f"{_OF_SAFETY}/test_redrive_loops.py"
@@ -120,7 +120,7 @@ BUGS: Final = (
         file=_USED,
         old="AND NOT t.spared AND t.outcome",
         new="AND t.outcome",
-        caught_by=f"{_OF_USED}::test_spared_attempts_are_not_used_up",
+        caught_by=f"{_OF_USED}::test_outage_attempts_are_not_used_up",
     ),
     Bug(
         name="all-attempts-are-used-up",

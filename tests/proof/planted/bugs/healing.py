@@ -17,7 +17,7 @@ _SPARED_BEFORE: Final = (
     "tests/reprocessing/pipeline/replay/test_last_attempts.py::test_a_spared_attempt_leaves_another_one"
 )
 _HEALS: Final = "tests/reprocessing/pipeline/safety/test_automatic_redrive_heals.py"
-_SPARED: Final = "reprocessing/store/safety/spared_attempts.py"
+_SPARED: Final = "reprocessing/store/safety/outage_attempts.py"
 
 BUGS: Final = (
     Bug(

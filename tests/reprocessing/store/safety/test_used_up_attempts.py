@@ -60,7 +60,7 @@ def test_successes_of_other_messages_count_from_when_this_one_failed(
     assert _known(_lived(story)) == known
 
 
-def test_spared_attempts_are_not_used_up(history: History) -> None:
+def test_outage_attempts_are_not_used_up(history: History) -> None:
     history.tried("x", history.letter, spared=True)
     history.tried("v")
     history.tried("x", history.letter)

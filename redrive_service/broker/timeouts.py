@@ -14,7 +14,7 @@ class PatienceIsMistaken(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Timeouts:
     """The waits of one worker, in seconds.
 
     The defaults keep one promise: a worker consumes again within 45 s of the last fault. A hanging receive is aborted
@@ -36,7 +36,7 @@ class Patience:
 
     @classmethod
     def of(cls, options: Mapping[str, float]) -> Self:
-        """Return the patience that the transport option `patience` asks for.
+        """Return the timeouts that the transport option `timeouts` asks for.
 
         Raises:
             PatienceIsMistaken: a wait is unknown, or is not above zero.

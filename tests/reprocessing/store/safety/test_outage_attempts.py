@@ -6,7 +6,7 @@ import pytest
 
 from reprocessing.models import Attempt, Breaker, Letter, Run
 from reprocessing.store.ordering.lanes import database_now
-from reprocessing.store.safety.spared_attempts import spare_epochs, spare_late
+from reprocessing.store.safety.outage_attempts import spare_epochs, spare_late
 from tests.reprocessing.store.safety.history import History
 
 pytestmark = pytest.mark.django_db
