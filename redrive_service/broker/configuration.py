@@ -98,8 +98,8 @@ def _tasks(queue_urls: Mapping[str, str]) -> dict[str, Any]:
         "CELERY_RESULT_SERIALIZER": "json",
         "CELERY_ACCEPT_CONTENT": ["json"],  # never pickle: anybody who can send to the queue could run code
         "CELERY_TASK_IGNORE_RESULT": True,  # Postgres has the result
-        # botocore tries twice (see `Timeouts`). With Celery's own retries a web request could block for a minute; a lost
-        # message is sent again at the next tick.
+        # botocore tries twice (see `Timeouts`). With Celery's own retries a web request could block for a minute.
+        # A lost message is sent again at the next tick.
         "CELERY_TASK_PUBLISH_RETRY": False,
         "CELERY_TASK_ACKS_LATE": True,  # a task is deleted when done: a worker that dies loses none
         "CELERY_TASK_ACKS_ON_FAILURE": True,  # a failure is recorded in Postgres, and due work is sent again
