@@ -69,7 +69,7 @@ EXEMPT_WITHOUT_STATISTICS: Final = {
 }
 
 
-@pytest.mark.parametrize("letters", [FEW, pytest.param(MANY, marks=[pytest.mark.alone, pytest.mark.long])])
+@pytest.mark.parametrize("letters", [FEW, MANY])
 def test_the_reads_of_a_statement_do_not_grow_with_the_run(letters: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Task, "apply_async", lambda *_, **__: None)
     with nothing_is_vacuumed():
