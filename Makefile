@@ -20,16 +20,16 @@ setup: $(VENV)/installed  ## the virtual environment
 test: setup  ## every promise, on real servers
 	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "not soak and not prove" $(ARGS)  # three on two cores: much of it waits
 
-together: setup  ## make test, and what of make soak may run beside it, in one go: CI's way
-	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "not prove and not alone $(WHICH)" --durations=12 $(ARGS)
+together: setup  ## make test, and what of make soak is not long, in one go: CI's way
+	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "not prove and not long" --durations=12 $(ARGS)
 
-soak: soak-beside soak-alone  ## browsers, processes, faults and floods; WHICH="and not long" as in CI
+soak: soak-beside soak-alone  ## browsers, processes, faults and floods
 
 soak-beside: setup
-	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "soak and not prove and not alone $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]  # 5: nothing to run
+	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "soak and not prove and not alone" --durations=12 $(ARGS) || [ $$? = 5 ]  # 5: nothing to run
 
 soak-alone: setup
-	$(BIN)/python -m tests.flaky -m "soak and alone and not prove $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]
+	$(BIN)/python -m tests.flaky -m "soak and alone and not prove" --durations=12 $(ARGS) || [ $$? = 5 ]
 
 prove: setup  ## the long form of the proof, MINUTES for each of its tests (10), LAYER alone; it adds up in .proof
 	@PROVE_MINUTES="$${MINUTES:-10}" $(BIN)/python -m tests.proof.asked "$$LAYER"  # one word; before servers start

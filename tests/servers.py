@@ -9,10 +9,12 @@ from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 import pytest
 
-from redrive_service.sandbox.stack import Stack
+from redrive_service.sandbox.servers.local_sqs import LocalQueues
+from redrive_service.sandbox.stack import Stack, variables_of_queues
 
 _session = ExitStack()
 
@@ -21,9 +23,14 @@ _session = ExitStack()
 def pytest_load_initial_conftests() -> Generator[None]:
     """Start the stack in a folder of its own; workers of pytest-xdist find their controller's.
 
-    The environment of whoever runs the tests is replaced: no test may ever meet a real database or queue.
+    Each has its own queues, so that Celery workers of two tests do not take each other's tasks. The environment of
+    whoever runs the tests is replaced: no test may ever meet a real database or queue.
     """
-    if "PYTEST_XDIST_WORKER" not in os.environ:
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        port = urlsplit(os.environ["AWS_ENDPOINT_URL_SQS"]).port or 0
+        queues = LocalQueues(folder=Path(), port=port)
+        os.environ.update(variables_of_queues(queues.make_own_queues(f"-{worker}")))
+    else:
         signal.signal(signal.SIGTERM, _ends)
         folder = _session.enter_context(tempfile.TemporaryDirectory(prefix="redrive-tests-"))
         stack = Stack(Path(folder))

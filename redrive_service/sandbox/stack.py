@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +28,11 @@ class Part(Protocol):
 
     def forget(self) -> None:
         """Remove all data."""
+
+
+def variables_of_queues(urls: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables that name the service's own queues, from their URLs by name."""
+    return {f"{name.upper().replace('-', '_')}_QUEUE_URL": url for name, url in urls.items()}
 
 
 class Stack:
@@ -83,8 +89,7 @@ class Stack:
 
     def environment(self) -> dict[str, str]:
         """Return the variables under which the service uses this stack."""
-        urls = {f"{name.upper().replace('-', '_')}_QUEUE_URL": url for name, url in self.queue_urls.items()}
-        queues = {**self.queues.environment(), **urls}
+        queues = {**self.queues.environment(), **variables_of_queues(self.queue_urls)}
         if self._queues_only:
             return queues
         return {

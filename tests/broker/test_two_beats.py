@@ -39,7 +39,6 @@ def _ticks_of_two_beats(schedule: Schedule, *, ticks: int, within: float) -> tup
 
 
 @pytest.mark.soak
-@pytest.mark.alone
 @pytest.mark.parametrize("ticks", [15, pytest.param(60, marks=pytest.mark.long)])
 def test_two_beats_send_every_tick_once(schedule: Schedule, ticks: int) -> None:
     sends, runs = _ticks_of_two_beats(schedule, ticks=ticks, within=2 * ticks)

@@ -18,7 +18,7 @@ from tests.faults.fleet import Beat, Worker
 from tests.faults.orphans import Orphans
 from tests.reprocessing.pipeline.bench import Workbench
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(900)]
 
 LETTERS, KEYS, KILLS = 5_000, 500, 10
 FEWER, FEW = 1_500, 2

@@ -32,12 +32,7 @@ from tests.conditions import eventually
 from tests.faults.fleet import Worker, environment
 from tests.reprocessing.pipeline.bench import Workbench
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.soak,
-    pytest.mark.alone,
-    pytest.mark.timeout(400),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(400)]
 
 CANARY = "c4n4ry"
 LETTERS = 120

@@ -23,9 +23,7 @@ from tests.faults import outage
 from tests.faults.fleet import Worker, environment
 from tests.reprocessing.pipeline.bench import Workbench
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.alone, pytest.mark.timeout(240),
-]  # fmt: skip
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(240)]
 
 LETTERS, KEYS = 150, 30
 DOWN_FOR = 20.0

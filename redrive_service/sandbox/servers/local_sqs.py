@@ -82,10 +82,11 @@ class LocalQueues:
         server.await_ready(lambda: ready.search(server.log_since_start()) is not None)
         return server
 
-    def make_own_queues(self) -> dict[str, str]:
+    def make_own_queues(self, suffix: str = "") -> dict[str, str]:
         """Create the service's own queues, each with a dlq, like `provision_queues --own`.
 
-        Returns their URLs by name. An existing queue is not changed: a person may have changed it on purpose.
+        Returns their URLs by name without the suffix, which separates services that share this SQS. An existing queue
+        is not changed: a person may have changed it on purpose.
 
         Raises:
             SandboxError: SQS refused, or did not answer.
@@ -100,7 +101,7 @@ class LocalQueues:
         )
         with closing(client):
             try:
-                return {name: _with_dlq(client, name) for name in OWN_QUEUES}
+                return {name: _with_dlq(client, name + suffix) for name in OWN_QUEUES}
             except (BotoCoreError, ClientError) as error:
                 raise SandboxError(f"The service's own queues could not be made: {error}") from error
 
