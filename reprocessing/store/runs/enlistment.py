@@ -146,13 +146,10 @@ _SELECTED: Final[LiteralString] = """l.dlq_id = %(dlq)b AND l.run_id = %(run)b A
 RUN_LEAVES_LETTERS: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
     r.state = 'planned' AND (SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running')))"""
 
-# True of a run r if it has lanes or letters. This is checked before any join: otherwise, after one large run, the
-# planner would read all letters and lanes for ended runs.
+# True of a run r if it has lanes. This is checked before any join: otherwise, after one large run, the planner would
+# read all lanes for ended runs.
 _HAS_LANES: Final[LiteralString] = """
 (SELECT x.run_id FROM redrive_lane x WHERE x.run_id >= r.id ORDER BY x.run_id LIMIT 1) = r.id"""
-_HAS_LETTERS: Final[LiteralString] = """
-(SELECT x.id FROM redrive_letter x WHERE x.run_id = r.id AND x.state IN ('waiting', 'sending', 'awaiting')
-  ORDER BY x.run_id, x.state LIMIT 1) IS NOT NULL"""
 
 _LOCK_LANES = f"""
 SELECT count(*) AS n FROM (
@@ -176,7 +173,7 @@ WITH adopted AS (
             CROSS JOIN LATERAL (
                   SELECT id FROM redrive_letter
                    WHERE run_id = r.id AND state IN ('waiting', 'sending', 'awaiting') OFFSET 0) x
-            WHERE r.dlq_id = %(dlq)b AND {RUN_LEAVES_LETTERS} AND {_HAS_LETTERS}))
+            WHERE r.dlq_id = %(dlq)b AND {RUN_LEAVES_LETTERS}))
        AND l.state IN ('waiting', 'sending', 'awaiting') AND {{letters}}
 )
 UPDATE redrive_lane n SET run_id = %(run)b
