@@ -25,6 +25,7 @@ class Environment:
     allowed_hosts: tuple[str, ...]
     trusted_origins: tuple[str, ...]
     database: dict[str, Any] = field(repr=False)
+    behind_pooler: bool
     redis_url: str = field(repr=False)
     queue_urls: dict[str, str]
     region: str
@@ -55,6 +56,7 @@ def read(variables: Mapping[str, str]) -> Environment:
         allowed_hosts=web.allowed_hosts(found),
         trusted_origins=web.trusted_origins(found),
         database=services.database(found),
+        behind_pooler=found.yes_or_no("DATABASE_BEHIND_POOLER"),
         redis_url=services.redis_url(found),
         region=(region := services.region(found)),
         queue_urls=services.queue_urls(found, region),

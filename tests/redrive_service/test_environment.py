@@ -34,6 +34,7 @@ def test_a_complete_environment_is_production() -> None:
     assert environment.allowed_hosts == ("redrive.example.com", "redrive.internal")
     assert environment.database["HOST"] == "db"
     assert environment.database["PASSWORD"] == "pass/word"
+    assert [read(COMPLETE | more).behind_pooler for more in ({}, {"DATABASE_BEHIND_POOLER": "yes"})] == [False, True]
     assert environment.queue_urls["redrive-replay"] == COMPLETE["REDRIVE_REPLAY_QUEUE_URL"]
 
 
