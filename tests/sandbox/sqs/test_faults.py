@@ -62,7 +62,7 @@ def test_an_unusable_plan_leaves_the_old_one() -> None:
 
 
 KINDS = (
-    "Fault 0: kind must be one of accept_then_timeout, drop, duplicate, early_expiry, error, false_empty, hang, "
+    "Fault 0: kind must be one of accept_then_timeout, delay, drop, duplicate, early_expiry, error, false_empty, hang, "
     "partial."
 )
 POSITIONS = "Fault 0: positions must be a list of whole numbers, 0 for the first entry."

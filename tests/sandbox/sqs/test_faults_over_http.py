@@ -48,6 +48,18 @@ def test_a_drop_closes_the_connection_and_does_nothing(server: Server, client: C
     assert client.call("ReceiveMessage", QueueUrl=url) == {}
 
 
+def test_a_delayed_call_is_done_and_answered_later(server: Server, client: Client, url: str) -> None:
+    plan(client, kind="delay", action="SendMessage", milliseconds=500, jitter=100)
+    with server.connect() as delayed:
+        delayed.post("SendMessage", QueueUrl=url, MessageBody="x")
+        assert client.call("ReceiveMessage", QueueUrl=url) == {}
+        assert "MessageId" in delayed.read()[1]
+    assert [message["Body"] for message in client.call("ReceiveMessage", QueueUrl=url)["Messages"]] == ["x"]
+    assert [(call["action"], call["fault"], call["answered"]) for call in calls(client)] == [
+        ("ReceiveMessage", None, True), ("SendMessage", "delay", True), ("ReceiveMessage", None, True)
+    ]  # fmt: skip
+
+
 def test_a_hanging_call_does_nothing_until_it_is_released(server: Server, client: Client, url: str) -> None:
     plan(client, kind="hang", action="SendMessage")
     with server.connect() as victim:

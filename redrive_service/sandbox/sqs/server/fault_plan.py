@@ -10,18 +10,20 @@ ANY: Final = "*"
 RECEIVE: Final = "ReceiveMessage"
 BATCHES: Final = frozenset({"SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"})
 # Faults that are decided when the call arrives.
-ON_ARRIVAL: Final = frozenset({"error", "drop", "hang", "accept_then_timeout", "partial"})
+ON_ARRIVAL: Final = frozenset({"error", "drop", "hang", "accept_then_timeout", "partial", "delay"})
 # Faults that are decided when a receive has messages to return, so that an empty receive does not use them up.
 ON_HAND_OUT: Final = frozenset({"duplicate", "early_expiry", "false_empty"})
 
 _OWN_FIELDS: Final[Mapping[str, Mapping[str, object]]] = {
     "error": {"status": 500, "code": "InternalError", "message": "The local SQS was told to fail."},
     "early_expiry": {"seconds": 0},
+    "delay": {"milliseconds": 10, "jitter": 0},
     "partial": {"code": "InternalError", "positions": (0,), "message": "The local SQS was told to fail this entry."},
 }
 _LOWEST_STATUS: Final = 400
 _HIGHEST_STATUS: Final = 599
 _LONGEST_VISIBILITY: Final = 43_200
+_LONGEST_DELAY: Final = 60_000
 
 
 class FaultIsUnusable(Exception):
@@ -30,7 +32,10 @@ class FaultIsUnusable(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """One fault of the plan. `after` matching calls succeed, then `times` calls fail (None: for ever)."""
+    """One fault of the plan. `after` matching calls succeed, then `times` calls fail (None: for ever).
+
+    `jitter`: a call is delayed by up to this many milliseconds more or less.
+    """
 
     kind: str
     action: str = ANY
@@ -41,6 +46,8 @@ class Fault:
     code: str = "InternalError"
     message: str = ""
     seconds: int = 0
+    milliseconds: int = 0
+    jitter: int = 0
     positions: tuple[int, ...] = ()
     seen: int = 0
     fired: int = 0
@@ -128,6 +135,8 @@ def _check_numbers(where: str, values: Mapping[str, object]) -> None:
         "times": (0, None),
         "after": (0, None),
         "seconds": (0, _LONGEST_VISIBILITY),
+        "milliseconds": (0, _LONGEST_DELAY),
+        "jitter": (0, _LONGEST_DELAY),
         "status": (_LOWEST_STATUS, _HIGHEST_STATUS),
     }
     for name, (low, high) in ranges.items():

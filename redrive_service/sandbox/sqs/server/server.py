@@ -1,5 +1,7 @@
 """The server: the fault plan, the call log, long polling and the journal around the core."""
 
+import asyncio
+import random
 import sys
 import traceback
 
@@ -39,6 +41,7 @@ class SqsServer:
         self._journal = journal
         self.polling = LongPolling(self)
         self._hanging: list[Exchange] = []
+        self._dice = random.Random(0)  # noqa: S311  # delays repeat from run to run
 
     def open(self, connection: Connection, request: HttpRequest) -> None:
         """Answer one AWS call, now, later or - with a fault - never."""
@@ -100,6 +103,10 @@ class SqsServer:
             raise SqsError.from_code(fault.code, fault.message, fault.status)
         if fault.kind == "partial":
             return self._strike_entries(exchange, fault)
+        if fault.kind == "delay":
+            late = max(0.0, fault.milliseconds + self._dice.uniform(-fault.jitter, fault.jitter)) / 1000
+            asyncio.get_running_loop().call_later(late, self._go_on, exchange)
+            return False
         if fault.kind == "accept_then_timeout":
             exchange.silent = True
             return True
