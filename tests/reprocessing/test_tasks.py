@@ -326,6 +326,14 @@ def test_a_tick_and_what_follows_it_bring_a_letter_back(post: Post) -> None:
     assert (sorted(_bodies(bench)), bench.left()) == (["a1", "a2", "b1"], 0)
 
 
+def test_a_capture_enqueues_the_replay_of_the_messages_that_it_enlisted(post: Post) -> None:
+    bench = _daily(new_key_delay=0)
+    bench.bury("a1", key="a")
+    bench.bury("b1", key="b")
+    tasks.capture(bench.dlq.pk)
+    assert sorted(post.hinted()) == sorted(Lane.objects.values_list("pk", flat=True))
+
+
 def test_a_dlq_that_had_letters_has_its_next_turn_at_once_where_it_says_so(post: Post) -> None:
     eager, patient = (Workbench(fields={**AUTOMATIC, "at_once": at_once}) for at_once in (True, False))
     for bench in (eager, patient):
@@ -483,9 +491,10 @@ def test_losing_any_message_is_harmless(post: Post, clock: Clock) -> None:
     post.take()  # the capture is lost
     clock.advance(MINUTE)
     tasks.tick()
-    post.work_off()
-    tasks.tick()
-    assert len(post.take()) >= 1  # the hint is lost
+    while not post.hinted():
+        for message in post.take():
+            message.work()
+    post.take()  # the hint is lost
     clock.advance(6)
     tasks.tick()
     post.work_off()
