@@ -17,6 +17,7 @@ import botocore.session
 from botocore.config import Config
 
 from reprocessing.gateways.aws.configuration import explain_configuration_errors
+from reprocessing.gateways.aws.lean_requests import use_lean_requests
 from reprocessing.gateways.aws.roles import AssumedRoleProvider
 from reprocessing.gateways.aws.throttling import count_throttling
 
@@ -95,6 +96,8 @@ class _Clients:
             ),
         )
         count_throttling(made, kind.service)
+        if kind.service == "sqs":
+            use_lean_requests(made)
         return made
 
 

@@ -6,8 +6,10 @@ import os
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import pytest
+from botocore.awsrequest import AWSPreparedRequest
 
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.replay.verdicts import NotSent
@@ -55,13 +57,15 @@ def sts(afresh: pytest.MonkeyPatch) -> Iterator[StandIn]:
 def signers(address: QueueAddress) -> list[str]:
     """The access keys that calls to the queue are signed with, from now on."""
     found: list[str] = []
+    session = cast("Any", client(address.region, role=address.role))._endpoint.http_session
+    send = session.send
 
-    def note(request: object, **_: object) -> None:
-        headers = request.headers  # type: ignore[attr-defined]  # botocore's AWSPreparedRequest
-        signed = re.search(r"Credential=([^/]+)/", _text(headers["Authorization"]))
+    def note(request: AWSPreparedRequest) -> object:
+        signed = re.search(r"Credential=([^/]+)/", _text(request.headers["Authorization"]))
         found.append(signed[1] if signed else "")
+        return send(request)
 
-    client(address.region, role=address.role).meta.events.register("before-send.sqs", note)
+    session.send = note
     return found
 
 
