@@ -19,8 +19,7 @@ def lettered(count: int, **fields: object) -> Workbench:
 
 
 def bury(bench: Workbench, count: int) -> None:
-    for number in range(count):
-        bench.bury(str(number))
+    bench.bury_all(*map(str, range(count)))
 
 
 def of_one_key(count: int, **fields: object) -> Workbench:

@@ -58,8 +58,7 @@ def is_aws_s(bench: Workbench) -> bool:
 
 def captured_and_in_sight(bench: Workbench, clock: Clock, *bodies: str) -> None:
     """Capture letters and place them, and let their copies become visible again, in SQS and in the database."""
-    for body in bodies:
-        bench.bury(body)
+    bench.bury_all(*bodies)
     bench.capture()
     plan.place_captured(bench.dlq)
     bench.show_again()

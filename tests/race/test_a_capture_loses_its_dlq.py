@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import psycopg
 import pytest
@@ -113,10 +114,7 @@ def test_a_capture_whose_connection_is_lost_gives_its_dlq_back_and_proves_nothin
 def test_the_dlq_of_a_dead_capture_is_captured_again_within_twenty_seconds(
     bench: Workbench, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(capture._Capture, "run", die)
+    monkeypatch.setattr(capture._Capture, "run", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         bench.capture()
     monkeypatch.undo()

@@ -161,8 +161,7 @@ def test_an_intent_counts_a_wave_after_those_already_in_it() -> None:
 
 def test_a_silent_first_attempt_lets_no_other_letter_of_its_lane_into_a_full_wave(clock: Clock) -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key"})
-    bench.bury("later", key="k")
-    run = bench.ready()
+    run = bench.enqueue("later", key="k")
     _in_wave(1, run)
     bench.replay_and_die(sent=False)
     clock.advance(9)  # the dead worker's lease

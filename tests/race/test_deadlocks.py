@@ -38,8 +38,7 @@ def _crosswise(ids: list[int], do: Callable[[Callable[[], None]], None]) -> list
 def _two_lanes() -> list[int]:
     bench = Workbench(fields={"ordering_key": "attribute:key"})
     bench.bury("a", key="a")
-    bench.bury("b", key="b")
-    bench.ready()
+    bench.enqueue("b", key="b")
     return sorted(Lane.objects.values_list("id", flat=True))
 
 

@@ -25,12 +25,9 @@ class Parked(Workbench):
 
     def __init__(self) -> None:
         super().__init__(fields={"max_attempts": 1})
-        self.bury(BODY)
-        self.ready()
-        self.replay()
+        self.redrive(BODY)
         (self.sent,) = self.delivered()
-        self.come_back(self.sent)
-        self.capture()
+        self.take_back(self.sent)
         letter = self.letter()
         assert letter.finished_at
         assert letter.state == "parked"

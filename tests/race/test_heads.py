@@ -21,8 +21,7 @@ def _a_later_one_was_sent() -> tuple[Workbench, int]:
     bench = of_one_key(2, max_attempts=1)
     bench.judge_by_absence(window=0)
     bench.replay()
-    bench.come_back(bench.delivered()[0])
-    bench.capture()
+    bench.take_back(bench.delivered()[0])
     parked = Letter.objects.get(state="parked")
     bench.replay()
     assert bench.states() == {"0": "parked", "1": "awaiting"}

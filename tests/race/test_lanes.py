@@ -181,8 +181,7 @@ def test_lanes_are_locked_before_their_letters_are_moved(prepare: Callable[[Work
 
 def test_an_enlistment_locks_the_lanes_that_exist() -> None:
     bench = Workbench(fields=ORDERED)
-    bench.bury("1", key="a", n="1")
-    bench.ready()
+    bench.enqueue("1", key="a", n="1")
     bench.bury("2", key="a", n="2")
     run = bench.ready(limit=0)
     with elsewhere() as begin:

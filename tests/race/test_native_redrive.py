@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import connection, transaction
@@ -102,15 +103,9 @@ def test_a_capture_that_lost_its_lease_neither_renews_nor_ends_it(bench: Workben
     assert capture_lease.end(capturing, clean=True, drained=True) is None
 
 
-def test_a_dlq_comes_back_after_a_death_between_the_claim_and_the_call(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_dlq_comes_back_after_a_death_between_the_claim_and_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = mine()
-
-    def dies(*_: object, **__: object) -> None:
-        raise Killed
-
-    monkeypatch.setattr(native_redrive, "begin_move", dies)
+    monkeypatch.setattr(native_redrive, "begin_move", Mock(side_effect=Killed))
     with pytest.raises(Killed):
         start(bench)
     assert (is_aws_s(bench), tasks(bench)) == (True, [])

@@ -19,18 +19,14 @@ from reprocessing.store.outcomes.evidence import OpenAttempt
 from reprocessing.store.replay.settlement import presume_delivered
 from tests.race.abreast import overtaken, together
 from tests.race.letters import bury
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import Workbench, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _taken() -> Workbench:
     """A letter that its target took, and whose consumer is to report the outcome."""
-    bench = Workbench(target_fields={"proof": "acknowledged", "advance": "settled", "window": 60})
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
-    return bench
+    return redriven("letter", target_fields={"proof": "acknowledged", "advance": "settled", "window": 60})
 
 
 def _returned() -> Workbench:
@@ -166,9 +162,7 @@ def _returned_and_ripe() -> Workbench:
     """A letter whose absence seems proven, while its copy is in the DLQ."""
     bench = Workbench()
     bench.judge_by_absence(window=0)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench.redrive("letter")
     bench.come_back(bench.delivered()[0])
     _ripe(bench)
     return bench
@@ -212,11 +206,9 @@ def test_a_letter_that_returns_before_its_send_is_settled_is_settled_once() -> N
     bench = Workbench()
 
     def back() -> None:
-        bench.come_back(bench.delivered()[0])
-        bench.capture()
+        bench.take_back(bench.delivered()[0])
 
-    bench.bury("letter")
-    bench.ready()
+    bench.enqueue("letter")
     once = iter([False, True])
     with bench.meanwhile(back):
         bench.replay(stop=lambda: next(once))

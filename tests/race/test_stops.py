@@ -52,7 +52,7 @@ def test_a_stop_during_a_slice_ends_its_sends_and_settles_what_was_sent() -> Non
     bench = of_one_key(5)
     with bench.meanwhile(lambda: stops.stop(None, by="anna", reason="the consumer is broken")):
         assert bench.replay().taken == 1
-    assert [sent["Body"] for sent in bench.delivered()] == ["0"]
+    assert bench.delivered_bodies() == ["0"]
     assert sorted(bench.states().values()) == ["delivered", *["waiting"] * 4]
     assert bench.lane().phase == "ready"
     stops.resume(None, by="anna", reason="mended")
@@ -114,7 +114,7 @@ def test_a_lane_that_is_stopped_during_a_slice_settles_what_was_sent_and_stays()
     assert sorted(bench.states().values()) == ["delivered", "waiting", "waiting"]
     stops.resume_lane(bench.lane().pk, by="anna", reason="done")
     assert bench.replay().taken == 2
-    assert [sent["Body"] for sent in bench.delivered()] == ["0", "1", "2"]
+    assert bench.delivered_bodies() == ["0", "1", "2"]
 
 
 def test_no_round_of_hints_waits_for_a_stopped_lane_and_its_status_says_who_stopped_it(bench: Workbench) -> None:

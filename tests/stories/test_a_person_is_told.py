@@ -18,26 +18,12 @@ import pytest
 from django_celery_beat.models import IntervalSchedule
 
 from redrive_service.sandbox.servers.process import RunningServer, Server
-from reprocessing.models import (
-    Breaker,
-    DeadLetterQueue,
-    Incident,
-    Letter,
-    Notification,
-    NotificationRoute,
-    Run,
-    Target,
-)
+from reprocessing.models import Breaker, DeadLetterQueue, Incident, Letter, Notification, NotificationRoute, Run, Target
 from tests.conditions import eventually
 from tests.faults.fleet import Worker, environment
 from tests.reprocessing.pipeline.bench import Workbench
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.soak,
-    pytest.mark.alone,
-    pytest.mark.timeout(400),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.alone, pytest.mark.timeout(400)]
 
 CANARY = "c4n4ry"
 LETTERS = 120

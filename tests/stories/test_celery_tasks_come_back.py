@@ -84,8 +84,7 @@ def test_a_diverted_task_is_done_by_workers_who_never_heard_of_its_old_queue(tmp
     url = bench.queue(f"{bench.name}-other")
     other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1", kind="celery", rate=None)
     body = envelopes.task("shop.charge", "diverted", queue=bench.name).decode()
-    bench.bury(body)
-    bench.ready()
+    bench.enqueue(body)
     Letter.objects.filter(dlq=bench.dlq).update(target=other)
     with shop(tmp_path, other.arn.rpartition(":")[2], url) as running:
         bench.replay()

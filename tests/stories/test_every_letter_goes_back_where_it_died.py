@@ -71,4 +71,4 @@ def test_of_one_source_alone_a_letter_that_does_not_say_where_it_died_comes_home
     published(bench.sqs, bench.dlq_url, [lettered("sent here by hand")])
     tally = drained(bench)
     assert (tally.delivered, tally.parked) == (1, 1)
-    assert [one["Body"] for one in bench.delivered()] == ["sent here by hand"]
+    assert bench.delivered_bodies() == ["sent here by hand"]

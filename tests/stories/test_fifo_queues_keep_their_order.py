@@ -79,7 +79,7 @@ def test_what_a_lost_worker_sent_is_swallowed_and_what_failed_after_that_is_not(
     judgement = witness.judges(bench, advance="settled", max_attempts=3)
     assert (judgement.sends, judgement.swallowed, judgement.returns, judgement.findings) == (3, 1, 1, ())
     assert bench.history() == [(1, "unknown", 0), (2, "returned", 0), (3, None, 1)]
-    assert [one["Body"] for one in bench.delivered()] == ["letter"]
+    assert bench.delivered_bodies() == ["letter"]
 
 
 def _in_order(arrived: list[dict[str, Any]], *, groups: int, each: int) -> bool:

@@ -104,5 +104,5 @@ def changed_targets(case: Case) -> Iterator[Finding]:
         under_way, parked = kept.filter(state__in=_UNDER_WAY).count(), kept.filter(state="parked").count()
         yield note(
             f"Messages of {source} go to {resource_name(to)} from now on, those that are captured already included. "
-            f"{under_way:,} under way and {parked:,} parked ones keep {source.target}.",
+            f"{under_way:,} under way and {parked:,} parked ones keep {source.target}."
         )

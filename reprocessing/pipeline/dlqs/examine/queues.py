@@ -23,8 +23,7 @@ def identity(case: Case) -> Iterator[Finding]:
     row, known = case.observed.row, case.observed.dlqs.get(case.arn)
     if row and row.arn != case.arn:
         yield refuse(
-            f"{case.name} is the name of {row.arn} already, which is another queue.",
-            "Add this one under another name.",
+            f"{case.name} is the name of {row.arn} already, which is another queue.", "Add this one under another name."
         )
     elif known and known.name != case.name:
         yield refuse(

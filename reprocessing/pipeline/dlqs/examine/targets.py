@@ -178,8 +178,7 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
     found = url_policy.read_url(case.arn, conf.outbound_hosts)
     if isinstance(found, UrlDenied):
         yield refuse(
-            f"Messages may not be sent there: {found.why}.",
-            found.cure or "Correct the URL: https://HOST/PATH.",
+            f"Messages may not be sent there: {found.why}.", found.cure or "Correct the URL: https://HOST/PATH."
         )
         return
     plain = f"{found.scheme}://{found.authority}{found.path}"

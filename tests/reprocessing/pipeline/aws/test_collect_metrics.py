@@ -31,9 +31,7 @@ def bench(clock: Clock) -> Workbench:
 
 def _replay(bench: Workbench, *bodies: str) -> None:
     """Replay letters to a target that refuses "bad"."""
-    for body in bodies:
-        bench.bury(body)
-    bench.ready()
+    bench.enqueue(*bodies)
     with bench.refusing("bad"):
         bench.replay()
 

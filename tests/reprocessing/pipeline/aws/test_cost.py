@@ -71,8 +71,7 @@ def test_a_drain_takes_the_requests_that_its_plan_tells(*, keyed: bool) -> None:
 
 def test_a_run_is_charged_for_each_try_and_for_no_letter_that_did_not_go_to_a_queue() -> None:
     bench = Workbench(fields={"backoff_base": 0, "backoff_jitter": "none"})
-    bench.bury("letter")
-    run = bench.ready()
+    run = bench.enqueue("letter")
     prices = Prices(standard=1e6)
     assert run_cost.cost_of_run(run.pk, prices) == Cost()
     with bench.refusing("letter"):

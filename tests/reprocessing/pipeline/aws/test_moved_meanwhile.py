@@ -227,12 +227,11 @@ def test_while_a_capture_is_under_way_aws_s_work_is_noticed_all_the_same(clock: 
 
 def test_what_was_out_of_sight_goes_on() -> None:
     bench = mine()
-    bench.bury("a")
-    run = bench.ready()
+    run = bench.enqueue("a")
     run_transitions.pause(run.pk, by="anna", reason="wait")
     bench.bury("b")
     _moved_outside(bench)
-    assert (_ends(bench), [message["Body"] for message in bench.delivered()]) == ([("waiting", "")], ["b"])
+    assert (_ends(bench), bench.delivered_bodies()) == ([("waiting", "")], ["b"])
     assert _goes_on(bench, run) == ["a"]
 
 
@@ -303,8 +302,7 @@ def test_where_no_copy_is_in_sight_or_nothing_waits_aws_is_not_asked(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hidden = mine()
-    hidden.bury("a")
-    hidden.ready()
+    hidden.enqueue("a")
     idle = mine()
     captured_and_in_sight(idle, clock, "a")
     monkeypatch.setattr(native_redrive, "move_tasks", lambda *_: pytest.fail("it was asked"))

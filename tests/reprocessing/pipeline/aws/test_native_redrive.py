@@ -86,8 +86,7 @@ def test_aws_moves_what_nobody_of_ours_is_at_and_the_dlq_is_ours_again(bench: Wo
 
 def test_nothing_is_captured_enlisted_or_sent_while_aws_moves_messages() -> None:
     bench = mine(fields={"mode": "automatic"})
-    bench.bury("earlier")
-    run = bench.ready()
+    run = bench.enqueue("earlier")
     DeadLetterQueue.objects.update(
         aws_redrive_since=lanes.database_now(), aws_redrive_by="anna", aws_redrive_reason="a bulk"
     )
@@ -139,9 +138,7 @@ def test_aws_is_not_asked_while_beat_drains_the_dlq() -> None:
 
 
 def test_copies_that_are_to_be_deleted_keep_aws_out_until_they_are(bench: Workbench) -> None:
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench.redrive("letter")
     DlqCopy.objects.update(state="delete", gone_at=None)  # as whoever dies before it is noted leaves it
     found = start(bench)
     assert isinstance(found, HandoverBlockers)
@@ -212,8 +209,7 @@ def test_what_ended_before_is_not_taken_for_what_was_begun_now(
 def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_so(
     bench: Workbench, clock: Clock
 ) -> None:
-    for body in "abc":
-        bench.bury(body)
+    bench.bury_all(*"abc")
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
     assert (bench.capture().captured.busy, Letter.objects.count()) == (True, 0)
     found = aws_redrives.current(bench.dlq.pk)
@@ -251,7 +247,7 @@ def test_a_letter_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> Non
     assert [(one.state, one.blocked_reason) for one in (came, away)] == [("captured", ""), ("captured", "moved_by_aws")]
     bench.enlist()
     assert bench.replay().taken == 1
-    assert [message["Body"] for message in bench.delivered()] == [moved[0]["Body"]]
+    assert bench.delivered_bodies() == [moved[0]["Body"]]
     recover.sweep_dlq(bench.dlq, conf=bench.conf)
     away.refresh_from_db()
     assert (bench.left(), away.state, away.reason) == (0, "parked", "moved_by_aws")

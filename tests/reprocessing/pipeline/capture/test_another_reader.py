@@ -139,9 +139,7 @@ def _whenever_sqs_counts(
     monkeypatch.setattr(feed_run, "depth", counted)
 
 
-def test_copies_hidden_after_the_count_hide_no_return(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_copies_hidden_after_the_count_hide_no_return(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, _ = _with_a_hidden_return()
 
     def to_sight(_: int) -> None:
@@ -157,9 +155,7 @@ def test_copies_hidden_after_the_count_hide_no_return(
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 
-def test_no_absence_when_a_reader_comes_during_the_capture(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_absence_when_a_reader_comes_during_the_capture(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, message = _sent_and_captured()
     bench.come_back(message)
     bench.promote()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import DatabaseError, connection
@@ -32,8 +33,7 @@ from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench, enqueued
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _killed(*_: object, **__: object) -> None:
-    raise Killed
+_killed = Mock(side_effect=Killed)
 
 
 def _keeps(*_: object, **__: object) -> int:
@@ -75,13 +75,9 @@ def test_a_copy_stays_in_the_dlq_until_its_letter_is_finished() -> None:
 
 def test_a_settlement_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = enqueued("letter")
-
-    def fails(*_: object, **__: object) -> None:
-        raise DatabaseError("gone")
-
     with monkeypatch.context() as patch:
         patch.setattr(lanes, "lock", lambda lanes, _: set(lanes))
-        patch.setattr(lanes, "advance", fails)
+        patch.setattr(lanes, "advance", Mock(side_effect=DatabaseError("gone")))
         with pytest.raises(DatabaseError):
             settle.heads({(bench.lane().pk, 0): LetterClosing(bench.letter().pk, LetterState.DISCARDED)}, lease=8)
     assert (bench.left(), bench.letter().state, DlqCopy.objects.get().state) == (1, "waiting", "held")
@@ -155,9 +151,7 @@ def test_a_return_after_the_last_attempt_is_parked() -> None:
     assert (bench.letter().state, bench.letter().reason) == ("parked", "attempts_spent")
 
 
-def test_a_letter_released_during_its_return_is_not_parked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_letter_released_during_its_return_is_not_parked(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = enqueued("letter", fields={"max_attempts": 1})
     bench.replay_unheard()
     bench.come_back(bench.delivered()[0])
@@ -277,8 +271,7 @@ def test_a_redrive_id_on_another_body_is_a_new_letter() -> None:
     bench = Workbench()
     sent = _delivered_and_back(bench)
     bench.capture()
-    bench.come_back({**sent, "Body": "another"})
-    captured = bench.capture().captured
+    captured = bench.take_back({**sent, "Body": "another"}).captured
     assert (captured.letters, captured.returns) == (1, 0)
 
 
@@ -351,12 +344,8 @@ def test_after_a_lost_answer_nothing_counts_as_drained_for_a_while(
 ) -> None:
     bench = Workbench()
     bench.bury("letter")
-
-    def lost(*_: object, **__: object) -> None:
-        raise QueueUnreachable("no answer")
-
     with monkeypatch.context() as patch:
-        patch.setattr(receivers, "receive", lost)
+        patch.setattr(receivers, "receive", Mock(side_effect=QueueUnreachable("no answer")))
         assert bench.capture().captured.trouble == "no answer"
     assert (bench.capture().captured.drained, _drained_through(bench)) == (False, None)
     clock.advance(bench.conf.receive_visibility + bench.conf.long_poll)
@@ -371,10 +360,7 @@ def _drained_through(bench: Workbench) -> object:
 def test_unreadable_bodies_are_parked_and_the_others_go_on() -> None:
     bench = Workbench(fields={"ordering_key": "body:account", "sequence": "system:SentTimestamp"})
     bodies = ["{", "[" * 5000, '{"account": "\\ud800"}', "\ufeff{}", "{}", '{"account": [1]}', "NaN"]
-    for body in [*bodies, '{"account": "a"}']:
-        bench.bury(body)
-    bench.ready()
-    bench.replay()
+    bench.redrive(*bodies, '{"account": "a"}')
     assert bench.states()['{"account": "a"}'] == "delivered"
     reasons = dict(Letter.objects.filter(state="parked").values_list("payload__body", "reason"))
     assert set(reasons.values()) == {"unreadable_body", "no_ordering_key"}

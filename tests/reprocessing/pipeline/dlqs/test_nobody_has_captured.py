@@ -51,8 +51,7 @@ def test_what_was_captured_since_sqs_was_asked_is_told_of_by_nobody(*, fifo: boo
     """Held or delivered and deleted, and though that capture proves nothing: it began before SQS was asked."""
     bench = Workbench(fifo=fifo)
     bench.bury("one", key="a")
-    bench.bury("two", key="b")
-    bench.ready()
+    bench.enqueue("two", key="b")
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=None)
     held = warnings(bench, asks=False)
     bench.replay()

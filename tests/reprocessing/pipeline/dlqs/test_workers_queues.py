@@ -29,8 +29,7 @@ def give_policy(bench: Workbench) -> None:
 def test_nothing_goes_to_workers_before_their_queue_was_seen_with_a_redrive_policy() -> None:
     bench = Workbench()
     of_workers(bench)
-    bench.bury(task(queue=bench.name).decode())
-    bench.ready()
+    bench.enqueue(task(queue=bench.name).decode())
     assert bench.replay(1).taken == 0
     run_health_checks.run_due(conf=BRISK, only=[bench.target.pk])
     assert bench.replay(1).taken == 0

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 from typing import Any
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
@@ -34,8 +35,8 @@ from reprocessing.store.safety import stops
 from tests.conditions import eventually
 from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.reprocessing.pipeline import restoring
-from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
-from tests.reprocessing.pipeline.benches import KEYED, awaiting, bury_keyed, replayed, waiting
+from tests.reprocessing.pipeline.bench import BRISK, KEYED, Clock, Workbench, enqueued, redriven
+from tests.reprocessing.pipeline.benches import awaiting, bury_keyed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -105,14 +106,14 @@ def drained_late(bench: Workbench, clock: Clock) -> None:
 
 
 def test_nothing_is_sent_while_it_is_held_and_all_is_when_a_person_has_said_so() -> None:
-    bench = waiting("letter")
+    bench = enqueued("letter")
     held()
     assert (bench.replay().taken, bench.delivered()) == (0, [])
     assert lanes.hint(limit=5, lifetime=5) == []
     say(unknown="replay", unfinished="replay")
     assert (bench.replay().taken, bench.delivered()) == (0, [])
     restore_hold.end_hold(**WHY, early=True)
-    assert (bench.replay().taken, [message["Body"] for message in bench.delivered()]) == (1, ["letter"])
+    assert (bench.replay().taken, bench.delivered_bodies()) == (1, ["letter"])
 
 
 def test_no_other_command_lifts_the_hold() -> None:
@@ -135,10 +136,7 @@ def test_a_stop_of_everything_outlives_the_hold() -> None:
 
 
 def test_a_hold_that_ends_before_it_has_caught_up_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    def dies(_: int) -> bool:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(restore_detection, "raise_ticks", dies)
+    monkeypatch.setattr(restore_detection, "raise_ticks", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         detect_restore.begin_hold(
             TickWatermark.at(settings.REDIS_URL), lanes.database_now(), by="ann", reason="a restore", anew=False
@@ -147,7 +145,7 @@ def test_a_hold_that_ends_before_it_has_caught_up_has_not_begun(monkeypatch: pyt
 
 
 def test_two_who_hold_at_once_begin_one_hold() -> None:
-    waiting("letter")
+    enqueued("letter")
     begun = together([held] * 4)
     assert (sum(one.new for one in begun), len({one.since for one in begun}), found()) == (1, 1, {"hidden": 1})
 
@@ -170,7 +168,7 @@ def test_a_promotion_that_had_begun_before_the_hold_presumes_nothing() -> None:
 
 @pytest.mark.soak
 def test_a_restore_shows_what_became_of_each_letter(clock: Clock) -> None:
-    bench = waiting(*"abcd", conf=SHORT, fields=SLOW)
+    bench = enqueued(*"abcd", conf=SHORT, fields=SLOW)
     with bench.refusing("c"), bench.refusing("d"):
         assert len(sent_and_forgotten(bench)) == 2
     assert found() == {"hidden": 4}
@@ -179,7 +177,7 @@ def test_a_restore_shows_what_became_of_each_letter(clock: Clock) -> None:
 
 
 def test_a_copy_that_was_about_to_expire_and_is_gone_proves_nothing(clock: Clock) -> None:
-    bench = waiting("letter", conf=SHORT)
+    bench = enqueued("letter", conf=SHORT)
     sent_and_forgotten(bench)
     drained_late(bench, clock)
     assert found() == {"gone": 1}
@@ -200,7 +198,7 @@ def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
     say(finished="delivered", unfinished="replay", unknown="replay")
     assert restore_hold.end_hold(**WHY, early=False) is not None
     bench.replay()
-    sent_after = [message["Body"] for message in bench.delivered()]
+    sent_after = bench.delivered_bodies()
     assert (sent_after, named) == (["3", "4", "5"], {"3", "4", "5"})
     assert set(bench.states().values()) == {"delivered"}
     said = Letter.objects.filter(presumed=True)
@@ -211,7 +209,7 @@ def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
 
 
 def test_a_letter_keeps_its_id_when_it_is_sent_twice() -> None:
-    bench = waiting("letter", conf=SHORT)
+    bench = enqueued("letter", conf=SHORT)
     (before,) = sent_and_forgotten(bench)
     replay_all()
     bench.replay()
@@ -222,7 +220,7 @@ def test_a_letter_keeps_its_id_when_it_is_sent_twice() -> None:
 
 @pytest.mark.soak
 def test_what_was_out_when_the_backup_was_made_waits_for_a_person() -> None:
-    bench = waiting("letter", conf=SHORT)
+    bench = enqueued("letter", conf=SHORT)
     bench.replay_and_die(sent=True)
     held()
     come_to_sight(bench)
@@ -235,7 +233,7 @@ def test_what_was_out_when_the_backup_was_made_waits_for_a_person() -> None:
 
 @pytest.mark.soak
 def test_what_was_on_its_last_attempt_is_replayed_when_a_person_says_so(clock: Clock) -> None:
-    bench = waiting("letter", conf=SHORT, fields={"max_attempts": 1})
+    bench = enqueued("letter", conf=SHORT, fields={"max_attempts": 1})
     bench.replay_and_die(sent=True)
     held()
     come_to_sight(bench)
@@ -262,10 +260,9 @@ def test_whoever_looks_is_told_of_the_restore_and_of_what_ends_the_hold(client: 
 
 
 def test_what_came_back_from_a_forgotten_attempt_is_the_same_letter_and_not_lost() -> None:
-    bench = waiting("letter", conf=SHORT)
+    bench = enqueued("letter", conf=SHORT)
     (sent,) = sent_and_forgotten(bench)
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     assert (bench.states(), found()) == ({"letter": "waiting"}, {"came_back": 1})
     assert bench.letter().attempts == 1
     replay_all()
@@ -280,8 +277,7 @@ def test_what_came_back_from_a_forgotten_attempt_went_before_an_earlier_letter_t
     bury_keyed(bench, "a2")
     bench.ready()
     (sent,) = sent_and_forgotten(bench)
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     replay_all()
     bury_keyed(bench, "a1")
     bench.ready()
@@ -291,12 +287,11 @@ def test_what_came_back_from_a_forgotten_attempt_went_before_an_earlier_letter_t
 
 
 def test_a_delivered_letter_that_came_back_from_a_forgotten_attempt_waits_again() -> None:
-    bench = replayed("letter", conf=SHORT)
+    bench = redriven("letter", conf=SHORT)
     (sent,) = bench.delivered()
     mark = sent["MessageAttributes"]["RedriveId"]
     sent["MessageAttributes"]["RedriveId"] = {**mark, "StringValue": mark["StringValue"].replace(":1", ":3")}
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     assert (bench.letter().state, bench.letter().attempts, Letter.objects.count()) == ("waiting", 3, 1)
     bench.capture()
     assert (bench.letter().attempts, bench.left()) == (3, 0)
@@ -325,7 +320,7 @@ def test_a_capture_that_ran_dry_before_all_is_in_sight_ends_no_hold(clock: Clock
 
 
 def test_a_decision_goes_on_where_it_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    waiting("a", "b", "c")
+    enqueued("a", "b", "c")
     held()
     monkeypatch.setattr(reconcile, "GROUP", 1)
 
@@ -340,7 +335,7 @@ def test_a_decision_goes_on_where_it_was_interrupted(monkeypatch: pytest.MonkeyP
 
 
 def test_copies_nobody_has_seen_since_are_not_hidden_for_longer() -> None:
-    bench = waiting("letter", conf=replace(BRISK, receive_visibility=30))
+    bench = enqueued("letter", conf=replace(BRISK, receive_visibility=30))
     held()
     recover.sweep_dlq(bench.dlq, conf=replace(BRISK, receive_visibility=120))
     assert rows.execute("SELECT FROM redrive_dlq_copy WHERE extended", {}) == 0
@@ -375,7 +370,7 @@ def restored(marks: TickWatermark, *, forgets: int = 3) -> None:
 def test_a_restore_that_nobody_tells_of_is_held(
     marks: TickWatermark, notices: Callable[[TickWatermark], bool], forgets: int
 ) -> None:
-    bench = waiting("letter")
+    bench = enqueued("letter")
     restored(marks, forgets=forgets)
     assert not notices(marks)
     there = restore_hold.current_hold()
@@ -388,7 +383,7 @@ def test_a_restore_that_nobody_tells_of_is_held(
 def test_a_restore_from_a_backup_of_a_hold_is_held_anew(
     notices: Callable[[TickWatermark], bool], marks: TickWatermark
 ) -> None:
-    waiting("letter")
+    enqueued("letter")
     first = held()
     say(unknown="replay", unfinished="replay")
     assert restore_hold.count_undecided() == 0
@@ -404,7 +399,7 @@ def test_a_restore_from_a_backup_of_a_hold_is_held_anew(
 
 
 def test_a_person_who_says_again_is_asked_about_every_letter_anew() -> None:
-    waiting("letter")
+    enqueued("letter")
     held()
     say(unknown="replay", unfinished="replay")
     later = lanes.database_now().isoformat()
@@ -440,7 +435,7 @@ def test_a_worker_that_froze_with_the_proof_of_a_restore_does_not_hold_it_again(
     decides: Callable[[], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    waiting("letter")
+    enqueued("letter")
     restored(marks)
     hold_it, there = detect_restore._hold, []
 
@@ -519,7 +514,7 @@ def test_a_tick_and_a_slice_ask_redis_once_each(marks: TickWatermark) -> None:
 
 @pytest.mark.soak
 def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
-    bench = waiting("letter", conf=SHORT)
+    bench = enqueued("letter", conf=SHORT)
     since = (lanes.database_now() + timedelta(seconds=1)).isoformat()
     clock.advance(2)
     said = ("--reason", "the disk burnt", "--by", "ann")
@@ -543,7 +538,7 @@ def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
 
 
 def test_what_ends_the_hold_is_told_with_its_time_and_a_dry_run_is_refused_as_the_release_is() -> None:
-    bench = waiting("letter")
+    bench = enqueued("letter")
     began = held()
     why = ("--reason", "why")
     after = (
@@ -588,7 +583,7 @@ def test_a_command_that_makes_no_sense_is_refused_and_holds_nothing(arguments: t
 
 
 def test_a_first_line_of_a_hold_counts_in_words_and_says_the_year_in_full() -> None:
-    replayed("letter")
+    redriven("letter")
     assert ask("hold", "--since", "0001-01-01", "--reason", "why").startswith(
         "1 attempt began after 0001-01-01 00:00:00 UTC: "
     )

@@ -7,6 +7,7 @@ import logging
 import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from unittest.mock import Mock
 
 import pytest
 from django.db import transaction
@@ -26,8 +27,7 @@ from tests.conditions import eventually
 from tests.race.abreast import elsewhere
 from tests.reprocessing.domain.notifications.events import event
 from tests.reprocessing.gateways.aws_stand_in import amazon
-from tests.reprocessing.pipeline.bench import Clock
-from tests.reprocessing.pipeline.benches import replayed
+from tests.reprocessing.pipeline.bench import Clock, redriven
 from tests.reprocessing.pipeline.notifications.receivers import body, headers, mail, posts, said
 from tests.reprocessing.store.stock import Stock
 from tests.reprocessing.web_servers import Script, Server, serving, silent
@@ -237,7 +237,7 @@ def test_a_destination_that_hangs_takes_no_slot_of_a_worker_and_delays_no_letter
         assert notifications.start_delivery(view(bad=hook(bad)))
         eventually(lambda: NotificationRoute.objects.get().leased_until, within=20)
         assert not notifications.start_delivery(view(bad=hook(bad)))  # one turn at a time
-        assert replayed("a").states() == {"a": "delivered"}
+        assert redriven("a").states() == {"a": "delivered"}
         assert not notifications.wait_for_delivery(0)  # it hangs still
     assert notifications.wait_for_delivery(60)
 
@@ -327,9 +327,6 @@ def test_a_test_notification_is_sent_at_once_and_nothing_is_stored(webhook: Serv
 def test_what_a_library_says_when_it_fails_is_not_told(
     webhook: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise RuntimeError(hook(webhook))
-
-    monkeypatch.setattr("reprocessing.pipeline.notifications.send.Posts", broken)
+    monkeypatch.setattr("reprocessing.pipeline.notifications.send.Posts", Mock(side_effect=RuntimeError(hook(webhook))))
     assert notifications.send_trial(view(ops=hook(webhook)), "ops") == Failed("sending failed: RuntimeError")
     assert "secret=" not in caplog.text

@@ -11,18 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from reprocessing.models import (
-    Attempt,
-    Breaker,
-    Claim,
-    DeadLetterQueue,
-    DlqCopy,
-    Report,
-    Reporter,
-    Run,
-    Target,
-    Wave,
-)
+from reprocessing.models import Attempt, Breaker, Claim, DeadLetterQueue, DlqCopy, Report, Reporter, Run, Target, Wave
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.outcomes.record_reports import Recorded
 from reprocessing.pipeline.parking_lot import act_on_parked

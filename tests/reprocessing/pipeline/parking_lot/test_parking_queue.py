@@ -118,8 +118,7 @@ def test_without_a_parking_queue_there_are_no_notices() -> None:
 def test_what_the_parking_queue_did_not_take_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields={"max_attempts": 1})
     url = _parking(bench)
-    for body in ("a", "b"):
-        bench.bury(body)
+    bench.bury_all("a", "b")
     _park(bench, "a", "b")
 
     def busy_once(*args: Any, **options: Any) -> dict[int, Outcome]:  # noqa: ANN401
@@ -148,7 +147,7 @@ def test_a_parking_queue_that_is_not_there_is_owed_its_notices_and_the_log_says_
         _sweep(bench)
     said = [record.getMessage() for record in caplog.records if record.name == recover.__name__]
     assert said == [f"{bench.name}: its parking queue did not take 1 of 1 notices."]
-    assert [message["Body"] for message in bench.delivered(url)] == ["letter"]
+    assert bench.delivered_bodies(url) == ["letter"]
 
 
 def test_what_the_parking_queue_can_never_take_holds_nothing_up() -> None:
@@ -158,10 +157,7 @@ def test_what_the_parking_queue_can_never_take_holds_nothing_up() -> None:
     bench.bury("letter")
     _park(bench, "x" * 1_025, "letter")
     _sweep(bench)
-    assert ([message["Body"] for message in bench.delivered(url)], _unsent()) == (
-        ["letter"],
-        0,
-    )
+    assert (bench.delivered_bodies(url), _unsent()) == (["letter"], 0)
 
 
 def test_a_fifo_parking_queue_takes_a_copy_and_its_mark_in_their_order() -> None:

@@ -63,9 +63,7 @@ def test_a_send_that_outlasts_a_lease_keeps_its_lanes(clock: Clock) -> None:
     assert (taken_away, bench.history()) == ([], [(1, "accepted", 0)])
 
 
-def test_a_turn_that_froze_after_its_intent_sends_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_turn_that_froze_after_its_intent_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, frozen = enqueued("letter"), 0.0
 
     def monotonic() -> float:
@@ -84,9 +82,7 @@ def test_a_turn_that_froze_after_its_intent_sends_nothing(
     assert ({outcome for _, outcome, _ in bench.history()}, bench.delivered()) == ({"not_sent"}, [])
 
 
-def test_after_a_lost_lane_the_first_lease_is_the_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_after_a_lost_lane_the_first_lease_is_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     intended = _intended(2)
     Lane.objects.filter(pk=intended[0].lane_id).update(fence=2**40)
     owned, renewed = LeaseKeeper(intended, LEASE, began=time.monotonic()), list[set[int]]()

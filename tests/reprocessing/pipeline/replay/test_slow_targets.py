@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import OperationalError, connection
@@ -122,10 +123,7 @@ def test_an_outcome_that_was_not_recorded_is_unknown_after_the_lease(
     endpoint: Endpoint, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = hanging(endpoint)
-
-    def broken(*_: object, **__: object) -> None:
-        raise OperationalError
-
+    broken = Mock(side_effect=OperationalError)
     with monkeypatch.context() as patch:
         patch.setattr(settle, "attempts", broken)
         endpoint.answer = lambda _: Taken()

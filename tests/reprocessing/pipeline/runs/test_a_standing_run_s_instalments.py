@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import transaction
@@ -17,8 +18,8 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import enlistment_batches, leftover_lanes, run_transitions, selection
 from reprocessing.store.runs.plans import RunRequest
 from tests.race.abreast import elsewhere, waits_for_us
-from tests.reprocessing.pipeline.bench import Workbench
-from tests.reprocessing.pipeline.benches import KEYED, bodies_sent, bury_keyed
+from tests.reprocessing.pipeline.bench import KEYED, Workbench
+from tests.reprocessing.pipeline.benches import bodies_sent, bury_keyed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -101,11 +102,8 @@ def test_whatever_it_has_not_taken_is_in_no_run(bench: Workbench) -> None:
 
 
 def test_one_that_was_killed_in_between_keeps_what_it_took(bench: Workbench) -> None:
-    def die() -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        _enlist(bench, _at_turn(2, die))
+        _enlist(bench, _at_turn(2, Mock(side_effect=KeyboardInterrupt)))
     assert _enlisted(bench) == {"b1", "b2", "a1", "a2"}
     assert _enlist(bench).letters == 3
 

@@ -14,8 +14,8 @@ from reprocessing.pipeline.runs import drain, plan
 from reprocessing.store.runs import enlistment_batches, progress, run_transitions
 from reprocessing.store.runs.plans import RunRequest
 from tests.race.abreast import elsewhere
-from tests.reprocessing.pipeline.bench import Workbench
-from tests.reprocessing.pipeline.benches import KEYED, bodies_sent, bury_keyed
+from tests.reprocessing.pipeline.bench import KEYED, Workbench
+from tests.reprocessing.pipeline.benches import bodies_sent, bury_keyed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,8 +14,8 @@ from reprocessing.pipeline.runs import plan
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import enlistment, plans, run_transitions
 from reprocessing.store.runs.plans import RunRequest
-from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
-from tests.reprocessing.pipeline.benches import KEYED, bodies_sent, bury_keyed, replayed
+from tests.reprocessing.pipeline.bench import KEYED, Clock, Killed, Workbench, redriven
+from tests.reprocessing.pipeline.benches import bodies_sent, bury_keyed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -92,7 +92,7 @@ def test_a_letter_without_a_key_gets_a_lane_of_its_own_where_the_dlq_says_so() -
 
 
 def test_a_letter_too_large_for_its_target_is_parked() -> None:
-    bench = replayed("x" * 101, "y", target_fields={"size_limit": 100})
+    bench = redriven("x" * 101, "y", target_fields={"size_limit": 100})
     assert bench.states() == {"x" * 101: "parked", "y": "delivered"}
     assert bench.letter(state="parked").reason == "too_large"
 
@@ -132,9 +132,7 @@ def test_what_is_sent_late_by_a_person_s_release_makes_no_later_letter_fresh_aga
 
 def test_a_stale_letter_that_earlier_tools_have_tried_is_parked_all_the_same(bench: Workbench) -> None:
     _redrive(bench, "a2")
-    bench.bury("a1", key="a", n="1", redrive_attempt="1")
-    bench.ready()
-    bench.replay()
+    bench.redrive("a1", key="a", n="1", redrive_attempt="1")
     assert bench.states() == {"a1": "parked", "a2": "delivered"}
     assert bench.letter(state="parked").reason == "stale"
 
@@ -173,8 +171,7 @@ def test_what_came_back_to_a_run_that_has_ended_goes_along_with_the_next(bench: 
     bench.replay()
     (sent,) = bench.delivered()
     Run.objects.filter(pk=run.pk).update(state="finished", finished_at=lanes.database_now())
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     assert bench.replay().taken == 0
     bench.enlist()
     assert bench.replay().taken == 1

@@ -94,8 +94,7 @@ def _one_of_ten_was_silent(clock: Clock) -> tuple[Workbench, int]:
 
 
 def _captured(bench: Workbench, *bodies: str) -> None:
-    for body in bodies:
-        bench.bury(body)
+    bench.bury_all(*bodies)
     bench.capture()
     bench.capture()
 

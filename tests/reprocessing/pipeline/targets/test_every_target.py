@@ -40,8 +40,7 @@ def ready(kind: Kind, *words: str, key: str | None = None, **fields: object) -> 
 def with_idempotency_key(kind: Kind) -> Workbench:
     """Return a bench with one letter that waits to be sent, and has an idempotency key."""
     bench = kind.bench(idempotency_key="attribute:idem")
-    bench.bury(kind.letter("apple"), key="k", n="1", idem="order-1")
-    bench.ready()
+    bench.enqueue(kind.letter("apple"), key="k", n="1", idem="order-1")
     return bench
 
 

@@ -26,8 +26,7 @@ def signed(endpoint: Endpoint, secrets: dict[str, str]) -> Workbench:
     bench = endpoint.bench()
     bench.conf = replace(bench.conf, secrets=secrets)
     Target.objects.filter(pk=bench.target.pk).update(secret="shop")
-    bench.bury(BODY, key="k", n="1")
-    bench.ready()
+    bench.enqueue(BODY, key="k", n="1")
     return bench
 
 

@@ -78,7 +78,7 @@ def test_a_part_of_a_group_goes_on_a_persons_word_as_it_is() -> None:
     bench.ready()
     release(bench)
     bench.replay()
-    assert [message["Body"] for message in bench.delivered()] == [part]
+    assert bench.delivered_bodies() == [part]
 
 
 def test_what_has_expired_does_not_go_on_a_persons_word_until_its_target_takes_the_expiry_out() -> None:
@@ -143,7 +143,7 @@ def test_a_letter_whose_place_was_not_known_goes_on_a_persons_word_without_anoth
     release(bench)
     assert bench.letter().blocked_reason == ""
     bench.replay()
-    assert [message["Body"] for message in bench.delivered()] == [part]
+    assert bench.delivered_bodies() == [part]
 
 
 def test_a_task_that_is_diverted_names_the_queue_it_goes_to() -> None:
@@ -172,9 +172,7 @@ def tried(queue: str) -> str:
 
 def _sent(bench: Workbench, body: str) -> dict[str, Any]:
     """Redrive one letter; return it as it was delivered."""
-    bench.bury(body)
-    bench.ready()
-    bench.replay()
+    bench.redrive(body)
     [sent] = bench.delivered()
     return sent
 
@@ -185,8 +183,7 @@ def test_one_whose_retries_were_reset_is_known_when_it_comes_back_and_goes_again
     sent = _sent(bench, body)
     assert envelopes.opened(sent["Body"].encode())["headers"]["retries"] == 0
     assert sent["Body"] != body
-    bench.come_back(sent)
-    captured = bench.capture().captured
+    captured = bench.take_back(sent).captured
     assert (captured.returns, captured.letters) == (1, 0)
     assert bench.history() == [(1, "accepted", 0)]
     assert (bench.letter().state, bytes(bench.letter().payload.body).decode()) == ("waiting", body)
@@ -199,15 +196,13 @@ def test_one_that_was_diverted_too() -> None:
     url = bench.queue(f"{bench.name}-other")
     other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1", rate=None, **RESETS)
     body = tried(bench.name)
-    bench.bury(body)
-    bench.ready()
+    bench.enqueue(body)
     Letter.objects.filter(dlq=bench.dlq).update(target=other)
     bench.replay()
     [sent] = bench.delivered(url)
     delivery = envelopes.opened(sent["Body"].encode())["properties"]["delivery_info"]
     assert delivery["routing_key"] == f"{bench.name}-other"
-    bench.come_back(sent)
-    captured = bench.capture().captured
+    captured = bench.take_back(sent).captured
     assert (captured.returns, captured.letters) == (1, 0)
     assert bench.letter().state == "waiting"
 
@@ -216,6 +211,5 @@ def test_of_another_kind_of_target_a_changed_body_is_a_letter_of_its_own() -> No
     """Whoever changed it handed it on."""
     bench = Workbench()
     sent = _sent(bench, "as it was")
-    bench.come_back({**sent, "Body": "changed"})
-    captured = bench.capture().captured
+    captured = bench.take_back({**sent, "Body": "changed"}).captured
     assert (captured.returns, captured.letters) == (0, 1)
