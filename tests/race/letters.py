@@ -32,6 +32,5 @@ def of_one_key(count: int, **fields: object) -> Workbench:
 
 
 def intend_head(lane: LeasedLane, letter: int | None = None, *, margin: float = 2) -> list[IntendedSend]:
-    """Commit the intent to send this letter of the lane, or its only one."""
     head = Letter.objects.get(lane=lane.lane_id).pk if letter is None else letter
     return intend([lane.lane_id], [lane.fence], [head], margin=margin, hold=8)

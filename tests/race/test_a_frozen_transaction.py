@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import Error as DatabaseError
-from django.db import connection, transaction
+from django.db import transaction
 
 from redrive_service import apps
 from reprocessing.models import Breaker
+from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,17 +22,14 @@ def test_a_frozen_worker_loses_its_locks_and_gets_an_error(monkeypatch: pytest.M
     held, thaws = threading.Event(), threading.Event()
 
     def freezes() -> None:
-        try:
-            with transaction.atomic():
-                _lock(bench)
-                held.set()
-                assert thaws.wait(60)
-                _lock(bench)
-        finally:
-            connection.close()
+        with transaction.atomic():
+            _lock(bench)
+            held.set()
+            assert thaws.wait(60)
+            _lock(bench)
 
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        frozen = pool.submit(freezes)
+    with elsewhere() as begin:
+        frozen = begin(freezes)
         assert held.wait(60)
         try:
             with transaction.atomic():

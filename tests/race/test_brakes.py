@@ -47,13 +47,11 @@ def _intent(heads: list[LaneState], most: int = 1_000) -> Callable[[], list[Inte
 
 
 def _rest() -> None:
-    """Open the breaker for 30 seconds."""
     retry_at = lanes.database_now() + timedelta(seconds=30)
     Breaker.objects.update(state="open", retry_at=retry_at, rest=30, epoch=7, why="a test")
 
 
 def _cool_down(clock: Clock) -> Breaker:
-    """Open the breaker, and let its cooldown pass."""
     _rest()
     clock.advance(31)
     return Breaker.objects.get()

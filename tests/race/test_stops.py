@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from django.db.models import Count
 
-from reprocessing.models import Attempt, DeadLetterQueue, Lane, Letter, Run
+from reprocessing.models import DeadLetterQueue, Lane, Letter, Run
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay import task_hints
 from reprocessing.store.runs import progress, run_transitions
 from reprocessing.store.safety import stops
-from tests.conditions import eventually
-from tests.race.abreast import elsewhere
-from tests.race.letters import bury, intend_head, lettered, of_one_key
+from tests.race.letters import intend_head, lettered, of_one_key
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-LETTERS, RATE = 40, 5.0
 
 
 @pytest.mark.parametrize("what", ["a stop", "a stop of all", "observing", "a pause", "an abort"])
@@ -59,26 +54,8 @@ def test_a_stop_during_a_slice_ends_its_sends_and_settles_what_was_sent() -> Non
     assert bench.replay().taken == 4
 
 
-@pytest.mark.soak
-def test_letters_that_an_aborted_run_has_not_sent_wait_and_none_is_lost() -> None:
-    bench = Workbench(target_fields={"rate": RATE, "burst": 1})
-    bury(bench, LETTERS)
-    run = bench.ready()
-    with elsewhere() as begin:
-        replaying = begin(lambda: bench.replay(seconds=30))
-        eventually(lambda: Letter.objects.filter(state="delivered").count() >= 3, within=20)
-        run_transitions.abort(run, by="anna", reason="the consumer is broken", stop_dlq=False)
-        report = replaying.result(30)
-    counts = dict(Letter.objects.values_list("state").annotate(Count("id")))
-    assert counts == {"delivered": report.taken, "waiting": LETTERS - report.taken}
-    assert 3 <= report.taken < LETTERS
-    assert not Attempt.objects.filter(closed_at=None).exists()
-    assert len(bench.delivered()) == report.taken
-
-
 @pytest.fixture
 def bench() -> Workbench:
-    """Two lanes that are due, of one letter each."""
     found = Workbench(fields={"ordering_key": "attribute:key"})
     for key in "ab":
         found.bury(key, key=key)

@@ -11,7 +11,6 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from django.db import connection
 
 from redrive_service.sandbox.judge import Experiment, Judgement, ServiceRecords, judge
 from reprocessing.gateways.redis.send_rate import Rates
@@ -25,7 +24,6 @@ Message = dict[str, Any]
 
 
 def text(value: str, kind: str = "String") -> dict[str, str]:
-    """A message attribute."""
     return {"DataType": kind, "StringValue": value}
 
 
@@ -36,7 +34,6 @@ def lettered(body: str, *, group: str | None = None, **attributes: str) -> Messa
 
 
 def published(sqs: Any, url: str, messages: Iterable[Message]) -> None:  # noqa: ANN401  # boto3's clients have no type
-    """Messages sent to a queue in this order."""
     left = iter(messages)
     while some := list(islice(left, 10)):
         answer = sqs.send_message_batch(
@@ -55,14 +52,12 @@ def dead(bench: Workbench, url: str, messages: Iterable[Message]) -> None:
 
 
 def another_source(bench: Workbench) -> Source:
-    """One more queue whose messages die into this bench's dlq."""
     url = bench.queue(f"{bench.name}-{uuid4().hex[:6]}")
     target = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
     return Source.objects.create(dlq=bench.dlq, arn=target.arn, target=target)
 
 
 def hands(bench: Workbench, *, owner: str = "a test", stop: Callable[[], bool] = lambda: False) -> DrainContext:
-    """What a drain of this bench works with."""
     return DrainContext(bench.conf, Rates.at(settings.REDIS_URL), lambda: 0.0, owner, stop)
 
 
@@ -72,14 +67,6 @@ def drained(bench: Workbench, name: str = "", **options: Any) -> RunCounts:  # n
     drain.capture_dlq(bench.dlq, with_these, heard=lambda _: None, seconds=30)
     run = drain.start_run(bench.dlq, name=name or f"drain of {bench.name}", asked_by="a test")
     return drain.replay_run(run, with_these, told=lambda _: None)
-
-
-def in_a_thread(work: Callable[[], RunCounts]) -> RunCounts:
-    """What `work` says; the thread's own connection is closed."""
-    try:
-        return work()
-    finally:
-        connection.close()
 
 
 class Witness:

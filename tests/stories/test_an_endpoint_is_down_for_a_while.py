@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ import pytest
 
 from redrive_service.sandbox.servers.process import RunningServer, Server
 from reprocessing.models import Attempt, AuditEntry, Breaker, Run, Target
-from tests.conditions import eventually
 from tests.faults import outage
 from tests.faults.fleet import Worker, environment
 from tests.reprocessing.pipeline.bench import Workbench
@@ -29,8 +27,6 @@ pytestmark = [
 
 LETTERS, KEYS = 150, 30
 DOWN_FOR = 20.0
-GIVE_UP_AFTER = 6.0
-IN_FLIGHT = timedelta(seconds=2)  # a canary whose intent was asked for when the run paused still goes
 WITHIN = 150.0  # seconds, on a machine that is busy with others
 #: What the sandbox's demo uses, and a cap that keeps this test short.
 COOLDOWN, CAP = 2.5, 5.0
@@ -58,7 +54,6 @@ class Shop:
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self) -> int:
-        """Return the status of the next answer."""
         with self._guard:
             if self._down_since is None and self.answers.total() == self.well_before:
                 self._down_since = time.monotonic()
@@ -69,13 +64,10 @@ class Shop:
 
     @property
     def url(self) -> str:
-        """Return the URL that messages are posted to."""
         return f"http://{self.host}/orders"
 
     @contextmanager
     def open(self) -> Iterator[Shop]:
-        """Listen until the end of the block."""
-
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
@@ -139,21 +131,3 @@ def test_an_endpoint_that_is_down_for_20_seconds_gets_every_message_and_nobody_i
         assert shop.answers[503] >= 1 + DOWN_FOR / (2 * CAP)  # canaries went on while it was down
     assert set(Run.objects.values_list("state", "stopped_by")) == {("running", "")}
     assert not AuditEntry.objects.exists()
-
-
-def test_an_endpoint_that_never_comes_back_pauses_its_run_once_after_the_configured_time(tmp_path: Path) -> None:
-    with Shop(0, down_for=3_600).open() as shop:
-        bench = automatic(shop, give_up_after=GIVE_UP_AFTER)
-        with worker_and_beat(tmp_path, shop):
-            (run,) = eventually(lambda: list(Run.objects.filter(state="paused")), within=WITHIN)
-            began = time.monotonic()
-            eventually(lambda: time.monotonic() > began + 2 * CAP, within=60)  # two canaries would go, in vain
-    assert not Attempt.objects.filter(opened_at__gt=AuditEntry.objects.get().at + IN_FLIGHT).exists()
-    assert run.why.startswith(f"Nothing sent to {shop.url} went well: ")
-    assert "; the last one: 503" in run.why
-    assert list(AuditEntry.objects.values_list("act", "by", "run_id")) == [("paused", "the service", run.pk)]
-    first = Attempt.objects.order_by("id").first()
-    assert first is not None
-    assert (AuditEntry.objects.get().at - (first.closed_at or first.opened_at)).total_seconds() >= GIVE_UP_AFTER
-    assert set(bench.states().values()) == {"waiting"}
-    assert set(Attempt.objects.values_list("spared", flat=True)) == {True}

@@ -18,10 +18,11 @@ from typing import Any
 import boto3
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 
 from reprocessing.conf import Conf
 from reprocessing.domain.replay.verdicts import Outcome, Refused, Unknown
+from reprocessing.domain.runs.selection import Selection
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import Attempt, Breaker, DeadLetterQueue, DlqCopy, Lane, Letter, Run, Source, Target
 from reprocessing.pipeline.outcomes import resolve_outcomes
@@ -31,6 +32,7 @@ from reprocessing.pipeline.runs import feed_run, plan
 from reprocessing.pipeline.runs.feed_run import TurnResult
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import IntendedSend
+from reprocessing.store.runs import enlistment, selection
 
 #: No waiting for what SQS's counts or long polls would need on AWS.
 BRISK = replaced(Conf(), long_poll=0, count_lag=timedelta(0), lease=timedelta(seconds=8))
@@ -157,7 +159,12 @@ class Workbench:
             name=name, dlq=self.dlq, state="running", asked_by="a test", started_at=lanes.database_now()
         )  # fmt: skip
         plan.place_captured(self.dlq)
-        plan.enlist(self.dlq, run, limit=limit)
+        if limit is None:
+            plan.enlist(self.dlq, run)
+        else:
+            with transaction.atomic():
+                selection.select_letters(self.dlq.pk, run.pk, Selection(limit=limit))
+                enlistment.enlist_letters(self.dlq.pk, run.pk)
         return run
 
     def ready(self, limit: int | None = None) -> Run:

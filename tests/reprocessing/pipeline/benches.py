@@ -9,7 +9,6 @@ from tests.reprocessing.pipeline.bench import Workbench, enqueued
 
 
 def captured(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401
-    """Return a bench whose letters are captured and in no run."""
     bench = Workbench(**options)
     bench.bury_all(*bodies)
     bench.capture()
@@ -39,6 +38,5 @@ def bury_keyed(bench: Workbench, *letters: str) -> None:
 
 
 def bodies_sent() -> list[str]:
-    """Return the bodies of all attempts, in their order."""
     found = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
     return [bytes(body).decode() for body in found]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.db import connection, transaction
 from django.test import Client
 
 from reprocessing.models import DeadLetterQueue, DlqCopy, Lane, Letter, Run
@@ -24,7 +22,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import intend
 from reprocessing.store.runs import enlistment_batches, run_transitions
 from reprocessing.store.safety import stops
-from tests.conditions import eventually
+from tests.race.abreast import behind
 from tests.race.native import begin_outside, captured_and_in_sight, let_it_end, let_it_end_unseen, mine
 from tests.reprocessing.admin.parking_lot.parked_messages import person, post
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -43,7 +41,6 @@ def _running(clock: Clock, *bodies: str) -> Workbench:
 
 
 def _interrupted(clock: Clock, *bodies: str) -> tuple[Workbench, Run]:
-    """Return the same, with its run paused."""
     bench = _running(clock, *bodies)
     run = Run.objects.get()
     run_transitions.pause(run.pk, by="anna", reason="wait")
@@ -65,7 +62,6 @@ def _sent(bench: Workbench) -> list[str]:
 
 
 def _goes_on(bench: Workbench, run: Run) -> list[str]:
-    """Resume the run; return what the source queue gets."""
     run_transitions.resume(run.pk, by="anna", reason="go on")
     return _sent(bench)
 
@@ -250,26 +246,8 @@ def test_letters_that_are_put_on_their_lanes_in_that_moment_are_not_sent_either(
     """An instalment is about to be committed when the look is written down."""
     bench = mine()
     captured_and_in_sight(bench, clock, "a")
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic():
-            run = bench.enlist()
-            looked = pool.submit(_in_a_thread, partial(moved_by_aws.mark_moved, bench.dlq.pk))
-            eventually(_somebody_waits_for_a_lock, within=10)
-        looked.result()
+    run, _ = behind(bench.enlist, partial(moved_by_aws.mark_moved, bench.dlq.pk))
     assert (_ends(bench), run.state) == ([MAYBE], "running")
-
-
-def _in_a_thread(act: Callable[[], object]) -> None:
-    try:
-        act()
-    finally:
-        connection.close()
-
-
-def _somebody_waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
-        return bool(cursor.fetchone()[0])
 
 
 def test_no_instalment_is_paid_while_a_dlq_is_aws_s(clock: Clock) -> None:

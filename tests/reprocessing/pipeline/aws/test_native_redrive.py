@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
 
 from reprocessing.domain.replay.verdicts import Unknown
 from reprocessing.gateways import sqs
@@ -21,7 +19,6 @@ from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
 from reprocessing.store.capture import capture_lease, moved_by_aws
-from reprocessing.store.capture.capture_lease import RenewedLease
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 from reprocessing.store.runs import run_transitions
@@ -38,12 +35,12 @@ from tests.race.native import (
     tasks,
 )
 from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.interposed import happens_before
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _captured(clock: Clock, *bodies: str) -> Workbench:
-    """Return a bench whose letters are captured, and whose copies are visible again."""
     bench = mine()
     captured_and_in_sight(bench, clock, *bodies)
     return bench
@@ -337,21 +334,6 @@ def test_a_capture_that_is_under_way_when_letters_are_let_go_knows_those_that_it
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = _captured(clock, "a")
-    renew = capture_lease.renew
-
-    def let_go_first(*args: Any, **options: Any) -> RenewedLease | None:  # noqa: ANN401  those of renew
-        moved_by_aws.mark_moved(bench.dlq.pk)
-        return renew(*args, **options)
-
-    monkeypatch.setattr(capture_lease, "renew", let_go_first)
+    happens_before(monkeypatch, capture_lease, "renew", lambda: moved_by_aws.mark_moved(bench.dlq.pk))
     assert bench.capture().captured.known == 1
     assert objections(bench) == [""]
-
-
-@pytest.mark.parametrize("broken", ["aws_redrive_by = ''", "leased_until = redrive_now()"])
-def test_the_schema_keeps_a_dlq_aws_s_or_ours(bench: Workbench, broken: str) -> None:
-    DeadLetterQueue.objects.update(
-        aws_redrive_since=lanes.database_now(), aws_redrive_by="anna", aws_redrive_reason="a bulk"
-    )
-    with pytest.raises(IntegrityError), transaction.atomic():
-        rows.execute(f"UPDATE redrive_dlq SET {broken} WHERE id = %(dlq)b", {"dlq": bench.dlq.pk})

@@ -33,7 +33,6 @@ def cloudwatch() -> Iterator[Any]:
 
 
 def told(cloudwatch: Any, name: str, stat: str = "Sum", **dimensions: str) -> list[float]:  # noqa: ANN401
-    """The values of a metric, minute by minute, the oldest first."""
     found = cloudwatch.get_metric_statistics(
         Namespace=SPACE, MetricName=name, Dimensions=[{"Name": n, "Value": v} for n, v in dimensions.items()],
         StartTime=NOW - timedelta(minutes=5), EndTime=NOW + timedelta(minutes=30), Period=60, Statistics=[stat],

@@ -11,13 +11,14 @@ from typing import Any, TypeAlias
 import pytest
 
 from reprocessing.domain.errors import QueueUnreachable
-from reprocessing.gateways.sqs import Depth, Extended, QueueAddress, depth, extend
+from reprocessing.gateways.sqs import Depth, QueueAddress, depth
 from reprocessing.models import DeadLetterQueue, DlqCopy
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.runs import feed_run
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.ordering import lanes
 from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
+from tests.reprocessing.pipeline.interposed import happens_after
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -111,13 +112,11 @@ def test_a_copy_visible_again_after_a_freeze_hides_no_return(clock: Clock, monke
     DlqCopy.objects.update(visible_until=lanes.database_now() + timedelta(hours=1))
     ours = _time_is_over(bench, "sent")
 
-    def froze(*args: Any) -> Extended:  # noqa: ANN401  those of extend
-        done = extend(*args)
+    def freezes() -> None:
         clock.advance(bench.conf.receive_visibility + 1)
         bench.sqs.delete_message(**ours)  # by whoever received it since
-        return done
 
-    monkeypatch.setattr(feed_run, "extend", froze)
+    happens_after(monkeypatch, feed_run, "extend", freezes)
     bench.promote()
     assert bench.capture().captured == capture.Captured(drained=True)
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")

@@ -21,6 +21,7 @@ from reprocessing.store.ordering import lanes, stalled_lanes
 from reprocessing.store.safety import send_limits
 from tests.race.native import begin_outside, captured_and_in_sight, is_aws_s, let_it_end_unseen, mine
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench, enqueued
+from tests.reprocessing.pipeline.interposed import happens_after
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -179,14 +180,9 @@ def test_an_answer_holds_from_when_it_was_asked_for(
     bench: Workbench, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """AWS takes its time, or whoever asked is frozen with the answer: what was moved since is in no list."""
-
-    def slow(arn: str, role: str) -> list[Move]:
-        listed = move_tasks(arn, role)
-        clock.advance(aws_redrive_checks.ANSWER_VALID_FOR + 1)
-        return listed
-
     monkeypatch.setattr(native_redrive, "run_as_completed", lambda act, works, _threads, within: map(act, works))
-    monkeypatch.setattr(native_redrive, "move_tasks", slow)
+    takes = aws_redrive_checks.ANSWER_VALID_FOR + 1
+    happens_after(monkeypatch, native_redrive, "move_tasks", lambda: clock.advance(takes))
     native_redrive.check_before_leasing(None)
     assert _lease() == []
     assert bench.states() == {"a": "waiting", "b": "waiting"}

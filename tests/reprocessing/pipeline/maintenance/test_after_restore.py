@@ -37,6 +37,7 @@ from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.reprocessing.pipeline import restoring
 from tests.reprocessing.pipeline.bench import BRISK, KEYED, Clock, Workbench, enqueued, redriven
 from tests.reprocessing.pipeline.benches import awaiting, bury_keyed
+from tests.reprocessing.pipeline.interposed import happens_before
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -166,16 +167,6 @@ def test_a_promotion_that_had_begun_before_the_hold_presumes_nothing() -> None:
     assert (presume_delivered([Attempt.objects.get().pk]), bench.states()) == ([], {"letter": "awaiting"})
 
 
-@pytest.mark.soak
-def test_a_restore_shows_what_became_of_each_letter(clock: Clock) -> None:
-    bench = enqueued(*"abcd", conf=SHORT, fields=SLOW)
-    with bench.refusing("c"), bench.refusing("d"):
-        assert len(sent_and_forgotten(bench)) == 2
-    assert found() == {"hidden": 4}
-    drained_late(bench, clock)
-    assert by_body() == {"a": "gone", "b": "gone", "c": "seen", "d": "seen"}
-
-
 def test_a_copy_that_was_about_to_expire_and_is_gone_proves_nothing(clock: Clock) -> None:
     bench = enqueued("letter", conf=SHORT)
     sent_and_forgotten(bench)
@@ -206,16 +197,6 @@ def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
     assert said.count() == 3
     known = delivery_status.status_of(said[0])
     assert (known.how, "a person said so" in known.sentence) == ("presumed", True)
-
-
-def test_a_letter_keeps_its_id_when_it_is_sent_twice() -> None:
-    bench = enqueued("letter", conf=SHORT)
-    (before,) = sent_and_forgotten(bench)
-    replay_all()
-    bench.replay()
-    (after,) = bench.delivered()
-    names = ("RedriveId", "IdempotencyKey")
-    assert [before["MessageAttributes"][name] for name in names] == [after["MessageAttributes"][name] for name in names]
 
 
 @pytest.mark.soak
@@ -412,17 +393,6 @@ def test_a_person_who_says_again_is_asked_about_every_letter_anew() -> None:
     assert (found.by, found.restored_to.isoformat(), restore_hold.count_undecided()) == ("bob", later, 1)
 
 
-def test_a_restore_is_told_of_once(marks: TickWatermark) -> None:
-    restored(marks)
-    detect_restore.count_tick(marks)
-    restore_hold.end_hold(**WHY, early=True)
-    assert (
-        detect_restore.count_tick(marks),
-        detect_restore.is_database_current(marks),
-        restore_hold.current_hold(),
-    ) == (True, True, None)
-
-
 def decided() -> None:
     say(unknown="replay", unfinished="replay")
 
@@ -437,16 +407,14 @@ def test_a_worker_that_froze_with_the_proof_of_a_restore_does_not_hold_it_again(
 ) -> None:
     enqueued("letter")
     restored(marks)
-    hold_it, there = detect_restore._hold, []
+    there = []
 
-    def freezes(*proof: int) -> bool:
-        monkeypatch.undo()
-        assert not detect_restore.is_database_current(marks)  # another worker holds it first
+    def another_holds_it() -> None:
+        assert not detect_restore.is_database_current(marks)
         decides()
         there.append(restore_hold.current_hold())
-        return hold_it(*proof)
 
-    monkeypatch.setattr(detect_restore, "_hold", freezes)
+    happens_before(monkeypatch, detect_restore, "_hold", another_holds_it, once=True)
     assert notices(marks) is True
     assert ([restore_hold.current_hold()], restore_hold.count_undecided()) == (there, 0)
     assert AuditEntry.objects.filter(act="stopped").count() == 1
@@ -465,29 +433,31 @@ def test_of_two_who_have_the_proof_of_a_restore_at_once_one_holds(marks: TickWat
     assert AuditEntry.objects.filter(act="stopped").count() == 1
 
 
-def test_a_redis_that_was_flushed_holds_nothing(marks: TickWatermark) -> None:
-    restored(marks)
+def _flushed() -> TickWatermark:
     redis.Redis.from_url(settings.REDIS_URL).delete(f"redrive:highwater:{TickCount.objects.get().database}")
+    return TickWatermark.at(settings.REDIS_URL)
+
+
+def _gone() -> TickWatermark:
+    return TickWatermark.at("redis://127.0.0.1:9/0")
+
+
+def _of_another_database() -> TickWatermark:
+    TickCount.objects.update(database=uuid4())
+    return TickWatermark.at(settings.REDIS_URL)
+
+
+@pytest.mark.parametrize("knows_nothing", [_flushed, _gone, _of_another_database])
+def test_a_redis_that_knows_nothing_holds_nothing(
+    marks: TickWatermark, knows_nothing: Callable[[], TickWatermark]
+) -> None:
+    restored(marks)
+    marks = knows_nothing()
     assert (
         detect_restore.is_database_current(marks),
         detect_restore.count_tick(marks),
         restore_hold.current_hold(),
     ) == (True, True, None)
-
-
-def test_a_redis_that_is_gone_holds_nothing() -> None:
-    gone = TickWatermark.at("redis://127.0.0.1:9/0")
-    assert (detect_restore.count_tick(gone), detect_restore.is_database_current(gone), restore_hold.current_hold()) == (
-        True,
-        True,
-        None,
-    )
-
-
-def test_another_database_of_the_same_redis_is_no_restore(marks: TickWatermark) -> None:
-    restored(marks)
-    TickCount.objects.update(database=uuid4())
-    assert (detect_restore.count_tick(marks), restore_hold.current_hold()) == (True, None)
 
 
 def test_a_tick_and_a_slice_ask_redis_once_each(marks: TickWatermark) -> None:

@@ -128,12 +128,6 @@ def test_an_incident_is_sent_once_and_its_end_once(clock: Clock, webhook: Server
     assert not notifications.is_due(ops)
 
 
-def test_a_storm_of_five_thousand_groups_is_one_text(clock: Clock, webhook: Server, ops: Conf) -> None:
-    happen(clock, *(event(NEW_GROUP, f"group:{number}", group_id=number) for number in range(5_000)))
-    assert notifications.deliver(ops) == 1
-    assert [said(post)["events"][0]["count"] for post in webhook.asked] == [5_000]
-
-
 @pytest.mark.parametrize(("kind", "gap"), [(NEW_GROUP, 61), (BREAKER, 11)], ids=["ordinary", "urgent"])
 def test_twenty_texts_an_hour_and_the_rest_in_one(
     clock: Clock, webhook: Server, ops: Conf, kind: EventKind, gap: int
@@ -177,14 +171,6 @@ def test_a_condition_that_lasts_is_sent_again_once_a_day(clock: Clock, webhook: 
         notifications.deliver(ops)
         clock.advance(HOUR)
     assert stages(webhook) == ["opened", "reminded", "reminded"]
-
-
-def test_an_incident_that_ends_within_ten_seconds_is_not_sent(clock: Clock, webhook: Server, ops: Conf) -> None:
-    announce([event(BREAKER, "breaker:7")])
-    conclude([(BREAKER, "breaker:7")])
-    clock.advance(HOUR)
-    assert notifications.deliver(ops) == 0
-    assert webhook.asked == []
 
 
 def test_events_go_where_their_route_says(clock: Clock, webhook: Server) -> None:

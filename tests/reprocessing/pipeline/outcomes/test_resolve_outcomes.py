@@ -26,7 +26,6 @@ from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SENT = timedelta(0)
 LAG, WINDOW = 60.0, 100.0
 
 

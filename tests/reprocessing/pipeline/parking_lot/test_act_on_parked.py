@@ -23,7 +23,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def bench() -> Workbench:
-    """One letter that was parked after its only attempt."""
     return parked("letter")
 
 
@@ -127,16 +126,6 @@ def test_of_several_queues_named_since_it_goes_to_the_default_and_is_never_guess
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(default_source=here)
     assert act_on_parked.release([letter], by="anna", reason="named").done == (letter,)
     assert (bench.letter().source, bench.letter().target) == (here, bench.target)
-
-
-def test_a_letter_that_says_where_it_died_goes_nowhere_else() -> None:
-    bench = _of_unknown_source({"DeadLetterQueueSourceArn": "arn:aws:sqs:eu-west-1:0:gone"})
-    letter, _ = bench.letter().pk, _elsewhere(bench)
-    refusal = act_on_parked.release([letter], by="anna", reason="named").refused[letter]
-    assert refusal.endswith("it failed in arn:aws:sqs:eu-west-1:0:gone")
-    named = _name(bench, arn="arn:aws:sqs:eu-west-1:0:gone")
-    assert act_on_parked.release([letter], by="anna", reason="named").done == (letter,)
-    assert bench.letter().source == named
 
 
 def test_letters_parked_before_they_had_a_place_get_it_in_portions_of_bounded_bytes() -> None:

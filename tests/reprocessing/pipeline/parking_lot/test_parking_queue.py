@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,9 +16,9 @@ from reprocessing.models import ParkingQueueMessage
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import act_on_parked, parking_queue
 from reprocessing.store.maintenance import parking_queue_outbox
-from reprocessing.store.maintenance.parking_queue_outbox import PendingMessage
 from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import Killed, Workbench
+from tests.reprocessing.pipeline.interposed import happens_after
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,7 +37,6 @@ def _parking(bench: Workbench, *, fifo: bool = False, **attributes: str) -> str:
 
 
 def _park(bench: Workbench, *bodies: str) -> None:
-    """Have the target refuse all of these, once."""
     bench.ready()
     with ExitStack() as refusing:
         for body in bodies:
@@ -46,7 +45,6 @@ def _park(bench: Workbench, *bodies: str) -> None:
 
 
 def _with_one_parked(*, fifo: bool = False) -> tuple[Workbench, str]:
-    """Return a bench with one parked letter, and the URL of its parking queue."""
     bench = Workbench(fields={"max_attempts": 1})
     url = _parking(bench, fifo=fifo)
     bench.bury("letter")
@@ -173,14 +171,8 @@ def test_a_fifo_parking_queue_takes_a_copy_and_its_mark_in_their_order() -> None
 
 def test_a_fifo_parking_queue_swallows_a_notice_that_is_sent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, url = _with_one_parked(fifo=True)
-    tell = parking_queue.send_notices
-
-    def tell_and_die(*args: Any, **options: Any) -> list[int]:  # noqa: ANN401
-        tell(*args, **options)
-        raise Killed
-
     with monkeypatch.context() as patch:
-        patch.setattr(parking_queue, "send_notices", tell_and_die)
+        happens_after(patch, parking_queue, "send_notices", Mock(side_effect=Killed))
         with pytest.raises(Killed):
             _sweep(bench)
     _sweep(bench)
@@ -189,17 +181,14 @@ def test_a_fifo_parking_queue_swallows_a_notice_that_is_sent_twice(monkeypatch: 
 
 def _freezes_when(monkeypatch: pytest.MonkeyPatch, place: object, name: str, meanwhile: Callable[[], object]) -> None:
     """Freeze the next sweep for a minute after this call, and let something happen meanwhile."""
-    now, ask = 100.0, getattr(place, name)
+    now = 100.0
 
-    def answered(*args: Any, **options: Any) -> Any:  # noqa: ANN401  those of whatever it is
+    def freeze() -> None:
         nonlocal now
-        answer = ask(*args, **options)
-        monkeypatch.setattr(place, name, ask)
         meanwhile()
         now += 60
-        return answer
 
-    monkeypatch.setattr(place, name, answered)
+    happens_after(monkeypatch, place, name, freeze, once=True)
     monkeypatch.setattr(recover, "suspend_aware_clock", lambda: lambda: now)
 
 
@@ -240,11 +229,3 @@ def test_a_copy_that_has_no_room_for_what_is_said_of_it_goes_without() -> None:
     _sweep(bench)
     ten, full = sorted(bench.delivered(url), key=lambda one: len(one["Body"]))
     assert (sorted(_texts(ten)), len(full["Body"])) == ([f"a{n}" for n in range(10)], len(whole))
-
-
-def test_news_of_one_letter_are_of_it_alone() -> None:
-    """Two messages of one FIFO parking queue are never taken for one another."""
-    one = PendingMessage(1, "parked", uuid.uuid4(), "m", "refused", "parked", b"body", b"{}")
-    other = PendingMessage(2, "left", one.public_id, "m", "", "waiting", b"body", b"{}")
-    ids = {parking_queue._departure(notice, fifo=True).deduplication_id for notice in (one, other)}
-    assert len(ids) == 2

@@ -13,7 +13,7 @@ from django.db import DatabaseError
 from reprocessing.gateways.redis.send_rate import Granted, Rates
 from reprocessing.models import Attempt, Breaker, Claim, DeadLetterQueue, Lane, Letter, RateClass, Run, Target
 from reprocessing.pipeline.maintenance import recover
-from reprocessing.pipeline.replay import gate, lease_keeper, replay_slice, send, settle
+from reprocessing.pipeline.replay import lease_keeper, replay_slice, send, settle
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import LeasedLane
 from reprocessing.store.replay.intent import intend
@@ -212,17 +212,6 @@ def test_a_letter_that_fails_again_is_sent_after_those_that_did_not_wait(
     bench.replay()
     attempts = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
     assert [bytes(body).decode() for body in attempts] == sent
-
-
-def test_a_target_has_at_most_max_unsettled_letters(clock: Clock) -> None:
-    bench = Workbench()
-    bench.conf = replace(bench.conf, max_unsettled=3)
-    bench.judge_by_absence(window=60)
-    bench.enqueue(*map(str, range(8)))
-    for _ in range(2):
-        bench.replay(seconds=1)
-        assert sorted(bench.states().values()) == ["awaiting"] * 3 + ["waiting"] * 5
-        clock.advance(gate.TARGET_IS_FULL.total_seconds() + 1)
 
 
 def test_a_strict_turn_sends_only_its_lanes() -> None:

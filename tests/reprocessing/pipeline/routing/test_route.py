@@ -20,6 +20,7 @@ from reprocessing.store.routing import routing_decisions, rule_changes
 from reprocessing.store.routing import rules as rules_of
 from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.interposed import happens_before
 from tests.reprocessing.pipeline.rulings import BY_KEY, LEASE, ask, ask_all, change_the_rules, disable, leased, rule
 from tests.reprocessing.post import statements
 
@@ -345,19 +346,17 @@ def test_a_rule_disabled_during_routing_holds_nothing(monkeypatch: pytest.Monkey
     bench = Workbench()
     wait = rule("wait", "hold")
     bench.enqueue("x")
-    standings, note = leased(), routing_decisions.record_reasons
+    standings = leased()
 
     def lift() -> int:
         disable(wait)
         return route.wake_stopped(RuleBook.load())
 
-    def late(whys: dict[int, str]) -> None:
-        monkeypatch.setattr(routing_decisions, "record_reasons", note)
+    def lift_elsewhere() -> None:
         with elsewhere() as begin:  # whoever lifts it sees nothing to wake yet
             assert begin(lift).result(20) == 0
-        note(whys)
 
-    monkeypatch.setattr(routing_decisions, "record_reasons", late)
+    happens_before(monkeypatch, routing_decisions, "record_reasons", lift_elsewhere, once=True)
     ask(standings)
     assert (bench.lane().phase, bench.replay().taken) == ("ready", 1)
 

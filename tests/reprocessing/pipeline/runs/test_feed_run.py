@@ -21,6 +21,7 @@ from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import BRISK, Workbench, redriven
 from tests.reprocessing.pipeline.benches import captured
 from tests.reprocessing.post import asked, statements
+from tests.stories.scene import lettered, published
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,15 +34,7 @@ def _fresh(bench: Workbench) -> DeadLetterQueue:
 
 
 def _bury(bench: Workbench, number: int) -> None:
-    for first in range(0, number, 10):
-        bench.sqs.send_message_batch(
-            QueueUrl=bench.dlq_url,
-            Entries=[
-                {"Id": str(n), "MessageBody": f"letter {n}",
-                 "MessageAttributes": {"key": {"DataType": "String", "StringValue": f"k{n // 2}"}}}
-                for n in range(first, min(first + 10, number))
-            ],
-        )  # fmt: skip
+    published(bench.sqs, bench.dlq_url, (lettered(f"letter {n}", key=f"k{n // 2}") for n in range(number)))
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from reprocessing.gateways import aws, http
 from reprocessing.gateways.aws_services import cloudwatch_alarms
 from reprocessing.models import Target
 from reprocessing.models.safety import CheckKind
-from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.safety import run_health_checks
 from reprocessing.store.safety import health_checks
 from reprocessing.store.safety.health_checks import CheckQuestion
@@ -159,39 +158,3 @@ def test_due_checks_run_in_rounds_until_none_is_due(monkeypatch: pytest.MonkeyPa
         add(bench.target, CheckKind.HTTP, f"http://127.0.0.1:1/{number}")
     assert [run_health_checks.run_due(conf=conf()), run_health_checks.run_due(conf=conf())] == [5, 0]
     assert [check.checked_at is None for check in health_checks.checks_of([bench.target.pk])] == [False] * 5
-
-
-def test_without_due_checks_nothing_is_asked() -> None:
-    bench = Workbench()
-    add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
-    assert run_health_checks.run_due(conf=conf()) == 0
-    assert run_health_checks.run_due(conf=conf(), only=[]) == 0
-
-
-def test_letters_go_to_a_target_only_while_it_is_healthy() -> None:
-    bench = Workbench(fields={"ordering_key": "attribute:key"})
-    add(bench.target, CheckKind.DEPTH, ceiling=0)
-    bench.enqueue("a", key="a")
-    bench.replay(seconds=0.5)
-    assert bench.left(bench.source_url) == 0
-    run_health_checks.run_due(conf=bench.conf)
-    bench.replay()
-    assert bench.left(bench.source_url) == 1
-    run_health_checks.run_due(conf=bench.conf, only=[bench.target.pk])
-    bench.enqueue("b", key="b")
-    bench.replay(seconds=0.5)
-    assert bench.left(bench.source_url) == 1
-
-
-def test_the_target_of_a_released_letter_is_checked() -> None:
-    bench, other = Workbench(), Workbench()
-    bench.enqueue("letter")
-    with bench.refusing("letter", poison=True):
-        bench.replay()
-    add(other.target, CheckKind.DEPTH, ceiling=9)
-    act_on_parked.release([bench.letter().pk], by="anna", reason="they take it now", target=other.target.pk)
-    bench.replay(seconds=0.5)
-    assert (bench.letter().state, other.delivered(), health_checks.are_due()) == ("waiting", [], True)
-    assert run_health_checks.run_due(conf=bench.conf) == 1
-    bench.replay()
-    assert (bench.letter().state, other.delivered_bodies()) == ("delivered", ["letter"])

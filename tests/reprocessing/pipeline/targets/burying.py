@@ -26,5 +26,4 @@ def bury(bench: Workbench, body: str, typed: Typed, *, group: str | None = None,
 
 
 def typed(attributes: Attributes) -> Typed:
-    """The attributes of a letter, as they are sent."""
     return {name: (one.type, one.value) for name, one in attributes.items()}

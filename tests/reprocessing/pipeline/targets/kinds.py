@@ -20,19 +20,16 @@ from reprocessing.models import Source, Target
 from tests import envelopes
 from tests.reprocessing.gateways.aws_stand_in import REGION, Aws
 from tests.reprocessing.gateways.stand_ins import Asked
-from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.pipeline.bench import BRISK, KEYED, Workbench
 from tests.reprocessing.pipeline.targets import wire
 from tests.reprocessing.pipeline.targets.gateway import FUNCTIONS, HOOKS, Gateway, members
 from tests.reprocessing.pipeline.targets.wire import Sent
 
-BY_ATTRIBUTES = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 IN_GROUPS = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
 
 
 @dataclass
 class World:
-    """What all kinds are made in."""
-
     gateway: Gateway
     aws: Aws
     nowhere: str  #: a URL at which nobody listens
@@ -51,7 +48,7 @@ class Kind(ABC):
 
     def bench(self, **fields: Any) -> Workbench:  # noqa: ANN401  those of the dlq's row
         """A new workbench whose one target is this."""
-        policy = IN_GROUPS if self.fifo else BY_ATTRIBUTES
+        policy = IN_GROUPS if self.fifo else KEYED
         hosts = allow_list([one.removeprefix("http://") for one in (self.world.gateway.url, self.world.nowhere)])
         assert isinstance(hosts, AllowList)
         with pytest.MonkeyPatch.context() as patch:  # what the test itself asks of SQS need not pass the gateway
@@ -89,7 +86,6 @@ class Kind(ABC):
         return body
 
     def row(self) -> dict[str, Any]:
-        """The target's fields."""
         return {}
 
     @abstractmethod
@@ -102,8 +98,6 @@ class Kind(ABC):
 
 
 class Queue(Kind):
-    """An SQS queue."""
-
     services = ("SQS",)
 
     def sent(self) -> list[list[Sent]]:
@@ -119,14 +113,10 @@ class Queue(Kind):
 
 
 class FifoQueue(Queue):
-    """A FIFO queue."""
-
     fifo = True
 
 
 class Workers(Queue):
-    """A queue of Celery workers."""
-
     def row(self) -> dict[str, Any]:
         return {"kind": "celery"}
 
@@ -136,8 +126,6 @@ class Workers(Queue):
 
 
 class Endpoint(Kind):
-    """An HTTP endpoint."""
-
     def row(self) -> dict[str, Any]:
         url = f"{self.world.gateway.url}{HOOKS}{self.name}"
         return {"kind": "http", "arn": url, "url": url}
@@ -155,8 +143,6 @@ class Endpoint(Kind):
 
 
 class Function(Kind):
-    """A Lambda function."""
-
     services = ("LAMBDA",)
 
     @property

@@ -164,7 +164,6 @@ def test_a_task_that_is_diverted_names_the_queue_it_goes_to() -> None:
 
 
 def tried(queue: str) -> str:
-    """A task message whose three retries are spent."""
     document = envelopes.document(lambda app: app.send_task("shop.charge", (1,), queue=queue), queue=queue)
     document["headers"]["retries"] = 3
     return json.dumps(document)
@@ -177,11 +176,20 @@ def _sent(bench: Workbench, body: str) -> dict[str, Any]:
     return sent
 
 
-def test_one_whose_retries_were_reset_is_known_when_it_comes_back_and_goes_again() -> None:
+@pytest.mark.parametrize("diverted", [False, True])
+def test_one_whose_retries_were_reset_is_known_when_it_comes_back_and_goes_again(*, diverted: bool) -> None:
     bench = Workbench(target_fields=RESETS)
     body = tried(bench.name)
-    sent = _sent(bench, body)
-    assert envelopes.opened(sent["Body"].encode())["headers"]["retries"] == 0
+    bench.enqueue(body)
+    url = bench.queue(f"{bench.name}-other") if diverted else bench.source_url
+    if diverted:
+        other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1", rate=None, **RESETS)
+        Letter.objects.filter(dlq=bench.dlq).update(target=other)
+    bench.replay()
+    [sent] = bench.delivered(url)
+    document = envelopes.opened(sent["Body"].encode())
+    assert document["headers"]["retries"] == 0
+    assert document["properties"]["delivery_info"]["routing_key"] == url.rpartition("/")[2]
     assert sent["Body"] != body
     captured = bench.take_back(sent).captured
     assert (captured.returns, captured.letters) == (1, 0)
@@ -189,22 +197,6 @@ def test_one_whose_retries_were_reset_is_known_when_it_comes_back_and_goes_again
     assert (bench.letter().state, bytes(bench.letter().payload.body).decode()) == ("waiting", body)
     bench.replay()
     assert bench.history() == [(1, "accepted", 0), (2, "accepted", 1)]
-
-
-def test_one_that_was_diverted_too() -> None:
-    bench = Workbench(target_fields=RESETS)
-    url = bench.queue(f"{bench.name}-other")
-    other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1", rate=None, **RESETS)
-    body = tried(bench.name)
-    bench.enqueue(body)
-    Letter.objects.filter(dlq=bench.dlq).update(target=other)
-    bench.replay()
-    [sent] = bench.delivered(url)
-    delivery = envelopes.opened(sent["Body"].encode())["properties"]["delivery_info"]
-    assert delivery["routing_key"] == f"{bench.name}-other"
-    captured = bench.take_back(sent).captured
-    assert (captured.returns, captured.letters) == (1, 0)
-    assert bench.letter().state == "waiting"
 
 
 def test_of_another_kind_of_target_a_changed_body_is_a_letter_of_its_own() -> None:

@@ -64,21 +64,6 @@ def test_attributes_of_every_type_arrive_with_their_labels(kind: Kind) -> None:
         assert heard.attributes == arrived
 
 
-@pytest.mark.parametrize("kind", WITH_ATTRIBUTES, indirect=True)
-def test_what_is_ours_goes_along_only_where_there_is_room(kind: Kind) -> None:
-    bench = made(kind)
-    own: Typed = {f"a{number}": ("String", "x") for number in range(10)}
-    nine: Typed = {name: one for name, one in own.items() if name != "a9"}
-    for some in (own, nine):
-        bury(bench, kind.letter("apple"), some, group="g")
-    bench.ready()
-    assert bench.replay().taken == 2
-    heard = sorted((message.attributes for message in kind.heard()), key=lambda one: "a9" not in one)
-    mark = heard[1].get("RedriveId", ("", ""))
-    assert heard == [own, {**nine, "RedriveId": mark}]
-    assert mark[0] == "String"
-
-
 @pytest.mark.parametrize("kind", QUEUES, indirect=True)
 def test_the_group_and_the_trace_header_go_along(kind: Kind) -> None:
     bench = made(kind)
