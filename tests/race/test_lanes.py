@@ -19,8 +19,8 @@ from reprocessing.store.ordering.lanes import HandedBack, LeasedLane
 from reprocessing.store.outcomes.evidence import OpenAttempt
 from reprocessing.store.replay.settlement import LetterClosing, presume_delivered
 from tests.race.abreast import elsewhere, holding_lanes, nobody_holds_letters, together, waits_for_us
-from tests.race.letters import ORDERED, intend_head, lettered
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.race.letters import intend_head, lettered
+from tests.reprocessing.pipeline.bench import KEYED, Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,7 +42,7 @@ def test_a_second_worker_waits_for_nobody() -> None:
 
 
 def test_simultaneous_slices_send_every_letter_once_and_keep_the_order_of_every_lane() -> None:
-    bench = Workbench(fields=ORDERED)
+    bench = Workbench(fields=KEYED)
     for number in range(48):
         bench.bury(str(number), key=f"account {number % 4}", n=str(number))
     bench.ready()

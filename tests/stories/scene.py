@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -18,7 +16,7 @@ from reprocessing.models import Letter, Source, Target
 from reprocessing.pipeline.runs import drain
 from reprocessing.pipeline.runs.drain import DrainContext
 from reprocessing.store.runs.progress import RunCounts
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import Workbench, sandbox_calls, sandbox_page
 
 Message = dict[str, Any]
 
@@ -73,15 +71,11 @@ class Witness:
     """What the local SQS sees from now on, for the judge."""
 
     def __init__(self) -> None:
-        self._first: int = self._page(2**40)["end"]
+        self._first: int = sandbox_page(2**40)["end"]
 
     def calls(self) -> Iterator[Message]:
         """Every call since, in its order."""
-        since, end = self._first, self._first + 1
-        while since < end:
-            page = self._page(since)
-            yield from page["calls"]
-            since, end = page["next"], page["end"]
+        return sandbox_calls(since=self._first)
 
     def judges(self, *benches: Workbench, **promised: Any) -> Judgement:  # noqa: ANN401  # the experiment's own
         """The judgement over what these dlqs and the queues behind them have seen; `promised` as of an Experiment."""
@@ -94,13 +88,6 @@ class Witness:
             **promised,
         )
         return judge(experiment, self.calls(), None, _books(dlqs))
-
-    @staticmethod
-    def _page(since: int) -> Message:
-        asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?since={since}"
-        with urllib.request.urlopen(asked, timeout=30) as answer:
-            page: Message = json.load(answer)
-        return page
 
 
 def _name(url: str) -> str:

@@ -97,10 +97,6 @@ def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
             return
 
 
-def _is_stopped(dlq: DeadLetterQueue) -> bool:
-    return stops.stop_of(dlq.pk) is not None or stops.stop_of(None) is not None
-
-
 def _tell(dlq: DeadLetterQueue) -> bool:
     """Send one batch of notices to the parking queue, unless sending is stopped; return whether there may be more.
 
@@ -108,7 +104,9 @@ def _tell(dlq: DeadLetterQueue) -> bool:
     """
     clock = suspend_aware_clock()
     until = clock() + _NEWS_FOR
-    if _is_stopped(dlq) or not (owed := parking_queue_outbox.pending_messages(dlq.pk, limit=_GROUP)):
+    if stops.stop_of(dlq.pk) is not None or stops.stop_of(None) is not None:
+        return False
+    if not (owed := parking_queue_outbox.pending_messages(dlq.pk, limit=_GROUP)):
         return False
     sent = parking_queue.send_notices(dlq, owed, may_start=lambda: clock() < until)
     parking_queue_outbox.record_sent(sent)

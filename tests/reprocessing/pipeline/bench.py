@@ -74,6 +74,22 @@ class Clock:
             )
 
 
+def sandbox_page(since: int, queue: str = "") -> dict[str, Any]:
+    """Return a page of the local SQS's call log, of one queue or of all."""
+    asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?since={since}" + (f"&queue={queue}" if queue else "")
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        return dict(json.load(answer))
+
+
+def sandbox_calls(queue: str = "", since: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield the calls of the log in their order."""
+    end = since + 1
+    while since < end:
+        page = sandbox_page(since, queue)
+        yield from page["calls"]
+        since, end = page["next"], page["end"]
+
+
 def ticking(monotonic: Callable[[], float], since_boot: Callable[[], float] | None = None) -> SimpleNamespace:
     """A stand-in for `time`: the monotonic clock, and the one that goes on while the machine sleeps."""
     return SimpleNamespace(
@@ -321,14 +337,8 @@ class Workbench:
 
     def arrivals(self) -> list[dict[str, Any]]:
         """Return the accepted sends to the source queue in order, from the local SQS's call log."""
-        name, since, end, found = self.source_url.rsplit("/", 1)[-1], 0, 1, list[dict[str, Any]]()
-        while since < end:
-            asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?queue={name}&since={since}"
-            with urllib.request.urlopen(asked, timeout=30) as answer:
-                page = json.load(answer)
-            found += [entry for call in page["calls"] for entry in call["sent"] if entry["accepted"]]
-            since, end = page["next"], page["end"]
-        return found
+        calls = sandbox_calls(self.source_url.rsplit("/", 1)[-1])
+        return [entry for call in calls for entry in call["sent"] if entry["accepted"]]
 
     def left(self, url: str | None = None) -> int:
         found = self.sqs.get_queue_attributes(QueueUrl=url or self.dlq_url, AttributeNames=["All"])["Attributes"]

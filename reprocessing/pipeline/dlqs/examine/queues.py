@@ -60,8 +60,8 @@ def sources(case: Case) -> Iterator[Finding]:
         if seen.facts.fifo != case.observed.dlq.facts.fifo:
             yield refuse(
                 f"{seen.address.name} is {_type(seen)}, the DLQ is {_type(case.observed.dlq)}: no message of the one "
-                "can "
-                "have died into the other.",
+                ""
+                "can have died into the other.",
                 "Name the queue that messages died in.",
             )
 

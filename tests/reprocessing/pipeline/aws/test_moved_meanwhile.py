@@ -199,9 +199,7 @@ def test_what_is_delivered_meanwhile_is_aws_s_no_more(clock: Clock) -> None:
 def test_a_lane_that_is_held_behind_what_was_seen_after_all_goes_on(clock: Clock) -> None:
     """Its head was parked as moved, and its message turned up."""
     bench = mine(fields={"ordering_key": "attribute:key", "sequence": "attribute:n", "when_parked": "hold"})
-    for n in ("1", "2"):
-        bench.bury(n, key="k", n=n)
-    bench.ready()
+    bench.enqueue_lane("1", "2", key="k")
     first = bench.letter(payload__body=b"1")
     Letter.objects.filter(pk=first.pk).update(blocked_reason="moved_by_aws")
     DeadLetterQueue.objects.update(

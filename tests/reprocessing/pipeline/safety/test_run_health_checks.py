@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Iterator
@@ -11,17 +12,20 @@ from unittest.mock import Mock
 
 import boto3
 import pytest
+from django.db import transaction
 
 from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
 from reprocessing.gateways import aws, http
 from reprocessing.gateways.aws_services import cloudwatch_alarms
 from reprocessing.models import Target
-from reprocessing.models.safety import CheckKind
+from reprocessing.models.safety import CheckKind, HealthCheck
 from reprocessing.pipeline.safety import run_health_checks
 from reprocessing.store.safety import health_checks
 from reprocessing.store.safety.health_checks import CheckQuestion
+from reprocessing.store.targets import targets
 from tests.contract.endpoints import moto_endpoint
+from tests.envelopes import task
 from tests.reprocessing.pipeline.bench import BRISK, Workbench, enqueued
 from tests.reprocessing.web_servers import answering, serving, status
 
@@ -158,3 +162,35 @@ def test_due_checks_run_in_rounds_until_none_is_due(monkeypatch: pytest.MonkeyPa
         add(bench.target, CheckKind.HTTP, f"http://127.0.0.1:1/{number}")
     assert [run_health_checks.run_due(conf=conf()), run_health_checks.run_due(conf=conf())] == [5, 0]
     assert [check.checked_at is None for check in health_checks.checks_of([bench.target.pk])] == [False] * 5
+
+
+def of_workers(bench: Workbench, kind: str = "celery") -> None:
+    with transaction.atomic():
+        targets.write_target(bench.target.arn, {"kind": kind})
+
+
+def give_policy(bench: Workbench) -> None:
+    policy = {"deadLetterTargetArn": bench.arn(bench.dlq_url), "maxReceiveCount": 3}
+    bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes={"RedrivePolicy": json.dumps(policy)})
+
+
+def test_nothing_goes_to_workers_before_their_queue_was_seen_with_a_redrive_policy() -> None:
+    bench = Workbench()
+    of_workers(bench)
+    bench.enqueue(task(queue=bench.name).decode())
+    assert bench.replay(1).taken == 0
+    run_health_checks.run_due(conf=bench.conf, only=[bench.target.pk])
+    assert bench.replay(1).taken == 0
+    assert "no redrive policy" in HealthCheck.objects.get(target=bench.target).detail
+    give_policy(bench)
+    run_health_checks.run_due(conf=bench.conf, only=[bench.target.pk])
+    assert bench.replay(2).taken == 1
+
+
+def test_a_queue_that_is_no_workers_queue_any_more_is_not_asked_for_a_policy() -> None:
+    bench = Workbench()
+    of_workers(bench)
+    of_workers(bench)
+    assert HealthCheck.objects.filter(target=bench.target).count() == 1
+    of_workers(bench, "sqs")
+    assert not HealthCheck.objects.filter(target=bench.target).exists()

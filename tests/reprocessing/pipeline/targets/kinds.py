@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
 from reprocessing.gateways.aws import forget_clients
 from reprocessing.models import Source, Target
@@ -23,7 +24,7 @@ from tests.reprocessing.gateways.stand_ins import Asked
 from tests.reprocessing.pipeline.bench import BRISK, KEYED, Workbench
 from tests.reprocessing.pipeline.targets import wire
 from tests.reprocessing.pipeline.targets.gateway import FUNCTIONS, HOOKS, Gateway, members
-from tests.reprocessing.pipeline.targets.wire import Sent
+from tests.reprocessing.pipeline.targets.wire import Sent, Typed
 
 IN_GROUPS = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
 
@@ -233,3 +234,22 @@ KINDS: dict[str, type[Kind]] = {
 def real_sqs() -> str:
     """The URL of the local SQS, where nothing stands before it."""
     return os.environ["AWS_ENDPOINT_URL_SQS"]
+
+
+def bury(bench: Workbench, body: str, typed: Typed, *, group: str | None = None, trace: str | None = None) -> str:
+    """A message in the dlq; its id."""
+    rest: dict[str, Any] = {"MessageGroupId": group} if group else {}
+    if bench.fifo:
+        rest["MessageDeduplicationId"] = uuid.uuid4().hex
+    if trace:
+        rest["MessageSystemAttributes"] = {"AWSTraceHeader": {"DataType": "String", "StringValue": trace}}
+    attributes = {
+        name: {"DataType": kind, "BinaryValue" if isinstance(held, bytes) else "StringValue": held}
+        for name, (kind, held) in typed.items()
+    }
+    sent = bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=body, MessageAttributes=attributes, **rest)
+    return str(sent["MessageId"])
+
+
+def typed(attributes: Attributes) -> Typed:
+    return {name: (one.type, one.value) for name, one in attributes.items()}

@@ -10,9 +10,8 @@ from reprocessing.models import Source, Target
 from tests.reprocessing.domain import dead
 from tests.reprocessing.domain.dead import LETTERS, Dead
 from tests.reprocessing.pipeline.bench import Workbench
-from tests.reprocessing.pipeline.targets.burying import bury, typed
 from tests.reprocessing.pipeline.targets.gateway import HOOKS
-from tests.reprocessing.pipeline.targets.kinds import Bus, Endpoint, Function, Kind, Queue, Topic, World
+from tests.reprocessing.pipeline.targets.kinds import Bus, Endpoint, Function, Kind, Queue, Topic, World, bury, typed
 from tests.reprocessing.pipeline.targets.wire import Sent
 
 pytestmark = pytest.mark.django_db(transaction=True)
