@@ -219,16 +219,6 @@ def test_while_a_capture_is_under_way_aws_s_work_is_noticed_all_the_same(clock: 
     assert (_ends(bench), bench.dlq.aws_redrive_since) == ([MAYBE], None)
 
 
-def test_what_was_out_of_sight_goes_on() -> None:
-    bench = mine()
-    run = bench.enqueue("a")
-    run_transitions.pause(run.pk, by="anna", reason="wait")
-    bench.bury("b")
-    _moved_outside(bench)
-    assert (_ends(bench), bench.delivered_bodies()) == ([("waiting", "")], ["b"])
-    assert _goes_on(bench, run) == ["a"]
-
-
 def test_what_was_out_of_sight_for_as_long_as_aws_may_have_worked_goes_on(clock: Clock) -> None:
     bench = mine()
     captured_and_in_sight(bench, clock, "seen", "hidden")

@@ -29,7 +29,6 @@ from tests.race.native import (
     captured_and_in_sight,
     is_aws_s,
     let_it_end,
-    let_it_end_unseen,
     mine,
     start,
     tasks,
@@ -250,19 +249,6 @@ def test_a_letter_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> Non
     assert (bench.left(), away.state, away.reason) == (0, "parked", "moved_by_aws")
 
 
-@pytest.mark.soak
-def test_a_message_that_aws_did_not_move_is_the_letter_it_was(clock: Clock) -> None:
-    bench = _captured(clock, "a", "b", "c")
-    start(bench, per_second=1)
-    native_redrive.cancel(bench.dlq, by="anna", reason="a mistake")
-    let_it_end(bench)
-    clock.restore()
-    back = bench.capture().captured
-    assert (back.letters, back.known, bench.left()) == (0, back.received, back.received)
-    here = Letter.objects.filter(state="captured", blocked_reason="").count()
-    assert (here, Letter.objects.filter(blocked_reason="moved_by_aws").count()) == (back.received, 3 - back.received)
-
-
 def test_other_bytes_are_another_letter(clock: Clock) -> None:
     bench = _captured(clock, "a")
     _moved(bench)
@@ -284,28 +270,6 @@ def test_what_was_sent_before_the_letter_was_captured_is_another(clock: Clock) -
 
 def objections(bench: Workbench) -> list[str]:
     return sorted(Letter.objects.filter(dlq=bench.dlq).values_list("blocked_reason", flat=True))
-
-
-def test_what_somebody_else_had_aws_move_unseen_is_not_sent_once_more(clock: Clock) -> None:
-    bench = _captured(clock, "a", "b")
-    begin_outside(bench)
-    let_it_end_unseen(bench)
-    assert (bench.left(), len(bench.delivered())) == (0, 2)
-    native_redrive.read_redrives(bench.dlq)
-    assert not is_aws_s(bench)
-    bench.enlist()
-    assert bench.replay().taken == 0
-    assert set(Letter.objects.values_list("state", "reason")) == {("parked", "moved_by_aws")}
-
-
-@pytest.mark.soak
-def test_what_somebody_else_has_aws_move_is_let_go_when_that_ends(clock: Clock) -> None:
-    bench = _captured(clock, "a", "b")
-    begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
-    native_redrive.read_redrives(bench.dlq)
-    assert (is_aws_s(bench), objections(bench)) == (True, ["", ""])
-    let_it_end(bench)
-    assert (is_aws_s(bench), objections(bench)) == (False, ["moved_by_aws"] * 2)
 
 
 def test_a_letter_that_was_seen_since_a_task_is_not_let_go_for_it_again(clock: Clock) -> None:

@@ -9,8 +9,8 @@ import pytest
 from reprocessing.models import DeadLetterQueue, FailureGroup, Letter, Reporter
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.outcomes import record_reports
-from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
-from tests.reprocessing.pipeline.bench import Clock, Workbench, enqueued, redriven
+from reprocessing.pipeline.parking_lot import group_failures
+from tests.reprocessing.pipeline.bench import Workbench, redriven
 from tests.reprocessing.pipeline.benches import captured
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -116,26 +116,6 @@ def test_the_sweep_sorts_what_nobody_else_has() -> None:
     bench = captured(json.dumps({"a": 1}))
     recover.sweep_all(conf=bench.conf)
     assert bench.letter().group == FailureGroup.objects.get(title="JSON with a")
-
-
-def test_what_is_sent_before_its_turn_comes_is_never_sorted() -> None:
-    bench = redriven("{}")
-    assert (group_failures.assign_groups(batches=1), bench.letter().state, bench.letter().group) == (
-        0,
-        "delivered",
-        None,
-    )
-
-
-def test_a_letter_released_and_parked_again_is_sorted_anew(clock: Clock) -> None:
-    bench = enqueued("{}", fields={"max_attempts": 1})
-    for answer in ("Busy not now", "Busy not now"):
-        with bench.refusing("{}"):
-            bench.replay()
-        assert told(bench) == {"{}": ("answered", f"The target refused it: {answer}")}
-        act_on_parked.release([bench.letter().pk], by="ann", reason="once more")
-        clock.advance(1)
-    assert FailureGroup.objects.get().released_at is not None
 
 
 def test_bodies_are_read_by_bounded_bytes_and_every_letter_is_sorted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,6 @@ from reprocessing.store.runs import plans, progress, run_transitions
 from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import BRISK, Workbench, redriven
-from tests.reprocessing.pipeline.benches import captured
 from tests.reprocessing.post import asked, statements
 from tests.stories.scene import lettered, published
 
@@ -99,10 +98,6 @@ def test_nothing_is_enlisted_before_the_dlq_has_run_dry(monkeypatch: pytest.Monk
     assert (bench.states(), Lane.objects.count()) == ({"letter": "captured"}, 0)
     bench.capture()
     assert bench.states() == {"letter": "waiting"}
-
-
-def test_a_manual_dlq_s_letters_wait_for_a_person() -> None:
-    assert captured("letter").states() == {"letter": "captured"}
 
 
 @pytest.mark.parametrize(

@@ -51,16 +51,6 @@ def test_enlisting_is_all_or_nothing(bench: Workbench, monkeypatch: pytest.Monke
     assert set(Letter.objects.values_list("run", flat=True)) == {None}
 
 
-def test_a_letter_without_a_key_gets_a_lane_of_its_own_where_the_dlq_says_so() -> None:
-    bench = Workbench(fields={**KEYED, "missing_key": "lane"})
-    for number in range(3):
-        bench.bury(f"keyless {number}")
-    bench.ready()
-    assert list(Lane.objects.values_list("single", flat=True)) == [True] * 3
-    bench.replay()
-    assert set(bench.states().values()) == {"delivered"}
-
-
 def test_a_fresh_lane_of_a_key_keeps_quiet_and_a_single_one_does_not() -> None:
     keyed, keyless = Workbench(fields={**KEYED, "new_key_delay": 30}), Workbench(fields={"new_key_delay": 30})
     bury_keyed(keyed, "a1")
@@ -99,13 +89,6 @@ def test_a_stale_letter_that_earlier_tools_have_tried_is_parked_all_the_same(ben
     bench.redrive("a1", key="a", n="1", redrive_attempt="1")
     assert bench.states() == {"a1": "parked", "a2": "delivered"}
     assert bench.letter(state="parked").reason == "stale"
-
-
-def test_a_stale_letter_is_delivered_late_where_the_dlq_says_so() -> None:
-    bench = Workbench(fields={**KEYED, "stale": "deliver"})
-    _redrive(bench, "a2")
-    _redrive(bench, "a1")
-    assert bodies_sent() == ["a2", "a1"]
 
 
 def test_what_perhaps_went_out_makes_an_earlier_letter_stale(bench: Workbench, clock: Clock) -> None:
