@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from datetime import timedelta
 
 from django.db import connection
@@ -33,18 +32,16 @@ _BATCHES = 4  #: most batches of letters that a sweep assigns to failure groups
 _NEWS_FOR = 10.0  #: seconds after reading in which notices may be sent
 
 
-def sweep_all(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
+def sweep_all(*, conf: Conf) -> None:
     """Sweep every DLQ that is not in mode observe. A failure at one DLQ is logged, and does not stop the others.
 
     Raises:
         django.db.Error: PostgreSQL is gone.
     """
     sweep_service()  # first, because this needs no queue
-    group_failures.assign_groups(batches=_BATCHES, stop=stop)
+    group_failures.assign_groups(batches=_BATCHES)
     counters.fold_deltas()
     for dlq in expiry_rescue.most_urgent_first(DeadLetterQueue.objects.exclude(mode="observe")):
-        if stop():
-            return
         try:
             sweep_dlq(dlq, conf=conf)
         except QueueUnreachable as error:
