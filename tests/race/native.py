@@ -47,6 +47,11 @@ def let_it_end(bench: Workbench) -> None:
     native_redrive.read_redrives(bench.dlq)
 
 
+def moved_outside(bench: Workbench) -> None:
+    begin_outside(bench)
+    let_it_end(bench)
+
+
 def is_aws_s(bench: Workbench) -> bool:
     return DeadLetterQueue.objects.get(pk=bench.dlq.pk).aws_redrive_since is not None
 

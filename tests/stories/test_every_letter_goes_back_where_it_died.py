@@ -29,7 +29,7 @@ def test_two_dlqs_are_drained_at_the_same_time_each_into_its_own_source() -> Non
     )
     assert (judgement.findings, judgement.counts()["delivered"]) == ((), 120)
     for which, bench in enumerate(benches):
-        assert sorted(one["Body"] for one in bench.delivered()) == sorted(f"{which}:{n}" for n in range(60))
+        assert sorted(bench.delivered_bodies()) == sorted(f"{which}:{n}" for n in range(60))
         assert bench.left() == 0
 
 

@@ -142,6 +142,11 @@ class Workbench:
         attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
         return str(self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
 
+    def another_target(self, **fields: object) -> Target:
+        """Return the target of a new queue."""
+        url = self.queue(f"{self.name}-{uuid.uuid4().hex[:6]}")
+        return Target.objects.create(arn=self.arn(url), url=url, region="eu-west-1", **fields)
+
     def arn(self, url: str) -> str:
         found = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
         return str(found["Attributes"]["QueueArn"])

@@ -23,7 +23,7 @@ from reprocessing.store.replay.intent import intend
 from reprocessing.store.runs import enlistment_batches, run_transitions
 from reprocessing.store.safety import stops
 from tests.race.abreast import behind
-from tests.race.native import begin_outside, captured_and_in_sight, let_it_end, let_it_end_unseen, mine
+from tests.race.native import begin_outside, captured_and_in_sight, let_it_end, let_it_end_unseen, mine, moved_outside
 from tests.reprocessing.admin.parking_lot.parked_messages import person, post
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -47,18 +47,13 @@ def _interrupted(clock: Clock, *bodies: str) -> tuple[Workbench, Run]:
     return bench, run
 
 
-def _moved_outside(bench: Workbench) -> None:
-    begin_outside(bench)
-    let_it_end(bench)
-
-
 def _ends(bench: Workbench) -> list[tuple[str, str]]:
     return list(Letter.objects.filter(dlq=bench.dlq).order_by("id").values_list("state", "blocked_reason"))
 
 
 def _sent(bench: Workbench) -> list[str]:
     bench.replay(seconds=1)
-    return sorted(message["Body"] for message in bench.delivered())
+    return sorted(bench.delivered_bodies())
 
 
 def _goes_on(bench: Workbench, run: Run) -> list[str]:
@@ -104,7 +99,7 @@ def test_what_aws_did_not_move_goes_on_once_it_is_seen(clock: Clock) -> None:
 
 def test_a_letter_that_waited_goes_on_when_it_comes_back(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
-    _moved_outside(bench)
+    moved_outside(bench)
     (moved,) = bench.delivered()
     Letter.objects.update(captured_at=bench.letter().first_sent_at)
     bench.come_back({"MessageAttributes": {}, **moved})
@@ -114,7 +109,7 @@ def test_a_letter_that_waited_goes_on_when_it_comes_back(clock: Clock) -> None:
 
 def test_a_letter_that_was_parked_so_and_comes_back_goes_with_the_next_run(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
-    _moved_outside(bench)
+    moved_outside(bench)
     (moved,) = bench.delivered()
     clock.advance(1)
     bench.capture()

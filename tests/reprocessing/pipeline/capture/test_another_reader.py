@@ -45,8 +45,7 @@ def test_copies_that_are_visible_again_are_not_counted_as_hidden(clock: Clock) -
 def _sent_and_captured() -> tuple[Workbench, dict[str, Any]]:
     """A manual DLQ, and the message that was sent. The copies of "sent" and "captured" are hidden."""
     bench = Workbench(conf=replace(BRISK, receive_visibility=600), absence={"window": 0})
-    bench.bury("sent")
-    bench.bury("captured")
+    bench.bury_all("sent", "captured")
     bench.ready(limit=1)
     bench.replay()
     (message,) = bench.delivered()

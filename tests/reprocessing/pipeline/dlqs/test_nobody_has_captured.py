@@ -26,8 +26,7 @@ def warnings(bench: Workbench, *, asks: bool = True) -> list[DoctorFinding]:
 def test_messages_that_nobody_captured_are_counted_with_their_end_and_their_cure(*, fifo: bool, since: str) -> None:
     bench = Workbench(fifo=fifo, fields={"retention": 4 * 86_400})
     assert warnings(bench) == []
-    bench.bury("one")
-    bench.bury("two")
+    bench.bury_all("one", "two")
     (found,) = warnings(bench)
     assert found.what.startswith(
         "2 messages of it are not captured, and nothing captures them by itself in mode manual"

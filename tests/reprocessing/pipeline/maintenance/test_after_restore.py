@@ -67,9 +67,13 @@ def say(**words: str) -> int:
     return reconcile.decide({kind: RestoreDecision(word) for kind, word in words.items()}, dlq=None, **WHY)
 
 
+def decided() -> None:
+    say(unknown="replay", unfinished="replay")
+
+
 def replay_all() -> None:
     """Decide that every letter in doubt is replayed, and end the hold."""
-    say(unknown="replay", unfinished="replay")
+    decided()
     assert restore_hold.end_hold(**WHY, early=True) is not None
 
 
@@ -111,7 +115,7 @@ def test_nothing_is_sent_while_it_is_held_and_all_is_when_a_person_has_said_so()
     held()
     assert (bench.replay().taken, bench.delivered()) == (0, [])
     assert lanes.hint(limit=5, lifetime=5) == []
-    say(unknown="replay", unfinished="replay")
+    decided()
     assert (bench.replay().taken, bench.delivered()) == (0, [])
     restore_hold.end_hold(**WHY, early=True)
     assert (bench.replay().taken, bench.delivered_bodies()) == (1, ["letter"])
@@ -366,7 +370,7 @@ def test_a_restore_from_a_backup_of_a_hold_is_held_anew(
 ) -> None:
     enqueued("letter")
     first = held()
-    say(unknown="replay", unfinished="replay")
+    decided()
     assert restore_hold.count_undecided() == 0
     restored(marks)
     assert notices(marks) is False
@@ -382,7 +386,7 @@ def test_a_restore_from_a_backup_of_a_hold_is_held_anew(
 def test_a_person_who_says_again_is_asked_about_every_letter_anew() -> None:
     enqueued("letter")
     held()
-    say(unknown="replay", unfinished="replay")
+    decided()
     later = lanes.database_now().isoformat()
     with pytest.raises(CommandError, match="add --again"):
         ask("hold", "--since", later, "--reason", "again", "--confirm")
@@ -391,10 +395,6 @@ def test_a_person_who_says_again_is_asked_about_every_letter_anew() -> None:
     found = restore_hold.current_hold()
     assert found is not None
     assert (found.by, found.restored_to.isoformat(), restore_hold.count_undecided()) == ("bob", later, 1)
-
-
-def decided() -> None:
-    say(unknown="replay", unfinished="replay")
 
 
 @pytest.mark.parametrize("decides", [decided, replay_all])
@@ -453,11 +453,8 @@ def test_a_redis_that_knows_nothing_holds_nothing(
 ) -> None:
     restored(marks)
     marks = knows_nothing()
-    assert (
-        detect_restore.is_database_current(marks),
-        detect_restore.count_tick(marks),
-        restore_hold.current_hold(),
-    ) == (True, True, None)
+    assert (detect_restore.is_database_current(marks), detect_restore.count_tick(marks)) == (True, True)
+    assert restore_hold.current_hold() is None
 
 
 def test_a_tick_and_a_slice_ask_redis_once_each(marks: TickWatermark) -> None:

@@ -100,8 +100,7 @@ def _name(bench: Workbench, *, arn: str | None = None) -> Source:
 
 
 def _elsewhere(bench: Workbench) -> Source:
-    url = bench.queue(f"{bench.name}-elsewhere")
-    target = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
+    target = bench.another_target()
     return Source.objects.create(dlq=bench.dlq, arn=target.arn, target=target)
 
 
@@ -235,8 +234,8 @@ def test_the_time_that_a_person_said_is_not_ended_by_a_rule_that_delayed_before(
 
 def test_a_letter_goes_where_a_person_said_whatever_rules_say_and_back_home_without_that_word(bench: Workbench) -> None:
     rule_changes.save_rule("hold", {"action": "hold", "enabled": True, "conditions": []}, by="ben", reason="a test")
-    url = bench.queue(f"{bench.name}-elsewhere")
-    other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
+    other = bench.another_target()
+    url = other.url
     Breaker.objects.filter(target=other).update(ramp_from=1, ramp=1)
     act_on_parked.release([bench.letter().pk], by="anna", reason="they take it now", target=other.pk)
     assert AuditEntry.objects.exclude(letter=None).get(act="released").after["target"] == other.arn

@@ -193,8 +193,7 @@ def _give_another_key(bench: Workbench, letter: Letter) -> None:
 
 
 def _send_elsewhere(bench: Workbench, letter: Letter) -> None:
-    url = bench.queue(f"{bench.name}-elsewhere")
-    other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
+    other = bench.another_target()
     act_on_parked.release([letter.pk], target=other.pk, by="ann", reason="mended")
 
 

@@ -154,7 +154,7 @@ def test_a_divert_frees_no_key_while_a_copy_may_be_in_the_target(clock: Clock) -
     bench = _bench()
     _send(bench)
     clock.advance(REST + 1)
-    other = Target.objects.create(arn=bench.arn(url := bench.queue(f"{bench.name}-other")), url=url, region="eu-west-1")
+    other = bench.another_target()
     rule("elsewhere", "divert", "attribute:first equals yes", target=other)
     with bench.refusing("one"):
         bench.replay()

@@ -84,10 +84,8 @@ def test_of_a_paused_run_nothing_is_enlisted_until_it_goes_on(bench: Workbench) 
     run = _started(bench)
     next_ones = enlistment_batches.next_batches(run.pk)[0]
     run_transitions.pause(run.pk, **WHO)
-    assert (enlistment_batches.enlist_batch(run.pk, next_ones), enlistment_batches.unenlisted_runs(limit=5)) == (
-        None,
-        [],
-    )
+    assert enlistment_batches.enlist_batch(run.pk, next_ones) is None
+    assert enlistment_batches.unenlisted_runs(limit=5) == []
     run_transitions.resume(run.pk, **WHO)
     assert plan.enlist_started_plans(stop=lambda: False) == 7
 

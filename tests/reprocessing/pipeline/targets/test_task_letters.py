@@ -60,7 +60,7 @@ def test_what_cannot_go_to_workers_is_parked_when_it_is_enlisted_and_the_rest_go
     why = {one: reason for one, (reason, _) in parked(bench).items()}
     assert why == {late: "expired", part: "waits_for_a_word", foreign: "unreadable_task"}
     bench.replay()
-    assert sorted(message["Body"] for message in bench.delivered()) == sorted([good, closed])
+    assert sorted(bench.delivered_bodies()) == sorted([good, closed])
 
 
 def test_to_another_kind_of_target_all_of_them_go() -> None:
@@ -69,7 +69,7 @@ def test_to_another_kind_of_target_all_of_them_go() -> None:
     bodies = [bury(bench, one) for one in (late, foreign)]
     bench.ready()
     bench.replay()
-    assert sorted(message["Body"] for message in bench.delivered()) == sorted(bodies)
+    assert sorted(bench.delivered_bodies()) == sorted(bodies)
 
 
 def test_a_part_of_a_group_goes_on_a_persons_word_as_it_is() -> None:
@@ -148,15 +148,15 @@ def test_a_letter_whose_place_was_not_known_goes_on_a_persons_word_without_anoth
 
 def test_a_task_that_is_diverted_names_the_queue_it_goes_to() -> None:
     bench = Workbench(target_fields=CELERY)
-    other = bench.queue(f"{bench.name}-other")
-    target = Target.objects.create(arn=bench.arn(other), url=other, region="eu-west-1", kind="celery", rate=None)
+    target = bench.another_target(kind="celery", rate=None)
+    other = target.url
     body = bury(bench, envelopes.task(queue=bench.name))
     bench.ready()
     Letter.objects.filter(dlq=bench.dlq).update(target=target)
     bench.replay()
     (sent,) = bench.delivered(other)
     before: Any = envelopes.opened(body.encode())
-    before["properties"]["delivery_info"]["routing_key"] = f"{bench.name}-other"
+    before["properties"]["delivery_info"]["routing_key"] = other.rpartition("/")[2]
     assert envelopes.opened(sent["Body"].encode()) == before
 
 
