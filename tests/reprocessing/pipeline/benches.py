@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reprocessing.models import Attempt
-from tests.reprocessing.pipeline.bench import Workbench, enqueued
+from tests.reprocessing.pipeline.bench import Workbench, enqueued, redriven
 
 
 def captured(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401
@@ -15,20 +15,17 @@ def captured(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401
     return bench
 
 
-def parked(body: str, *, poison: bool = False, **options: Any) -> Workbench:  # noqa: ANN401
-    """Return a bench whose letter was refused and parked: with one attempt, or because it is poison."""
+def parked(body: str, **options: Any) -> Workbench:  # noqa: ANN401
+    """Return a bench whose letter was refused at its only attempt, and is parked."""
     bench = enqueued(body, **{**options, "fields": {"max_attempts": 1, **options.get("fields", {})}})
-    with bench.refusing(body, poison=poison):
+    with bench.refusing(body):
         bench.replay()
     return bench
 
 
-def awaiting(body: str, *, window: float = 0, **options: Any) -> Workbench:  # noqa: ANN401
-    """Return a bench whose letter was sent and is judged by absence: at once, or after a window in seconds."""
-    bench = Workbench(**options)
-    bench.judge_by_absence(window=window)
-    bench.redrive(body)
-    return bench
+def awaiting(body: str, **options: Any) -> Workbench:  # noqa: ANN401
+    """Return a bench whose letter was sent, and is judged by absence at once."""
+    return redriven(body, absence={"window": 0}, **options)
 
 
 def bury_keyed(bench: Workbench, *letters: str) -> None:

@@ -84,9 +84,9 @@ def bench_with(*, keys: int, letters: int, name: str = "", conf: Conf = BRISK) -
     return bench
 
 
-def hanging(endpoint: Endpoint, *, keys: int = 1, letters: int = 1) -> Workbench:
+def hanging(endpoint: Endpoint, *, keys: int = 1) -> Workbench:
     """A bench whose turn is over, while its letters have no answer yet."""
-    bench = bench_with(keys=keys, letters=letters)
+    bench = bench_with(keys=keys, letters=1)
     endpoint.answer = lambda _: None
     bench.replay(0.2)
     return bench

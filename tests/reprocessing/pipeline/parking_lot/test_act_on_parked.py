@@ -6,9 +6,9 @@ from datetime import timedelta
 from unittest.mock import Mock
 
 import pytest
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
-from reprocessing.models import AuditEntry, Breaker, Claim, DeadLetterQueue, Letter, Payload, Rule, Run, Source, Target
+from reprocessing.models import AuditEntry, Breaker, Claim, DeadLetterQueue, Letter, Rule, Run, Source, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.routing import route
 from reprocessing.store.ordering import lanes
@@ -82,21 +82,16 @@ def test_a_letter_released_after_its_run_has_ended_gets_a_run(bench: Workbench) 
     assert Run.objects.get(letters=bench.letter()).asked_by == "anna"
 
 
-def _of_unknown_source(system: dict[str, str] | None = None) -> Workbench:
+def _of_unknown_source() -> Workbench:
     bench = Workbench()
     bench.source.delete()
     bench.enqueue("letter")
     assert (bench.letter().state, bench.letter().reason) == ("parked", "unknown_source")
-    if system:
-        with connection.cursor() as cursor:
-            cursor.execute("ALTER TABLE redrive_payload DISABLE TRIGGER payloads_never_change")
-            Payload.objects.filter(letter=bench.letter()).update(system=system)
-            cursor.execute("ALTER TABLE redrive_payload ENABLE TRIGGER payloads_never_change")
     return bench
 
 
-def _name(bench: Workbench, *, arn: str | None = None) -> Source:
-    return Source.objects.create(dlq=bench.dlq, arn=arn or bench.target.arn, target=bench.target)
+def _name(bench: Workbench) -> Source:
+    return Source.objects.create(dlq=bench.dlq, arn=bench.target.arn, target=bench.target)
 
 
 def _elsewhere(bench: Workbench) -> Source:

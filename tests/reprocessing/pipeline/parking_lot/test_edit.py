@@ -30,10 +30,10 @@ STAND = EditableLetter(
 )  # fmt: skip
 
 
-def _parked(body: str = BODY, *, fifo: bool = False, key: str | None = None, **fields: object) -> Workbench:
-    bench = Workbench(fifo=fifo, fields={"max_attempts": 1, **fields})
-    bench.enqueue(body, key=key, note="first")
-    with bench.refusing(body):
+def _parked(**fields: object) -> Workbench:
+    bench = Workbench(fields={"max_attempts": 1, **fields})
+    bench.enqueue(BODY, note="first")
+    with bench.refusing(BODY):
         bench.replay()
     assert bench.letter().state == "parked"
     return bench
@@ -235,10 +235,10 @@ def test_an_edit_names_the_keys_that_it_changes() -> None:
     assert edit.changed_keys(STAND, Alteration(BODY.encode(), FIRST), keys) == []
 
 
-def _order(bench: Workbench, body: bytes = MENDED, **attributes: str) -> str:
+def _order(bench: Workbench, **attributes: str) -> str:
     stand = message_edits.read_letter(bench.letter().pk)
     assert stand
-    to = Alteration(body, {name: Attribute("String", value) for name, value in attributes.items()})
+    to = Alteration(MENDED, {name: Attribute("String", value) for name, value in attributes.items()})
     return edit.place_after_edit(stand, to, place_letters.policy_of(DeadLetterQueue.objects.get(pk=bench.dlq.pk)))
 
 

@@ -55,9 +55,9 @@ def _head(lane: int, breaker: int = PLAIN) -> LaneState:
     )  # fmt: skip
 
 
-def _brake(breaker: int, ramp: float = 1.0, class_rate: float | None = 5.0) -> SendLimit:
+def _brake(breaker: int, ramp: float = 1.0) -> SendLimit:
     of_class = None if breaker == PLAIN else NEWSLETTER
-    rate = None if breaker == PLAIN else class_rate
+    rate = None if breaker == PLAIN else 5.0
     return SendLimit(
         breaker, SHOP, of_class, "closed", 0, None, 0, ramp, 0.0, step_due=False, class_rate=rate, class_burst=None,
         rules=0,

@@ -30,9 +30,9 @@ def _hands(bench: Workbench) -> drain.DrainContext:
     )
 
 
-def _drained(bench: Workbench, name: str = "run", limit: int | None = None) -> Run:
+def _drained(bench: Workbench, limit: int | None = None) -> Run:
     drain.capture_dlq(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
-    run = drain.start_run(bench.dlq, name=name, asked_by="anna", selection=Selection(limit=limit))
+    run = drain.start_run(bench.dlq, name="run", asked_by="anna", selection=Selection(limit=limit))
     drain.replay_run(run, _hands(bench), told=lambda _: None)
     return run
 
