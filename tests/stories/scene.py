@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
 
 from redrive_service.sandbox.judge import Experiment, Judgement, ServiceRecords, judge
+from redrive_service.sandbox.servers.process import RunningServer, Server
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import Letter, Source, Target
 from reprocessing.pipeline.runs import drain
 from reprocessing.pipeline.runs.drain import DrainContext
 from reprocessing.store.runs.progress import RunCounts
+from tests.faults.fleet import environment
 from tests.reprocessing.pipeline.bench import Workbench, sandbox_calls, sandbox_page
 
 Message = dict[str, Any]
@@ -65,6 +70,19 @@ def drained(bench: Workbench, name: str = "", **options: Any) -> RunCounts:  # n
     drain.capture_dlq(bench.dlq, with_these, heard=lambda _: None, seconds=30)
     run = drain.start_run(bench.dlq, name=name or f"drain of {bench.name}", asked_by="a test")
     return drain.replay_run(run, with_these, told=lambda _: None)
+
+
+@contextmanager
+def beat_process(folder: Path, **more: str) -> Iterator[None]:
+    """Run beat in a process of its own, with these variables in its environment."""
+    beat = RunningServer(Server(
+        name="beat", log=folder / "beat.log", environment={**environment(), **more},
+        command=[sys.executable, "-m", "celery", "-A", "redrive_service", "beat", "--loglevel", "INFO"],
+    ))  # fmt: skip
+    try:
+        yield
+    finally:
+        beat.stop()
 
 
 class Witness:
