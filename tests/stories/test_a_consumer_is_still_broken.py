@@ -79,7 +79,7 @@ def _bench(letters: int) -> Workbench:
 def _has_stopped_itself(letters: int) -> None:
     run = Run.objects.get()
     assert (run.state, run.stopped_by) == ("paused", "the service")
-    assert "of the 10 letters touched in its wave of 10 failed; 80 % of a wave has to go well" in run.why
+    assert "of the 10 messages sent in its wave of 10 failed; 80 % of a wave must succeed" in run.why
     assert run.why.startswith("Paused automatically: ")
     assert list(AuditEntry.objects.filter(act="paused").values_list("by", "reason")) == [("the service", run.why)]
     assert Attempt.objects.values("letter").distinct().count() <= 11
