@@ -24,24 +24,20 @@ def mine(**fields: object) -> Workbench:
 
 
 def start(bench: Workbench, **options: Any) -> Begun | Refusal | RedriveUnknown | HandoverBlockers:  # noqa: ANN401  those of start
-    """Have AWS move the DLQ's messages to its source queue."""
     asked: dict[str, Any] = {"to": bench.target.arn, "per_second": None, "by": "anna", "reason": "a bulk", **options}
     return native_redrive.start(bench.dlq, **asked)
 
 
 def tasks(bench: Workbench) -> list[str]:
-    """Return the states of AWS's tasks, newest first."""
     listed = bench.sqs.list_message_move_tasks(SourceArn=bench.dlq.arn, MaxResults=10)["Results"]
     return [one["Status"] for one in listed]
 
 
 def begin_outside(bench: Workbench, **options: Any) -> None:  # noqa: ANN401  those of boto3's
-    """Start AWS's redrive without telling the service."""
     bench.sqs.start_message_move_task(SourceArn=bench.dlq.arn, DestinationArn=bench.target.arn, **options)
 
 
 def let_it_end_unseen(bench: Workbench) -> None:
-    """Wait until AWS is done."""
     eventually(lambda: not {"RUNNING", "CANCELLING"} & set(tasks(bench)), within=10)
 
 
@@ -51,15 +47,18 @@ def let_it_end(bench: Workbench) -> None:
     native_redrive.read_redrives(bench.dlq)
 
 
+def moved_outside(bench: Workbench) -> None:
+    begin_outside(bench)
+    let_it_end(bench)
+
+
 def is_aws_s(bench: Workbench) -> bool:
-    """Return whether the DLQ's row says that AWS moves its messages."""
     return DeadLetterQueue.objects.get(pk=bench.dlq.pk).aws_redrive_since is not None
 
 
 def captured_and_in_sight(bench: Workbench, clock: Clock, *bodies: str) -> None:
     """Capture letters and place them, and let their copies become visible again, in SQS and in the database."""
-    for body in bodies:
-        bench.bury(body)
+    bench.bury_all(*bodies)
     bench.capture()
     plan.place_captured(bench.dlq)
     bench.show_again()

@@ -18,13 +18,13 @@ from reprocessing.store.capture.received_copies import NewLetter
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.settlement import Deletable
 from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.interposed import happens_before
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
 def bench() -> Workbench:
-    """A DLQ with one message."""
     found = Workbench()
     found.bury("a letter")
     return found
@@ -50,16 +50,13 @@ def _freezes(
     bench: Workbench, clock: Clock, where: object, name: str, meanwhile: Callable[[], object] = lambda: None
 ) -> capture.Captured:
     """Capture; the statement `name` comes when its copies are visible again."""
-    write = getattr(where, name)
 
-    def froze(*args: Any, **options: Any) -> object:  # noqa: ANN401  those of the statement
-        patch.undo()
+    def freeze() -> None:
         clock.advance(bench.conf.receive_visibility + 1)
         meanwhile()
-        return write(*args, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(where, name, froze)
+        happens_before(patch, where, name, freeze, once=True)
         return bench.capture().captured
 
 
@@ -108,21 +105,6 @@ def test_a_capture_whose_connection_is_lost_gives_its_dlq_back_and_proves_nothin
     bench.bury("another")
     captured = bench.capture().captured
     assert (captured.busy, captured.drained) == (False, False)
-
-
-def test_the_dlq_of_a_dead_capture_is_captured_again_within_twenty_seconds(
-    bench: Workbench, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def die(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(capture._Capture, "run", die)
-    with pytest.raises(KeyboardInterrupt):
-        bench.capture()
-    monkeypatch.undo()
-    assert bench.capture().captured.busy
-    clock.advance(20.1)
-    assert bench.capture().captured.letters == 1
 
 
 def test_a_frozen_capture_does_not_record_its_handle_after_another_received_the_copy(
@@ -194,6 +176,5 @@ def test_a_letter_written_by_a_frozen_capture_gets_the_handle_of_a_later_receive
 
 
 def _terminate() -> None:
-    """Terminate this test's connection from another one."""
     with psycopg.connect(**connection.get_connection_params()) as other:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", [connection.connection.info.backend_pid])

@@ -23,12 +23,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def _behind_a_parked_one(**fields: Any) -> tuple[Workbench, int]:  # noqa: ANN401  the fields of a dlq
     """A lane with G, which is parked, and H, its head; and G's id."""
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n", "max_attempts": 1, **fields})
-    bench.bury("G", key="K", n="1")
-    bench.ready()
+    bench.enqueue("G", key="K", n="1")
     with bench.refusing("G", poison=True):
         bench.replay()
-    bench.bury("H", key="K", n="2")
-    bench.ready()
+    bench.enqueue("H", key="K", n="2")
     return bench, bench.letter(payload__body=b"G").pk
 
 

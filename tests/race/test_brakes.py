@@ -47,13 +47,11 @@ def _intent(heads: list[LaneState], most: int = 1_000) -> Callable[[], list[Inte
 
 
 def _rest() -> None:
-    """Open the breaker for 30 seconds."""
     retry_at = lanes.database_now() + timedelta(seconds=30)
     Breaker.objects.update(state="open", retry_at=retry_at, rest=30, epoch=7, why="a test")
 
 
 def _cool_down(clock: Clock) -> Breaker:
-    """Open the breaker, and let its cooldown pass."""
     _rest()
     clock.advance(31)
     return Breaker.objects.get()
@@ -161,8 +159,7 @@ def test_an_intent_counts_a_wave_after_those_already_in_it() -> None:
 
 def test_a_silent_first_attempt_lets_no_other_letter_of_its_lane_into_a_full_wave(clock: Clock) -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key"})
-    bench.bury("later", key="k")
-    run = bench.ready()
+    run = bench.enqueue("later", key="k")
     _in_wave(1, run)
     bench.replay_and_die(sent=False)
     clock.advance(9)  # the dead worker's lease

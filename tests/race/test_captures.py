@@ -16,8 +16,8 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import plans
 from reprocessing.store.runs.plans import RunRequest
 from tests.race.abreast import elsewhere, together
-from tests.race.letters import ORDERED, bury
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.race.letters import bury
+from tests.reprocessing.pipeline.bench import KEYED, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -63,7 +63,7 @@ def _half_captured(bench: Workbench) -> None:
 
 def _placed_beside_another_capture(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> tuple[Workbench, Run | None]:  # noqa: ANN401  of the dlq
     """A turn whose capture has ended, and which places letters while another capture begins."""
-    bench = Workbench(fields={**ORDERED, **fields})
+    bench = Workbench(fields={**KEYED, **fields})
     run = plans.create_plan(bench.dlq, RunRequest("monday", "anna")) if fields["mode"] == "manual" else None
     bench.bury("first", key="other", n="0")
     places, begun = plan.place_captured, list[int]()

@@ -1,4 +1,4 @@
-"""After a deadlock, PostgreSQL cancels one transaction, which is run again; nothing is lost or done twice."""
+"""A deadlocked transaction is run again; a worker that freezes inside a transaction loses its locks."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from django.db import OperationalError, transaction
+from django.db import Error as DatabaseError
+from django.db import transaction
 
-from reprocessing.models import Lane
+from redrive_service import apps
+from reprocessing.models import Breaker, Lane
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
-from tests.race.abreast import together
+from tests.race.abreast import elsewhere, together
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _crosswise(ids: list[int], do: Callable[[Callable[[], None]], None]) -> list[Callable[[], object]]:
+def _crosswise(ids: list[int]) -> list[Callable[[], object]]:
     """Two transactions that lock the same two lanes in opposite order, once both have one of them."""
     both = threading.Barrier(2)
 
@@ -30,7 +32,7 @@ def _crosswise(ids: list[int], do: Callable[[Callable[[], None]], None]) -> list
 
     def one(first: int, second: int) -> Callable[[], object]:
         met: list[bool] = []
-        return lambda: do(lambda: lock(first, second, met=met))
+        return lambda: rows.in_transaction(lambda: lock(first, second, met=met))
 
     return [one(ids[0], ids[1]), one(ids[1], ids[0])]
 
@@ -38,21 +40,38 @@ def _crosswise(ids: list[int], do: Callable[[Callable[[], None]], None]) -> list
 def _two_lanes() -> list[int]:
     bench = Workbench(fields={"ordering_key": "attribute:key"})
     bench.bury("a", key="a")
-    bench.bury("b", key="b")
-    bench.ready()
+    bench.enqueue("b", key="b")
     return sorted(Lane.objects.values_list("id", flat=True))
 
 
 @pytest.mark.soak
 def test_a_deadlock_s_victim_is_run_again_as_a_whole() -> None:
-    together(_crosswise(_two_lanes(), rows.in_transaction))
+    together(_crosswise(_two_lanes()))
 
 
-@pytest.mark.soak
-def test_without_a_retry_one_of_two_deadlocked_transactions_fails() -> None:
-    def once(work: Callable[[], None]) -> None:
+def test_a_frozen_worker_loses_its_locks_and_gets_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    monkeypatch.setattr(apps, "IDLE_AT_MOST", "100ms")
+    held, thaws = threading.Event(), threading.Event()
+
+    def freezes() -> None:
         with transaction.atomic():
-            work()
+            _lock(bench)
+            held.set()
+            assert thaws.wait(60)
+            _lock(bench)
 
-    with pytest.raises(OperationalError, match="deadlock"):
-        together(_crosswise(_two_lanes(), once))
+    with elsewhere() as begin:
+        frozen = begin(freezes)
+        assert held.wait(60)
+        try:
+            with transaction.atomic():
+                _lock(bench)  # it would stand here for ever
+        finally:
+            thaws.set()
+        with pytest.raises(DatabaseError, match="idle-in-transaction timeout"):
+            frozen.result()
+
+
+def _lock(bench: Workbench) -> None:
+    Breaker.objects.select_for_update().get(target=bench.target)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -21,16 +20,11 @@ BODY, MENDED, OTHER = '{"total": 1}', b'{"total": 2}', b'{"total": 3}'
 
 
 class Parked(Workbench):
-    """A letter that was sent, returned and is parked."""
-
     def __init__(self) -> None:
         super().__init__(fields={"max_attempts": 1})
-        self.bury(BODY)
-        self.ready()
-        self.replay()
+        self.redrive(BODY)
         (self.sent,) = self.delivered()
-        self.come_back(self.sent)
-        self.capture()
+        self.take_back(self.sent)
         letter = self.letter()
         assert letter.finished_at
         assert letter.state == "parked"
@@ -41,7 +35,7 @@ class Parked(Workbench):
         to = Alteration(body, unpack_attributes(bytes(Payload.objects.get(letter=letter).attributes)))
         return edit.edit_letter(letter, self.seen, to, names=MarkNames(), by=by, reason="a typo", replay=replay)
 
-    def release(self, by: str) -> dict[int, str]:
+    def release(self, by: str = "anna") -> dict[int, str]:
         return dict(act_on_parked.release([self.letter().pk], by=by, reason="mended").refused)
 
     def discard(self) -> None:
@@ -71,37 +65,20 @@ def test_of_two_edits_at_once_the_second_is_told_who_made_the_first(bench: Parke
     assert list(AuditEntry.objects.filter(act="edited").values_list("by", flat=True)) == ["anna"]
 
 
-@pytest.mark.parametrize("round_", range(3))
-def test_of_two_simultaneous_edits_one_is_made_whichever_is_first(round_: int, bench: Parked) -> None:
-    works: dict[str, Callable[[], Any]] = {
-        "anna": lambda: bench.edit(MENDED, by="anna", replay=True),
-        "ben": lambda: bench.edit(OTHER, by="ben", replay=True),
-    }
-    found = dict(zip(works, together(list(works.values())), strict=True))
-    (winner,) = [name for name, made in found.items() if made == Edited(1)]
-    (told,) = [made for made in found.values() if made != Edited(1)]
-    assert _told(told, winner, "released")
-    assert (Revision.objects.get().by, bench.letter().state) == (winner, "waiting")
-    assert bench.bodies() == [{"anna": MENDED, "ben": OTHER}[winner]]
-
-
-def test_an_edit_that_waited_for_a_release_changes_nothing(bench: Parked) -> None:
-    refused, edited = behind(lambda: bench.release("anna"), lambda: bench.edit(MENDED, by="ben"))
-    assert refused == {}
-    assert _told(edited, "anna", "released")
-    assert Revision.objects.count() == 0
-    assert bench.bodies() == [BODY.encode()]
+@pytest.mark.parametrize(
+    ("deed", "told", "sent"), [(Parked.release, "released", [BODY.encode()]), (Parked.discard, "discarded", [])]
+)
+def test_an_edit_that_waited_for_a_release_or_a_discard_changes_nothing(
+    bench: Parked, deed: Callable[[Parked], object], told: str, sent: list[bytes]
+) -> None:
+    _, edited = behind(lambda: deed(bench), lambda: bench.edit(MENDED, by="ben", replay=True))
+    assert _told(edited, "anna", told)
+    assert (Revision.objects.count(), bench.bodies()) == (0, sent)
 
 
 def test_a_release_that_waited_for_an_edit_sends_the_edited_body(bench: Parked) -> None:
     assert behind(lambda: bench.edit(MENDED, by="anna"), lambda: bench.release("ben")) == (Edited(1), {})
     assert bench.bodies() == [MENDED]
-
-
-def test_an_edit_that_waited_for_a_discard_is_told_of_it(bench: Parked) -> None:
-    _, edited = behind(bench.discard, lambda: bench.edit(MENDED, by="ben", replay=True))
-    assert _told(edited, "anna", "discarded")
-    assert (Revision.objects.count(), bench.letter().state) == (0, "discarded")
 
 
 def test_a_release_that_waited_for_a_discard_is_told_of_it(bench: Parked) -> None:

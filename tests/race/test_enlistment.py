@@ -13,8 +13,7 @@ from reprocessing.models import Lane, Letter, Run
 from reprocessing.pipeline.runs import plan
 from reprocessing.store.runs import selection
 from tests.race.abreast import behind, elsewhere, waits_for_us
-from tests.race.letters import ORDERED
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import KEYED, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +28,7 @@ def test_a_letter_belongs_to_the_run_that_took_it_first() -> None:
 
 
 def test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters_failed_in() -> None:
-    bench = Workbench(fields=ORDERED)
+    bench = Workbench(fields=KEYED)
     for key in ("a", "b"):
         bench.bury(f"{key}1", key=key, n="1")
     bench.ready()
@@ -51,7 +50,7 @@ def test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters
 
 
 def test_of_two_plans_at_once_neither_has_letters_behind_those_of_the_other() -> None:
-    bench = Workbench(fields=ORDERED)
+    bench = Workbench(fields=KEYED)
     for number in "123":
         bench.bury(number, key="a", n=number)
     bench.ready(limit=0)

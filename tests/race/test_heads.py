@@ -17,12 +17,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _a_later_one_was_sent() -> tuple[Workbench, int]:
-    """The first letter is parked, and the second one awaits its outcome."""
     bench = of_one_key(2, max_attempts=1)
     bench.judge_by_absence(window=0)
     bench.replay()
-    bench.come_back(bench.delivered()[0])
-    bench.capture()
+    bench.take_back(bench.delivered()[0])
     parked = Letter.objects.get(state="parked")
     bench.replay()
     assert bench.states() == {"0": "parked", "1": "awaiting"}
@@ -77,8 +75,3 @@ def test_an_earlier_letter_that_returns_at_the_same_moment_goes_first() -> None:
     bench, lane = _a_later_one_is_the_head()
     assert overtaken(lambda: _intend_the_second(lane), bench.capture) == []
     assert bench.states() == {"0": "waiting", "1": "waiting"}
-
-
-def test_a_head_without_an_earlier_letter_goes() -> None:
-    _, lane = _a_later_one_is_the_head()
-    assert [intended.body for intended in _intend_the_second(lane)] == [b"1"]

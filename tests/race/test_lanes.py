@@ -14,32 +14,22 @@ from reprocessing.models import Attempt, Lane, Letter
 from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import settle
-from reprocessing.pipeline.runs import plan
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import HandedBack, LeasedLane
 from reprocessing.store.outcomes.evidence import OpenAttempt
 from reprocessing.store.replay.settlement import LetterClosing, presume_delivered
 from tests.race.abreast import elsewhere, holding_lanes, nobody_holds_letters, together, waits_for_us
-from tests.race.letters import ORDERED, intend_head, lettered
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.race.letters import intend_head, lettered
+from tests.reprocessing.pipeline.bench import KEYED, Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _lost(clock: Clock) -> tuple[LeasedLane, LeasedLane]:
-    """The lane's lease that ran out, and its next owner's."""
     (mine,) = lanes.lease("first", limit=1, lease=8)
     clock.advance(9)
     (theirs,) = lanes.lease("second", limit=1, lease=8)
     return mine, theirs
-
-
-def test_simultaneous_slices_never_lease_the_same_lane() -> None:
-    lettered(40)
-    found = together([lambda owner=f"w{n}": lanes.lease(owner, limit=15, lease=8) for n in range(4)])  # type: ignore[misc]
-    leased = [lane for some in found for lane in some]
-    assert sorted(lane.lane_id for lane in leased) == sorted(Lane.objects.values_list("id", flat=True))
-    assert len({lane.fence for lane in leased}) == 40
 
 
 def test_a_second_worker_waits_for_nobody() -> None:
@@ -51,15 +41,8 @@ def test_a_second_worker_waits_for_nobody() -> None:
     assert len(mine) + len(theirs) == 4
 
 
-def test_simultaneous_slices_send_every_letter_once() -> None:
-    bench = lettered(60)
-    together([lambda: bench.replay(45)] * 4)
-    assert sorted(int(sent["Body"]) for sent in bench.delivered()) == list(range(60))
-    assert set(Attempt.objects.values_list("no", "outcome")) == {(1, "accepted")}
-
-
-def test_simultaneous_slices_keep_the_order_of_every_lane() -> None:
-    bench = Workbench(fields=ORDERED)
+def test_simultaneous_slices_send_every_letter_once_and_keep_the_order_of_every_lane() -> None:
+    bench = Workbench(fields=KEYED)
     for number in range(48):
         bench.bury(str(number), key=f"account {number % 4}", n=str(number))
     bench.ready()
@@ -68,6 +51,7 @@ def test_simultaneous_slices_keep_the_order_of_every_lane() -> None:
         found = Attempt.objects.filter(lane__key=f"account {account}").order_by("taken_at")
         sent = [int(bytes(body)) for body in found.values_list("letter__payload__body", flat=True)]
         assert sent == list(range(account, 48, 4))
+    assert (len(bench.delivered()), set(Attempt.objects.values_list("no", "outcome"))) == (48, {(1, "accepted")})
 
 
 @pytest.mark.parametrize("hinted", [False, True])
@@ -177,17 +161,3 @@ def test_lanes_are_locked_before_their_letters_are_moved(prepare: Callable[[Work
             waits_for_us()
             assert nobody_holds_letters()
         moving.result(20)
-
-
-def test_an_enlistment_locks_the_lanes_that_exist() -> None:
-    bench = Workbench(fields=ORDERED)
-    bench.bury("1", key="a", n="1")
-    bench.ready()
-    bench.bury("2", key="a", n="2")
-    run = bench.ready(limit=0)
-    with elsewhere() as begin:
-        with holding_lanes():
-            enlisting = begin(lambda: plan.enlist(bench.dlq, run))
-            waits_for_us()
-            assert bench.states() == {"1": "waiting", "2": "captured"}
-        assert enlisting.result(20).letters == 1

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import Begun
-from reprocessing.models import DeadLetterQueue, Letter
+from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.aws.native_redrive import NothingToCancel
 from reprocessing.pipeline.runs.drain import plan_run
@@ -23,13 +21,13 @@ from reprocessing.store.runs.plans import RunRequest
 from tests.race.abreast import behind, elsewhere, together, waits_for_us
 from tests.race.letters import bury
 from tests.race.native import is_aws_s, let_it_end, let_it_end_unseen, mine, start, tasks
-from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.interposed import happens_after, happens_before
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def in_sight(bench: Workbench) -> None:
-    """Capture a letter and place it, with a copy that is visible again, as long after a dry run."""
     bench.bury("letter")
     bench.capture()
     with connection.cursor() as cursor:
@@ -71,21 +69,6 @@ def test_a_drain_that_starts_second_starts_nothing(bench: Workbench) -> None:
     assert (run.state, bench.states()) == ("planned", {"letter": "captured"})
 
 
-def test_of_a_native_redrive_and_a_simultaneous_start_one_has_the_letter() -> None:
-    for _ in range(2):
-        bench = mine()
-        in_sight(bench)
-        run = plan_run(bench.dlq, RunRequest(f"run-{bench.name}", "anna", named=False))
-        works: list[Callable[[], object]] = [
-            partial(start, bench), partial(run_transitions.start, run, by="bob", reason="now"),
-        ]  # fmt: skip
-        asked, started = together(works)
-        letter = Letter.objects.get(dlq=bench.dlq)
-        assert isinstance(asked, Begun) == (letter.blocked_reason == "moved_by_aws")
-        assert (letter.state == "waiting") == (not isinstance(asked, Begun))
-        assert (started is not None) == (letter.state == "waiting")
-
-
 def test_of_a_native_redrive_and_a_simultaneous_capture_one_has_the_dlq(bench: Workbench) -> None:
     works: list[Callable[[], object]] = [
         partial(start, bench), partial(capture_lease.lease, bench.dlq.pk, lease=60, dirty=1),
@@ -102,24 +85,6 @@ def test_a_capture_that_lost_its_lease_neither_renews_nor_ends_it(bench: Workben
     assert capture_lease.end(capturing, clean=True, drained=True) is None
 
 
-def test_a_dlq_comes_back_after_a_death_between_the_claim_and_the_call(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    bench = mine()
-
-    def dies(*_: object, **__: object) -> None:
-        raise Killed
-
-    monkeypatch.setattr(native_redrive, "begin_move", dies)
-    with pytest.raises(Killed):
-        start(bench)
-    assert (is_aws_s(bench), tasks(bench)) == (True, [])
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE redrive_dlq SET aws_redrive_since = aws_redrive_since - interval '61 s'")
-    native_redrive.sweep()
-    assert not is_aws_s(bench)
-
-
 def test_an_end_that_several_see_is_recorded_once(bench: Workbench) -> None:
     start(bench)
     together([partial(let_it_end, bench)] * 3)
@@ -129,16 +94,12 @@ def test_an_end_that_several_see_is_recorded_once(bench: Workbench) -> None:
 
 def freezes_with_the_list(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
     """The next worker that asks AWS has its answer, and freezes while somebody else does something."""
-    ask = sqs.move_tasks
 
-    def freezes(arn: str, role: str) -> list[sqs.Move]:
-        monkeypatch.undo()
-        listed = ask(arn, role)
+    def act() -> None:
         with elsewhere() as begin:
             begin(meanwhile).result(30)
-        return listed
 
-    monkeypatch.setattr(native_redrive, "move_tasks", freezes)
+    happens_after(monkeypatch, native_redrive, "move_tasks", act, once=True)
 
 
 ASKS: dict[str, Callable[[Workbench], object]] = {
@@ -179,14 +140,12 @@ def test_a_redrive_that_had_not_begun_when_aws_was_asked_is_not_given_up(
     monkeypatch: pytest.MonkeyPatch, clock: Clock, bench: Workbench
 ) -> None:
     bench.bury("letter")
-    begin = sqs.begin_move
 
-    def looked_at_first(*args: Any, **options: Any) -> object:  # noqa: ANN401  those of begin_move
+    def looks() -> None:
         freezes_with_the_list(monkeypatch, lambda: clock.advance(native_redrive.LISTED_WITHIN + 1))
         native_redrive.read_redrives(bench.dlq)
-        return begin(*args, **options)
 
-    monkeypatch.setattr(native_redrive, "begin_move", looked_at_first)
+    happens_before(monkeypatch, native_redrive, "begin_move", looks)
     assert isinstance(start(bench), Begun)
     assert is_aws_s(bench)
 
@@ -194,13 +153,7 @@ def test_a_redrive_that_had_not_begun_when_aws_was_asked_is_not_given_up(
 def test_a_cancel_after_the_end_says_that_it_was_over(monkeypatch: pytest.MonkeyPatch, bench: Workbench) -> None:
     bury(bench, 3)
     start(bench)
-    cancel = sqs.cancel_move
-
-    def late(*args: str) -> object:
-        let_it_end(bench)
-        return cancel(*args)
-
-    monkeypatch.setattr(native_redrive, "cancel_move", late)
+    happens_before(monkeypatch, native_redrive, "cancel_move", partial(let_it_end, bench))
     done = native_redrive.cancel(bench.dlq, by="bob", reason="too much")
     assert done == NothingToCancel("AWS says COMPLETED: 3 messages moved.")
     assert (is_aws_s(bench), bench.left(bench.source_url)) == (False, 3)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Attempt, DeadLetterQueue, Report
+from reprocessing.models import Attempt, DeadLetterQueue
 from reprocessing.models.target import TargetCheck
 from reprocessing.pipeline.outcomes import record_reports, resolve_outcomes
 from reprocessing.pipeline.outcomes.record_reports import Recorded
@@ -19,18 +19,14 @@ from reprocessing.store.outcomes.evidence import OpenAttempt
 from reprocessing.store.replay.settlement import presume_delivered
 from tests.race.abreast import overtaken, together
 from tests.race.letters import bury
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import Workbench, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _taken() -> Workbench:
     """A letter that its target took, and whose consumer is to report the outcome."""
-    bench = Workbench(target_fields={"proof": "acknowledged", "advance": "settled", "window": 60})
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
-    return bench
+    return redriven("letter", target_fields={"proof": "acknowledged", "advance": "settled", "window": 60})
 
 
 def _returned() -> Workbench:
@@ -53,31 +49,6 @@ def _state(bench: Workbench) -> tuple[str, int, str]:
     return letter.state, letter.epoch, bench.lane().phase
 
 
-def test_simultaneous_equal_reports_are_one_report() -> None:
-    bench = _taken()
-    found = together([_reports("delivered")] * 3)
-    assert sorted((heard.accepted, heard.repeated) for heard in found) == [(0, 1), (0, 1), (1, 0)]
-    assert (_state(bench), Report.objects.count()) == (("delivered", 0, "idle"), 1)
-
-
-@pytest.mark.parametrize("round_", range(3))
-def test_of_simultaneous_reports_of_both_outcomes_the_failure_counts(round_: int) -> None:
-    bench = _taken()
-    together([_reports("delivered"), _reports("failed")])
-    assert _state(bench) == ("waiting", 1, "ready")
-    assert bench.replay().taken == 1
-
-
-@pytest.mark.parametrize("verdict", ["delivered", "failed"])
-def test_a_return_beside_a_report_queues_the_letter_once(verdict: str) -> None:
-    bench = _returned()
-    works: list[Callable[[], object]] = [_reports(verdict), bench.capture]
-    together(works)
-    assert _state(bench) == ("waiting", 1, "ready")
-    assert Attempt.objects.get().returned_at is not None
-    assert (bench.replay().taken, bench.letter().attempts) == (1, 2)
-
-
 @pytest.mark.parametrize("verdict", ["delivered", "failed"])
 def test_a_report_that_waited_for_a_return_comes_too_late(verdict: str) -> None:
     bench = _returned()
@@ -93,7 +64,6 @@ def test_a_return_that_waited_for_a_report_wins_and_does_not_count_twice(verdict
 
 
 def _ripe(bench: Workbench) -> Attempt:
-    """Make the letter's absence seem proven."""
     attempt = Attempt.objects.get()
     assert attempt.taken_at
     for later in (0, 30):
@@ -166,9 +136,7 @@ def _returned_and_ripe() -> Workbench:
     """A letter whose absence seems proven, while its copy is in the DLQ."""
     bench = Workbench()
     bench.judge_by_absence(window=0)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench.redrive("letter")
     bench.come_back(bench.delivered()[0])
     _ripe(bench)
     return bench
@@ -179,14 +147,6 @@ def _is_queued_again(bench: Workbench) -> None:
     assert (letter.state, letter.epoch, letter.presumed, letter.finished_at) == ("waiting", 1, False, None)
     assert (lane.phase, lane.due_at is not None) == ("ready", True)
     assert bench.replay().taken == 1
-
-
-@pytest.mark.parametrize("round_", range(3))
-def test_a_return_beside_a_promotion_queues_the_letter_whichever_is_first(round_: int) -> None:
-    bench = _returned_and_ripe()
-    works: list[Callable[[], object]] = [bench.capture, bench.promote]
-    together(works)
-    _is_queued_again(bench)
 
 
 def test_a_promotion_that_waited_for_a_return_promotes_nothing() -> None:
@@ -212,11 +172,9 @@ def test_a_letter_that_returns_before_its_send_is_settled_is_settled_once() -> N
     bench = Workbench()
 
     def back() -> None:
-        bench.come_back(bench.delivered()[0])
-        bench.capture()
+        bench.take_back(bench.delivered()[0])
 
-    bench.bury("letter")
-    bench.ready()
+    bench.enqueue("letter")
     once = iter([False, True])
     with bench.meanwhile(back):
         bench.replay(stop=lambda: next(once))

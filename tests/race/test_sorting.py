@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-
 import pytest
 
-from reprocessing.models import AuditEntry, FailureGroup, FailureGroupStatus, Letter
+from reprocessing.models import AuditEntry, FailureGroup, FailureGroupStatus
 from reprocessing.pipeline.outcomes import record_reports
-from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
+from reprocessing.pipeline.parking_lot import group_failures
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import failure_groups
-from tests.race.abreast import behind, elsewhere, together
+from tests.race.abreast import behind, elsewhere
 from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.interposed import happens_before
 from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,15 +31,12 @@ def _captured() -> tuple[Workbench, str]:
 
 def test_a_failure_reported_while_its_letter_is_grouped_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, message = _captured()
-    find = group_failures.cause_of
     with elsewhere() as begin:
 
-        def meanwhile(letter: failure_groups.UngroupedLetter) -> object:
-            monkeypatch.undo()
+        def reported() -> None:
             assert begin(lambda: report(message)).result(20).accepted == 1
-            return find(letter)
 
-        monkeypatch.setattr(group_failures, "cause_of", meanwhile)
+        happens_before(monkeypatch, group_failures, "cause_of", reported, once=True)
         assert group_failures.assign_groups(batches=1) == 0
     assert group_failures.assign_groups(batches=1) == 1
     assert bench.letter().group == FailureGroup.objects.get(title="KeyError")
@@ -78,39 +73,3 @@ def test_a_group_that_recurs_while_it_is_resolved_is_open_again() -> None:
     group.refresh_from_db()
     assert (group.status, group.status_by) == ("open", "the service")
     assert list(AuditEntry.objects.order_by("pk").values_list("by", flat=True)) == ["ann", "the service"]
-
-
-def test_grouping_beside_releases_and_reports_ends_with_every_letter_in_one_group() -> None:
-    stock = Stock()
-    letters = [
-        stock.another_letter(state="parked", reason=("stale", "expired")[n % 2], finished_at=database_now())
-        for n in range(60)
-    ]  # fmt: skip
-    ids, messages = [letter.pk for letter in letters], [letter.message_id for letter in letters]
-    ended = [threading.Event(), threading.Event()]
-
-    def grouping() -> None:
-        while not all(over.is_set() for over in ended):
-            group_failures.assign_groups(batches=5)
-
-    def once(work: Callable[[], object], over: threading.Event) -> Callable[[], None]:
-        def run() -> None:
-            try:
-                work()
-            finally:
-                over.set()
-
-        return run
-
-    def release() -> None:
-        for n in range(0, 40, 10):
-            act_on_parked.release(ids[n : n + 10], by="ann", reason="x")
-
-    together([
-        grouping, grouping, once(release, ended[0]), once(lambda: [report(sent) for sent in messages[::3]], ended[1]),
-    ])  # fmt: skip
-    group_failures.assign_groups(batches=5)
-    assert failure_groups.ungrouped_letters(limit=10) == []
-    told = dict(Letter.objects.filter(pk__in=ids).values_list("pk", "group__title"))
-    assert {told[pk] for pk in ids[::3]} == {"KeyError"}
-    assert FailureGroup.objects.get(title="KeyError").letters.count() == 20

@@ -23,8 +23,7 @@ def _awaiting_fifo() -> Workbench:
     policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": 1})
     bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes={"RedrivePolicy": policy})
     bench.judge_by_absence(window=60)
-    bench.bury("letter")
-    bench.ready()
+    bench.enqueue("letter")
     return bench
 
 

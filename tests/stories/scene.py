@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import json
-import os
-import urllib.request
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from django.db import connection
 
 from redrive_service.sandbox.judge import Experiment, Judgement, ServiceRecords, judge
+from redrive_service.sandbox.servers.process import RunningServer, Server
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import Letter, Source, Target
 from reprocessing.pipeline.runs import drain
 from reprocessing.pipeline.runs.drain import DrainContext
 from reprocessing.store.runs.progress import RunCounts
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.faults.fleet import environment
+from tests.reprocessing.pipeline.bench import Workbench, sandbox_calls, sandbox_page
 
 Message = dict[str, Any]
 
 
 def text(value: str, kind: str = "String") -> dict[str, str]:
-    """A message attribute."""
     return {"DataType": kind, "StringValue": value}
 
 
@@ -36,7 +37,6 @@ def lettered(body: str, *, group: str | None = None, **attributes: str) -> Messa
 
 
 def published(sqs: Any, url: str, messages: Iterable[Message]) -> None:  # noqa: ANN401  # boto3's clients have no type
-    """Messages sent to a queue in this order."""
     left = iter(messages)
     while some := list(islice(left, 10)):
         answer = sqs.send_message_batch(
@@ -55,14 +55,12 @@ def dead(bench: Workbench, url: str, messages: Iterable[Message]) -> None:
 
 
 def another_source(bench: Workbench) -> Source:
-    """One more queue whose messages die into this bench's dlq."""
     url = bench.queue(f"{bench.name}-{uuid4().hex[:6]}")
     target = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
     return Source.objects.create(dlq=bench.dlq, arn=target.arn, target=target)
 
 
 def hands(bench: Workbench, *, owner: str = "a test", stop: Callable[[], bool] = lambda: False) -> DrainContext:
-    """What a drain of this bench works with."""
     return DrainContext(bench.conf, Rates.at(settings.REDIS_URL), lambda: 0.0, owner, stop)
 
 
@@ -74,27 +72,28 @@ def drained(bench: Workbench, name: str = "", **options: Any) -> RunCounts:  # n
     return drain.replay_run(run, with_these, told=lambda _: None)
 
 
-def in_a_thread(work: Callable[[], RunCounts]) -> RunCounts:
-    """What `work` says; the thread's own connection is closed."""
+@contextmanager
+def beat_process(folder: Path, **more: str) -> Iterator[None]:
+    """Run beat in a process of its own, with these variables in its environment."""
+    beat = RunningServer(Server(
+        name="beat", log=folder / "beat.log", environment={**environment(), **more},
+        command=[sys.executable, "-m", "celery", "-A", "redrive_service", "beat", "--loglevel", "INFO"],
+    ))  # fmt: skip
     try:
-        return work()
+        yield
     finally:
-        connection.close()
+        beat.stop()
 
 
 class Witness:
     """What the local SQS sees from now on, for the judge."""
 
     def __init__(self) -> None:
-        self._first: int = self._page(2**40)["end"]
+        self._first: int = sandbox_page(2**40)["end"]
 
     def calls(self) -> Iterator[Message]:
         """Every call since, in its order."""
-        since, end = self._first, self._first + 1
-        while since < end:
-            page = self._page(since)
-            yield from page["calls"]
-            since, end = page["next"], page["end"]
+        return sandbox_calls(since=self._first)
 
     def judges(self, *benches: Workbench, **promised: Any) -> Judgement:  # noqa: ANN401  # the experiment's own
         """The judgement over what these dlqs and the queues behind them have seen; `promised` as of an Experiment."""
@@ -107,13 +106,6 @@ class Witness:
             **promised,
         )
         return judge(experiment, self.calls(), None, _books(dlqs))
-
-    @staticmethod
-    def _page(since: int) -> Message:
-        asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?since={since}"
-        with urllib.request.urlopen(asked, timeout=30) as answer:
-            page: Message = json.load(answer)
-        return page
 
 
 def _name(url: str) -> str:

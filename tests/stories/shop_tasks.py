@@ -26,7 +26,6 @@ class Told(TypedDict):
 
 
 def made(told: Told) -> Celery:
-    """The application, with its tasks."""
     app = Celery("shop", broker=told["broker"], backend=told["results"], set_as_current=False)
     app.conf.update(
         broker_transport_options={

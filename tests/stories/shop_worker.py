@@ -44,12 +44,10 @@ class Shop:
         self.app.close()
 
     def marks(self) -> list[str]:
-        """What its tasks have left, in order."""
         file = Path(self.told["marks"])
         return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
     def breaks(self) -> None:
-        """Every task fails from now on."""
         Path(self.told["broken"]).touch()
 
     def is_mended(self) -> None:
@@ -60,7 +58,6 @@ class Shop:
         self._start()
 
     def works(self) -> None:
-        """Its worker, the very process, does what is sent to it."""
         word = uuid4().hex
         self.app.send_task("shop.end", [[word]])
         before = len(self.marks())
@@ -69,7 +66,6 @@ class Shop:
 
     @property
     def log(self) -> Path:
-        """Where its worker writes."""
         return self.folder / "log"
 
     def _start(self) -> None:

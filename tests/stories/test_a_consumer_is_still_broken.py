@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django_celery_beat.models import IntervalSchedule
 
-from reprocessing.models import Attempt, AuditEntry, Breaker, DeadLetterQueue, Letter, Run, Wave
+from reprocessing.models import Attempt, AuditEntry, Breaker, Letter, Run, Wave
 from reprocessing.pipeline.runs import drain
-from tests.conditions import eventually
-from tests.faults.fleet import Beat, Worker
+from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.consumer import Consumer
-from tests.stories.scene import Witness, drained, hands, in_a_thread, lettered, published
+from tests.stories.scene import Witness, drained, hands, lettered, published
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -30,7 +25,6 @@ pytestmark = [
 ]
 
 KEYS = 2_500
-CANARIES = 6  # epochs of the breaker: the wave of ten has opened it, and two canaries have failed
 KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n", "max_attempts": 9, "waves": True}
 WHO: dict[str, Any] = {"by": "a test", "reason": "the consumer is mended", "confirm": True}
 
@@ -53,40 +47,19 @@ def test_a_drain_stops_itself_after_eleven_letters_says_why_and_goes_on_when_it_
     witness = Witness()
     bench = _bench(letters)
     broken = Broken(well=1)
-    with Consumer(bench.source_url, broken.handles), ThreadPoolExecutor(1) as pool:
-        tally = pool.submit(in_a_thread, lambda: drained(bench, "the-run")).result(timeout=120)
+    with Consumer(bench.source_url, broken.handles), elsewhere() as begin:
+        tally = begin(lambda: drained(bench, "the-run")).result(timeout=120)
         _has_stopped_itself(letters)
         assert (tally.letters, tally.open) == (letters, letters - 1)
         broken.mended.set()
         call_command("resume_run", "the-run", **WHO)
         run = Run.objects.get()
-        work = pool.submit(in_a_thread, lambda: drain.replay_run(run, hands(bench), told=lambda _: None))
+        work = begin(lambda: drain.replay_run(run, hands(bench), told=lambda _: None))
         tally = work.result(timeout=200)
     assert (tally.presumed, tally.open, Run.objects.get().state) == (letters, 0, "finished")
     _is_clean(witness, bench, letters)
     sizes = list(Wave.objects.order_by("no").values_list("size", flat=True))
     assert sizes == [1, 10, 1, 10, 100, None]
-
-
-def test_an_automatic_dlq_sends_one_message_a_cooldown_until_its_consumer_is_mended(tmp_path: Path) -> None:
-    letters = 300
-    witness = Witness()
-    bench = _bench(letters)
-    broken = Broken(well=1)
-    with ExitStack() as stack:
-        stack.enter_context(Consumer(bench.source_url, broken.handles))
-        for number in range(2):
-            stack.enter_context(Worker(tmp_path, f"worker-{number}"))
-        stack.enter_context(Beat(every=1.0))
-        every, _ = IntervalSchedule.objects.get_or_create(every=1, period="seconds")
-        DeadLetterQueue.objects.update(mode="automatic", interval=every, next_poll_at=None)
-        eventually(lambda: Breaker.objects.get().epoch >= CANARIES, within=120)
-        assert Attempt.objects.values("letter").distinct().count() <= 11 + CANARIES
-        broken.mended.set()
-        eventually(lambda: Letter.objects.filter(state="delivered").count() == letters, within=120)
-        eventually(lambda: bench.left() == 0, within=60, every=0.5)
-    assert (Run.objects.get().state, AuditEntry.objects.count()) == ("running", 0)
-    _is_clean(witness, bench, letters)
 
 
 def _bench(letters: int) -> Workbench:
@@ -106,7 +79,7 @@ def _bench(letters: int) -> Workbench:
 def _has_stopped_itself(letters: int) -> None:
     run = Run.objects.get()
     assert (run.state, run.stopped_by) == ("paused", "the service")
-    assert "of the 10 letters touched in its wave of 10 failed; 80 % of a wave has to go well" in run.why
+    assert "of the 10 messages sent in its wave of 10 failed; 80 % of a wave must succeed" in run.why
     assert run.why.startswith("Paused automatically: ")
     assert list(AuditEntry.objects.filter(act="paused").values_list("by", "reason")) == [("the service", run.why)]
     assert Attempt.objects.values("letter").distinct().count() <= 11
@@ -114,7 +87,6 @@ def _has_stopped_itself(letters: int) -> None:
 
 
 def _is_clean(witness: Witness, bench: Workbench, letters: int) -> None:
-    """Nothing is lost, reordered or repeated, by what the queues saw."""
     assert bench.left() == 0
     judgement = witness.judges(bench, identity="event", ordering="key", sequence="n", advance="settled", max_attempts=9)
     assert (judgement.findings, judgement.counts()["delivered"]) == ((), letters)

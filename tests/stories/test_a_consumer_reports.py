@@ -18,10 +18,7 @@ def test_what_the_hook_reports_is_what_its_letters_say(live_server: LiveServer) 
     bench = Workbench(
         fields={"max_attempts": 1}, target_fields={"proof": "acknowledged", "advance": "settled", "window": 60}
     )
-    for body in ("well", "broken", "later"):
-        bench.bury(body)
-    bench.ready()
-    bench.replay()
+    bench.redrive("well", "broken", "later")
     token = reporters.save_reporter("shop", [bench.target], anew=False, by="ann", reason="a test").token
     hook = Reporter(f"{live_server.url}/reports", str(token))
     for sent in bench.delivered():

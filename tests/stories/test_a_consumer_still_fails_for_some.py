@@ -38,25 +38,18 @@ def test_what_fails_again_is_parked_after_its_attempts_and_never_counted_as_deli
     assert (judgement.counts()["delivered"], judgement.counts()["parked"], judgement.returns) == (28, 12, 36)
 
 
-@pytest.mark.parametrize("again", ["the same run", pytest.param("the standing run", marks=pytest.mark.soak)])
-def test_a_letter_that_comes_back_after_it_was_presumed_delivered_is_replayed_again(again: str) -> None:
+def test_a_letter_that_comes_back_after_it_was_presumed_delivered_is_replayed_again() -> None:
     bench = _bench(max_attempts=3)
     dead(bench, bench.source_url, [lettered("late")])
     with Consumer(bench.source_url, lambda _: True) as consumer:
         tally = drained(bench, "the run")
         assert (tally.presumed, tally.open, Run.objects.get().state) == (1, 0, "finished")
         bench.come_back(consumer.done[0])  # it had lain in a queue that nobody saw
-        if again == "the standing run":
-            DeadLetterQueue.objects.update(mode="automatic")
         dlq = DeadLetterQueue.objects.get()
         assert feed_run.take_turn(dlq, conf=bench.conf, dice=lambda: 0.0, seconds=10).captured.returns == 1
         letter = bench.letter()
         assert (letter.state, letter.presumed, letter.attempts) == ("waiting", False, 1)
-        run = (
-            drain.start_run(dlq, name="the run", asked_by="a test")
-            if again == "the same run"
-            else feed_run.standing_run(dlq)
-        )
+        run = drain.start_run(dlq, name="the run", asked_by="a test")
         tally = drain.replay_run(run, hands(bench), told=lambda _: None)
     assert (tally.presumed, tally.open) == (1, 0)
     assert bench.history() == [(1, "absent", 0), (2, "absent", 1)]

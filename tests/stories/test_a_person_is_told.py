@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from django_celery_beat.models import IntervalSchedule
 
-from redrive_service.sandbox.servers.process import RunningServer, Server
-from reprocessing.models import (
-    Breaker,
-    DeadLetterQueue,
-    Incident,
-    Letter,
-    Notification,
-    NotificationRoute,
-    Run,
-    Target,
-)
+from reprocessing.models import Breaker, DeadLetterQueue, Incident, Letter, Notification, NotificationRoute, Run, Target
 from tests.conditions import eventually
-from tests.faults.fleet import Worker, environment
+from tests.faults.fleet import Worker
+from tests.reprocessing.gateways.stand_ins import Asked, Said, standing_in
 from tests.reprocessing.pipeline.bench import Workbench
+from tests.stories.scene import beat_process
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(400)]
 
@@ -46,40 +34,14 @@ class Receiver:
 
     texts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     refused: int = 0
+    address: str = ""
 
-    def __enter__(self) -> Self:
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                if self.path == "/target":
-                    receiver.refused += 1
-                    status, answer = 503, f"{CANARY} in an answer".encode()
-                else:
-                    receiver.texts.setdefault(self.path.strip("/"), []).append(json.loads(body))
-                    status, answer = 200, b""
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self.server.serve_forever, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self._thread.join()
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.server.server_port}"
+    def answer(self, asked: Asked) -> Said:
+        if asked.path == "/target":
+            self.refused += 1
+            return Said(503, f"{CANARY} in an answer".encode())
+        self.texts.setdefault(asked.path.strip("/"), []).append(json.loads(asked.body))
+        return Said(200, b"")
 
     def settings(self) -> dict[str, str]:
         """What the environment of beat and worker says of it."""
@@ -114,33 +76,34 @@ def dead_letters(receiver: Receiver) -> Workbench:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with Receiver() as receiver:
-        yield receiver
+    made = Receiver()
+    with standing_in(made.answer) as server:
+        made.address = server.url.removeprefix("http://")
+        yield made
 
 
 def test_each_incident_is_one_text_and_says_nothing_of_a_message(receiver: Receiver, tmp_path: Path) -> None:
     dead_letters(receiver)
     more = receiver.settings()
     with ExitStack() as stack:
-        beat = RunningServer(Server(
-            name="beat", log=tmp_path / "beat.log", environment={**os.environ, **environment(), **more},
-            command=[sys.executable, "-m", "celery", "-A", "redrive_service", "beat", "--loglevel", "INFO"],
-        ))  # fmt: skip
-        stack.callback(beat.stop)
+        stack.enter_context(beat_process(tmp_path, **more))
         with Worker(tmp_path, "worker", concurrency=2, **more):
             eventually(lambda: Run.objects.filter(state="paused").exists(), within=120, every=0.5)
-            eventually(lambda: receiver.texts.get("breaker_open"), within=60, every=0.5)
-            eventually(lambda: receiver.texts.get("run_stopped"), within=60, every=0.5)
-        eventually(lambda: receiver.texts.get("workers_silent"), within=120, every=0.5)
+            eventually(lambda: _told() == {"breaker_open", "run_stopped"}, within=60, every=0.5)
+        eventually(lambda: _told() == set(KINDS), within=120, every=0.5)
     assert Run.objects.get().stopped_by == "the service"
     assert Letter.objects.filter(state="parked").count() == 0
     told = {kind: list(Incident.objects.filter(kind=kind)) for kind in KINDS}
     assert {kind: len(incidents) for kind, incidents in told.items()} == dict.fromkeys(KINDS, 1)
     assert Incident.objects.count() <= len(KINDS) + 1  # and the failure group of all these messages
     assert {kind: len(texts) for kind, texts in receiver.texts.items()} == dict.fromkeys(KINDS, 1)
-    assert Notification.objects.filter(phase="opened", sent_at__isnull=False).count() == len(KINDS)
     assert receiver.refused > 1
     _says_nothing_of_a_message(receiver, tmp_path)
+
+
+def _told() -> set[str]:
+    sent = Notification.objects.filter(phase="opened", sent_at__isnull=False)
+    return set(sent.values_list("incident__kind", flat=True))
 
 
 def _says_nothing_of_a_message(receiver: Receiver, folder: Path) -> None:

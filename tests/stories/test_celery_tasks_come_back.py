@@ -11,7 +11,7 @@ from celery import group
 
 from reprocessing.domain.sources.celery_failure import probable_causes
 from reprocessing.domain.sources.celery_task import TaskMessage, read
-from reprocessing.models import Letter, Target
+from reprocessing.models import Letter
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lanes
 from tests import envelopes
@@ -81,11 +81,10 @@ def test_tasks_that_died_come_back_and_finish_and_no_letter_ends_their_worker(tm
 
 def test_a_diverted_task_is_done_by_workers_who_never_heard_of_its_old_queue(tmp_path: Path) -> None:
     bench = Workbench(target_fields=CELERY)
-    url = bench.queue(f"{bench.name}-other")
-    other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1", kind="celery", rate=None)
+    other = bench.another_target(kind="celery", rate=None)
+    url = other.url
     body = envelopes.task("shop.charge", "diverted", queue=bench.name).decode()
-    bench.bury(body)
-    bench.ready()
+    bench.enqueue(body)
     Letter.objects.filter(dlq=bench.dlq).update(target=other)
     with shop(tmp_path, other.arn.rpartition(":")[2], url) as running:
         bench.replay()

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.models import Letter
-from tests.reprocessing.pipeline.bench import Workbench
-from tests.stories.scene import Witness, another_source, dead, drained, in_a_thread, lettered, published
+from tests.race.abreast import together
+from tests.reprocessing.pipeline.bench import KEYED, Workbench
+from tests.stories.scene import Witness, another_source, dead, drained, lettered, published
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-KEYED = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 
 
 @pytest.mark.soak
@@ -24,16 +22,14 @@ def test_two_dlqs_are_drained_at_the_same_time_each_into_its_own_source() -> Non
     for which, bench in enumerate(benches):
         letters = (lettered(f"{which}:{n}", key=f"k{n % 5}", n=str(n), event=f"{which}:{n}") for n in range(60))
         dead(bench, bench.source_url, letters)
-    with ThreadPoolExecutor(2) as pool:
-        works = [pool.submit(in_a_thread, partial(drained, bench, owner=bench.name)) for bench in benches]
-        tallies = [work.result(timeout=60) for work in works]
+    tallies = together([partial(drained, bench, owner=bench.name) for bench in benches])
     assert [(tally.delivered, tally.open) for tally in tallies] == [(60, 0), (60, 0)]
     judgement = witness.judges(
         *benches, identity="event", ordering="key", sequence="n", advance="accepted", max_attempts=1
     )
     assert (judgement.findings, judgement.counts()["delivered"]) == ((), 120)
     for which, bench in enumerate(benches):
-        assert sorted(one["Body"] for one in bench.delivered()) == sorted(f"{which}:{n}" for n in range(60))
+        assert sorted(bench.delivered_bodies()) == sorted(f"{which}:{n}" for n in range(60))
         assert bench.left() == 0
 
 
@@ -62,13 +58,3 @@ def test_a_dlq_of_three_sources_gives_each_its_own_and_parks_what_it_does_not_kn
     assert sorted(bytes(one.payload.body).decode() for one in parked) == sorted(
         ["sent here by hand", *(f"stranger {number}" for number in range(12))]
     )
-
-
-def test_of_one_source_alone_a_letter_that_does_not_say_where_it_died_comes_home() -> None:
-    bench = Workbench()
-    stranger = bench.queue(f"{bench.name}-stranger")
-    dead(bench, stranger, [lettered("of another queue")])
-    published(bench.sqs, bench.dlq_url, [lettered("sent here by hand")])
-    tally = drained(bench)
-    assert (tally.delivered, tally.parked) == (1, 1)
-    assert [one["Body"] for one in bench.delivered()] == ["sent here by hand"]

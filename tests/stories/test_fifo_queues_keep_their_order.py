@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from reprocessing.models import Breaker
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.consumer import Consumer
 from tests.stories.scene import Message, Witness, dead, drained, lettered
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 POLICY = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
-LEASE = 9
 
 
 def _letters(groups: int, each: int) -> Iterator[Message]:
@@ -60,26 +59,6 @@ def test_a_letter_that_fails_at_once_is_a_new_message_to_the_queue_that_had_it_b
     assert judgement.findings == ()
     assert (judgement.returns, judgement.sends, judgement.swallowed) == (8, 32, 0)
     assert _in_order(consumer.done, groups=8, each=3)
-
-
-def test_what_a_lost_worker_sent_is_swallowed_and_what_failed_after_that_is_not(clock: Clock) -> None:
-    witness = Witness()
-    bench = Workbench(fifo=True, fields=POLICY)
-    bench.judge_by_absence(window=0)
-    dead(bench, bench.source_url, [lettered("letter", group="g")])
-    bench.ready()
-    bench.replay_and_die(sent=True)
-    clock.advance(LEASE)
-    bench.replay()
-    assert witness.judges(bench, advance="settled").swallowed == 1
-    while bench.left(bench.source_url):
-        bench.sqs.receive_message(QueueUrl=bench.source_url, VisibilityTimeout=0)
-    assert bench.capture().captured.returns == 1
-    bench.replay()
-    judgement = witness.judges(bench, advance="settled", max_attempts=3)
-    assert (judgement.sends, judgement.swallowed, judgement.returns, judgement.findings) == (3, 1, 1, ())
-    assert bench.history() == [(1, "unknown", 0), (2, "returned", 0), (3, None, 1)]
-    assert [one["Body"] for one in bench.delivered()] == ["letter"]
 
 
 def _in_order(arrived: list[dict[str, Any]], *, groups: int, each: int) -> bool:

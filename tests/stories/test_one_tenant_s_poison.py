@@ -5,11 +5,8 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import datetime
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,7 @@ from reprocessing.models import Attempt, DeadLetterQueue, Lane, Letter
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
 from tests.faults.fleet import Beat, Worker
-from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.consumer import Consumer
 from tests.stories.scene import Witness, lettered, published
 
@@ -82,33 +79,6 @@ def test_the_rest_of_the_tenant_is_quarantined_within_a_cycle_and_all_the_others
     print(f"the last of the tenant's letters went {late:.1f} s after its rule was enabled")  # noqa: T201
 
 
-def test_what_a_preview_tells_of_is_what_its_rule_quarantines_and_what_was_sent_before_it_was_enabled() -> None:
-    bench = Workbench(fields=POLICY, conf=replace(BRISK, intent_size=10))
-    _bury(bench, range(4), 12)
-    bench.ready()
-    bench.replay(stop=_after(rounds=1))
-    _rule("quarantine", "tenant-2")
-    share = _preview("quarantine")
-    told = set(_letters("tenant-2").filter(state=LetterState.WAITING).values_list("pk", flat=True))
-    bench.replay(stop=_after(rounds=2))
-    sent = set(_letters("tenant-2").filter(state=LetterState.DELIVERED, pk__in=told).values_list("pk", flat=True))
-    call_command("enable_rule", "quarantine", **WHO)
-    bench.replay()
-    quarantined = set(_letters("tenant-2").filter(state=LetterState.PARKED).values_list("pk", flat=True))
-    assert sent
-    assert quarantined == told - sent
-    assert (share["would_act_on"], share["under_way"]) == (len(told), 0)
-    assert Counter(Letter.objects.values_list("state", flat=True)) == {
-        "delivered": 48 - len(quarantined), "parked": len(quarantined),
-    }  # fmt: skip
-
-
-def _after(*, rounds: int) -> Callable[[], bool]:
-    """Whether so many rounds were made, asked before each."""
-    asked = count()
-    return lambda: next(asked) >= rounds
-
-
 def _bury(bench: Workbench, tenants: range, each: int) -> None:
     """The letters of each tenant on several keys, those of all tenants mixed."""
     published(
@@ -135,12 +105,10 @@ def _tenant(message: dict[str, Any]) -> str:
 
 
 def _rule(action: str, tenant: str, *, enable: bool = False) -> None:
-    """A rule named after what it does."""
     call_command("add_rule", action, when=[f"tenant equals {tenant}"], then=action, enable=enable, **WHO)
 
 
 def _preview(rule: str) -> dict[str, Any]:
-    """What a rule's preview says that it would do."""
     said = io.StringIO()
     call_command("test_rules", rule=rule, json=True, stdout=said)
     (share,) = json.loads(said.getvalue())["rules"]

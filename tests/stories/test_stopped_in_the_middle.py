@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,12 +11,12 @@ from django.core.management import call_command
 
 from reprocessing.models import Letter, Run
 from tests.conditions import eventually
-from tests.reprocessing.pipeline.bench import Workbench
-from tests.stories.scene import Witness, dead, drained, in_a_thread, lettered
+from tests.race.abreast import elsewhere
+from tests.reprocessing.pipeline.bench import KEYED, Workbench
+from tests.stories.scene import Witness, dead, drained, lettered
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-KEYED = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 LETTERS, STOPS_WITHIN = 160, 2.0
 WHO: dict[str, Any] = {"by": "a test", "reason": "to see it stand still", "confirm": True}
 
@@ -36,8 +35,8 @@ def test_a_drain_that_is_stopped_sends_nothing_and_is_finished_when_it_is_resume
     what: dict[str, Any] = {"all": True} if everything else {}
     names = [] if everything else [bench.name]
     over = threading.Event()
-    with ThreadPoolExecutor(1) as pool:
-        work = pool.submit(in_a_thread, lambda: drained(bench, stop=over.is_set))
+    with elsewhere() as begin:
+        work = begin(lambda: drained(bench, stop=over.is_set))
         try:
             eventually(lambda: len(_sends(bench, witness)) > LETTERS // 10, within=30)
             call_command("stop_redrive", *names, **what, **WHO)

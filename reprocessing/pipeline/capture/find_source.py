@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from reprocessing.domain.message import arn
 from reprocessing.domain.message.arn import ResourceKind
-from reprocessing.domain.message.envelope import Attributes
+from reprocessing.domain.message.envelope import Attributes, unpack_attributes
 from reprocessing.domain.sources import failed_delivery
 from reprocessing.domain.sources.failed_delivery import FailedDelivery, FailedDeliveryKind
 from reprocessing.models import DeadLetterQueue, Source
 from reprocessing.models.target import QUEUE_KINDS, TargetKind
+from reprocessing.store.parking_lot.decisions import LetterWithoutSource
+from reprocessing.store.runs.enlistment import UnplacedLetter
 
 _DIED_IN = "DeadLetterQueueSourceArn"
 
@@ -34,6 +36,14 @@ class Sources:
         if found.failed:
             return self._by_arn.get(found.failed)
         return self._else if self._else is not None and _fits(self._else, found) else None
+
+    def trace(self, letters: Iterable[UnplacedLetter | LetterWithoutSource]) -> dict[int, int]:
+        """Return the ids of the letters' sources, by letter id, without letters whose source is not known."""
+        found = {
+            letter.id: self.of(bytes(letter.body), unpack_attributes(bytes(letter.attributes)), letter.system)
+            for letter in letters
+        }
+        return {letter: source.pk for letter, source in found.items() if source is not None}
 
 
 def source_arn(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:

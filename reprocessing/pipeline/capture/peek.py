@@ -19,6 +19,7 @@ from reprocessing.models import DeadLetterQueue, Letter, Target
 from reprocessing.models.dlq import Mode
 from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.capture import find_source
+from reprocessing.pipeline.runs import place_letters
 from reprocessing.store.capture import capture_lease
 
 VISIBILITY = 30  # visibility timeout in seconds, in case this process dies
@@ -102,10 +103,7 @@ def _refuse_what_a_receive_would_harm(dlq: DeadLetterQueue, address: QueueAddres
 
 
 def _glimpses(dlq: DeadLetterQueue, found: Mapping[str, ReceivedMessage]) -> list[PeekedMessage]:
-    policy = KeyPolicy.of(
-        fifo=dlq.fifo, ordering=dlq.ordering_key, sequence=dlq.sequence, idempotency=dlq.idempotency_key,
-        missing_key=dlq.missing_key,
-    )  # fmt: skip
+    policy = place_letters.policy_of(dlq)
     known = dict(Letter.objects.filter(dlq=dlq, message_id__in=found).values_list("message_id", "state"))
     sources = find_source.Sources(dlq)
     glimpses: list[PeekedMessage] = []

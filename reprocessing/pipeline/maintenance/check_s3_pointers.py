@@ -17,7 +17,7 @@ POINTERS_ASKED: Final = 500  #: pointers that S3 is asked about
 
 @dataclass(frozen=True, slots=True)
 class CheckedPointers:
-    """`asked`: pointers that S3 was asked about; `gone`: ids of messages whose object is gone."""
+    """`asked`: pointers that S3 was asked about; `missing`: ids of messages whose object is gone."""
 
     asked: int
     missing: list[str]

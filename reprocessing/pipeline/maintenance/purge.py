@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from reprocessing.conf import Conf
 from reprocessing.store.maintenance import counters, retention
 from reprocessing.store.notifications import incident_retention, sending
@@ -11,17 +9,15 @@ from reprocessing.store.notifications import incident_retention, sending
 _GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
 
 
-def purge_expired(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> int:
+def purge_expired(*, conf: Conf) -> int:
     """Delete letters that were delivered or discarded before the kept history; return how many.
 
     A letter is kept until its copy has been gone for the DLQ's retention and a day: SQS could return the copy again.
     """
-    history, purged = conf.history.total_seconds(), 0
-    while not stop():
+    history, purged, found = conf.history.total_seconds(), 0, _GROUP
+    while found >= _GROUP:
         found = retention.delete_letters(history=history, limit=_GROUP)
         purged += found
-        if found < _GROUP:
-            break
     retention.delete_waves(history=history)
     retention.delete_groups(history=history, limit=_CAUSES)
     retention.delete_bulk_actions(history=history, limit=_CAUSES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from datetime import timedelta
 
 from django.db import connection
@@ -33,18 +32,16 @@ _BATCHES = 4  #: most batches of letters that a sweep assigns to failure groups
 _NEWS_FOR = 10.0  #: seconds after reading in which notices may be sent
 
 
-def sweep_all(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
+def sweep_all(*, conf: Conf) -> None:
     """Sweep every DLQ that is not in mode observe. A failure at one DLQ is logged, and does not stop the others.
 
     Raises:
         django.db.Error: PostgreSQL is gone.
     """
     sweep_service()  # first, because this needs no queue
-    group_failures.assign_groups(batches=_BATCHES, stop=stop)
+    group_failures.assign_groups(batches=_BATCHES)
     counters.fold_deltas()
     for dlq in expiry_rescue.most_urgent_first(DeadLetterQueue.objects.exclude(mode="observe")):
-        if stop():
-            return
         try:
             sweep_dlq(dlq, conf=conf)
         except QueueUnreachable as error:
@@ -97,10 +94,6 @@ def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
             return
 
 
-def _is_stopped(dlq: DeadLetterQueue) -> bool:
-    return stops.stop_of(dlq.pk) is not None or stops.stop_of(None) is not None
-
-
 def _tell(dlq: DeadLetterQueue) -> bool:
     """Send one batch of notices to the parking queue, unless sending is stopped; return whether there may be more.
 
@@ -108,7 +101,9 @@ def _tell(dlq: DeadLetterQueue) -> bool:
     """
     clock = suspend_aware_clock()
     until = clock() + _NEWS_FOR
-    if _is_stopped(dlq) or not (owed := parking_queue_outbox.pending_messages(dlq.pk, limit=_GROUP)):
+    if stops.stop_of(dlq.pk) is not None or stops.stop_of(None) is not None:
+        return False
+    if not (owed := parking_queue_outbox.pending_messages(dlq.pk, limit=_GROUP)):
         return False
     sent = parking_queue.send_notices(dlq, owed, may_start=lambda: clock() < until)
     parking_queue_outbox.record_sent(sent)

@@ -9,7 +9,6 @@ from functools import partial
 from uuid import uuid4
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.ordering.placement import KeyPolicy
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.audit import AuditAct
@@ -43,17 +42,18 @@ def release(  # noqa: PLR0913  # each by its name
     wait), and to the target with the id `target`, whatever rules say. `operation` is the id of a bulk action.
     """
     put = partial(_release, by=by, reason=reason, due=due, target=target)
-    return _review(letters, _Deed(AuditAct.RELEASED, put, target=target), by, reason, operation)
+    return _review(letters, AuditAct.RELEASED, put, by=by, reason=reason, operation=operation, target=target)
 
 
 def discard(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
     """Discard parked letters. Later letters with the same idempotency key are parked. `restore` undoes it."""
-    return _review(letters, _Deed(AuditAct.DISCARDED, decisions.discard_letters), by, reason, operation)
+    return _review(letters, AuditAct.DISCARDED, decisions.discard_letters, by=by, reason=reason, operation=operation)
 
 
 def restore(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
     """Park discarded letters again, for their former reason; those that a rule discarded, as quarantined."""
-    return _review(letters, _Deed(AuditAct.RESTORED, restore_discarded.restore_letters), by, reason, operation)
+    put = restore_discarded.restore_letters
+    return _review(letters, AuditAct.RESTORED, put, by=by, reason=reason, operation=operation)
 
 
 def assign(  # noqa: PLR0913  # each by its name
@@ -87,34 +87,25 @@ def note(letters: Collection[int], *, by: str, reason: str, operation: int | Non
     return _mark(letters, write, by, reason)
 
 
-@dataclass(frozen=True, slots=True)
-class _Deed:
-    """An act that changes the state of letters; `do` returns the ids of the changed lanes."""
-
-    act: AuditAct
-    do: Callable[[list[int]], set[int]]
-    target: int | None = None
-
-    @property
-    def moves_out_of(self) -> LetterState:
-        """Return the state that letters must be in."""
-        return LetterState.DISCARDED if self.act is AuditAct.RESTORED else LetterState.PARKED
-
-
-def _review(letters: Collection[int], deed: _Deed, by: str, reason: str, operation: int | None) -> Reviewed:
+def _review(  # noqa: PLR0913  # each by its name
+    letters: Collection[int], act: AuditAct, do: Callable[[list[int]], set[int]], *, by: str, reason: str,
+    operation: int | None, target: int | None = None,
+) -> Reviewed:  # fmt: skip
+    """Change the state of letters; `do` returns the ids of the changed lanes."""
     _insist(by, reason)
+    releases = act is AuditAct.RELEASED
+    was = LetterState.DISCARDED if act is AuditAct.RESTORED else LetterState.PARKED
 
     def decide() -> Reviewed:
-        if deed.act is AuditAct.RELEASED:
+        if releases:
             _name(letters)
             _place(letters)
-        was = deed.moves_out_of
-        asked = decisions.lock_letters(letters, need_lane=deed.act is AuditAct.RELEASED, state=was, target=deed.target)
+        asked = decisions.lock_letters(letters, need_lane=releases, state=was, target=target)
         able = [letter for letter in asked if not letter.refusal]
         if able:
-            touched = sorted(deed.do([letter.letter_id for letter in able]))
-            decisions.record_decisions(able, deed.act, was=was, by=by, reason=reason, operation=operation)
-            if deed.act is AuditAct.RELEASED:
+            touched = sorted(do([letter.letter_id for letter in able]))
+            decisions.record_decisions(able, act, was=was, by=by, reason=reason, operation=operation)
+            if releases:
                 released_into_runs.record_release(
                     [letter.letter_id for letter in able], by=by, reason=reason, operation=operation
                 )
@@ -124,24 +115,22 @@ def _review(letters: Collection[int], deed: _Deed, by: str, reason: str, operati
     return rows.in_transaction(decide)
 
 
-_Write = Callable[[list[LockedLetter]], None]
-_Look = Callable[[list[LockedLetter]], dict[int, str]]  # refusals by letter id
-
-
-def _mark(letters: Collection[int], write: _Write, by: str, reason: str, look: _Look | None = None) -> Reviewed:
-    """Write something about letters that stay parked."""
+def _mark(
+    letters: Collection[int], write: Callable[[list[LockedLetter]], None], by: str, reason: str,
+    look: Callable[[list[LockedLetter]], dict[int, str]] = lambda _: {},
+) -> Reviewed:  # fmt: skip
+    """Write something about letters that stay parked. `look` returns refusals by letter id."""
     _insist(by, reason)
-    return rows.in_transaction(partial(_marked, letters, write, look))
 
-
-def _marked(letters: Collection[int], write: _Write, look: _Look | None) -> Reviewed:
-    asked = decisions.lock_letters(letters, need_lane=False)
-    if look is not None:
+    def work() -> Reviewed:
+        asked = decisions.lock_letters(letters, need_lane=False)
         left = look([letter for letter in asked if not letter.refusal])
         asked = [replace(letter, refusal=left.get(letter.letter_id, letter.refusal)) for letter in asked]
-    if able := [letter for letter in asked if not letter.refusal]:
-        write(able)
-    return _reviewed(letters, asked)
+        if able := [letter for letter in asked if not letter.refusal]:
+            write(able)
+        return _reviewed(letters, asked)
+
+    return rows.in_transaction(work)
 
 
 def _insist(by: str, reason: str) -> None:
@@ -157,17 +146,10 @@ def _reviewed(letters: Collection[int], asked: Sequence[LockedLetter]) -> Review
 
 def _name(letters: Collection[int]) -> None:
     """Set the source of letters without one, if it was registered since."""
-    sources: dict[int, find_source.Sources] = {}
     for some in decisions.letters_without_source(letters):
-        unknown = {letter.dlq_id for letter in some} - sources.keys()
-        sources |= {dlq.pk: find_source.Sources(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
-        traced = {
-            letter.id: sources[letter.dlq_id].of(
-                bytes(letter.body), unpack_attributes(bytes(letter.attributes)), letter.system
-            )
-            for letter in some
-        }
-        enlistment.set_sources({pk: source.pk for pk, source in traced.items() if source is not None})
+        for dlq in DeadLetterQueue.objects.filter(pk__in={letter.dlq_id for letter in some}):
+            sources = find_source.Sources(dlq)
+            enlistment.set_sources(sources.trace(letter for letter in some if letter.dlq_id == dlq.pk))
 
 
 def _place(letters: Collection[int]) -> None:

@@ -5,7 +5,6 @@ A letter that is redriven first gets no group. A letter that is parked, or repor
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache, partial
 
 from reprocessing.domain.errors import InvalidSelector
@@ -25,12 +24,11 @@ from reprocessing.store.parking_lot.failure_groups import UngroupedLetter
 BATCH = 1_000  #: letters in one transaction
 
 
-def assign_groups(*, batches: int, stop: Callable[[], bool] = lambda: False) -> int:
+def assign_groups(*, batches: int) -> int:
     """Assign up to `batches` batches; return the number of letters. Stop at a batch that another worker has locked."""
     done = 0
     for _ in range(batches):
-        found = [] if stop() else failure_groups.ungrouped_letters(limit=BATCH)
-        if not found:
+        if not (found := failure_groups.ungrouped_letters(limit=BATCH)):
             break
         causes = {letter.id: cause_of(letter) for letter in found}  # before anything is locked
         put = rows.in_transaction(partial(failure_groups.group_letters, found, causes))

@@ -92,16 +92,14 @@ def plan_run(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
     return run
 
 
-def start_run(
-    dlq: DeadLetterQueue, *, name: str, asked_by: str, selection: Selection = ALL_LETTERS, in_waves: bool | None = None
-) -> Run:
+def start_run(dlq: DeadLetterQueue, *, name: str, asked_by: str, selection: Selection = ALL_LETTERS) -> Run:
     """Plan and start the run, or continue the run of this name.
 
     Raises:
         RunIdInUse: the name is taken by a run with another selection.
         InvalidRunState: it is paused, or was aborted.
     """
-    return continue_run(plan_run(dlq, RunRequest(name, asked_by, selection, in_waves=in_waves)), by=asked_by)
+    return continue_run(plan_run(dlq, RunRequest(name, asked_by, selection)), by=asked_by)
 
 
 def find_run(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) -> Run | None:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from reprocessing.domain.message.envelope import unpack_attributes
-from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
+from reprocessing.domain.runs.selection import ALL_LETTERS
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.run import RunKind
 from reprocessing.pipeline.capture import find_source
@@ -48,14 +47,7 @@ def place_captured(dlq: DeadLetterQueue) -> int:
 
 def _named(dlq: DeadLetterQueue, some: Sequence[UnplacedLetter]) -> int:
     """Set the source of letters whose source was registered after their capture; return how many got one."""
-    if not some:
-        return 0
-    sources = find_source.Sources(dlq)
-    traced = {
-        letter.id: sources.of(bytes(letter.body), unpack_attributes(bytes(letter.attributes)), letter.system)
-        for letter in some
-    }
-    return enlistment.set_sources({pk: source.pk for pk, source in traced.items() if source is not None})
+    return enlistment.set_sources(find_source.Sources(dlq).trace(some)) if some else 0
 
 
 def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:
@@ -81,9 +73,8 @@ def enlist_started_plans(*, stop: Callable[[], bool], only: int | None = None) -
 
 
 def enlist(
-    dlq: DeadLetterQueue, run: Run, *, limit: int | None = None, through: int | None = None,
-    stop: Callable[[], bool] = lambda: False,
-) -> EnlistResult:  # fmt: skip
+    dlq: DeadLetterQueue, run: Run, *, through: int | None = None, stop: Callable[[], bool] = lambda: False
+) -> EnlistResult:
     """Put the DLQ's placed letters that are in no run onto their lanes, for this run, in one transaction.
 
     Only letters with ids up to `through` are enlisted: the DLQ may still hold earlier letters of a later letter's lane.
@@ -101,7 +92,7 @@ def enlist(
         found = enlistment_batches.count_free(dlq.pk, through=through)
         if found.n > enlistment_batches.BATCH_LETTERS:
             return _by_instalments(dlq.pk, run.pk, found.newest, stop)
-    done = _at_once(dlq, run, limit, through)
+    done = _at_once(dlq, run, through)
     return EnlistResult(done.letters, done.lanes, done.parked)
 
 
@@ -114,15 +105,13 @@ def _begin_anew(dlq: int, run: int) -> bool:
     return True
 
 
-def _at_once(dlq: DeadLetterQueue, run: Run, limit: int | None, through: int | None) -> Enlisted:
+def _at_once(dlq: DeadLetterQueue, run: Run, through: int | None) -> Enlisted:
     def work() -> Enlisted:
         aws_redrives.lock_out_aws(dlq.pk)
         selection.lock_selection(dlq.pk)  # wait before the run is read
         if run.kind == RunKind.STANDING and not enlistment_batches.takes_letters(run.pk):
             return Enlisted(0, 0, 0)
-        selection.select_letters(
-            dlq.pk, run.pk, ALL_LETTERS if limit is None else Selection(limit=limit), through=through
-        )
+        selection.select_letters(dlq.pk, run.pk, ALL_LETTERS, through=through)
         return enlistment.enlist_letters(dlq.pk, run.pk)
 
     return rows.in_transaction(work)

@@ -18,10 +18,11 @@ from typing import Any
 import boto3
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 
 from reprocessing.conf import Conf
 from reprocessing.domain.replay.verdicts import Outcome, Refused, Unknown
+from reprocessing.domain.runs.selection import Selection
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import Attempt, Breaker, DeadLetterQueue, DlqCopy, Lane, Letter, Run, Source, Target
 from reprocessing.pipeline.outcomes import resolve_outcomes
@@ -31,6 +32,7 @@ from reprocessing.pipeline.runs import feed_run, plan
 from reprocessing.pipeline.runs.feed_run import TurnResult
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import IntendedSend
+from reprocessing.store.runs import enlistment, selection
 
 #: No waiting for what SQS's counts or long polls would need on AWS.
 BRISK = replaced(Conf(), long_poll=0, count_lag=timedelta(0), lease=timedelta(seconds=8))
@@ -70,6 +72,22 @@ class Clock:
                 "CREATE OR REPLACE FUNCTION redrive_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS "
                 f"$$SELECT clock_timestamp() + make_interval(secs => {self._ahead})$$"
             )
+
+
+def sandbox_page(since: int, queue: str = "") -> dict[str, Any]:
+    """Return a page of the local SQS's call log, of one queue or of all."""
+    asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?since={since}" + (f"&queue={queue}" if queue else "")
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        return dict(json.load(answer))
+
+
+def sandbox_calls(queue: str = "", since: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield the calls of the log in their order."""
+    end = since + 1
+    while since < end:
+        page = sandbox_page(since, queue)
+        yield from page["calls"]
+        since, end = page["next"], page["end"]
 
 
 def ticking(monotonic: Callable[[], float], since_boot: Callable[[], float] | None = None) -> SimpleNamespace:
@@ -124,6 +142,11 @@ class Workbench:
         attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
         return str(self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
 
+    def another_target(self, **fields: object) -> Target:
+        """Return the target of a new queue."""
+        url = self.queue(f"{self.name}-{uuid.uuid4().hex[:6]}")
+        return Target.objects.create(arn=self.arn(url), url=url, region="eu-west-1", **fields)
+
     def arn(self, url: str) -> str:
         found = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
         return str(found["Attributes"]["QueueArn"])
@@ -157,7 +180,12 @@ class Workbench:
             name=name, dlq=self.dlq, state="running", asked_by="a test", started_at=lanes.database_now()
         )  # fmt: skip
         plan.place_captured(self.dlq)
-        plan.enlist(self.dlq, run, limit=limit)
+        if limit is None:
+            plan.enlist(self.dlq, run)
+        else:
+            with transaction.atomic():
+                selection.select_letters(self.dlq.pk, run.pk, Selection(limit=limit))
+                enlistment.enlist_letters(self.dlq.pk, run.pk)
         return run
 
     def ready(self, limit: int | None = None) -> Run:
@@ -314,14 +342,8 @@ class Workbench:
 
     def arrivals(self) -> list[dict[str, Any]]:
         """Return the accepted sends to the source queue in order, from the local SQS's call log."""
-        name, since, end, found = self.source_url.rsplit("/", 1)[-1], 0, 1, list[dict[str, Any]]()
-        while since < end:
-            asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?queue={name}&since={since}"
-            with urllib.request.urlopen(asked, timeout=30) as answer:
-                page = json.load(answer)
-            found += [entry for call in page["calls"] for entry in call["sent"] if entry["accepted"]]
-            since, end = page["next"], page["end"]
-        return found
+        calls = sandbox_calls(self.source_url.rsplit("/", 1)[-1])
+        return [entry for call in calls for entry in call["sent"] if entry["accepted"]]
 
     def left(self, url: str | None = None) -> int:
         found = self.sqs.get_queue_attributes(QueueUrl=url or self.dlq_url, AttributeNames=["All"])["Attributes"]

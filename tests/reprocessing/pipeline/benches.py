@@ -1,54 +1,31 @@
-"""Workbenches whose letters are already captured, waiting, sent or parked. `options` are a workbench's."""
+"""Workbenches whose letters are already captured, sent or parked. `options` are a workbench's."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from reprocessing.models import Attempt
-from tests.reprocessing.pipeline.bench import Workbench
-
-KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
+from tests.reprocessing.pipeline.bench import Workbench, enqueued, redriven
 
 
 def captured(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401
-    """Return a bench whose letters are captured and in no run."""
     bench = Workbench(**options)
-    for body in bodies:
-        bench.bury(body)
+    bench.bury_all(*bodies)
     bench.capture()
     return bench
 
 
-def waiting(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401
-    """Return a bench whose letters wait on their lanes, in a running run."""
-    bench = captured(*bodies, **options)
-    bench.enlist()
-    return bench
-
-
-def replayed(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401
-    """Return a bench whose letters were sent once."""
-    bench = waiting(*bodies, **options)
-    bench.replay()
-    return bench
-
-
-def parked(body: str, *, poison: bool = False, **options: Any) -> Workbench:  # noqa: ANN401
-    """Return a bench whose letter was refused and parked: with one attempt, or because it is poison."""
-    bench = waiting(body, **{**options, "fields": {"max_attempts": 1, **options.get("fields", {})}})
-    with bench.refusing(body, poison=poison):
+def parked(body: str, **options: Any) -> Workbench:  # noqa: ANN401
+    """Return a bench whose letter was refused at its only attempt, and is parked."""
+    bench = enqueued(body, **{**options, "fields": {"max_attempts": 1, **options.get("fields", {})}})
+    with bench.refusing(body):
         bench.replay()
     return bench
 
 
-def awaiting(body: str, *, window: float = 0, **options: Any) -> Workbench:  # noqa: ANN401
-    """Return a bench whose letter was sent and is judged by absence: at once, or after a window in seconds."""
-    bench = Workbench(**options)
-    bench.judge_by_absence(window=window)
-    bench.bury(body)
-    bench.ready()
-    bench.replay()
-    return bench
+def awaiting(body: str, **options: Any) -> Workbench:  # noqa: ANN401
+    """Return a bench whose letter was sent, and is judged by absence at once."""
+    return redriven(body, absence={"window": 0}, **options)
 
 
 def bury_keyed(bench: Workbench, *letters: str) -> None:
@@ -58,6 +35,5 @@ def bury_keyed(bench: Workbench, *letters: str) -> None:
 
 
 def bodies_sent() -> list[str]:
-    """Return the bodies of all attempts, in their order."""
     found = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
     return [bytes(body).decode() for body in found]

@@ -35,7 +35,6 @@ def change_the_rules() -> None:
 
 
 def leased() -> list[LaneState]:
-    """Lease all due lanes, and return their heads."""
     found = lanes.lease(uuid.uuid4().hex, limit=1_000, lease=LEASE)
     return lanes.advance([lane.lane_id for lane in found], [lane.fence for lane in found], keep=True, lease=LEASE)
 

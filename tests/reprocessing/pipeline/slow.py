@@ -15,9 +15,8 @@ from reprocessing.domain.replay.verdicts import NotSent, Outcome, Taken
 from reprocessing.domain.targets.async_sender import HttpCall
 from reprocessing.models import Lane, Target
 from reprocessing.pipeline.replay import late_answers, send, slow_targets
-from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.pipeline.bench import BRISK, KEYED, Workbench
 
-POLICY = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 URL = "https://hooks.example.com/letters"
 
 
@@ -76,7 +75,7 @@ def endpoint(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def bench_with(*, keys: int, letters: int, name: str = "", conf: Conf = BRISK) -> Workbench:
-    bench = Workbench(fields=POLICY, conf=conf)
+    bench = Workbench(fields=KEYED, conf=conf)
     Target.objects.filter(pk=bench.target.pk).update(kind="http", url=URL)
     for n in range(letters):
         for key in range(keys):
@@ -85,9 +84,9 @@ def bench_with(*, keys: int, letters: int, name: str = "", conf: Conf = BRISK) -
     return bench
 
 
-def hanging(endpoint: Endpoint, *, keys: int = 1, letters: int = 1) -> Workbench:
+def hanging(endpoint: Endpoint, *, keys: int = 1) -> Workbench:
     """A bench whose turn is over, while its letters have no answer yet."""
-    bench = bench_with(keys=keys, letters=letters)
+    bench = bench_with(keys=keys, letters=1)
     endpoint.answer = lambda _: None
     bench.replay(0.2)
     return bench

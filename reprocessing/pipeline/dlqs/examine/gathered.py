@@ -32,12 +32,12 @@ class Observed:
     Attributes:
         sources: the source queues by ARN: found by SQS, or named by a person with a URL.
         named: the ARNs of the sources that a person named.
-        ways: the ARN of each source's target, by the source's ARN; includes former sources.
-        nowhere: the sources whose messages cannot be redriven to them.
+        targets_by_source: the ARN of each source's target, by the source's ARN; includes former sources.
+        without_target: the sources whose messages cannot be redriven to them.
         queues: the targets that are queues, by ARN; without targets of former sources that were not named this time.
-        others: the targets that are no queues, by ARN; they may have no row.
+        other_targets: the targets that are no queues, by ARN; they may have no row.
         moves: AWS's own redrives in progress; None: SQS did not say.
-        silences: the facts that SQS did not return, and why.
+        unknown: the facts that SQS did not return, and why.
         row: the DLQ's stored row; None: the DLQ is new.
         targets: rows of existing targets, by ARN.
         dlqs: every watched DLQ, by ARN.

@@ -79,15 +79,13 @@ def published(case: Case) -> Iterator[Finding]:
             what = "subscribers of the topic" if target.kind == TargetKind.TOPIC else "targets of the bus's rules"
             yield warn(
                 f"Each message is published again: it goes to {target.confirmed_fanout or 0:,} {what} "
-                f"{resource_name(arn)} again that "
-                "had it already.",
+                f"{resource_name(arn)} again that had it already.",
                 "To reach the one that failed alone: --to off, and --source with its ARN.",
             )
             if case.mode == Mode.AUTOMATIC:
                 yield refuse(
                     f"What fails again after it went to {resource_name(arn)} comes back as a new message, whose "
-                    "attempts "
-                    "nobody counts: in mode automatic it would be published again without end.",
+                    "attempts nobody counts: in mode automatic it would be published again without end.",
                     "Say --mode manual, or --to another target.",
                 )
 
@@ -104,5 +102,5 @@ def changed_targets(case: Case) -> Iterator[Finding]:
         under_way, parked = kept.filter(state__in=_UNDER_WAY).count(), kept.filter(state="parked").count()
         yield note(
             f"Messages of {source} go to {resource_name(to)} from now on, those that are captured already included. "
-            f"{under_way:,} under way and {parked:,} parked ones keep {source.target}.",
+            f"{under_way:,} under way and {parked:,} parked ones keep {source.target}."
         )

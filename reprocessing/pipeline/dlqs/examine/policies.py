@@ -156,7 +156,7 @@ def time(case: Case) -> Iterator[Finding]:
         yield note(
             f"In a lane to {name}, each message waits for the outcome of the one before: up to {window:g} s, less "
             f"where the queue is seen empty. More than {longest:,} messages in one lane may take longer than the DLQ "
-            "keeps them. PostgreSQL keeps them.",
+            "keeps them. PostgreSQL keeps them."
         )
     if ahead is None or ahead.expires_at is None or case.observed.row is None:
         return

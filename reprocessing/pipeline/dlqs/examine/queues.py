@@ -23,8 +23,7 @@ def identity(case: Case) -> Iterator[Finding]:
     row, known = case.observed.row, case.observed.dlqs.get(case.arn)
     if row and row.arn != case.arn:
         yield refuse(
-            f"{case.name} is the name of {row.arn} already, which is another queue.",
-            "Add this one under another name.",
+            f"{case.name} is the name of {row.arn} already, which is another queue.", "Add this one under another name."
         )
     elif known and known.name != case.name:
         yield refuse(
@@ -61,8 +60,8 @@ def sources(case: Case) -> Iterator[Finding]:
         if seen.facts.fifo != case.observed.dlq.facts.fifo:
             yield refuse(
                 f"{seen.address.name} is {_type(seen)}, the DLQ is {_type(case.observed.dlq)}: no message of the one "
-                "can "
-                "have died into the other.",
+                ""
+                "can have died into the other.",
                 "Name the queue that messages died in.",
             )
 

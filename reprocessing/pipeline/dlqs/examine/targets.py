@@ -158,7 +158,6 @@ def _queue(seen: DescribedQueue) -> tuple[TargetKind, str, dict[str, Any]]:
 
 
 def _fitting(case: TargetCase, said: Mapping[str, Any]) -> Iterator[Finding]:
-    """Check that the options fit the kind of target."""
     for field, (option, kinds) in _FOR.items():
         if field in said and case.kind not in kinds:
             fitting = " and ".join(dict.fromkeys(_PLURAL[kind] for kind in kinds))
@@ -178,8 +177,7 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
     found = url_policy.read_url(case.arn, conf.outbound_hosts)
     if isinstance(found, UrlDenied):
         yield refuse(
-            f"Messages may not be sent there: {found.why}.",
-            found.cure or "Correct the URL: https://HOST/PATH.",
+            f"Messages may not be sent there: {found.why}.", found.cure or "Correct the URL: https://HOST/PATH."
         )
         return
     plain = f"{found.scheme}://{found.authority}{found.path}"
@@ -214,7 +212,6 @@ def _plain(found: Endpoint, allowed: AllowList) -> Finding:
 
 
 def _proof(case: TargetCase) -> Iterator[Finding]:
-    """Check that the outcome can be found out."""
     proof = case.value("proof")
     if proof == Proof.ABSENCE and (case.row is None or case.row.watched_by is None):
         yield refuse(
@@ -259,7 +256,6 @@ def _others(case: TargetCase) -> int | str:
 
 
 def _watched(case: TargetCase) -> Iterator[Finding]:
-    """Check that the target is not itself a watched DLQ."""
     dlq = DeadLetterQueue.objects.filter(arn=case.arn).first()
     if dlq is not None:
         yield refuse(

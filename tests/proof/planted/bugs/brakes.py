@@ -349,8 +349,8 @@ BUGS: Final = (
         name="the-parking-queue-is-told-while-all-is-stopped",
         breaks="One command stops every send: notices go all the same.",
         file="reprocessing/pipeline/maintenance/recover.py",
-        old="    if _is_stopped(dlq) or not (owed",
-        new="    if not (owed",
+        old="    if stops.stop_of(dlq.pk) is not None or stops.stop_of(None) is not None:\n",
+        new="    if stops.stop_of(dlq.pk) is not None:\n",
         caught_by=(
             "tests/reprocessing/pipeline/maintenance/test_recover.py::test_the_parking_queue_is_told_nothing_while_its_dlq_is_stopped"
         ),

@@ -80,8 +80,8 @@ BUGS: Final = (
         name="a-deed-without-its-record",
         breaks="What people do is attributed: a released letter says nothing of who released it, and why.",
         file=_PARK,
-        old="decisions.record_decisions(able, deed.act, was=was, by=by, reason=reason, operation=operation)\n",
-        new="decisions.record_decisions([], deed.act, was=was, by=by, reason=reason, operation=operation)\n",
+        old="decisions.record_decisions(able, act, was=was, by=by, reason=reason, operation=operation)\n",
+        new="decisions.record_decisions([], act, was=was, by=by, reason=reason, operation=operation)\n",
         caught_by="tests/reprocessing/pipeline/parking_lot/test_act_on_parked.py::test_who_decided_and_why_is_recorded_with_the_deed",
     ),
     Bug(

@@ -50,7 +50,7 @@ BUGS: Final = (
             (("        if not restore_detection.raise_ticks(known) and not alone:\n            return None\n"), ""),
             ("known=known, ", "known=known or 0, "),
         ),
-        caught_by=f"{_OF_RESTORES}::test_a_redis_that_was_flushed_holds_nothing",
+        caught_by=f"{_OF_RESTORES}::test_a_redis_that_knows_nothing_holds_nothing",
     ),
     Bug(
         name="a-restore-that-was-held-is-held-again",

@@ -30,10 +30,7 @@ def bench(clock: Clock) -> Workbench:
 
 
 def _replay(bench: Workbench, *bodies: str) -> None:
-    """Replay letters to a target that refuses "bad"."""
-    for body in bodies:
-        bench.bury(body)
-    bench.ready()
+    bench.enqueue(*bodies)
     with bench.refusing("bad"):
         bench.replay()
 
@@ -157,17 +154,6 @@ def test_turns_of_all_processes_add_up() -> None:
         ("0.1",): 1, ("0.5",): 1, ("1",): 1, ("2.5",): 1, ("5",): 2, ("10",): 2, ("30",): 2, ("60",): 2, ("150",): 2,
         ("+Inf",): 3, ("sum",): pytest.approx(703.05),
     }  # fmt: skip
-
-
-def test_what_grew_is_owed_once_and_again_when_it_could_not_be_told() -> None:
-    key = (metric_names.THROTTLES.name, 0, "sqs")
-    metrics.add_to_sums({key: 3.0})
-    owed = metrics.take_unpublished([metric_names.THROTTLES.name])
-    assert [(total.part, total.value) for total in owed] == [("sqs", 3.0)]
-    assert metrics.take_unpublished([metric_names.THROTTLES.name]) == []
-    metrics.return_unpublished(owed)
-    metrics.add_to_sums({key: 1.0})
-    assert [total.value for total in metrics.take_unpublished([metric_names.THROTTLES.name])] == [4.0]
 
 
 def test_every_metric_has_a_name_of_its_own() -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import urllib.request
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -19,23 +15,14 @@ from reprocessing.pipeline.runs.drain import continue_run, plan_run
 from reprocessing.store.runs import run_cost
 from reprocessing.store.runs.plans import RunRequest
 from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.post import asked as actions_at
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def calls(bench: Workbench) -> Counter[str]:
-    """What was asked of the dlq and of its source, by action, but for the burying."""
-    return Counter(action for url in (bench.dlq_url, bench.source_url) for action in _of(url))
-
-
-def _of(url: str) -> Iterator[str]:
-    name, since, end = url.rsplit("/", 1)[-1], 0, 1
-    while since < end:
-        asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?queue={name}&since={since}"
-        with urllib.request.urlopen(asked, timeout=30) as answer:
-            page = json.load(answer)
-        yield from (one["action"] for one in page["calls"] if one["action"] != "SendMessage")
-        since, end = page["next"], page["end"]
+    actions = actions_at(bench.dlq_url) + actions_at(bench.source_url)
+    return Counter(action for action in actions if action != "SendMessage")
 
 
 @pytest.mark.soak
@@ -71,8 +58,7 @@ def test_a_drain_takes_the_requests_that_its_plan_tells(*, keyed: bool) -> None:
 
 def test_a_run_is_charged_for_each_try_and_for_no_letter_that_did_not_go_to_a_queue() -> None:
     bench = Workbench(fields={"backoff_base": 0, "backoff_jitter": "none"})
-    bench.bury("letter")
-    run = bench.ready()
+    run = bench.enqueue("letter")
     prices = Prices(standard=1e6)
     assert run_cost.cost_of_run(run.pk, prices) == Cost()
     with bench.refusing("letter"):

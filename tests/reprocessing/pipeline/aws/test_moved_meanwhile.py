@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.db import connection, transaction
 from django.test import Client
 
 from reprocessing.models import DeadLetterQueue, DlqCopy, Lane, Letter, Run
@@ -24,8 +22,8 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import intend
 from reprocessing.store.runs import enlistment_batches, run_transitions
 from reprocessing.store.safety import stops
-from tests.conditions import eventually
-from tests.race.native import begin_outside, captured_and_in_sight, let_it_end, let_it_end_unseen, mine
+from tests.race.abreast import behind
+from tests.race.native import begin_outside, captured_and_in_sight, let_it_end, let_it_end_unseen, mine, moved_outside
 from tests.reprocessing.admin.parking_lot.parked_messages import person, post
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -43,16 +41,10 @@ def _running(clock: Clock, *bodies: str) -> Workbench:
 
 
 def _interrupted(clock: Clock, *bodies: str) -> tuple[Workbench, Run]:
-    """Return the same, with its run paused."""
     bench = _running(clock, *bodies)
     run = Run.objects.get()
     run_transitions.pause(run.pk, by="anna", reason="wait")
     return bench, run
-
-
-def _moved_outside(bench: Workbench) -> None:
-    begin_outside(bench)
-    let_it_end(bench)
 
 
 def _ends(bench: Workbench) -> list[tuple[str, str]]:
@@ -61,11 +53,10 @@ def _ends(bench: Workbench) -> list[tuple[str, str]]:
 
 def _sent(bench: Workbench) -> list[str]:
     bench.replay(seconds=1)
-    return sorted(message["Body"] for message in bench.delivered())
+    return sorted(bench.delivered_bodies())
 
 
 def _goes_on(bench: Workbench, run: Run) -> list[str]:
-    """Resume the run; return what the source queue gets."""
     run_transitions.resume(run.pk, by="anna", reason="go on")
     return _sent(bench)
 
@@ -108,7 +99,7 @@ def test_what_aws_did_not_move_goes_on_once_it_is_seen(clock: Clock) -> None:
 
 def test_a_letter_that_waited_goes_on_when_it_comes_back(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
-    _moved_outside(bench)
+    moved_outside(bench)
     (moved,) = bench.delivered()
     Letter.objects.update(captured_at=bench.letter().first_sent_at)
     bench.come_back({"MessageAttributes": {}, **moved})
@@ -118,7 +109,7 @@ def test_a_letter_that_waited_goes_on_when_it_comes_back(clock: Clock) -> None:
 
 def test_a_letter_that_was_parked_so_and_comes_back_goes_with_the_next_run(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
-    _moved_outside(bench)
+    moved_outside(bench)
     (moved,) = bench.delivered()
     clock.advance(1)
     bench.capture()
@@ -203,9 +194,7 @@ def test_what_is_delivered_meanwhile_is_aws_s_no_more(clock: Clock) -> None:
 def test_a_lane_that_is_held_behind_what_was_seen_after_all_goes_on(clock: Clock) -> None:
     """Its head was parked as moved, and its message turned up."""
     bench = mine(fields={"ordering_key": "attribute:key", "sequence": "attribute:n", "when_parked": "hold"})
-    for n in ("1", "2"):
-        bench.bury(n, key="k", n=n)
-    bench.ready()
+    bench.enqueue_lane("1", "2", key="k")
     first = bench.letter(payload__body=b"1")
     Letter.objects.filter(pk=first.pk).update(blocked_reason="moved_by_aws")
     DeadLetterQueue.objects.update(
@@ -225,17 +214,6 @@ def test_while_a_capture_is_under_way_aws_s_work_is_noticed_all_the_same(clock: 
     assert (_ends(bench), bench.dlq.aws_redrive_since) == ([MAYBE], None)
 
 
-def test_what_was_out_of_sight_goes_on() -> None:
-    bench = mine()
-    bench.bury("a")
-    run = bench.ready()
-    run_transitions.pause(run.pk, by="anna", reason="wait")
-    bench.bury("b")
-    _moved_outside(bench)
-    assert (_ends(bench), [message["Body"] for message in bench.delivered()]) == ([("waiting", "")], ["b"])
-    assert _goes_on(bench, run) == ["a"]
-
-
 def test_what_was_out_of_sight_for_as_long_as_aws_may_have_worked_goes_on(clock: Clock) -> None:
     bench = mine()
     captured_and_in_sight(bench, clock, "seen", "hidden")
@@ -251,26 +229,8 @@ def test_letters_that_are_put_on_their_lanes_in_that_moment_are_not_sent_either(
     """An instalment is about to be committed when the look is written down."""
     bench = mine()
     captured_and_in_sight(bench, clock, "a")
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic():
-            run = bench.enlist()
-            looked = pool.submit(_in_a_thread, partial(moved_by_aws.mark_moved, bench.dlq.pk))
-            eventually(_somebody_waits_for_a_lock, within=10)
-        looked.result()
+    run, _ = behind(bench.enlist, partial(moved_by_aws.mark_moved, bench.dlq.pk))
     assert (_ends(bench), run.state) == ([MAYBE], "running")
-
-
-def _in_a_thread(act: Callable[[], object]) -> None:
-    try:
-        act()
-    finally:
-        connection.close()
-
-
-def _somebody_waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
-        return bool(cursor.fetchone()[0])
 
 
 def test_no_instalment_is_paid_while_a_dlq_is_aws_s(clock: Clock) -> None:
@@ -303,8 +263,7 @@ def test_where_no_copy_is_in_sight_or_nothing_waits_aws_is_not_asked(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hidden = mine()
-    hidden.bury("a")
-    hidden.ready()
+    hidden.enqueue("a")
     idle = mine()
     captured_and_in_sight(idle, clock, "a")
     monkeypatch.setattr(native_redrive, "move_tasks", lambda *_: pytest.fail("it was asked"))

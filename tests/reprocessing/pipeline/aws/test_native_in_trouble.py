@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 
@@ -60,8 +61,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, *moves: Move) -> None:
     monkeypatch.setattr(native_redrive, "move_tasks", lambda _arn, _role: list(moves))
 
 
-def unheard(_arn: str, _role: str) -> list[Move]:
-    raise QueueUnreachable("SQS refused: AccessDenied.")
+unheard = Mock(side_effect=QueueUnreachable("SQS refused: AccessDenied."))
 
 
 def test_while_aws_moves_its_messages_nothing_ails_a_dlq() -> None:

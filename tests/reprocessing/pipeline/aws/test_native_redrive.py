@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
 
 from reprocessing.domain.replay.verdicts import Unknown
 from reprocessing.gateways import sqs
@@ -21,7 +19,6 @@ from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
 from reprocessing.store.capture import capture_lease, moved_by_aws
-from reprocessing.store.capture.capture_lease import RenewedLease
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 from reprocessing.store.runs import run_transitions
@@ -32,18 +29,18 @@ from tests.race.native import (
     captured_and_in_sight,
     is_aws_s,
     let_it_end,
-    let_it_end_unseen,
     mine,
+    moved_outside,
     start,
     tasks,
 )
 from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.interposed import happens_before
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _captured(clock: Clock, *bodies: str) -> Workbench:
-    """Return a bench whose letters are captured, and whose copies are visible again."""
     bench = mine()
     captured_and_in_sight(bench, clock, *bodies)
     return bench
@@ -51,11 +48,6 @@ def _captured(clock: Clock, *bodies: str) -> Workbench:
 
 def _moved(bench: Workbench) -> None:
     start(bench)
-    let_it_end(bench)
-
-
-def _moved_outside(bench: Workbench) -> None:
-    begin_outside(bench)
     let_it_end(bench)
 
 
@@ -69,16 +61,12 @@ def bench() -> Workbench:
 
 
 def test_aws_moves_what_nobody_of_ours_is_at_and_the_dlq_is_ours_again(bench: Workbench) -> None:
-    bench.bury("a")
-    bench.bury("b")
+    bench.bury_all("a", "b")
     assert isinstance(start(bench), Begun)
     assert is_aws_s(bench)
     let_it_end(bench)
-    assert (is_aws_s(bench), bench.left(), sorted(message["Body"] for message in bench.delivered())) == (
-        False,
-        0,
-        ["a", "b"],
-    )
+    assert (is_aws_s(bench), bench.left()) == (False, 0)
+    assert sorted(bench.delivered_bodies()) == ["a", "b"]
     assert acts(bench) == [
         ("started", "anna", "a bulk"), ("changed", "the service", "AWS says COMPLETED: 2 messages moved."),
     ]  # fmt: skip
@@ -86,8 +74,7 @@ def test_aws_moves_what_nobody_of_ours_is_at_and_the_dlq_is_ours_again(bench: Wo
 
 def test_nothing_is_captured_enlisted_or_sent_while_aws_moves_messages() -> None:
     bench = mine(fields={"mode": "automatic"})
-    bench.bury("earlier")
-    run = bench.ready()
+    run = bench.enqueue("earlier")
     DeadLetterQueue.objects.update(
         aws_redrive_since=lanes.database_now(), aws_redrive_by="anna", aws_redrive_reason="a bulk"
     )
@@ -139,9 +126,7 @@ def test_aws_is_not_asked_while_beat_drains_the_dlq() -> None:
 
 
 def test_copies_that_are_to_be_deleted_keep_aws_out_until_they_are(bench: Workbench) -> None:
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench.redrive("letter")
     DlqCopy.objects.update(state="delete", gone_at=None)  # as whoever dies before it is noted leaves it
     found = start(bench)
     assert isinstance(found, HandoverBlockers)
@@ -212,8 +197,7 @@ def test_what_ended_before_is_not_taken_for_what_was_begun_now(
 def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_so(
     bench: Workbench, clock: Clock
 ) -> None:
-    for body in "abc":
-        bench.bury(body)
+    bench.bury_all(*"abc")
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
     assert (bench.capture().captured.busy, Letter.objects.count()) == (True, 0)
     found = aws_redrives.current(bench.dlq.pk)
@@ -251,23 +235,10 @@ def test_a_letter_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> Non
     assert [(one.state, one.blocked_reason) for one in (came, away)] == [("captured", ""), ("captured", "moved_by_aws")]
     bench.enlist()
     assert bench.replay().taken == 1
-    assert [message["Body"] for message in bench.delivered()] == [moved[0]["Body"]]
+    assert bench.delivered_bodies() == [moved[0]["Body"]]
     recover.sweep_dlq(bench.dlq, conf=bench.conf)
     away.refresh_from_db()
     assert (bench.left(), away.state, away.reason) == (0, "parked", "moved_by_aws")
-
-
-@pytest.mark.soak
-def test_a_message_that_aws_did_not_move_is_the_letter_it_was(clock: Clock) -> None:
-    bench = _captured(clock, "a", "b", "c")
-    start(bench, per_second=1)
-    native_redrive.cancel(bench.dlq, by="anna", reason="a mistake")
-    let_it_end(bench)
-    clock.restore()
-    back = bench.capture().captured
-    assert (back.letters, back.known, bench.left()) == (0, back.received, back.received)
-    here = Letter.objects.filter(state="captured", blocked_reason="").count()
-    assert (here, Letter.objects.filter(blocked_reason="moved_by_aws").count()) == (back.received, 3 - back.received)
 
 
 def test_other_bytes_are_another_letter(clock: Clock) -> None:
@@ -293,39 +264,17 @@ def objections(bench: Workbench) -> list[str]:
     return sorted(Letter.objects.filter(dlq=bench.dlq).values_list("blocked_reason", flat=True))
 
 
-def test_what_somebody_else_had_aws_move_unseen_is_not_sent_once_more(clock: Clock) -> None:
-    bench = _captured(clock, "a", "b")
-    begin_outside(bench)
-    let_it_end_unseen(bench)
-    assert (bench.left(), len(bench.delivered())) == (0, 2)
-    native_redrive.read_redrives(bench.dlq)
-    assert not is_aws_s(bench)
-    bench.enlist()
-    assert bench.replay().taken == 0
-    assert set(Letter.objects.values_list("state", "reason")) == {("parked", "moved_by_aws")}
-
-
-@pytest.mark.soak
-def test_what_somebody_else_has_aws_move_is_let_go_when_that_ends(clock: Clock) -> None:
-    bench = _captured(clock, "a", "b")
-    begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
-    native_redrive.read_redrives(bench.dlq)
-    assert (is_aws_s(bench), objections(bench)) == (True, ["", ""])
-    let_it_end(bench)
-    assert (is_aws_s(bench), objections(bench)) == (False, ["moved_by_aws"] * 2)
-
-
 def test_a_letter_that_was_seen_since_a_task_is_not_let_go_for_it_again(clock: Clock) -> None:
     bench = _captured(clock, "a")
-    _moved_outside(bench)
+    moved_outside(bench)
     assert objections(bench) == ["moved_by_aws"]
     Letter.objects.update(blocked_reason="", planned=False)  # as the capture that sees its copy leaves it
     native_redrive.read_redrives(bench.dlq)
     assert objections(bench) == [""]
-    _moved_outside(bench)
+    moved_outside(bench)
     assert objections(bench) == [""]  # it moved nothing
     bench.bury("b")
-    _moved_outside(bench)
+    moved_outside(bench)
     assert objections(bench) == ["moved_by_aws"]
 
 
@@ -341,21 +290,6 @@ def test_a_capture_that_is_under_way_when_letters_are_let_go_knows_those_that_it
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = _captured(clock, "a")
-    renew = capture_lease.renew
-
-    def let_go_first(*args: Any, **options: Any) -> RenewedLease | None:  # noqa: ANN401  those of renew
-        moved_by_aws.mark_moved(bench.dlq.pk)
-        return renew(*args, **options)
-
-    monkeypatch.setattr(capture_lease, "renew", let_go_first)
+    happens_before(monkeypatch, capture_lease, "renew", lambda: moved_by_aws.mark_moved(bench.dlq.pk))
     assert bench.capture().captured.known == 1
     assert objections(bench) == [""]
-
-
-@pytest.mark.parametrize("broken", ["aws_redrive_by = ''", "leased_until = redrive_now()"])
-def test_the_schema_keeps_a_dlq_aws_s_or_ours(bench: Workbench, broken: str) -> None:
-    DeadLetterQueue.objects.update(
-        aws_redrive_since=lanes.database_now(), aws_redrive_by="anna", aws_redrive_reason="a bulk"
-    )
-    with pytest.raises(IntegrityError), transaction.atomic():
-        rows.execute(f"UPDATE redrive_dlq SET {broken} WHERE id = %(dlq)b", {"dlq": bench.dlq.pk})

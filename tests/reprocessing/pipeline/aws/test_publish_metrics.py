@@ -15,8 +15,7 @@ from reprocessing.gateways.aws_services import cloudwatch_put
 from reprocessing.gateways.aws_services.cloudwatch_put import MetricValue
 from reprocessing.pipeline.aws import publish_metrics
 from tests.contract.endpoints import moto_endpoint
-from tests.reprocessing.pipeline.bench import Workbench
-from tests.reprocessing.pipeline.benches import waiting
+from tests.reprocessing.pipeline.bench import Workbench, enqueued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,7 +33,6 @@ def cloudwatch() -> Iterator[Any]:
 
 
 def told(cloudwatch: Any, name: str, stat: str = "Sum", **dimensions: str) -> list[float]:  # noqa: ANN401
-    """The values of a metric, minute by minute, the oldest first."""
     found = cloudwatch.get_metric_statistics(
         Namespace=SPACE, MetricName=name, Dimensions=[{"Name": n, "Value": v} for n, v in dimensions.items()],
         StartTime=NOW - timedelta(minutes=5), EndTime=NOW + timedelta(minutes=30), Period=60, Statistics=[stat],
@@ -47,7 +45,7 @@ def at(minute: int) -> int:
 
 
 def drained(*bodies: str) -> Workbench:
-    bench = waiting(*bodies, fields={"max_attempts": 1})
+    bench = enqueued(*bodies, fields={"max_attempts": 1})
     with bench.refusing("bad"):
         bench.replay()
     return bench
@@ -95,9 +93,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> StandIn:
 
 
 def _one_more(bench: Workbench, body: str) -> None:
-    bench.bury(body)
-    bench.ready()
-    bench.replay()
+    bench.redrive(body)
 
 
 def test_counters_are_published_from_the_first_time_on(stand_in: StandIn, caplog: pytest.LogCaptureFixture) -> None:

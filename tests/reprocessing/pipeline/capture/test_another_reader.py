@@ -11,13 +11,14 @@ from typing import Any, TypeAlias
 import pytest
 
 from reprocessing.domain.errors import QueueUnreachable
-from reprocessing.gateways.sqs import Depth, Extended, QueueAddress, depth, extend
+from reprocessing.gateways.sqs import Depth, QueueAddress, depth
 from reprocessing.models import DeadLetterQueue, DlqCopy
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.runs import feed_run
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.ordering import lanes
 from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
+from tests.reprocessing.pipeline.interposed import happens_after
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,8 +45,7 @@ def test_copies_that_are_visible_again_are_not_counted_as_hidden(clock: Clock) -
 def _sent_and_captured() -> tuple[Workbench, dict[str, Any]]:
     """A manual DLQ, and the message that was sent. The copies of "sent" and "captured" are hidden."""
     bench = Workbench(conf=replace(BRISK, receive_visibility=600), absence={"window": 0})
-    bench.bury("sent")
-    bench.bury("captured")
+    bench.bury_all("sent", "captured")
     bench.ready(limit=1)
     bench.replay()
     (message,) = bench.delivered()
@@ -111,13 +111,11 @@ def test_a_copy_visible_again_after_a_freeze_hides_no_return(clock: Clock, monke
     DlqCopy.objects.update(visible_until=lanes.database_now() + timedelta(hours=1))
     ours = _time_is_over(bench, "sent")
 
-    def froze(*args: Any) -> Extended:  # noqa: ANN401  those of extend
-        done = extend(*args)
+    def freezes() -> None:
         clock.advance(bench.conf.receive_visibility + 1)
         bench.sqs.delete_message(**ours)  # by whoever received it since
-        return done
 
-    monkeypatch.setattr(feed_run, "extend", froze)
+    happens_after(monkeypatch, feed_run, "extend", freezes)
     bench.promote()
     assert bench.capture().captured == capture.Captured(drained=True)
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
@@ -139,9 +137,7 @@ def _whenever_sqs_counts(
     monkeypatch.setattr(feed_run, "depth", counted)
 
 
-def test_copies_hidden_after_the_count_hide_no_return(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_copies_hidden_after_the_count_hide_no_return(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, _ = _with_a_hidden_return()
 
     def to_sight(_: int) -> None:
@@ -157,9 +153,7 @@ def test_copies_hidden_after_the_count_hide_no_return(
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 
-def test_no_absence_when_a_reader_comes_during_the_capture(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_absence_when_a_reader_comes_during_the_capture(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, message = _sent_and_captured()
     bench.come_back(message)
     bench.promote()

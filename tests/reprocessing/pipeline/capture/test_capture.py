@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import DatabaseError, connection
@@ -16,24 +17,23 @@ from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import ReceivedMessage
 from reprocessing.domain.message.redrive_attributes import MarkNames
-from reprocessing.gateways.sqs import Deleted, Extended, QueueAddress, extend, receive
+from reprocessing.gateways.sqs import Deleted, QueueAddress, receive
 from reprocessing.models import Attempt, Claim, DeadLetterQueue, DlqCopy, Letter
 from reprocessing.pipeline.capture import capture, delete_copies, receivers
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import lease_keeper, settle
 from reprocessing.store.capture import capture_lease, received_copies
-from reprocessing.store.capture.capture_lease import CaptureLease, RenewedLease
-from reprocessing.store.capture.received_copies import KnownCopy, ReturnedCopy
+from reprocessing.store.capture.received_copies import KnownCopy
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.settlement import Deletable, LetterClosing
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench, enqueued, redriven, ticking
+from tests.reprocessing.pipeline.interposed import happens_after, happens_before
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _killed(*_: object, **__: object) -> None:
-    raise Killed
+_killed = Mock(side_effect=Killed)
 
 
 def _keeps(*_: object, **__: object) -> int:
@@ -61,6 +61,7 @@ def test_a_copy_left_by_a_dead_capture_is_known_and_deleted(clock: Clock, monkey
             bench.capture()
     assert (bench.left(), bench.states()) == (1, {"letter": "captured"})  # nothing is deleted before its commit
     bench.show_again()
+    assert (capture.LEASE, bench.capture().captured.busy) == (20, True)
     clock.advance(capture.LEASE + 1)
     assert bench.capture().captured.known == 1
     assert (bench.left(), Letter.objects.count()) == (0, 1)
@@ -75,13 +76,9 @@ def test_a_copy_stays_in_the_dlq_until_its_letter_is_finished() -> None:
 
 def test_a_settlement_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = enqueued("letter")
-
-    def fails(*_: object, **__: object) -> None:
-        raise DatabaseError("gone")
-
     with monkeypatch.context() as patch:
         patch.setattr(lanes, "lock", lambda lanes, _: set(lanes))
-        patch.setattr(lanes, "advance", fails)
+        patch.setattr(lanes, "advance", Mock(side_effect=DatabaseError("gone")))
         with pytest.raises(DatabaseError):
             settle.heads({(bench.lane().pk, 0): LetterClosing(bench.letter().pk, LetterState.DISCARDED)}, lease=8)
     assert (bench.left(), bench.letter().state, DlqCopy.objects.get().state) == (1, "waiting", "held")
@@ -155,22 +152,16 @@ def test_a_return_after_the_last_attempt_is_parked() -> None:
     assert (bench.letter().state, bench.letter().reason) == ("parked", "attempts_spent")
 
 
-def test_a_letter_released_during_its_return_is_not_parked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_letter_released_during_its_return_is_not_parked(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = enqueued("letter", fields={"max_attempts": 1})
     bench.replay_unheard()
     bench.come_back(bench.delivered()[0])
     assert bench.states() == {"letter": "parked"}
-    returns = received_copies.find_returns
-
-    def released_meanwhile(*args: Any) -> list[ReturnedCopy]:  # noqa: ANN401  those of returns
-        monkeypatch.undo()
-        found = returns(*args)
-        act_on_parked.release([bench.letter().pk], by="ann", reason="once more")
-        return found
-
-    monkeypatch.setattr(received_copies, "find_returns", released_meanwhile)
+    letter = bench.letter().pk
+    happens_after(
+        monkeypatch, received_copies, "find_returns",
+        lambda: act_on_parked.release([letter], by="ann", reason="once more"), once=True,
+    )  # fmt: skip
     assert bench.capture().captured.returns == 1
     assert (bench.states(), bench.letter().reason) == ({"letter": "waiting"}, "")
 
@@ -277,8 +268,7 @@ def test_a_redrive_id_on_another_body_is_a_new_letter() -> None:
     bench = Workbench()
     sent = _delivered_and_back(bench)
     bench.capture()
-    bench.come_back({**sent, "Body": "another"})
-    captured = bench.capture().captured
+    captured = bench.take_back({**sent, "Body": "another"}).captured
     assert (captured.letters, captured.returns) == (1, 0)
 
 
@@ -334,14 +324,12 @@ def test_an_observed_dlq_is_never_received_from() -> None:
 def test_a_capture_that_lost_its_lease_writes_nothing(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("letter")
-    renew = capture_lease.renew
 
-    def late(capturing: CaptureLease, **options: float) -> RenewedLease | None:
+    def another_takes_the_dlq() -> None:
         clock.advance(capture.LEASE + 1)
         assert capture_lease.lease(bench.dlq.pk, lease=60, dirty=140) is not None
-        return renew(capturing, **options)
 
-    monkeypatch.setattr(capture_lease, "renew", late)
+    happens_before(monkeypatch, capture_lease, "renew", another_takes_the_dlq)
     captured = bench.capture().captured
     assert (captured.letters, captured.drained, Letter.objects.count()) == (0, False, 0)
 
@@ -351,12 +339,8 @@ def test_after_a_lost_answer_nothing_counts_as_drained_for_a_while(
 ) -> None:
     bench = Workbench()
     bench.bury("letter")
-
-    def lost(*_: object, **__: object) -> None:
-        raise QueueUnreachable("no answer")
-
     with monkeypatch.context() as patch:
-        patch.setattr(receivers, "receive", lost)
+        patch.setattr(receivers, "receive", Mock(side_effect=QueueUnreachable("no answer")))
         assert bench.capture().captured.trouble == "no answer"
     assert (bench.capture().captured.drained, _drained_through(bench)) == (False, None)
     clock.advance(bench.conf.receive_visibility + bench.conf.long_poll)
@@ -371,10 +355,7 @@ def _drained_through(bench: Workbench) -> object:
 def test_unreadable_bodies_are_parked_and_the_others_go_on() -> None:
     bench = Workbench(fields={"ordering_key": "body:account", "sequence": "system:SentTimestamp"})
     bodies = ["{", "[" * 5000, '{"account": "\\ud800"}', "\ufeff{}", "{}", '{"account": [1]}', "NaN"]
-    for body in [*bodies, '{"account": "a"}']:
-        bench.bury(body)
-    bench.ready()
-    bench.replay()
+    bench.redrive(*bodies, '{"account": "a"}')
     assert bench.states()['{"account": "a"}'] == "delivered"
     reasons = dict(Letter.objects.filter(state="parked").values_list("payload__body", "reason"))
     assert set(reasons.values()) == {"unreadable_body", "no_ordering_key"}
@@ -425,7 +406,7 @@ def test_a_copy_written_late_is_hidden_from_when_it_was_received(clock: Clock, m
 
 def test_a_longer_visibility_noted_late_counts_from_the_request(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = _about_to_be_extended(clock)
-    _after_extending(monkeypatch, lambda: clock.advance(1000))
+    happens_after(monkeypatch, recover, "extend", lambda: clock.advance(1000))
     asked = lanes.database_now()
     recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert round((DlqCopy.objects.get().visible_until - asked).total_seconds(), -2) == round(
@@ -437,7 +418,7 @@ def test_a_copy_received_again_meanwhile_is_not_noted_as_extended(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = _about_to_be_extended(clock)
-    _after_extending(monkeypatch, lambda: DlqCopy.objects.update(handle="a later one"))
+    happens_after(monkeypatch, recover, "extend", lambda: DlqCopy.objects.update(handle="a later one"))
     recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert DlqCopy.objects.get().extended is False
 
@@ -446,14 +427,3 @@ def _about_to_be_extended(clock: Clock) -> Workbench:
     bench = enqueued("letter")
     clock.advance(bench.conf.receive_visibility * 2 / 3 + 1)
     return bench
-
-
-def _after_extending(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
-    """Call this between SQS's answer and its record."""
-
-    def froze(*args: Any) -> Extended:  # noqa: ANN401  those of extend
-        done = extend(*args)
-        happens()
-        return done
-
-    monkeypatch.setattr(recover, "extend", froze)

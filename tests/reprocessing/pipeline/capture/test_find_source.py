@@ -97,9 +97,12 @@ def _without_unsubscribing() -> bytes:
     return b"\n".join(line for line in lines if b"UnsubscribeURL" not in line)
 
 
-def test_a_plain_letter_goes_to_the_only_source() -> None:
+def test_a_plain_letter_goes_to_the_only_source_unless_it_names_another_queue() -> None:
     bench = Workbench()
-    assert find_source.Sources(bench.dlq).of(base64.b64encode(b"x"), {}, {}) == bench.source
+    plain, another = base64.b64encode(b"x"), {"DeadLetterQueueSourceArn": QUEUE}
+    assert find_source.Sources(bench.dlq).of(plain, {}, {}) == bench.source
+    assert find_source.Sources(bench.dlq).of(plain, {}, another) is None
+    assert find_source.describe_source(plain, {}, another) == f"it failed in {QUEUE}"
 
 
 def test_the_source_queue_wins_over_the_form_of_the_body() -> None:

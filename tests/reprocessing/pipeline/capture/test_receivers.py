@@ -113,9 +113,7 @@ def test_a_failed_count_does_not_end_a_capture(monkeypatch: pytest.MonkeyPatch, 
     assert (len(asked), captured.trouble, captured.drained) == (2, "", True)
 
 
-def test_a_message_in_the_last_poll_makes_all_receivers_poll_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_message_in_the_last_poll_makes_all_receivers_poll_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first receiver is quiet when the last poll of the second brings a message."""
     polls, last_poll, late = [0, 0], threading.Event(), object()
     listening = ReceiverPool(

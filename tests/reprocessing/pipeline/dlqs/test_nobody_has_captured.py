@@ -26,8 +26,7 @@ def warnings(bench: Workbench, *, asks: bool = True) -> list[DoctorFinding]:
 def test_messages_that_nobody_captured_are_counted_with_their_end_and_their_cure(*, fifo: bool, since: str) -> None:
     bench = Workbench(fifo=fifo, fields={"retention": 4 * 86_400})
     assert warnings(bench) == []
-    bench.bury("one")
-    bench.bury("two")
+    bench.bury_all("one", "two")
     (found,) = warnings(bench)
     assert found.what.startswith(
         "2 messages of it are not captured, and nothing captures them by itself in mode manual"
@@ -51,8 +50,7 @@ def test_what_was_captured_since_sqs_was_asked_is_told_of_by_nobody(*, fifo: boo
     """Held or delivered and deleted, and though that capture proves nothing: it began before SQS was asked."""
     bench = Workbench(fifo=fifo)
     bench.bury("one", key="a")
-    bench.bury("two", key="b")
-    bench.ready()
+    bench.enqueue("two", key="b")
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=None)
     held = warnings(bench, asks=False)
     bench.replay()

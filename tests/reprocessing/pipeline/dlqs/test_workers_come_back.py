@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 from django.db import connection
@@ -19,7 +20,8 @@ from reprocessing.store.aws import aws_redrive_checks
 from reprocessing.store.ordering import lanes, stalled_lanes
 from reprocessing.store.safety import send_limits
 from tests.race.native import begin_outside, captured_and_in_sight, is_aws_s, let_it_end_unseen, mine
-from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
+from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench, enqueued
+from tests.reprocessing.pipeline.interposed import happens_after
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,10 +46,7 @@ def _lease(**options: object) -> list[lanes.LeasedLane]:
 
 
 def _fails(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def fail(_arn: str, _role: str) -> list[Move]:
-        raise error
-
-    monkeypatch.setattr(native_redrive, "move_tasks", fail)
+    monkeypatch.setattr(native_redrive, "move_tasks", Mock(side_effect=error))
 
 
 @pytest.fixture
@@ -147,10 +146,7 @@ def test_while_sqs_is_out_of_reach_the_lanes_wait_and_say_why(
 
 def test_what_aws_answered_is_known_when_it_is_written_down(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever dies in between has another one ask."""
-
-    def dies(*_: object) -> None:
-        raise Killed
-
+    dies = Mock(side_effect=Killed)
     with monkeypatch.context() as patch:
         patch.setattr(native_redrive, "_resolve", dies)
         with pytest.raises(Killed):
@@ -184,24 +180,16 @@ def test_an_answer_holds_from_when_it_was_asked_for(
     bench: Workbench, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """AWS takes its time, or whoever asked is frozen with the answer: what was moved since is in no list."""
-
-    def slow(arn: str, role: str) -> list[Move]:
-        listed = move_tasks(arn, role)
-        clock.advance(aws_redrive_checks.ANSWER_VALID_FOR + 1)
-        return listed
-
     monkeypatch.setattr(native_redrive, "run_as_completed", lambda act, works, _threads, within: map(act, works))
-    monkeypatch.setattr(native_redrive, "move_tasks", slow)
+    takes = aws_redrive_checks.ANSWER_VALID_FOR + 1
+    happens_after(monkeypatch, native_redrive, "move_tasks", lambda: clock.advance(takes))
     native_redrive.check_before_leasing(None)
     assert _lease() == []
     assert bench.states() == {"a": "waiting", "b": "waiting"}
 
 
 def test_asking_costs_a_turn_one_statement_however_many_letters_it_sends(clock: Clock) -> None:
-    bench = Workbench()
-    for number in range(12):
-        bench.bury(str(number))
-    bench.ready()
+    bench = enqueued(*map(str, range(12)))
     clock.advance(1)
     with CaptureQueriesContext(connection) as queries:
         bench.replay()

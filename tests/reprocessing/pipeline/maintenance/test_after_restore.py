@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 from typing import Any
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
@@ -34,8 +35,9 @@ from reprocessing.store.safety import stops
 from tests.conditions import eventually
 from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.reprocessing.pipeline import restoring
-from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
-from tests.reprocessing.pipeline.benches import KEYED, awaiting, bury_keyed, replayed, waiting
+from tests.reprocessing.pipeline.bench import BRISK, KEYED, Clock, Workbench, enqueued, redriven
+from tests.reprocessing.pipeline.benches import awaiting, bury_keyed
+from tests.reprocessing.pipeline.interposed import happens_before
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -65,9 +67,13 @@ def say(**words: str) -> int:
     return reconcile.decide({kind: RestoreDecision(word) for kind, word in words.items()}, dlq=None, **WHY)
 
 
+def decided() -> None:
+    say(unknown="replay", unfinished="replay")
+
+
 def replay_all() -> None:
     """Decide that every letter in doubt is replayed, and end the hold."""
-    say(unknown="replay", unfinished="replay")
+    decided()
     assert restore_hold.end_hold(**WHY, early=True) is not None
 
 
@@ -105,14 +111,14 @@ def drained_late(bench: Workbench, clock: Clock) -> None:
 
 
 def test_nothing_is_sent_while_it_is_held_and_all_is_when_a_person_has_said_so() -> None:
-    bench = waiting("letter")
+    bench = enqueued("letter")
     held()
     assert (bench.replay().taken, bench.delivered()) == (0, [])
     assert lanes.hint(limit=5, lifetime=5) == []
-    say(unknown="replay", unfinished="replay")
+    decided()
     assert (bench.replay().taken, bench.delivered()) == (0, [])
     restore_hold.end_hold(**WHY, early=True)
-    assert (bench.replay().taken, [message["Body"] for message in bench.delivered()]) == (1, ["letter"])
+    assert (bench.replay().taken, bench.delivered_bodies()) == (1, ["letter"])
 
 
 def test_no_other_command_lifts_the_hold() -> None:
@@ -135,10 +141,7 @@ def test_a_stop_of_everything_outlives_the_hold() -> None:
 
 
 def test_a_hold_that_ends_before_it_has_caught_up_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    def dies(_: int) -> bool:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(restore_detection, "raise_ticks", dies)
+    monkeypatch.setattr(restore_detection, "raise_ticks", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         detect_restore.begin_hold(
             TickWatermark.at(settings.REDIS_URL), lanes.database_now(), by="ann", reason="a restore", anew=False
@@ -147,7 +150,7 @@ def test_a_hold_that_ends_before_it_has_caught_up_has_not_begun(monkeypatch: pyt
 
 
 def test_two_who_hold_at_once_begin_one_hold() -> None:
-    waiting("letter")
+    enqueued("letter")
     begun = together([held] * 4)
     assert (sum(one.new for one in begun), len({one.since for one in begun}), found()) == (1, 1, {"hidden": 1})
 
@@ -168,18 +171,8 @@ def test_a_promotion_that_had_begun_before_the_hold_presumes_nothing() -> None:
     assert (presume_delivered([Attempt.objects.get().pk]), bench.states()) == ([], {"letter": "awaiting"})
 
 
-@pytest.mark.soak
-def test_a_restore_shows_what_became_of_each_letter(clock: Clock) -> None:
-    bench = waiting(*"abcd", conf=SHORT, fields=SLOW)
-    with bench.refusing("c"), bench.refusing("d"):
-        assert len(sent_and_forgotten(bench)) == 2
-    assert found() == {"hidden": 4}
-    drained_late(bench, clock)
-    assert by_body() == {"a": "gone", "b": "gone", "c": "seen", "d": "seen"}
-
-
 def test_a_copy_that_was_about_to_expire_and_is_gone_proves_nothing(clock: Clock) -> None:
-    bench = waiting("letter", conf=SHORT)
+    bench = enqueued("letter", conf=SHORT)
     sent_and_forgotten(bench)
     drained_late(bench, clock)
     assert found() == {"gone": 1}
@@ -200,7 +193,7 @@ def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
     say(finished="delivered", unfinished="replay", unknown="replay")
     assert restore_hold.end_hold(**WHY, early=False) is not None
     bench.replay()
-    sent_after = [message["Body"] for message in bench.delivered()]
+    sent_after = bench.delivered_bodies()
     assert (sent_after, named) == (["3", "4", "5"], {"3", "4", "5"})
     assert set(bench.states().values()) == {"delivered"}
     said = Letter.objects.filter(presumed=True)
@@ -210,19 +203,9 @@ def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
     assert (known.how, "a person said so" in known.sentence) == ("presumed", True)
 
 
-def test_a_letter_keeps_its_id_when_it_is_sent_twice() -> None:
-    bench = waiting("letter", conf=SHORT)
-    (before,) = sent_and_forgotten(bench)
-    replay_all()
-    bench.replay()
-    (after,) = bench.delivered()
-    names = ("RedriveId", "IdempotencyKey")
-    assert [before["MessageAttributes"][name] for name in names] == [after["MessageAttributes"][name] for name in names]
-
-
 @pytest.mark.soak
 def test_what_was_out_when_the_backup_was_made_waits_for_a_person() -> None:
-    bench = waiting("letter", conf=SHORT)
+    bench = enqueued("letter", conf=SHORT)
     bench.replay_and_die(sent=True)
     held()
     come_to_sight(bench)
@@ -235,7 +218,7 @@ def test_what_was_out_when_the_backup_was_made_waits_for_a_person() -> None:
 
 @pytest.mark.soak
 def test_what_was_on_its_last_attempt_is_replayed_when_a_person_says_so(clock: Clock) -> None:
-    bench = waiting("letter", conf=SHORT, fields={"max_attempts": 1})
+    bench = enqueued("letter", conf=SHORT, fields={"max_attempts": 1})
     bench.replay_and_die(sent=True)
     held()
     come_to_sight(bench)
@@ -262,10 +245,9 @@ def test_whoever_looks_is_told_of_the_restore_and_of_what_ends_the_hold(client: 
 
 
 def test_what_came_back_from_a_forgotten_attempt_is_the_same_letter_and_not_lost() -> None:
-    bench = waiting("letter", conf=SHORT)
+    bench = enqueued("letter", conf=SHORT)
     (sent,) = sent_and_forgotten(bench)
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     assert (bench.states(), found()) == ({"letter": "waiting"}, {"came_back": 1})
     assert bench.letter().attempts == 1
     replay_all()
@@ -280,8 +262,7 @@ def test_what_came_back_from_a_forgotten_attempt_went_before_an_earlier_letter_t
     bury_keyed(bench, "a2")
     bench.ready()
     (sent,) = sent_and_forgotten(bench)
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     replay_all()
     bury_keyed(bench, "a1")
     bench.ready()
@@ -291,12 +272,11 @@ def test_what_came_back_from_a_forgotten_attempt_went_before_an_earlier_letter_t
 
 
 def test_a_delivered_letter_that_came_back_from_a_forgotten_attempt_waits_again() -> None:
-    bench = replayed("letter", conf=SHORT)
+    bench = redriven("letter", conf=SHORT)
     (sent,) = bench.delivered()
     mark = sent["MessageAttributes"]["RedriveId"]
     sent["MessageAttributes"]["RedriveId"] = {**mark, "StringValue": mark["StringValue"].replace(":1", ":3")}
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     assert (bench.letter().state, bench.letter().attempts, Letter.objects.count()) == ("waiting", 3, 1)
     bench.capture()
     assert (bench.letter().attempts, bench.left()) == (3, 0)
@@ -325,7 +305,7 @@ def test_a_capture_that_ran_dry_before_all_is_in_sight_ends_no_hold(clock: Clock
 
 
 def test_a_decision_goes_on_where_it_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    waiting("a", "b", "c")
+    enqueued("a", "b", "c")
     held()
     monkeypatch.setattr(reconcile, "GROUP", 1)
 
@@ -340,7 +320,7 @@ def test_a_decision_goes_on_where_it_was_interrupted(monkeypatch: pytest.MonkeyP
 
 
 def test_copies_nobody_has_seen_since_are_not_hidden_for_longer() -> None:
-    bench = waiting("letter", conf=replace(BRISK, receive_visibility=30))
+    bench = enqueued("letter", conf=replace(BRISK, receive_visibility=30))
     held()
     recover.sweep_dlq(bench.dlq, conf=replace(BRISK, receive_visibility=120))
     assert rows.execute("SELECT FROM redrive_dlq_copy WHERE extended", {}) == 0
@@ -375,7 +355,7 @@ def restored(marks: TickWatermark, *, forgets: int = 3) -> None:
 def test_a_restore_that_nobody_tells_of_is_held(
     marks: TickWatermark, notices: Callable[[TickWatermark], bool], forgets: int
 ) -> None:
-    bench = waiting("letter")
+    bench = enqueued("letter")
     restored(marks, forgets=forgets)
     assert not notices(marks)
     there = restore_hold.current_hold()
@@ -388,9 +368,9 @@ def test_a_restore_that_nobody_tells_of_is_held(
 def test_a_restore_from_a_backup_of_a_hold_is_held_anew(
     notices: Callable[[TickWatermark], bool], marks: TickWatermark
 ) -> None:
-    waiting("letter")
+    enqueued("letter")
     first = held()
-    say(unknown="replay", unfinished="replay")
+    decided()
     assert restore_hold.count_undecided() == 0
     restored(marks)
     assert notices(marks) is False
@@ -404,9 +384,9 @@ def test_a_restore_from_a_backup_of_a_hold_is_held_anew(
 
 
 def test_a_person_who_says_again_is_asked_about_every_letter_anew() -> None:
-    waiting("letter")
+    enqueued("letter")
     held()
-    say(unknown="replay", unfinished="replay")
+    decided()
     later = lanes.database_now().isoformat()
     with pytest.raises(CommandError, match="add --again"):
         ask("hold", "--since", later, "--reason", "again", "--confirm")
@@ -417,21 +397,6 @@ def test_a_person_who_says_again_is_asked_about_every_letter_anew() -> None:
     assert (found.by, found.restored_to.isoformat(), restore_hold.count_undecided()) == ("bob", later, 1)
 
 
-def test_a_restore_is_told_of_once(marks: TickWatermark) -> None:
-    restored(marks)
-    detect_restore.count_tick(marks)
-    restore_hold.end_hold(**WHY, early=True)
-    assert (
-        detect_restore.count_tick(marks),
-        detect_restore.is_database_current(marks),
-        restore_hold.current_hold(),
-    ) == (True, True, None)
-
-
-def decided() -> None:
-    say(unknown="replay", unfinished="replay")
-
-
 @pytest.mark.parametrize("decides", [decided, replay_all])
 @NOTICES
 def test_a_worker_that_froze_with_the_proof_of_a_restore_does_not_hold_it_again(
@@ -440,18 +405,16 @@ def test_a_worker_that_froze_with_the_proof_of_a_restore_does_not_hold_it_again(
     decides: Callable[[], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    waiting("letter")
+    enqueued("letter")
     restored(marks)
-    hold_it, there = detect_restore._hold, []
+    there = []
 
-    def freezes(*proof: int) -> bool:
-        monkeypatch.undo()
-        assert not detect_restore.is_database_current(marks)  # another worker holds it first
+    def another_holds_it() -> None:
+        assert not detect_restore.is_database_current(marks)
         decides()
         there.append(restore_hold.current_hold())
-        return hold_it(*proof)
 
-    monkeypatch.setattr(detect_restore, "_hold", freezes)
+    happens_before(monkeypatch, detect_restore, "_hold", another_holds_it, once=True)
     assert notices(marks) is True
     assert ([restore_hold.current_hold()], restore_hold.count_undecided()) == (there, 0)
     assert AuditEntry.objects.filter(act="stopped").count() == 1
@@ -470,29 +433,28 @@ def test_of_two_who_have_the_proof_of_a_restore_at_once_one_holds(marks: TickWat
     assert AuditEntry.objects.filter(act="stopped").count() == 1
 
 
-def test_a_redis_that_was_flushed_holds_nothing(marks: TickWatermark) -> None:
-    restored(marks)
+def _flushed() -> TickWatermark:
     redis.Redis.from_url(settings.REDIS_URL).delete(f"redrive:highwater:{TickCount.objects.get().database}")
-    assert (
-        detect_restore.is_database_current(marks),
-        detect_restore.count_tick(marks),
-        restore_hold.current_hold(),
-    ) == (True, True, None)
+    return TickWatermark.at(settings.REDIS_URL)
 
 
-def test_a_redis_that_is_gone_holds_nothing() -> None:
-    gone = TickWatermark.at("redis://127.0.0.1:9/0")
-    assert (detect_restore.count_tick(gone), detect_restore.is_database_current(gone), restore_hold.current_hold()) == (
-        True,
-        True,
-        None,
-    )
+def _gone() -> TickWatermark:
+    return TickWatermark.at("redis://127.0.0.1:9/0")
 
 
-def test_another_database_of_the_same_redis_is_no_restore(marks: TickWatermark) -> None:
-    restored(marks)
+def _of_another_database() -> TickWatermark:
     TickCount.objects.update(database=uuid4())
-    assert (detect_restore.count_tick(marks), restore_hold.current_hold()) == (True, None)
+    return TickWatermark.at(settings.REDIS_URL)
+
+
+@pytest.mark.parametrize("knows_nothing", [_flushed, _gone, _of_another_database])
+def test_a_redis_that_knows_nothing_holds_nothing(
+    marks: TickWatermark, knows_nothing: Callable[[], TickWatermark]
+) -> None:
+    restored(marks)
+    marks = knows_nothing()
+    assert (detect_restore.is_database_current(marks), detect_restore.count_tick(marks)) == (True, True)
+    assert restore_hold.current_hold() is None
 
 
 def test_a_tick_and_a_slice_ask_redis_once_each(marks: TickWatermark) -> None:
@@ -519,7 +481,7 @@ def test_a_tick_and_a_slice_ask_redis_once_each(marks: TickWatermark) -> None:
 
 @pytest.mark.soak
 def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
-    bench = waiting("letter", conf=SHORT)
+    bench = enqueued("letter", conf=SHORT)
     since = (lanes.database_now() + timedelta(seconds=1)).isoformat()
     clock.advance(2)
     said = ("--reason", "the disk burnt", "--by", "ann")
@@ -543,7 +505,7 @@ def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
 
 
 def test_what_ends_the_hold_is_told_with_its_time_and_a_dry_run_is_refused_as_the_release_is() -> None:
-    bench = waiting("letter")
+    bench = enqueued("letter")
     began = held()
     why = ("--reason", "why")
     after = (
@@ -588,7 +550,7 @@ def test_a_command_that_makes_no_sense_is_refused_and_holds_nothing(arguments: t
 
 
 def test_a_first_line_of_a_hold_counts_in_words_and_says_the_year_in_full() -> None:
-    replayed("letter")
+    redriven("letter")
     assert ask("hold", "--since", "0001-01-01", "--reason", "why").startswith(
         "1 attempt began after 0001-01-01 00:00:00 UTC: "
     )

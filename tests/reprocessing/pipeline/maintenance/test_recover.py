@@ -15,8 +15,8 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import decisions
 from reprocessing.store.routing import rule_changes
 from reprocessing.store.safety import circuit_breakers, stops
-from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
-from tests.reprocessing.pipeline.benches import KEYED, bury_keyed, captured, parked, waiting
+from tests.reprocessing.pipeline.bench import BRISK, KEYED, Clock, Workbench, enqueued
+from tests.reprocessing.pipeline.benches import bury_keyed, captured, parked
 from tests.reprocessing.pipeline.rulings import ask_all, rule
 from tests.reprocessing.post import statements
 
@@ -29,7 +29,7 @@ def _no(*_: object, **__: object) -> int:
 
 def _with_a_copy_to_delete() -> Workbench:
     """Return a bench whose letter is delivered, and whose copy was not deleted from the DLQ."""
-    bench = waiting("letter")
+    bench = enqueued("letter")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delete_copies, "delete_from_dlq", _no)
         bench.replay()
@@ -41,8 +41,7 @@ def _a_dlq_in_front_of_another() -> tuple[Workbench, Workbench]:
     """The first holds a letter, so that its sweep comes first, and owes a notice; the second has a copy to delete."""
     second = _with_a_copy_to_delete()
     first = parked("parked", fields={"parking_url": "no queue"})
-    first.bury("waiting")
-    first.ready()
+    first.enqueue("waiting")
     return first, second
 
 
@@ -104,13 +103,13 @@ def test_a_copy_of_a_finished_letter_that_was_not_deleted_is_deleted_by_the_swee
 
 
 def test_copies_of_unfinished_letters_are_not_deleted() -> None:
-    bench = waiting("letter")
+    bench = enqueued("letter")
     recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert (bench.left(), DlqCopy.objects.get().state) == (1, "held")
 
 
 def test_copies_of_letters_under_way_stay_out_of_sight_for_longer_once(clock: Clock) -> None:
-    bench = waiting("letter")
+    bench = enqueued("letter")
     recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert DlqCopy.objects.get().extended is False
     clock.advance(bench.conf.receive_visibility * 2 / 3 + 1)
@@ -135,7 +134,7 @@ def test_copies_of_letters_in_no_run_are_not_hidden_for_longer(clock: Clock) -> 
 
 
 def test_a_run_is_finished_when_all_of_its_letters_are() -> None:
-    bench = waiting("letter")
+    bench = enqueued("letter")
     recover.sweep_all(conf=bench.conf)
     assert Run.objects.get().state == "running"
     bench.replay()
@@ -170,8 +169,7 @@ def test_the_parking_queue_is_told_nothing_while_its_dlq_is_stopped(*, everythin
     parking = bench.queue(f"{bench.name}-parking")
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(parking_url=parking)
     dlq = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
-    bench.bury("letter")
-    bench.ready()
+    bench.enqueue("letter")
     with bench.refusing("letter"):
         bench.replay()
     which = None if everything else dlq.pk
@@ -188,8 +186,7 @@ def test_failures_that_a_dead_worker_recorded_and_did_not_look_at_open_the_break
 ) -> None:
     bench = Workbench()
     Breaker.objects.update(threshold=1)
-    bench.bury("letter")
-    bench.ready()
+    bench.enqueue("letter")
     with monkeypatch.context() as patch, bench.refusing("letter"):
         patch.setattr(circuit_breakers, "move_breakers", _no)
         bench.replay(seconds=0.1)

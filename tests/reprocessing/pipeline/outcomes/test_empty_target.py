@@ -37,7 +37,6 @@ class Trial:
         self.clock.advance((self.taken + timedelta(seconds=seconds) - lanes.database_now()).total_seconds())
 
     def look(self, seconds: float, found: Depth = NOTHING) -> int:
-        """Look at a target of this depth, and return how many letters were promoted."""
         self.go_to(seconds)
         with self.patch.context() as patch:
             patch.setattr(resolve_outcomes, "depth", lambda _: found)
@@ -177,16 +176,13 @@ def test_a_message_in_flight_for_longer_than_the_window_is_awaited(clock: Clock)
     assert (_turns(bench), bench.history()) == ({"letter": "waiting"}, [(1, "returned", 0)])
 
 
-def test_a_consumed_letter_is_delivered_with_the_next_capture() -> None:
+@pytest.mark.parametrize(("fails", "state", "outcome"), [(False, "delivered", "absent"), (True, "waiting", "returned")])
+def test_the_next_capture_shows_whether_a_letter_was_consumed_or_failed(fails: bool, state: str, outcome: str) -> None:
     bench = redriven("letter", absence={"window": WINDOW})
-    bench.delivered()
-    assert (_turns(bench), bench.history()) == ({"letter": "delivered"}, [(1, "absent", 0)])
-
-
-def test_a_letter_that_failed_again_is_found_by_the_next_capture() -> None:
-    bench = redriven("letter", absence={"window": WINDOW})
-    bench.come_back(bench.delivered()[0])
-    assert (_turns(bench), bench.history()) == ({"letter": "waiting"}, [(1, "returned", 0)])
+    (sent,) = bench.delivered()
+    if fails:
+        bench.come_back(sent)
+    assert (_turns(bench), bench.history()) == ({"letter": state}, [(1, outcome, 0)])
 
 
 def test_only_the_first_look_that_finds_messages_is_noted(trial: Trial) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from threading import Event
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from django.db import DatabaseError
@@ -25,7 +26,6 @@ from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SENT = timedelta(0)
 LAG, WINDOW = 60.0, 100.0
 
 
@@ -170,11 +170,7 @@ def test_a_promotion_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.Mon
     bench.delivered()
     _see(bench, taken, 60, 160)
     _drain(bench, taken, 160)
-
-    def fails(*_: object, **__: object) -> None:
-        raise DatabaseError("gone")
-
-    monkeypatch.setattr(lanes, "advance", fails)
+    monkeypatch.setattr(lanes, "advance", Mock(side_effect=DatabaseError("gone")))
     with pytest.raises(DatabaseError):
         bench.promote()
     assert (bench.left(), bench.states(), DlqCopy.objects.get().state) == (1, {"letter": "awaiting"}, "held")
@@ -243,9 +239,7 @@ def test_each_look_has_the_time_of_its_own_request(monkeypatch: pytest.MonkeyPat
     assert set(TargetCheck.objects.values_list("took", flat=True)) == {5.0}
 
 
-def test_a_look_after_a_sleep_may_be_as_early_as_before_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_look_after_a_sleep_may_be_as_early_as_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, _ = _awaiting()
     bench.delivered()
     now, clock = 100.0, lanes.database_now
@@ -262,11 +256,10 @@ def test_a_look_after_a_sleep_may_be_as_early_as_before_it(
 
 
 def test_targets_out_of_reach_do_not_delay_promotion(monkeypatch: pytest.MonkeyPatch) -> None:
-    def out_of_reach(_: QueueAddress) -> Depth:
-        raise QueueUnreachable("no answer")
-
     first, _ = _two_targets(monkeypatch)
-    asked = _each_look_takes(13, monkeypatch, out_of_reach)  # as long as a connection and an answer may take
+    asked = _each_look_takes(
+        13, monkeypatch, Mock(side_effect=QueueUnreachable("no answer"))
+    )  # as long as a connection and an answer may take
     first.promote()
     assert asked == [first.target.url]
 

@@ -17,8 +17,7 @@ from reprocessing.store.maintenance import counters
 from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.parking_lot.message_edits import EditableLetter
 from reprocessing.store.routing import rule_changes
-from tests.reprocessing.pipeline.bench import Clock, Workbench
-from tests.reprocessing.pipeline.benches import replayed, waiting
+from tests.reprocessing.pipeline.bench import Clock, Workbench, enqueued, redriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,11 +30,10 @@ STAND = EditableLetter(
 )  # fmt: skip
 
 
-def _parked(body: str = BODY, *, fifo: bool = False, key: str | None = None, **fields: object) -> Workbench:
-    bench = Workbench(fifo=fifo, fields={"max_attempts": 1, **fields})
-    bench.bury(body, key=key, note="first")
-    bench.ready()
-    with bench.refusing(body):
+def _parked(**fields: object) -> Workbench:
+    bench = Workbench(fields={"max_attempts": 1, **fields})
+    bench.enqueue(BODY, note="first")
+    with bench.refusing(BODY):
         bench.replay()
     assert bench.letter().state == "parked"
     return bench
@@ -79,23 +77,20 @@ def test_an_edit_without_replay_stays_parked_is_no_failure_and_the_next_edit_fol
     assert (bench.letter().state, {hour.what: hour.n for hour in counters.counts_by_hour(1)}) == ("parked", before)
     assert _edit(bench.letter(), b'{"total": 3}') == Edited(2)
     bench.replay()
-    assert [message["Body"] for message in bench.delivered()] == ['{"total": 3}']
+    assert bench.delivered_bodies() == ['{"total": 3}']
     assert [bytes(revision.body) for revision in Revision.objects.order_by("no")] == [MENDED, b'{"total": 3}']
 
 
 def test_copies_of_what_was_sent_before_and_after_the_edit_are_both_known() -> None:
-    bench = replayed(BODY, fields={"max_attempts": 1})
+    bench = redriven(BODY, fields={"max_attempts": 1})
     (first,) = bench.delivered()
-    bench.come_back(first)
-    bench.capture()
+    bench.take_back(first)
     assert _edit(bench.letter()) == Edited(1)
     bench.replay()
     (second,) = bench.delivered()
-    bench.come_back(first)
-    once = bench.capture().captured
+    once = bench.take_back(first).captured
     assert (once.returns, once.letters, bench.letter().state) == (1, 0, "delivered")
-    bench.come_back(second)
-    twice = bench.capture().captured
+    twice = bench.take_back(second).captured
     assert (twice.returns, twice.letters, bench.letter().state) == (1, 0, "parked")
 
 
@@ -143,22 +138,21 @@ def test_a_new_key_is_a_claim_of_its_own_and_the_old_one_stays() -> None:
 
 def test_a_fifo_queue_takes_what_was_edited_though_it_may_have_had_the_letter_before(clock: Clock) -> None:
     bench = Workbench(fifo=True, fields={"max_attempts": 1})
-    bench.bury(BODY, key="a")
-    bench.ready()
+    bench.enqueue(BODY, key="a")
     bench.replay_and_die(sent=True)
     clock.advance(60)
     bench.replay()
     assert bench.letter().state == "parked"
     _edit(bench.letter())
     bench.replay()
-    assert [message["Body"] for message in bench.delivered()] == [BODY, MENDED.decode()]
+    assert bench.delivered_bodies() == [BODY, MENDED.decode()]
 
 
 def test_rules_are_asked_about_what_will_be_sent() -> None:
     rule = {"action": "quarantine", "conditions": ["body:total equals 1"], "enabled": True}
     rule_changes.save_rule("ones", rule, by="anna", reason="a test")
     rule_changes.save_rule("twos", {**rule, "conditions": ["body:total equals 2"]}, by="anna", reason="a test")
-    bench = replayed('{"total": 1}', fields={"max_attempts": 1})
+    bench = redriven('{"total": 1}', fields={"max_attempts": 1})
     assert bench.letter().reason == "quarantined"
     _edit(bench.letter())
     bench.replay()
@@ -167,7 +161,7 @@ def test_rules_are_asked_about_what_will_be_sent() -> None:
 
 
 def test_a_letter_without_the_key_of_its_place_gets_both_by_an_edit() -> None:
-    bench = waiting(BODY, fields={"ordering_key": "attribute:customer"})
+    bench = enqueued(BODY, fields={"ordering_key": "attribute:customer"})
     assert bench.letter().reason == "no_ordering_key"
     _edit(bench.letter(), attributes={"customer": Attribute("String", "c-7")}, key="k-1")
     bench.replay()
@@ -241,10 +235,10 @@ def test_an_edit_names_the_keys_that_it_changes() -> None:
     assert edit.changed_keys(STAND, Alteration(BODY.encode(), FIRST), keys) == []
 
 
-def _order(bench: Workbench, body: bytes = MENDED, **attributes: str) -> str:
+def _order(bench: Workbench, **attributes: str) -> str:
     stand = message_edits.read_letter(bench.letter().pk)
     assert stand
-    to = Alteration(body, {name: Attribute("String", value) for name, value in attributes.items()})
+    to = Alteration(MENDED, {name: Attribute("String", value) for name, value in attributes.items()})
     return edit.place_after_edit(stand, to, place_letters.policy_of(DeadLetterQueue.objects.get(pk=bench.dlq.pk)))
 
 
@@ -266,7 +260,7 @@ def test_a_letter_without_a_key_goes_alone_and_no_edit_gives_it_one() -> None:
 
 
 def test_a_letter_that_was_parked_without_a_place_is_told_which_one_the_edit_gives_it() -> None:
-    bench = waiting(BODY, fields={"ordering_key": "attribute:customer"})
+    bench = enqueued(BODY, fields={"ordering_key": "attribute:customer"})
     assert _order(bench, note="first") == (
         "It has no place, and this edit gives it none: attribute:customer finds no key. "
         "Replayed, it goes alone, in no order."

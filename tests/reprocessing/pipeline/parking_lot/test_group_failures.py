@@ -9,9 +9,9 @@ import pytest
 from reprocessing.models import DeadLetterQueue, FailureGroup, Letter, Reporter
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.outcomes import record_reports
-from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
-from tests.reprocessing.pipeline.bench import Clock, Workbench
-from tests.reprocessing.pipeline.benches import captured, replayed, waiting
+from reprocessing.pipeline.parking_lot import group_failures
+from tests.reprocessing.pipeline.bench import Workbench, redriven
+from tests.reprocessing.pipeline.benches import captured
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,12 +54,10 @@ def test_what_its_target_refused_is_sorted_by_its_answer_once_it_is_parked() -> 
 def test_what_came_back_without_a_word_keeps_the_cause_it_died_of() -> None:
     bench = Workbench(fields={"max_attempts": 1})
     bench.judge_by_absence(window=0)
-    bench.bury("{}", error_type="KeyError")
-    bench.ready()
+    bench.enqueue("{}", error_type="KeyError")
     before = told(bench)
     bench.replay()
-    bench.come_back(bench.delivered()[0])
-    bench.capture()
+    bench.take_back(bench.delivered()[0])
     assert bench.letter().reason == "attempts_spent"
     assert told(bench) == before == {"{}": ("left", "error_type: KeyError")}
 
@@ -95,7 +93,7 @@ def test_a_report_that_was_there_before_the_letter_is_its_cause() -> None:
 
 
 def test_what_a_consumer_says_of_an_attempt_is_its_letters_cause() -> None:
-    bench = replayed("{}", target_fields={"proof": "acknowledged", "advance": "settled"})
+    bench = redriven("{}", target_fields={"proof": "acknowledged", "advance": "settled"})
     sent = bench.letter().history.get().sent_message_id
     assert sent
     report(message_id=sent, type="KeyError")
@@ -118,26 +116,6 @@ def test_the_sweep_sorts_what_nobody_else_has() -> None:
     bench = captured(json.dumps({"a": 1}))
     recover.sweep_all(conf=bench.conf)
     assert bench.letter().group == FailureGroup.objects.get(title="JSON with a")
-
-
-def test_what_is_sent_before_its_turn_comes_is_never_sorted() -> None:
-    bench = replayed("{}")
-    assert (group_failures.assign_groups(batches=1), bench.letter().state, bench.letter().group) == (
-        0,
-        "delivered",
-        None,
-    )
-
-
-def test_a_letter_released_and_parked_again_is_sorted_anew(clock: Clock) -> None:
-    bench = waiting("{}", fields={"max_attempts": 1})
-    for answer in ("Busy not now", "Busy not now"):
-        with bench.refusing("{}"):
-            bench.replay()
-        assert told(bench) == {"{}": ("answered", f"The target refused it: {answer}")}
-        act_on_parked.release([bench.letter().pk], by="ann", reason="once more")
-        clock.advance(1)
-    assert FailureGroup.objects.get().released_at is not None
 
 
 def test_bodies_are_read_by_bounded_bytes_and_every_letter_is_sorted(monkeypatch: pytest.MonkeyPatch) -> None:

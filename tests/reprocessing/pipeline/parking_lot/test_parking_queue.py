@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,9 +16,9 @@ from reprocessing.models import ParkingQueueMessage
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import act_on_parked, parking_queue
 from reprocessing.store.maintenance import parking_queue_outbox
-from reprocessing.store.maintenance.parking_queue_outbox import PendingMessage
 from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import Killed, Workbench
+from tests.reprocessing.pipeline.interposed import happens_after
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,7 +37,6 @@ def _parking(bench: Workbench, *, fifo: bool = False, **attributes: str) -> str:
 
 
 def _park(bench: Workbench, *bodies: str) -> None:
-    """Have the target refuse all of these, once."""
     bench.ready()
     with ExitStack() as refusing:
         for body in bodies:
@@ -46,7 +45,6 @@ def _park(bench: Workbench, *bodies: str) -> None:
 
 
 def _with_one_parked(*, fifo: bool = False) -> tuple[Workbench, str]:
-    """Return a bench with one parked letter, and the URL of its parking queue."""
     bench = Workbench(fields={"max_attempts": 1})
     url = _parking(bench, fifo=fifo)
     bench.bury("letter")
@@ -98,10 +96,8 @@ def test_what_left_the_parking_lot_is_marked_in_the_parking_queue(deed: Any, sta
     deed([bench.letter().pk], by="anna", reason="because")
     _sweep(bench)
     (mark,) = bench.delivered(url)
-    assert (_texts(mark)[parking_queue.LETTER], _texts(mark)[parking_queue.STATUS]) == (
-        _texts(copy)[parking_queue.LETTER],
-        status,
-    )
+    assert _texts(mark)[parking_queue.LETTER] == _texts(copy)[parking_queue.LETTER]
+    assert _texts(mark)[parking_queue.STATUS] == status
     assert mark["Body"] == f'{{"letter": "{bench.letter().public_id}", "status": "{status}"}}'
 
 
@@ -118,8 +114,7 @@ def test_without_a_parking_queue_there_are_no_notices() -> None:
 def test_what_the_parking_queue_did_not_take_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields={"max_attempts": 1})
     url = _parking(bench)
-    for body in ("a", "b"):
-        bench.bury(body)
+    bench.bury_all("a", "b")
     _park(bench, "a", "b")
 
     def busy_once(*args: Any, **options: Any) -> dict[int, Outcome]:  # noqa: ANN401
@@ -148,20 +143,16 @@ def test_a_parking_queue_that_is_not_there_is_owed_its_notices_and_the_log_says_
         _sweep(bench)
     said = [record.getMessage() for record in caplog.records if record.name == recover.__name__]
     assert said == [f"{bench.name}: its parking queue did not take 1 of 1 notices."]
-    assert [message["Body"] for message in bench.delivered(url)] == ["letter"]
+    assert bench.delivered_bodies(url) == ["letter"]
 
 
 def test_what_the_parking_queue_can_never_take_holds_nothing_up() -> None:
     bench = Workbench(fields={"max_attempts": 1})
     url = _parking(bench, MaximumMessageSize="1024")
-    bench.bury("x" * 1_025)
-    bench.bury("letter")
+    bench.bury_all("x" * 1_025, "letter")
     _park(bench, "x" * 1_025, "letter")
     _sweep(bench)
-    assert ([message["Body"] for message in bench.delivered(url)], _unsent()) == (
-        ["letter"],
-        0,
-    )
+    assert (bench.delivered_bodies(url), _unsent()) == (["letter"], 0)
 
 
 def test_a_fifo_parking_queue_takes_a_copy_and_its_mark_in_their_order() -> None:
@@ -177,14 +168,8 @@ def test_a_fifo_parking_queue_takes_a_copy_and_its_mark_in_their_order() -> None
 
 def test_a_fifo_parking_queue_swallows_a_notice_that_is_sent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, url = _with_one_parked(fifo=True)
-    tell = parking_queue.send_notices
-
-    def tell_and_die(*args: Any, **options: Any) -> list[int]:  # noqa: ANN401
-        tell(*args, **options)
-        raise Killed
-
     with monkeypatch.context() as patch:
-        patch.setattr(parking_queue, "send_notices", tell_and_die)
+        happens_after(patch, parking_queue, "send_notices", Mock(side_effect=Killed))
         with pytest.raises(Killed):
             _sweep(bench)
     _sweep(bench)
@@ -193,17 +178,14 @@ def test_a_fifo_parking_queue_swallows_a_notice_that_is_sent_twice(monkeypatch: 
 
 def _freezes_when(monkeypatch: pytest.MonkeyPatch, place: object, name: str, meanwhile: Callable[[], object]) -> None:
     """Freeze the next sweep for a minute after this call, and let something happen meanwhile."""
-    now, ask = 100.0, getattr(place, name)
+    now = 100.0
 
-    def answered(*args: Any, **options: Any) -> Any:  # noqa: ANN401  those of whatever it is
+    def freeze() -> None:
         nonlocal now
-        answer = ask(*args, **options)
-        monkeypatch.setattr(place, name, ask)
         meanwhile()
         now += 60
-        return answer
 
-    monkeypatch.setattr(place, name, answered)
+    happens_after(monkeypatch, place, name, freeze, once=True)
     monkeypatch.setattr(recover, "suspend_aware_clock", lambda: lambda: now)
 
 
@@ -244,11 +226,3 @@ def test_a_copy_that_has_no_room_for_what_is_said_of_it_goes_without() -> None:
     _sweep(bench)
     ten, full = sorted(bench.delivered(url), key=lambda one: len(one["Body"]))
     assert (sorted(_texts(ten)), len(full["Body"])) == ([f"a{n}" for n in range(10)], len(whole))
-
-
-def test_news_of_one_letter_are_of_it_alone() -> None:
-    """Two messages of one FIFO parking queue are never taken for one another."""
-    one = PendingMessage(1, "parked", uuid.uuid4(), "m", "refused", "parked", b"body", b"{}")
-    other = PendingMessage(2, "left", one.public_id, "m", "", "waiting", b"body", b"{}")
-    ids = {parking_queue._departure(notice, fifo=True).deduplication_id for notice in (one, other)}
-    assert len(ids) == 2

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import pytest
-from django.db import connection
 
 from reprocessing import tasks
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
@@ -15,6 +13,7 @@ from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, Letter, 
 from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions, message_filters
+from tests.race.abreast import together
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 from tests.reprocessing.pipeline.bench import Clock, Killed
 from tests.reprocessing.post import Post, post
@@ -208,15 +207,7 @@ def test_two_workers_never_do_one_batch_twice() -> None:
     source = dlq()
     letters = [parked(source) for _ in range(12)]
     operation = _asked(BulkActionKind.NOTE)
-
-    def turn(_: int) -> None:
-        try:
-            run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(3) as workers:
-        list(workers.map(turn, range(3)))
+    together([lambda: run_bulk_actions.run_bulk_action(operation.pk, seconds=9)] * 3)
     assert _told(operation) == ("done", 12, 12, 0)
     assert _reviewed(operation) == dict.fromkeys([letter.pk for letter in letters], 1)
 

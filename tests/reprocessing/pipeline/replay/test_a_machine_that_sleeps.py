@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -14,13 +13,10 @@ from reprocessing.models import DlqCopy
 from reprocessing.pipeline.aws.native_redrive import ASK_WITHIN, Refusal
 from reprocessing.pipeline.replay import lease_keeper, replay_slice
 from reprocessing.store.aws import aws_redrive_handover
-from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers, RedriveRequest
-from reprocessing.store.aws.aws_redrives import AwsRedrive
 from reprocessing.store.capture import capture_lease
-from reprocessing.store.capture.capture_lease import RenewedLease
-from reprocessing.store.replay.intent import IntendedSend, intend
 from tests.race.native import is_aws_s, mine, start, tasks
 from tests.reprocessing.pipeline.bench import Clock, Workbench, ticking
+from tests.reprocessing.pipeline.interposed import happens_after, happens_before
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,13 +50,7 @@ def test_letters_of_before_the_sleep_are_not_sent_and_later_ones_are(
     bench.conf = replace(bench.conf, lease=timedelta(seconds=LEASE))
     bench.enqueue("letter")
     sleep = _Sleep(monkeypatch)
-
-    def sleeps_once(*args: Any, **options: Any) -> list[IntendedSend]:  # noqa: ANN401  those of an intent
-        found = intend(*args, **options)
-        sleep.slept = asleep
-        return found
-
-    monkeypatch.setattr(replay_slice, "intend", sleeps_once)
+    happens_after(monkeypatch, replay_slice, "intend", lambda: setattr(sleep, "slept", asleep))
     bench.replay(seconds=60, rates=_Tokens(), stop=lambda: bench.letter().state == "delivered")
     assert [outcome for _, outcome, _ in bench.history()] == ["not_sent", "accepted"]
 
@@ -68,13 +58,8 @@ def test_letters_of_before_the_sleep_are_not_sent_and_later_ones_are(
 def test_a_copy_that_became_visible_during_the_sleep_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, sleep = Workbench(), _Sleep(monkeypatch)
     bench.bury("letter")
-    renew = capture_lease.renew
-
-    def sleeps(*args: Any, **options: Any) -> RenewedLease | None:  # noqa: ANN401  those of renew
-        sleep.slept = float(bench.conf.receive_visibility)
-        return renew(*args, **options)
-
-    monkeypatch.setattr(capture_lease, "renew", sleeps)
+    asleep = float(bench.conf.receive_visibility)
+    happens_before(monkeypatch, capture_lease, "renew", lambda: setattr(sleep, "slept", asleep))
     assert not bench.capture().captured.drained
     assert (DlqCopy.objects.count(), bench.left()) == (0, 1)
 
@@ -82,13 +67,7 @@ def test_a_copy_that_became_visible_during_the_sleep_is_not_written(monkeypatch:
 def test_a_native_redrive_claimed_before_the_sleep_is_not_started(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench, claim = mine(), aws_redrive_handover.hand_to_aws
-
-    def sleeps(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsRedrive | HandoverBlockers:
-        claimed = claim(dlq, wish, by=by, reason=reason)
-        clock.advance(ASK_WITHIN + 1)
-        return claimed
-
-    monkeypatch.setattr(aws_redrive_handover, "hand_to_aws", sleeps)
+    bench = mine()
+    happens_after(monkeypatch, aws_redrive_handover, "hand_to_aws", lambda: clock.advance(ASK_WITHIN + 1))
     assert start(bench) == Refusal("it was not asked, since the claim took too long; ask again")
     assert (tasks(bench), is_aws_s(bench)) == ([], False)

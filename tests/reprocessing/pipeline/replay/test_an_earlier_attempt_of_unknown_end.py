@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reprocessing.models import Claim, Lane, Target
+from reprocessing.models import Claim, Lane
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import reporters
@@ -23,7 +23,7 @@ REST, WINDOW = 30, 100
 Tell = Callable[[Workbench, dict[str, Any]], None]
 
 
-def _unheard(clock: Clock, *, advance: str = "settled", **fields: object) -> Workbench:
+def _unheard(clock: Clock, **fields: object) -> Workbench:
     """Two letters of one key. The first was sent with unknown outcome, and is due again."""
     bench = Workbench(
         fields={
@@ -31,7 +31,7 @@ def _unheard(clock: Clock, *, advance: str = "settled", **fields: object) -> Wor
             "max_attempts": 2, "backoff_base": REST, "backoff_cap": REST, "backoff_jitter": "none", **fields,
         }
     )  # fmt: skip
-    bench.judge_by_absence(window=WINDOW, advance=advance)
+    bench.judge_by_absence(window=WINDOW, advance="settled")
     for n in ("1", "2"):
         bench.bury(n, key="k", n=n, event=f"e{n}")
     bench.ready()
@@ -122,26 +122,16 @@ def test_if_both_copies_come_back_nothing_is_waited_for(clock: Clock) -> None:
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
 
 
-def test_with_advance_accepted_the_letter_is_parked_and_its_key_held(clock: Clock, failure: tuple[Tell, str]) -> None:
-    bench = _unheard(clock, advance="accepted")
-    _once_more(bench, failure)
-    assert (_first(bench), _key(bench)) == ("parked attempts_spent", "held")
-
-
 def test_a_divert_waits_while_a_copy_may_come_back(clock: Clock) -> None:
     bench = _unheard(clock, max_attempts=3)
-    other = Target.objects.create(arn=bench.arn(url := bench.queue(f"{bench.name}-other")), url=url, region="eu-west-1")
+    other = bench.another_target()
     rule("elsewhere", "divert", "attribute:n equals 1", target=other)
     bench.replay()
-    assert (_first(bench), _key(bench), bench.lane().why, bench.delivered(url)) == (
-        "waiting",
-        "held",
-        WAITS_FOR_COPY,
-        [],
-    )
+    assert (_first(bench), _key(bench), bench.lane().why) == ("waiting", "held", WAITS_FOR_COPY)
+    assert bench.delivered(other.url) == []
     clock.advance(WINDOW)
     bench.replay()
-    assert bench.delivered_bodies(url) == ["1"]
+    assert bench.delivered_bodies(other.url) == ["1"]
 
 
 def _a_twin_turns_up(bench: Workbench, *, key: str, body: str = "1") -> None:

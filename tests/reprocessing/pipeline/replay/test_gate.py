@@ -11,7 +11,6 @@ import pytest
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.replay.verdicts import Go, OpenBreaker, Park, Skip, Verdict, Wait
 from reprocessing.domain.safety.failure_cause import PATIENCE, LastFailures
-from reprocessing.models import Letter
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import gate
 from reprocessing.store.ordering.lane_state import LaneState
@@ -131,15 +130,6 @@ LEASE = 9
 def _one_after_another(bench: Workbench, *bodies: str) -> None:
     for body in bodies:
         bench.redrive(body, idem="k")
-
-
-@through_postgres
-def test_equal_key_and_body_of_a_delivered_letter_is_a_duplicate() -> None:
-    bench = Workbench(fields=BY_KEY)
-    _one_after_another(bench, "same", "same")
-    first, second = Letter.objects.order_by("id")
-    assert (first.state, second.state, second.duplicate_of_id) == ("delivered", "duplicate", first.pk)
-    assert (len(bench.delivered()), bench.left()) == (1, 0)
 
 
 @through_postgres

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.db import DatabaseError
@@ -18,6 +17,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import IntendedSend, intend
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, enqueued, ticking
+from tests.reprocessing.pipeline.interposed import happens_after
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -63,30 +63,24 @@ def test_a_send_that_outlasts_a_lease_keeps_its_lanes(clock: Clock) -> None:
     assert (taken_away, bench.history()) == ([], [(1, "accepted", 0)])
 
 
-def test_a_turn_that_froze_after_its_intent_sends_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_turn_that_froze_after_its_intent_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, frozen = enqueued("letter"), 0.0
 
     def monotonic() -> float:
         return time.monotonic() + frozen
 
-    def freezes(*args: Any, **options: Any) -> list[IntendedSend]:  # noqa: ANN401  those of an intent
+    def freezes() -> None:
         nonlocal frozen
-        found = intend(*args, **options)
         frozen += LEASE
-        return found
 
     for module in (lease_keeper, replay_slice, send):
         monkeypatch.setattr(module, "time", ticking(monotonic))
-    monkeypatch.setattr(replay_slice, "intend", freezes)
+    happens_after(monkeypatch, replay_slice, "intend", freezes)
     bench.replay(seconds=1)
     assert ({outcome for _, outcome, _ in bench.history()}, bench.delivered()) == ({"not_sent"}, [])
 
 
-def test_after_a_lost_lane_the_first_lease_is_the_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_after_a_lost_lane_the_first_lease_is_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     intended = _intended(2)
     Lane.objects.filter(pk=intended[0].lane_id).update(fence=2**40)
     owned, renewed = LeaseKeeper(intended, LEASE, began=time.monotonic()), list[set[int]]()

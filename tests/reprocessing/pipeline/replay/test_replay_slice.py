@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from time import monotonic
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import DatabaseError
@@ -12,7 +13,7 @@ from django.db import DatabaseError
 from reprocessing.gateways.redis.send_rate import Granted, Rates
 from reprocessing.models import Attempt, Breaker, Claim, DeadLetterQueue, Lane, Letter, RateClass, Run, Target
 from reprocessing.pipeline.maintenance import recover
-from reprocessing.pipeline.replay import gate, lease_keeper, replay_slice, send, settle
+from reprocessing.pipeline.replay import lease_keeper, replay_slice, send, settle
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import LeasedLane
 from reprocessing.store.replay.intent import intend
@@ -72,8 +73,7 @@ def test_a_worker_that_cannot_record_leaves_its_letter_to_the_lease(clock: Clock
     assert bench.letter().state == ("parked" if limit == 1 else "delivered")
 
 
-def _fails(*_: object, **__: object) -> None:
-    raise DatabaseError("the server closed the connection")
+_fails = Mock(side_effect=DatabaseError("the server closed the connection"))
 
 
 def test_a_killed_worker_repeats_one_intent_group_at_most(clock: Clock) -> None:
@@ -214,17 +214,6 @@ def test_a_letter_that_fails_again_is_sent_after_those_that_did_not_wait(
     assert [bytes(body).decode() for body in attempts] == sent
 
 
-def test_a_target_has_at_most_max_unsettled_letters(clock: Clock) -> None:
-    bench = Workbench()
-    bench.conf = replace(bench.conf, max_unsettled=3)
-    bench.judge_by_absence(window=60)
-    bench.enqueue(*map(str, range(8)))
-    for _ in range(2):
-        bench.replay(seconds=1)
-        assert sorted(bench.states().values()) == ["awaiting"] * 3 + ["waiting"] * 5
-        clock.advance(gate.TARGET_IS_FULL.total_seconds() + 1)
-
-
 def test_a_strict_turn_sends_only_its_lanes() -> None:
     bench = enqueued(*map(str, range(3)))
     first = Lane.objects.order_by("id").values_list("id", flat=True)[0]
@@ -235,8 +224,7 @@ def test_a_strict_turn_sends_only_its_lanes() -> None:
 @pytest.mark.parametrize("obstacle", ["stopped", "observed", "not running", "halted"])
 def test_nothing_is_sent_if_it_is_stopped_observed_or_not_running(obstacle: str) -> None:
     bench = Workbench()
-    bench.bury("letter")
-    run = bench.ready()
+    run = bench.enqueue("letter")
     match obstacle:
         case "stopped":
             stops.stop(bench.dlq.pk, by="anna", reason="the consumer is broken")
@@ -254,8 +242,7 @@ def test_a_turn_leases_no_more_lanes_of_a_full_target(clock: Clock) -> None:
     bench, other = Workbench(), Workbench()
     bench.conf = replace(bench.conf, max_unsettled=1, lanes_per_task=5)
     bench.judge_by_absence()
-    bench.enqueue(*map(str, range(20)))
-    assert bench.replay().taken == 1
+    assert bench.redrive(*map(str, range(20))).taken == 1
     clock.advance(3)  # they are due again
     other.enqueue("elsewhere")
     before = dict(Lane.objects.filter(dlq=bench.dlq).values_list("pk", "fence"))

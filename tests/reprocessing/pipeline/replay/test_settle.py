@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from unittest.mock import Mock
 
 import pytest
 from django.db import DatabaseError
@@ -123,11 +124,7 @@ def test_with_outcome_absence_the_attempt_stays_open() -> None:
 
 def test_an_outcome_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = _bench()
-
-    def fails(*_: object, **__: object) -> None:
-        raise DatabaseError("gone")
-
-    monkeypatch.setattr(settle, "_next", fails)
+    monkeypatch.setattr(settle, "_next", Mock(side_effect=DatabaseError("gone")))
     with pytest.raises(DatabaseError):
         bench.replay()
     assert (bench.letter().state, bench.history(), bench.left()) == ("sending", [(1, None, 0)], 1)

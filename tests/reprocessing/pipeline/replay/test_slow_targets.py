@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import OperationalError, connection
@@ -18,9 +19,9 @@ from reprocessing.pipeline.replay import late_answers, send, settle, slow_target
 from reprocessing.pipeline.replay.send import Sender
 from reprocessing.pipeline.replay.slow_targets import Stream
 from reprocessing.store.ordering import lanes
-from reprocessing.store.replay.intent import IntendedSend
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import BRISK, Clock
+from tests.reprocessing.pipeline.interposed import happens_after, happens_before
 from tests.reprocessing.pipeline.slow import Endpoint, bench_with, delivered, due, hanging
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -106,15 +107,9 @@ def test_a_retry_after_is_respected(endpoint: Endpoint) -> None:
 def test_a_hundred_answers_are_recorded_in_few_commits(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_with(keys=100, letters=1)
     commits: list[int] = []
-    attempts = settle.attempts
-
-    def counted(intended: Sequence[IntendedSend], *rest: Any, **options: Any) -> settle.Settled:  # noqa: ANN401
-        commits.append(len(intended))
-        return attempts(intended, *rest, **options)
-
-    monkeypatch.setattr(settle, "attempts", counted)
+    happens_after(monkeypatch, settle, "attempts", lambda: commits.append(1))
     bench.replay(60)
-    assert sum(commits) == 100
+    assert len(delivered(bench)) == 100
     assert len(commits) <= 10
 
 
@@ -122,10 +117,7 @@ def test_an_outcome_that_was_not_recorded_is_unknown_after_the_lease(
     endpoint: Endpoint, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = hanging(endpoint)
-
-    def broken(*_: object, **__: object) -> None:
-        raise OperationalError
-
+    broken = Mock(side_effect=OperationalError)
     with monkeypatch.context() as patch:
         patch.setattr(settle, "attempts", broken)
         endpoint.answer = lambda _: Taken()
@@ -191,12 +183,7 @@ def test_leases_are_renewed_while_sqs_deletes_slowly(
 ) -> None:
     bench = bench_with(keys=3, letters=1, conf=replace(BRISK, lease=timedelta(seconds=3), intent_size=1))
     renewed = threading.Event()
-    renew = Stream.renew
     seen: list[bool] = []
-
-    def noted(self: Stream, *, lease: float) -> None:
-        renewed.set()
-        renew(self, lease=lease)
 
     def slow(address: QueueAddress, handles: Mapping[str, str], **_: Any) -> Deleted:  # noqa: ANN401
         if not seen:
@@ -204,7 +191,7 @@ def test_leases_are_renewed_while_sqs_deletes_slowly(
             seen.append(renewed.wait(2.5))
         return delete(address, handles)
 
-    monkeypatch.setattr(Stream, "renew", noted)
+    happens_before(monkeypatch, Stream, "renew", renewed.set)
     monkeypatch.setattr(send, "delete", slow)
     answers = not outlasting
     endpoint.answer = lambda body: Taken() if answers and body != "0-0" else None
@@ -252,14 +239,8 @@ def test_no_letter_is_sent_on_a_lease_that_ends_before_its_renewal(
     endpoint: Endpoint, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = bench_with(keys=1, letters=1)
-    heads = take_tokens.take_for_heads
-
-    def late(*every: Any, **options: Any) -> take_tokens.MeteredHeads:  # noqa: ANN401
-        monkeypatch.setattr(take_tokens, "take_for_heads", heads)
-        clock.advance(BRISK.lease.total_seconds() - 2.5)
-        return heads(*every, **options)
-
-    monkeypatch.setattr(take_tokens, "take_for_heads", late)
+    almost = BRISK.lease.total_seconds() - 2.5
+    happens_before(monkeypatch, take_tokens, "take_for_heads", lambda: clock.advance(almost), once=True)
     left: list[timedelta] = []
 
     def answer(_: str) -> Taken:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
+from django.conf import settings
 
 from reprocessing.domain.errors import RateLimitUnavailable
+from reprocessing.gateways.redis import send_rate
 from reprocessing.gateways.redis.send_rate import Granted
 from reprocessing.models import Target
 from reprocessing.pipeline.replay import take_tokens
 from reprocessing.pipeline.replay.take_tokens import REDIS_RETRY, MeteredHeads
+from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.safety.send_limits import SendLimit
+from tests.reprocessing.pipeline.bench import enqueued
 
 SHOP, BANK = 1, 2
 PLAIN, CLASSED, BANKED = 11, 12, 22
@@ -51,9 +55,9 @@ def _head(lane: int, breaker: int = PLAIN) -> LaneState:
     )  # fmt: skip
 
 
-def _brake(breaker: int, ramp: float = 1.0, class_rate: float | None = 5.0) -> SendLimit:
+def _brake(breaker: int, ramp: float = 1.0) -> SendLimit:
     of_class = None if breaker == PLAIN else NEWSLETTER
-    rate = None if breaker == PLAIN else class_rate
+    rate = None if breaker == PLAIN else 5.0
     return SendLimit(
         breaker, SHOP, of_class, "closed", 0, None, 0, ramp, 0.0, step_due=False, class_rate=rate, class_burst=None,
         rules=0,
@@ -110,3 +114,16 @@ def test_nothing_goes_while_redis_does_not_answer(lost: int | str) -> None:
 def test_the_pause_is_the_shortest_wait() -> None:
     metered = _metered([_head(1), _head(2, BANKED)], Rates({SHOP: 0, f"class:{NEWSLETTER}": 9}, lost={BANK}))
     assert (metered.heads, metered.pause) == ([], REDIS_RETRY)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_turn_waits_for_slow_tokens_and_the_others_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = enqueued("0", target_fields={"rate": 0.5})
+    rates = send_rate.Rates.at(settings.REDIS_URL)
+    assert rates.claim_wait(bench.target.pk, "another turn", 5)
+    monkeypatch.setattr("reprocessing.pipeline.replay.replay_slice.time.sleep", lambda _: pytest.fail("it waits, too"))
+    report = bench.replay(seconds=5)
+    assert (report.taken, report.left) == (0, [])
+    lane = bench.lane()
+    assert (lane.phase, lane.why) == ("ready", "another turn waits for its target's rate")
+    assert lanes.lease("at once", limit=9, lease=8) == []  # due again a little later

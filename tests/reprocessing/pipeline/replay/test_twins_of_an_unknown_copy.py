@@ -116,21 +116,22 @@ def test_a_twin_is_not_sent_while_a_copy_may_be_in_the_target(clock: Clock, leav
     assert (_twin_again(bench).attempts, len(bench.delivered())) == (1, 1)
 
 
-def test_a_twin_goes_when_the_copy_is_back(clock: Clock) -> None:
-    bench = _bench()
-    _is_spent(bench, clock)
-    (sent,) = bench.delivered()
-    assert _twin(bench).attempts == 0
-    bench.take_back(sent)
-    clock.advance(REST)
-    bench.replay()
-    assert (_first(bench).state, _twin_again(bench).attempts) == ("parked", 1)
-
-
-def test_a_released_twin_waits_for_the_copy_of_a_discarded_letter(clock: Clock) -> None:
-    bench = _bench()
+def _is_discarded(bench: Workbench, clock: Clock) -> None:
     _is_spent(bench, clock)
     act_on_parked.discard([_first(bench).pk], by="ann", reason="old")
+
+
+def _is_discarded_by_a_rule(bench: Workbench, clock: Clock) -> None:
+    _send(bench)
+    clock.advance(REST + 1)
+    rule("old", "discard", "attribute:first equals yes")
+    bench.replay()
+
+
+@pytest.mark.parametrize("leaves", [_is_discarded, _is_discarded_by_a_rule])
+def test_a_released_twin_waits_for_the_copy_of_a_discarded_letter(clock: Clock, leaves: Leave) -> None:
+    bench = _bench()
+    leaves(bench, clock)
     twin = _twin(bench)
     assert (twin.state, twin.reason) == ("parked", "twin_discarded")
     act_on_parked.release([twin.pk], by="ann", reason="it is wanted after all")
@@ -138,19 +139,7 @@ def test_a_released_twin_waits_for_the_copy_of_a_discarded_letter(clock: Clock) 
     assert (_twin_again(bench).attempts, bench.lane(letters=twin).why) == (0, MAY_BE_THERE)
     clock.advance(WINDOW + 1)
     bench.replay()
-    assert _twin_again(bench).attempts == 1
-
-
-def test_a_released_twin_waits_for_the_copy_of_a_letter_that_a_rule_discarded(clock: Clock) -> None:
-    bench = _bench()
-    _send(bench)
-    clock.advance(REST + 1)
-    rule("old", "discard", "attribute:first equals yes")
-    bench.replay()
-    twin = _twin(bench)
-    act_on_parked.release([twin.pk], by="ann", reason="it is wanted after all")
-    bench.replay()
-    assert (_first(bench).state, _twin_again(bench).attempts, len(bench.delivered())) == ("discarded", 0, 1)
+    assert (_first(bench).state, _twin_again(bench).attempts) == ("discarded", 1)
 
 
 def test_a_restored_letter_keeps_its_key(clock: Clock) -> None:
@@ -165,7 +154,7 @@ def test_a_divert_frees_no_key_while_a_copy_may_be_in_the_target(clock: Clock) -
     bench = _bench()
     _send(bench)
     clock.advance(REST + 1)
-    other = Target.objects.create(arn=bench.arn(url := bench.queue(f"{bench.name}-other")), url=url, region="eu-west-1")
+    other = bench.another_target()
     rule("elsewhere", "divert", "attribute:first equals yes", target=other)
     with bench.refusing("one"):
         bench.replay()

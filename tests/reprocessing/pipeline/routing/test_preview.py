@@ -101,9 +101,7 @@ def test_a_preview_looks_at_the_given_days_and_dlq(clock: Clock) -> None:
     assert preview.letters([], since=last[0]).older == 0
 
 
-def test_a_preview_loads_chunks_and_reports_its_progress(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_preview_loads_chunks_and_reports_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     for number in range(5):
         bench.bury(f'{{"n": {number}}}')

@@ -20,6 +20,7 @@ from reprocessing.store.routing import routing_decisions, rule_changes
 from reprocessing.store.routing import rules as rules_of
 from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.interposed import happens_before
 from tests.reprocessing.pipeline.rulings import BY_KEY, LEASE, ask, ask_all, change_the_rules, disable, leased, rule
 from tests.reprocessing.post import statements
 
@@ -158,9 +159,7 @@ def _delayed_and_refused(clock: Clock) -> tuple[Workbench, Rule, datetime | None
     return bench, later, bench.letter().due_at
 
 
-def test_the_backoff_of_a_delayed_letter_does_not_depend_on_rules(
-    clock: Clock,
-) -> None:
+def test_the_backoff_of_a_delayed_letter_does_not_depend_on_rules(clock: Clock) -> None:
     bench, later, due = _delayed_and_refused(clock)
     change_the_rules()
     route.wake_stopped(RuleBook.load())
@@ -232,8 +231,7 @@ def test_a_rate_class_has_its_own_breaker_with_the_target_s_policy() -> None:
                                                        retry_at=lanes.database_now())  # fmt: skip
     slow = RateClass.objects.create(name="slow", rate=1)
     rule("slowly", "replay", rate_class=slow)
-    bench.bury("x")
-    bench.enqueue("y")
+    bench.enqueue("x", "y")
     Lane.objects.update(breaker=None)
     ask(leased())
     made = Breaker.objects.get(rate_class=slow)
@@ -305,8 +303,7 @@ def test_other_threads_may_ask_while_errors_are_counted(monkeypatch: pytest.Monk
     bench = Workbench()
     rule("odd", "discard", "body:length(n) equals 9", position=1)
     rule("even", "discard", "body:length(m) equals 9", position=2)
-    bench.bury('{"n": 5}')
-    bench.enqueue('{"m": 5}')
+    bench.enqueue('{"n": 5}', '{"m": 5}')
     book = RuleBook.load()
     loaded = routing_decisions.load_waiting(list(Letter.objects.values_list("pk", flat=True)), bodies=True)
     even, odd = sorted(loaded, key=lambda letter: bytes(letter.body))
@@ -345,25 +342,21 @@ def test_decisions_of_an_old_book_are_not_written() -> None:
     assert RuleBook.load(current) is current
 
 
-def test_a_rule_disabled_during_routing_holds_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_rule_disabled_during_routing_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     wait = rule("wait", "hold")
     bench.enqueue("x")
-    standings, note = leased(), routing_decisions.record_reasons
+    standings = leased()
 
     def lift() -> int:
         disable(wait)
         return route.wake_stopped(RuleBook.load())
 
-    def late(whys: dict[int, str]) -> None:
-        monkeypatch.setattr(routing_decisions, "record_reasons", note)
+    def lift_elsewhere() -> None:
         with elsewhere() as begin:  # whoever lifts it sees nothing to wake yet
             assert begin(lift).result(20) == 0
-        note(whys)
 
-    monkeypatch.setattr(routing_decisions, "record_reasons", late)
+    happens_before(monkeypatch, routing_decisions, "record_reasons", lift_elsewhere, once=True)
     ask(standings)
     assert (bench.lane().phase, bench.replay().taken) == ("ready", 1)
 

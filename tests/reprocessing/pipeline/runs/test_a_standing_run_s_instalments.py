@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import transaction
@@ -17,8 +18,8 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import enlistment_batches, leftover_lanes, run_transitions, selection
 from reprocessing.store.runs.plans import RunRequest
 from tests.race.abreast import elsewhere, waits_for_us
-from tests.reprocessing.pipeline.bench import Workbench
-from tests.reprocessing.pipeline.benches import KEYED, bodies_sent, bury_keyed
+from tests.reprocessing.pipeline.bench import KEYED, Workbench
+from tests.reprocessing.pipeline.benches import bodies_sent, bury_keyed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -94,26 +95,11 @@ def test_a_turn_takes_all_of_them_where_it_has_the_time(bench: Workbench) -> Non
     assert {letter.run_id for letter in Letter.objects.all()} == {Run.objects.get().pk}
 
 
-def test_whatever_it_has_not_taken_is_in_no_run(bench: Workbench) -> None:
-    _enlist(bench, lambda: True)
-    assert _enlisted(bench) == {"b1", "b2"}
-    assert {letter.run_id for letter in Letter.objects.filter(state="captured")} == {None}
-
-
 def test_one_that_was_killed_in_between_keeps_what_it_took(bench: Workbench) -> None:
-    def die() -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        _enlist(bench, _at_turn(2, die))
+        _enlist(bench, _at_turn(2, Mock(side_effect=KeyboardInterrupt)))
     assert _enlisted(bench) == {"b1", "b2", "a1", "a2"}
     assert _enlist(bench).letters == 3
-
-
-def test_objections_are_parked_with_their_instalment(bench: Workbench) -> None:
-    Letter.objects.filter(payload__body=b"b2").update(blocked_reason="no_ordering_key")
-    assert _enlist(bench) == plan.EnlistResult(letters=6, lanes=4, parked=1)
-    assert bench.states() == dict.fromkeys(LETTERS, "waiting") | {"b2": "parked"}
 
 
 def test_an_earlier_letter_that_is_captured_meanwhile_keeps_the_later_ones_of_its_lane_back(bench: Workbench) -> None:
@@ -202,17 +188,6 @@ def test_an_instalment_waits_for_whoever_selects_letters_of_its_dlq(bench: Workb
         taken = taking.result(20)
     assert taken
     assert (taken.letters, _enlisted(bench)) == (0, set())
-
-
-def test_an_instalment_that_was_taken_already_changes_nothing(bench: Workbench) -> None:
-    run = feed_run.standing_run(bench.dlq)
-    letters = enlistment_batches.next_standing_batches(
-        bench.dlq.pk, run.pk, through=enlistment_batches.count_free(bench.dlq.pk).newest
-    )[0]
-    enlistment_batches.enlist_standing_batch(bench.dlq.pk, run.pk, letters)
-    done = enlistment_batches.enlist_standing_batch(bench.dlq.pk, run.pk, letters)
-    assert done
-    assert (done.letters, done.lanes, done.parked) == (0, 0, 0)
 
 
 def test_what_fits_one_instalment_is_taken_at_once_also_by_a_run_that_is_paused() -> None:

@@ -17,8 +17,8 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import drain
 from reprocessing.store.safety import health_checks
 from reprocessing.store.safety.health_checks import CheckQuestion
-from tests.reprocessing.pipeline.bench import Workbench
-from tests.reprocessing.pipeline.benches import KEYED, parked
+from tests.reprocessing.pipeline.bench import KEYED, Workbench
+from tests.reprocessing.pipeline.benches import parked
 from tests.reprocessing.pipeline.rulings import rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,9 +30,9 @@ def _hands(bench: Workbench) -> drain.DrainContext:
     )
 
 
-def _drained(bench: Workbench, name: str = "run", limit: int | None = None) -> Run:
+def _drained(bench: Workbench, limit: int | None = None) -> Run:
     drain.capture_dlq(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
-    run = drain.start_run(bench.dlq, name=name, asked_by="anna", selection=Selection(limit=limit))
+    run = drain.start_run(bench.dlq, name="run", asked_by="anna", selection=Selection(limit=limit))
     drain.replay_run(run, _hands(bench), told=lambda _: None)
     return run
 
@@ -40,8 +40,7 @@ def _drained(bench: Workbench, name: str = "run", limit: int | None = None) -> R
 def test_a_drain_needs_neither_worker_nor_beat_and_checks_the_health_of_its_target() -> None:
     bench = Workbench()
     health_checks.add_check(bench.target.pk, CheckQuestion(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
-    for number in range(5):
-        bench.bury(str(number))
+    bench.bury_all(*map(str, range(5)))
     run = _drained(bench)
     assert (len(bench.delivered()), bench.left()) == (5, 0)
     assert Run.objects.get(pk=run.pk).state == "finished"
@@ -76,7 +75,7 @@ def test_a_drain_checks_the_health_of_the_target_that_a_person_chose() -> None:
     run, turns = bench.letter().run, list[object]()
     assert run is not None
     drain.replay_run(run, replace(_hands(bench), stop=lambda: len(turns) > 100), told=turns.append)
-    assert (bench.letter().state, [message["Body"] for message in other.delivered()]) == ("delivered", ["letter"])
+    assert (bench.letter().state, other.delivered_bodies()) == ("delivered", ["letter"])
 
 
 def test_a_drain_does_not_check_the_health_of_targets_of_other_dlqs() -> None:

@@ -18,9 +18,9 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import plans, progress, run_transitions
 from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
-from tests.reprocessing.pipeline.bench import BRISK, Workbench
-from tests.reprocessing.pipeline.benches import captured, replayed
+from tests.reprocessing.pipeline.bench import BRISK, Workbench, redriven
 from tests.reprocessing.post import asked, statements
+from tests.stories.scene import lettered, published
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,15 +33,7 @@ def _fresh(bench: Workbench) -> DeadLetterQueue:
 
 
 def _bury(bench: Workbench, number: int) -> None:
-    for first in range(0, number, 10):
-        bench.sqs.send_message_batch(
-            QueueUrl=bench.dlq_url,
-            Entries=[
-                {"Id": str(n), "MessageBody": f"letter {n}",
-                 "MessageAttributes": {"key": {"DataType": "String", "StringValue": f"k{n // 2}"}}}
-                for n in range(first, min(first + 10, number))
-            ],
-        )  # fmt: skip
+    published(bench.sqs, bench.dlq_url, (lettered(f"letter {n}", key=f"k{n // 2}") for n in range(number)))
 
 
 @pytest.fixture
@@ -80,10 +72,9 @@ def test_an_automatic_dlq_s_letters_go_into_its_standing_run() -> None:
 
 
 def test_a_letter_that_came_back_to_a_finished_drain_goes_on_when_its_dlq_becomes_automatic() -> None:
-    bench = replayed("letter")
+    bench = redriven("letter")
     progress.finish_runs()
-    bench.come_back(bench.delivered()[0])
-    bench.capture()
+    bench.take_back(bench.delivered()[0])
     assert (bench.states(), bench.capture().skipped) == ({"letter": "waiting"}, True)
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(**AUTOMATIC)
     assert not bench.capture().skipped
@@ -107,10 +98,6 @@ def test_nothing_is_enlisted_before_the_dlq_has_run_dry(monkeypatch: pytest.Monk
     assert (bench.states(), Lane.objects.count()) == ({"letter": "captured"}, 0)
     bench.capture()
     assert bench.states() == {"letter": "waiting"}
-
-
-def test_a_manual_dlq_s_letters_wait_for_a_person() -> None:
-    assert captured("letter").states() == {"letter": "captured"}
 
 
 @pytest.mark.parametrize(
@@ -139,9 +126,7 @@ def test_beat_looks_into_a_dlq_that_is_stopped_while_everything_is_held_after_a_
 
 def _letters_await_an_outcome(bench: Workbench) -> None:
     bench.judge_by_absence(window=0)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench.redrive("letter")
 
 
 def _a_plan_waits(bench: Workbench) -> None:
@@ -225,7 +210,7 @@ def test_a_plan_that_was_started_by_hand_is_told_to_workers_and_replayed_by_them
     told = lanes.hint(limit=10, lifetime=60)
     assert told == [bench.lane().pk]
     assert bench.replay(only=told).taken == 1
-    assert [message["Body"] for message in bench.delivered()] == ["letter"]
+    assert bench.delivered_bodies() == ["letter"]
 
 
 @pytest.mark.soak

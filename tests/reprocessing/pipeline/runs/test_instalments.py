@@ -14,8 +14,8 @@ from reprocessing.pipeline.runs import drain, plan
 from reprocessing.store.runs import enlistment_batches, progress, run_transitions
 from reprocessing.store.runs.plans import RunRequest
 from tests.race.abreast import elsewhere
-from tests.reprocessing.pipeline.bench import Workbench
-from tests.reprocessing.pipeline.benches import KEYED, bodies_sent, bury_keyed
+from tests.reprocessing.pipeline.bench import KEYED, Workbench
+from tests.reprocessing.pipeline.benches import bodies_sent, bury_keyed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -84,10 +84,8 @@ def test_of_a_paused_run_nothing_is_enlisted_until_it_goes_on(bench: Workbench) 
     run = _started(bench)
     next_ones = enlistment_batches.next_batches(run.pk)[0]
     run_transitions.pause(run.pk, **WHO)
-    assert (enlistment_batches.enlist_batch(run.pk, next_ones), enlistment_batches.unenlisted_runs(limit=5)) == (
-        None,
-        [],
-    )
+    assert enlistment_batches.enlist_batch(run.pk, next_ones) is None
+    assert enlistment_batches.unenlisted_runs(limit=5) == []
     run_transitions.resume(run.pk, **WHO)
     assert plan.enlist_started_plans(stop=lambda: False) == 7
 

@@ -10,12 +10,11 @@ import pytest
 
 from reprocessing.models import DeadLetterQueue, Lane, Letter, Run
 from reprocessing.pipeline.parking_lot import act_on_parked
-from reprocessing.pipeline.runs import plan
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import enlistment, plans, run_transitions
 from reprocessing.store.runs.plans import RunRequest
-from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
-from tests.reprocessing.pipeline.benches import KEYED, bodies_sent, bury_keyed, replayed
+from tests.reprocessing.pipeline.bench import KEYED, Clock, Killed, Workbench
+from tests.reprocessing.pipeline.benches import bodies_sent, bury_keyed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,24 +40,6 @@ def test_what_arrived_in_the_wrong_order_goes_in_the_right_one(bench: Workbench)
     assert [body for body in bodies_sent() if body[0] == "b"] == ["b1", "b2"]
 
 
-def test_a_limit_takes_the_first_letters_of_a_lane_and_never_one_before_them(bench: Workbench) -> None:
-    bury_keyed(bench, "a3", "a1", "a2")
-    bench.capture()
-    bench.enlist(limit=2)
-    assert bench.states() == {"a1": "waiting", "a2": "waiting", "a3": "captured"}
-    bench.enlist()
-    bench.replay()
-    assert bodies_sent() == ["a1", "a2", "a3"]
-
-
-def test_a_letter_is_in_one_run(bench: Workbench) -> None:
-    bury_keyed(bench, "a1")
-    first = bench.ready()
-    second = bench.enlist()
-    assert bench.letter().run_id == first.pk
-    assert plan.enlist(bench.dlq, second).letters == 0
-
-
 def test_enlisting_is_all_or_nothing(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     bury_keyed(bench, "a1", "b1")
     bench.capture()
@@ -68,33 +49,6 @@ def test_enlisting_is_all_or_nothing(bench: Workbench, monkeypatch: pytest.Monke
             bench.enlist()
     assert (set(bench.states().values()), Lane.objects.count()) == ({"captured"}, 0)
     assert set(Letter.objects.values_list("run", flat=True)) == {None}
-
-
-def test_an_objection_parks_only_when_a_run_takes_the_letter(bench: Workbench) -> None:
-    bench.bury("keyless")
-    bury_keyed(bench, "a1")
-    bench.capture()
-    keyless = bench.letter(payload__body=b"keyless")
-    assert (keyless.state, keyless.blocked_reason) == ("captured", "no_ordering_key")
-    bench.enlist()
-    bench.replay()
-    assert bench.states() == {"keyless": "parked", "a1": "delivered"}
-
-
-def test_a_letter_without_a_key_gets_a_lane_of_its_own_where_the_dlq_says_so() -> None:
-    bench = Workbench(fields={**KEYED, "missing_key": "lane"})
-    for number in range(3):
-        bench.bury(f"keyless {number}")
-    bench.ready()
-    assert list(Lane.objects.values_list("single", flat=True)) == [True] * 3
-    bench.replay()
-    assert set(bench.states().values()) == {"delivered"}
-
-
-def test_a_letter_too_large_for_its_target_is_parked() -> None:
-    bench = replayed("x" * 101, "y", target_fields={"size_limit": 100})
-    assert bench.states() == {"x" * 101: "parked", "y": "delivered"}
-    assert bench.letter(state="parked").reason == "too_large"
 
 
 def test_a_fresh_lane_of_a_key_keeps_quiet_and_a_single_one_does_not() -> None:
@@ -132,18 +86,9 @@ def test_what_is_sent_late_by_a_person_s_release_makes_no_later_letter_fresh_aga
 
 def test_a_stale_letter_that_earlier_tools_have_tried_is_parked_all_the_same(bench: Workbench) -> None:
     _redrive(bench, "a2")
-    bench.bury("a1", key="a", n="1", redrive_attempt="1")
-    bench.ready()
-    bench.replay()
+    bench.redrive("a1", key="a", n="1", redrive_attempt="1")
     assert bench.states() == {"a1": "parked", "a2": "delivered"}
     assert bench.letter(state="parked").reason == "stale"
-
-
-def test_a_stale_letter_is_delivered_late_where_the_dlq_says_so() -> None:
-    bench = Workbench(fields={**KEYED, "stale": "deliver"})
-    _redrive(bench, "a2")
-    _redrive(bench, "a1")
-    assert bodies_sent() == ["a2", "a1"]
 
 
 def test_what_perhaps_went_out_makes_an_earlier_letter_stale(bench: Workbench, clock: Clock) -> None:
@@ -173,8 +118,7 @@ def test_what_came_back_to_a_run_that_has_ended_goes_along_with_the_next(bench: 
     bench.replay()
     (sent,) = bench.delivered()
     Run.objects.filter(pk=run.pk).update(state="finished", finished_at=lanes.database_now())
-    bench.come_back(sent)
-    bench.capture()
+    bench.take_back(sent)
     assert bench.replay().taken == 0
     bench.enlist()
     assert bench.replay().taken == 1

@@ -17,6 +17,7 @@ from reprocessing.store.maintenance import counters
 from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.runs import run_transitions
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
+from tests.stories.scene import lettered, published
 
 pytestmark = [pytest.mark.soak, pytest.mark.django_db(transaction=True)]
 
@@ -47,9 +48,7 @@ def failing(down: Down) -> Iterator[list[IntendedSend]]:
 
 def automatic(letters: int, **fields: object) -> Workbench:
     bench = Workbench(fields={**AUTOMATIC, **fields})
-    for first in range(0, letters, 10):
-        entries = [{"Id": f"{n}", "MessageBody": f"{n}"} for n in range(first, min(first + 10, letters))]
-        bench.sqs.send_message_batch(QueueUrl=bench.dlq_url, Entries=entries)
+    published(bench.sqs, bench.dlq_url, (lettered(f"{n}") for n in range(letters)))
     bench.capture()
     return bench
 

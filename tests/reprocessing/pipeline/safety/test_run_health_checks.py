@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
+from django.db import transaction
 
 from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
 from reprocessing.gateways import aws, http
 from reprocessing.gateways.aws_services import cloudwatch_alarms
 from reprocessing.models import Target
-from reprocessing.models.safety import CheckKind
-from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.models.safety import CheckKind, HealthCheck
 from reprocessing.pipeline.safety import run_health_checks
 from reprocessing.store.safety import health_checks
 from reprocessing.store.safety.health_checks import CheckQuestion
+from reprocessing.store.targets import targets
 from tests.contract.endpoints import moto_endpoint
+from tests.envelopes import task
 from tests.reprocessing.pipeline.bench import BRISK, Workbench, enqueued
 from tests.reprocessing.web_servers import answering, serving, status
 
@@ -125,10 +129,7 @@ def test_a_queue_out_of_reach_is_unknown_and_other_checks_have_findings(cloudwat
 
 
 def test_a_check_that_fails_leaves_the_others_their_findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    def break_down(*_: object, **__: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("reprocessing.gateways.http.check", break_down)
+    monkeypatch.setattr("reprocessing.gateways.http.check", Mock(side_effect=ZeroDivisionError))
     bench = Workbench()
     add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
     add(bench.target, CheckKind.DEPTH, ceiling=1)
@@ -153,9 +154,7 @@ def test_checks_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [check.verdict for check in health_checks.checks_of([bench.target.pk])] == ["healthy"] * 20
 
 
-def test_due_checks_run_in_rounds_until_none_is_due(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_due_checks_run_in_rounds_until_none_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_health_checks, "ROUND_SIZE", 2)
     bench = enqueued("a")
     add(bench.target, CheckKind.DEPTH, ceiling=9)
@@ -165,37 +164,33 @@ def test_due_checks_run_in_rounds_until_none_is_due(
     assert [check.checked_at is None for check in health_checks.checks_of([bench.target.pk])] == [False] * 5
 
 
-def test_without_due_checks_nothing_is_asked() -> None:
+def of_workers(bench: Workbench, kind: str = "celery") -> None:
+    with transaction.atomic():
+        targets.write_target(bench.target.arn, {"kind": kind})
+
+
+def give_policy(bench: Workbench) -> None:
+    policy = {"deadLetterTargetArn": bench.arn(bench.dlq_url), "maxReceiveCount": 3}
+    bench.sqs.set_queue_attributes(QueueUrl=bench.source_url, Attributes={"RedrivePolicy": json.dumps(policy)})
+
+
+def test_nothing_goes_to_workers_before_their_queue_was_seen_with_a_redrive_policy() -> None:
     bench = Workbench()
-    add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
-    assert run_health_checks.run_due(conf=conf()) == 0
-    assert run_health_checks.run_due(conf=conf(), only=[]) == 0
-
-
-def test_letters_go_to_a_target_only_while_it_is_healthy() -> None:
-    bench = Workbench(fields={"ordering_key": "attribute:key"})
-    add(bench.target, CheckKind.DEPTH, ceiling=0)
-    bench.enqueue("a", key="a")
-    bench.replay(seconds=0.5)
-    assert bench.left(bench.source_url) == 0
-    run_health_checks.run_due(conf=bench.conf)
-    bench.replay()
-    assert bench.left(bench.source_url) == 1
+    of_workers(bench)
+    bench.enqueue(task(queue=bench.name).decode())
+    assert bench.replay(1).taken == 0
     run_health_checks.run_due(conf=bench.conf, only=[bench.target.pk])
-    bench.enqueue("b", key="b")
-    bench.replay(seconds=0.5)
-    assert bench.left(bench.source_url) == 1
+    assert bench.replay(1).taken == 0
+    assert "no redrive policy" in HealthCheck.objects.get(target=bench.target).detail
+    give_policy(bench)
+    run_health_checks.run_due(conf=bench.conf, only=[bench.target.pk])
+    assert bench.replay(2).taken == 1
 
 
-def test_the_target_of_a_released_letter_is_checked() -> None:
-    bench, other = Workbench(), Workbench()
-    bench.enqueue("letter")
-    with bench.refusing("letter", poison=True):
-        bench.replay()
-    add(other.target, CheckKind.DEPTH, ceiling=9)
-    act_on_parked.release([bench.letter().pk], by="anna", reason="they take it now", target=other.target.pk)
-    bench.replay(seconds=0.5)
-    assert (bench.letter().state, other.delivered(), health_checks.are_due()) == ("waiting", [], True)
-    assert run_health_checks.run_due(conf=bench.conf) == 1
-    bench.replay()
-    assert (bench.letter().state, other.delivered_bodies()) == ("delivered", ["letter"])
+def test_a_queue_that_is_no_workers_queue_any_more_is_not_asked_for_a_policy() -> None:
+    bench = Workbench()
+    of_workers(bench)
+    of_workers(bench)
+    assert HealthCheck.objects.filter(target=bench.target).count() == 1
+    of_workers(bench, "sqs")
+    assert not HealthCheck.objects.filter(target=bench.target).exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from reprocessing.pipeline.runs.feed_run import TurnResult
 from reprocessing.store.runs import enlistment_batches, leftover_lanes, run_transitions
 from reprocessing.store.runs.plans import RunRequest
 from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.interposed import happens_after
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,20 +35,9 @@ def _switch_off(mode: str = "manual") -> None:
     DeadLetterQueue.objects.update(mode=mode)
 
 
-def _then(monkeypatch: pytest.MonkeyPatch, place: object, name: str, happens: Callable[[], object]) -> None:
-    does = getattr(place, name)
-
-    def does_and_then(*args: Any, **options: Any) -> Any:  # noqa: ANN401  those of whatever it is
-        done = does(*args, **options)
-        happens()
-        return done
-
-    monkeypatch.setattr(place, name, does_and_then)
-
-
 def _captured_meanwhile(bench: Workbench, monkeypatch: pytest.MonkeyPatch, mode: str = "manual") -> TurnResult:
     with monkeypatch.context() as patch:
-        _then(patch, capture, "letters", lambda: _switch_off(mode))
+        happens_after(patch, capture, "letters", lambda: _switch_off(mode))
         gathered = bench.capture()
     assert isinstance(gathered.captured, Captured)
     assert gathered.captured.drained
@@ -81,7 +70,7 @@ def test_letters_captured_while_the_dlq_becomes_manual_wait(
 def test_a_dlq_that_becomes_manual_before_the_enlistment_enlists_nothing(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _then(monkeypatch, enlistment_batches, "count_free", _switch_off)
+    happens_after(monkeypatch, enlistment_batches, "count_free", _switch_off)
     assert bench.capture().enlisted == plan.EnlistResult()
     assert _waits_for_a_person(bench)
 

@@ -16,18 +16,16 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.safety import waves
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import rule
+from tests.stories.scene import lettered, published
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WAVES: dict[str, Any] = {"waves": True, "max_attempts": 9, "backoff_base": 3_600, "backoff_jitter": "none"}
-LETTERS = 150
 WINDOW, DAY = 1_000.0, 86_400.0
 
 
 def _bury(bench: Workbench, letters: int) -> None:
-    for first in range(0, letters, 10):
-        entries = [{"Id": f"{number}", "MessageBody": f"{number}"} for number in range(first, min(first + 10, letters))]
-        bench.sqs.send_message_batch(QueueUrl=bench.dlq_url, Entries=entries)
+    published(bench.sqs, bench.dlq_url, (lettered(f"{number}") for number in range(letters)))
 
 
 def _waves() -> list[tuple[int | None, int | None, int | None]]:
@@ -94,8 +92,7 @@ def _one_of_ten_was_silent(clock: Clock) -> tuple[Workbench, int]:
 
 
 def _captured(bench: Workbench, *bodies: str) -> None:
-    for body in bodies:
-        bench.bury(body)
+    bench.bury_all(*bodies)
     bench.capture()
     bench.capture()
 

@@ -52,5 +52,4 @@ _SLOWER = ("celery", "topic", "bus")
 
 @pytest.fixture(params=[pytest.param(one, marks=pytest.mark.soak) if one in _SLOWER else one for one in KINDS])
 def kind(request: pytest.FixtureRequest, world: World) -> Kind:
-    """A target of each kind."""
     return KINDS[request.param](world)

@@ -81,7 +81,6 @@ class Gateway:
         return self.server.url
 
     def forget(self) -> None:
-        """As at the start."""
         self.slowness = 0.0
         for one in (self.does, self.asked, self.taken, self.overlaps, self.roles, self._open):
             one.clear()
@@ -145,7 +144,6 @@ def entries_of(asked: Asked) -> list[str] | None:
 
 
 def members(asked: Asked) -> list[dict[str, str]]:
-    """The entries of a PublishBatch, each by its own names."""
     found: dict[int, dict[str, str]] = {}
     for name, value in parse_qsl(asked.body.decode(), keep_blank_values=True):
         if name.startswith(_MEMBER):
@@ -251,7 +249,6 @@ def _forwarded(asked: Asked, to: str) -> Said:
 
 @contextmanager
 def gateway(sqs: str, moto: str) -> Iterator[Gateway]:
-    """The server, until the end of the block."""
     made = Gateway(sqs, moto)
     with standing_in(made.answer) as running:
         made.server = running

@@ -14,25 +14,23 @@ from typing import Any, ClassVar
 
 import pytest
 
+from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
 from reprocessing.gateways.aws import forget_clients
 from reprocessing.models import Source, Target
 from tests import envelopes
 from tests.reprocessing.gateways.aws_stand_in import REGION, Aws
 from tests.reprocessing.gateways.stand_ins import Asked
-from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.pipeline.bench import BRISK, KEYED, Workbench
 from tests.reprocessing.pipeline.targets import wire
 from tests.reprocessing.pipeline.targets.gateway import FUNCTIONS, HOOKS, Gateway, members
-from tests.reprocessing.pipeline.targets.wire import Sent
+from tests.reprocessing.pipeline.targets.wire import Sent, Typed
 
-BY_ATTRIBUTES = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 IN_GROUPS = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
 
 
 @dataclass
 class World:
-    """What all kinds are made in."""
-
     gateway: Gateway
     aws: Aws
     nowhere: str  #: a URL at which nobody listens
@@ -51,7 +49,7 @@ class Kind(ABC):
 
     def bench(self, **fields: Any) -> Workbench:  # noqa: ANN401  those of the dlq's row
         """A new workbench whose one target is this."""
-        policy = IN_GROUPS if self.fifo else BY_ATTRIBUTES
+        policy = IN_GROUPS if self.fifo else KEYED
         hosts = allow_list([one.removeprefix("http://") for one in (self.world.gateway.url, self.world.nowhere)])
         assert isinstance(hosts, AllowList)
         with pytest.MonkeyPatch.context() as patch:  # what the test itself asks of SQS need not pass the gateway
@@ -89,7 +87,6 @@ class Kind(ABC):
         return body
 
     def row(self) -> dict[str, Any]:
-        """The target's fields."""
         return {}
 
     @abstractmethod
@@ -102,8 +99,6 @@ class Kind(ABC):
 
 
 class Queue(Kind):
-    """An SQS queue."""
-
     services = ("SQS",)
 
     def sent(self) -> list[list[Sent]]:
@@ -119,14 +114,10 @@ class Queue(Kind):
 
 
 class FifoQueue(Queue):
-    """A FIFO queue."""
-
     fifo = True
 
 
 class Workers(Queue):
-    """A queue of Celery workers."""
-
     def row(self) -> dict[str, Any]:
         return {"kind": "celery"}
 
@@ -136,8 +127,6 @@ class Workers(Queue):
 
 
 class Endpoint(Kind):
-    """An HTTP endpoint."""
-
     def row(self) -> dict[str, Any]:
         url = f"{self.world.gateway.url}{HOOKS}{self.name}"
         return {"kind": "http", "arn": url, "url": url}
@@ -155,8 +144,6 @@ class Endpoint(Kind):
 
 
 class Function(Kind):
-    """A Lambda function."""
-
     services = ("LAMBDA",)
 
     @property
@@ -247,3 +234,22 @@ KINDS: dict[str, type[Kind]] = {
 def real_sqs() -> str:
     """The URL of the local SQS, where nothing stands before it."""
     return os.environ["AWS_ENDPOINT_URL_SQS"]
+
+
+def bury(bench: Workbench, body: str, typed: Typed, *, group: str | None = None, trace: str | None = None) -> str:
+    """A message in the dlq; its id."""
+    rest: dict[str, Any] = {"MessageGroupId": group} if group else {}
+    if bench.fifo:
+        rest["MessageDeduplicationId"] = uuid.uuid4().hex
+    if trace:
+        rest["MessageSystemAttributes"] = {"AWSTraceHeader": {"DataType": "String", "StringValue": trace}}
+    attributes = {
+        name: {"DataType": kind, "BinaryValue" if isinstance(held, bytes) else "StringValue": held}
+        for name, (kind, held) in typed.items()
+    }
+    sent = bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=body, MessageAttributes=attributes, **rest)
+    return str(sent["MessageId"])
+
+
+def typed(attributes: Attributes) -> Typed:
+    return {name: (one.type, one.value) for name, one in attributes.items()}

@@ -30,7 +30,6 @@ def bury(kind: Kind, bench: Workbench, *words: str, key: str | None = None) -> N
 
 
 def ready(kind: Kind, *words: str, key: str | None = None, **fields: object) -> Workbench:
-    """Return a bench whose letters wait to be sent."""
     bench = kind.bench(**fields)
     bury(kind, bench, *words, key=key)
     bench.ready()
@@ -38,10 +37,8 @@ def ready(kind: Kind, *words: str, key: str | None = None, **fields: object) -> 
 
 
 def with_idempotency_key(kind: Kind) -> Workbench:
-    """Return a bench with one letter that waits to be sent, and has an idempotency key."""
     bench = kind.bench(idempotency_key="attribute:idem")
-    bench.bury(kind.letter("apple"), key="k", n="1", idem="order-1")
-    bench.ready()
+    bench.enqueue(kind.letter("apple"), key="k", n="1", idem="order-1")
     return bench
 
 
@@ -55,7 +52,6 @@ def states(bench: Workbench, *words: str) -> list[str]:
 
 
 def due(bench: Workbench, word: str) -> timedelta:
-    """Return how long until its lane is due."""
     moment: datetime | None = Lane.objects.get(letters=found(bench, word)).due_at
     assert moment
     return moment - lanes.database_now()
@@ -76,18 +72,6 @@ def test_an_accepted_letter_is_delivered_and_its_copy_deleted_from_the_dlq(kind:
     )
     assert attempts(bench, "apple") == [(1, "accepted", 0, False)]
     assert bench.left() == 0
-
-
-@pytest.mark.parametrize("kind", WAYS, indirect=True)
-def test_with_outcome_acknowledged_a_sent_letter_awaits_its_consumer_s_report(kind: Kind) -> None:
-    bench = kind.bench()
-    Target.objects.filter(pk=bench.target.pk).update(proof="acknowledged", advance="settled", window=60)
-    bury(kind, bench, "apple")
-    bench.ready()
-    assert bench.replay().taken == 1
-    assert states(bench, "apple") == ["awaiting"]
-    assert attempts(bench, "apple") == [(1, None, 0, None)]
-    assert bench.left() == (0 if kind.fifo else 1)  # of a FIFO dlq, what is captured is deleted
 
 
 def test_a_failed_letter_backs_off_and_is_parked_after_max_attempts(kind: Kind, clock: Clock) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from django.db import IntegrityError, transaction
 
 from reprocessing.models import Source, Target
 from tests.reprocessing.domain import dead
 from tests.reprocessing.domain.dead import LETTERS, Dead
 from tests.reprocessing.pipeline.bench import Workbench
-from tests.reprocessing.pipeline.targets.burying import bury, typed
 from tests.reprocessing.pipeline.targets.gateway import HOOKS
-from tests.reprocessing.pipeline.targets.kinds import Bus, Endpoint, Function, Kind, Queue, Topic, World
+from tests.reprocessing.pipeline.targets.kinds import Bus, Endpoint, Function, Kind, Queue, Topic, World, bury, typed
 from tests.reprocessing.pipeline.targets.wire import Sent
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,7 +21,6 @@ MARKS = {"RedriveId", "IdempotencyKey", "OriginalMessageId", "ReprocessedFrom"}
 
 
 def made(kind: Kind, source: str) -> Workbench:
-    """A workbench whose one target is this, for letters that name this source."""
     bench = kind.bench(**SINGLE)
     Source.objects.filter(pk=bench.source.pk).update(arn=source)
     return bench
@@ -116,7 +113,6 @@ def test_a_notification_goes_to_the_one_subscriber_that_failed(world: World, whi
 
 
 def at_target(arn: str) -> Dead:
-    """The event of a rule that did not reach this."""
     return Dead(dead.EVENT, {**dead.OF_A_RULE, **dead.texts(TARGET_ARN=arn), **dead.texts(own="kept")})
 
 
@@ -152,41 +148,6 @@ def test_what_aws_cut_short_is_parked_and_goes_nowhere(world: World) -> None:
     assert paths(world) == []
 
 
-OTHER = "arn:aws:lambda:us-east-2:123456789012:function:another"
-
-
-@pytest.mark.parametrize(
-    ("letter", "named"),
-    [
-        (LETTERS["lambda_destination"], dead.FUNCTION),
-        (LETTERS["sns"], dead.SUBSCRIPTION),
-        (LETTERS["eventbridge"], dead.TARGET),
-        (LETTERS["scheduler"], "arn:aws:sqs:us-west-2:123456789012:does-not-exist"),
-    ],
-    ids=["a record", "a notification", "an event", "a schedule's request"],
-)
-def test_what_failed_elsewhere_is_parked_with_its_name_and_goes_nowhere(world: World, letter: Dead, named: str) -> None:
-    """Even where the dlq has one source only."""
-    bench = made(Function(world), OTHER)
-    replayed(bench, letter)
-    assert parked(bench) == ("unknown_source", f"it failed in {named}")
-    assert paths(world) == []
-
-
-def test_an_asynchronous_event_does_not_go_to_a_queue_since_it_died_in_none(world: World) -> None:
-    bench = Queue(world).bench(**SINGLE)
-    replayed(bench, LETTERS["lambda"])
-    assert parked(bench)[0] == "unknown_source"
-    assert paths(world) == []
-
-
-@pytest.mark.parametrize("kind", ["topic", "bus"])
-def test_nothing_is_published_again_that_nobody_agreed_to(world: World, kind: str) -> None:
-    bench = Queue(world).bench()
-    with pytest.raises(IntegrityError, match="topic_and_bus_have_confirmed_fanout"), transaction.atomic():
-        Target.objects.filter(pk=bench.target.pk).update(kind=kind, confirmed_fanout=None)
-
-
 def test_where_it_was_agreed_to_a_notification_is_published_again_as_it_was_for_everybody(world: World) -> None:
     kind = Topic(world)
     bench = kind.bench(**SINGLE)
@@ -202,22 +163,6 @@ def test_where_it_was_agreed_to_a_notification_is_published_again_as_it_was_for_
     }
     assert sent.text == 'Hello world! "caf\u00e9"'
     assert "Subject=My+First+Message" in world.gateway.taken[0].body.decode()
-
-
-def test_both_subscribers_get_what_is_published_again(world: World) -> None:
-    kind = Topic(world)
-    bench = kind.bench(**SINGLE)
-    other = world.aws.queue()
-    subscription = world.aws.subscribe(kind.arn, other)
-    Source.objects.filter(pk=bench.source.pk).update(arn=subscription)
-    plain = json.loads(notification(kind.arn, subscription).body)
-    del plain["MessageAttributes"]["raw"]  # moto's queues cannot be received from, once it is in them
-    replayed(bench, Dead(json.dumps(plain).encode()))
-    assert (
-        [message.text for message in kind.heard()]
-        == [message["Body"] for message in world.aws.heard(other)]
-        == [plain["Message"]]
-    )
 
 
 def test_where_it_was_agreed_to_an_event_is_put_on_its_bus_again_with_all_that_it_had(world: World) -> None:

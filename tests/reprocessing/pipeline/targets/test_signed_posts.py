@@ -22,12 +22,10 @@ BODY = '{"who": "Zo\u00eb"}\n'
 
 
 def signed(endpoint: Endpoint, secrets: dict[str, str]) -> Workbench:
-    """A letter for an endpoint that asks for a signature with the secret `shop`."""
     bench = endpoint.bench()
     bench.conf = replace(bench.conf, secrets=secrets)
     Target.objects.filter(pk=bench.target.pk).update(secret="shop")
-    bench.bury(BODY, key="k", n="1")
-    bench.ready()
+    bench.enqueue(BODY, key="k", n="1")
     return bench
 
 

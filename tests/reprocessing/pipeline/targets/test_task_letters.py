@@ -60,7 +60,7 @@ def test_what_cannot_go_to_workers_is_parked_when_it_is_enlisted_and_the_rest_go
     why = {one: reason for one, (reason, _) in parked(bench).items()}
     assert why == {late: "expired", part: "waits_for_a_word", foreign: "unreadable_task"}
     bench.replay()
-    assert sorted(message["Body"] for message in bench.delivered()) == sorted([good, closed])
+    assert sorted(bench.delivered_bodies()) == sorted([good, closed])
 
 
 def test_to_another_kind_of_target_all_of_them_go() -> None:
@@ -69,7 +69,7 @@ def test_to_another_kind_of_target_all_of_them_go() -> None:
     bodies = [bury(bench, one) for one in (late, foreign)]
     bench.ready()
     bench.replay()
-    assert sorted(message["Body"] for message in bench.delivered()) == sorted(bodies)
+    assert sorted(bench.delivered_bodies()) == sorted(bodies)
 
 
 def test_a_part_of_a_group_goes_on_a_persons_word_as_it_is() -> None:
@@ -78,7 +78,7 @@ def test_a_part_of_a_group_goes_on_a_persons_word_as_it_is() -> None:
     bench.ready()
     release(bench)
     bench.replay()
-    assert [message["Body"] for message in bench.delivered()] == [part]
+    assert bench.delivered_bodies() == [part]
 
 
 def test_what_has_expired_does_not_go_on_a_persons_word_until_its_target_takes_the_expiry_out() -> None:
@@ -143,20 +143,20 @@ def test_a_letter_whose_place_was_not_known_goes_on_a_persons_word_without_anoth
     release(bench)
     assert bench.letter().blocked_reason == ""
     bench.replay()
-    assert [message["Body"] for message in bench.delivered()] == [part]
+    assert bench.delivered_bodies() == [part]
 
 
 def test_a_task_that_is_diverted_names_the_queue_it_goes_to() -> None:
     bench = Workbench(target_fields=CELERY)
-    other = bench.queue(f"{bench.name}-other")
-    target = Target.objects.create(arn=bench.arn(other), url=other, region="eu-west-1", kind="celery", rate=None)
+    target = bench.another_target(kind="celery", rate=None)
+    other = target.url
     body = bury(bench, envelopes.task(queue=bench.name))
     bench.ready()
     Letter.objects.filter(dlq=bench.dlq).update(target=target)
     bench.replay()
     (sent,) = bench.delivered(other)
     before: Any = envelopes.opened(body.encode())
-    before["properties"]["delivery_info"]["routing_key"] = f"{bench.name}-other"
+    before["properties"]["delivery_info"]["routing_key"] = other.rpartition("/")[2]
     assert envelopes.opened(sent["Body"].encode()) == before
 
 
@@ -164,7 +164,6 @@ def test_a_task_that_is_diverted_names_the_queue_it_goes_to() -> None:
 
 
 def tried(queue: str) -> str:
-    """A task message whose three retries are spent."""
     document = envelopes.document(lambda app: app.send_task("shop.charge", (1,), queue=queue), queue=queue)
     document["headers"]["retries"] = 3
     return json.dumps(document)
@@ -172,21 +171,27 @@ def tried(queue: str) -> str:
 
 def _sent(bench: Workbench, body: str) -> dict[str, Any]:
     """Redrive one letter; return it as it was delivered."""
-    bench.bury(body)
-    bench.ready()
-    bench.replay()
+    bench.redrive(body)
     [sent] = bench.delivered()
     return sent
 
 
-def test_one_whose_retries_were_reset_is_known_when_it_comes_back_and_goes_again() -> None:
+@pytest.mark.parametrize("diverted", [False, True])
+def test_one_whose_retries_were_reset_is_known_when_it_comes_back_and_goes_again(*, diverted: bool) -> None:
     bench = Workbench(target_fields=RESETS)
     body = tried(bench.name)
-    sent = _sent(bench, body)
-    assert envelopes.opened(sent["Body"].encode())["headers"]["retries"] == 0
+    bench.enqueue(body)
+    url = bench.queue(f"{bench.name}-other") if diverted else bench.source_url
+    if diverted:
+        other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1", rate=None, **RESETS)
+        Letter.objects.filter(dlq=bench.dlq).update(target=other)
+    bench.replay()
+    [sent] = bench.delivered(url)
+    document = envelopes.opened(sent["Body"].encode())
+    assert document["headers"]["retries"] == 0
+    assert document["properties"]["delivery_info"]["routing_key"] == url.rpartition("/")[2]
     assert sent["Body"] != body
-    bench.come_back(sent)
-    captured = bench.capture().captured
+    captured = bench.take_back(sent).captured
     assert (captured.returns, captured.letters) == (1, 0)
     assert bench.history() == [(1, "accepted", 0)]
     assert (bench.letter().state, bytes(bench.letter().payload.body).decode()) == ("waiting", body)
@@ -194,28 +199,9 @@ def test_one_whose_retries_were_reset_is_known_when_it_comes_back_and_goes_again
     assert bench.history() == [(1, "accepted", 0), (2, "accepted", 1)]
 
 
-def test_one_that_was_diverted_too() -> None:
-    bench = Workbench(target_fields=RESETS)
-    url = bench.queue(f"{bench.name}-other")
-    other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1", rate=None, **RESETS)
-    body = tried(bench.name)
-    bench.bury(body)
-    bench.ready()
-    Letter.objects.filter(dlq=bench.dlq).update(target=other)
-    bench.replay()
-    [sent] = bench.delivered(url)
-    delivery = envelopes.opened(sent["Body"].encode())["properties"]["delivery_info"]
-    assert delivery["routing_key"] == f"{bench.name}-other"
-    bench.come_back(sent)
-    captured = bench.capture().captured
-    assert (captured.returns, captured.letters) == (1, 0)
-    assert bench.letter().state == "waiting"
-
-
 def test_of_another_kind_of_target_a_changed_body_is_a_letter_of_its_own() -> None:
     """Whoever changed it handed it on."""
     bench = Workbench()
     sent = _sent(bench, "as it was")
-    bench.come_back({**sent, "Body": "changed"})
-    captured = bench.capture().captured
+    captured = bench.take_back({**sent, "Body": "changed"}).captured
     assert (captured.returns, captured.letters) == (0, 1)

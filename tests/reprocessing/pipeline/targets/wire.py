@@ -25,17 +25,14 @@ class Sent:
 
     @property
     def key(self) -> object:
-        """The idempotency key that it carries."""
         return self.headers.get("idempotency-key") or self.attributes.get("IdempotencyKey", ("", ""))[1]
 
     @property
     def mark(self) -> object:
-        """The redrive id and the attempt that it carries."""
         return self.headers.get("redrive-id") or self.attributes.get("RedriveId", ("", ""))[1]
 
 
 def entry(one: Mapping[str, Any]) -> Sent:
-    """An entry of a SendMessageBatch."""
     return Sent(
         one["MessageBody"], _typed(one.get("MessageAttributes", {})), group=one.get("MessageGroupId"),
         deduplication=one.get("MessageDeduplicationId"),
@@ -44,7 +41,6 @@ def entry(one: Mapping[str, Any]) -> Sent:
 
 
 def received(one: Mapping[str, Any]) -> Sent:
-    """A message that was received from a queue."""
     system = one["Attributes"]
     return Sent(
         one["Body"], _typed(one.get("MessageAttributes", {})), group=system.get("MessageGroupId"),
@@ -53,12 +49,10 @@ def received(one: Mapping[str, Any]) -> Sent:
 
 
 def post(letter: Asked) -> Sent:
-    """What an endpoint, or a function, was asked."""
     return Sent(letter.body.decode(), headers=letter.headers)
 
 
 def member(one: Mapping[str, str]) -> Sent:
-    """An entry of a PublishBatch."""
     found: Typed = {}
     for name in [name for name in one if name.startswith("MessageAttributes.entry.") and name.endswith(".Name")]:
         value = name.removesuffix("Name") + "Value."
