@@ -743,6 +743,7 @@ class Migration(migrations.Migration):
             name="duplicate_of",
             field=models.ForeignKey(
                 blank=True,
+                db_index=False,
                 null=True,
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="duplicates",
@@ -801,6 +802,7 @@ class Migration(migrations.Migration):
                     "attempt",
                     models.ForeignKey(
                         blank=True,
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
@@ -1559,7 +1561,10 @@ class Migration(migrations.Migration):
                 (
                     "target",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="reprocessing.target"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="reprocessing.target",
                     ),
                 ),
             ],
@@ -1691,7 +1696,10 @@ class Migration(migrations.Migration):
             model_name="attempt",
             name="target",
             field=models.ForeignKey(
-                db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name="+", to="reprocessing.target"
+                db_index=False,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="reprocessing.target",
             ),
         ),
         migrations.CreateModel(
@@ -1905,6 +1913,12 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="dlqcopy",
             index=models.Index(models.F("gone_at"), condition=models.Q(("state", "gone")), name="gone_copies_by_time"),
+        ),
+        migrations.AddIndex(
+            model_name="dlqcopy",
+            index=models.Index(
+                models.F("attempt"), condition=models.Q(("attempt__isnull", False)), name="copies_by_attempt"
+            ),
         ),
         migrations.AddConstraint(
             model_name="dlqcopy",
@@ -2536,6 +2550,14 @@ class Migration(migrations.Migration):
             model_name="letter",
             index=models.Index(
                 models.F("rule"), models.F("state"), condition=models.Q(("rule__isnull", False)), name="letters_by_rule"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="letter",
+            index=models.Index(
+                models.F("duplicate_of"),
+                condition=models.Q(("duplicate_of__isnull", False)),
+                name="duplicates_by_original",
             ),
         ),
         migrations.AddIndex(

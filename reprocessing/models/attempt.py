@@ -98,7 +98,7 @@ class Claim(models.Model):
     """The claim of a letter on its idempotency key at one target. A letter whose key is its message id has no claim."""
 
     pk = models.CompositePrimaryKey("target_id", "key_space", "key_hash")
-    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+", db_index=False)
     key_space = models.TextField()
     key_hash = models.BinaryField()
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="claims")

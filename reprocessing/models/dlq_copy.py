@@ -26,7 +26,9 @@ class DlqCopy(models.Model):
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="+", db_index=False)
     message_id = models.TextField()
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="copies")
-    attempt = models.ForeignKey(Attempt, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    attempt = models.ForeignKey(
+        Attempt, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
     state = models.TextField(choices=DlqCopyState.choices)
     handle = models.TextField()
     visible_until = models.DateTimeField()
@@ -50,6 +52,7 @@ class DlqCopy(models.Model):
                 F("dlq"), F("visible_until"), condition=Q(state=DlqCopyState.HELD), name="held_copies_by_visibility"
             ),
             models.Index(F("gone_at"), condition=Q(state=DlqCopyState.GONE), name="gone_copies_by_time"),
+            models.Index(F("attempt"), condition=Q(attempt__isnull=False), name="copies_by_attempt"),
         ]
 
     def __str__(self) -> str:

@@ -82,7 +82,9 @@ class Letter(models.Model):
     reason = models.TextField(choices=PARKED_REASONS, db_default="", blank=True)
     detail = models.TextField(db_default="", blank=True)
     released_by = models.TextField(null=True, blank=True)
-    duplicate_of = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="duplicates")
+    duplicate_of = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="duplicates", db_index=False
+    )
     first_sent_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
     captured_at = models.DateTimeField(db_default=Now())
@@ -171,6 +173,8 @@ class Letter(models.Model):
             models.Index(F("group"), F("id"), condition=Q(group__isnull=False), name="letters_by_group"),
             models.Index(F("lane"), condition=Q(state=LetterState.PARKED.value), name="parked_letters_by_lane"),
             models.Index(F("rule"), F("state"), condition=Q(rule__isnull=False), name="letters_by_rule"),
+            # A full index would get an entry with each change of any letter.
+            models.Index(F("duplicate_of"), condition=Q(duplicate_of__isnull=False), name="duplicates_by_original"),
             models.Index(
                 F("dlq"),
                 F("body_hash"),
