@@ -13,11 +13,6 @@ def test_pauses_double_from_the_first_to_the_longest_and_stay_there() -> None:
     assert pauses == [0.5, 1, 2, 4, 8, 10, 10, 10]
 
 
-def test_a_receive_is_given_longer_than_its_long_poll_and_taken_for_lost_later_still() -> None:
-    timeouts = Timeouts()
-    assert [timeouts.receive(long_poll=20), timeouts.overdue(long_poll=20)] == [30, 35]
-
-
 def test_options_change_the_waits_they_name_and_no_other() -> None:
     assert Timeouts.of({"connect": 1.5}) == Timeouts(connect=1.5)
 
