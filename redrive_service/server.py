@@ -104,11 +104,7 @@ class Server:
     def __init__(
         self, application: WSGIHandler, address: Address, *, threads: int, keeps_proxy_headers: bool = False
     ) -> None:
-        """Open the socket. Nothing is answered before `run`.
-
-        Raises:
-            OSError: the address cannot be bound.
-        """
+        """Open the socket. Nothing is answered before `run`. OSError: the address cannot be bound."""
         self._adjustments = Adjustments(
             threads=threads,
             ident=None,

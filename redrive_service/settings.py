@@ -63,7 +63,7 @@ TEMPLATES: list[dict[str, Any]] = [
             ],
             "builtins": ["reprocessing.escaping"],
         },
-    },
+    }
 ]
 FORM_RENDERER = "reprocessing.escaping.FormRenderer"
 

@@ -156,11 +156,7 @@ _DEFAULTS: dict[str, object] = {one.name.upper(): getattr(Conf(), one.name) for 
 
 
 def current() -> Conf:
-    """Return the settings.
-
-    Raises:
-        InvalidSettings: the error lists everything that is wrong.
-    """
+    """Return the settings. InvalidSettings: the error lists everything that is wrong."""
     return read_settings(getattr(settings, "REDRIVE", {}))
 
 

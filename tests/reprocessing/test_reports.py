@@ -88,14 +88,6 @@ def test_a_token_that_was_revoked_or_replaced_is_heard_no_more(stock: Stock, tok
     assert post(reports(DELIVERED), other).status_code == 200
 
 
-def test_a_reporter_of_another_target_is_refused(stock: Stock) -> None:
-    foreign = reporters.save_reporter("other", [Stock().target], anew=False, by="ann", reason="a test").token
-    named = [DELIVERED, {"redrive_id": f"{stock.letter.public_id}:1", "verdict": "delivered"}]
-    answer = post(reports(*named), foreign).json()
-    assert (answer["accepted"], [one["index"] for one in answer["refused"]]) == (0, [0, 1])
-    assert (Letter.objects.get(pk=stock.letter.pk).state, Report.objects.count()) == ("awaiting", 0)
-
-
 @pytest.mark.parametrize(
     ("body", "status", "why"),
     [

@@ -58,11 +58,7 @@ def _listen(at: Address, *, option: str, **how: Any) -> Server:
 
 
 def address(text: str) -> Address:
-    """Return the address that was typed.
-
-    Raises:
-        ArgumentTypeError: the text is not an address.
-    """
+    """Return the address that was typed. ArgumentTypeError: the text is not an address."""
     host, _, port = text.rpartition(":")
     if not host or not port.isascii() or not port.isdecimal() or int(port) > _HIGHEST_PORT:
         raise ArgumentTypeError(f"{text} is not an address. Type HOST:PORT, such as 0.0.0.0:8000 or [::]:8000.")
@@ -70,11 +66,7 @@ def address(text: str) -> Address:
 
 
 def threads(text: str) -> int:
-    """Return the number of threads that was typed.
-
-    Raises:
-        ArgumentTypeError: the text is not such a number.
-    """
+    """Return the number of threads that was typed. ArgumentTypeError: the text is not such a number."""
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= _MOST_THREADS:
         raise ArgumentTypeError(f"{text} is not a number of threads. Type a number from 1 to {_MOST_THREADS}.")
     return int(text)

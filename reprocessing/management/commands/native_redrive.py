@@ -88,11 +88,7 @@ class Command(Console):
             self.say("NOT STARTED: this was a dry run. Add --confirm to start.")
 
     def begin(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """Start the native redrive.
-
-        Raises:
-            CommandError: it did not start, or it is not known whether it did.
-        """
+        """Start the native redrive. CommandError: it did not start, or it is not known whether it did."""
         to, per_second = options["to"], options["per_second"]
         done = native_redrive.start(dlq, to=to, per_second=per_second, by=options["by"], reason=options["reason"])
         match done:
@@ -142,11 +138,7 @@ class Command(Console):
 
 
 def cancelled(done: Cancelling | NothingToCancel | Refusal | RedriveUnknown) -> str:
-    """Return the result of a cancel.
-
-    Raises:
-        CommandError: AWS did not cancel, or it is not known whether it did.
-    """
+    """Return the result of a cancel. CommandError: AWS did not cancel, or it is not known whether it did."""
     match done:
         case Cancelling(moved):
             return f"Cancelled. {moved:,} messages were moved before, and stay moved."
@@ -161,11 +153,7 @@ def cancelled(done: Cancelling | NothingToCancel | Refusal | RedriveUnknown) -> 
 
 
 def refuse(dlq: DeadLetterQueue, found: HandoverBlockers) -> None:
-    """Refuse a DLQ that this service works on.
-
-    Raises:
-        CommandError: what prevents the native redrive.
-    """
+    """Refuse a DLQ that this service works on."""
     if said := list(native_redrive_output.obstacles(dlq, found)):
         raise CommandError(
             "\n".join(
@@ -178,11 +166,7 @@ def refuse(dlq: DeadLetterQueue, found: HandoverBlockers) -> None:
 
 
 def refuse_destination(dlq: DeadLetterQueue, to: str) -> None:
-    """Refuse a target queue that AWS would refuse.
-
-    Raises:
-        CommandError: the target is not a queue, is the DLQ, is missing, or has another account, region or type.
-    """
+    """Refuse what AWS would refuse: no queue, the DLQ, a missing queue, another account, region or type."""
     if not to:
         return
     found = read(to)

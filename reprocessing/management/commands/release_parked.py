@@ -66,11 +66,7 @@ class Command(ParkingCommand):
 
 
 def _target(name: str) -> int:
-    """Return the id of the target of this name, ARN or URL.
-
-    Raises:
-        CommandError: there is no such target, there are several, or the target is a registered DLQ.
-    """
+    """Return the id of the target of this name, ARN or URL. Refuse none, several, and a registered DLQ."""
     named = Q(arn=name) | Q(url=name) | Q(arn__endswith=f":{name}")
     found = list(Target.objects.filter(named).order_by("arn")[:3])
     if len(found) != 1:

@@ -57,21 +57,13 @@ def or_off(read: Any) -> Any:  # noqa: ANN401  # an argument's type
 
 
 def find_rule(name: str) -> Rule:
-    """Return the rule of this name.
-
-    Raises:
-        CommandError: there is no such rule.
-    """
+    """Return the rule of this name. CommandError: there is no such rule."""
     hint = "manage.py add_rule NAME --every-letter --then hold --reason WHY --confirm"
     return find_named(Rule.objects.select_related("dlq", "target", "rate_class"), name, kind="rule", hint=hint)
 
 
 def find_rate_class(name: str) -> RateClass:
-    """Return the rate class of this name.
-
-    Raises:
-        CommandError: there is no such rate class.
-    """
+    """Return the rate class of this name. CommandError: there is no such rate class."""
     hint = "manage.py add_rate_class NAME --rate R --reason WHY --confirm"
     return find_named(RateClass.objects.all(), name, kind="rate class", hint=hint)
 

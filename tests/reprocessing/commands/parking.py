@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from io import StringIO
-
-from django.core.management import call_command
-from django.core.management.base import CommandError
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import DeadLetterQueue, Letter
@@ -30,12 +26,3 @@ class Lot:
         """Of old, young and spent."""
         found = dict(Letter.objects.values_list("pk", "state"))
         return [found[one.pk] for one in (self.old, self.young, self.spent)]
-
-
-def refusal(*arguments: str) -> str:
-    """Why a command was refused."""
-    try:
-        call_command(*arguments, stdout=StringIO())
-    except CommandError as error:
-        return str(error)
-    raise AssertionError("it was not refused")

@@ -109,14 +109,12 @@ def test_what_is_missing_is_made_whole_and_a_second_time_changes_nothing(
     }  # fmt: skip
 
 
-def test_without_a_parking_queue_none_is_made(ask: Ask, shelf: Shelf, name: str) -> None:
-    ask("provision_queues", name, "--parking", "off", "--confirm")
-    assert shelf.names(name) == {name, f"{name}-dlq"}
-
-
-def test_parking_on_makes_the_parking_queue_of_the_default_name(ask: Ask, shelf: Shelf, name: str) -> None:
-    ask("provision_queues", name, "--parking", "on", "--confirm")
-    assert shelf.names(name) == {name, f"{name}-dlq", f"{name}-parking"}
+@pytest.mark.parametrize(("said", "endings"), [("off", ["", "-dlq"]), ("on", ["", "-dlq", "-parking"])])
+def test_a_parking_queue_is_made_unless_it_is_off(
+    ask: Ask, shelf: Shelf, name: str, said: str, endings: list[str]
+) -> None:
+    ask("provision_queues", name, "--parking", said, "--confirm")
+    assert shelf.names(name) == {name + ending for ending in endings}
     assert shelf.names("on") == set()
 
 

@@ -160,11 +160,6 @@ def test_alarms_on_queues_of_another_account_are_for_that_account(cloudwatch: An
     assert f"{bench.name}: its queues are in another account" in _said("put_alarms", bench.name)
 
 
-def test_a_dlq_that_is_not_there_is_refused_in_a_sentence() -> None:
-    with pytest.raises(CommandError, match='No DLQ is named "nobody"'):
-        put("nobody")
-
-
 def test_alarms_on_queues_that_are_not_aws_s_are_not_asked_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     Workbench()
     monkeypatch.delenv("AWS_ENDPOINT_URL_CLOUDWATCH", raising=False)

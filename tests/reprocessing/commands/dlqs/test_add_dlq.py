@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
-from io import StringIO
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from django_celery_beat.models import IntervalSchedule
 from pytest_django.fixtures import Settings
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.models import (
-    Attempt,
-    AuditAct,
-    AuditEntry,
-    Breaker,
-    DeadLetterQueue,
-    Letter,
-    RateClass,
-    Target,
-)
+from reprocessing.models import Attempt, AuditAct, AuditEntry, Breaker, DeadLetterQueue, Letter, RateClass, Target
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.routing import rules
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue, bury, redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.refusals import findings
+from tests.reprocessing.commands.refusals import refused as refused_by
 from tests.reprocessing.commands.stock import add_lane, add_letter, add_sent, add_source, ago
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
@@ -54,10 +44,6 @@ def shop(make_queue: MakeQueue) -> Shop:
     return Shop(make_queue)
 
 
-def findings(found: Any, severity: str) -> list[str]:  # noqa: ANN401  decoded JSON
-    return [one["what"] for one in found["findings"] if one["severity"] == severity]
-
-
 def add(ask: Ask, queue: Queue, *arguments: str) -> DeadLetterQueue:
     ask("add_dlq", "orders", "--url", queue.url, *arguments, "--confirm")
     return DeadLetterQueue.objects.get(name="orders")
@@ -66,15 +52,7 @@ def add(ask: Ask, queue: Queue, *arguments: str) -> DeadLetterQueue:
 @pytest.fixture
 def refused() -> Refused:
     """What is refused; nothing is written, and the command fails."""
-
-    def run(*arguments: str) -> str:
-        before, out = AuditEntry.objects.count(), StringIO()
-        with pytest.raises(CommandError, match="nothing was saved"):
-            call_command("add_dlq", "orders", *arguments, "--confirm", "--json", stdout=out)
-        assert AuditEntry.objects.count() == before
-        return "\n".join(findings(json.loads(out.getvalue()), "refuse"))
-
-    return run
+    return lambda *arguments: "\n".join(refused_by("add_dlq", "orders", *arguments))
 
 
 @pytest.fixture

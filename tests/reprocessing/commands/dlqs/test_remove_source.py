@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.core.management import call_command
-from django.core.management.base import CommandError
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Source
@@ -14,6 +12,7 @@ from reprocessing.pipeline.capture.find_source import Sources
 from reprocessing.pipeline.parking_lot import act_on_parked
 from tests.contract.queues import redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask
+from tests.reprocessing.commands.refusals import refusal
 from tests.reprocessing.commands.stock import add_lane, add_letter, add_source
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
@@ -29,9 +28,7 @@ def shop(add_row: AddRow) -> Source:
 
 
 def refused(*words: str) -> str:
-    with pytest.raises(CommandError) as caught:
-        call_command("remove_source", *words, *WHY, "--confirm")
-    return str(caught.value)
+    return refusal("remove_source", *words, *WHY, "--confirm")
 
 
 def test_a_dry_run_takes_nothing_away(shop: Source, ask: Ask) -> None:

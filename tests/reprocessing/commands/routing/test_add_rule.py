@@ -10,7 +10,7 @@ import pytest
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import AuditEntry, Letter, RateClass, Rule, Rulebook, Target
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.parking import refusal
+from tests.reprocessing.commands.refusals import refusal
 from tests.reprocessing.commands.stock import add_lane, add_letter, add_source
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
@@ -193,12 +193,6 @@ def test_a_rule_whose_queue_is_watched_by_now_is_not_enabled(ask: Ask, add_row: 
 def test_the_same_moment_in_another_zone_changes_nothing(ask: Ask) -> None:
     ask(*BAD, "--until", "2030-01-01T00:00Z", "--confirm")
     assert ask(*BAD, "--until", "2030-01-01T02:00+02:00", "--confirm").endswith("bad: nothing to change.\n")
-
-
-def test_what_was_captured_before_and_waits_is_told_as_not_asked_about(ask: Ask, add_row: AddRow) -> None:
-    add_letter(add_source(add_row("orders")), LetterState.WAITING, body=b'{"kind": "bad"}')
-    Letter.objects.update(captured_at=datetime(2020, 1, 1, tzinfo=UTC))
-    assert "  not evaluated: 1 unfinished message captured before; see --days" in ask(*BAD)
 
 
 def test_a_rule_that_is_removed_leaves_its_reviews_and_its_letters(ask: Ask, add_row: AddRow) -> None:

@@ -167,11 +167,7 @@ def test_what_is_not_meant_so_is_refused(ask: Ask, shop: Target, arguments: tupl
     assert standing() == ("open", 3, 1)
 
 
-def test_a_dlq_without_targets_a_class_without_letters_and_a_lack_of_reason_are_told(
-    ask: Ask, orders: DeadLetterQueue
-) -> None:
-    with pytest.raises(CommandError, match="orders has no target yet"):
-        ask("reset_breaker", "orders", *WHY)
+def test_a_class_without_letters_and_a_lack_of_reason_are_told(ask: Ask, orders: DeadLetterQueue) -> None:
     add_source(orders)
     RateClass.objects.create(name="vip")
     with pytest.raises(CommandError, match="No messages of vip were sent to a target of orders"):

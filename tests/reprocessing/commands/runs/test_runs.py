@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from io import StringIO
-
 import pytest
-from django.core.management import call_command
-from django.core.management.base import CommandError
 from pytest_django import Settings
 
 from reprocessing.models import Breaker, Lane, Letter, Run, Target, Wave
@@ -16,6 +12,7 @@ from reprocessing.store.ordering.lanes import database_now as now
 from reprocessing.store.runs import run_transitions
 from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.refusals import refusal
 from tests.reprocessing.commands.stock import ago
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -24,29 +21,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 WHY = ("--by", "ann", "--reason", "the shop is down")
 
 
-@pytest.fixture(autouse=True)
-def _brisk(settings: Settings) -> None:
-    settings.REDRIVE = {"COUNT_LAG": 0, "LONG_POLL": 0}
-
-
-@pytest.fixture
-def bench(ask: Ask) -> Workbench:
-    """A dlq with a running run named monday, of two letters, that nobody has worked on."""
-    bench = Workbench()
-    for number in range(2):
-        bench.bury(f"{number}")
-    ask("drain_dlq", bench.name, "--run", "monday", "--enqueue", "--confirm")
-    return bench
-
-
 def monday() -> Run:
     return Run.objects.get(name="monday")
-
-
-def refusal(*arguments: str) -> str:
-    with pytest.raises(CommandError) as refused:
-        call_command(*arguments, stdout=StringIO(), stderr=StringIO())
-    return str(refused.value)
 
 
 def test_what_a_dry_run_planned_is_what_its_command_sends_and_what_came_later_is_told(
