@@ -67,7 +67,6 @@ class Command(Console):
                 self.release(options)
 
     def hold(self, options: dict[str, Any]) -> None:
-        """Stop all sends."""
         since = options["since"]
         if since > lanes.database_now():
             raise CommandError(
@@ -106,7 +105,6 @@ class Command(Console):
         self.say("Nothing is sent until after_restore release. Start the workers: they capture, and report shows more.")
 
     def tell(self, options: dict[str, Any]) -> None:
-        """Show what is known."""
         found = restore_hold.current_hold()
         if found is not None:
             restore_hold.doubt_newly_captured()
@@ -121,7 +119,6 @@ class Command(Console):
             self.say("\n".join(restore_output.report_lines(found, counts, undrained)))
 
     def resolve(self, options: dict[str, Any]) -> None:
-        """Record decisions about classes of messages."""
         words = {kind: RestoreDecision(options[kind]) for kind in reconcile.ALLOWED_DECISIONS if options[kind]}
         if not words:
             raise CommandError(
@@ -152,7 +149,6 @@ class Command(Console):
             self.say(restore_output.release_hint(found, restore_hold.undrained_dlqs()))
 
     def release(self, options: dict[str, Any]) -> None:
-        """Resume sending."""
         found = restore_hold.current_hold()
         if options["confirm"]:
             native_redrive.check_before_resuming(None)

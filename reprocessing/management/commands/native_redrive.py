@@ -63,7 +63,6 @@ class Command(Console):
                 self.tell(dlq, options)
 
     def start(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """Show the plan; with --confirm, start."""
         to, per_second = options["to"], options["per_second"]
         refuse_destination(dlq, to)
         native_redrive.read_redrives(dlq)  # notes a native redrive that has ended
@@ -108,7 +107,6 @@ class Command(Console):
                 assert_never(never)
 
     def cancel(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """Cancel the native redrive."""
         if not options["confirm"]:
             self.tell(dlq, options)
             if not options["json"]:
@@ -121,7 +119,6 @@ class Command(Console):
             self.say(said)
 
     def tell(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """Show the native redrives of the DLQ."""
         listed = native_redrive.read_redrives(dlq)
         own = aws_redrives.current(dlq.pk)
         if options["json"]:

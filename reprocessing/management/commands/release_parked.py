@@ -44,19 +44,16 @@ class Command(ParkingCommand):
         )  # fmt: skip
 
     def act_arguments(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the time and the target."""
         due: datetime | None = options["at"]
         if due is not None and due <= lanes.database_now():
             raise CommandError(f"Nothing was done: {format_time(due)} is in the past. Leave out --at to send them now.")
         return {"due": due, "target": None if options["target"] is None else _target(options["target"])}
 
     def act_options(self, options: dict[str, Any]) -> list[str]:
-        """Return --at and --target, if given."""
         at = ["--at", options["at"].isoformat()] if options["at"] else []
         return [*at, *(["--target", options["target"]] if options["target"] else [])]
 
     def next_steps(self, decided: Decisions) -> Iterable[str]:
-        """Yield how the released messages will be sent."""
         for run in Run.objects.filter(letters__in=decided.done).distinct():
             if run.kind == RunKind.STANDING:
                 yield "They belong to the standing run: workers send them."
