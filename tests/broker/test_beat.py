@@ -37,7 +37,6 @@ class Scheduler(LeaderScheduler):
         self.sent.append(entry.name)
 
     def work(self) -> list[str]:
-        """Tick until nothing is due: all that was sent so far."""
         while self.tick() == 0:
             pass
         return self.sent

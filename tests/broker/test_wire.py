@@ -15,8 +15,6 @@ from redrive_service.broker.wire import ContainedSqsConnection
 
 
 class Curl:
-    """Remembers the options it was given."""
-
     def __init__(self) -> None:
         self.options: dict[int, object] = {}
 

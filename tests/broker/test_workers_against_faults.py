@@ -36,12 +36,8 @@ QUICK = {"an internal error", "expired credentials", "a dropped connection", "a 
 @pytest.fixture(scope="module")
 def patient_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     """A worker with production's waits whose receive hangs from the start."""
-    with (
-        LocalSqs() as sqs,
-        Worker(
-            sqs=sqs, folder=tmp_path_factory.mktemp("patient"), name="redrive-capture", long_poll=20, timeouts={}
-        ) as worker,
-    ):
+    folder: Path = tmp_path_factory.mktemp("patient")
+    with LocalSqs() as sqs, Worker(sqs=sqs, folder=folder, name="redrive-capture", long_poll=20, timeouts={}) as worker:
         worker.consumes(within=START)
         sqs.plan({"kind": "hang", "action": "ReceiveMessage", "times": 1})
         worker.send("tiny.mark", "ends the long poll under way")

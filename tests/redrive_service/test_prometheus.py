@@ -35,7 +35,6 @@ def token(settings: Settings) -> None:
 
 @pytest.fixture
 def bench() -> Workbench:
-    """Two letters delivered, one parked."""
     bench = Workbench(fields={"max_attempts": 1})
     for body in ("good", "better", "bad"):
         bench.bury(body)
@@ -78,7 +77,6 @@ def _answers(address: str) -> bool:
 
 
 def asked(prometheus: str, query: str) -> dict[str, float]:
-    """The value of each dlq or target."""
     address = f"{prometheus}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
     with urllib.request.urlopen(address, timeout=30) as answer:
         found = json.load(answer)["data"]["result"]

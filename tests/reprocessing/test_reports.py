@@ -32,7 +32,6 @@ def stock() -> Stock:
 
 @pytest.fixture
 def token(stock: Stock) -> str:
-    """Of a reporter that may speak of the letter."""
     return str(reporters.save_reporter("shop", [stock.target], anew=False, by="ann", reason="a test").token)
 
 

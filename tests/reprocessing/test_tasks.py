@@ -82,7 +82,6 @@ def _daily(*letters: str, **fields: object) -> Workbench:
 
 
 def _given_again(post: Post, clock: Clock, seconds: float) -> list[tuple[Any, ...]]:
-    """The turns that a tick gives so much later."""
     post.take()
     clock.advance(seconds)
     tasks.tick()

@@ -80,23 +80,18 @@ class Command(Console):
         if found and found.restored_to != since and not options["again"]:
             raise CommandError(restore_output.already_held(found, since))
         if options["json"]:
-            said = restore_output.in_json(found, [], []) | {
-                "sent_since": sent,
-                "letters": restore_hold.count_unfinished(),
-            }
-            self.report({"dry_run": not options["confirm"], "new": bool(found and found.new), **said})
+            told = {"dry_run": not options["confirm"], "new": bool(found and found.new), "sent_since": sent}
+            said = restore_output.in_json(found, [], [])
+            self.report({**told, **said, "letters": restore_hold.count_unfinished()})
             return
         if sent:
             self.say(
                 f"{counted(sent, 'attempt')} began after {format_time(since)}: workers ran on the restored database "
-                "and may "
-                "have sent messages twice; or --since is not the time of the backup."
+                "and may have sent messages twice; or --since is not the time of the backup."
             )
         if found is None:
-            self.say(
-                "NOT HELD: this was a dry run. "
-                f"{counted(restore_hold.count_unfinished(), 'unfinished message')}: held with --confirm."
-            )
+            unfinished = counted(restore_hold.count_unfinished(), "unfinished message")
+            self.say(f"NOT HELD: this was a dry run. {unfinished}: held with --confirm.")
             return
         self.say(restore_output.hold_text(found))
         if options["again"] and not options["confirm"]:
@@ -156,10 +151,8 @@ class Command(Console):
         elif found:
             restore_hold.refuse_release(early=options["early"])
         if options["json"]:
-            released = bool(options["confirm"] and found)
-            self.report(
-                {"dry_run": not options["confirm"], "released": released, "undecided": restore_hold.count_undecided()}
-            )
+            told = {"dry_run": not options["confirm"], "released": bool(options["confirm"] and found)}
+            self.report({**told, "undecided": restore_hold.count_undecided()})
         elif found is None:
             self.say("Nothing is held after a restore, so there is nothing to release.")
         elif options["confirm"]:

@@ -67,14 +67,10 @@ def _target(name: str) -> int:
     named = Q(arn=name) | Q(url=name) | Q(arn__endswith=f":{name}")
     found = list(Target.objects.filter(named).order_by("arn")[:3])
     if len(found) != 1:
-        cure = (
-            "Give its ARN: " + ", ".join(one.arn for one in found)
-            if found
-            else "Add it: manage.py add_target ARN --confirm"
-        )
-        raise CommandError(
-            f'Nothing was done: {"several targets are" if found else "no target is"} named "{name}". {cure}'
-        )
+        cure = f"Give its ARN: {', '.join(one.arn for one in found)}" if found else ""
+        cure = cure or "Add it: manage.py add_target ARN --confirm"
+        there = "several targets are" if found else "no target is"
+        raise CommandError(f'Nothing was done: {there} named "{name}". {cure}')
     if watched := DeadLetterQueue.objects.filter(arn=found[0].arn).first():
         raise CommandError(
             f"Nothing was done: {name} is the registered DLQ {watched.name}. Messages sent there would be captured as "

@@ -14,7 +14,6 @@ from reprocessing.models import AuditEntry
 
 
 def refusal(*arguments: str) -> str:
-    """Why a command was refused."""
     with pytest.raises(CommandError) as refused:
         call_command(*arguments, stdout=StringIO(), stderr=StringIO())
     return str(refused.value)

@@ -38,11 +38,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def orders(add_row: AddRow) -> DeadLetterQueue:
-    return add_row("orders")
-
-
-@pytest.fixture
 def source(orders: DeadLetterQueue) -> Source:
     return add_source(orders, window=90)
 
@@ -78,12 +73,9 @@ def test_every_letter_is_counted_once_and_presumed_ones_apart(
 
 
 def test_the_oldest_unfinished_letter_and_the_first_to_expire_are_told(ask_json: AskJson, source: Source) -> None:
-    for letter in (
-        add_letter(source, LetterState.DELIVERED, first_sent_at=ago(days=9), expires_at=ago(days=5)),
-        add_letter(source, LetterState.WAITING, first_sent_at=ago(hours=3), expires_at=ago(hours=-2)),
-        add_letter(source, LetterState.CAPTURED, first_sent_at=ago(hours=1), expires_at=ago(hours=-7)),
-    ):
-        add_copy(letter)
+    add_copy(add_letter(source, LetterState.DELIVERED, first_sent_at=ago(days=9), expires_at=ago(days=5)))
+    add_copy(add_letter(source, LetterState.WAITING, first_sent_at=ago(hours=3), expires_at=ago(hours=-2)))
+    add_copy(add_letter(source, LetterState.CAPTURED, first_sent_at=ago(hours=1), expires_at=ago(hours=-7)))
     found = ask_json("redrive_status")["dlqs"][0]
     assert round(found["oldest_age_seconds"] / 3600) == 3
     assert round(found["expires_in_seconds"] / 3600) == 2
@@ -236,14 +228,11 @@ def test_the_statements_do_not_grow_with_the_letters(ask: Ask, source: Source, a
 @pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 def test_watching_goes_on_until_nobody_watches(orders: DeadLetterQueue) -> None:
-    arguments = [sys.executable, "manage.py", "redrive_status", "--watch", "--every", "0.1", "--json"]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    environment["DATABASE_URL"] = (
-        environment["DATABASE_URL"].rpartition("/")[0] + f"/{connection.settings_dict['NAME']}"
-    )
-    with subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as watching:
+    words = [sys.executable, "manage.py", "redrive_status", "--watch", "--every", "0.1", "--json"]
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    server = variables["DATABASE_URL"].rpartition("/")[0]
+    variables["DATABASE_URL"] = f"{server}/{connection.settings_dict['NAME']}"
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables) as watching:
         assert watching.stdout is not None
         assert watching.stderr is not None
         looks = [json.loads(watching.stdout.readline()) for _ in range(2)]

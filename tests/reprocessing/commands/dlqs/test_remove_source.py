@@ -31,28 +31,20 @@ def refused(*words: str) -> str:
     return refusal("remove_source", *words, *WHY, "--confirm")
 
 
-def test_a_dry_run_takes_nothing_away(shop: Source, ask: Ask) -> None:
-    assert "This was a dry run: with --confirm, shop is removed from orders." in ask(
-        "remove_source", "orders", "shop", *WHY
-    )
-    assert list(shop.dlq.sources.all()) == [shop]
-
-
 def test_one_that_finished_letters_alone_have_is_taken_away_and_their_history_stays(shop: Source, ask: Ask) -> None:
     letter = add_letter(shop, LetterState.DELIVERED)
+    dry = "This was a dry run: with --confirm, shop is removed from orders."
+    assert dry in ask("remove_source", "orders", "shop", *WHY)
+    assert list(shop.dlq.sources.all()) == [shop]
     assert "shop is removed from orders." in ask("remove_source", "orders", shop.arn, *WHY, "--confirm")
     dlq = DeadLetterQueue.objects.get()
     assert (list(dlq.sources.all()), dlq.default_source) == ([], None)
+    assert Sources(dlq).of(b"{}", {}, {"DeadLetterQueueSourceArn": shop.arn}) is None
     assert Letter.objects.get(pk=letter.pk).source == shop
     review = AuditEntry.objects.get()
     assert (review.by, review.reason, review.before, review.after) == (
         "ann", "the shop is gone", {"orders.source": shop.arn}, {"orders.source": None},
     )  # fmt: skip
-
-
-def test_what_dies_in_it_afterwards_is_of_unknown_source(shop: Source, ask: Ask) -> None:
-    ask("remove_source", "orders", "shop", *WHY, "--confirm")
-    assert Sources(DeadLetterQueue.objects.get()).of(b"{}", {}, {"DeadLetterQueueSourceArn": shop.arn}) is None
 
 
 @pytest.mark.parametrize(

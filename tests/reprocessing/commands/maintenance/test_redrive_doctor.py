@@ -38,7 +38,6 @@ Told: TypeAlias = dict[str, Any]
 
 
 def doctor(*names: str) -> tuple[list[Told], bool]:
-    """The remarks, and whether the command failed."""
     out = StringIO()
     try:
         call_command("redrive_doctor", *names, "--json", stdout=out)
@@ -48,7 +47,6 @@ def doctor(*names: str) -> tuple[list[Told], bool]:
 
 
 def found(grade: str, *names: str) -> list[tuple[str, str]]:
-    """Where something of that grade is, and what."""
     return [(one["where"], one["what"]) for one in doctor(*names)[0] if one["grade"] == grade]
 
 
@@ -100,7 +98,6 @@ def shop(make_queue: MakeQueue, ask: Ask, settings: Settings) -> Shop:
 
 
 def refusing(action: str, queue: Queue) -> dict[str, object]:
-    """A plan by which SQS refuses an action on a queue."""
     denied = {"status": 403, "code": "AccessDenied", "message": "not allowed"}
     return {"kind": "error", "action": action, "queue": queue.name, **denied}
 
@@ -220,7 +217,6 @@ def parked_in(shop: Shop, queue: Queue) -> None:
 
 
 def ruled_to(shop: Shop, queue: Queue, *, of: DeadLetterQueue | None = None, **values: object) -> Rule:
-    """A rule that diverts letters of this dlq, or of all, to the queue."""
     target = Target.objects.create(arn=queue.arn, url=queue.url, region="us-east-1")
     row = {"name": "large", "enabled": True, "action": "divert", "target": target, "dlq": of, "created_by": "ann"}
     return Rule.objects.create(**row | values)
@@ -246,34 +242,30 @@ def test_a_missing_right_to_send_where_letters_go_is_found(
     assert ("error", DENIED) in told_of(shop.source)
 
 
-def test_a_parking_queue_that_is_gone_is_found(shop: Shop, make_queue: MakeQueue) -> None:
-    lot = make_queue()
-    parked_in(shop, lot)
-    assert told_of(lot) == []
-    lot.client.delete_queue(QueueUrl=lot.url)
-    assert told_of(lot) == [("error", GONE)]
-    said = the("error", lot.name)
-    assert (said["why"].startswith("What is parked"), said["cure"]) == (
-        True, 'Name another one, or "off": manage.py add_dlq orders --parking-url URL --confirm',
-    )  # fmt: skip
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("of_all", [True, False])
-def test_a_queue_that_a_rule_sends_letters_to_and_that_is_gone_is_found(
-    shop: Shop, make_queue: MakeQueue, *, of_all: bool
+@pytest.mark.parametrize(
+    ("leads", "why", "cure"),
+    [
+        (
+            parked_in,
+            "What is parked",
+            'Name another one, or "off": manage.py add_dlq orders --parking-url URL --confirm',
+        ),
+        (ruled_to, "The rule large sends messages there, and they cannot go.", "manage.py add_rule large --to QUEUE"),
+    ],
+)
+def test_a_queue_that_letters_go_to_and_that_is_gone_is_found(
+    shop: Shop, make_queue: MakeQueue, leads: Callable[[Shop, Queue], object], why: str, cure: str
 ) -> None:
-    bulk = make_queue()
-    rule = ruled_to(shop, bulk, of=None if of_all else shop.row)
-    assert told_of(bulk) == []
-    bulk.client.delete_queue(QueueUrl=bulk.url)
-    assert told_of(bulk) == [("error", GONE)]
-    said = the("error", bulk.name)
-    assert (said["why"], "manage.py add_rule large --to QUEUE" in said["cure"]) == (
-        "The rule large sends messages there, and they cannot go.", True,
-    )  # fmt: skip
-    Rule.objects.filter(pk=rule.pk).update(enabled=False)
-    assert told_of(bulk) == []
+    queue = make_queue()
+    leads(shop, queue)
+    assert told_of(queue) == []
+    queue.client.delete_queue(QueueUrl=queue.url)
+    assert told_of(queue) == [("error", GONE)]
+    said = the("error", queue.name)
+    assert (said["why"].startswith(why), cure in said["cure"]) == (True, True)
+    Rule.objects.update(enabled=False)
+    DeadLetterQueue.objects.update(parking_url="")
+    assert told_of(queue) == []
 
 
 def test_rules_of_other_dlqs_and_rules_that_have_ended_lead_nowhere(shop: Shop, make_queue: MakeQueue) -> None:
@@ -416,8 +408,6 @@ def test_aws_s_own_move_that_we_began_is_told_once_with_whole_commands(shop: Sho
 
 
 class Saying(Rates):
-    """A Redis that says this of its memory."""
-
     def __init__(self, policy: str | None) -> None:
         self.policy = policy
 
@@ -437,22 +427,16 @@ def test_what_cloudwatch_does_not_tell_is_unknown_and_never_well(shop: Shop) -> 
 
 @pytest.mark.soak
 def test_consumers_that_fail_are_found_by_what_cloudwatch_has(shop: Shop) -> None:
+    counts = {"NumberOfMessagesSent": 10, "NumberOfMessagesReceived": 10, "NumberOfMessagesDeleted": 2}
+    of = {
+        "Dimensions": [{"Name": "QueueName", "Value": shop.source.name}],
+        "Timestamp": clock_of_postgres() - timedelta(minutes=30),
+    }
+    data: list[Any] = [{"MetricName": name, "Value": value, **of} for name, value in counts.items()]
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
         aws.forget_clients()
-        metrics = [("NumberOfMessagesSent", 10), ("NumberOfMessagesReceived", 10), ("NumberOfMessagesDeleted", 2)]
-        boto3.client("cloudwatch", region_name="us-east-1").put_metric_data(
-            Namespace="AWS/SQS",
-            MetricData=[
-                {
-                    "MetricName": name,
-                    "Dimensions": [{"Name": "QueueName", "Value": shop.source.name}],
-                    "Timestamp": clock_of_postgres() - timedelta(minutes=30),
-                    "Value": value,
-                }
-                for name, value in metrics
-            ],
-        )
+        boto3.client("cloudwatch", region_name="us-east-1").put_metric_data(Namespace="AWS/SQS", MetricData=data)
         said = the("error", "Within the hour 10 were sent, 10 received, 2 deleted.")
     aws.forget_clients()
     assert (said["where"], said["why"]) == (shop.source.name, "Its consumers fail: what is redriven now dies again.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from datetime import timedelta
+from datetime import datetime, timedelta
 from io import StringIO
 
 import pytest
@@ -19,12 +19,29 @@ from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Run, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lanes
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.parking import Lot
 from tests.reprocessing.commands.refusals import refusal
-from tests.reprocessing.commands.stock import ago
+from tests.reprocessing.commands.stock import add_lane, add_letter, add_source, ago
 
 pytestmark = pytest.mark.django_db
 WHY = ("--reason", "the shop was mended", "--by", "ann")
+
+
+class Lot:
+    """Parked letters of one dlq: by two reasons, three keys, and two ages."""
+
+    def __init__(self, dlq: DeadLetterQueue) -> None:
+        self.dlq, self.source = dlq, add_source(dlq)
+        self.old = self.park("a", "refused", since=ago(hours=5))
+        self.young = self.park("a", "refused", since=ago(minutes=5))
+        self.spent = self.park("b", "attempts_spent", since=ago(minutes=4))
+
+    def park(self, key: str, reason: str, *, since: datetime) -> Letter:
+        values = {"planned": True, "sequence": "1", "lane": add_lane(self.source), "ordering_key": key}
+        return add_letter(self.source, LetterState.PARKED, reason=reason, finished_at=since, body=b"secret", **values)
+
+    def states(self) -> list[str]:
+        found = dict(Letter.objects.values_list("pk", "state"))
+        return [found[one.pk] for one in (self.old, self.young, self.spent)]
 
 
 @pytest.fixture

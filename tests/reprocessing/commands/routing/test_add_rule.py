@@ -96,44 +96,37 @@ def test_rate_classes_and_backoffs(ask: Ask) -> None:
 
 
 NEW = ("add_rule", "new", *WHY)
+ALL = (*NEW, "--every-letter")
+HOLD, REPLAY = (*ALL, "--then", "hold"), (*ALL, "--then", "replay")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ((*NEW, "--when", "body:x exists"), "The rule new is new, so it needs an action. Add: --then ACTION"),
-        (
-            (*NEW, "--then", "hold"),
-            "The rule new is new, so it needs conditions. Add --when CONDITION, or --every-letter.",
-        ),
-        ((*NEW, "--every-letter", "--then", "delay"), "Set the delay."),
-        ((*NEW, "--every-letter", "--then", "divert"), "needs the target that letters go to"),
-        ((*NEW, "--every-letter", "--then", "hold", "--delay", "5"), "takes a delay above 0"),
+        ((*NEW, "--then", "hold"), "The rule new is new, so it needs conditions. Add --when CONDITION, or"),
+        ((*ALL, "--then", "delay"), "Set the delay."),
+        ((*ALL, "--then", "divert"), "needs the target that letters go to"),
+        ((*HOLD, "--delay", "5"), "takes a delay above 0"),
         ((*NEW, "--when", "colour equals red", "--then", "hold"), '"colour equals red" is not a condition'),
         ((*NEW, "--when", "body:x regex (", "--then", "hold"), "RE2 refuses its regex"),
-        ((*NEW, "--every-letter", "--then", "replay", "--to", "nowhere"), 'No target is named "nowhere".'),
-        ((*NEW, "--every-letter", "--then", "replay", "--to", "ftp://x"), "is not the URL of a queue"),
-        ((*NEW, "--every-letter", "--then", "replay", "--to", "orders"), "is watched, as orders"),
-        ((*NEW, "--every-letter", "--then", "hold", "--dlq", "none"), 'No DLQ is named "none".'),
-        ((*NEW, "--every-letter", "--then", "replay", "--rate-class", "x"), 'No rate class is named "x".'),
-        ((*NEW, "--every-letter", "--then", "replay", "--backoff-cap", "5"), "Add: --backoff-base SECONDS"),
-        ((*NEW, "--every-letter", "--then", "replay", "--backoff-base", "9", "--backoff-cap", "5"), "Raise"),
-        (
-            (*NEW, "--every-letter", "--then", "hold", "--from", "2030-01-02", "--until", "2030-01-01"),
-            "before it begins",
-        ),
-        ((*NEW, "--every-letter", "--then", "hold", "--from", "soon"), "'soon' is not a time"),
-        ((*NEW, "--every-letter", "--then", "hold", "--from", "0001-01-01T00:00+14:00"), "is not a time"),
-        ((*NEW, "--every-letter", "--then", "hold", "--until", "9999-12-31T23:59-14:00"), "is not a time"),
-        ((*NEW, "--every-letter", "--when", "body:x exists", "--then", "hold"), "Leave out one of them."),
-        (
-            (*NEW, "--every-letter", "--then", "replay", "--backoff-base", "off", "--jitter", "full"),
-            "off removes the backoff",
-        ),
+        ((*REPLAY, "--to", "nowhere"), 'No target is named "nowhere".'),
+        ((*REPLAY, "--to", "ftp://x"), "is not the URL of a queue"),
+        ((*REPLAY, "--to", "orders"), "is watched, as orders"),
+        ((*HOLD, "--dlq", "none"), 'No DLQ is named "none".'),
+        ((*REPLAY, "--rate-class", "x"), 'No rate class is named "x".'),
+        ((*REPLAY, "--backoff-cap", "5"), "Add: --backoff-base SECONDS"),
+        ((*REPLAY, "--backoff-base", "9", "--backoff-cap", "5"), "Raise"),
+        ((*REPLAY, "--backoff-base", "off", "--jitter", "full"), "off removes the backoff"),
+        ((*HOLD, "--from", "2030-01-02", "--until", "2030-01-01"), "before it begins"),
+        ((*HOLD, "--from", "soon"), "'soon' is not a time"),
+        ((*HOLD, "--from", "0001-01-01T00:00+14:00"), "is not a time"),
+        ((*HOLD, "--until", "9999-12-31T23:59-14:00"), "is not a time"),
+        ((*HOLD, "--when", "body:x exists"), "Leave out one of them."),
         # What a shell makes of a variable that is not set.
-        ((*NEW, "--every-letter", "--then", "hold", "--dlq", ""), 'No DLQ is named "".'),
-        ((*NEW, "--every-letter", "--then", "replay", "--rate-class", ""), 'No rate class is named "".'),
-        ((*NEW, "--every-letter", "--then", "replay", "--to", ""), 'No target is named "".'),
+        ((*HOLD, "--dlq", ""), 'No DLQ is named "".'),
+        ((*REPLAY, "--rate-class", ""), 'No rate class is named "".'),
+        ((*REPLAY, "--to", ""), 'No target is named "".'),
         (("test_rules", "--rule", ""), 'No rule is named "".'),
         (("test_rules", "--dlq", ""), 'No DLQ is named "".'),
         (("enable_rule", "none", *WHY), 'No rule is named "none". None has been added yet. Add one: '),

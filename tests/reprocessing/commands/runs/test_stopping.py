@@ -20,13 +20,13 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.refusals import refusal
 
 pytestmark = pytest.mark.django_db
 WHY = ("--reason", "the shop is down", "--by", "ann")
 
 
 def active(dlq: DeadLetterQueue) -> bool:
-    """Whether a running run of the dlq may send."""
     Run.objects.get_or_create(dlq=dlq, kind=RunKind.STANDING, defaults={"name": dlq.name, "state": RunState.RUNNING})
     return rows.execute(ACTIVE_RUNS + " AND d.id = %(dlq)b", {"dlq": dlq.pk}) == 1
 
@@ -115,18 +115,15 @@ def test_a_program_reads_what_holds(ask_json: AskJson, add_row: AddRow) -> None:
 
 
 @pytest.mark.parametrize("which", [(), ("orders", "--all")])
-def test_a_stop_names_one_or_all(ask: Ask, add_row: AddRow, which: tuple[str, ...]) -> None:
+def test_a_stop_names_one_or_all(add_row: AddRow, which: tuple[str, ...]) -> None:
     add_row("orders")
-    with pytest.raises(CommandError, match="Give the name of a DLQ, or --all"):
-        ask("stop_redrive", *which, *WHY)
+    assert "Give the name of a DLQ, or --all" in refusal("stop_redrive", *which, *WHY)
 
 
-def test_a_stop_needs_a_reason(ask: Ask, add_row: AddRow) -> None:
+def test_a_stop_needs_a_reason(add_row: AddRow) -> None:
     add_row("orders")
-    with pytest.raises(CommandError, match="--reason"):
-        ask("stop_redrive", "orders")
-    with pytest.raises(CommandError, match="it is empty"):
-        ask("stop_redrive", "orders", "--reason", " ")
+    assert "--reason" in refusal("stop_redrive", "orders")
+    assert "it is empty" in refusal("stop_redrive", "orders", "--reason", " ")
 
 
 def test_a_dlq_that_is_not_there_cannot_be_stopped() -> None:
