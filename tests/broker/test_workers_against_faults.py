@@ -34,18 +34,6 @@ QUICK = {"an internal error", "expired credentials", "a dropped connection", "a 
 
 
 @pytest.fixture(scope="module")
-def patient_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    """A worker with production's waits whose receive hangs from the start."""
-    folder: Path = tmp_path_factory.mktemp("patient")
-    with LocalSqs() as sqs, Worker(sqs=sqs, folder=folder, name="redrive-capture", long_poll=20, timeouts={}) as worker:
-        worker.consumes(within=START)
-        sqs.plan({"kind": "hang", "action": "ReceiveMessage", "times": 1})
-        worker.send("tiny.mark", "ends the long poll under way")
-        eventually(lambda: sqs.fired() == [1], within=30)
-        yield worker
-
-
-@pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Worker]]:
     """One worker a pool, the same ones for all faults."""
     folder: Path = tmp_path_factory.mktemp("workers")
@@ -76,11 +64,6 @@ def test_the_same_worker_consumes_again_after_its_deletes_were_denied(workers: l
     eventually(lambda: workers[0].sqs.fired() == [1] * len(workers), within=RECOVERED)
     for worker in workers:
         worker.consumes(within=RECOVERED)
-
-
-@pytest.mark.soak
-def test_a_worker_with_productions_waits_consumes_again_after_a_receive_that_hangs(patient_worker: Worker) -> None:
-    patient_worker.consumes(within=RECOVERED)
 
 
 def test_productions_waits_add_up_to_less_than_was_promised() -> None:

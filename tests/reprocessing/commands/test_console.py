@@ -35,20 +35,13 @@ PROJECT = Path(__file__).parents[3]
 BYTE, ZERO = "b\udcff", "b\0"
 COMMANDS = [
     ("add_dlq", "orders", "--by", "?"),
-    ("add_dlq", "orders", "--reason", "?"),
     ("add_dlq", "orders", "--url", "?"),
     ("add_dlq", "orders", "--source", "?"),
-    ("add_dlq", "orders", "--parking-url", "?"),
     ("peek_dlq", "?"),
-    ("drain_dlq", "?"),
-    ("drain_dlq", "orders", "--by", "?"),
     ("redrive_status", "?"),
     ("rerun", "?"),
-    ("stop_redrive", "?", "--reason", "why"),
-    ("stop_redrive", "--all", "--reason", "?"),
     ("stop_redrive", "--all", "--reason", "why", "--by", "?", "--confirm"),
     ("stop_redrive", "orders", "--reason", "?", "--confirm"),
-    ("resume_redrive", "orders", "--reason", "?"),
 ]
 
 

@@ -119,19 +119,13 @@ def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
     vip = RateClass.objects.create(name="vip", rate=0.5)
     classed = Breaker.objects.create(target=target, rate_class=vip, ramp=0.2, ramp_reason="none of 9 messages failed")
     Breaker.objects.filter(target=target, rate_class=None).update(ramp=0.2, why="3 canaries succeeded")
-    own, its_class = ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["breakers"]
-    assert own.pop("since").endswith("Z")
-    assert own == {
-        "name": "shop", "rate_class": None, "state": "closed", "why": "3 canaries succeeded", "next_canary_at": None,
-        "rate": 10, "allowed_rate": 2, "ramp": 0.2, "ramp_reason": "start of the ramp-up",
-    }  # fmt: skip
-    assert (its_class["rate_class"], its_class["allowed_rate"]) == ("vip", 0.5)
+    found = ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["breakers"]
+    assert [(one["rate_class"], one["allowed_rate"]) for one in found] == [(None, 2), ("vip", 0.5)]
     said = ask("redrive_status")
     assert ": 3 canaries succeeded\n" in said
     assert "2 of 10 messages/s allowed now (start of the ramp-up)" in said
-    Breaker.objects.filter(pk=classed.pk).update(
-        state="open", retry_at=ago(seconds=-60), why="5 messages in a row failed"
-    )
+    opened = {"state": "open", "retry_at": ago(seconds=-60), "why": "5 messages in a row failed"}
+    Breaker.objects.filter(pk=classed.pk).update(**opened)
     said = ask("redrive_status")
     assert "breaker (vip)   OPEN since" in said
     assert ": 5 messages in a row failed; next canary at" in said
