@@ -42,21 +42,17 @@ def test_two_beats_send_every_tick_once(schedule: Schedule, ticks: int) -> None:
 
 
 @pytest.mark.soak
-def test_the_second_beat_takes_over_from_one_that_was_killed(schedule: Schedule) -> None:
+@pytest.mark.parametrize("told_to_end", [True, False])
+def test_the_second_beat_takes_over_from_one_that_was_told_to_end_or_killed(
+    schedule: Schedule, told_to_end: bool
+) -> None:
     with schedule.beat("first") as first:
         eventually(lambda: first.says(LEADS) and schedule.sends(), within=START)
         with schedule.beat("second") as second:
             eventually(lambda: second.says("beat: Starting"), within=START)
-            first.kill()
+            if told_to_end:
+                assert first.stop() == 0
+            else:
+                first.kill()
             sent = schedule.sends()
             eventually(lambda: second.says(LEADS) and schedule.sends() > sent, within=TAKEN_OVER)
-
-
-@pytest.mark.soak
-def test_a_beat_that_is_told_to_stop_ends_well_and_gives_up_the_lead(schedule: Schedule) -> None:
-    with schedule.beat("first") as first:
-        eventually(lambda: first.says(LEADS), within=START)
-        with schedule.beat("second") as second:
-            eventually(lambda: second.says("beat: Starting"), within=START)
-            assert first.stop() == 0
-            eventually(lambda: second.says(LEADS), within=TAKEN_OVER)

@@ -28,9 +28,15 @@ FAULTS = {
     "a dropped connection": {"kind": "drop", "times": 3},  # once, and curl itself tries again
     "a receive that hangs": {"kind": "hang", "times": 1},
     "twelve errors in a row": {"kind": "error", "status": 403, "code": "RequestThrottled", "times": 12},
-}
+    "a delete that is denied": {
+        "kind": "error", "action": "DeleteMessage", "status": 403, "code": "AccessDenied", "times": 1,
+    },
+}  # fmt: skip
 #: One of each kind; the soak has them all.
-QUICK = {"an internal error", "expired credentials", "a dropped connection", "a receive that hangs"}
+QUICK = {
+    "an internal error", "expired credentials", "a dropped connection", "a receive that hangs",
+    "a delete that is denied",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -48,20 +54,10 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Worker]]:
 def test_the_same_worker_consumes_again_after(fault: dict[str, object], workers: list[Worker]) -> None:
     for worker in workers:
         worker.consumes(within=START)
-    workers[0].sqs.plan(*({**fault, "action": "ReceiveMessage", "queue": worker.name} for worker in workers))
+    workers[0].sqs.plan(*({"action": "ReceiveMessage", **fault, "queue": worker.name} for worker in workers))
+    for worker in workers:
+        worker.consumes(within=RECOVERED)
     eventually(lambda: workers[0].sqs.fired() == [fault["times"]] * len(workers), within=RECOVERED)
-    for worker in workers:
-        worker.consumes(within=RECOVERED)
-
-
-def test_the_same_worker_consumes_again_after_its_deletes_were_denied(workers: list[Worker]) -> None:
-    denied = {"kind": "error", "action": "DeleteMessage", "status": 403, "code": "AccessDenied", "times": 1}
-    for worker in workers:
-        worker.consumes(within=START)
-    workers[0].sqs.plan(*({**denied, "queue": worker.name} for worker in workers))
-    for worker in workers:
-        worker.consumes(within=RECOVERED)
-    eventually(lambda: workers[0].sqs.fired() == [1] * len(workers), within=RECOVERED)
     for worker in workers:
         worker.consumes(within=RECOVERED)
 

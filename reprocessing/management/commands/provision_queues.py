@@ -28,7 +28,7 @@ from reprocessing.management.arguments import add_confirm, add_json, matching, w
 from reprocessing.management.console import Console
 from reprocessing.management.options.target_policy_options import add_role, read_region
 from reprocessing.management.output import provision_output as words
-from reprocessing.management.output.rule_output import OFF
+from reprocessing.management.output.findings_output import OFF
 from reprocessing.pipeline.aws import provision
 from reprocessing.pipeline.aws.provision import QueueComparison
 

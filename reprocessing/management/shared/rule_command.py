@@ -13,7 +13,7 @@ from reprocessing.domain.routing.first_match import Action
 from reprocessing.management.arguments import number, whole_number
 from reprocessing.management.console import find_dlq, find_named
 from reprocessing.management.output import rule_output
-from reprocessing.management.output.rule_output import OFF
+from reprocessing.management.output.findings_output import OFF
 from reprocessing.management.shared.progress import Pace
 from reprocessing.models import RateClass, Rule, Target
 from reprocessing.models.dlq import Jitter

@@ -309,22 +309,14 @@ def texts(said: dict[str, Any]) -> dict[str, Any]:
     return {key: value if isinstance(value, dict) else str(value) for key, value in said.items()}
 
 
-@pytest.mark.parametrize("options", [[], ["--fifo"], ["--kms", "alias/shop", "--parking", "off", "--visibility", "7"]])
-def test_cloudformation_says_what_confirm_makes(ask: Ask, shelf: Shelf, name: str, options: list[str]) -> None:
-    template = json.loads(ask("provision_queues", name, *options, "--as", "cloudformation"))
-    assert shelf.names(name) == set()
+def of_cloudformation(template: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
     said = {of: one["Properties"] for of, one in template["Resources"].items()}
     arns = {of: arn(one["QueueName"]) for of, one in said.items()}
-    told = {one["QueueName"]: texts(as_made(one, arns)) for one in said.values()}
-    ask("provision_queues", name, *options, "--confirm")
-    assert {one: {"QueueName": one, **made(shelf, one)} for one in shelf.names(name)} == told
+    return {one.pop("QueueName"): texts(as_made(one, arns)) for one in said.values()}
 
 
-@pytest.mark.parametrize("options", [[], ["--fifo"], ["--kms", "alias/shop", "--parking", "off", "--visibility", "7"]])
-def test_terraform_says_what_confirm_makes(ask: Ask, shelf: Shelf, name: str, options: list[str]) -> None:
-    found = json.loads(ask("provision_queues", name, *options, "--as", "terraform"))["resource"]
-    assert shelf.names(name) == set()
-    queues = found["aws_sqs_queue"]
+def of_terraform(template: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
+    queues = template["resource"]["aws_sqs_queue"]
 
     def policy(text: str) -> Any:  # noqa: ANN401  JSON
         return json.loads(re.sub(r"\$\{aws_sqs_queue\.([^.]+)\.arn\}", lambda of: arn(queues[of[1]]["name"]), text))
@@ -334,11 +326,20 @@ def test_terraform_says_what_confirm_makes(ask: Ask, shelf: Shelf, name: str, op
         said = {_ARGUMENTS[key]: as_made(value, {}) for key, value in one.items() if key in _ARGUMENTS}
         if "redrive_policy" in one:
             said["RedrivePolicy"] = policy(one["redrive_policy"])
-        for allow in found["aws_sqs_queue_redrive_allow_policy"].values():
+        for allow in template["resource"]["aws_sqs_queue_redrive_allow_policy"].values():
             if allow["queue_url"] == f"${{aws_sqs_queue.{of}.id}}":
                 said["RedriveAllowPolicy"] = policy(allow["redrive_allow_policy"])
         told[one["name"]] = texts(said)
+    return told
+
+
+@pytest.mark.parametrize("form", ["cloudformation", "terraform"])
+@pytest.mark.parametrize("options", [[], ["--fifo"], ["--kms", "alias/shop", "--parking", "off", "--visibility", "7"]])
+def test_a_template_says_what_confirm_makes(ask: Ask, shelf: Shelf, name: str, options: list[str], form: str) -> None:
+    template = json.loads(ask("provision_queues", name, *options, "--as", form))
+    assert shelf.names(name) == set()
     ask("provision_queues", name, *options, "--confirm")
+    told = of_cloudformation(template) if form == "cloudformation" else of_terraform(template)
     assert {one: made(shelf, one) for one in shelf.names(name)} == told
 
 
