@@ -114,16 +114,18 @@ def test_a_program_reads_what_holds(ask_json: AskJson, add_row: AddRow) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("which", [(), ("orders", "--all")])
-def test_a_stop_names_one_or_all(add_row: AddRow, which: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (WHY, "Give the name of a DLQ, or --all"),
+        (("orders", "--all", *WHY), "Give the name of a DLQ, or --all"),
+        (("orders",), "--reason"),
+        (("orders", "--reason", " "), "it is empty"),
+    ],
+)
+def test_a_stop_names_one_or_all_and_a_reason(add_row: AddRow, given: tuple[str, ...], why: str) -> None:
     add_row("orders")
-    assert "Give the name of a DLQ, or --all" in refusal("stop_redrive", *which, *WHY)
-
-
-def test_a_stop_needs_a_reason(add_row: AddRow) -> None:
-    add_row("orders")
-    assert "--reason" in refusal("stop_redrive", "orders")
-    assert "it is empty" in refusal("stop_redrive", "orders", "--reason", " ")
+    assert why in refusal("stop_redrive", *given)
 
 
 def test_a_dlq_that_is_not_there_cannot_be_stopped() -> None:
