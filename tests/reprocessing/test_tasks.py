@@ -106,15 +106,18 @@ def test_a_restored_database_sends_nothing(post: Post, noticed_by: str) -> None:
     assert (_bodies(bench), restore_hold.current_hold() is not None) == ([], True)
 
 
-def test_a_tick_gives_due_dlqs_their_turn_once(post: Post, clock: Clock) -> None:
-    bench = Workbench(fields=AUTOMATIC)
-    tasks.tick()
-    tasks.tick()
-    assert post.of("poll_dlqs") == [([bench.dlq.pk],)]
+def test_a_tick_gives_so_many_due_dlqs_their_turn_and_each_of_them_once(
+    post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "DLQS_A_TICK", 1)
+    first, second = (_filled().dlq.pk for _ in range(2))
+    for _ in range(3):
+        tasks.tick()
+    assert post.of("poll_dlqs") == [([first],), ([second],)]
     assert {one.options["queue"] for one in post.take() if one.name == "poll_dlqs"} == {"redrive-capture"}
     clock.advance(MINUTE)
     tasks.tick()
-    assert post.of("poll_dlqs") == [([bench.dlq.pk],)]
+    assert post.of("poll_dlqs") == [([first],)]
 
 
 def test_a_turn_that_could_not_be_handed_over_is_given_again_a_minute_later(
