@@ -182,11 +182,14 @@ def test_a_turn_that_was_had_is_not_given_again_before_the_next(
     assert _given_again(post, clock, DAY) == [([bench.dlq.pk],)]
 
 
-@pytest.mark.parametrize("mode", ["automatic", "manual", "observe"])
-def test_a_capture_that_found_nothing_to_receive_was_the_turn(mode: str, post: Post, clock: Clock) -> None:
-    bench = _daily(mode=mode)
+@pytest.mark.parametrize(("mode", "letters"), [("automatic", []), ("manual", ["a"]), ("observe", ["a"])])
+def test_a_capture_that_found_nothing_that_it_may_receive_was_the_turn(
+    mode: str, letters: list[str], post: Post, clock: Clock
+) -> None:
+    bench = _daily(*letters, mode=mode)
     tasks.tick()
     tasks.capture(bench.dlq.pk)
+    assert "ReceiveMessage" not in asked(bench.dlq_url)
     assert _given_again(post, clock, DAY / 2) == []
 
 
